@@ -1,0 +1,36 @@
+# Rebuilds every figure of the suite: snakemake figures/fig3.pdf --cores
+configfile: workflow.basedir + "/config/config.yaml"
+
+
+include: "workflows/rules/common.smk"
+include: "workflows/rules/data.smk"
+include: "workflows/rules/train.smk"
+include: "workflows/rules/figure.smk"
+
+
+localrules:
+    all,
+    scoreboard,
+    redraw,
+    verify,
+    record,
+
+
+rule all:
+    default_target: True
+    input:
+        expand("figures/{figure}.pdf", figure=SELECTED),
+        SUITE.results / "scoreboard.md",
+
+
+onstart:
+    refuse_if_too_costly()
+    MONITOR.start()
+
+
+onsuccess:
+    finish()
+
+
+onerror:
+    finish()

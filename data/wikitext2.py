@@ -1,0 +1,82 @@
+"""WikiText-2 (Merity et al. 2016), word-level text as published, with `<unk>`.
+
+embedded: a Zipf-Mandelbrot language of the suite's own, deterministic.
+real: the Hugging Face hub, revision pinned; line counts as torchtext publishes them.
+folder: train.txt, and valid.txt and test.txt where there are.
+"""
+
+from pathlib import Path
+
+from repro.config import Source
+from repro.data import text
+from repro.errors import UserError
+
+KIND = "text"
+LICENCE = "CC BY-SA, Wikipedia's authors"
+
+REPOSITORY = "Salesforce/wikitext"
+SUBSET = "wikitext-2-v1"
+REVISION = "b08601e04326c79dfdd32d625aee71d232d685c3"
+LINES = {"train": 36_718, "valid": 3_760, "test": 4_358}
+
+LOCK = Path(__file__).with_suffix(".lock.json")
+
+# The embedded language: notes in repro/data/synthetic_text.py. Digests of its UTF-8 text.
+EMBEDDED = {
+    "train": (450_000, 0),
+    "valid": (45_000, 1),
+    "test": (45_000, 2),
+}  # words, seed
+EMBEDDED_SHA256 = {
+    "train": "c3c6569f87800c41d0f480f3a2e813409c2257cb6cba1c186d5293354318c986",
+    "valid": "d4270b08526eb650c2454f33844076a38169c99026c71f8bbb155361a3f2ac25",
+    "test": "d97fcdf3de7df597fe2ba2a1810fbcdd8d837ef964322b63638e4ea0e96f5286",
+}
+
+
+def identity(source: Source) -> dict:
+    """What the data are, for a run's id; reads a folder's files, touches no network.
+
+    Raises UserError naming a missing, empty or undecodable file.
+    """
+    if source.kind == "embedded":
+        return {"source": "embedded", "sha256": EMBEDDED_SHA256}
+    if source.kind == "real":
+        return {
+            "source": "real",
+            "repository": REPOSITORY,
+            "subset": SUBSET,
+            "revision": REVISION,
+        }
+    return {
+        "source": "folder",
+        "sha256": text.folder_digests("wikitext2", source.folder),
+    }
+
+
+def describe(source: Source) -> str:
+    """The data source in words, for a figure's footer."""
+    if source.kind == "embedded":
+        return "embedded text (a generated Zipf-Mandelbrot language)"
+    if source.kind == "real":
+        return f"WikiText-2 ({SUBSET}, revision {REVISION[:8]})"
+    digest = text.folder_digests("wikitext2", source.folder)["train.txt"]
+    return f"text from folder {source.folder.name} (train.txt sha256 {digest[:8]})"
+
+
+def splits(source: Source) -> dict[str, str]:
+    """Split name -> text. Raises UserError when what was found is not what was expected."""
+    if source.kind == "embedded":
+        from repro.data.synthetic_text import zipf_mandelbrot_text
+
+        found = {name: zipf_mandelbrot_text(*size) for name, size in EMBEDDED.items()}
+        text.check_digests("wikitext2 (embedded)", found, EMBEDDED_SHA256)
+        return found
+    if source.kind == "real":
+        found = text.download("wikitext2", REPOSITORY, SUBSET, REVISION, LINES)
+        text.check_lock("wikitext2", found, LOCK, REVISION)
+        return found
+    found = text.read_folder("wikitext2", source.folder)
+    if "train" not in found:
+        raise UserError(f"wikitext2: {source.folder} has no train.txt")
+    return found

@@ -1,0 +1,64 @@
+"""Tables 1 and 2: exponents of d read off built models, held against the printed ones."""
+
+import numpy as np
+
+from repro.claims import Measurement
+from repro.optimum import bootstrap, slope
+from repro.parametrization import format_power
+
+STUDY = "embedding_lr/parametrizations"
+KINDS = ("embedding", "output", "hidden")
+# Printed exponents of d: (init variance, Adam lr) per kind, Table 2 (Table 1 is its muP rows).
+PRINTED = {
+    "SP": {"embedding": (0, 0), "output": (-1, 0), "hidden": (-1, 0)},
+    "muP": {"embedding": (0, 0), "output": (-2, -1), "hidden": (-1, -1)},
+    "LVP": {"embedding": (-1, -0.5), "output": (-1, -1), "hidden": (-1, -1)},
+}
+
+
+def exponents(data, seeds):
+    """(parametrization, kind) -> measured exponents of (init variance, lr)."""
+    rows = data[data["seed"].isin(list(seeds))]
+    result = {}
+    for key, part in rows.groupby(["parametrization_name", "kind"]):
+        means = part.groupby("width")[["init_variance", "lr"]].mean()
+        result[key] = tuple(
+            slope(np.log(means.index), np.log(means[column]))
+            for column in means.columns
+        )
+    return result
+
+
+def largest_error(data, seeds, names):
+    found = exponents(data, seeds)
+    return max(
+        abs(measured - printed)
+        for name in names
+        for kind in KINDS
+        for measured, printed in zip(
+            found[name, kind], PRINTED[name][kind], strict=True
+        )
+    )
+
+
+def measurement(data, names):
+    seeds = sorted(int(s) for s in data["seed"].unique())
+    low, high = bootstrap(seeds, lambda sample: largest_error(data, sample, names))
+    return Measurement(largest_error(data, seeds, names), low, high, len(seeds))
+
+
+def draw(data, names):
+    from repro import drawing
+
+    found = exponents(data, sorted(data["seed"].unique()))
+    rows = []
+    for name in names:
+        for i, quantity in enumerate(("init variance", "lr (Adam)")):
+            row = [name, quantity]
+            for kind in KINDS:
+                printed = format_power(PRINTED[name][kind][i])
+                row.append(f"{printed}  (measured d^{found[name, kind][i] + 0:.3f})")
+            rows.append(row)
+    figure, axes = drawing.panels(1, width=8.4, height=0.4 + 0.3 * len(rows))
+    drawing.table(axes[0, 0], rows, ["", "", *(f"{kind} weights" for kind in KINDS)])
+    return figure

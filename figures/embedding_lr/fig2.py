@@ -1,0 +1,114 @@
+"""Figure 2: token frequencies follow Zipf's law."""
+
+from repro.claims import Claim, Measurement, above, all_scales, between
+from repro.theory import zipf
+
+TITLE = "Figure 2. Token frequency against rank"
+CAPTION = (
+    "Frequencies of BPE tokens by rank at two vocabulary sizes, with fits of Zipf's and "
+    "Zipf-Mandelbrot's laws (Hayou & Liu, Figure 2)."
+)
+STUDIES = ("embedding_lr/frequencies",)
+CLAIMS = (
+    Claim(
+        id="fig2.zipf-exponent",
+        statement="Token frequencies follow a power law whose exponent is close to 1",
+        source="Figure 2; Assumption 1",
+        quantity="exponent a farthest from 1 over the vocabularies",
+        expected=all_scales(between(0.7, 1.3)),
+        real_data=True,
+    ),
+    Claim(
+        id="fig2.zipf-fit",
+        statement="The power law is an excellent approximation",
+        source="Figure 2; Section 3.1",
+        quantity="smallest R^2 of the log-log fits",
+        expected=all_scales(above(0.95)),
+        real_data=True,
+    ),
+)
+
+
+def reduce(runs):
+    return runs["embedding_lr/frequencies"]
+
+
+def fits(data):
+    """Vocabulary size -> (Zipf, Zipf-Mandelbrot), over every rank with an occurrence.
+
+    The ranks are evenly spaced in log rank, so each decade of ranks weighs the same.
+    """
+    result = {}
+    for size, part in data.groupby("vocab_size"):
+        rank, frequency = (
+            part["rank"].to_numpy(float),
+            (part["count"] / part["tokens"]).to_numpy(),
+        )
+        result[size] = zipf.fit(rank, frequency), zipf.fit_mandelbrot(rank, frequency)
+    return result
+
+
+def measure(data, scale):
+    found = fits(data)
+    words = []
+    for size, (plain, mandelbrot) in found.items():
+        part = data[data["vocab_size"] == size].iloc[0]
+        words.append(
+            f"m={size}: a = {plain.exponent:.3f} (R^2 {plain.r2:.3f}), Zipf-Mandelbrot a = "
+            f"{mandelbrot.exponent:.3f}, q = {mandelbrot.shift:.2f} (R^2 {mandelbrot.r2:.3f}), "
+            f"vocabulary reached {part['vocab_reached']}, ranks 1 to {part['types_used']}"
+        )
+    exponent = max((f.exponent for f, _ in found.values()), key=lambda a: abs(a - 1))
+    r2 = min(f.r2 for f, _ in found.values())
+    detail = "; ".join(words)
+    return {
+        "fig2.zipf-exponent": Measurement(
+            exponent, exponent, exponent, 1, detail=detail
+        ),
+        "fig2.zipf-fit": Measurement(r2, r2, r2, 1, detail=detail),
+    }
+
+
+def draw(data, scale):
+    import numpy as np
+
+    from repro import drawing
+
+    found = fits(data)
+    figure, axes = drawing.panels(len(found))
+    for ax, (size, part) in zip(axes[0], data.groupby("vocab_size"), strict=True):
+        rank = part["rank"].to_numpy(float)
+        ax.loglog(
+            rank,
+            part["count"] / part["tokens"],
+            ".",
+            ms=4,
+            color=drawing.COLORS[0],
+            label="tokens",
+        )
+        plain, mandelbrot = found[size]
+        ax.loglog(
+            rank,
+            np.exp(plain.intercept) * rank**-plain.exponent,
+            "--",
+            color="0.2",
+            label=f"$i^{{-{plain.exponent:.2f}}}$, $R^2$ = {plain.r2:.3f}",
+        )
+        ax.loglog(
+            rank,
+            np.exp(mandelbrot.intercept)
+            * (rank + mandelbrot.shift) ** -mandelbrot.exponent,
+            ":",
+            color=drawing.COLORS[1],
+            label=f"$(i+{mandelbrot.shift:.1f})^{{-{mandelbrot.exponent:.2f}}}$, "
+            f"$R^2$ = {mandelbrot.r2:.3f}",
+        )
+        first = part.iloc[0]
+        ax.set_title(
+            f"m = {size}: reached {first['vocab_reached']}, used {first['types_used']}",
+            fontsize=8,
+        )
+        ax.set_xlabel("rank $i$")
+        ax.set_ylabel("frequency")
+        ax.legend()
+    return figure

@@ -1,0 +1,163 @@
+"""Figure 3: the optimal embedding learning rate where the vocabulary grows with width."""
+
+import numpy as np
+
+from figures.embedding_lr import _sweep
+from repro.claims import Claim, above, at_most, below, reported, within
+
+TITLE = "Figure 3. Optimal embedding learning rate against width, vocabulary m = 8d"
+CAPTION = (
+    "Training loss against the embedding learning rate at (d, m) = (2^k, 2^(k+3)), the optimum "
+    "with the range of near-best rates, and two controls (Hayou & Liu, Figure 3)."
+)
+MAIN, UNIT, FIXED = (
+    f"embedding_lr/{name}"
+    for name in ("width_and_vocabulary", "unit_init", "fixed_vocabulary")
+)
+STUDIES = (MAIN, UNIT, FIXED)
+CLAIMS = (
+    Claim(
+        id="fig3.sqrt-d-rule",
+        statement="The optimal embedding learning rate falls with width as d^-1/2",
+        source="Figure 3; Section 4.1",
+        quantity="slope of log eta_E* against log d, m = 8d",
+        expected={"reduced": below(-0.2), "paper": within(-0.5, 0.25)},
+    ),
+    Claim(
+        id="fig3.near-optimal",
+        statement="eta_E proportional to d^-1/2 is near the optimum at every width",
+        source="Figure 3; Section 4.1",
+        quantity="largest distance, in octaves, of the sqrt(d) rule from the optimum",
+        expected={"reduced": at_most(1), "paper": at_most(1)},
+    ),
+    Claim(
+        id="fig3.beats-mup",
+        statement="The sqrt(d) rule is nearer the optimum than muP's constant",
+        source="Figure 3; Section 4.1",
+        quantity="octaves, muP's constant minus the sqrt(d) rule, at the largest width",
+        expected={"reduced": above(0), "paper": above(0)},
+    ),
+    Claim(
+        id="fig3.control-unit-init",
+        statement="Control, ours: embeddings of standard deviation 1 at every width",
+        source="suite",
+        quantity="slope of log eta_E* against log d, m = 8d, embedding std 1",
+        expected={
+            s: reported("part of the fall comes from the d^-1/2 init")
+            for s in ("reduced", "paper")
+        },
+    ),
+    Claim(
+        id="fig3.control-fixed-vocabulary",
+        statement="Control, ours: one vocabulary for every width",
+        source="suite",
+        quantity="slope of log eta_E* against log d, m fixed",
+        expected={
+            s: reported("0 if the fall came from m alone") for s in ("reduced", "paper")
+        },
+    ),
+)
+
+
+def reduce(runs):
+    import pandas as pd
+
+    parts = [
+        _sweep.final(runs[name]).assign(study=name.split("/")[1]) for name in STUDIES
+    ]
+    return pd.concat(parts, ignore_index=True).drop(columns="step")
+
+
+def part(data, study):
+    """The rows of one study, without the columns that only describe it."""
+    rows = data[data["study"] == study.split("/")[1]]
+    return rows.drop(columns=["study", "vocab_size", "vocab_reached"])
+
+
+def rule_distances(table, seeds, window):
+    """Width -> (octaves from the optimum to the sqrt(d) rule, to muP's constant).
+
+    Both rules pass through the optimum at the smallest width.
+    """
+    found = _sweep.optima(table, seeds, window)
+    widths = sorted(found)
+    first = found[widths[0]].log2
+    return {
+        d: (
+            abs(first - 0.5 * np.log2(d / widths[0]) - found[d].log2),
+            abs(first - found[d].log2),
+        )
+        for d in widths[1:]
+    }
+
+
+def loss_excess(table, seeds, window):
+    """Width -> relative loss above the best at the sqrt(d) rule and at muP's constant."""
+    found = _sweep.optima(table, seeds, window)
+    widths = sorted(found)
+    first = found[widths[0]].log2
+    result = {}
+    for d in widths[1:]:
+        curve = _sweep.mean_curve(table[table[_sweep.WIDTH] == d], seeds)
+        x = np.log2(curve.index.to_numpy())
+        at = [first - 0.5 * np.log2(d / widths[0]), first]
+        result[d] = np.interp(at, x, curve.to_numpy()) / found[d].best_loss - 1
+    return result
+
+
+def measure(data, scale):
+    window = _sweep.WINDOW[scale]
+    main = part(data, MAIN)
+    seeds = sorted(main["seed"].unique())
+    excess = ", ".join(
+        f"d={d}: {rule:.2%} against {mup:.2%}"
+        for d, (rule, mup) in loss_excess(main, seeds, window).items()
+    )
+    detail = f"loss above the best, sqrt(d) rule against muP's constant, {excess}"
+
+    def largest(table, sample):
+        return max(rule for rule, _ in rule_distances(table, sample, window).values())
+
+    def advantage(table, sample):
+        rule, mup = list(rule_distances(table, sample, window).values())[-1]
+        return mup - rule
+
+    return {
+        "fig3.sqrt-d-rule": _sweep.slope_measurement(main, window),
+        "fig3.near-optimal": _sweep.measured(main, largest, window, detail),
+        "fig3.beats-mup": _sweep.measured(main, advantage, window, detail),
+        "fig3.control-unit-init": _sweep.slope_measurement(part(data, UNIT), window),
+        "fig3.control-fixed-vocabulary": _sweep.slope_measurement(
+            part(data, FIXED), window
+        ),
+    }
+
+
+def draw(data, scale):
+    from repro import drawing
+
+    window = _sweep.WINDOW[scale]
+    reached = data.groupby([_sweep.WIDTH, "study"])["vocab_reached"].max()
+    figure, axes = drawing.panels(2)
+    _sweep.draw_losses(
+        axes[0, 0],
+        part(data, MAIN),
+        lambda width, _: f"d = {width}, m = {reached[width, MAIN.split('/')[1]]}",
+    )
+    controls = (
+        (MAIN, "m = 8d (the paper's)", "o", True),
+        (UNIT, "control: m = 8d, embedding std 1", "s", False),
+        (
+            FIXED,
+            f"control: m = {reached.xs(FIXED.split('/')[1], level=1).max()}",
+            "^",
+            False,
+        ),
+    )
+    for color, (study, label, marker, guides) in zip(
+        drawing.COLORS, controls, strict=False
+    ):
+        _sweep.draw_optima(
+            axes[0, 1], part(data, study), window, label, color, marker, guides=guides
+        )
+    return figure

@@ -1,0 +1,33 @@
+"""Table 1: muP's scaling rules, read off built models."""
+
+from figures.embedding_lr import _exponents
+from repro.claims import Claim, all_scales, at_most
+
+TITLE = "Table 1. muP's init variance and learning rate"
+CAPTION = (
+    "Powers of the width d as printed, and measured on built and initialized decoders "
+    "(Hayou & Liu, Table 1)."
+)
+STUDIES = (_exponents.STUDY,)
+NAMES = ("muP",)
+CLAIMS = (
+    Claim(
+        id="table1.exponents",
+        statement="The built models scale as the table prints",
+        source="Table 1",
+        quantity="largest error of an exponent of d",
+        expected=all_scales(at_most(0.05)),
+    ),
+)
+
+
+def reduce(runs):
+    return runs[_exponents.STUDY]
+
+
+def measure(data, scale):
+    return {"table1.exponents": _exponents.measurement(data, NAMES)}
+
+
+def draw(data, scale):
+    return _exponents.draw(data, NAMES)

@@ -1,0 +1,33 @@
+"""Table 2: SP, muP and LVP, read off built models."""
+
+from figures.embedding_lr import _exponents
+from repro.claims import Claim, all_scales, at_most
+
+TITLE = "Table 2. Init variance and learning rate of SP, muP and LVP"
+CAPTION = (
+    "Powers of the width d as printed, and measured on built and initialized decoders "
+    "(Hayou & Liu, Table 2)."
+)
+STUDIES = (_exponents.STUDY,)
+NAMES = ("SP", "muP", "LVP")
+CLAIMS = (
+    Claim(
+        id="table2.exponents",
+        statement="The built models scale as the table prints",
+        source="Table 2",
+        quantity="largest error of an exponent of d",
+        expected=all_scales(at_most(0.05)),
+    ),
+)
+
+
+def reduce(runs):
+    return runs[_exponents.STUDY]
+
+
+def measure(data, scale):
+    return {"table2.exponents": _exponents.measurement(data, NAMES)}
+
+
+def draw(data, scale):
+    return _exponents.draw(data, NAMES)

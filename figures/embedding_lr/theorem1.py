@@ -1,0 +1,229 @@
+"""Theorem 1 measured: feature changes of one SignSGD step against the closed forms."""
+
+import numpy as np
+
+from repro.claims import Claim, Measurement, all_scales, reported, within
+from repro.optimum import bootstrap, slope
+from repro.theory import sign_sgd
+
+TITLE = "Theorem 1. Feature changes of one SignSGD step, measured over predicted"
+CAPTION = (
+    "Measured over predicted size of the output's change by the embedding's and the projection's "
+    "update, by token rank, and the two regimes in width (Hayou & Liu, Theorem 1, Lemma 1)."
+)
+GRID, REGIMES = "embedding_lr/theorem1", "embedding_lr/regimes"
+STUDIES = (GRID, REGIMES)
+TAIL = ">100"
+CLAIMS = (
+    Claim(
+        id="theorem1.delta-embedding",
+        statement="The embedding's update changes outputs by eta sigma_W sqrt(d + 2d(d-1)/(pi m))",
+        source="Theorem 1; Theorem 3",
+        quantity="measured/predicted farthest from 1 over (d, m), d >= 64",
+        expected=all_scales(within(1, 0.03)),
+    ),
+    Claim(
+        id="theorem1.delta-output-uniform",
+        statement="The projection's update changes each token's output as stated, equal frequencies",
+        source="Theorem 1; Theorem 4",
+        quantity="measured/predicted farthest from 1 over (d, m) and rank bins, a = 0",
+        expected=all_scales(within(1, 0.05)),
+    ),
+    Claim(
+        id="theorem1.delta-output-tail",
+        statement="The same under Zipf frequencies for tokens beyond rank 100",
+        source="Theorem 1; Theorem 4",
+        quantity="measured/predicted farthest from 1 over (d, m), ranks > 100, a = 1/2 and 1",
+        expected=all_scales(within(1, 0.05)),
+    ),
+    Claim(
+        id="theorem1.head-tokens",
+        statement="The same for the most frequent token under Zipf frequencies, a = 1",
+        source="Theorem 4, whose permutation argument needs equal frequencies",
+        quantity="measured/predicted for rank 1, a = 1, mean over (d, m)",
+        expected=all_scales(reported("about 0.85, and up to 1.3 at ranks 2 to 10")),
+    ),
+    Claim(
+        id="theorem1.mup-regime",
+        statement="With a vocabulary far below the width the change grows as d",
+        source="Section 3.1, after Theorem 1",
+        quantity="slope of log delta_E (sigma_W = 1) against log d, m = 16",
+        expected=all_scales(within(1, 0.05)),
+    ),
+    Claim(
+        id="theorem1.large-vocabulary-regime",
+        statement="With m = 8d the change grows as sqrt(d)",
+        source="Section 3.1, after Theorem 2",
+        quantity="slope of log delta_E (sigma_W = 1) against log d, m = 8d",
+        expected=all_scales(within(0.5, 0.05)),
+    ),
+    Claim(
+        id="theorem1.figure-1-regime",
+        statement="The paper's own Figure 1 (m = 32768 fixed) lies in the large-vocabulary regime",
+        source="suite, by the formula of Theorem 1",
+        quantity="slope of log delta_E (sigma_W = 1) against log d, m = 32768",
+        expected=all_scales(within(0.5, 0.05)),
+    ),
+)
+
+
+def reduce(runs):
+    import pandas as pd
+
+    return pd.concat(
+        [runs[name].assign(study=name.split("/")[1]) for name in STUDIES],
+        ignore_index=True,
+    )
+
+
+def farthest_from_one(table, seeds):
+    """The ratio, averaged over seeds, farthest from 1 over everything else."""
+    keys = ["width", "vocab_size", "zipf_exponent", "quantity", "ranks"]
+    means = sum(
+        table[table["seed"] == s].set_index(keys)["ratio"] for s in seeds
+    ) / len(seeds)
+    return float(means.loc[(means - 1).abs().idxmax()])
+
+
+def mean_ratio(table, seeds):
+    return float(np.mean([table[table["seed"] == s]["ratio"].mean() for s in seeds]))
+
+
+def regime(table, vocab_size):
+    """Rows of one vocabulary rule: an integer, or "8d"."""
+    size = 8 * table["width"] if vocab_size == "8d" else vocab_size
+    rows = table[(table["quantity"] == "delta_E") & (table["vocab_size"] == size)]
+    return rows.sort_values("width")
+
+
+def regime_slope(table, seeds):
+    """Slope of log(measured / sigma_W) against log d; the runs use sigma_W = d^-1/2."""
+    rows = table[table["seed"].isin(list(seeds))]
+    change = rows["measured"] * np.sqrt(rows["width"])
+    logs = [
+        np.mean(
+            [
+                np.log(change[(rows["width"] == d) & (rows["seed"] == s)]).item()
+                for s in seeds
+            ]
+        )
+        for d in sorted(rows["width"].unique())
+    ]
+    return slope(np.log(sorted(rows["width"].unique())), logs)
+
+
+def with_interval(table, statistic, detail=""):
+    seeds = sorted(int(s) for s in table["seed"].unique())
+    low, high = bootstrap(seeds, lambda sample: statistic(table, sample))
+    return Measurement(statistic(table, seeds), low, high, len(seeds), detail=detail)
+
+
+def measure(data, scale):
+    grid = data[data["study"] == "theorem1"]
+    regimes = data[data["study"] == "regimes"]
+    output = grid[grid["quantity"] == "delta_W"].fillna({"zipf_exponent": 0.0})
+    zipf = output[output["zipf_exponent"] == 1.0]
+    bins = zipf.groupby("ranks")["ratio"].agg(["min", "max"])
+    by_bin = "; ".join(
+        f"ranks {r}: {v['min']:.2f} to {v['max']:.2f}" for r, v in bins.iterrows()
+    )
+    tail = output[(output["ranks"] == TAIL) & (output["zipf_exponent"] > 0)]
+    measured = {
+        "theorem1.delta-embedding": with_interval(
+            grid[grid["quantity"] == "delta_E"], farthest_from_one
+        ),
+        "theorem1.delta-output-uniform": with_interval(
+            output[(output["zipf_exponent"] == 0) & (output["ranks"] != "1")],
+            farthest_from_one,
+        ),
+        "theorem1.delta-output-tail": with_interval(tail, farthest_from_one),
+        "theorem1.head-tokens": with_interval(
+            zipf[zipf["ranks"] == "1"], mean_ratio, by_bin
+        ),
+    }
+    for name, vocab_size in (
+        ("mup-regime", 16),
+        ("large-vocabulary-regime", "8d"),
+        ("figure-1-regime", 32_768),
+    ):
+        rows = regime(regimes, vocab_size)
+        points = rows[["width", "vocab_size"]].drop_duplicates()
+        predicted = sign_sgd.embedding_slope(points["width"], points["vocab_size"])
+        measured[f"theorem1.{name}"] = with_interval(
+            rows, regime_slope, f"the closed form gives {predicted:.3f}"
+        )
+    return measured
+
+
+def draw(data, scale):
+    from repro import drawing
+
+    grid, regimes = data[data["study"] == "theorem1"], data[data["study"] == "regimes"]
+    figure, axes = drawing.panels(3, width=4.0)
+    left, middle, right = axes[0]
+
+    embedding = grid[(grid["quantity"] == "delta_E") & (grid["zipf_exponent"] == 0)]
+    for color, (d, rows) in zip(
+        drawing.COLORS, embedding.groupby("width"), strict=False
+    ):
+        ratio = rows.groupby("vocab_size")["ratio"].agg(["mean", "min", "max"])
+        error = [ratio["mean"] - ratio["min"], ratio["max"] - ratio["mean"]]
+        left.errorbar(
+            ratio.index,
+            ratio["mean"],
+            error,
+            fmt="o-",
+            ms=4,
+            color=color,
+            label=f"d = {d}",
+        )
+    left.set_xscale("log", base=2)
+    left.axhspan(0.97, 1.03, color="0.9", lw=0)
+    left.set_ylim(0.9, 1.1)
+    left.set_xlabel("vocabulary $m$")
+    left.set_ylabel(r"$\bar\delta_E$, measured / predicted")
+    left.legend()
+
+    output = grid[grid["quantity"] == "delta_W"]
+    labels = list(dict.fromkeys(output["ranks"]))
+    for offset, (color, (a, rows)) in enumerate(
+        zip(drawing.COLORS, output.groupby("zipf_exponent"), strict=False)
+    ):
+        x = rows["ranks"].map(labels.index) + 0.2 * (offset - 1)
+        middle.plot(
+            x, rows["ratio"], "o", ms=3, alpha=0.5, color=color, label=f"a = {a:g}"
+        )
+    middle.axhspan(0.95, 1.05, color="0.9", lw=0)
+    middle.set_xticks(range(len(labels)), labels)
+    middle.set_xlabel("token rank")
+    middle.set_ylabel(r"$\bar\delta_W$, measured / predicted")
+    middle.legend(title="frequencies $i^{-a}$")
+
+    for color, (vocab_size, label) in zip(
+        drawing.COLORS,
+        ((16, "m = 16"), ("8d", "m = 8d"), (32_768, "m = 32768")),
+        strict=False,
+    ):
+        rows = regime(regimes, vocab_size)
+        change = (
+            (rows["measured"] * np.sqrt(rows["width"])).groupby(rows["width"]).mean()
+        )
+        predicted = (
+            (rows["predicted"] * np.sqrt(rows["width"])).groupby(rows["width"]).mean()
+        )
+        fitted = slope(np.log(change.index), np.log(change))
+        right.loglog(
+            change.index,
+            change,
+            "o",
+            ms=4,
+            color=color,
+            label=f"{label}: slope {fitted:.2f}",
+        )
+        right.loglog(predicted.index, predicted, "-", lw=1, color=color)
+    right.set_xscale("log", base=2)
+    drawing.log2_axis(right.xaxis)
+    right.set_xlabel("width $d$")
+    right.set_ylabel(r"$\bar\delta_E / (\eta_E\sigma_W)$; lines: predicted")
+    right.legend()
+    return figure

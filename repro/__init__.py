@@ -1,0 +1,1 @@
+"""Library of the suite: parametrizations, models, training, theory, claims and verdicts."""

@@ -1,0 +1,188 @@
+"""Command line: one subcommand per rule of the workflow, and what a person asks by hand."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from repro import registry
+from repro.config import Config, parse
+from repro.errors import UserError
+from repro.registry import ROOT, Suite
+
+
+def load_config(words: list[str]) -> Config:
+    """config/config.yaml with `key=value` words over it, as snakemake --config does."""
+    import yaml
+
+    values = yaml.safe_load((ROOT / "config" / "config.yaml").read_text()) or {}
+    for word in words:
+        key, separator, value = word.partition("=")
+        if not separator:
+            raise UserError(f"--config {word!r}: give key=value")
+        values[key] = value
+    return parse(values, registry.dataset_names())
+
+
+def fetch(suite: Suite, args) -> None:
+    from repro.files import sha256, write_bytes, write_json
+
+    path = suite.corpus_path(args.dataset)
+    texts = registry.dataset(args.dataset).splits(suite.source(args.dataset))
+    entries = {}
+    for split, content in texts.items():
+        data = content.encode()
+        write_bytes(path.parent / f"{split}.txt", data)
+        entries[split] = {"file": f"{split}.txt", "bytes": len(data), "sha256": sha256(data)}
+    write_json(path, {"dataset": dict(suite.identity(args.dataset)), "splits": entries})
+
+
+def tokenize(suite: Suite, args) -> None:
+    from repro.data.tokenization import tokenize
+    from repro.tasks import Tokens
+
+    need = Tokens(args.dataset, args.vocab_size)
+    tokenize(suite.corpus_path(args.dataset), args.vocab_size, suite.tokens_path(need))
+
+
+def train(suite: Suite, args) -> None:
+    from repro.cells import run_cell
+    from repro.progress import Progress
+
+    cell = suite.cell(args.study, args.cell)
+    progress = Progress(cell.name.rsplit("-", 1)[0], len(cell.runs), cell.runs[0].spec.get("steps", 1))
+
+    def label(index, run):
+        inner = {k.split(".")[-1]: v for k, v in run.axes.items() if k not in cell.axes}
+        words = " ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}"
+                         for k, v in inner.items())
+        return progress(index, words)
+
+    resumed = run_cell(
+        cell, suite.cell_path(cell), suite.store, suite.needs(cell), args.device, label
+    )
+    print(f"resumed {resumed} runs, trained {len(cell.runs) - resumed}")
+
+
+def show(text) -> None:
+    print("\n".join(map(str, text)) if isinstance(text, list) else text)
+
+
+def verify(suite: Suite, args) -> None:
+    from repro.products import verify
+
+    lines, agree = verify(suite)
+    show(lines)
+    if not agree:
+        raise UserError("verify: some figures differ from records/; see the lines above")
+
+
+def coordinate_check(suite: Suite, args) -> None:
+    from repro.coordinate_check import report
+
+    show(report(args.parametrization, args.widths, args.steps, args.seeds))
+
+
+def products(name: str, *fields: str):
+    """A command that calls a function of repro.products and prints what it returns."""
+
+    def command(suite: Suite, args) -> None:
+        from repro import products
+
+        result = getattr(products, name)(suite, *(getattr(args, field) for field in fields))
+        if result is not None:
+            show(result)
+
+    return command
+
+
+def pack(suite: Suite, args) -> None:
+    from repro.products import pack
+
+    print(f"packed {pack(suite, args.archive)} cells into {args.archive}")
+
+
+def unpack(suite: Suite, args) -> None:
+    from repro.products import unpack
+
+    print(f"unpacked {unpack(args.archive)} new cells")
+
+
+def listing(suite: Suite, args) -> None:
+    for name in registry.figure_names():
+        print(f"figures/{name}.pdf  {registry.figure(name).TITLE}")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    main = argparse.ArgumentParser(prog="python -m repro", description=__doc__)
+    commands = main.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def add(name: str, run, text: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=text, description=text)
+        command.add_argument(
+            "--config", nargs="*", default=[], metavar="KEY=VALUE",
+            help="as snakemake's: scale, data, figures, <dataset>=embedded|real|FOLDER",
+        )
+        command.set_defaults(run=run)
+        return command
+
+    add("list", listing, "the figures there are")
+    command = add("fetch", fetch, "prepare a dataset's text")
+    command.add_argument("dataset")
+    command = add("tokenize", tokenize, "train a BPE tokenizer and encode a dataset")
+    command.add_argument("dataset")
+    command.add_argument("vocab_size", type=int)
+    command = add("train", train, "carry out the runs of one cell")
+    command.add_argument("study")
+    command.add_argument("cell")
+    command.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    for name, text in (
+        ("reduce", "collect a figure's cells into data.csv"),
+        ("draw", "judge a figure's claims and draw it"),
+        ("publish", "copy a figure to figures/"),
+    ):
+        command = add(name, products(name, "figure"), text)
+        command.add_argument("figure")
+    command = add("page", lambda suite, args: _page(args.name), "every paper's figure of a name")
+    command.add_argument("name")
+    add("scoreboard", products("scoreboard"), "all verdicts of the configured figures")
+    add("record", products("record"), "copy the configured figures' data to records/")
+    add("redraw", products("redraw"), "draw figures from records/, without training")
+    add("verify", verify, "hold new data against records/")
+    add("cost", products("costs"), "runs, jobs and GPU-hours of the configured figures")
+    command = add("explain", products("explain", "claim"), "from a verdict to its runs")
+    command.add_argument("claim")
+    command = add("pack", pack, "finished cells into an archive, to carry them elsewhere")
+    command.add_argument("archive", type=Path)
+    command = add("unpack", unpack, "cells of an archive into results/")
+    command.add_argument("archive", type=Path)
+    command = add("coordinate-check", coordinate_check, "slope of activation sizes against width")
+    command.add_argument("parametrization")
+    command.add_argument("--widths", type=int, nargs="+", default=[64, 128, 256, 512])
+    command.add_argument("--steps", type=int, default=4)
+    command.add_argument("--seeds", type=int, default=4)
+    return main
+
+
+def _page(name: str) -> None:
+    from repro.products import page
+
+    page(name)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; a user's mistake ends in one line on stderr and exit status 1."""
+    args = parser().parse_args(arguments)
+    try:
+        args.run(Suite(load_config(args.config)), args)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; run the same command again to go on", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""Claims of the papers, expectations, and verdicts. No torch."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+REPRODUCED = "reproduced"
+NOT_REPRODUCED = "not reproduced"
+NOT_JUDGED = "not judged"
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """A closed interval the quantity should lie in, and its wording."""
+
+    low: float
+    high: float
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def within(value: float, tolerance: float) -> Expectation:
+    return Expectation(
+        value - tolerance, value + tolerance, f"{value:g} within {tolerance:g}"
+    )
+
+
+def between(low: float, high: float) -> Expectation:
+    return Expectation(low, high, f"{low:g} to {high:g}")
+
+
+def below(value: float) -> Expectation:
+    return Expectation(-math.inf, math.nextafter(value, -math.inf), f"below {value:g}")
+
+
+def at_most(value: float) -> Expectation:
+    return Expectation(-math.inf, value, f"at most {value:g}")
+
+
+def above(value: float) -> Expectation:
+    return Expectation(math.nextafter(value, math.inf), math.inf, f"above {value:g}")
+
+
+def reported(text: str) -> Expectation:
+    """No bound: the quantity is reported beside what the paper says, and not judged."""
+    return Expectation(math.nan, math.nan, text)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A measured quantity.
+
+    value; low, high: 95 % interval, or the value twice where nothing is random.
+    n: seeds behind the interval. problem: why the value must not be judged (an optimum at the
+    edge of its grid, a search limit), empty otherwise. detail: what a reader wants beside it.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    problem: str = ""
+    detail: str = ""
+
+
+def exact(value: float, detail: str = "") -> Measurement:
+    """A measurement without randomness."""
+    return Measurement(value, value, value, 1, detail=detail)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim: what the paper states, where, and what should be measured.
+
+    id: `<figure>.<name>`, unique within a paper. statement, source: in our words, with the place.
+    quantity: what is measured, in words. expected: scale -> Expectation; a scale left out is not
+    judged. real_data: judged only on data the suite did not generate.
+    """
+
+    id: str
+    statement: str
+    source: str
+    quantity: str
+    expected: dict[str, Expectation]
+    real_data: bool = False
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim with its measurement and verdict at one scale on one data source."""
+
+    claim: Claim
+    expected: str
+    measurement: Measurement | None
+    verdict: str
+    reason: str = field(default="")
+
+
+def judge(
+    claim: Claim, measurement: Measurement, scale: str, embedded: bool
+) -> Judgement:
+    """The verdict: reproduced when the whole interval meets the expectation, not reproduced when
+    none of it does, else not judged, with the reason (scale, data, a problem, noise)."""
+    expected = claim.expected.get(scale)
+    text = str(expected or next(iter(claim.expected.values())))
+
+    def result(verdict: str, reason: str = "") -> Judgement:
+        return Judgement(claim, text, measurement, verdict, reason)
+
+    if expected is None:
+        return result(NOT_JUDGED, f"scale: judged at {', '.join(claim.expected)}")
+    if claim.real_data and embedded:
+        return result(NOT_JUDGED, "data: built into the embedded data")
+    if measurement.problem:
+        return result(NOT_JUDGED, measurement.problem)
+    if math.isnan(expected.low):
+        return result(NOT_JUDGED, "reported only")
+    if not math.isfinite(measurement.value):
+        return result(NOT_REPRODUCED, "the measured value is not finite")
+    if expected.low <= measurement.low and measurement.high <= expected.high:
+        return result(REPRODUCED)
+    if measurement.high < expected.low or measurement.low > expected.high:
+        return result(NOT_REPRODUCED)
+    return result(NOT_JUDGED, "noise: the interval reaches over the bound")
+
+
+Measure = Callable[..., dict[str, Measurement]]
+
+
+def all_scales(expectation: Expectation) -> dict[str, Expectation]:
+    return dict.fromkeys(("smoke", "reduced", "paper"), expectation)

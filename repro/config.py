@@ -1,0 +1,117 @@
+"""The configuration: scale, data sources, figures. One validation for Snakemake and the CLI."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from repro.errors import UserError
+from repro.files import canonical_json, sha256
+from repro.study import SCALES
+
+SOURCES = ("embedded", "real")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of an error message: the nearest known word, or all of them."""
+    known = sorted(known)
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(known)}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where one dataset comes from: `embedded`, `real`, or a folder of the user's."""
+
+    kind: str
+    folder: Path | None = None
+
+
+@dataclass(frozen=True)
+class Config:
+    scale: str
+    data: str
+    sources: Mapping[str, Source]
+    figures: tuple[str, ...]
+    max_gpu_hours: float | None
+
+    def source(self, dataset: str) -> Source:
+        return self.sources.get(dataset, Source(self.data))
+
+    def arguments(self) -> list[str]:
+        """`key=value` words from which `parse` makes this configuration again."""
+        words = [f"scale={self.scale}", f"data={self.data}"]
+        words += [
+            f"{name}={s.folder or s.kind}" for name, s in sorted(self.sources.items())
+        ]
+        return words
+
+
+def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
+    """Validate a mapping of configuration keys; raises UserError naming the key."""
+    datasets = sorted(datasets)
+    known = {"scale", "data", "figures", "max_gpu_hours", *datasets}
+    for key in values:
+        if key not in known:
+            raise UserError(
+                f"unknown config key {key!r}: {did_you_mean(str(key), known)}"
+            )
+    scale = _choice("scale", values.get("scale", "reduced"), SCALES)
+    data = _choice("data", values.get("data", "embedded"), SOURCES)
+    sources = {}
+    for name in datasets:
+        if name in values:
+            source = _source(name, str(values[name]))
+            if source != Source(data):
+                sources[name] = source
+    figures = values.get("figures", "all")
+    if isinstance(figures, str):
+        figures = figures.replace(",", " ").split()
+    if not isinstance(figures, (list, tuple)) or not all(
+        isinstance(f, str) for f in figures
+    ):
+        raise UserError(
+            f"config key figures: {figures!r} is not a list of names; use [paper/fig2]"
+        )
+    hours = values.get("max_gpu_hours")
+    if hours is not None:
+        try:
+            hours = float(hours)
+        except (TypeError, ValueError):
+            raise UserError(
+                f"config key max_gpu_hours: {hours!r} is not a number"
+            ) from None
+    return Config(scale, data, sources, tuple(figures), hours)
+
+
+def _choice(key: str, value: object, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        raise UserError(
+            f"config key {key}: {value!r} is unknown, {did_you_mean(str(value), choices)}"
+        )
+    return value
+
+
+def _source(dataset: str, value: str) -> Source:
+    if value in SOURCES:
+        return Source(value)
+    folder = Path(value).expanduser()
+    if not folder.is_dir():
+        raise UserError(
+            f"{dataset}: folder {value!r} does not exist; give a folder, 'embedded' or 'real'"
+        )
+    return Source("folder", folder.resolve())
+
+
+def data_label(config: Config, identities: Mapping[str, Mapping]) -> str:
+    """The data part of every path under results/: the default source and what departs from it.
+
+    identities: dataset -> identity, at least for every dataset in `config.sources`.
+    """
+    parts = [config.data]
+    for name, source in sorted(config.sources.items()):
+        kind = source.kind
+        if kind == "folder":
+            kind += "-" + sha256(canonical_json(identities[name]))[:8]
+        parts.append(f"{name}={kind}")
+    return "+".join(parts)

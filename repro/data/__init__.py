@@ -1,0 +1,1 @@
+"""Tokenization and batches over what the dataset files in data/ prepared."""

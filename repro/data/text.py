@@ -1,0 +1,116 @@
+"""Text corpora: folders, the Hugging Face hub, checksums."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from repro.errors import UserError
+from repro.files import read_json, sha256, write_json
+
+FILES = {"train": "train.txt", "valid": "valid.txt", "test": "test.txt"}
+HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
+
+
+def read_folder(dataset: str, folder: Path) -> dict[str, str]:
+    """Split name -> text of the files there are; raises UserError naming file and fault."""
+    result = {}
+    for split, name in FILES.items():
+        path = folder / name
+        if not path.exists():
+            if split == "train":
+                raise UserError(
+                    f"{dataset}: {path} is missing; a text folder holds train.txt"
+                )
+            continue
+        data = path.read_bytes()
+        if not data.strip():
+            raise UserError(
+                f"{dataset}: {path} is empty; give a file with text or remove it"
+            )
+        try:
+            result[split] = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"{dataset}: {path} is not UTF-8 (byte 0x{data[error.start]:02x} at offset "
+                f"{error.start}); convert it, e.g. with iconv"
+            ) from None
+    return result
+
+
+def folder_digests(dataset: str, folder: Path) -> dict[str, str]:
+    """File name -> SHA-256 of every text file of a folder."""
+    return {
+        FILES[s]: sha256(t.encode()) for s, t in read_folder(dataset, folder).items()
+    }
+
+
+def check_digests(
+    name: str, splits: Mapping[str, str], expected: Mapping[str, str]
+) -> None:
+    """Raise UserError at the first split whose SHA-256 is not the expected one."""
+    for split, content in splits.items():
+        found = sha256(content.encode())
+        if found != expected[split]:
+            raise UserError(
+                f"{name}: split {split} has SHA-256 {found}, expected {expected[split]}; "
+                "nothing was written"
+            )
+
+
+def download(
+    dataset: str,
+    repository: str,
+    subset: str,
+    revision: str | None,
+    lines: Mapping[str, int],
+) -> dict[str, str]:
+    """Fetch a line-per-row text dataset from the Hugging Face hub.
+
+    lines: split -> number of lines its publishers state.
+    Raises UserError when the hub cannot be reached or a split has another number of lines.
+    """
+    import datasets
+    from datasets.utils import logging
+
+    logging.disable_progress_bar()
+    try:
+        rows = datasets.load_dataset(repository, subset, revision=revision)
+    except (
+        Exception
+    ) as error:  # the hub's client raises many kinds, all end the same way here
+        reason = str(error).strip().splitlines()[0]
+        raise UserError(
+            f"{dataset}: {repository} at revision {revision} could not be fetched ({reason}); "
+            f"try again, or use {dataset}=FOLDER or {dataset}=embedded"
+        ) from error
+    result = {}
+    for split, expected in lines.items():
+        name = HUB_SPLITS[split]
+        if name not in rows:
+            raise UserError(f"{dataset}: split {name} is missing, found {sorted(rows)}")
+        if "text" not in rows[name].column_names:
+            raise UserError(
+                f"{dataset}: column 'text' is missing, found {rows[name].column_names}"
+            )
+        if len(rows[name]) != expected:
+            raise UserError(
+                f"{dataset}: split {name} has {len(rows[name])} lines, expected {expected}; "
+                "the download is truncated or another dataset: clear the datasets cache, try again"
+            )
+        result[split] = "".join(rows[name]["text"])
+    return result
+
+
+def check_lock(
+    dataset: str, splits: Mapping[str, str], lock: Path, revision: str
+) -> None:
+    """Hold texts against the digests the first download wrote; write them where there are none.
+
+    Nobody publishes digests of these texts, so the first download is the reference.
+    """
+    digests = {split: sha256(content.encode()) for split, content in splits.items()}
+    if lock.exists():
+        locked = read_json(lock)
+        check_digests(f"{dataset} (locked by {lock.name})", splits, locked["sha256"])
+        return
+    write_json(lock, {"revision": revision, "sha256": digests})
+    print(f"{dataset}: first download, digests written to {lock}; commit that file")

@@ -1,0 +1,121 @@
+"""House style, the footer and the claims below a figure, reproducible files. seaborn, matplotlib."""
+
+import math
+import textwrap
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import seaborn as sns
+from matplotlib.figure import Figure
+
+from repro.claims import NOT_REPRODUCED, REPRODUCED
+from repro.files import atomic_path
+
+MARKS = {REPRODUCED: "+", NOT_REPRODUCED: "x"}
+COLORS = sns.color_palette("colorblind")
+LINE_INCHES = 0.145
+
+
+def style() -> None:
+    """Colour-blind palette, embedded fonts, the same defaults for every figure."""
+    sns.set_theme(context="paper", style="ticks", palette="colorblind")
+    plt.rcParams.update(
+        {
+            "pdf.fonttype": 42,
+            "svg.hashsalt": "repro",
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "legend.frameon": False,
+            "savefig.dpi": 160,
+        }
+    )
+
+
+def panels(columns: int, rows: int = 1, width: float = 4.2, height: float = 3.4):
+    """A figure of equal panels; returns (figure, axes of shape (rows, columns))."""
+    figure, axes = plt.subplots(
+        rows,
+        columns,
+        figsize=(width * columns, height * rows),
+        layout="constrained",
+        squeeze=False,
+    )
+    return figure, axes
+
+
+def claim_line(claim: dict) -> str:
+    """One judged claim in words: mark, id, what the paper says, what was measured, verdict."""
+    line = (
+        f"[{MARKS.get(claim['verdict'], ' ')}] {claim['claim']}: {claim['quantity']}; "
+    )
+    line += f"expected {claim['expected']}, measured {claim['measured']:.3g}"
+    if claim["low"] != claim["high"]:
+        line += f" [{claim['low']:.3g}, {claim['high']:.3g}], n = {claim['n']}"
+    line += f": {claim['verdict']}"
+    return line + (f" ({claim['reason']})" if claim["reason"] else "")
+
+
+def finish(figure: Figure, title: str, claims: list[dict], footer: str) -> None:
+    """Add the title, the claims and the footer in room of their own."""
+    width, height = figure.get_size_inches()
+    characters = int(width * 17)
+    lines = []
+    for claim in claims:
+        lines += textwrap.wrap(
+            claim_line(claim), characters, subsequent_indent="      "
+        )
+    lines += textwrap.wrap(footer, characters)
+    room = LINE_INCHES * (len(lines) + 1)
+    head = 0.35
+    total = height + room + head
+    figure.set_size_inches(width, total)
+    figure.get_layout_engine().set(rect=(0, room / total, 1, height / total))
+    figure.text(0.01, 1 - 0.08 / total, title, va="top", fontsize=10, fontweight="bold")
+    for i, line in enumerate(lines):
+        y = (room - LINE_INCHES * (i + 0.5)) / total
+        is_footer = i >= len(lines) - len(textwrap.wrap(footer, characters))
+        figure.text(
+            0.01,
+            y,
+            line,
+            va="top",
+            fontsize=6.5,
+            family="monospace",
+            color="0.35" if is_footer else "black",
+        )
+
+
+def save(figure: Figure, pdf: Path, png: Path) -> None:
+    """Write both files; the same figure gives the same bytes."""
+    with atomic_path(pdf) as temporary:
+        figure.savefig(temporary, format="pdf", metadata={"CreationDate": None})
+    with atomic_path(png) as temporary:
+        figure.savefig(temporary, format="png", metadata={"Software": None})
+    plt.close(figure)
+
+
+def table(axes, rows: list[list[str]], columns: list[str]) -> None:
+    """Draw a plain table filling the axes."""
+    axes.axis("off")
+    drawn = axes.table(cellText=rows, colLabels=columns, loc="center", cellLoc="center")
+    drawn.auto_set_font_size(False)
+    drawn.set_fontsize(8)
+    drawn.scale(1, 1.4)
+    for (row, _), cell in drawn.get_celld().items():
+        cell.set_edgecolor("0.8")
+        if row == 0:
+            cell.set_text_props(fontweight="bold")
+
+
+def log2_axis(axis) -> None:
+    """Powers of two as ticks on a matplotlib Axis."""
+    axis.set_major_locator(matplotlib.ticker.LogLocator(base=2, numticks=12))
+    axis.set_major_formatter(
+        matplotlib.ticker.FuncFormatter(
+            lambda x, _: f"$2^{{{round(math.log2(x)) if x > 0 else 0}}}$"
+        )
+    )
+    axis.set_minor_locator(matplotlib.ticker.NullLocator())

@@ -1,0 +1,78 @@
+"""Checksums and writes that leave either the whole file or nothing."""
+
+import hashlib
+import json
+import os
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+from repro.errors import UserError
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def sha256_file(path: Path | str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def canonical_json(value: object) -> bytes:
+    """The one byte string of a JSON value: sorted keys, no spaces, no NaN."""
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), allow_nan=False
+    ).encode()
+
+
+@contextmanager
+def atomic_path(path: Path | str):
+    """Yield a temporary path beside `path`; move it there on success, remove it on failure.
+
+    Raises UserError when the disk is full or the folder cannot be written.
+    """
+    path = Path(path)
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix
+        )
+        os.close(handle)
+        yield Path(temporary)
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise UserError(
+            f"{path}: could not be written ({error.strerror or error}); "
+            "free space or choose another folder, nothing was left half-written"
+        ) from error
+    finally:
+        if temporary and os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def write_bytes(path: Path | str, data: bytes) -> None:
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def write_json(path: Path | str, value: object) -> None:
+    write_bytes(path, (json.dumps(value, indent=1, allow_nan=False) + "\n").encode())
+
+
+def read_json(path: Path | str) -> object:
+    """Read a JSON file; raises UserError when it is missing or not JSON."""
+    try:
+        return json.loads(Path(path).read_bytes())
+    except FileNotFoundError:
+        raise UserError(f"{path}: is missing; build it again with snakemake") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"{path}: is not valid JSON ({error}); delete it and run the same command again"
+        ) from None

@@ -1,0 +1,1 @@
+"""Models over shared blocks; each names the role of every one of its parameters."""

@@ -1,0 +1,85 @@
+"""The decoder-only transformer of Hayou & Liu (arXiv 2506.15025), Appendix C.
+
+Embedding, fixed positional encoding, blocks of attention and MLP, untied output projection.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from repro.errors import UserError
+from repro.models.blocks import MLP, Attention, sinusoids
+from repro.parametrization import Role
+
+
+class Decoder(nn.Module):
+    """Token ids (B, T) -> logits (B, T, vocab_size).
+
+    positional_rms: root mean square of the fixed positional encoding's entries.
+    norm: "post" (x = LN(x + f(x))) or "pre" (x = x + f(LN(x)), one LN before the output);
+        LN has no affine parameters.
+    Parameters are left uninitialized: `repro.parametrization.initialize` draws them.
+    Raises UserError on a width that is no multiple of head_dim.
+    """
+
+    def __init__(
+        self,
+        *,
+        vocab_size: int,
+        width: int,
+        depth: int,
+        head_dim: int,
+        expansion: int,
+        sequence_length: int,
+        norm: str,
+        positional_rms: float,
+        base_width: int,
+    ):
+        super().__init__()
+        if width % head_dim:
+            raise UserError(f"width {width} is not a multiple of head_dim {head_dim}")
+        if norm not in ("pre", "post"):
+            raise UserError(f"norm {norm!r} is unknown: 'pre' or 'post'")
+        self.width, self.norm, self.base_width = width, norm, base_width
+        self.expansion = expansion
+        self.embedding = nn.Embedding(vocab_size, width)
+        self.attention = nn.ModuleList(Attention(width, head_dim) for _ in range(depth))
+        self.mlp = nn.ModuleList(MLP(width, expansion) for _ in range(depth))
+        self.output = nn.Linear(width, vocab_size, bias=False)
+        positions_TD = sinusoids(sequence_length, width)
+        positions_TD *= positional_rms / positions_TD.square().mean().sqrt()
+        self.register_buffer("positions_TD", positions_TD, persistent=False)
+
+    def roles(self) -> dict[str, Role]:
+        """Parameter name -> Role."""
+        d = self.width
+        ratio = d / self.base_width
+
+        def hidden(fan_in: int) -> Role:
+            return Role("hidden", fan_in, width_in=ratio, width_out=ratio)
+
+        roles = {
+            "embedding.weight": Role("embedding", width_out=ratio),
+            "output.weight": Role("output", d, width_in=ratio),
+        }
+        for layer in range(len(self.attention)):
+            roles[f"attention.{layer}.qkv.weight"] = hidden(d)
+            roles[f"attention.{layer}.out.weight"] = hidden(d)
+            roles[f"mlp.{layer}.up.weight"] = hidden(d)
+            roles[f"mlp.{layer}.down.weight"] = hidden(self.expansion * d)
+        return roles
+
+    def forward(self, tokens_BT: torch.Tensor) -> torch.Tensor:
+        x_BTD = self.embedding(tokens_BT) + self.positions_TD[: tokens_BT.shape[1]]
+        for attention, mlp in zip(self.attention, self.mlp, strict=True):
+            for layer in (attention, mlp):
+                if self.norm == "post":
+                    x_BTD = self._normalize(x_BTD + layer(x_BTD))
+                else:
+                    x_BTD = x_BTD + layer(self._normalize(x_BTD))
+        if self.norm == "pre":
+            x_BTD = self._normalize(x_BTD)
+        return self.output(x_BTD)
+
+    def _normalize(self, x_BTD: torch.Tensor) -> torch.Tensor:
+        return F.layer_norm(x_BTD, (self.width,))

@@ -1,0 +1,95 @@
+"""The optimal learning rate of a sweep, and how it scales."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+PAPER_WINDOW = 0.20  # Hayou & Liu, Figure 3
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """log2 of the optimum and of the window's ends; at_edge: the window meets the grid's end."""
+
+    log2: float
+    low: float
+    high: float
+    best_loss: float
+    at_edge: bool
+
+
+def window_optimum(
+    lr: Sequence[float], loss: Sequence[float], window: float
+) -> Optimum:
+    """Centre, in log lr, of where the interpolated loss is within `window` of its best.
+
+    The continuous form of Hayou & Liu's geometric mean of every learning rate whose loss is
+    within 20 % of the best. The curve is piecewise linear in log2 lr; infinite losses are
+    outside. Where the set is not connected its ends count, as in a mean over all of it.
+    Raises ValueError when no loss is finite.
+    """
+    x = np.log2(np.asarray(lr, dtype=float))
+    order = np.argsort(x)
+    x, y = x[order], np.asarray(loss, dtype=float)[order]
+    if not np.isfinite(y).any():
+        raise ValueError("no learning rate gave a finite loss")
+    best = y[np.isfinite(y)].min()
+    limit = best * (1 + window)
+    inside = y <= limit
+    first, last = np.flatnonzero(inside)[[0, -1]]
+    low, high = x[first], x[last]
+    if first > 0 and np.isfinite(y[first - 1]):
+        low = _crossing(x[first - 1 : first + 1], y[first - 1 : first + 1], limit)
+    if last < len(x) - 1 and np.isfinite(y[last + 1]):
+        high = _crossing(x[last : last + 2], y[last : last + 2], limit)
+    return Optimum(
+        float((low + high) / 2),
+        float(low),
+        float(high),
+        float(best),
+        bool(inside[0] or inside[-1]),
+    )
+
+
+def _crossing(x: np.ndarray, y: np.ndarray, level: float) -> float:
+    return float(x[0] + (x[1] - x[0]) * (level - y[0]) / (y[1] - y[0]))
+
+
+def grid_optimum(lr: Sequence[float], loss: Sequence[float], window: float) -> float:
+    """log2 of the geometric mean of the grid's learning rates within `window` of the best loss."""
+    x, y = np.log2(np.asarray(lr, dtype=float)), np.asarray(loss, dtype=float)
+    return float(x[y <= np.nanmin(y) * (1 + window)].mean())
+
+
+def slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """Least-squares slope of y against x."""
+    return float(np.polyfit(np.asarray(x, float), np.asarray(y, float), 1)[0])
+
+
+def bootstrap(
+    seeds: Sequence[int],
+    statistic: Callable[[Sequence[int]], float],
+    draws: int = 2_000,
+) -> tuple[float, float]:
+    """95 % percentile interval of a statistic over resampled seeds.
+
+    Every resample is enumerated while there are at most `draws` of them (up to 4 seeds), else
+    `draws` are drawn with a fixed generator.
+    """
+    seeds = list(seeds)
+    if len(seeds) ** len(seeds) <= draws:
+        samples = itertools.product(seeds, repeat=len(seeds))
+    else:
+        rng = np.random.default_rng(0)
+        samples = rng.choice(seeds, size=(draws, len(seeds)))
+    cache: dict[tuple, float] = {}
+    values = []
+    for sample in samples:
+        key = tuple(sorted(int(s) for s in sample))
+        if key not in cache:
+            cache[key] = statistic(key)
+        values.append(cache[key])
+    low, high = np.percentile(values, [2.5, 97.5])
+    return float(low), float(high)

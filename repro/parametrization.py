@@ -1,0 +1,235 @@
+"""Parametrizations as tables: role of a parameter x (init, lr, weight decay, eps, multiplier).
+
+Every entry is a power of the role's widths, so a table here can be held beside the paper's.
+Widths are relative to a base width at which the parametrization equals the standard one; the
+papers' raw tables are base width 1.
+
+Sources: Hayou & Liu (arXiv 2506.15025), Tables 1 and 2; the columns those tables leave out
+(SGD, weight decay, eps) follow Ma et al. (arXiv 2602.10545), Table 2.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from repro.errors import UserError
+
+KINDS = ("embedding", "hidden", "output", "vector", "scalar")
+# Degree q of the update in the gradient: an update homogeneous of degree q scales as |g|^q.
+DEGREE = {"sgd": 1, "adam": 0}
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a parameter is to its model.
+
+    kind: one of KINDS. embedding, vector: one width axis, the output; output: one, the input;
+        hidden: both; scalar: none.
+    fan_in: number of inputs summed over (1 for embedding, vector and scalar).
+    width_in, width_out: width over base width along each width axis, 1 where there is none.
+    """
+
+    kind: str
+    fan_in: int = 1
+    width_in: float = 1.0
+    width_out: float = 1.0
+
+
+@dataclass(frozen=True)
+class Power:
+    """width_in^n_in * width_out^n_out."""
+
+    n_in: float = 0.0
+    n_out: float = 0.0
+
+    def __call__(self, role: Role) -> float:
+        return role.width_in**self.n_in * role.width_out**self.n_out
+
+    @property
+    def exponent(self) -> float:
+        """Exponent of d where both widths are d."""
+        return self.n_in + self.n_out
+
+
+ONE = Power()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One role's row for one optimizer family.
+
+    init: factor on the standard init std `standard_std`; None keeps the module's own values.
+    lr, weight_decay (decoupled), coupled_weight_decay, eps: factors on the global constants.
+    """
+
+    init: Power | None
+    lr: Power
+    weight_decay: Power = ONE
+    coupled_weight_decay: Power = ONE
+    eps: Power = ONE
+    multiplier: Power = ONE
+
+
+def standard_std(role: Role) -> float:
+    """The standard init std: 1 for embeddings, fan_in^-1/2 for matrices (Table 2, SP)."""
+    return 1.0 if role.kind == "embedding" else role.fan_in**-0.5
+
+
+def _sp(q: int) -> dict[str, Rule]:
+    matrix = Rule(init=ONE, lr=ONE)
+    return {
+        "embedding": matrix,
+        "hidden": matrix,
+        "output": matrix,
+        "vector": Rule(init=None, lr=ONE),
+        "scalar": Rule(init=None, lr=ONE),
+    }
+
+
+def _mup(q: int) -> dict[str, Rule]:
+    def rule(init: Power | None) -> Rule:
+        return Rule(
+            init=init,
+            lr=Power(n_in=-1, n_out=q),
+            weight_decay=Power(n_in=1, n_out=-q),
+            coupled_weight_decay=Power(n_in=1, n_out=-1),
+            eps=Power(n_out=-1),
+        )
+
+    return {
+        "embedding": rule(ONE),
+        "hidden": rule(ONE),
+        "output": rule(Power(n_in=-1 / 2)),  # variance d^-2 = fan_in^-1 * d^-1
+        "vector": rule(None),
+        "scalar": rule(None),
+    }
+
+
+def _lvp(q: int) -> dict[str, Rule]:
+    if q != DEGREE["adam"]:
+        raise UserError(
+            "LVP is defined for Adam-like optimizers only (arXiv 2506.15025, Table 2)"
+        )
+
+    def rule(init: Power | None, lr: Power) -> Rule:
+        # Decay keeps lr * weight_decay independent of width, as muP's does (ours: not in the paper).
+        return Rule(init=init, lr=lr, weight_decay=Power(-lr.n_in, -lr.n_out))
+
+    return {
+        "embedding": rule(Power(n_out=-1 / 2), Power(n_out=-1 / 2)),
+        "hidden": rule(ONE, Power(n_in=-1)),
+        "output": rule(ONE, Power(n_in=-1)),
+        "vector": rule(None, ONE),
+        "scalar": rule(None, ONE),
+    }
+
+
+TABLES = {"SP": _sp, "muP": _mup, "LVP": _lvp}
+
+
+def table(name: str, family: str) -> dict[str, Rule]:
+    """The rows of a parametrization for an optimizer family ("sgd" or "adam").
+
+    Raises UserError on an unknown name, or a family the paper does not define.
+    """
+    if name not in TABLES:
+        raise UserError(
+            f"unknown parametrization {name!r}: choose from {', '.join(TABLES)}"
+        )
+    return TABLES[name](DEGREE[family])
+
+
+def check_roles(model) -> dict[str, Role]:
+    """The model's roles; raises ValueError unless they name each of its parameters once."""
+    roles = model.roles()
+    names = {name for name, _ in model.named_parameters()}
+    if names != set(roles):
+        raise ValueError(
+            f"parameters without a role: {sorted(names - set(roles))}; "
+            f"roles without a parameter: {sorted(set(roles) - names)}"
+        )
+    for name, role in roles.items():
+        if role.kind not in KINDS:
+            raise ValueError(f"{name}: unknown role {role.kind!r}")
+    return roles
+
+
+def init_std(role: Role, rule: Rule) -> float:
+    """Initial standard deviation of a parameter with this role under this rule."""
+    return standard_std(role) * rule.init(role)
+
+
+def initialize(model, init: Mapping[str, str], generator) -> None:
+    """Draw every parameter with a stated init from a normal law, in the model's order.
+
+    init: kind of role -> name of the parametrization whose init it takes.
+    generator: a torch.Generator on the parameters' device.
+    """
+    import torch
+
+    roles = check_roles(model)
+    tables = {kind: table(name, "adam") for kind, name in init.items()}
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            role = roles[name]
+            rule = tables[role.kind][role.kind]
+            if rule.init is not None:
+                parameter.normal_(0.0, init_std(role, rule), generator=generator)
+
+
+def param_groups(
+    model,
+    *,
+    scaling: str,
+    family: str,
+    lr: Mapping[str, float],
+    weight_decay: float,
+    eps: float | None,
+    coupled: bool = False,
+) -> list[dict]:
+    """Optimizer groups, one per distinct (lr, weight decay, eps), covering every parameter.
+
+    scaling: name of the parametrization whose factors multiply the constants.
+    lr: kind of role -> constant. weight_decay, eps: global constants; eps None leaves it out.
+    coupled: the optimizer adds weight_decay * w to the gradient (SGD, Adam) rather than decaying
+        by lr * weight_decay (AdamW).
+    Raises ValueError on a parameter without a role, KeyError on a role without an lr.
+    """
+    roles = check_roles(model)
+    rows = table(scaling, family)
+    groups: dict[tuple, dict] = {}
+    for name, parameter in model.named_parameters():
+        role = roles[name]
+        rule = rows[role.kind]
+        decay = rule.coupled_weight_decay if coupled else rule.weight_decay
+        group = {
+            "lr": lr[role.kind] * rule.lr(role),
+            "weight_decay": weight_decay * decay(role),
+        }
+        if eps is not None:
+            group["eps"] = eps * rule.eps(role)
+        key = tuple(group.values())
+        groups.setdefault(key, group | {"params": []})["params"].append(parameter)
+    check_groups(model, groups.values())
+    return list(groups.values())
+
+
+def check_groups(model, groups) -> None:
+    """Raise ValueError unless the groups hold each of the model's parameters exactly once."""
+    grouped = [id(parameter) for group in groups for parameter in group["params"]]
+    missing = [
+        name for name, p in model.named_parameters() if grouped.count(id(p)) != 1
+    ]
+    if missing or len(grouped) != len(list(model.parameters())):
+        raise ValueError(f"parameters not in exactly one optimizer group: {missing}")
+
+
+def format_power(exponent: float) -> str:
+    """`d^-1/2`, `1`, ... as the papers print it."""
+    if exponent == 0:
+        return "1"
+    half = exponent * 2
+    if not math.isclose(half, round(half)):
+        return f"d^{exponent:g}"
+    half = round(half)
+    return f"d^{half // 2}" if half % 2 == 0 else f"d^{half}/2"

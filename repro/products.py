@@ -1,0 +1,434 @@
+"""What is made of the runs: data.csv, figures, judged claims, scoreboard, records, packs."""
+
+import csv
+import io
+import shutil
+import tarfile
+from pathlib import Path
+
+from repro import cells as cellfiles
+from repro import registry
+from repro.claims import Judgement, judge
+from repro.config import did_you_mean
+from repro.errors import UserError
+from repro.files import atomic_path, read_json, sha256_file, write_bytes, write_json
+from repro.registry import ROOT, Suite
+
+COLUMNS = (
+    "claim,paper,figure,source,expected,measured,low,high,n,verdict,scale,data".split(",")
+)
+RECORDS = ROOT / "records"
+# Second tier of `verify`: relative difference allowed where data come from other hardware.
+TOLERANCE = 0.02
+
+
+def reduce(suite: Suite, figure_name: str) -> None:
+    """Check every cell of a figure and write its data.csv and provenance.json."""
+    module = registry.figure(figure_name)
+    contents = {}
+    by_study = {}
+    for study_name, study_cells in suite.figure_cells(figure_name).items():
+        paths = [suite.cell_path(cell) for cell in study_cells]
+        loaded = [
+            cellfiles.read_cell(path, cell) for path, cell in zip(paths, study_cells, strict=True)
+        ]
+        contents |= dict(zip(paths, loaded, strict=True))
+        by_study[study_name] = cellfiles.frame(loaded)
+    cellfiles.check_compatible(contents)
+    table = module.reduce(by_study)
+    folder = suite.figure_folder(figure_name)
+    write_bytes(folder / "data.csv", table.to_csv(index=False, lineterminator="\n").encode())
+    write_json(
+        folder / "provenance.json",
+        {
+            "scale": suite.config.scale,
+            "data": suite.data_words(figure_name),
+            "label": suite.label,
+            "embedded": suite.is_embedded(figure_name),
+            "made": cellfiles.provenances(list(contents.values())),
+        },
+    )
+
+
+def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
+    """Measure and judge every claim of a figure; one row per claim, JSON-ready."""
+    module = registry.figure(figure_name)
+    scale = provenance["scale"]
+    measured = module.measure(table, scale)
+    missing = {claim.id for claim in module.CLAIMS} ^ set(measured)
+    if missing:
+        raise ValueError(f"{figure_name}: claims and measurements differ in {sorted(missing)}")
+    rows = []
+    for claim in module.CLAIMS:
+        verdict: Judgement = judge(claim, measured[claim.id], scale, provenance["embedded"])
+        found = verdict.measurement
+        rows.append(
+            {
+                "claim": claim.id,
+                "paper": figure_name.split("/")[0],
+                "figure": figure_name,
+                "statement": claim.statement,
+                "source": claim.source,
+                "quantity": claim.quantity,
+                "expected": verdict.expected,
+                "measured": float(found.value),
+                "low": float(found.low),
+                "high": float(found.high),
+                "n": int(found.n),
+                "verdict": verdict.verdict,
+                "reason": verdict.reason,
+                "detail": found.detail,
+                "scale": scale,
+                "data": provenance["label"],
+            }
+        )
+    return rows
+
+
+def footer(provenance: dict, data_digest: str) -> str:
+    devices = ", ".join(sorted({entry["device"] for entry in provenance["made"]}))
+    return (
+        f"scale: {provenance['scale']}; data: {provenance['data']}; device: {devices}; "
+        f"data.csv sha256 {data_digest[:16]}"
+    )
+
+
+def render(
+    figure_name: str, data: Path, provenance: dict, pdf: Path, png: Path
+) -> list[dict]:
+    """Draw a figure with its claims from a data.csv; returns the judged claims."""
+    import pandas as pd
+
+    from repro import drawing
+
+    module = registry.figure(figure_name)
+    table = pd.read_csv(data)
+    rows = judge_all(figure_name, table, provenance)
+    drawing.style()
+    drawn = module.draw(table, provenance["scale"])
+    title = f"{module.TITLE}  [{figure_name.split('/')[0]}]"
+    drawing.finish(drawn, title, rows, footer(provenance, sha256_file(data)))
+    drawing.save(drawn, pdf, png)
+    return rows
+
+
+def draw(suite: Suite, figure_name: str) -> None:
+    """Write figure.pdf, figure.png, claims.json and manifest.json beside a figure's data.csv."""
+    folder = suite.figure_folder(figure_name)
+    pdf, png, data = folder / "figure.pdf", folder / "figure.png", folder / "data.csv"
+    provenance = read_json(folder / "provenance.json")
+    rows = render(figure_name, data, provenance, pdf, png)
+    write_json(folder / "claims.json", rows)
+    write_json(folder / "manifest.json", {p.name: sha256_file(p) for p in (data, pdf, png)})
+
+
+def publish(suite: Suite, figure_name: str) -> None:
+    """Copy a figure's PDF and PNG to figures/<paper>/."""
+    folder = suite.figure_folder(figure_name)
+    for suffix in (".pdf", ".png"):
+        target = Path("figures") / (figure_name + suffix)
+        with atomic_path(target) as temporary:
+            shutil.copyfile(folder / f"figure{suffix}", temporary)
+
+
+def is_stale(suite: Suite, figure_name: str) -> bool:
+    """Whether figures/<paper>/<figure>.pdf exists with other bytes than this configuration's."""
+    source = suite.figure_folder(figure_name) / "figure.pdf"
+    target = Path("figures") / f"{figure_name}.pdf"
+    return (
+        source.exists()
+        and target.exists()
+        and source.read_bytes() != target.read_bytes()
+    )
+
+
+def page(name: str) -> None:
+    """figures/<name>.pdf and .png: every paper's figure of that name, a page each."""
+    from PIL import Image
+    from pypdf import PdfReader, PdfWriter
+
+    writer = PdfWriter()
+    images = []
+    for figure_name in registry.pages()[name]:
+        for sheet in PdfReader(Path("figures") / f"{figure_name}.pdf").pages:
+            writer.add_page(sheet)
+        images.append(Image.open(Path("figures") / f"{figure_name}.png").convert("RGB"))
+    with atomic_path(Path("figures") / f"{name}.pdf") as temporary:
+        writer.write(temporary)
+    sheet = Image.new(
+        "RGB", (max(i.width for i in images), sum(i.height for i in images)), "white"
+    )
+    top = 0
+    for image in images:
+        sheet.paste(image, (0, top))
+        top += image.height
+    with atomic_path(Path("figures") / f"{name}.png") as temporary:
+        sheet.save(temporary)
+
+
+def scoreboard(suite: Suite) -> None:
+    """scoreboard.csv, scoreboard.md and manifest.json of the figures the config names."""
+    rows, manifest = [], {}
+    for figure_name in registry.selected_figures(suite.config.figures):
+        folder = suite.figure_folder(figure_name)
+        rows += read_json(folder / "claims.json")
+        manifest[figure_name] = read_json(folder / "manifest.json")
+    table = io.StringIO()
+    writer = csv.DictWriter(table, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_bytes(suite.results / "scoreboard.csv", table.getvalue().encode())
+    write_bytes(suite.results / "scoreboard.md", markdown(rows, suite).encode())
+    write_json(suite.results / "manifest.json", manifest)
+
+
+def markdown(rows: list[dict], suite: Suite) -> str:
+    """The scoreboard as a Markdown table, expected beside measured."""
+    lines = [
+        f"# Scoreboard: scale {suite.config.scale}, data {suite.label}",
+        "",
+        "| claim | paper | where | quantity | expected | measured | n | verdict |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        verdict = row["verdict"] + (f" ({row['reason']})" if row["reason"] else "")
+        where = row["source"].replace("|", "\\|")
+        quantity = row["quantity"].replace("|", "\\|")
+        lines.append(
+            f"| {row['claim']} | {row['paper']} | {where} | {quantity} | {row['expected']} "
+            f"| {interval(row)} | {row['n']} | {verdict} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def interval(row: dict) -> str:
+    """`value [low, high]`, or the value alone where nothing is random."""
+    text = f"{row['measured']:.3g}"
+    return text if row["low"] == row["high"] else f"{text} [{row['low']:.3g}, {row['high']:.3g}]"
+
+
+def summary(suite: Suite, figure_names: list[str], seconds: float) -> str:
+    """What a workflow built, each claim's verdict, and the time, for the terminal."""
+    from repro.progress import duration
+
+    lines = [f"scale {suite.config.scale}, data {suite.label}, {duration(seconds)}"]
+    for figure_name in figure_names:
+        path = suite.figure_folder(figure_name) / "claims.json"
+        if not path.exists():
+            lines.append(f"figures/{figure_name}.pdf: not built, see the errors above")
+            continue
+        lines.append(f"figures/{figure_name}.pdf")
+        for row in read_json(path):
+            verdict = row["verdict"] + (f" ({row['reason']})" if row["reason"] else "")
+            lines.append(
+                f"  {row['claim']:32} expected {row['expected']}, measured {interval(row)}, "
+                f"n = {row['n']}: {verdict}"
+            )
+    return "\n".join(lines)
+
+
+def record(suite: Suite) -> list[Path]:
+    """Copy data, claims and provenance of the configured figures to records/."""
+    written = []
+    for figure_name in registry.selected_figures(suite.config.figures):
+        folder = suite.figure_folder(figure_name)
+        provenance = read_json(folder / "provenance.json")
+        devices = {entry["device"] for entry in provenance["made"]}
+        target = RECORDS / suite.config.scale / suite.label / devices.pop() / figure_name
+        data = (folder / "data.csv").read_bytes()
+        write_bytes(target.with_suffix(".csv"), data)
+        write_json(
+            target.with_suffix(".json"),
+            {
+                "provenance": provenance,
+                "data_sha256": sha256_file(folder / "data.csv"),
+                "claims": read_json(folder / "claims.json"),
+            },
+        )
+        written.append(target)
+    return written
+
+
+def recorded(suite: Suite, figure_name: str) -> list[Path]:
+    """The records of a figure at this scale and data, one per device, without suffix."""
+    folder = RECORDS / suite.config.scale / suite.label
+    found = folder.glob(f"*/{figure_name}.json")
+    return sorted(path.with_suffix("") for path in found)
+
+
+def redraw(suite: Suite) -> list[Path]:
+    """Draw the configured figures from records/ into figures/, without training; offline."""
+    drawn = []
+    for figure_name in registry.selected_figures(suite.config.figures):
+        for base in recorded(suite, figure_name)[:1]:
+            saved = read_json(base.with_suffix(".json"))
+            data = base.with_suffix(".csv")
+            if not data.exists() or sha256_file(data) != saved["data_sha256"]:
+                raise UserError(f"{data}: is not the data recorded; restore records/ with git")
+            pdf, png = (Path("figures") / (figure_name + s) for s in (".pdf", ".png"))
+            render(figure_name, data, saved["provenance"], pdf, png)
+            drawn.append(pdf)
+    if not drawn:
+        raise UserError(
+            f"no records for scale {suite.config.scale}, data {suite.label}; there are "
+            + ", ".join(sorted({p.parent.parent.parent.relative_to(RECORDS).as_posix()
+                                for p in RECORDS.rglob("*.csv")}))
+        )
+    return drawn
+
+
+def verify(suite: Suite) -> tuple[list[str], bool]:
+    """Hold every configured figure's data.csv against records/, in two tiers.
+
+    Identical by SHA-256; or equal keys and numbers within TOLERANCE, for other hardware.
+    Returns lines to print and whether all agree; a figure without a record does not count.
+    """
+    import pandas as pd
+
+    lines, agree = [], True
+    for figure_name in registry.selected_figures(suite.config.figures):
+        data = suite.figure_folder(figure_name) / "data.csv"
+        if not data.exists():
+            raise UserError(f"{data}: is missing; build the figure first with snakemake")
+        bases = recorded(suite, figure_name)
+        if not bases:
+            lines.append(f"{figure_name}: no record at this scale and data")
+            continue
+        digest = sha256_file(data)
+        if any(read_json(b.with_suffix(".json"))["data_sha256"] == digest for b in bases):
+            lines.append(f"{figure_name}: identical (sha256 {digest[:16]})")
+            continue
+        outcomes = [
+            difference(pd.read_csv(data), pd.read_csv(b.with_suffix(".csv"))) for b in bases
+        ]
+        if "" in outcomes:
+            lines.append(f"{figure_name}: equal within {TOLERANCE:.0%}")
+        else:
+            agree = False
+            lines.append(f"{figure_name}: differs, {outcomes[0]}")
+    return lines, agree
+
+
+def difference(new, old) -> str:
+    """Where two tables differ by more than TOLERANCE; empty when they do not."""
+    import numpy as np
+
+    if list(new.columns) != list(old.columns) or len(new) != len(old):
+        return f"{new.shape} rows and columns against {old.shape}"
+    for column in new.columns:
+        a, b = new[column], old[column]
+        if a.dtype.kind == "f" or b.dtype.kind == "f":
+            close = np.isclose(a.astype(float), b.astype(float), rtol=TOLERANCE, equal_nan=True)
+        else:
+            close = (a == b).to_numpy()
+        if not close.all():
+            row = int(np.flatnonzero(~close)[0])
+            return f"column {column}, row {row}: {a[row]} against {b[row]}"
+    return ""
+
+
+def pack(suite: Suite, archive: Path) -> int:
+    """Write every finished cell of the configured figures to a .tar.gz; returns how many."""
+    paths = {
+        suite.cell_path(cell)
+        for figure_name in registry.selected_figures(suite.config.figures)
+        for study_cells in suite.figure_cells(figure_name).values()
+        for cell in study_cells
+    }
+    finished = sorted(path for path in paths if path.exists())
+    if not finished:
+        raise UserError(f"nothing to pack: no finished cell under {suite.results}")
+    with atomic_path(archive) as temporary, tarfile.open(temporary, "w:gz") as tar:
+        for path in finished:
+            cellfiles.unseal(path)
+            tar.add(path, arcname=path.as_posix())
+    return len(finished)
+
+
+def unpack(archive: Path) -> int:
+    """Put packed cells under results/; returns how many were new.
+
+    Raises UserError on anything that is not a sealed cell; a cell that is there already is kept.
+    """
+    if not archive.exists():
+        raise UserError(f"{archive}: does not exist")
+    try:
+        with tarfile.open(archive) as tar:
+            members = {m.name: tar.extractfile(m).read() for m in tar.getmembers() if m.isfile()}
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise UserError(f"{archive}: is not a readable pack ({error}); copy it again") from None
+    for name in members:
+        parts = Path(name).parts
+        if parts[0] != "results" or ".." in parts or not name.endswith(".json"):
+            raise UserError(f"{archive}: {name} is no cell; nothing was unpacked")
+    new = 0
+    for name, data in members.items():
+        path = Path(name)
+        if path.exists():
+            continue
+        with atomic_path(path) as temporary:
+            temporary.write_bytes(data)
+            cellfiles.unseal(temporary)
+        new += 1
+    return new
+
+
+def explain(suite: Suite, word: str) -> str:
+    """From a claim to its runs: statement, verdict, studies, seeds, data, device, commit."""
+    known = {
+        f"{figure_name.split('/')[0]}/{claim.id}": (figure_name, claim)
+        for figure_name in registry.figure_names()
+        for claim in registry.figure(figure_name).CLAIMS
+    }
+    matches = [key for key in known if word in (key, key.split("/", 1)[1])]
+    if len(matches) != 1:
+        raise UserError(f"claim {word!r}: {did_you_mean(word, matches or known)}")
+    figure_name, claim = known[matches[0]]
+    lines = [matches[0], f"  paper: {claim.statement} ({claim.source})"]
+    lines.append(f"  quantity: {claim.quantity}")
+    folder = suite.figure_folder(figure_name)
+    if not (folder / "claims.json").exists():
+        lines.append(f"  not measured yet: snakemake figures/{figure_name}.pdf --cores")
+        return "\n".join(lines)
+    row = next(r for r in read_json(folder / "claims.json") if r["claim"] == claim.id)
+    provenance = read_json(folder / "provenance.json")
+    reason = f" ({row['reason']})" if row["reason"] else ""
+    lines += [
+        f"  expected {row['expected']}, measured {interval(row)}, n = {row['n']}",
+        f"  verdict: {row['verdict']}{reason}",
+    ]
+    if row["detail"]:
+        lines.append(f"  detail: {row['detail']}")
+    lines.append(f"  scale: {provenance['scale']}; data: {provenance['data']}")
+    lines.append(f"  data: {folder / 'data.csv'} sha256 {sha256_file(folder / 'data.csv')}")
+    for entry in provenance["made"]:
+        versions = ", ".join(f"{k} {v}" for k, v in entry["versions"].items())
+        lines.append(
+            f"  made by: {entry['runs']} runs, {entry['seconds']:.0f} s on {entry['device']}, "
+            f"{versions}, commit {entry['commit']}"
+        )
+    for study_name, study_cells in suite.figure_cells(figure_name).items():
+        runs = [run for cell in study_cells for run in cell.runs]
+        seeds = sorted({run.spec["seed"] for run in runs if "seed" in run.spec})
+        lines.append(f"  study {study_name}: {len(runs)} runs, seeds {seeds or 'none'}")
+        lines += [f"    {suite.cell_path(cell)}" for cell in study_cells]
+    return "\n".join(lines)
+
+
+def costs(suite: Suite) -> str:
+    """Runs, jobs and GPU-hours of the configured figures' studies at this scale."""
+    lines = [f"{'study':40} {'jobs':>6} {'runs':>6} {'GPU-hours':>10}"]
+    total = 0.0
+    seen = {}
+    for figure_name in registry.selected_figures(suite.config.figures):
+        for study_name, study_cells in suite.figure_cells(figure_name).items():
+            seen[study_name] = study_cells
+    for study_name, study_cells in seen.items():
+        hours = sum(suite.gpu_hours(cell) for cell in study_cells)
+        runs = sum(len(cell.runs) for cell in study_cells)
+        total += hours
+        lines.append(f"{study_name:40} {len(study_cells):>6} {runs:>6} {hours:>10.3g}")
+    lines.append(f"{'total':40} {'':>6} {'':>6} {total:>10.3g}")
+    return "\n".join(lines)
+
+

@@ -1,0 +1,98 @@
+"""Progress of long runs: a line now and then in the log, a bar on a terminal."""
+
+import sys
+import threading
+import time
+from pathlib import Path
+
+LINE_SECONDS = 5.0
+
+
+def duration(seconds: float) -> str:
+    """`1:02:03` or `02:03`."""
+    minutes, s = divmod(int(round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{s:02}" if hours else f"{minutes:02}:{s:02}"
+
+
+class Progress:
+    """Progress of a job of several runs.
+
+    Call it with a run's index and label for that run's callback (step, loss). Writes to
+    `stream`: a line per LINE_SECONDS, or a bar that redraws itself where it is a terminal.
+    """
+
+    def __init__(self, title: str, runs: int, steps: int, stream=sys.stderr):
+        self.title, self.runs, self.steps, self.stream = title, runs, steps, stream
+        self.begin = self.last = time.monotonic()
+        self.first_index = None
+
+    def __call__(self, index: int, label: str):
+        if self.first_index is None:
+            self.first_index = index
+
+        def report(step: int, loss: float) -> None:
+            now = time.monotonic()
+            terminal = self.stream.isatty()
+            finished = index == self.runs - 1 and step >= self.steps
+            if now - self.last < (0.2 if terminal else LINE_SECONDS) and not finished:
+                return
+            self.last = now
+            done = index - self.first_index + step / self.steps
+            left = (now - self.begin) / done * (self.runs - self.first_index - done)
+            line = (
+                f"{self.title} run {index + 1}/{self.runs} {label} "
+                f"step {step}/{self.steps} loss {loss:.4g}, {duration(left)} left"
+            )
+            end = "\n" if finished or not terminal else "\r"
+            self.stream.write(("\033[2K" if terminal else "") + line + end)
+            self.stream.flush()
+
+        return report
+
+
+class Monitor:
+    """A bar on the terminal of a workflow: the latest line of every log that is being written.
+
+    Does nothing where the stream is no terminal; the logs then hold everything.
+    """
+
+    def __init__(self, logs: Path, stream=sys.stderr):
+        self.logs, self.stream = logs, stream
+        self.stopped = threading.Event()
+        self.begin = time.time()
+        self.thread = None
+
+    def start(self) -> None:
+        if self.stream.isatty():
+            self.thread = threading.Thread(target=self._watch, daemon=True)
+            self.thread.start()
+
+    def stop(self) -> None:
+        self.stopped.set()
+        if self.thread:
+            self.thread.join()
+            self.stream.write("\033[2K")
+            self.stream.flush()
+
+    def _watch(self) -> None:
+        while not self.stopped.wait(1.0):
+            lines = self.lines()
+            if lines:
+                self.stream.write("\033[2K" + " | ".join(lines)[:200] + "\r")
+                self.stream.flush()
+
+    def lines(self) -> list[str]:
+        """Last progress line of every log written to in the last 15 s of this workflow."""
+        now, result = time.time(), []
+        for path in sorted(self.logs.rglob("*.log")):
+            try:
+                changed = path.stat().st_mtime
+                if changed < self.begin or now - changed > 15:
+                    continue
+                last = path.read_text(errors="replace").rstrip().rsplit("\n", 1)[-1]
+            except OSError:  # a log may vanish between listing and reading
+                continue
+            if last.endswith(" left") and not last.endswith("00:00 left"):
+                result.append(last)
+        return result

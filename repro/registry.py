@@ -1,0 +1,193 @@
+"""What there is, found by listing folders, and where everything lies under a configuration."""
+
+from collections.abc import Mapping
+from functools import cache, cached_property
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from repro import cost
+from repro.config import Config, Source, data_label, did_you_mean
+from repro.errors import UserError
+from repro.files import canonical_json, sha256
+from repro.study import Cell, Study, cells
+from repro.tasks import TASKS, Tokens
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _modules(folder: str) -> list[str]:
+    return sorted(
+        p.relative_to(ROOT / folder).with_suffix("").as_posix()
+        for p in (ROOT / folder).rglob("*.py")
+        if not p.name.startswith("_")
+    )
+
+
+def dataset_names() -> list[str]:
+    return _modules("data")
+
+
+@cache
+def dataset(name: str) -> ModuleType:
+    return import_module(f"data.{name}")
+
+
+@cache
+def figure_names() -> tuple[str, ...]:
+    """`<paper>/<figure>` of every figure, in the papers' order."""
+    names = _modules("figures")
+    return tuple(
+        sorted(names, key=lambda n: (n.split("/")[0], _natural(n.split("/")[1])))
+    )
+
+
+def _natural(name: str) -> tuple:
+    stem = name.rstrip("0123456789")
+    return (stem, int(name[len(stem) :] or 0))
+
+
+@cache
+def figure(name: str) -> ModuleType:
+    """The module of a figure; raises UserError when there is none of that name."""
+    if name not in figure_names():
+        raise UserError(
+            f"unknown figure {name!r}: {did_you_mean(name, figure_names())}"
+        )
+    return import_module("figures." + name.replace("/", "."))
+
+
+@cache
+def study(name: str) -> Study:
+    return import_module("studies." + name.replace("/", ".")).STUDY
+
+
+def pages() -> dict[str, list[str]]:
+    """Page name -> the figures of that name, one per paper: `fig3` -> [`embedding_lr/fig3`]."""
+    result: dict[str, list[str]] = {}
+    for name in figure_names():
+        result.setdefault(name.split("/")[1], []).append(name)
+    return result
+
+
+def selected_figures(selection: tuple[str, ...]) -> list[str]:
+    """The figures a config's `figures` names: `all`, a paper, a figure, or a page."""
+    papers = {name.split("/")[0] for name in figure_names()}
+    chosen = []
+    for word in selection:
+        if word == "all":
+            chosen += figure_names()
+        elif word in papers:
+            chosen += [name for name in figure_names() if name.startswith(f"{word}/")]
+        elif word in pages():
+            chosen += pages()[word]
+        elif word in figure_names():
+            chosen.append(word)
+        else:
+            known = ["all", *papers, *pages(), *figure_names()]
+            raise UserError(
+                f"config key figures: unknown {word!r}, {did_you_mean(word, known)}"
+            )
+    return list(dict.fromkeys(chosen))
+
+
+class Suite:
+    """The registry under one configuration: cells, costs and paths (relative to the work folder)."""
+
+    def __init__(self, config: Config):
+        self.config = config
+        self.label = data_label(
+            config, {name: self.identity(name) for name in config.sources}
+        )
+        self._cells: dict[str, list[Cell]] = {}
+
+    def source(self, dataset_name: str) -> Source:
+        return self.config.source(dataset_name)
+
+    def identity(self, dataset_name: str) -> Mapping:
+        return self._identities.setdefault(
+            dataset_name, dataset(dataset_name).identity(self.source(dataset_name))
+        )
+
+    @cached_property
+    def _identities(self) -> dict[str, Mapping]:
+        return {}
+
+    @property
+    def results(self) -> Path:
+        return Path("results") / self.config.scale / self.label
+
+    @property
+    def store(self) -> Path:
+        """Finished runs by id."""
+        return self.results / "runs"
+
+    def cells(self, study_name: str) -> list[Cell]:
+        if study_name not in self._cells:
+            chosen = study(study_name)
+            task = TASKS[chosen.task]
+            used = {
+                need.dataset: self.identity(need.dataset)
+                for need in task.needs(chosen.spec)
+            }
+            self._cells[study_name] = cells(
+                study_name, chosen, self.config.scale, task.version, used
+            )
+        return self._cells[study_name]
+
+    def cell(self, study_name: str, cell_name: str) -> Cell:
+        for candidate in self.cells(study_name):
+            if candidate.name == cell_name:
+                return candidate
+        raise UserError(
+            f"study {study_name} has no cell {cell_name} under this configuration"
+        )
+
+    def cell_path(self, cell: Cell) -> Path:
+        return self.results / cell.study / f"{cell.name}.json"
+
+    def needs(self, cell: Cell) -> dict[Tokens, Path]:
+        """Inputs of a cell's runs -> their manifests."""
+        needs = {
+            need: None for run in cell.runs for need in TASKS[run.task].needs(run.spec)
+        }
+        return {need: self.tokens_path(need) for need in needs}
+
+    def corpus_path(self, dataset_name: str) -> Path:
+        digest = sha256(canonical_json(self.identity(dataset_name)))[:12]
+        return Path("resources") / dataset_name / digest / "corpus.json"
+
+    def tokens_path(self, need: Tokens) -> Path:
+        return (
+            self.corpus_path(need.dataset).parent
+            / f"bpe-{need.vocab_size}"
+            / "tokens.json"
+        )
+
+    def figure_cells(self, figure_name: str) -> dict[str, list[Cell]]:
+        return {name: self.cells(name) for name in figure(figure_name).STUDIES}
+
+    def figure_folder(self, figure_name: str) -> Path:
+        return self.results / figure_name
+
+    def figure_datasets(self, figure_name: str) -> list[str]:
+        names = {}
+        for study_name in figure(figure_name).STUDIES:
+            chosen = study(study_name)
+            names |= {n.dataset: None for n in TASKS[chosen.task].needs(chosen.spec)}
+        return list(names)
+
+    def data_words(self, figure_name: str) -> str:
+        """The data behind a figure, in words, for its footer."""
+        used = self.figure_datasets(figure_name)
+        words = [dataset(name).describe(self.source(name)) for name in used]
+        return "; ".join(words) or "no dataset"
+
+    def is_embedded(self, figure_name: str) -> bool:
+        """Whether any data behind a figure were generated by the suite."""
+        return any(
+            self.source(n).kind == "embedded" for n in self.figure_datasets(figure_name)
+        )
+
+    def gpu_hours(self, cell: Cell) -> float:
+        return cost.gpu_hours(sum(TASKS[run.task].flops(run.spec) for run in cell.runs))

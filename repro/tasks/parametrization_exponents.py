@@ -1,0 +1,58 @@
+"""Init variances and learning rates as the built model gets them, at one width."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+
+from repro import device as devices
+from repro import parametrization
+from repro.tasks.language_model import build_model
+
+
+def run(
+    *,
+    parametrization_name: str,
+    width: int,
+    vocab_size: int,
+    model: Mapping,
+    lr: float,
+    threads: int,
+    seed: int,
+    inputs: Mapping,
+    device: str,
+    progress,
+    checkpoint: Path,
+) -> list[dict]:
+    """Build the decoder, initialize it, make Adam's groups, and read both off.
+
+    Returns a record per kind of role: `kind`, `init_variance` (of the drawn weights of the
+    kind's first parameter), `lr` (its group's).
+    """
+    on = devices.select(device, threads)
+    init = dict.fromkeys(("embedding", "hidden", "output"), parametrization_name)
+    net = build_model(
+        {**model, "width": width}, vocab_size=vocab_size, sequence_length=1, init=init
+    ).to(on)
+    parametrization.initialize(net, init, torch.Generator(on).manual_seed(seed))
+    groups = parametrization.param_groups(
+        net,
+        scaling=parametrization_name,
+        family="adam",
+        lr=dict.fromkeys(init, lr),
+        weight_decay=0.0,
+        eps=1e-8,
+    )
+    rates = {id(p): group["lr"] for group in groups for p in group["params"]}
+    roles = net.roles()
+    records = {}
+    for name, parameter in net.named_parameters():
+        records.setdefault(
+            roles[name].kind,
+            {
+                "kind": roles[name].kind,
+                "init_variance": float(parameter.detach().double().var()),
+                "lr": rates[id(parameter)],
+            },
+        )
+    return list(records.values())

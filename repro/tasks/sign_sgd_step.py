@@ -1,0 +1,89 @@
+"""One SignSGD step of the linear model x^T E W with the residual of Assumption 2."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+
+from repro import device as devices
+from repro.theory import sign_sgd
+
+# Rank bins, as inclusive bounds; the last is open.
+BINS = ((1, 1), (2, 10), (11, 100), (101, None))
+
+
+def run(
+    *,
+    width: int,
+    vocab_size: int,
+    zipf_exponent: float,
+    rows: int,
+    columns: int,
+    threads: int,
+    seed: int,
+    inputs: Mapping,
+    device: str,
+    progress,
+    checkpoint: Path,
+) -> list[dict]:
+    """Measure the feature changes of Theorem 1 with eta = 1 and sigma_E = sigma_W = d^-1/2.
+
+    E (m, d), W (d, m) and the residual R = EW - Z (m, m) are independent Gaussian draws, as
+    Assumption 2 states. delta_E is measured on `rows` tokens (all its columns), delta_W on all
+    tokens in `columns` columns; both are unbiased, rows and columns being exchangeable.
+    Returns records with `quantity`, `ranks` (a bin), `measured` and `predicted`: root mean
+    squares over entries; `ratio` is the root of the mean over tokens of measured^2/predicted^2.
+    """
+    on = devices.select(device, threads)
+    generator = torch.Generator(on).manual_seed(seed)
+    d, m = width, vocab_size
+    sigma = d**-0.5
+
+    def normal(*shape: int) -> torch.Tensor:
+        return torch.randn(shape, generator=generator, device=on)
+
+    W = sigma * normal(d, m)
+    R = normal(min(rows, m), m)
+    delta_E = torch.sign(R @ W.T) @ W
+    measured = float(delta_E.double().square().mean().sqrt())
+    predicted = float(sign_sgd.delta_embedding(d, m, sigma_w=sigma))
+    records = [
+        {
+            "quantity": "delta_E",
+            "ranks": "all",
+            "measured": measured,
+            "predicted": predicted,
+            "ratio": measured / predicted,
+        }
+    ]
+    del W, R, delta_E
+
+    E = sigma * normal(m, d)
+    alpha = torch.arange(1, m + 1, device=on, dtype=torch.float64) ** -zipf_exponent
+    R = normal(m, min(columns, m))
+    delta_W = E @ torch.sign(E.T @ (alpha.float()[:, None] * R))
+    mean_square = delta_W.double().square().mean(1).cpu()
+    predicted_square = (
+        torch.from_numpy(sign_sgd.delta_output(d, alpha.cpu().numpy(), sigma_e=sigma))
+        ** 2
+    )
+    for first, last in BINS:
+        chosen = slice(first - 1, last)
+        if first > m:
+            continue
+        records.append(
+            {
+                "quantity": "delta_W",
+                "ranks": _label(first, last),
+                "measured": float(mean_square[chosen].mean().sqrt()),
+                "predicted": float(predicted_square[chosen].mean().sqrt()),
+                "ratio": float((mean_square / predicted_square)[chosen].mean().sqrt()),
+            }
+        )
+    return records
+
+
+def _label(first: int, last: int | None) -> str:
+    if last is None:
+        return f">{first - 1}"
+    return str(first) if first == last else f"{first}-{last}"

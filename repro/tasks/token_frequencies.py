@@ -1,0 +1,41 @@
+"""Token frequency against rank of a tokenized corpus."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from repro.data.tokenization import load_tokens
+from repro.tasks import Tokens
+
+
+def run(
+    *,
+    dataset: str,
+    vocab_size: int,
+    split: str,
+    points: int,
+    inputs: Mapping[Tokens, Path],
+    device: str,
+    progress,
+    checkpoint: Path,
+) -> list[dict]:
+    """Counts at `points` ranks spaced evenly in log rank, ranks with at least one occurrence.
+
+    Returns one record per rank kept: `rank`, `count`, and the corpus' `tokens` (total),
+    `types_used` and `vocab_reached`.
+    """
+    manifest, tokens = load_tokens(inputs[Tokens(dataset, vocab_size)])
+    counts = np.sort(np.bincount(tokens[split]))[::-1]
+    counts = counts[counts > 0]
+    ranks = np.unique(np.geomspace(1, len(counts), points).round().astype(int))
+    return [
+        {
+            "rank": int(rank),
+            "count": int(counts[rank - 1]),
+            "tokens": int(counts.sum()),
+            "types_used": len(counts),
+            "vocab_reached": manifest["vocab_reached"],
+        }
+        for rank in ranks
+    ]

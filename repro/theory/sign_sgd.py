@@ -1,0 +1,44 @@
+"""Theorem 1 and Lemma 1 of Hayou & Liu (arXiv 2506.15025): one SignSGD step, in closed form.
+
+Model f(x) = x^T E W; d is the width, m the vocabulary size; entries of E and W are iid with
+standard deviations sigma_e and sigma_w, those of EW - Z are iid standard normal (Assumption 2).
+Quantities are (m^-1 E ||delta^i||^2)^1/2, the root mean square of an output's change.
+"""
+
+import numpy as np
+
+
+def delta_embedding(d: int, m: int, *, sigma_w: float, eta_e: float = 1.0) -> float:
+    """Change of any token's output by the embedding's update (Theorem 1; Theorem 3)."""
+    return eta_e * sigma_w * np.sqrt(d + 2 * d * (d - 1) / (np.pi * m))
+
+
+def delta_output(
+    d: int, alpha: np.ndarray, *, sigma_e: float, eta_w: float = 1.0
+) -> np.ndarray:
+    """Change of each token's output by the projection's update (Theorem 1; Theorem 4).
+
+    alpha: token frequencies, shape (m,), up to a factor. Returns shape (m,).
+    """
+    relative = alpha**2 / np.mean(alpha**2)
+    return (
+        eta_w * sigma_e * np.sqrt(d + relative * 2 * d * (d - 1) / (np.pi * len(alpha)))
+    )
+
+
+def crossover_width(m: int) -> float:
+    """Width at which both terms of `delta_embedding` are equal: pi m / 2, about 1.6 m."""
+    return np.pi * m / 2
+
+
+def embedding_slope(d: np.ndarray, m: np.ndarray) -> float:
+    """Slope of log delta_embedding (sigma_w = 1) against log d over the points (d, m)."""
+    values = [
+        delta_embedding(int(w), int(v), sigma_w=1.0) for w, v in zip(d, m, strict=True)
+    ]
+    return float(np.polyfit(np.log(d), np.log(values), 1)[0])
+
+
+def mean_square_frequency(m: int, a: float) -> float:
+    """Lemma 1: m^-1 sum_i i^-2a, Theta(1/m) for a > 1/2 (frequencies not normalized)."""
+    return float(np.mean(np.arange(1, m + 1) ** (-2.0 * a)))

@@ -1,0 +1,130 @@
+"""The training loop. It knows no model and no task."""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import torch
+
+from repro.device import autocast
+from repro.errors import UserError
+from repro.files import atomic_path
+
+FAMILY = {"sgd": "sgd", "adam": "adam", "adamw": "adam"}
+CHECKPOINT_SECONDS = 300.0
+
+
+def make_optimizer(groups: list[dict], settings: Mapping) -> torch.optim.Optimizer:
+    """A fused torch optimizer over parameter groups that carry lr, weight_decay and eps.
+
+    settings: {"name": "sgd", "momentum", "nesterov"} or {"name": "adam" | "adamw", "betas"}.
+    """
+    name = settings["name"]
+    if name == "sgd":
+        return torch.optim.SGD(
+            groups,
+            momentum=settings["momentum"],
+            nesterov=settings["nesterov"],
+            fused=True,
+        )
+    if name in ("adam", "adamw"):
+        kind = torch.optim.Adam if name == "adam" else torch.optim.AdamW
+        return kind(groups, betas=tuple(settings["betas"]), fused=True)
+    raise UserError(f"optimizer {name!r} is unknown: choose from {', '.join(FAMILY)}")
+
+
+def train(
+    model: torch.nn.Module,
+    loss: Callable,
+    batches,
+    optimizer: torch.optim.Optimizer,
+    *,
+    steps: int,
+    evaluations: int,
+    precision: str,
+    progress: Callable[[int, float], None],
+    checkpoint: Path,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+) -> list[dict]:
+    """Train and return one record per evaluation: `step`, `train_loss`, the mean since the last.
+
+    loss: (model, batch) -> scalar tensor. batches: has `from_step(step)` -> iterator.
+    evaluations: number of equal parts of the run.
+    checkpoint: file of the resume state, rewritten every `checkpoint_seconds`, read if it is
+        there and removed at the end; a resumed run ends as an undisturbed one.
+    A loss that is not finite ends the run: its records from there on have train_loss infinite.
+    """
+    device = next(model.parameters()).device
+    losses = torch.zeros(steps, device=device)
+    start = _resume(checkpoint, model, optimizer, losses)
+    boundaries = [steps * (i + 1) // evaluations for i in range(evaluations)]
+    records = _records(losses, [b for b in boundaries if b <= start])
+    source = batches.from_step(start)
+    saved = reported = time.monotonic()
+    for step in range(start, steps):
+        with autocast(device, precision):
+            value = loss(model, next(source))
+        optimizer.zero_grad(set_to_none=True)
+        value.backward()
+        optimizer.step()
+        losses[step] = value.detach()
+        done = step + 1
+        if done in boundaries:
+            records += _records(losses, boundaries)[len(records) : len(records) + 1]
+            progress(done, records[-1]["train_loss"])
+            if math.isinf(records[-1]["train_loss"]):
+                break
+        now = time.monotonic()
+        if now - reported > 1.0:
+            progress(done, float(losses[step]))
+            reported = now
+        if now - saved > checkpoint_seconds and done < steps:
+            _save(checkpoint, model, optimizer, losses, done)
+            saved = now
+    records += [{"step": b, "train_loss": math.inf} for b in boundaries[len(records) :]]
+    checkpoint.unlink(missing_ok=True)
+    return records
+
+
+def _records(losses: torch.Tensor, boundaries: list[int]) -> list[dict]:
+    """Mean loss between boundaries, in float64; infinite from the first loss not finite on."""
+    values = losses.double().cpu()
+    records, begin = [], 0
+    for end in boundaries:
+        mean = float(values[begin:end].mean())
+        finite = math.isfinite(mean) and not any(
+            math.isinf(r["train_loss"]) for r in records
+        )
+        records.append({"step": end, "train_loss": mean if finite else math.inf})
+        begin = end
+    return records
+
+
+def _save(path: Path, model, optimizer, losses: torch.Tensor, step: int) -> None:
+    state = {
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "losses": losses,
+        "step": step,
+    }
+    with atomic_path(path) as temporary:
+        torch.save(state, temporary)
+
+
+def _resume(path: Path, model, optimizer, losses: torch.Tensor) -> int:
+    """Load a resume state if there is one; the step to go on from. Tensors only, no pickled code."""
+    if not path.exists():
+        return 0
+    try:
+        state = torch.load(path, map_location=losses.device, weights_only=True)
+    except Exception as error:  # truncated or foreign file: torch raises many kinds
+        reason = str(error).strip().splitlines()[0]
+        raise UserError(
+            f"{path}: the resume state cannot be read ({reason}); delete it to start this run over"
+        ) from error
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    losses.copy_(state["losses"])
+    print(f"resumed a run at step {state['step']} of {len(losses)}")
+    return state["step"]

@@ -1,0 +1,35 @@
+"""Control of Figure 3: the same sweep with one vocabulary for every width."""
+
+from repro.study import Scale, Study
+from studies.embedding_lr._decoder import PAPER, REDUCED, SMOKE, octaves
+
+STUDY = Study(
+    task="language_model",
+    spec=PAPER,
+    grid={
+        "model.width": [256, 512, 1024, 2048, 4096],
+        "lr.embedding": octaves(-12, -2, 0.5),
+        "seed": [0, 1, 2],
+    },
+    scales={
+        "smoke": Scale(
+            SMOKE,
+            {
+                "model.width": [32, 64],
+                "lr.embedding": octaves(-8, 0, 4),
+                "seed": [0, 1],
+            },
+            together=("lr.embedding", "seed"),
+        ),
+        "reduced": Scale(
+            REDUCED,
+            {
+                "model.width": [32, 64, 128],
+                "lr.embedding": octaves(-8, -1),
+                "seed": [0, 1],
+            },
+            together=("lr.embedding", "seed"),
+        ),
+        "paper": Scale(),
+    },
+)

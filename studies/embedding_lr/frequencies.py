@@ -1,0 +1,10 @@
+"""Figure 2: token frequencies of the training text at two vocabulary sizes."""
+
+from repro.study import Scale, Study
+
+STUDY = Study(
+    task="token_frequencies",
+    spec={"dataset": "wikitext2", "vocab_size": 8192, "split": "train", "points": 200},
+    grid={"vocab_size": [8192, 32_768]},
+    scales={"smoke": Scale(), "reduced": Scale(), "paper": Scale()},
+)

@@ -1,0 +1,32 @@
+"""Tables 1 and 2: init variances and learning rates read off built models over widths."""
+
+from repro.study import Scale, Study
+
+STUDY = Study(
+    task="parametrization_exponents",
+    spec={
+        "parametrization_name": "SP",
+        "width": 128,
+        "vocab_size": 1024,
+        "model": {
+            "depth": 1,
+            "head_dim": 64,
+            "expansion": 4,
+            "norm": "post",
+            "positional_scale": 1.0,
+            "base_width": 1,
+        },
+        "lr": 1.0,
+        "threads": 1,
+        "seed": 0,
+    },
+    grid={
+        "parametrization_name": ["SP", "muP", "LVP"],
+        "width": [128, 256, 512, 1024],
+        "seed": [0, 1, 2],
+    },
+    scales={
+        scale: Scale(together=("parametrization_name", "width", "seed"))
+        for scale in ("smoke", "reduced", "paper")
+    },
+)

@@ -1,0 +1,41 @@
+"""Theorem 1's two regimes: the embedding's feature change against width for three vocabularies.
+
+m = 16: width far above 1.6 m, muP's regime. m = 8d: the large-vocabulary regime of Figure 3.
+m = 32768: the paper's own Figure 1, whose vocabulary is fixed yet far larger than any width.
+"""
+
+from repro.study import Scale, Study
+
+WIDTHS = [256, 512, 1024, 2048, 4096]
+SIZES = [(d, m) for m in (16, 32_768) for d in WIDTHS] + [
+    (d, 8 * d) for d in WIDTHS[:-1]
+]
+SMOKE = [(d, m) for d, m in SIZES if d <= 1024]
+
+STUDY = Study(
+    task="sign_sgd_step",
+    spec={
+        "width": 256,
+        "vocab_size": 16,
+        "zipf_exponent": 1.0,
+        "rows": 64,
+        "columns": 16,
+        "threads": 1,
+        "seed": 0,
+    },
+    grid={
+        "size": [{"width": d, "vocab_size": m} for d, m in SIZES],
+        "seed": [0, 1, 2, 3],
+    },
+    scales={
+        "smoke": Scale(
+            grid={
+                "size": [{"width": d, "vocab_size": m} for d, m in SMOKE],
+                "seed": [0, 1],
+            },
+            together=("size", "seed"),
+        ),
+        "reduced": Scale(together=("size",)),
+        "paper": Scale(together=("size",)),
+    },
+)

@@ -1,0 +1,35 @@
+"""Theorem 1 by measurement: feature changes of one SignSGD step over (d, m) and frequencies i^-a."""
+
+from repro.study import Scale, Study
+
+SIZES = [
+    (64, 256),
+    (256, 256),
+    (64, 1024),
+    (256, 1024),
+    (1024, 1024),
+    (256, 4096),
+    (1024, 4096),
+]
+
+STUDY = Study(
+    task="sign_sgd_step",
+    spec={
+        "width": 64,
+        "vocab_size": 256,
+        "zipf_exponent": 0.0,
+        "rows": 256,
+        "columns": 1024,
+        "threads": 1,
+        "seed": 0,
+    },
+    grid={
+        "size": [{"width": d, "vocab_size": m} for d, m in SIZES],
+        "zipf_exponent": [0.0, 0.5, 1.0],
+        "seed": [0, 1, 2, 3],
+    },
+    scales={
+        scale: Scale(together=("size", "zipf_exponent", "seed"))
+        for scale in ("smoke", "reduced", "paper")
+    },
+)

@@ -1,0 +1,39 @@
+"""Control of Figure 3: the same sweep with embeddings of standard deviation 1 at every width.
+
+With the paper's d^-1/2 an update of eta_E weighs sqrt(d) more against the embedding it changes,
+whatever the vocabulary: this control takes that away. Its optima lie higher, and so does its grid.
+"""
+
+from repro.study import Scale, Study
+from studies.embedding_lr._decoder import LVP_INIT, PAPER, REDUCED, SMOKE, octaves, size
+
+STUDY = Study(
+    task="language_model",
+    spec=PAPER | {"init": LVP_INIT | {"embedding": "SP"}},
+    grid={
+        "size": [size(k) for k in range(8, 13)],
+        "lr.embedding": octaves(-10, 0, 0.5),
+        "seed": [0, 1, 2],
+    },
+    scales={
+        "smoke": Scale(
+            SMOKE,
+            {
+                "size": [size(k) for k in (5, 6)],
+                "lr.embedding": octaves(-6, 2, 4),
+                "seed": [0, 1],
+            },
+            together=("lr.embedding", "seed"),
+        ),
+        "reduced": Scale(
+            REDUCED,
+            {
+                "size": [size(k) for k in (5, 6, 7)],
+                "lr.embedding": octaves(-6, 1),
+                "seed": [0, 1],
+            },
+            together=("lr.embedding", "seed"),
+        ),
+        "paper": Scale(),
+    },
+)

@@ -1,0 +1,48 @@
+"""Figure 1's sweep: eta_E, eta_H, eta_W, sigma_E, sigma_W per width at one vocabulary.
+
+The paper sweeps all five and states no grid; the grid here is ours: every combination at paper
+scale. Reduced: eta_H = eta_W together at two values, sigma_E at two, sigma_W fixed at d^-1/2.
+sigma_E: d^-1/2 (LVP) or 1 (SP); sigma_W: d^-1/2 (LVP) or 1/d (muP). eta_H, eta_W: lr/d.
+"""
+
+from repro.study import Scale, Study
+from studies.embedding_lr._decoder import PAPER, REDUCED, SMOKE, octaves
+
+STUDY = Study(
+    task="language_model",
+    spec=PAPER,
+    grid={
+        "model.width": [256, 512, 1024, 2048, 4096],
+        "lr_hidden": [{"lr.hidden": lr} for lr in (0.1, 0.2, 0.4)],
+        "lr_output": [{"lr.output": lr} for lr in (0.1, 0.2, 0.4)],
+        "init.embedding": ["LVP", "SP"],
+        "init.output": ["LVP", "muP"],
+        "lr.embedding": octaves(-12, -2),
+        "seed": [0, 1],
+    },
+    scales={
+        "smoke": Scale(
+            SMOKE,
+            {
+                "model.width": [32, 64],
+                "lr_hidden": [{"lr.hidden": 0.2, "lr.output": 0.2}],
+                "lr_output": [{}],
+                "init.output": ["LVP"],
+                "lr.embedding": octaves(-8, 0, 4),
+            },
+            together=("init.embedding", "lr.embedding", "seed"),
+        ),
+        "reduced": Scale(
+            REDUCED,
+            {
+                "model.width": [32, 64, 128],
+                "lr_hidden": [{"lr.hidden": lr, "lr.output": lr} for lr in (0.1, 0.2)],
+                "lr_output": [{}],
+                "init.output": ["LVP"],
+                "lr.embedding": octaves(-8, 0),
+            },
+            together=("lr.embedding", "seed"),
+        ),
+        "paper": Scale(),
+    },
+)

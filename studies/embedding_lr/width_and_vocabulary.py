@@ -1,0 +1,31 @@
+"""Figure 3's sweep: eta_E at (d, m) = (2^k, 2^(k+3)), eta_H = eta_W = 0.2/d, all inits d^-1/2."""
+
+from repro.study import Scale, Study
+from studies.embedding_lr._decoder import PAPER, REDUCED, SMOKE, octaves, size
+
+STUDY = Study(
+    task="language_model",
+    spec=PAPER,
+    grid={
+        "size": [size(k) for k in range(8, 13)],
+        "lr.embedding": octaves(-12, -2, 0.5),
+        "seed": [0, 1, 2],
+    },
+    scales={
+        "smoke": Scale(
+            SMOKE,
+            {
+                "size": [size(k) for k in (5, 6)],
+                "lr.embedding": octaves(-8, 0, 4),
+                "seed": [0, 1],
+            },
+            together=("lr.embedding", "seed"),
+        ),
+        "reduced": Scale(
+            REDUCED,
+            {"size": [size(k) for k in (5, 6, 7)], "lr.embedding": octaves(-8, -1)},
+            together=("lr.embedding", "seed"),
+        ),
+        "paper": Scale(),
+    },
+)

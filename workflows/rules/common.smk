@@ -1,0 +1,86 @@
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+sys.path.insert(0, str(workflow.basedir))
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [str(workflow.basedir), os.environ.get("PYTHONPATH")])
+)
+
+from repro import config as settings
+from repro import products, registry
+from repro.errors import UserError
+from repro.progress import Monitor
+from repro.tasks import Tokens
+
+BEGIN = time.time()
+
+try:
+    SUITE = registry.Suite(settings.parse(config, registry.dataset_names()))
+    SELECTED = registry.selected_figures(SUITE.config.figures)
+    for study in {s for name in SELECTED for s in registry.figure(name).STUDIES}:
+        SUITE.cells(study)
+except UserError as error:
+    sys.exit(f"error: {error}")
+
+MONITOR = Monitor(Path("logs"))
+RESULTS = SUITE.results.as_posix()
+SCRIPTS = Path(workflow.basedir) / "figures"
+CONFIG = "--config " + shlex.join(SUITE.config.arguments())
+TARGETS = {f"figures/{name}.pdf" for name in [*registry.figure_names(), *registry.pages()]}
+
+for word in sys.argv[1:]:
+    if word.startswith("figures/") and str(Path(word).with_suffix(".pdf")) not in TARGETS:
+        sys.exit(f"error: unknown figure {word}: {settings.did_you_mean(word, TARGETS)}")
+
+# A published figure of another scale, source or day is older than it looks: touching its source
+# makes Snakemake copy it again, also where .snakemake/ is gone.
+for name in registry.figure_names():
+    if products.is_stale(SUITE, name):
+        (SUITE.figure_folder(name) / "figure.pdf").touch()
+
+
+wildcard_constraints:
+    figure="[^/]+/[^/]+",
+    page="[^/]+",
+    study="[^/]+/[^/]+",
+    cell="[^/]+-[0-9a-f]{12}",
+    dataset="[^/]+",
+    digest="[0-9a-f]{12}",
+    vocab_size="[0-9]+",
+
+
+def needed(rule_name):
+    """Jobs of a rule that this call will carry out."""
+    return [job for job in workflow.dag.needrun_jobs() if job.rule.name == rule_name]
+
+
+def cell_of(wildcards):
+    return SUITE.cell(wildcards.study, wildcards.cell)
+
+
+def refuse_if_too_costly():
+    """Print what paper scale costs; stop unless max_gpu_hours allows it."""
+    if SUITE.config.scale != "paper":
+        return
+    hours = sum(SUITE.gpu_hours(cell_of(job.wildcards)) for job in needed("train"))
+    text = f"paper scale: {len(needed('train'))} jobs, about {hours:.3g} GPU-hours on an H100"
+    print(text + " at 40 % of its bf16 peak", file=sys.stderr)
+    limit = SUITE.config.max_gpu_hours
+    if limit is None or hours > limit:
+        raise WorkflowError(
+            f"{text}, more than max_gpu_hours={limit}: allow it with "
+            f"--config max_gpu_hours={max(1, round(hours * 1.1))}, or use scale=reduced"
+        )
+
+
+def finish():
+    """Print what was built, every claim's verdict, and the time."""
+    MONITOR.stop()
+    built = [job.wildcards.figure for job in workflow.dag.jobs if job.rule.name == "publish"]
+    if built:
+        print(products.summary(SUITE, sorted(built), time.time() - BEGIN), file=sys.stderr)

@@ -1,0 +1,106 @@
+rule reduce:
+    input:
+        cells=lambda wildcards: [
+            SUITE.cell_path(cell)
+            for cells in SUITE.figure_cells(wildcards.figure).values()
+            for cell in cells
+        ],
+        script=lambda wildcards: SCRIPTS / f"{wildcards.figure}.py",
+    output:
+        data=f"{RESULTS}/{{figure}}/data.csv",
+        provenance=f"{RESULTS}/{{figure}}/provenance.json",
+    log:
+        "logs/reduce/{figure}.log",
+    shell:
+        "python -m repro reduce {wildcards.figure} {CONFIG} > {log} 2>&1"
+
+
+rule draw:
+    input:
+        data=f"{RESULTS}/{{figure}}/data.csv",
+        provenance=f"{RESULTS}/{{figure}}/provenance.json",
+        script=lambda wildcards: SCRIPTS / f"{wildcards.figure}.py",
+    output:
+        pdf=f"{RESULTS}/{{figure}}/figure.pdf",
+        png=report(
+            f"{RESULTS}/{{figure}}/figure.png",
+            caption="../report/figure.rst",
+            category=lambda wildcards: wildcards.figure.split("/")[0],
+            labels=lambda wildcards: {"figure": wildcards.figure.split("/")[1]},
+        ),
+        claims=f"{RESULTS}/{{figure}}/claims.json",
+        manifest=f"{RESULTS}/{{figure}}/manifest.json",
+    params:
+        caption=lambda wildcards: registry.figure(wildcards.figure).CAPTION,
+    log:
+        "logs/draw/{figure}.log",
+    shell:
+        "python -m repro draw {wildcards.figure} {CONFIG} > {log} 2>&1"
+
+
+rule publish:
+    input:
+        f"{RESULTS}/{{figure}}/figure.pdf",
+    output:
+        "figures/{figure}.pdf",
+        "figures/{figure}.png",
+    log:
+        "logs/publish/{figure}.log",
+    shell:
+        "python -m repro publish {wildcards.figure} {CONFIG} > {log} 2>&1"
+
+
+rule page:
+    input:
+        lambda wildcards: [f"figures/{name}.pdf" for name in registry.pages()[wildcards.page]],
+    output:
+        "figures/{page}.pdf",
+        "figures/{page}.png",
+    log:
+        "logs/page/{page}.log",
+    shell:
+        "python -m repro page {wildcards.page} {CONFIG} > {log} 2>&1"
+
+
+rule scoreboard:
+    input:
+        expand(f"{RESULTS}/{{figure}}/claims.json", figure=SELECTED),
+    output:
+        csv=report(
+            f"{RESULTS}/scoreboard.csv",
+            caption="../report/scoreboard.rst",
+            category="scoreboard",
+        ),
+        md=f"{RESULTS}/scoreboard.md",
+        manifest=f"{RESULTS}/manifest.json",
+    params:
+        figures=SELECTED,
+    log:
+        "logs/scoreboard.log",
+    shell:
+        "python -m repro scoreboard {CONFIG} figures={params.figures:q} > {log} 2>&1"
+
+
+rule verify:
+    input:
+        expand(f"{RESULTS}/{{figure}}/data.csv", figure=SELECTED),
+    params:
+        figures=SELECTED,
+    shell:
+        "python -m repro verify {CONFIG} figures={params.figures:q}"
+
+
+rule record:
+    input:
+        expand(f"{RESULTS}/{{figure}}/claims.json", figure=SELECTED),
+    params:
+        figures=SELECTED,
+    shell:
+        "python -m repro record {CONFIG} figures={params.figures:q}"
+
+
+rule redraw:
+    params:
+        figures=SELECTED,
+    shell:
+        "python -m repro redraw {CONFIG} figures={params.figures:q}"

@@ -1,0 +1,17 @@
+# Cells are kept by id, whatever the age of the tokens they read: inputs are ancient.
+rule train:
+    input:
+        lambda wildcards: [ancient(p) for p in SUITE.needs(cell_of(wildcards)).values()],
+    output:
+        f"{RESULTS}/{{study}}/{{cell}}.json",
+    log:
+        f"logs/train/{SUITE.config.scale}/{{study}}/{{cell}}.log",
+    threads: lambda wildcards: cell_of(wildcards).runs[0].spec.get("threads", 1)
+    priority: lambda wildcards: min(1e5, SUITE.gpu_hours(cell_of(wildcards)) * 1e6)
+    resources:
+        gpu=0,
+    params:
+        device=lambda wildcards, resources: "cuda" if resources.gpu else "cpu",
+    shell:
+        "python -m repro train {wildcards.study} {wildcards.cell:q} --device {params.device}"
+        " {CONFIG} > {log} 2>&1"
