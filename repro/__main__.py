@@ -32,7 +32,11 @@ def fetch(suite: Suite, args) -> None:
     for split, content in texts.items():
         data = content.encode()
         write_bytes(path.parent / f"{split}.txt", data)
-        entries[split] = {"file": f"{split}.txt", "bytes": len(data), "sha256": sha256(data)}
+        entries[split] = {
+            "file": f"{split}.txt",
+            "bytes": len(data),
+            "sha256": sha256(data),
+        }
     write_json(path, {"dataset": dict(suite.identity(args.dataset)), "splits": entries})
 
 
@@ -49,12 +53,16 @@ def train(suite: Suite, args) -> None:
     from repro.progress import Progress
 
     cell = suite.cell(args.study, args.cell)
-    progress = Progress(cell.name.rsplit("-", 1)[0], len(cell.runs), cell.runs[0].spec.get("steps", 1))
+    progress = Progress(
+        cell.name.rsplit("-", 1)[0], len(cell.runs), cell.runs[0].spec.get("steps", 1)
+    )
 
     def label(index, run):
         inner = {k.split(".")[-1]: v for k, v in run.axes.items() if k not in cell.axes}
-        words = " ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}"
-                         for k, v in inner.items())
+        words = " ".join(
+            f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}"
+            for k, v in inner.items()
+        )
         return progress(index, words)
 
     resumed = run_cell(
@@ -73,7 +81,9 @@ def verify(suite: Suite, args) -> None:
     lines, agree = verify(suite)
     show(lines)
     if not agree:
-        raise UserError("verify: some figures differ from records/; see the lines above")
+        raise UserError(
+            "verify: some figures differ from records/; see the lines above"
+        )
 
 
 def coordinate_check(suite: Suite, args) -> None:
@@ -88,7 +98,9 @@ def products(name: str, *fields: str):
     def command(suite: Suite, args) -> None:
         from repro import products
 
-        result = getattr(products, name)(suite, *(getattr(args, field) for field in fields))
+        result = getattr(products, name)(
+            suite, *(getattr(args, field) for field in fields)
+        )
         if result is not None:
             show(result)
 
@@ -120,7 +132,10 @@ def parser() -> argparse.ArgumentParser:
     def add(name: str, run, text: str) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text)
         command.add_argument(
-            "--config", nargs="*", default=[], metavar="KEY=VALUE",
+            "--config",
+            nargs="*",
+            default=[],
+            metavar="KEY=VALUE",
             help="as snakemake's: scale, data, figures, <dataset>=embedded|real|FOLDER",
         )
         command.set_defaults(run=run)
@@ -143,7 +158,9 @@ def parser() -> argparse.ArgumentParser:
     ):
         command = add(name, products(name, "figure"), text)
         command.add_argument("figure")
-    command = add("page", lambda suite, args: _page(args.name), "every paper's figure of a name")
+    command = add(
+        "page", lambda suite, args: _page(args.name), "every paper's figure of a name"
+    )
     command.add_argument("name")
     add("scoreboard", products("scoreboard"), "all verdicts of the configured figures")
     add("record", products("record"), "copy the configured figures' data to records/")
@@ -152,11 +169,15 @@ def parser() -> argparse.ArgumentParser:
     add("cost", products("costs"), "runs, jobs and GPU-hours of the configured figures")
     command = add("explain", products("explain", "claim"), "from a verdict to its runs")
     command.add_argument("claim")
-    command = add("pack", pack, "finished cells into an archive, to carry them elsewhere")
+    command = add(
+        "pack", pack, "finished cells into an archive, to carry them elsewhere"
+    )
     command.add_argument("archive", type=Path)
     command = add("unpack", unpack, "cells of an archive into results/")
     command.add_argument("archive", type=Path)
-    command = add("coordinate-check", coordinate_check, "slope of activation sizes against width")
+    command = add(
+        "coordinate-check", coordinate_check, "slope of activation sizes against width"
+    )
     command.add_argument("parametrization")
     command.add_argument("--widths", type=int, nargs="+", default=[64, 128, 256, 512])
     command.add_argument("--steps", type=int, default=4)

@@ -54,7 +54,8 @@ def run_cell(
     """Carry out the runs of a cell and write its file; returns how many were taken over.
 
     store: folder of finished runs, one sealed file per run id, shared by all cells; a run found
-    there is taken over, so a killed job goes on where it was.
+    there is taken over, so a killed job goes on where it was. It holds no axes: two studies
+    that share a run may name its point differently.
     progress: (index of the run, run) -> callback(step, loss).
     Raises UserError when a stored run was edited.
     """
@@ -62,7 +63,7 @@ def run_cell(
     for index, run in enumerate(cell.runs):
         stored = store / f"{run.id}.json"
         if stored.exists():
-            results.append(_checked(unseal(stored), run, stored))
+            results.append(_checked(unseal(stored), run, stored) | {"axes": run.axes})
             resumed += 1
             continue
         start = time.monotonic()
@@ -77,12 +78,11 @@ def run_cell(
             "id": run.id,
             "spec": run.spec,
             "datasets": run.datasets,
-            "axes": run.axes,
             "records": [_encode(record) for record in records],
             "provenance": provenance(device, inputs, time.monotonic() - start),
         }
         write_json(stored, seal(result))
-        results.append(result)
+        results.append(result | {"axes": run.axes})
     write_json(
         path,
         seal(

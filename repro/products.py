@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 import shutil
 import tarfile
 from pathlib import Path
@@ -15,7 +16,7 @@ from repro.files import atomic_path, read_json, sha256_file, write_bytes, write_
 from repro.registry import ROOT, Suite
 
 COLUMNS = (
-    "claim,paper,figure,source,expected,measured,low,high,n,verdict,scale,data".split(",")
+    ["claim", "paper", "figure", "source", "expected", "measured", "low", "high", "n", "verdict", "scale", "data"]
 )
 RECORDS = ROOT / "records"
 # Second tier of `verify`: relative difference allowed where data come from other hardware.
@@ -30,14 +31,17 @@ def reduce(suite: Suite, figure_name: str) -> None:
     for study_name, study_cells in suite.figure_cells(figure_name).items():
         paths = [suite.cell_path(cell) for cell in study_cells]
         loaded = [
-            cellfiles.read_cell(path, cell) for path, cell in zip(paths, study_cells, strict=True)
+            cellfiles.read_cell(path, cell)
+            for path, cell in zip(paths, study_cells, strict=True)
         ]
         contents |= dict(zip(paths, loaded, strict=True))
         by_study[study_name] = cellfiles.frame(loaded)
     cellfiles.check_compatible(contents)
     table = module.reduce(by_study)
     folder = suite.figure_folder(figure_name)
-    write_bytes(folder / "data.csv", table.to_csv(index=False, lineterminator="\n").encode())
+    write_bytes(
+        folder / "data.csv", table.to_csv(index=False, lineterminator="\n").encode()
+    )
     write_json(
         folder / "provenance.json",
         {
@@ -45,6 +49,8 @@ def reduce(suite: Suite, figure_name: str) -> None:
             "data": suite.data_words(figure_name),
             "label": suite.label,
             "embedded": suite.is_embedded(figure_name),
+            "cells": cell_ids(suite, figure_name),
+            "data_sha256": sha256_file(folder / "data.csv"),
             "made": cellfiles.provenances(list(contents.values())),
         },
     )
@@ -57,10 +63,14 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
     measured = module.measure(table, scale)
     missing = {claim.id for claim in module.CLAIMS} ^ set(measured)
     if missing:
-        raise ValueError(f"{figure_name}: claims and measurements differ in {sorted(missing)}")
+        raise ValueError(
+            f"{figure_name}: claims and measurements differ in {sorted(missing)}"
+        )
     rows = []
     for claim in module.CLAIMS:
-        verdict: Judgement = judge(claim, measured[claim.id], scale, provenance["embedded"])
+        verdict: Judgement = judge(
+            claim, measured[claim.id], scale, provenance["embedded"]
+        )
         found = verdict.measurement
         rows.append(
             {
@@ -117,9 +127,15 @@ def draw(suite: Suite, figure_name: str) -> None:
     folder = suite.figure_folder(figure_name)
     pdf, png, data = folder / "figure.pdf", folder / "figure.png", folder / "data.csv"
     provenance = read_json(folder / "provenance.json")
+    if sha256_file(data) != provenance["data_sha256"]:
+        raise UserError(
+            f"{data}: was changed after it was written; delete it and run the same command again"
+        )
     rows = render(figure_name, data, provenance, pdf, png)
     write_json(folder / "claims.json", rows)
-    write_json(folder / "manifest.json", {p.name: sha256_file(p) for p in (data, pdf, png)})
+    write_json(
+        folder / "manifest.json", {p.name: sha256_file(p) for p in (data, pdf, png)}
+    )
 
 
 def publish(suite: Suite, figure_name: str) -> None:
@@ -131,15 +147,34 @@ def publish(suite: Suite, figure_name: str) -> None:
             shutil.copyfile(folder / f"figure{suffix}", temporary)
 
 
-def is_stale(suite: Suite, figure_name: str) -> bool:
-    """Whether figures/<paper>/<figure>.pdf exists with other bytes than this configuration's."""
-    source = suite.figure_folder(figure_name) / "figure.pdf"
-    target = Path("figures") / f"{figure_name}.pdf"
-    return (
-        source.exists()
-        and target.exists()
-        and source.read_bytes() != target.read_bytes()
-    )
+def mark_stale(suite: Suite) -> None:
+    """Age every file that is not what this configuration would make, so that it is made again.
+
+    Snakemake judges by file times and by what it remembers under .snakemake/; neither says that
+    a data.csv is of another spec, nor that a published figure is of another scale or source.
+    """
+    for figure_name in registry.figure_names():
+        folder = suite.figure_folder(figure_name)
+        data, provenance = folder / "data.csv", folder / "provenance.json"
+        if data.exists() and provenance.exists():
+            if read_json(provenance).get("cells") != cell_ids(suite, figure_name):
+                os.utime(data, (0, 0))
+        for suffix in (".pdf", ".png"):
+            source, target = folder / f"figure{suffix}", Path("figures") / (figure_name + suffix)
+            if target.exists() and not (
+                source.exists() and source.read_bytes() == target.read_bytes()
+            ):
+                os.utime(target, (0, 0))
+
+
+def cell_ids(suite: Suite, figure_name: str) -> list[str]:
+    return [cell.id for found in suite.figure_cells(figure_name).values() for cell in found]
+
+
+def sources(figure_name: str) -> list[str]:
+    """The scripts of a figure: its own and those it shares with its paper's other figures."""
+    own = ROOT / "figures" / f"{figure_name}.py"
+    return [str(own), *map(str, sorted(own.parent.glob("_*.py")))]
 
 
 def page(name: str) -> None:
@@ -204,7 +239,11 @@ def markdown(rows: list[dict], suite: Suite) -> str:
 def interval(row: dict) -> str:
     """`value [low, high]`, or the value alone where nothing is random."""
     text = f"{row['measured']:.3g}"
-    return text if row["low"] == row["high"] else f"{text} [{row['low']:.3g}, {row['high']:.3g}]"
+    return (
+        text
+        if row["low"] == row["high"]
+        else f"{text} [{row['low']:.3g}, {row['high']:.3g}]"
+    )
 
 
 def summary(suite: Suite, figure_names: list[str], seconds: float) -> str:
@@ -234,7 +273,9 @@ def record(suite: Suite) -> list[Path]:
         folder = suite.figure_folder(figure_name)
         provenance = read_json(folder / "provenance.json")
         devices = {entry["device"] for entry in provenance["made"]}
-        target = RECORDS / suite.config.scale / suite.label / devices.pop() / figure_name
+        target = (
+            RECORDS / suite.config.scale / suite.label / devices.pop() / figure_name
+        )
         data = (folder / "data.csv").read_bytes()
         write_bytes(target.with_suffix(".csv"), data)
         write_json(
@@ -264,15 +305,23 @@ def redraw(suite: Suite) -> list[Path]:
             saved = read_json(base.with_suffix(".json"))
             data = base.with_suffix(".csv")
             if not data.exists() or sha256_file(data) != saved["data_sha256"]:
-                raise UserError(f"{data}: is not the data recorded; restore records/ with git")
+                raise UserError(
+                    f"{data}: is not the data recorded; restore records/ with git"
+                )
             pdf, png = (Path("figures") / (figure_name + s) for s in (".pdf", ".png"))
             render(figure_name, data, saved["provenance"], pdf, png)
             drawn.append(pdf)
     if not drawn:
         raise UserError(
             f"no records for scale {suite.config.scale}, data {suite.label}; there are "
-            + ", ".join(sorted({p.parent.parent.parent.relative_to(RECORDS).as_posix()
-                                for p in RECORDS.rglob("*.csv")}))
+            + ", ".join(
+                sorted(
+                    {
+                        p.parent.parent.parent.relative_to(RECORDS).as_posix()
+                        for p in RECORDS.rglob("*.csv")
+                    }
+                )
+            )
         )
     return drawn
 
@@ -289,17 +338,22 @@ def verify(suite: Suite) -> tuple[list[str], bool]:
     for figure_name in registry.selected_figures(suite.config.figures):
         data = suite.figure_folder(figure_name) / "data.csv"
         if not data.exists():
-            raise UserError(f"{data}: is missing; build the figure first with snakemake")
+            raise UserError(
+                f"{data}: is missing; build the figure first with snakemake"
+            )
         bases = recorded(suite, figure_name)
         if not bases:
             lines.append(f"{figure_name}: no record at this scale and data")
             continue
         digest = sha256_file(data)
-        if any(read_json(b.with_suffix(".json"))["data_sha256"] == digest for b in bases):
+        if any(
+            read_json(b.with_suffix(".json"))["data_sha256"] == digest for b in bases
+        ):
             lines.append(f"{figure_name}: identical (sha256 {digest[:16]})")
             continue
         outcomes = [
-            difference(pd.read_csv(data), pd.read_csv(b.with_suffix(".csv"))) for b in bases
+            difference(pd.read_csv(data), pd.read_csv(b.with_suffix(".csv")))
+            for b in bases
         ]
         if "" in outcomes:
             lines.append(f"{figure_name}: equal within {TOLERANCE:.0%}")
@@ -318,7 +372,9 @@ def difference(new, old) -> str:
     for column in new.columns:
         a, b = new[column], old[column]
         if a.dtype.kind == "f" or b.dtype.kind == "f":
-            close = np.isclose(a.astype(float), b.astype(float), rtol=TOLERANCE, equal_nan=True)
+            close = np.isclose(
+                a.astype(float), b.astype(float), rtol=TOLERANCE, equal_nan=True
+            )
         else:
             close = (a == b).to_numpy()
         if not close.all():
@@ -354,9 +410,15 @@ def unpack(archive: Path) -> int:
         raise UserError(f"{archive}: does not exist")
     try:
         with tarfile.open(archive) as tar:
-            members = {m.name: tar.extractfile(m).read() for m in tar.getmembers() if m.isfile()}
+            members = {
+                m.name: tar.extractfile(m).read()
+                for m in tar.getmembers()
+                if m.isfile()
+            }
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise UserError(f"{archive}: is not a readable pack ({error}); copy it again") from None
+        raise UserError(
+            f"{archive}: is not a readable pack ({error}); copy it again"
+        ) from None
     for name in members:
         parts = Path(name).parts
         if parts[0] != "results" or ".." in parts or not name.endswith(".json"):
@@ -400,7 +462,9 @@ def explain(suite: Suite, word: str) -> str:
     if row["detail"]:
         lines.append(f"  detail: {row['detail']}")
     lines.append(f"  scale: {provenance['scale']}; data: {provenance['data']}")
-    lines.append(f"  data: {folder / 'data.csv'} sha256 {sha256_file(folder / 'data.csv')}")
+    lines.append(
+        f"  data: {folder / 'data.csv'} sha256 {sha256_file(folder / 'data.csv')}"
+    )
     for entry in provenance["made"]:
         versions = ", ".join(f"{k} {v}" for k, v in entry["versions"].items())
         lines.append(
@@ -430,5 +494,3 @@ def costs(suite: Suite) -> str:
         lines.append(f"{study_name:40} {len(study_cells):>6} {runs:>6} {hours:>10.3g}")
     lines.append(f"{'total':40} {'':>6} {'':>6} {total:>10.3g}")
     return "\n".join(lines)
-
-

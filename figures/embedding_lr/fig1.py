@@ -43,5 +43,5 @@ def draw(data, scale):
         drawing.COLORS[0],
         guides=True,
     )
-    figure.suptitle(f"vocabulary {data['vocab_reached'].max()}", fontsize=8)
+    axes[0, 0].set_title(f"m = {data['vocab_reached'].max()}", fontsize=8)
     return figure

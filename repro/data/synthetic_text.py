@@ -19,8 +19,8 @@ LANGUAGE_SEED = 20250614
 SENTENCE_END = "."  # the most frequent word
 WORDS_PER_LINE = 100
 
-ONSETS = "b ch d f g h k l m n p r s sh t v w y z tr st pl gr".split()
-VOWELS = "a e i o u ai ea oo".split()
+ONSETS = ["b", "ch", "d", "f", "g", "h", "k", "l", "m", "n", "p", "r", "s", "sh", "t", "v", "w", "y", "z", "tr", "st", "pl", "gr"]
+VOWELS = ["a", "e", "i", "o", "u", "ai", "ea", "oo"]
 CODAS = ["", "", "", "n", "r", "s", "l", "t", "m"]
 
 

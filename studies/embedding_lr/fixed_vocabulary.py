@@ -19,7 +19,7 @@ STUDY = Study(
                 "lr.embedding": octaves(-8, 0, 4),
                 "seed": [0, 1],
             },
-            together=("lr.embedding", "seed"),
+            together=("model.width", "lr.embedding", "seed"),
         ),
         "reduced": Scale(
             REDUCED,

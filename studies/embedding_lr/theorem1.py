@@ -26,10 +26,18 @@ STUDY = Study(
     grid={
         "size": [{"width": d, "vocab_size": m} for d, m in SIZES],
         "zipf_exponent": [0.0, 0.5, 1.0],
-        "seed": [0, 1, 2, 3],
+        "seed": list(range(12)),
     },
     scales={
-        scale: Scale(together=("size", "zipf_exponent", "seed"))
-        for scale in ("smoke", "reduced", "paper")
+        "smoke": Scale(
+            grid={
+                "size": [
+                    {"width": d, "vocab_size": m} for d, m in SIZES if d * m < 2**18
+                ]
+            },
+            together=("size", "zipf_exponent", "seed"),
+        ),
+        "reduced": Scale(together=("zipf_exponent", "seed")),
+        "paper": Scale(together=("zipf_exponent", "seed")),
     },
 )

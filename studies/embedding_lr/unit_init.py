@@ -23,7 +23,7 @@ STUDY = Study(
                 "lr.embedding": octaves(-6, 2, 4),
                 "seed": [0, 1],
             },
-            together=("lr.embedding", "seed"),
+            together=("size", "lr.embedding", "seed"),
         ),
         "reduced": Scale(
             REDUCED,

@@ -30,7 +30,7 @@ STUDY = Study(
                 "init.output": ["LVP"],
                 "lr.embedding": octaves(-8, 0, 4),
             },
-            together=("init.embedding", "lr.embedding", "seed"),
+            together=("model.width", "init.embedding", "lr.embedding", "seed"),
         ),
         "reduced": Scale(
             REDUCED,

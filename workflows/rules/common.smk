@@ -29,7 +29,6 @@ except UserError as error:
 
 MONITOR = Monitor(Path("logs"))
 RESULTS = SUITE.results.as_posix()
-SCRIPTS = Path(workflow.basedir) / "figures"
 CONFIG = "--config " + shlex.join(SUITE.config.arguments())
 TARGETS = {f"figures/{name}.pdf" for name in [*registry.figure_names(), *registry.pages()]}
 
@@ -37,11 +36,7 @@ for word in sys.argv[1:]:
     if word.startswith("figures/") and str(Path(word).with_suffix(".pdf")) not in TARGETS:
         sys.exit(f"error: unknown figure {word}: {settings.did_you_mean(word, TARGETS)}")
 
-# A published figure of another scale, source or day is older than it looks: touching its source
-# makes Snakemake copy it again, also where .snakemake/ is gone.
-for name in registry.figure_names():
-    if products.is_stale(SUITE, name):
-        (SUITE.figure_folder(name) / "figure.pdf").touch()
+products.mark_stale(SUITE)
 
 
 wildcard_constraints:

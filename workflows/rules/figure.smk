@@ -5,7 +5,7 @@ rule reduce:
             for cells in SUITE.figure_cells(wildcards.figure).values()
             for cell in cells
         ],
-        script=lambda wildcards: SCRIPTS / f"{wildcards.figure}.py",
+        script=lambda wildcards: products.sources(wildcards.figure),
     output:
         data=f"{RESULTS}/{{figure}}/data.csv",
         provenance=f"{RESULTS}/{{figure}}/provenance.json",
@@ -19,7 +19,7 @@ rule draw:
     input:
         data=f"{RESULTS}/{{figure}}/data.csv",
         provenance=f"{RESULTS}/{{figure}}/provenance.json",
-        script=lambda wildcards: SCRIPTS / f"{wildcards.figure}.py",
+        script=lambda wildcards: products.sources(wildcards.figure),
     output:
         pdf=f"{RESULTS}/{{figure}}/figure.pdf",
         png=report(
@@ -40,7 +40,9 @@ rule draw:
 
 rule publish:
     input:
-        f"{RESULTS}/{{figure}}/figure.pdf",
+        pdf=f"{RESULTS}/{{figure}}/figure.pdf",
+        png=f"{RESULTS}/{{figure}}/figure.png",
+        script=lambda wildcards: products.sources(wildcards.figure),
     output:
         "figures/{figure}.pdf",
         "figures/{figure}.png",
@@ -74,7 +76,7 @@ rule scoreboard:
         md=f"{RESULTS}/scoreboard.md",
         manifest=f"{RESULTS}/manifest.json",
     params:
-        figures=SELECTED,
+        figures=",".join(SELECTED),
     log:
         "logs/scoreboard.log",
     shell:
@@ -85,7 +87,7 @@ rule verify:
     input:
         expand(f"{RESULTS}/{{figure}}/data.csv", figure=SELECTED),
     params:
-        figures=SELECTED,
+        figures=",".join(SELECTED),
     shell:
         "python -m repro verify {CONFIG} figures={params.figures:q}"
 
@@ -94,13 +96,13 @@ rule record:
     input:
         expand(f"{RESULTS}/{{figure}}/claims.json", figure=SELECTED),
     params:
-        figures=SELECTED,
+        figures=",".join(SELECTED),
     shell:
         "python -m repro record {CONFIG} figures={params.figures:q}"
 
 
 rule redraw:
     params:
-        figures=SELECTED,
+        figures=",".join(SELECTED),
     shell:
         "python -m repro redraw {CONFIG} figures={params.figures:q}"

@@ -1,0 +1,198 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from repro import cells as cellfiles
+from repro import study as studies
+from repro.errors import UserError
+from repro.registry import ROOT
+from repro.study import Cell, Run
+from repro.tasks import TASKS, Task
+
+SPEC = {"x": 1.5, "seed": 0}
+
+
+def fake_cell(*axes, study="p/s"):
+    runs = tuple(Run("fake", 1, SPEC | {"seed": i}, a, {}) for i, a in enumerate(axes))
+    return Cell(study, {}, runs)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """A task that notes the seeds it was run with, and diverges at seed 1."""
+    made = []
+
+    class Fake(Task):
+        def run(self, spec, **context):
+            made.append(spec["seed"])
+            loss = float("inf") if spec["seed"] == 1 else spec["x"]
+            return [{"step": 1, "train_loss": loss}]
+
+    monkeypatch.setitem(TASKS, "fake", Fake(1, "", lambda spec: [], lambda spec: 0.0))
+    return made
+
+
+def run(cell, folder, name="cell.json", **changes):
+    arguments = {"inputs": {}, "device": "cpu", "progress": lambda index, run: None}
+    return cellfiles.run_cell(
+        cell, folder / name, folder / "runs", **(arguments | changes)
+    )
+
+
+def test_runs_already_made_are_taken_over(tmp_path, calls):
+    assert run(fake_cell({"seed": 0}), tmp_path) == 0
+    assert run(fake_cell({"seed": 0}, {"seed": 1}), tmp_path, "other.json") == 1
+    assert calls == [0, 1]
+
+
+def test_a_run_shared_by_two_studies_keeps_each_one_s_axes(tmp_path, calls):
+    """Found on Figure 1: runs taken over from another study's cell lost their coordinates."""
+    first, second = (
+        fake_cell({"width": 32}),
+        fake_cell({"size": 32, "vocab": 256}, study="p/t"),
+    )
+    run(first, tmp_path)
+    run(second, tmp_path, "second.json")
+    table = cellfiles.frame([cellfiles.read_cell(tmp_path / "second.json", second)])
+    assert list(table.columns) == ["size", "vocab", "step", "train_loss"]
+    assert calls == [0]
+
+
+def test_a_diverged_run_is_an_infinite_record_in_valid_json(tmp_path, calls):
+    cell = fake_cell({"seed": 0}, {"seed": 1})
+    run(cell, tmp_path)
+
+    def refuse(word):
+        raise AssertionError(f"{word} is no JSON")
+
+    json.loads((tmp_path / "cell.json").read_text(), parse_constant=refuse)
+    table = cellfiles.frame([cellfiles.read_cell(tmp_path / "cell.json", cell)])
+    assert table["train_loss"].tolist() == [1.5, float("inf")]
+
+
+@pytest.mark.parametrize("where", ["cell.json", "run"])
+def test_an_edited_file_is_refused(tmp_path, calls, where):
+    cell = fake_cell({"seed": 0})
+    run(cell, tmp_path)
+    path = (
+        tmp_path / "cell.json"
+        if where == "cell.json"
+        else next((tmp_path / "runs").iterdir())
+    )
+    path.write_text(path.read_text().replace("1.5", "1.4"))
+    with pytest.raises(UserError, match="was changed after it was written.*delete it"):
+        if where == "cell.json":
+            cellfiles.read_cell(path, cell)
+        else:
+            run(cell, tmp_path)
+
+
+def test_a_cell_of_another_spec_is_refused(tmp_path, calls):
+    run(fake_cell({"seed": 0}), tmp_path)
+    with pytest.raises(UserError, match="another spec, scale or data source"):
+        cellfiles.read_cell(tmp_path / "cell.json", fake_cell({"seed": 0}, {"seed": 1}))
+
+
+def test_a_missing_and_a_truncated_cell_are_named(tmp_path, calls):
+    cell = fake_cell({"seed": 0})
+    with pytest.raises(UserError, match="the grid has a hole"):
+        cellfiles.read_cell(tmp_path / "cell.json", cell)
+    run(cell, tmp_path)
+    path = tmp_path / "cell.json"
+    path.write_text(path.read_text()[:-40])
+    with pytest.raises(UserError, match="is not valid JSON"):
+        cellfiles.read_cell(path, cell)
+
+
+def test_devices_are_never_mixed(tmp_path, calls):
+    cell = fake_cell({"seed": 0})
+    run(cell, tmp_path)
+    here = cellfiles.read_cell(tmp_path / "cell.json", cell)
+    there = json.loads(json.dumps(here))
+    there["runs"][0]["provenance"]["device"] = "nvidia-h100"
+    cellfiles.check_compatible({"a": here, "b": here})
+    with pytest.raises(
+        UserError, match=r"never mixes devices, found cpu \(a\), nvidia-h100 \(b\)"
+    ):
+        cellfiles.check_compatible({"a": here, "b": there})
+
+
+def test_other_tokens_under_one_name_are_refused(tmp_path, calls):
+    cell = fake_cell({"seed": 0})
+    run(cell, tmp_path)
+    contents = []
+    for digest in "ab":
+        content = cellfiles.read_cell(tmp_path / "cell.json", cell)
+        content["runs"][0]["provenance"]["inputs"] = {"wikitext2/256": digest * 64}
+        contents.append(content)
+    with pytest.raises(UserError, match="read other wikitext2/256 than"):
+        cellfiles.check_compatible(dict(zip("xy", contents, strict=True)))
+
+
+def test_a_killed_job_leaves_whole_runs_and_resumes(suite):
+    """kill -9 in the middle: the next call takes over the finished runs and ends the same."""
+    cell = suite.cells("embedding_lr/unit_init")[0]
+    words = ["--config", *suite.config.arguments()]
+    path = suite.cell_path(cell)
+    for need in suite.needs(cell):
+        for command in (
+            ["fetch", need.dataset],
+            ["tokenize", need.dataset, str(need.vocab_size)],
+        ):
+            call([*command, *words])
+    train = ["train", cell.study, cell.name, *words]
+
+    call(train)
+    undisturbed = cellfiles.frame([cellfiles.read_cell(path, cell)])
+    for file in [path, *suite.store.iterdir()]:
+        file.unlink()
+
+    process = subprocess.Popen(
+        [sys.executable, "-m", "repro", *train], env=environment()
+    )
+    while len(list(suite.store.glob("*.json"))) < 3:
+        assert process.poll() is None, "the job ended before it could be killed"
+    process.kill()
+    process.wait()
+    assert not path.exists()
+    finished = len(list(suite.store.glob("[0-9a-f]*.json")))
+    assert 3 <= finished < len(cell.runs)
+
+    assert f"resumed {finished} runs, trained {len(cell.runs) - finished}" in call(
+        train
+    )
+    resumed = cellfiles.frame([cellfiles.read_cell(path, cell)])
+    assert resumed.to_csv() == undisturbed.to_csv()
+
+
+def environment():
+    import os
+
+    return os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+
+
+def call(arguments):
+    done = subprocess.run(
+        [sys.executable, "-m", "repro", *arguments],
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_seconds_and_commits_are_no_part_of_the_data(tmp_path, calls):
+    cell = fake_cell({"seed": 0})
+    run(cell, tmp_path)
+    content = cellfiles.read_cell(tmp_path / "cell.json", cell)
+    assert set(cellfiles.frame([content]).columns) == {"seed", "step", "train_loss"}
+    assert {"seconds", "commit", "versions", "device"} <= set(
+        content["runs"][0]["provenance"]
+    )
+    assert (
+        studies.Run("fake", 1, SPEC, {"a": 1}, {}).id
+        == studies.Run("fake", 1, SPEC, {}, {}).id
+    )

@@ -1,0 +1,250 @@
+import math
+
+import mup
+import pytest
+import torch
+from torch import nn
+
+from repro import parametrization as p
+from repro.errors import UserError
+from repro.models.decoder import Decoder
+from repro.train import make_optimizer
+
+BASE, WIDTH, INPUTS, OUTPUTS = 8, 32, 6, 5
+
+
+class MLP(nn.Module):
+    """Input, hidden and readout with biases: every kind of role."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.width = width
+        self.inp = nn.Linear(INPUTS, width)
+        self.hidden = nn.Linear(width, width)
+        self.readout = nn.Linear(width, OUTPUTS)
+
+    def forward(self, x):
+        return self.readout(torch.tanh(self.hidden(torch.tanh(self.inp(x)))))
+
+    def roles(self):
+        r = self.width / BASE
+        return {
+            "inp.weight": p.Role("embedding", INPUTS, width_out=r),
+            "inp.bias": p.Role("vector", width_out=r),
+            "hidden.weight": p.Role("hidden", self.width, width_in=r, width_out=r),
+            "hidden.bias": p.Role("vector", width_out=r),
+            "readout.weight": p.Role("output", self.width, width_in=r),
+            "readout.bias": p.Role("scalar"),
+        }
+
+
+class MupMLP(MLP):
+    def __init__(self, width):
+        super().__init__(width)
+        self.readout = mup.MuReadout(width, OUTPUTS)
+
+
+def decoder(width, base_width=1):
+    return Decoder(
+        vocab_size=40,
+        width=width,
+        depth=1,
+        head_dim=8,
+        expansion=4,
+        sequence_length=4,
+        norm="post",
+        positional_rms=1.0,
+        base_width=base_width,
+    )
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adamw"])
+def test_mup_trains_as_the_mup_package_does(optimizer):
+    """Readout multiplier 1/n and init 1 there is multiplier 1 and init 1/n here: same function."""
+    torch.manual_seed(0)
+    theirs = MupMLP(WIDTH)
+    mup.set_base_shapes(theirs, MupMLP(BASE), delta=MupMLP(2 * BASE))
+    theirs.double()
+    ours = MLP(WIDTH).double()
+    ours.load_state_dict(theirs.state_dict())
+    with torch.no_grad():
+        theirs.readout.weight.normal_(0, WIDTH**-0.5)
+        ours.readout.weight.copy_(theirs.readout.weight / (WIDTH / BASE))
+
+    lr, decay, eps = (0.05, 0.1, 1e-30)
+    kinds = ("embedding", "hidden", "output", "vector", "scalar")
+    groups = p.param_groups(
+        ours,
+        scaling="muP",
+        family="sgd" if optimizer == "sgd" else "adam",
+        lr=dict.fromkeys(kinds, lr),
+        weight_decay=decay if optimizer != "adam" else 0.0,
+        eps=None if optimizer == "sgd" else eps,
+        coupled=optimizer != "adamw",
+    )
+    if optimizer == "sgd":
+        mine = make_optimizer(
+            groups, {"name": "sgd", "momentum": 0.9, "nesterov": False}
+        )
+        other = mup.MuSGD(theirs.parameters(), lr=lr, momentum=0.9, weight_decay=decay)
+    else:
+        mine = make_optimizer(groups, {"name": optimizer, "betas": (0.9, 0.999)})
+        kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[optimizer]
+        other = mup.MuAdam(
+            theirs.parameters(),
+            impl=kind,
+            lr=lr,
+            eps=eps,
+            weight_decay=decay if optimizer == "adamw" else 0.0,
+        )
+    for step in range(20):
+        x = torch.randn(
+            16,
+            INPUTS,
+            dtype=torch.float64,
+            generator=torch.Generator().manual_seed(step),
+        )
+        outputs = []
+        for model, opt in ((ours, mine), (theirs, other)):
+            opt.zero_grad()
+            y = model(x)
+            (y - x[:, :OUTPUTS]).square().mean().backward()
+            opt.step()
+            outputs.append(y.detach())
+        torch.testing.assert_close(outputs[0], outputs[1], rtol=1e-9, atol=1e-9)
+    assert outputs[0].abs().max() > 0.1
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_left_out_scaling_is_noticed_by_the_oracle_comparison(optimizer):
+    """At another width than the base, muP's groups differ from the standard ones."""
+    kinds = ("embedding", "hidden", "output", "vector", "scalar")
+
+    def groups(name):
+        family = {"sgd": "sgd", "adam": "adam"}[optimizer]
+        found = p.param_groups(
+            MLP(WIDTH),
+            scaling=name,
+            family=family,
+            lr=dict.fromkeys(kinds, 1.0),
+            weight_decay=1.0,
+            eps=1.0,
+        )
+        return {(g["lr"], g["weight_decay"], g["eps"]) for g in found}
+
+    assert groups("SP") == {(1.0, 1.0, 1.0)}
+    assert len(groups("muP")) > 1
+
+
+# Tables 1 and 2 of arXiv 2506.15025 at base width 1: init variance, Adam learning rate.
+TABLE_2 = {
+    "SP": {"embedding": (0, 0), "output": (-1, 0), "hidden": (-1, 0)},
+    "muP": {"embedding": (0, 0), "output": (-2, -1), "hidden": (-1, -1)},
+    "LVP": {"embedding": (-1, -0.5), "output": (-1, -1), "hidden": (-1, -1)},
+}
+
+
+@pytest.mark.parametrize("name", TABLE_2)
+@pytest.mark.parametrize("kind", ["embedding", "output", "hidden"])
+def test_table_2(name, kind):
+    d = 64
+    roles = {
+        "embedding": p.Role("embedding", width_out=d),
+        "hidden": p.Role("hidden", d, width_in=d, width_out=d),
+        "output": p.Role("output", d, width_in=d),
+    }
+    rule = p.table(name, "adam")[kind]
+    variance, lr = TABLE_2[name][kind]
+    assert math.isclose(p.init_std(roles[kind], rule) ** 2, d**variance)
+    assert math.isclose(rule.lr(roles[kind]), d**lr)
+
+
+def test_mup_for_sgd_scales_input_up_and_output_down():
+    """Ma et al. (2602.10545), Table 2 with q = 1: n for vectors, n_out/n_in for matrices."""
+    rows = p.table("muP", "sgd")
+    d = 16
+    assert rows["embedding"].lr(p.Role("embedding", width_out=d)) == d
+    assert rows["hidden"].lr(p.Role("hidden", d, width_in=d, width_out=4 * d)) == 4
+    assert rows["output"].lr(p.Role("output", d, width_in=d)) == 1 / d
+
+
+def test_lvp_is_refused_for_sgd():
+    with pytest.raises(UserError, match="Adam-like optimizers only"):
+        p.table("LVP", "sgd")
+
+
+def test_unknown_parametrization_is_named():
+    with pytest.raises(UserError, match="'ntk'"):
+        p.table("ntk", "adam")
+
+
+def test_every_parametrization_is_standard_at_its_base_width():
+    model = decoder(16, base_width=16)
+    for name in p.TABLES:
+        rows = p.table(name, "adam")
+        for role in model.roles().values():
+            rule = rows[role.kind]
+            assert rule.lr(role) == rule.weight_decay(role) == rule.eps(role) == 1
+            assert p.init_std(role, rule) == p.standard_std(role)
+
+
+def test_initial_weights_have_the_stated_deviation():
+    model = decoder(64)
+    init = {"embedding": "LVP", "hidden": "muP", "output": "muP"}
+    p.initialize(model, init, torch.Generator().manual_seed(0))
+    expected = {
+        "embedding.weight": 64**-0.5,
+        "attention.0.qkv.weight": 64**-0.5,
+        "mlp.0.down.weight": 256**-0.5,
+        "output.weight": 1 / 64,
+    }
+    for name, parameter in model.named_parameters():
+        if name in expected:
+            error = 4 / math.sqrt(2 * parameter.numel())  # four standard errors
+            assert math.isclose(
+                parameter.std().item(), expected[name], rel_tol=error
+            ), name
+
+
+def test_initialization_depends_on_the_seed_alone():
+    init = dict.fromkeys(("embedding", "hidden", "output"), "SP")
+    weights = []
+    for noise in (1, 2):
+        torch.manual_seed(noise)
+        model = decoder(16)
+        p.initialize(model, init, torch.Generator().manual_seed(5))
+        weights.append(nn.utils.parameters_to_vector(model.parameters()))
+    assert torch.equal(*weights)
+
+
+@pytest.mark.parametrize("use", ["initialize", "groups"])
+def test_a_parameter_without_a_role_raises(use):
+    model = decoder(16)
+    model.extra = nn.Parameter(torch.zeros(3))
+    with pytest.raises(ValueError, match=r"without a role: \['extra'\]"):
+        if use == "initialize":
+            init = dict.fromkeys(("embedding", "hidden", "output"), "SP")
+            p.initialize(model, init, torch.Generator())
+        else:
+            rates = dict.fromkeys(("embedding", "hidden", "output"), 0.1)
+            p.param_groups(
+                model, scaling="SP", family="adam", lr=rates, weight_decay=0.0, eps=1e-8
+            )
+
+
+def test_a_parameter_outside_the_groups_raises():
+    model = decoder(16)
+    parameters = list(model.parameters())
+    p.check_groups(model, [{"params": parameters}])
+    with pytest.raises(ValueError, match="embedding.weight"):
+        p.check_groups(model, [{"params": parameters[1:]}])
+    with pytest.raises(ValueError, match="embedding.weight"):
+        p.check_groups(model, [{"params": parameters}, {"params": parameters[:1]}])
+
+
+@pytest.mark.parametrize(
+    ("exponent", "text"),
+    [(0, "1"), (-1, "d^-1"), (-0.5, "d^-1/2"), (1.5, "d^3/2"), (2, "d^2")],
+)
+def test_powers_are_printed_as_in_the_papers(exponent, text):
+    assert p.format_power(exponent) == text
