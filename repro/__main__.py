@@ -60,8 +60,7 @@ def train(suite: Suite, args) -> None:
     def label(index, run):
         inner = {k.split(".")[-1]: v for k, v in run.axes.items() if k not in cell.axes}
         words = " ".join(
-            f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}"
-            for k, v in inner.items()
+            f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in inner.items()
         )
         return progress(index, words)
 
@@ -81,9 +80,7 @@ def verify(suite: Suite, args) -> None:
     lines, agree = verify(suite)
     show(lines)
     if not agree:
-        raise UserError(
-            "verify: some figures differ from records/; see the lines above"
-        )
+        raise UserError("verify: some figures differ from records/; see the lines above")
 
 
 def coordinate_check(suite: Suite, args) -> None:
@@ -98,9 +95,7 @@ def products(name: str, *fields: str):
     def command(suite: Suite, args) -> None:
         from repro import products
 
-        result = getattr(products, name)(
-            suite, *(getattr(args, field) for field in fields)
-        )
+        result = getattr(products, name)(suite, *(getattr(args, field) for field in fields))
         if result is not None:
             show(result)
 
@@ -158,9 +153,7 @@ def parser() -> argparse.ArgumentParser:
     ):
         command = add(name, products(name, "figure"), text)
         command.add_argument("figure")
-    command = add(
-        "page", lambda suite, args: _page(args.name), "every paper's figure of a name"
-    )
+    command = add("page", lambda suite, args: _page(args.name), "every paper's figure of a name")
     command.add_argument("name")
     add("scoreboard", products("scoreboard"), "all verdicts of the configured figures")
     add("record", products("record"), "copy the configured figures' data to records/")
@@ -169,15 +162,11 @@ def parser() -> argparse.ArgumentParser:
     add("cost", products("costs"), "runs, jobs and GPU-hours of the configured figures")
     command = add("explain", products("explain", "claim"), "from a verdict to its runs")
     command.add_argument("claim")
-    command = add(
-        "pack", pack, "finished cells into an archive, to carry them elsewhere"
-    )
+    command = add("pack", pack, "finished cells into an archive, to carry them elsewhere")
     command.add_argument("archive", type=Path)
     command = add("unpack", unpack, "cells of an archive into results/")
     command.add_argument("archive", type=Path)
-    command = add(
-        "coordinate-check", coordinate_check, "slope of activation sizes against width"
-    )
+    command = add("coordinate-check", coordinate_check, "slope of activation sizes against width")
     command.add_argument("parametrization")
     command.add_argument("--widths", type=int, nargs="+", default=[64, 128, 256, 512])
     command.add_argument("--steps", type=int, default=4)

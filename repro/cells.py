@@ -41,16 +41,12 @@ def unseal(path: Path) -> dict:
 def _encode(record: Mapping) -> dict:
     """JSON has no infinity: write `"inf"`, which float() and pandas read back."""
     return {
-        key: str(value)
-        if isinstance(value, float) and not math.isfinite(value)
-        else value
+        key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
         for key, value in record.items()
     }
 
 
-def run_cell(
-    cell: Cell, path: Path, store: Path, inputs: Mapping, device: str, progress
-) -> int:
+def run_cell(cell: Cell, path: Path, store: Path, inputs: Mapping, device: str, progress) -> int:
     """Carry out the runs of a cell and write its file; returns how many were taken over.
 
     store: folder of finished runs, one sealed file per run id, shared by all cells; a run found
@@ -102,26 +98,18 @@ def run_cell(
 
 def _checked(result: dict, run: Run, path: Path) -> dict:
     if result["id"] != run.id:
-        raise UserError(
-            f"{path}: holds run {result['id'][:12]}, not {run.id[:12]}; delete it"
-        )
+        raise UserError(f"{path}: holds run {result['id'][:12]}, not {run.id[:12]}; delete it")
     return result
 
 
 def read_cell(path: Path, cell: Cell) -> dict:
     """A cell's file, wherever it was computed; raises UserError unless it is exactly this cell."""
     if not path.exists():
-        raise UserError(
-            f"{path}: is missing; the grid has a hole, run the same command again"
-        )
+        raise UserError(f"{path}: is missing; the grid has a hole, run the same command again")
     content = unseal(path)
     if content.get("format") != FORMAT:
-        raise UserError(
-            f"{path}: format {content.get('format')}, this suite reads {FORMAT}"
-        )
-    if content["id"] != cell.id or [r["id"] for r in content["runs"]] != [
-        r.id for r in cell.runs
-    ]:
+        raise UserError(f"{path}: format {content.get('format')}, this suite reads {FORMAT}")
+    if content["id"] != cell.id or [r["id"] for r in content["runs"]] != [r.id for r in cell.runs]:
         raise UserError(
             f"{path}: holds cell {content['id'][:12]}, not {cell.id[:12]} (another spec, scale or "
             "data source); delete it and run the same command again"
@@ -187,9 +175,7 @@ def commit() -> str | None:
     try:
         root = Path(__file__).resolve().parent.parent
         call = ["git", "-C", os.fspath(root)]
-        head = subprocess.run(
-            [*call, "rev-parse", "HEAD"], capture_output=True, text=True
-        )
+        head = subprocess.run([*call, "rev-parse", "HEAD"], capture_output=True, text=True)
         if head.returncode:
             return None
         clean = subprocess.run([*call, "diff", "--quiet", "HEAD"], capture_output=True)

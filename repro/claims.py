@@ -11,36 +11,46 @@ NOT_JUDGED = "not judged"
 
 @dataclass(frozen=True)
 class Expectation:
-    """A closed interval the quantity should lie in, and its wording."""
+    """An interval the quantity should lie in, without its ends if strict, and its wording."""
 
     low: float
     high: float
     text: str
+    strict: bool = False
+
+    def holds(self, value: float) -> bool:
+        """Whether a value lies in the interval."""
+        if self.strict:
+            return self.low < value < self.high
+        return self.low <= value <= self.high
 
     def __str__(self) -> str:
         return self.text
 
 
 def within(value: float, tolerance: float) -> Expectation:
-    return Expectation(
-        value - tolerance, value + tolerance, f"{value:g} within {tolerance:g}"
-    )
+    """The value give or take the tolerance, ends included."""
+    return Expectation(value - tolerance, value + tolerance, f"{value:g} within {tolerance:g}")
 
 
 def between(low: float, high: float) -> Expectation:
+    """From low to high, ends included."""
     return Expectation(low, high, f"{low:g} to {high:g}")
 
 
 def below(value: float) -> Expectation:
-    return Expectation(-math.inf, math.nextafter(value, -math.inf), f"below {value:g}")
+    """Strictly below the value."""
+    return Expectation(-math.inf, value, f"below {value:g}", strict=True)
 
 
 def at_most(value: float) -> Expectation:
+    """At most the value."""
     return Expectation(-math.inf, value, f"at most {value:g}")
 
 
 def above(value: float) -> Expectation:
-    return Expectation(math.nextafter(value, math.inf), math.inf, f"above {value:g}")
+    """Strictly above the value."""
+    return Expectation(value, math.inf, f"above {value:g}", strict=True)
 
 
 def reported(text: str) -> Expectation:
@@ -98,9 +108,7 @@ class Judgement:
     reason: str = field(default="")
 
 
-def judge(
-    claim: Claim, measurement: Measurement, scale: str, embedded: bool
-) -> Judgement:
+def judge(claim: Claim, measurement: Measurement, scale: str, embedded: bool) -> Judgement:
     """The verdict: reproduced when the whole interval meets the expectation, not reproduced when
     none of it does, else not judged, with the reason (scale, data, a problem, noise)."""
     expected = claim.expected.get(scale)
@@ -119,9 +127,11 @@ def judge(
         return result(NOT_JUDGED, "reported only")
     if not math.isfinite(measurement.value):
         return result(NOT_REPRODUCED, "the measured value is not finite")
-    if expected.low <= measurement.low and measurement.high <= expected.high:
+    low, high = expected.holds(measurement.low), expected.holds(measurement.high)
+    if low and high:
         return result(REPRODUCED)
-    if measurement.high < expected.low or measurement.low > expected.high:
+    beside = measurement.high <= expected.low or measurement.low >= expected.high
+    if beside and not low and not high:
         return result(NOT_REPRODUCED)
     return result(NOT_JUDGED, "noise: the interval reaches over the bound")
 
@@ -130,4 +140,5 @@ Measure = Callable[..., dict[str, Measurement]]
 
 
 def all_scales(expectation: Expectation) -> dict[str, Expectation]:
+    """The same expectation at every scale."""
     return dict.fromkeys(("smoke", "reduced", "paper"), expectation)

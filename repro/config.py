@@ -29,6 +29,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Config:
+    """A validated configuration."""
+
     scale: str
     data: str
     sources: Mapping[str, Source]
@@ -36,14 +38,13 @@ class Config:
     max_gpu_hours: float | None
 
     def source(self, dataset: str) -> Source:
+        """The source of one dataset."""
         return self.sources.get(dataset, Source(self.data))
 
     def arguments(self) -> list[str]:
         """`key=value` words from which `parse` makes this configuration again."""
         words = [f"scale={self.scale}", f"data={self.data}"]
-        words += [
-            f"{name}={s.folder or s.kind}" for name, s in sorted(self.sources.items())
-        ]
+        words += [f"{name}={s.folder or s.kind}" for name, s in sorted(self.sources.items())]
         return words
 
 
@@ -53,9 +54,7 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
     known = {"scale", "data", "figures", "max_gpu_hours", *datasets}
     for key in values:
         if key not in known:
-            raise UserError(
-                f"unknown config key {key!r}: {did_you_mean(str(key), known)}"
-            )
+            raise UserError(f"unknown config key {key!r}: {did_you_mean(str(key), known)}")
     scale = _choice("scale", values.get("scale", "reduced"), SCALES)
     data = _choice("data", values.get("data", "embedded"), SOURCES)
     sources = {}
@@ -67,20 +66,14 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
     figures = values.get("figures", "all")
     if isinstance(figures, str):
         figures = figures.replace(",", " ").split()
-    if not isinstance(figures, (list, tuple)) or not all(
-        isinstance(f, str) for f in figures
-    ):
-        raise UserError(
-            f"config key figures: {figures!r} is not a list of names; use [paper/fig2]"
-        )
+    if not isinstance(figures, (list, tuple)) or not all(isinstance(f, str) for f in figures):
+        raise UserError(f"config key figures: {figures!r} is not a list of names; use [paper/fig2]")
     hours = values.get("max_gpu_hours")
     if hours is not None:
         try:
             hours = float(hours)
         except (TypeError, ValueError):
-            raise UserError(
-                f"config key max_gpu_hours: {hours!r} is not a number"
-            ) from None
+            raise UserError(f"config key max_gpu_hours: {hours!r} is not a number") from None
     return Config(scale, data, sources, tuple(figures), hours)
 
 

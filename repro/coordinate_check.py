@@ -51,9 +51,7 @@ def coordinate_check(
     for key in measured[widths[0], seeds[0]]:
 
         def fitted(sample: Sequence[int], key=key) -> float:
-            logs = [
-                np.mean([np.log(measured[w, s][key]) for s in sample]) for w in widths
-            ]
+            logs = [np.mean([np.log(measured[w, s][key]) for s in sample]) for w in widths]
             return slope(np.log(widths), logs)
 
         low, high = bootstrap(seeds, fitted)
@@ -62,7 +60,7 @@ def coordinate_check(
 
 
 def _verdict(low: float, high: float) -> str:
-    if -TOLERANCE <= low and high <= TOLERANCE:
+    if low >= -TOLERANCE and high <= TOLERANCE:
         return "stable"
     if low > TOLERANCE:
         return "grows"
@@ -88,9 +86,7 @@ def activations(model: nn.Module, inputs: torch.Tensor) -> dict[str, torch.Tenso
     return found
 
 
-def decoder_sizes(
-    name: str, *, steps: int, lr: float, vocab_size: int = 64, base_width: int = 1
-):
+def decoder_sizes(name: str, *, steps: int, lr: float, vocab_size: int = 64, base_width: int = 1):
     """`sizes` for the suite's decoder under a parametrization, trained with Adam on one batch."""
 
     def sizes(width: int, seed: int) -> dict[tuple[str, str], float]:
@@ -118,9 +114,7 @@ def decoder_sizes(
             weight_decay=0.0,
             eps=1e-12,
         )
-        optimizer = train.make_optimizer(
-            groups, {"name": "adam", "betas": (0.9, 0.999)}
-        )
+        optimizer = train.make_optimizer(groups, {"name": "adam", "betas": (0.9, 0.999)})
         before = activations(model, batch[0])
         for _ in range(steps):
             optimizer.zero_grad()
@@ -130,31 +124,21 @@ def decoder_sizes(
         result = {}
         for layer in before:
             result[layer, "activation"] = float(after[layer].square().mean().sqrt())
-            result[layer, "change"] = float(
-                (after[layer] - before[layer]).square().mean().sqrt()
-            )
+            result[layer, "change"] = float((after[layer] - before[layer]).square().mean().sqrt())
         return result
 
     return sizes
 
 
-def report(
-    name: str, widths: Sequence[int], steps: int, seeds: int, lr: float = 0.5
-) -> list[str]:
+def report(name: str, widths: Sequence[int], steps: int, seeds: int, lr: float = 0.5) -> list[str]:
     """Lines of a table: every layer's slopes, and the verdict over all changes."""
-    found = coordinate_check(
-        decoder_sizes(name, steps=steps, lr=lr), widths, range(seeds)
-    )
-    lines = [
-        f"{'layer':24} {'quantity':10} {'slope':>7} {'low':>7} {'high':>7}  verdict"
-    ]
+    found = coordinate_check(decoder_sizes(name, steps=steps, lr=lr), widths, range(seeds))
+    lines = [f"{'layer':24} {'quantity':10} {'slope':>7} {'low':>7} {'high':>7}  verdict"]
     lines += [
         f"{s.layer:24} {s.quantity:10} {s.slope:7.3f} {s.low:7.3f} {s.high:7.3f}  {s.verdict}"
         for s in found
     ]
     changes = {s.verdict for s in found if s.quantity == "change"}
-    verdict = (
-        "width-independent" if changes == {"stable"} else ", ".join(sorted(changes))
-    )
+    verdict = "width-independent" if changes == {"stable"} else ", ".join(sorted(changes))
     lines.append(f"{name}: changes over widths {list(widths)} are {verdict}")
     return lines

@@ -16,9 +16,7 @@ def select(name: str, threads: int) -> torch.device:
     if name == "cuda" and not torch.cuda.is_available():
         raise UserError("device cuda: no CUDA device is visible; run with --device cpu")
     torch.set_num_threads(threads)
-    torch.set_flush_denormal(
-        True
-    )  # Adam's averages of rare tokens decay into denormals
+    torch.set_flush_denormal(True)  # Adam's averages of rare tokens decay into denormals
     return torch.device(name)
 
 
@@ -35,9 +33,7 @@ def autocast(device: torch.device, precision: str):
     Raises UserError on an unknown precision.
     """
     if precision not in PRECISIONS:
-        raise UserError(
-            f"precision {precision!r} is unknown: choose from {', '.join(PRECISIONS)}"
-        )
+        raise UserError(f"precision {precision!r} is unknown: choose from {', '.join(PRECISIONS)}")
     if device.type == "cuda":
         allow = precision != "float32"
         torch.backends.cuda.matmul.allow_tf32 = allow

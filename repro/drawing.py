@@ -1,4 +1,4 @@
-"""House style, the footer and the claims below a figure, reproducible files. seaborn, matplotlib."""
+"""House style, the footer and the claims below a figure, reproducible files."""
 
 import math
 import textwrap
@@ -48,9 +48,7 @@ def panels(columns: int, rows: int = 1, width: float = 4.2, height: float = 3.4)
 
 def claim_line(claim: dict) -> str:
     """One judged claim in words: mark, id, what the paper says, what was measured, verdict."""
-    line = (
-        f"[{MARKS.get(claim['verdict'], ' ')}] {claim['claim']}: {claim['quantity']}; "
-    )
+    line = f"[{MARKS.get(claim['verdict'], ' ')}] {claim['claim']}: {claim['quantity']}; "
     line += f"expected {claim['expected']}, measured {claim['measured']:.3g}"
     if claim["low"] != claim["high"]:
         line += f" [{claim['low']:.3g}, {claim['high']:.3g}], n = {claim['n']}"
@@ -64,9 +62,7 @@ def finish(figure: Figure, title: str, claims: list[dict], footer: str) -> None:
     characters = int(width * 17)
     lines = []
     for claim in claims:
-        lines += textwrap.wrap(
-            claim_line(claim), characters, subsequent_indent="      "
-        )
+        lines += textwrap.wrap(claim_line(claim), characters, subsequent_indent="      ")
     lines += textwrap.wrap(footer, characters)
     room = LINE_INCHES * (len(lines) + 1)
     head = 0.35

@@ -11,19 +11,19 @@ from repro.errors import UserError
 
 
 def sha256(data: bytes) -> str:
+    """Hexadecimal SHA-256 of some bytes."""
     return hashlib.sha256(data).hexdigest()
 
 
 def sha256_file(path: Path | str) -> str:
+    """Hexadecimal SHA-256 of a file."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def canonical_json(value: object) -> bytes:
     """The one byte string of a JSON value: sorted keys, no spaces, no NaN."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), allow_nan=False
-    ).encode()
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
 @contextmanager
@@ -58,11 +58,13 @@ def atomic_path(path: Path | str):
 
 
 def write_bytes(path: Path | str, data: bytes) -> None:
+    """Write a whole file or nothing."""
     with atomic_path(path) as temporary:
         temporary.write_bytes(data)
 
 
 def write_json(path: Path | str, value: object) -> None:
+    """Write indented JSON, the whole file or nothing; raises ValueError on NaN and infinity."""
     write_bytes(path, (json.dumps(value, indent=1, allow_nan=False) + "\n").encode())
 
 

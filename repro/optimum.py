@@ -20,9 +20,7 @@ class Optimum:
     at_edge: bool
 
 
-def window_optimum(
-    lr: Sequence[float], loss: Sequence[float], window: float
-) -> Optimum:
+def window_optimum(lr: Sequence[float], loss: Sequence[float], window: float) -> Optimum:
     """Centre, in log lr, of where the interpolated loss is within `window` of its best.
 
     The continuous form of Hayou & Liu's geometric mean of every learning rate whose loss is
@@ -91,5 +89,5 @@ def bootstrap(
         if key not in cache:
             cache[key] = statistic(key)
         values.append(cache[key])
-    low, high = np.percentile(values, [2.5, 97.5])
+    low, high = np.percentile(values, [2.5, 97.5], method="inverted_cdf")
     return float(low), float(high)

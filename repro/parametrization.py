@@ -107,12 +107,10 @@ def _mup(q: int) -> dict[str, Rule]:
 
 def _lvp(q: int) -> dict[str, Rule]:
     if q != DEGREE["adam"]:
-        raise UserError(
-            "LVP is defined for Adam-like optimizers only (arXiv 2506.15025, Table 2)"
-        )
+        raise UserError("LVP is defined for Adam-like optimizers only (arXiv 2506.15025, Table 2)")
 
     def rule(init: Power | None, lr: Power) -> Rule:
-        # Decay keeps lr * weight_decay independent of width, as muP's does (ours: not in the paper).
+        # lr * weight_decay stays independent of width, as in muP (ours: not in the paper).
         return Rule(init=init, lr=lr, weight_decay=Power(-lr.n_in, -lr.n_out))
 
     return {
@@ -133,9 +131,7 @@ def table(name: str, family: str) -> dict[str, Rule]:
     Raises UserError on an unknown name, or a family the paper does not define.
     """
     if name not in TABLES:
-        raise UserError(
-            f"unknown parametrization {name!r}: choose from {', '.join(TABLES)}"
-        )
+        raise UserError(f"unknown parametrization {name!r}: choose from {', '.join(TABLES)}")
     return TABLES[name](DEGREE[family])
 
 
@@ -217,9 +213,7 @@ def param_groups(
 def check_groups(model, groups) -> None:
     """Raise ValueError unless the groups hold each of the model's parameters exactly once."""
     grouped = [id(parameter) for group in groups for parameter in group["params"]]
-    missing = [
-        name for name, p in model.named_parameters() if grouped.count(id(p)) != 1
-    ]
+    missing = [name for name, p in model.named_parameters() if grouped.count(id(p)) != 1]
     if missing or len(grouped) != len(list(model.parameters())):
         raise ValueError(f"parameters not in exactly one optimizer group: {missing}")
 

@@ -15,9 +15,20 @@ from repro.errors import UserError
 from repro.files import atomic_path, read_json, sha256_file, write_bytes, write_json
 from repro.registry import ROOT, Suite
 
-COLUMNS = (
-    ["claim", "paper", "figure", "source", "expected", "measured", "low", "high", "n", "verdict", "scale", "data"]
-)
+COLUMNS = [
+    "claim",
+    "paper",
+    "figure",
+    "source",
+    "expected",
+    "measured",
+    "low",
+    "high",
+    "n",
+    "verdict",
+    "scale",
+    "data",
+]
 RECORDS = ROOT / "records"
 # Second tier of `verify`: relative difference allowed where data come from other hardware.
 TOLERANCE = 0.02
@@ -31,17 +42,14 @@ def reduce(suite: Suite, figure_name: str) -> None:
     for study_name, study_cells in suite.figure_cells(figure_name).items():
         paths = [suite.cell_path(cell) for cell in study_cells]
         loaded = [
-            cellfiles.read_cell(path, cell)
-            for path, cell in zip(paths, study_cells, strict=True)
+            cellfiles.read_cell(path, cell) for path, cell in zip(paths, study_cells, strict=True)
         ]
         contents |= dict(zip(paths, loaded, strict=True))
         by_study[study_name] = cellfiles.frame(loaded)
     cellfiles.check_compatible(contents)
     table = module.reduce(by_study)
     folder = suite.figure_folder(figure_name)
-    write_bytes(
-        folder / "data.csv", table.to_csv(index=False, lineterminator="\n").encode()
-    )
+    write_bytes(folder / "data.csv", table.to_csv(index=False, lineterminator="\n").encode())
     write_json(
         folder / "provenance.json",
         {
@@ -63,14 +71,10 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
     measured = module.measure(table, scale)
     missing = {claim.id for claim in module.CLAIMS} ^ set(measured)
     if missing:
-        raise ValueError(
-            f"{figure_name}: claims and measurements differ in {sorted(missing)}"
-        )
+        raise ValueError(f"{figure_name}: claims and measurements differ in {sorted(missing)}")
     rows = []
     for claim in module.CLAIMS:
-        verdict: Judgement = judge(
-            claim, measured[claim.id], scale, provenance["embedded"]
-        )
+        verdict: Judgement = judge(claim, measured[claim.id], scale, provenance["embedded"])
         found = verdict.measurement
         rows.append(
             {
@@ -96,6 +100,7 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
 
 
 def footer(provenance: dict, data_digest: str) -> str:
+    """Scale, data, device and digest, in one line."""
     devices = ", ".join(sorted({entry["device"] for entry in provenance["made"]}))
     return (
         f"scale: {provenance['scale']}; data: {provenance['data']}; device: {devices}; "
@@ -103,9 +108,7 @@ def footer(provenance: dict, data_digest: str) -> str:
     )
 
 
-def render(
-    figure_name: str, data: Path, provenance: dict, pdf: Path, png: Path
-) -> list[dict]:
+def render(figure_name: str, data: Path, provenance: dict, pdf: Path, png: Path) -> list[dict]:
     """Draw a figure with its claims from a data.csv; returns the judged claims."""
     import pandas as pd
 
@@ -133,9 +136,7 @@ def draw(suite: Suite, figure_name: str) -> None:
         )
     rows = render(figure_name, data, provenance, pdf, png)
     write_json(folder / "claims.json", rows)
-    write_json(
-        folder / "manifest.json", {p.name: sha256_file(p) for p in (data, pdf, png)}
-    )
+    write_json(folder / "manifest.json", {p.name: sha256_file(p) for p in (data, pdf, png)})
 
 
 def publish(suite: Suite, figure_name: str) -> None:
@@ -156,9 +157,9 @@ def mark_stale(suite: Suite) -> None:
     for figure_name in registry.figure_names():
         folder = suite.figure_folder(figure_name)
         data, provenance = folder / "data.csv", folder / "provenance.json"
-        if data.exists() and provenance.exists():
-            if read_json(provenance).get("cells") != cell_ids(suite, figure_name):
-                os.utime(data, (0, 0))
+        made = data.exists() and provenance.exists()
+        if made and read_json(provenance).get("cells") != cell_ids(suite, figure_name):
+            os.utime(data, (0, 0))
         for suffix in (".pdf", ".png"):
             source, target = folder / f"figure{suffix}", Path("figures") / (figure_name + suffix)
             if target.exists() and not (
@@ -168,6 +169,7 @@ def mark_stale(suite: Suite) -> None:
 
 
 def cell_ids(suite: Suite, figure_name: str) -> list[str]:
+    """Ids of every cell behind a figure."""
     return [cell.id for found in suite.figure_cells(figure_name).values() for cell in found]
 
 
@@ -190,9 +192,7 @@ def page(name: str) -> None:
         images.append(Image.open(Path("figures") / f"{figure_name}.png").convert("RGB"))
     with atomic_path(Path("figures") / f"{name}.pdf") as temporary:
         writer.write(temporary)
-    sheet = Image.new(
-        "RGB", (max(i.width for i in images), sum(i.height for i in images)), "white"
-    )
+    sheet = Image.new("RGB", (max(i.width for i in images), sum(i.height for i in images)), "white")
     top = 0
     for image in images:
         sheet.paste(image, (0, top))
@@ -239,11 +239,7 @@ def markdown(rows: list[dict], suite: Suite) -> str:
 def interval(row: dict) -> str:
     """`value [low, high]`, or the value alone where nothing is random."""
     text = f"{row['measured']:.3g}"
-    return (
-        text
-        if row["low"] == row["high"]
-        else f"{text} [{row['low']:.3g}, {row['high']:.3g}]"
-    )
+    return text if row["low"] == row["high"] else f"{text} [{row['low']:.3g}, {row['high']:.3g}]"
 
 
 def summary(suite: Suite, figure_names: list[str], seconds: float) -> str:
@@ -273,9 +269,7 @@ def record(suite: Suite) -> list[Path]:
         folder = suite.figure_folder(figure_name)
         provenance = read_json(folder / "provenance.json")
         devices = {entry["device"] for entry in provenance["made"]}
-        target = (
-            RECORDS / suite.config.scale / suite.label / devices.pop() / figure_name
-        )
+        target = RECORDS / suite.config.scale / suite.label / devices.pop() / figure_name
         data = (folder / "data.csv").read_bytes()
         write_bytes(target.with_suffix(".csv"), data)
         write_json(
@@ -305,9 +299,7 @@ def redraw(suite: Suite) -> list[Path]:
             saved = read_json(base.with_suffix(".json"))
             data = base.with_suffix(".csv")
             if not data.exists() or sha256_file(data) != saved["data_sha256"]:
-                raise UserError(
-                    f"{data}: is not the data recorded; restore records/ with git"
-                )
+                raise UserError(f"{data}: is not the data recorded; restore records/ with git")
             pdf, png = (Path("figures") / (figure_name + s) for s in (".pdf", ".png"))
             render(figure_name, data, saved["provenance"], pdf, png)
             drawn.append(pdf)
@@ -338,22 +330,17 @@ def verify(suite: Suite) -> tuple[list[str], bool]:
     for figure_name in registry.selected_figures(suite.config.figures):
         data = suite.figure_folder(figure_name) / "data.csv"
         if not data.exists():
-            raise UserError(
-                f"{data}: is missing; build the figure first with snakemake"
-            )
+            raise UserError(f"{data}: is missing; build the figure first with snakemake")
         bases = recorded(suite, figure_name)
         if not bases:
             lines.append(f"{figure_name}: no record at this scale and data")
             continue
         digest = sha256_file(data)
-        if any(
-            read_json(b.with_suffix(".json"))["data_sha256"] == digest for b in bases
-        ):
+        if any(read_json(b.with_suffix(".json"))["data_sha256"] == digest for b in bases):
             lines.append(f"{figure_name}: identical (sha256 {digest[:16]})")
             continue
         outcomes = [
-            difference(pd.read_csv(data), pd.read_csv(b.with_suffix(".csv")))
-            for b in bases
+            difference(pd.read_csv(data), pd.read_csv(b.with_suffix(".csv"))) for b in bases
         ]
         if "" in outcomes:
             lines.append(f"{figure_name}: equal within {TOLERANCE:.0%}")
@@ -372,9 +359,7 @@ def difference(new, old) -> str:
     for column in new.columns:
         a, b = new[column], old[column]
         if a.dtype.kind == "f" or b.dtype.kind == "f":
-            close = np.isclose(
-                a.astype(float), b.astype(float), rtol=TOLERANCE, equal_nan=True
-            )
+            close = np.isclose(a.astype(float), b.astype(float), rtol=TOLERANCE, equal_nan=True)
         else:
             close = (a == b).to_numpy()
         if not close.all():
@@ -410,15 +395,9 @@ def unpack(archive: Path) -> int:
         raise UserError(f"{archive}: does not exist")
     try:
         with tarfile.open(archive) as tar:
-            members = {
-                m.name: tar.extractfile(m).read()
-                for m in tar.getmembers()
-                if m.isfile()
-            }
+            members = {m.name: tar.extractfile(m).read() for m in tar.getmembers() if m.isfile()}
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise UserError(
-            f"{archive}: is not a readable pack ({error}); copy it again"
-        ) from None
+        raise UserError(f"{archive}: is not a readable pack ({error}); copy it again") from None
     for name in members:
         parts = Path(name).parts
         if parts[0] != "results" or ".." in parts or not name.endswith(".json"):
@@ -462,9 +441,7 @@ def explain(suite: Suite, word: str) -> str:
     if row["detail"]:
         lines.append(f"  detail: {row['detail']}")
     lines.append(f"  scale: {provenance['scale']}; data: {provenance['data']}")
-    lines.append(
-        f"  data: {folder / 'data.csv'} sha256 {sha256_file(folder / 'data.csv')}"
-    )
+    lines.append(f"  data: {folder / 'data.csv'} sha256 {sha256_file(folder / 'data.csv')}")
     for entry in provenance["made"]:
         versions = ", ".join(f"{k} {v}" for k, v in entry["versions"].items())
         lines.append(

@@ -10,7 +10,7 @@ LINE_SECONDS = 5.0
 
 def duration(seconds: float) -> str:
     """`1:02:03` or `02:03`."""
-    minutes, s = divmod(int(round(seconds)), 60)
+    minutes, s = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{s:02}" if hours else f"{minutes:02}:{s:02}"
 
@@ -64,11 +64,13 @@ class Monitor:
         self.thread = None
 
     def start(self) -> None:
+        """Watch in a thread, on a terminal only."""
         if self.stream.isatty():
             self.thread = threading.Thread(target=self._watch, daemon=True)
             self.thread.start()
 
     def stop(self) -> None:
+        """End the thread and clear its line."""
         self.stopped.set()
         if self.thread:
             self.thread.join()

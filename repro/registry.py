@@ -25,11 +25,13 @@ def _modules(folder: str) -> list[str]:
 
 
 def dataset_names() -> list[str]:
+    """Every dataset: the files of data/."""
     return _modules("data")
 
 
 @cache
 def dataset(name: str) -> ModuleType:
+    """The module of a dataset."""
     return import_module(f"data.{name}")
 
 
@@ -37,9 +39,7 @@ def dataset(name: str) -> ModuleType:
 def figure_names() -> tuple[str, ...]:
     """`<paper>/<figure>` of every figure, in the papers' order."""
     names = _modules("figures")
-    return tuple(
-        sorted(names, key=lambda n: (n.split("/")[0], _natural(n.split("/")[1])))
-    )
+    return tuple(sorted(names, key=lambda n: (n.split("/")[0], _natural(n.split("/")[1]))))
 
 
 def _natural(name: str) -> tuple:
@@ -51,14 +51,13 @@ def _natural(name: str) -> tuple:
 def figure(name: str) -> ModuleType:
     """The module of a figure; raises UserError when there is none of that name."""
     if name not in figure_names():
-        raise UserError(
-            f"unknown figure {name!r}: {did_you_mean(name, figure_names())}"
-        )
+        raise UserError(f"unknown figure {name!r}: {did_you_mean(name, figure_names())}")
     return import_module("figures." + name.replace("/", "."))
 
 
 @cache
 def study(name: str) -> Study:
+    """A study by `<paper>/<study>`."""
     return import_module("studies." + name.replace("/", ".")).STUDY
 
 
@@ -85,26 +84,24 @@ def selected_figures(selection: tuple[str, ...]) -> list[str]:
             chosen.append(word)
         else:
             known = ["all", *papers, *pages(), *figure_names()]
-            raise UserError(
-                f"config key figures: unknown {word!r}, {did_you_mean(word, known)}"
-            )
+            raise UserError(f"config key figures: unknown {word!r}, {did_you_mean(word, known)}")
     return list(dict.fromkeys(chosen))
 
 
 class Suite:
-    """The registry under one configuration: cells, costs and paths (relative to the work folder)."""
+    """The registry under one configuration: cells, costs, paths relative to the work folder."""
 
     def __init__(self, config: Config):
         self.config = config
-        self.label = data_label(
-            config, {name: self.identity(name) for name in config.sources}
-        )
+        self.label = data_label(config, {name: self.identity(name) for name in config.sources})
         self._cells: dict[str, list[Cell]] = {}
 
     def source(self, dataset_name: str) -> Source:
+        """Where a dataset comes from under this configuration."""
         return self.config.source(dataset_name)
 
     def identity(self, dataset_name: str) -> Mapping:
+        """What a dataset is, for the ids of the runs that read it."""
         return self._identities.setdefault(
             dataset_name, dataset(dataset_name).identity(self.source(dataset_name))
         )
@@ -115,6 +112,7 @@ class Suite:
 
     @property
     def results(self) -> Path:
+        """The folder of everything at this scale on these data."""
         return Path("results") / self.config.scale / self.label
 
     @property
@@ -123,54 +121,51 @@ class Suite:
         return self.results / "runs"
 
     def cells(self, study_name: str) -> list[Cell]:
+        """A study's cells at this scale on these data."""
         if study_name not in self._cells:
             chosen = study(study_name)
             task = TASKS[chosen.task]
-            used = {
-                need.dataset: self.identity(need.dataset)
-                for need in task.needs(chosen.spec)
-            }
+            used = {need.dataset: self.identity(need.dataset) for need in task.needs(chosen.spec)}
             self._cells[study_name] = cells(
                 study_name, chosen, self.config.scale, task.version, used
             )
         return self._cells[study_name]
 
     def cell(self, study_name: str, cell_name: str) -> Cell:
+        """One cell by name; raises UserError when this configuration has none of that name."""
         for candidate in self.cells(study_name):
             if candidate.name == cell_name:
                 return candidate
-        raise UserError(
-            f"study {study_name} has no cell {cell_name} under this configuration"
-        )
+        raise UserError(f"study {study_name} has no cell {cell_name} under this configuration")
 
     def cell_path(self, cell: Cell) -> Path:
+        """Where a cell's file lies."""
         return self.results / cell.study / f"{cell.name}.json"
 
     def needs(self, cell: Cell) -> dict[Tokens, Path]:
         """Inputs of a cell's runs -> their manifests."""
-        needs = {
-            need: None for run in cell.runs for need in TASKS[run.task].needs(run.spec)
-        }
+        needs = {need: None for run in cell.runs for need in TASKS[run.task].needs(run.spec)}
         return {need: self.tokens_path(need) for need in needs}
 
     def corpus_path(self, dataset_name: str) -> Path:
+        """The manifest of a prepared text."""
         digest = sha256(canonical_json(self.identity(dataset_name)))[:12]
         return Path("resources") / dataset_name / digest / "corpus.json"
 
     def tokens_path(self, need: Tokens) -> Path:
-        return (
-            self.corpus_path(need.dataset).parent
-            / f"bpe-{need.vocab_size}"
-            / "tokens.json"
-        )
+        """The manifest of a tokenized text."""
+        return self.corpus_path(need.dataset).parent / f"bpe-{need.vocab_size}" / "tokens.json"
 
     def figure_cells(self, figure_name: str) -> dict[str, list[Cell]]:
+        """Study -> cells, for every study behind a figure."""
         return {name: self.cells(name) for name in figure(figure_name).STUDIES}
 
     def figure_folder(self, figure_name: str) -> Path:
+        """Where a figure's data, files and claims lie."""
         return self.results / figure_name
 
     def figure_datasets(self, figure_name: str) -> list[str]:
+        """The datasets behind a figure."""
         names = {}
         for study_name in figure(figure_name).STUDIES:
             chosen = study(study_name)
@@ -185,9 +180,8 @@ class Suite:
 
     def is_embedded(self, figure_name: str) -> bool:
         """Whether any data behind a figure were generated by the suite."""
-        return any(
-            self.source(n).kind == "embedded" for n in self.figure_datasets(figure_name)
-        )
+        return any(self.source(n).kind == "embedded" for n in self.figure_datasets(figure_name))
 
     def gpu_hours(self, cell: Cell) -> float:
+        """Hours of one H100 for a cell, see `repro.cost`."""
         return cost.gpu_hours(sum(TASKS[run.task].flops(run.spec) for run in cell.runs))

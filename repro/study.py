@@ -42,15 +42,11 @@ class Study:
 
     def __post_init__(self):
         if set(self.scales) != set(SCALES):
-            raise ValueError(
-                f"a study states each of {SCALES}, not {tuple(self.scales)}"
-            )
+            raise ValueError(f"a study states each of {SCALES}, not {tuple(self.scales)}")
         for name, scale in self.scales.items():
             unknown = (set(scale.grid) | set(scale.together)) - set(self.grid)
             if unknown:
-                raise ValueError(
-                    f"scale {name} names axes outside the grid: {sorted(unknown)}"
-                )
+                raise ValueError(f"scale {name} names axes outside the grid: {sorted(unknown)}")
 
 
 def override(spec: Mapping, changes: Mapping[str, object]) -> dict:
@@ -62,9 +58,7 @@ def override(spec: Mapping, changes: Mapping[str, object]) -> dict:
         for parent in parents:
             node = node[parent]
         if last not in node:
-            raise KeyError(
-                f"{path} is not a setting of this spec; it has {sorted(node)}"
-            )
+            raise KeyError(f"{path} is not a setting of this spec; it has {sorted(node)}")
         node[last] = value
     return result
 
@@ -101,13 +95,13 @@ class Cell:
 
     @cached_property
     def id(self) -> str:
+        """SHA-256 of the runs' ids."""
         return sha256(canonical_json([run.id for run in self.runs]))
 
     @property
     def name(self) -> str:
-        described = ",".join(
-            f"{key.split('.')[-1]}={_short(v)}" for key, v in self.axes.items()
-        )
+        """The file's stem: the axes for a reader, the id for the suite."""
+        described = ",".join(f"{key.split('.')[-1]}={_short(v)}" for key, v in self.axes.items())
         return f"{described or 'all'}-{self.id[:12]}"
 
 
@@ -120,18 +114,13 @@ def _flat(axis: str, value: object) -> dict[str, object]:
     return dict(value) if isinstance(value, Mapping) else {axis: value}
 
 
-def cells(
-    name: str, study: Study, scale: str, task_version: int, datasets: Mapping
-) -> list[Cell]:
+def cells(name: str, study: Study, scale: str, task_version: int, datasets: Mapping) -> list[Cell]:
     """Every cell of a study at a scale, in the grid's order, each run exactly once.
 
     Raises UserError when two points of the grid are the same run.
     """
     chosen = study.scales[scale]
-    grid = {
-        axis: tuple(chosen.grid.get(axis, values))
-        for axis, values in study.grid.items()
-    }
+    grid = {axis: tuple(chosen.grid.get(axis, values)) for axis, values in study.grid.items()}
     base = override(study.spec, chosen.spec)
     outer = [axis for axis in grid if axis not in chosen.together]
     inner = [axis for axis in grid if axis in chosen.together]
@@ -149,9 +138,7 @@ def cells(
                 axes |= _flat(axis, value)
             run = Run(study.task, task_version, override(base, axes), axes, datasets)
             if run.id in seen:
-                raise UserError(
-                    f"study {name}, scale {scale}: {axes} is in the grid twice"
-                )
+                raise UserError(f"study {name}, scale {scale}: {axes} is in the grid twice")
             seen.add(run.id)
             runs.append(run)
         result.append(Cell(name, shared, tuple(runs)))

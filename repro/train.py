@@ -93,9 +93,7 @@ def _records(losses: torch.Tensor, boundaries: list[int]) -> list[dict]:
     records, begin = [], 0
     for end in boundaries:
         mean = float(values[begin:end].mean())
-        finite = math.isfinite(mean) and not any(
-            math.isinf(r["train_loss"]) for r in records
-        )
+        finite = math.isfinite(mean) and not any(math.isinf(r["train_loss"]) for r in records)
         records.append({"step": end, "train_loss": mean if finite else math.inf})
         begin = end
     return records
@@ -109,11 +107,12 @@ def _save(path: Path, model, optimizer, losses: torch.Tensor, step: int) -> None
         "step": step,
     }
     with atomic_path(path) as temporary:
-        torch.save(state, temporary)
+        with open(temporary, "wb") as file:
+            torch.save(state, file)
 
 
 def _resume(path: Path, model, optimizer, losses: torch.Tensor) -> int:
-    """Load a resume state if there is one; the step to go on from. Tensors only, no pickled code."""
+    """Load a resume state if there is one, tensors only; returns the step to go on from."""
     if not path.exists():
         return 0
     try:

@@ -36,9 +36,7 @@ def calls(monkeypatch):
 
 def run(cell, folder, name="cell.json", **changes):
     arguments = {"inputs": {}, "device": "cpu", "progress": lambda index, run: None}
-    return cellfiles.run_cell(
-        cell, folder / name, folder / "runs", **(arguments | changes)
-    )
+    return cellfiles.run_cell(cell, folder / name, folder / "runs", **(arguments | changes))
 
 
 def test_runs_already_made_are_taken_over(tmp_path, calls):
@@ -76,11 +74,7 @@ def test_a_diverged_run_is_an_infinite_record_in_valid_json(tmp_path, calls):
 def test_an_edited_file_is_refused(tmp_path, calls, where):
     cell = fake_cell({"seed": 0})
     run(cell, tmp_path)
-    path = (
-        tmp_path / "cell.json"
-        if where == "cell.json"
-        else next((tmp_path / "runs").iterdir())
-    )
+    path = tmp_path / "cell.json" if where == "cell.json" else next((tmp_path / "runs").iterdir())
     path.write_text(path.read_text().replace("1.5", "1.4"))
     with pytest.raises(UserError, match="was changed after it was written.*delete it"):
         if where == "cell.json":
@@ -113,9 +107,7 @@ def test_devices_are_never_mixed(tmp_path, calls):
     there = json.loads(json.dumps(here))
     there["runs"][0]["provenance"]["device"] = "nvidia-h100"
     cellfiles.check_compatible({"a": here, "b": here})
-    with pytest.raises(
-        UserError, match=r"never mixes devices, found cpu \(a\), nvidia-h100 \(b\)"
-    ):
+    with pytest.raises(UserError, match=r"never mixes devices, found cpu \(a\), nvidia-h100 \(b\)"):
         cellfiles.check_compatible({"a": here, "b": there})
 
 
@@ -149,10 +141,8 @@ def test_a_killed_job_leaves_whole_runs_and_resumes(suite):
     for file in [path, *suite.store.iterdir()]:
         file.unlink()
 
-    process = subprocess.Popen(
-        [sys.executable, "-m", "repro", *train], env=environment()
-    )
-    while len(list(suite.store.glob("*.json"))) < 3:
+    process = subprocess.Popen([sys.executable, "-m", "repro", *train], env=environment())
+    while len(list(suite.store.glob("[0-9a-f]*.json"))) < 3:
         assert process.poll() is None, "the job ended before it could be killed"
     process.kill()
     process.wait()
@@ -160,9 +150,7 @@ def test_a_killed_job_leaves_whole_runs_and_resumes(suite):
     finished = len(list(suite.store.glob("[0-9a-f]*.json")))
     assert 3 <= finished < len(cell.runs)
 
-    assert f"resumed {finished} runs, trained {len(cell.runs) - finished}" in call(
-        train
-    )
+    assert f"resumed {finished} runs, trained {len(cell.runs) - finished}" in call(train)
     resumed = cellfiles.frame([cellfiles.read_cell(path, cell)])
     assert resumed.to_csv() == undisturbed.to_csv()
 
@@ -189,10 +177,5 @@ def test_seconds_and_commits_are_no_part_of_the_data(tmp_path, calls):
     run(cell, tmp_path)
     content = cellfiles.read_cell(tmp_path / "cell.json", cell)
     assert set(cellfiles.frame([content]).columns) == {"seed", "step", "train_loss"}
-    assert {"seconds", "commit", "versions", "device"} <= set(
-        content["runs"][0]["provenance"]
-    )
-    assert (
-        studies.Run("fake", 1, SPEC, {"a": 1}, {}).id
-        == studies.Run("fake", 1, SPEC, {}, {}).id
-    )
+    assert {"seconds", "commit", "versions", "device"} <= set(content["runs"][0]["provenance"])
+    assert studies.Run("fake", 1, SPEC, {"a": 1}, {}).id == studies.Run("fake", 1, SPEC, {}, {}).id

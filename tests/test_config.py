@@ -34,9 +34,7 @@ def test_unknown_figure_names_the_nearest():
 
 
 def test_arguments_round_trip(tmp_path):
-    first = parse(
-        scale="smoke", data="real", wikitext2=str(tmp_path), covtype="embedded"
-    )
+    first = parse(scale="smoke", data="real", wikitext2=str(tmp_path), covtype="embedded")
     again = parse(**dict(word.split("=", 1) for word in first.arguments()))
     assert again.sources == first.sources
     assert (again.scale, again.data) == (first.scale, first.data)
@@ -48,8 +46,6 @@ def test_a_source_equal_to_the_default_changes_no_path():
 
 def test_folders_with_other_content_have_other_paths(tmp_path):
     chosen = parse(wikitext2=str(tmp_path))
-    labels = {
-        config.data_label(chosen, {"wikitext2": {"sha256": digest}}) for digest in "ab"
-    }
+    labels = {config.data_label(chosen, {"wikitext2": {"sha256": digest}}) for digest in "ab"}
     assert len(labels) == 2
     assert all(label.startswith("embedded+wikitext2=folder-") for label in labels)

@@ -14,9 +14,7 @@ def slopes():
 
 
 def test_mup_changes_every_layer_equally_at_every_width(slopes):
-    hidden = [
-        s for s in slopes["muP"] if s.quantity == "change" and s.layer != "output"
-    ]
+    hidden = [s for s in slopes["muP"] if s.quantity == "change" and s.layer != "output"]
     assert len(hidden) == 9
     assert {s.verdict for s in hidden} == {"stable"}
 

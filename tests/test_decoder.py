@@ -10,9 +10,7 @@ from repro.errors import UserError
 from repro.models.blocks import sinusoids
 from repro.models.decoder import Decoder
 
-SIZES = dict(
-    vocab_size=50, width=24, depth=2, head_dim=8, expansion=4, sequence_length=12
-)
+SIZES = dict(vocab_size=50, width=24, depth=2, head_dim=8, expansion=4, sequence_length=12)
 
 
 def decoder(norm="post", **changes):

@@ -17,7 +17,5 @@ for name in names:
 heavy = {"torch", "pandas", "matplotlib", "seaborn", "tokenizers", "datasets"} & set(sys.modules)
 assert not heavy, heavy
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

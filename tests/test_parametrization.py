@@ -83,9 +83,7 @@ def test_mup_trains_as_the_mup_package_does(optimizer):
         coupled=optimizer != "adamw",
     )
     if optimizer == "sgd":
-        mine = make_optimizer(
-            groups, {"name": "sgd", "momentum": 0.9, "nesterov": False}
-        )
+        mine = make_optimizer(groups, {"name": "sgd", "momentum": 0.9, "nesterov": False})
         other = mup.MuSGD(theirs.parameters(), lr=lr, momentum=0.9, weight_decay=decay)
     else:
         mine = make_optimizer(groups, {"name": optimizer, "betas": (0.9, 0.999)})
@@ -201,9 +199,7 @@ def test_initial_weights_have_the_stated_deviation():
     for name, parameter in model.named_parameters():
         if name in expected:
             error = 4 / math.sqrt(2 * parameter.numel())  # four standard errors
-            assert math.isclose(
-                parameter.std().item(), expected[name], rel_tol=error
-            ), name
+            assert math.isclose(parameter.std().item(), expected[name], rel_tol=error), name
 
 
 def test_initialization_depends_on_the_seed_alone():
@@ -227,9 +223,7 @@ def test_a_parameter_without_a_role_raises(use):
             p.initialize(model, init, torch.Generator())
         else:
             rates = dict.fromkeys(("embedding", "hidden", "output"), 0.1)
-            p.param_groups(
-                model, scaling="SP", family="adam", lr=rates, weight_decay=0.0, eps=1e-8
-            )
+            p.param_groups(model, scaling="SP", family="adam", lr=rates, weight_decay=0.0, eps=1e-8)
 
 
 def test_a_parameter_outside_the_groups_raises():

@@ -26,9 +26,7 @@ def ids(study, **changes):
 
 def test_runs_are_the_product_of_the_axes():
     runs = [run for cell in cells("p/s", study(), "smoke", 1, {}) for run in cell.runs]
-    points = {
-        (r.spec["width"], r.spec["lr"]["embedding"], r.spec["seed"]) for r in runs
-    }
+    points = {(r.spec["width"], r.spec["lr"]["embedding"], r.spec["seed"]) for r in runs}
     assert len(runs) == len(points) == 12
 
 
@@ -88,3 +86,8 @@ def test_every_study_resolves_at_every_scale(name, scale):
             len(cell.runs) for cell in found
         )
         assert len({cell.name for cell in found}) == len(found)
+
+
+def test_no_study_shares_a_folder_with_a_figure():
+    studies = {s for name in registry.figure_names() for s in registry.figure(name).STUDIES}
+    assert not studies & set(registry.figure_names())

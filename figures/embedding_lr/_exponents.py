@@ -23,8 +23,7 @@ def exponents(data, seeds):
     for key, part in rows.groupby(["parametrization_name", "kind"]):
         means = part.groupby("width")[["init_variance", "lr"]].mean()
         result[key] = tuple(
-            slope(np.log(means.index), np.log(means[column]))
-            for column in means.columns
+            slope(np.log(means.index), np.log(means[column])) for column in means.columns
         )
     return result
 
@@ -35,9 +34,7 @@ def largest_error(data, seeds, names):
         abs(measured - printed)
         for name in names
         for kind in KINDS
-        for measured, printed in zip(
-            found[name, kind], PRINTED[name][kind], strict=True
-        )
+        for measured, printed in zip(found[name, kind], PRINTED[name][kind], strict=True)
     )
 
 

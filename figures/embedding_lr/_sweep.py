@@ -73,11 +73,7 @@ def measured(table, statistic, window: float, detail: str = "") -> Measurement:
 def edge_problem(found: dict[int, Optimum]) -> str:
     """Why optima at a grid's edge are no optima; empty when all are inside."""
     edges = [str(width) for width, optimum in found.items() if optimum.at_edge]
-    return (
-        f"the optimum's window meets the grid's edge at d = {', '.join(edges)}"
-        if edges
-        else ""
-    )
+    return f"the optimum's window meets the grid's edge at d = {', '.join(edges)}" if edges else ""
 
 
 def slope_measurement(table, window: float) -> Measurement:
@@ -105,9 +101,7 @@ def draw_losses(axes, table, label) -> None:
         lr = per_seed[0].index.to_numpy()
         curve = mean_curve(part, seeds).to_numpy()
         finite = np.isfinite(curve)
-        axes.plot(
-            lr[finite], curve[finite], "o-", ms=3, color=color, label=label(width, part)
-        )
+        axes.plot(lr[finite], curve[finite], "o-", ms=3, color=color, label=label(width, part))
         axes.fill_between(
             lr[finite],
             losses[:, finite].min(0),
@@ -125,9 +119,7 @@ def draw_losses(axes, table, label) -> None:
     axes.legend()
 
 
-def draw_optima(
-    axes, table, window: float, label: str, color, marker="o", guides=False
-) -> None:
+def draw_optima(axes, table, window: float, label: str, color, marker="o", guides=False) -> None:
     """Optimal eta_E against width with its window shaded; guides of slope 0 and -1/2."""
     from repro.drawing import log2_axis
 
@@ -145,12 +137,8 @@ def draw_optima(
             lw=0,
             label=f"loss within {window:.0%} of the best",
         )
-        axes.plot(
-            d, centre[0] * np.ones(len(d)), ":", color="0.3", label="slope 0 (muP)"
-        )
-        axes.plot(
-            d, centre[0] * (d / d[0]) ** -0.5, "--", color="0.3", label="slope -1/2"
-        )
+        axes.plot(d, centre[0] * np.ones(len(d)), ":", color="0.3", label="slope 0 (muP)")
+        axes.plot(d, centre[0] * (d / d[0]) ** -0.5, "--", color="0.3", label="slope -1/2")
     for width, optimum in found.items():
         if optimum.at_edge:
             axes.annotate("edge", (width, 2**optimum.log2), fontsize=7)

@@ -12,7 +12,7 @@ STUDIES = ("embedding_lr/width",)
 CLAIMS = (
     Claim(
         id="fig1.optimum-falls",
-        statement="The optimal embedding learning rate falls with width, nearer d^-1/2 than muP's 1",
+        statement="The optimal embedding learning rate falls with width, nearer d^-1/2 than 1",
         source="Figure 1; Section 2",
         quantity="slope of log eta_E* against log d",
         expected={"reduced": below(-0.2), "paper": below(-0.25)},

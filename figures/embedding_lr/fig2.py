@@ -62,9 +62,7 @@ def measure(data, scale):
     r2 = min(f.r2 for f, _ in found.values())
     detail = "; ".join(words)
     return {
-        "fig2.zipf-exponent": Measurement(
-            exponent, exponent, exponent, 1, detail=detail
-        ),
+        "fig2.zipf-exponent": Measurement(exponent, exponent, exponent, 1, detail=detail),
         "fig2.zipf-fit": Measurement(r2, r2, r2, 1, detail=detail),
     }
 
@@ -96,8 +94,7 @@ def draw(data, scale):
         )
         ax.loglog(
             rank,
-            np.exp(mandelbrot.intercept)
-            * (rank + mandelbrot.shift) ** -mandelbrot.exponent,
+            np.exp(mandelbrot.intercept) * (rank + mandelbrot.shift) ** -mandelbrot.exponent,
             ":",
             color=drawing.COLORS[1],
             label=f"$(i+{mandelbrot.shift:.1f})^{{-{mandelbrot.exponent:.2f}}}$, "

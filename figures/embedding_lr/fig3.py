@@ -11,8 +11,7 @@ CAPTION = (
     "with the range of near-best rates, and two controls (Hayou & Liu, Figure 3)."
 )
 MAIN, UNIT, FIXED = (
-    f"embedding_lr/{name}"
-    for name in ("width_and_vocabulary", "unit_init", "fixed_vocabulary")
+    f"embedding_lr/{name}" for name in ("width_and_vocabulary", "unit_init", "fixed_vocabulary")
 )
 STUDIES = (MAIN, UNIT, FIXED)
 CLAIMS = (
@@ -53,8 +52,7 @@ CLAIMS = (
         source="suite",
         quantity="slope of log eta_E* against log d, m fixed",
         expected={
-            s: reported("no bound: 0 if m alone made the fall")
-            for s in ("reduced", "paper")
+            s: reported("no bound: 0 if m alone made the fall") for s in ("reduced", "paper")
         },
     ),
 )
@@ -63,9 +61,7 @@ CLAIMS = (
 def reduce(runs):
     import pandas as pd
 
-    parts = [
-        _sweep.final(runs[name]).assign(study=name.split("/")[1]) for name in STUDIES
-    ]
+    parts = [_sweep.final(runs[name]).assign(study=name.split("/")[1]) for name in STUDIES]
     return pd.concat(parts, ignore_index=True).drop(columns="step")
 
 
@@ -128,9 +124,7 @@ def measure(data, scale):
         "fig3.near-optimal": _sweep.measured(main, largest, window, detail),
         "fig3.beats-mup": _sweep.measured(main, advantage, window, detail),
         "fig3.control-unit-init": _sweep.slope_measurement(part(data, UNIT), window),
-        "fig3.control-fixed-vocabulary": _sweep.slope_measurement(
-            part(data, FIXED), window
-        ),
+        "fig3.control-fixed-vocabulary": _sweep.slope_measurement(part(data, FIXED), window),
     }
 
 
@@ -155,9 +149,7 @@ def draw(data, scale):
             False,
         ),
     )
-    for color, (study, label, marker, guides) in zip(
-        drawing.COLORS, controls, strict=False
-    ):
+    for color, (study, label, marker, guides) in zip(drawing.COLORS, controls, strict=False):
         _sweep.draw_optima(
             axes[0, 1], part(data, study), window, label, color, marker, guides=guides
         )

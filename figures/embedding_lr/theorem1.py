@@ -11,7 +11,7 @@ CAPTION = (
     "Measured over predicted size of the output's change by the embedding's and the projection's "
     "update, by token rank, and the two regimes in width (Hayou & Liu, Theorem 1, Lemma 1)."
 )
-GRID, REGIMES = "embedding_lr/theorem1", "embedding_lr/regimes"
+GRID, REGIMES = "embedding_lr/rank_dependence", "embedding_lr/regimes"
 STUDIES = (GRID, REGIMES)
 TAIL = ">100"
 CLAIMS = (
@@ -24,7 +24,7 @@ CLAIMS = (
     ),
     Claim(
         id="theorem1.delta-output-uniform",
-        statement="The projection's update changes each token's output as stated, equal frequencies",
+        statement="The projection's update changes each token's output as stated, uniform alpha",
         source="Theorem 1; Theorem 4",
         quantity="measured/predicted farthest from 1 over (d, m) and rank bins, a = 0",
         expected=all_scales(within(1, 0.05)),
@@ -41,9 +41,7 @@ CLAIMS = (
         statement="The same for the most frequent token under Zipf frequencies, a = 1",
         source="Theorem 4, whose permutation argument needs equal frequencies",
         quantity="measured/predicted for rank 1, a = 1, mean over (d, m)",
-        expected=all_scales(
-            reported("no bound: about 0.85, up to 1.3 at ranks 2 to 10")
-        ),
+        expected=all_scales(reported("no bound: about 0.85, up to 1.3 at ranks 2 to 10")),
     ),
     Claim(
         id="theorem1.mup-regime",
@@ -78,17 +76,22 @@ def reduce(runs):
     )
 
 
-def farthest_from_one(table, seeds):
-    """The ratio, averaged over seeds, farthest from 1 over everything else."""
+def by_seed(table, value):
+    """Array (seeds, everything else) of a column, and the other coordinates."""
     keys = ["width", "vocab_size", "zipf_exponent", "quantity", "ranks"]
-    means = sum(
-        table[table["seed"] == s].set_index(keys)["ratio"] for s in seeds
-    ) / len(seeds)
-    return float(means.loc[(means - 1).abs().idxmax()])
+    wide = table.pivot(index="seed", columns=keys, values=value)
+    return wide.to_numpy(), wide.columns.to_frame(index=False)
 
 
-def mean_ratio(table, seeds):
-    return float(np.mean([table[table["seed"] == s]["ratio"].mean() for s in seeds]))
+def with_interval(values, statistic, detail=""):
+    """A statistic of the mean over seeds, with its bootstrap interval; values: (seeds, ...)."""
+    seeds = range(len(values))
+    low, high = bootstrap(seeds, lambda sample: statistic(values[list(sample)].mean(0)))
+    return Measurement(statistic(values.mean(0)), low, high, len(seeds), detail=detail)
+
+
+def farthest_from_one(ratios):
+    return float(ratios[np.abs(ratios - 1).argmax()])
 
 
 def regime(table, vocab_size):
@@ -98,61 +101,41 @@ def regime(table, vocab_size):
     return rows.sort_values("width")
 
 
-def regime_slope(table, seeds):
-    """Slope of log(measured / sigma_W) against log d; the runs use sigma_W = d^-1/2."""
-    rows = table[table["seed"].isin(list(seeds))]
-    change = rows["measured"] * np.sqrt(rows["width"])
-    logs = [
-        np.mean(
-            [
-                np.log(change[(rows["width"] == d) & (rows["seed"] == s)]).item()
-                for s in seeds
-            ]
-        )
-        for d in sorted(rows["width"].unique())
-    ]
-    return slope(np.log(sorted(rows["width"].unique())), logs)
-
-
-def with_interval(table, statistic, detail=""):
-    seeds = sorted(int(s) for s in table["seed"].unique())
-    low, high = bootstrap(seeds, lambda sample: statistic(table, sample))
-    return Measurement(statistic(table, seeds), low, high, len(seeds), detail=detail)
-
-
 def measure(data, scale):
-    grid = data[data["study"] == "theorem1"]
+    grid = data[data["study"] == "rank_dependence"]
     regimes = data[data["study"] == "regimes"]
-    output = grid[grid["quantity"] == "delta_W"].fillna({"zipf_exponent": 0.0})
+    output = grid[grid["quantity"] == "delta_W"]
     zipf = output[output["zipf_exponent"] == 1.0]
     bins = zipf.groupby("ranks")["ratio"].agg(["min", "max"])
-    by_bin = "; ".join(
-        f"ranks {r}: {v['min']:.2f} to {v['max']:.2f}" for r, v in bins.iterrows()
-    )
+    by_bin = "; ".join(f"ranks {r}: {v['min']:.2f} to {v['max']:.2f}" for r, v in bins.iterrows())
     tail = output[(output["ranks"] == TAIL) & (output["zipf_exponent"] > 0)]
-    measured = {
-        "theorem1.delta-embedding": with_interval(
-            grid[grid["quantity"] == "delta_E"], farthest_from_one
-        ),
-        "theorem1.delta-output-uniform": with_interval(
+    chosen = {
+        "delta-embedding": (grid[grid["quantity"] == "delta_E"], farthest_from_one, ""),
+        "delta-output-uniform": (
             output[(output["zipf_exponent"] == 0) & (output["ranks"] != "1")],
             farthest_from_one,
+            "",
         ),
-        "theorem1.delta-output-tail": with_interval(tail, farthest_from_one),
-        "theorem1.head-tokens": with_interval(
-            zipf[zipf["ranks"] == "1"], mean_ratio, by_bin
-        ),
+        "delta-output-tail": (tail, farthest_from_one, ""),
+        "head-tokens": (zipf[zipf["ranks"] == "1"], np.mean, by_bin),
+    }
+    measured = {
+        f"theorem1.{name}": with_interval(by_seed(rows, "ratio")[0], statistic, detail)
+        for name, (rows, statistic, detail) in chosen.items()
     }
     for name, vocab_size in (
         ("mup-regime", 16),
         ("large-vocabulary-regime", "8d"),
         ("figure-1-regime", 32_768),
     ):
-        rows = regime(regimes, vocab_size)
-        points = rows[["width", "vocab_size"]].drop_duplicates()
+        changes, points = by_seed(regime(regimes, vocab_size), "measured")
         predicted = sign_sgd.embedding_slope(points["width"], points["vocab_size"])
+        log_d = np.log(points["width"].to_numpy())
+        # The runs use sigma_W = d^-1/2; the claims are stated for sigma_W = 1.
         measured[f"theorem1.{name}"] = with_interval(
-            rows, regime_slope, f"the closed form gives {predicted:.3f}"
+            np.log(changes) + log_d / 2,
+            lambda logs, log_d=log_d: slope(log_d, logs),
+            f"the closed form gives {predicted:.3f}",
         )
     return measured
 
@@ -160,14 +143,12 @@ def measure(data, scale):
 def draw(data, scale):
     from repro import drawing
 
-    grid, regimes = data[data["study"] == "theorem1"], data[data["study"] == "regimes"]
+    grid, regimes = data[data["study"] == "rank_dependence"], data[data["study"] == "regimes"]
     figure, axes = drawing.panels(3, width=4.0)
     left, middle, right = axes[0]
 
     embedding = grid[(grid["quantity"] == "delta_E") & (grid["zipf_exponent"] == 0)]
-    for color, (d, rows) in zip(
-        drawing.COLORS, embedding.groupby("width"), strict=False
-    ):
+    for color, (d, rows) in zip(drawing.COLORS, embedding.groupby("width"), strict=False):
         ratio = rows.groupby("vocab_size")["ratio"].agg(["mean", "min", "max"])
         error = [ratio["mean"] - ratio["min"], ratio["max"] - ratio["mean"]]
         left.errorbar(
@@ -192,9 +173,7 @@ def draw(data, scale):
         zip(drawing.COLORS, output.groupby("zipf_exponent"), strict=False)
     ):
         x = rows["ranks"].map(labels.index) + 0.2 * (offset - 1)
-        middle.plot(
-            x, rows["ratio"], "o", ms=3, alpha=0.5, color=color, label=f"a = {a:g}"
-        )
+        middle.plot(x, rows["ratio"], "o", ms=3, alpha=0.5, color=color, label=f"a = {a:g}")
     middle.axhspan(0.95, 1.05, color="0.9", lw=0)
     middle.set_xticks(range(len(labels)), labels)
     middle.set_xlabel("token rank")
@@ -207,12 +186,8 @@ def draw(data, scale):
         strict=False,
     ):
         rows = regime(regimes, vocab_size)
-        change = (
-            (rows["measured"] * np.sqrt(rows["width"])).groupby(rows["width"]).mean()
-        )
-        predicted = (
-            (rows["predicted"] * np.sqrt(rows["width"])).groupby(rows["width"]).mean()
-        )
+        change = (rows["measured"] * np.sqrt(rows["width"])).groupby(rows["width"]).mean()
+        predicted = (rows["predicted"] * np.sqrt(rows["width"])).groupby(rows["width"]).mean()
         fitted = slope(np.log(change.index), np.log(change))
         right.loglog(
             change.index,

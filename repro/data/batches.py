@@ -17,18 +17,14 @@ class TokenBatches:
     Raises UserError when the tokens make less than one batch.
     """
 
-    def __init__(
-        self, tokens: np.ndarray, batch_size: int, length: int, seed: int, device
-    ):
+    def __init__(self, tokens: np.ndarray, batch_size: int, length: int, seed: int, device):
         blocks = (len(tokens) - 1) // length
         if blocks < batch_size:
             raise UserError(
                 f"{len(tokens)} tokens make {max(blocks, 0)} blocks of {length}, fewer than one "
                 f"batch of {batch_size}: use a longer text or a smaller batch"
             )
-        used = torch.from_numpy(tokens[: blocks * length + 1].astype(np.int64)).to(
-            device
-        )
+        used = torch.from_numpy(tokens[: blocks * length + 1].astype(np.int64)).to(device)
         self.inputs = used[:-1].view(blocks, length)
         self.targets = used[1:].view(blocks, length)
         self.batch_size, self.seed = batch_size, seed
@@ -39,9 +35,7 @@ class TokenBatches:
         epoch, position = divmod(step, self.per_epoch)
         while True:
             rng = np.random.default_rng((self.seed, epoch))
-            order = torch.from_numpy(rng.permutation(len(self.inputs))).to(
-                self.inputs.device
-            )
+            order = torch.from_numpy(rng.permutation(len(self.inputs))).to(self.inputs.device)
             for i in range(position, self.per_epoch):
                 index = order[i * self.batch_size : (i + 1) * self.batch_size]
                 yield self.inputs[index], self.targets[index]

@@ -19,7 +19,31 @@ LANGUAGE_SEED = 20250614
 SENTENCE_END = "."  # the most frequent word
 WORDS_PER_LINE = 100
 
-ONSETS = ["b", "ch", "d", "f", "g", "h", "k", "l", "m", "n", "p", "r", "s", "sh", "t", "v", "w", "y", "z", "tr", "st", "pl", "gr"]
+ONSETS = [
+    "b",
+    "ch",
+    "d",
+    "f",
+    "g",
+    "h",
+    "k",
+    "l",
+    "m",
+    "n",
+    "p",
+    "r",
+    "s",
+    "sh",
+    "t",
+    "v",
+    "w",
+    "y",
+    "z",
+    "tr",
+    "st",
+    "pl",
+    "gr",
+]
 VOWELS = ["a", "e", "i", "o", "u", "ai", "ea", "oo"]
 CODAS = ["", "", "", "n", "r", "s", "l", "t", "m"]
 
@@ -35,9 +59,7 @@ def zipf_mandelbrot_text(words: int, seed: int) -> str:
     classes = rng.randint(CLASSES, size=VOCABULARY)
     spelling = np.array(_spell(classes, rng), dtype=object)
     p_class = np.bincount(classes, weights=p_word, minlength=CLASSES)
-    pair = _balance(
-        np.exp(SHARPNESS * rng.standard_normal((CLASSES, CLASSES))), p_class
-    )
+    pair = _balance(np.exp(SHARPNESS * rng.standard_normal((CLASSES, CLASSES))), p_class)
     step = np.cumsum(pair / pair.sum(1, keepdims=True), axis=1)
 
     sample = np.random.RandomState([LANGUAGE_SEED, seed + 1])
@@ -67,9 +89,7 @@ def _balance(law: np.ndarray, marginal: np.ndarray) -> np.ndarray:
 
 def _spell(classes: np.ndarray, rng: np.random.RandomState) -> list[str]:
     """A distinct spelling per word: longer for rarer words, past rank 40 with a class ending."""
-    endings = [
-        ONSETS[c % len(ONSETS)] + VOWELS[c % len(VOWELS)] for c in range(CLASSES)
-    ]
+    endings = [ONSETS[c % len(ONSETS)] + VOWELS[c % len(VOWELS)] for c in range(CLASSES)]
     spelling, taken = [SENTENCE_END], {SENTENCE_END}
     for rank in range(1, len(classes)):
         syllables = 1 if rank < 100 else 2 if rank < 3_000 else 3

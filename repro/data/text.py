@@ -17,15 +17,11 @@ def read_folder(dataset: str, folder: Path) -> dict[str, str]:
         path = folder / name
         if not path.exists():
             if split == "train":
-                raise UserError(
-                    f"{dataset}: {path} is missing; a text folder holds train.txt"
-                )
+                raise UserError(f"{dataset}: {path} is missing; a text folder holds train.txt")
             continue
         data = path.read_bytes()
         if not data.strip():
-            raise UserError(
-                f"{dataset}: {path} is empty; give a file with text or remove it"
-            )
+            raise UserError(f"{dataset}: {path} is empty; give a file with text or remove it")
         try:
             result[split] = data.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -38,14 +34,10 @@ def read_folder(dataset: str, folder: Path) -> dict[str, str]:
 
 def folder_digests(dataset: str, folder: Path) -> dict[str, str]:
     """File name -> SHA-256 of every text file of a folder."""
-    return {
-        FILES[s]: sha256(t.encode()) for s, t in read_folder(dataset, folder).items()
-    }
+    return {FILES[s]: sha256(t.encode()) for s, t in read_folder(dataset, folder).items()}
 
 
-def check_digests(
-    name: str, splits: Mapping[str, str], expected: Mapping[str, str]
-) -> None:
+def check_digests(name: str, splits: Mapping[str, str], expected: Mapping[str, str]) -> None:
     """Raise UserError at the first split whose SHA-256 is not the expected one."""
     for split, content in splits.items():
         found = sha256(content.encode())
@@ -74,9 +66,7 @@ def download(
     logging.disable_progress_bar()
     try:
         rows = datasets.load_dataset(repository, subset, revision=revision)
-    except (
-        Exception
-    ) as error:  # the hub's client raises many kinds, all end the same way here
+    except Exception as error:  # the hub's client raises many kinds, all end the same way here
         reason = str(error).strip().splitlines()[0]
         raise UserError(
             f"{dataset}: {repository} at revision {revision} could not be fetched ({reason}); "
@@ -88,9 +78,7 @@ def download(
         if name not in rows:
             raise UserError(f"{dataset}: split {name} is missing, found {sorted(rows)}")
         if "text" not in rows[name].column_names:
-            raise UserError(
-                f"{dataset}: column 'text' is missing, found {rows[name].column_names}"
-            )
+            raise UserError(f"{dataset}: column 'text' is missing, found {rows[name].column_names}")
         if len(rows[name]) != expected:
             raise UserError(
                 f"{dataset}: split {name} has {len(rows[name])} lines, expected {expected}; "
@@ -100,9 +88,7 @@ def download(
     return result
 
 
-def check_lock(
-    dataset: str, splits: Mapping[str, str], lock: Path, revision: str
-) -> None:
+def check_lock(dataset: str, splits: Mapping[str, str], lock: Path, revision: str) -> None:
     """Hold texts against the digests the first download wrote; write them where there are none.
 
     Nobody publishes digests of these texts, so the first download is the reference.

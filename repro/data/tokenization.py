@@ -10,9 +10,7 @@ from repro.errors import UserError
 from repro.files import atomic_path, read_json, sha256_file, write_bytes, write_json
 
 UNKNOWN = "[UNK]"
-ALPHABET = (
-    100  # characters kept; a byte-level alphabet leaves no room for merges at 256
-)
+ALPHABET = 100  # characters kept; a byte-level alphabet leaves no room for merges at 256
 
 
 def train_bpe(text: str, vocab_size: int):
@@ -24,9 +22,7 @@ def train_bpe(text: str, vocab_size: int):
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
     counts = Counter(text)
-    characters = sorted(
-        (c for c in counts if not c.isspace()), key=lambda c: (-counts[c], c)
-    )
+    characters = sorted((c for c in counts if not c.isspace()), key=lambda c: (-counts[c], c))
     alphabet = characters[:ALPHABET]
     tokenizer = Tokenizer(models.BPE(unk_token=UNKNOWN))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -62,16 +58,12 @@ def tokenize(corpus: Path, vocab_size: int, destination: Path) -> None:
     for split, entry in manifest["splits"].items():
         path = corpus.parent / entry["file"]
         if not path.exists() or sha256_file(path) != entry["sha256"]:
-            raise UserError(
-                f"{path}: is not what {corpus} says; delete {corpus} and run again"
-            )
+            raise UserError(f"{path}: is not what {corpus} says; delete {corpus} and run again")
         texts[split] = path.read_bytes().decode()
     tokenizer = train_bpe(texts["train"], vocab_size)
     reached = tokenizer.get_vocab_size()
     if reached < vocab_size:
-        print(
-            f"vocabulary {vocab_size} asked for, {reached} reached: the text has no more merges"
-        )
+        print(f"vocabulary {vocab_size} asked for, {reached} reached: the text has no more merges")
     arrays = {split: encode(tokenizer, text) for split, text in texts.items()}
     folder = destination.parent
     write_bytes(folder / "tokenizer.json", tokenizer.to_str().encode())

@@ -26,6 +26,7 @@ class Attention(nn.Module):
         self.out = nn.Linear(width, width, bias=False)
 
     def forward(self, x_BTD: torch.Tensor) -> torch.Tensor:
+        """(B, T, D) -> (B, T, D)."""
         B, T, D = x_BTD.shape
         q, k, v = (
             y.view(B, T, D // self.head_dim, self.head_dim).transpose(1, 2)
@@ -44,4 +45,5 @@ class MLP(nn.Module):
         self.down = nn.Linear(expansion * width, width, bias=False)
 
     def forward(self, x_BTD: torch.Tensor) -> torch.Tensor:
+        """(B, T, D) -> (B, T, D)."""
         return self.down(F.gelu(self.up(x_BTD)))

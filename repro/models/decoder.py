@@ -70,6 +70,7 @@ class Decoder(nn.Module):
         return roles
 
     def forward(self, tokens_BT: torch.Tensor) -> torch.Tensor:
+        """Logits (B, T, vocab_size) of token ids (B, T)."""
         x_BTD = self.embedding(tokens_BT) + self.positions_TD[: tokens_BT.shape[1]]
         for attention, mlp in zip(self.attention, self.mlp, strict=True):
             for layer in (attention, mlp):

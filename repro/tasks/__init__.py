@@ -29,7 +29,7 @@ class Task:
     flops: Callable[[Mapping], float]
 
     def run(self, spec: Mapping, **context) -> list[dict]:
-        """Carry out one run; the spec's keys are the module's keyword arguments, none has a default.
+        """Carry out one run; the spec holds every keyword argument of the module's `run`.
 
         context: inputs (need -> manifest path), device name, progress, checkpoint path.
         Returns one record per evaluation.
@@ -50,12 +50,8 @@ def _free(spec: Mapping) -> float:
 
 
 TASKS = {
-    "language_model": Task(
-        1, "repro.tasks.language_model", _tokens, cost.language_model_flops
-    ),
+    "language_model": Task(1, "repro.tasks.language_model", _tokens, cost.language_model_flops),
     "token_frequencies": Task(1, "repro.tasks.token_frequencies", _tokens, _free),
     "sign_sgd_step": Task(1, "repro.tasks.sign_sgd_step", _nothing, _free),
-    "parametrization_exponents": Task(
-        1, "repro.tasks.parametrization_exponents", _nothing, _free
-    ),
+    "parametrization_exponents": Task(1, "repro.tasks.parametrization_exponents", _nothing, _free),
 }

@@ -14,16 +14,12 @@ from repro.models.decoder import Decoder
 from repro.tasks import Tokens
 
 
-def build_model(
-    model: Mapping, *, vocab_size: int, sequence_length: int, init: Mapping
-) -> Decoder:
+def build_model(model: Mapping, *, vocab_size: int, sequence_length: int, init: Mapping) -> Decoder:
     """The decoder of a spec, uninitialized, on the default device.
 
     The positional encoding gets the root mean square of the embedding at initialization.
     """
-    role = parametrization.Role(
-        "embedding", width_out=model["width"] / model["base_width"]
-    )
+    role = parametrization.Role("embedding", width_out=model["width"] / model["base_width"])
     rule = parametrization.table(init["embedding"], "adam")["embedding"]
     return Decoder(
         vocab_size=vocab_size,
@@ -33,9 +29,7 @@ def build_model(
     )
 
 
-def loss(
-    model: torch.nn.Module, batch: tuple[torch.Tensor, torch.Tensor]
-) -> torch.Tensor:
+def loss(model: torch.nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
     """Mean cross-entropy in nats."""
     tokens_BT, targets_BT = batch
     return F.cross_entropy(model(tokens_BT).flatten(0, 1).float(), targets_BT.flatten())
@@ -98,6 +92,4 @@ def run(
         progress=progress,
         checkpoint=checkpoint,
     )
-    return [
-        {**record, "vocab_reached": manifest["vocab_reached"]} for record in records
-    ]
+    return [{**record, "vocab_reached": manifest["vocab_reached"]} for record in records]

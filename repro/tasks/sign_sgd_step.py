@@ -64,8 +64,7 @@ def run(
     delta_W = E @ torch.sign(E.T @ (alpha.float()[:, None] * R))
     mean_square = delta_W.double().square().mean(1).cpu()
     predicted_square = (
-        torch.from_numpy(sign_sgd.delta_output(d, alpha.cpu().numpy(), sigma_e=sigma))
-        ** 2
+        torch.from_numpy(sign_sgd.delta_output(d, alpha.cpu().numpy(), sigma_e=sigma)) ** 2
     )
     for first, last in BINS:
         chosen = slice(first - 1, last)

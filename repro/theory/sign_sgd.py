@@ -13,17 +13,13 @@ def delta_embedding(d: int, m: int, *, sigma_w: float, eta_e: float = 1.0) -> fl
     return eta_e * sigma_w * np.sqrt(d + 2 * d * (d - 1) / (np.pi * m))
 
 
-def delta_output(
-    d: int, alpha: np.ndarray, *, sigma_e: float, eta_w: float = 1.0
-) -> np.ndarray:
+def delta_output(d: int, alpha: np.ndarray, *, sigma_e: float, eta_w: float = 1.0) -> np.ndarray:
     """Change of each token's output by the projection's update (Theorem 1; Theorem 4).
 
     alpha: token frequencies, shape (m,), up to a factor. Returns shape (m,).
     """
     relative = alpha**2 / np.mean(alpha**2)
-    return (
-        eta_w * sigma_e * np.sqrt(d + relative * 2 * d * (d - 1) / (np.pi * len(alpha)))
-    )
+    return eta_w * sigma_e * np.sqrt(d + relative * 2 * d * (d - 1) / (np.pi * len(alpha)))
 
 
 def crossover_width(m: int) -> float:
@@ -33,9 +29,7 @@ def crossover_width(m: int) -> float:
 
 def embedding_slope(d: np.ndarray, m: np.ndarray) -> float:
     """Slope of log delta_embedding (sigma_w = 1) against log d over the points (d, m)."""
-    values = [
-        delta_embedding(int(w), int(v), sigma_w=1.0) for w, v in zip(d, m, strict=True)
-    ]
+    values = [delta_embedding(int(w), int(v), sigma_w=1.0) for w, v in zip(d, m, strict=True)]
     return float(np.polyfit(np.log(d), np.log(values), 1)[0])
 
 

@@ -7,9 +7,7 @@ m = 32768: the paper's own Figure 1, whose vocabulary is fixed yet far larger th
 from repro.study import Scale, Study
 
 WIDTHS = [256, 512, 1024, 2048, 4096]
-SIZES = [(d, m) for m in (16, 32_768) for d in WIDTHS] + [
-    (d, 8 * d) for d in WIDTHS[:-1]
-]
+SIZES = [(d, m) for m in (16, 32_768) for d in WIDTHS] + [(d, 8 * d) for d in WIDTHS[:-1]]
 SMOKE = [(d, m) for d, m in SIZES if d <= 1024]
 
 STUDY = Study(

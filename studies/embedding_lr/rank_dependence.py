@@ -1,4 +1,4 @@
-"""Theorem 1 by measurement: feature changes of one SignSGD step over (d, m) and frequencies i^-a."""
+"""Theorem 1 by measurement: one SignSGD step over (d, m) and frequencies i^-a."""
 
 from repro.study import Scale, Study
 
@@ -30,11 +30,7 @@ STUDY = Study(
     },
     scales={
         "smoke": Scale(
-            grid={
-                "size": [
-                    {"width": d, "vocab_size": m} for d, m in SIZES if d * m < 2**18
-                ]
-            },
+            grid={"size": [{"width": d, "vocab_size": m} for d, m in SIZES if d * m < 2**18]},
             together=("size", "zipf_exponent", "seed"),
         ),
         "reduced": Scale(together=("zipf_exponent", "seed")),

@@ -1,0 +1,117 @@
+"""Golden cells: a tiny run of every task. `python tests/golden.py` writes them anew.
+
+A test holds fresh results against them, so a change that moves a result without raising the
+task's version fails; raise the version, then write the files anew.
+"""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from repro.files import read_json, sha256, write_bytes, write_json  # noqa: E402
+from repro.tasks import TASKS, Tokens  # noqa: E402
+
+FOLDER = Path(__file__).parent / "golden"
+
+DECODER = {
+    "depth": 1,
+    "head_dim": 8,
+    "expansion": 2,
+    "norm": "post",
+    "positional_scale": 1.0,
+    "base_width": 1,
+}
+SPECS = {
+    "language_model": {
+        "dataset": "golden",
+        "vocab_size": 160,
+        "sequence_length": 16,
+        "batch_size": 4,
+        "steps": 12,
+        "evaluations": 3,
+        "model": DECODER | {"width": 16},
+        "init": {"embedding": "LVP", "hidden": "LVP", "output": "muP"},
+        "scaling": "muP",
+        "lr": {"embedding": 0.05, "hidden": 0.2, "output": 0.1},
+        "optimizer": {"name": "adam", "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 0.01},
+        "precision": "float32",
+        "threads": 1,
+        "seed": 3,
+    },
+    "token_frequencies": {
+        "dataset": "golden",
+        "vocab_size": 160,
+        "split": "train",
+        "points": 12,
+    },
+    "sign_sgd_step": {
+        "width": 24,
+        "vocab_size": 128,
+        "zipf_exponent": 1.0,
+        "rows": 16,
+        "columns": 16,
+        "threads": 1,
+        "seed": 3,
+    },
+    "parametrization_exponents": {
+        "parametrization_name": "LVP",
+        "width": 16,
+        "vocab_size": 32,
+        "model": DECODER,
+        "lr": 1.0,
+        "threads": 1,
+        "seed": 3,
+    },
+}
+
+
+def corpus(folder: Path) -> Path:
+    """A prepared text of 4,000 words."""
+    from repro.data.synthetic_text import zipf_mandelbrot_text
+
+    data = zipf_mandelbrot_text(4_000, seed=11).encode()
+    write_bytes(folder / "train.txt", data)
+    entry = {"file": "train.txt", "bytes": len(data), "sha256": sha256(data)}
+    write_json(folder / "corpus.json", {"splits": {"train": entry}})
+    return folder / "corpus.json"
+
+
+def records(task: str, folder: Path) -> list[dict]:
+    """Carry out a task's golden run on the CPU."""
+    from repro.data.tokenization import tokenize
+
+    inputs = {}
+    for need in TASKS[task].needs(SPECS[task]):
+        inputs[Tokens(need.dataset, need.vocab_size)] = folder / "bpe" / "tokens.json"
+        tokenize(corpus(folder), need.vocab_size, folder / "bpe" / "tokens.json")
+    return TASKS[task].run(
+        SPECS[task],
+        inputs=inputs,
+        device="cpu",
+        progress=lambda step, loss: None,
+        checkpoint=folder / "state",
+    )
+
+
+def saved(task: str) -> dict:
+    """What was written for a task."""
+    return read_json(FOLDER / f"{task}.json")
+
+
+def main() -> None:
+    """Write every golden cell."""
+    import tempfile
+
+    for task in SPECS:
+        with tempfile.TemporaryDirectory() as folder:
+            write_json(
+                FOLDER / f"{task}.json",
+                {"version": TASKS[task].version, "records": records(task, Path(folder))},
+            )
+        print(f"tests/golden/{task}.json")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+import pytest
+
+from repro.claims import (
+    Claim,
+    Measurement,
+    above,
+    at_most,
+    below,
+    between,
+    judge,
+    reported,
+    within,
+)
+
+
+def verdict(expected, low, high, *, problem="", scale="reduced", embedded=False, real=False):
+    claim = Claim("f.c", "s", "p", "q", {"reduced": expected}, real_data=real)
+    found = Measurement((low + high) / 2, low, high, 3, problem)
+    result = judge(claim, found, scale, embedded)
+    return result.verdict, result.reason
+
+
+@pytest.mark.parametrize(
+    ("expected", "low", "high", "wanted"),
+    [
+        (below(-0.2), -0.5, -0.3, "reproduced"),
+        (below(-0.2), -0.1, 0.1, "not reproduced"),
+        (below(-0.2), -0.3, -0.1, "not judged"),
+        (below(0), 0.0, 0.0, "not reproduced"),
+        (at_most(0), 0.0, 0.0, "reproduced"),
+        (above(0), 0.0, 0.0, "not reproduced"),
+        (above(0), 1.0, 2.0, "reproduced"),
+        (within(-0.5, 0.25), -0.7, -0.3, "reproduced"),
+        (within(-0.5, 0.25), -0.2, -0.1, "not reproduced"),
+        (within(-0.5, 0.25), -0.3, -0.2, "not judged"),
+        (between(0.7, 1.3), 0.5, 1.5, "not judged"),
+    ],
+)
+def test_the_whole_interval_decides(expected, low, high, wanted):
+    found, reason = verdict(expected, low, high)
+    assert found == wanted
+    assert reason.startswith("noise") == (wanted == "not judged")
+
+
+def test_what_may_not_be_judged_is_not_whatever_was_measured():
+    for low, high in ((-0.5, -0.4), (0.4, 0.5)):
+        assert verdict(below(0), low, high, scale="smoke")[1] == "scale: judged at reduced"
+        assert verdict(below(0), low, high, problem="edge")[1] == "edge"
+        assert verdict(below(0), low, high, embedded=True, real=True)[1].startswith("data")
+        assert verdict(reported("text"), low, high)[1] == "reported only"
+
+
+def test_data_of_a_user_are_judged():
+    assert verdict(below(0), -1, -1, embedded=False, real=True)[0] == "reproduced"
+
+
+def test_a_value_that_is_not_finite_is_not_reproduced():
+    assert verdict(below(0), float("-inf"), float("-inf"))[0] == "not reproduced"
+    assert verdict(above(0), float("nan"), float("nan"))[0] == "not reproduced"

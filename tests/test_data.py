@@ -1,0 +1,241 @@
+import json
+
+import numpy as np
+import pytest
+
+from data import wikitext2
+from repro.config import Source
+from repro.data import text, tokenization
+from repro.errors import UserError
+from repro.files import sha256, write_bytes, write_json
+
+
+def folder_source(folder):
+    return Source("folder", folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("train.txt", None, "train.txt is missing"),
+        ("train.txt", b"", "train.txt is empty"),
+        ("train.txt", b" \n\n", "train.txt is empty"),
+        ("valid.txt", b"", "valid.txt is empty"),
+        ("test.txt", b"fine \xff not", r"test.txt is not UTF-8 \(byte 0xff at offset 5\)"),
+    ],
+)
+def test_a_faulty_folder_is_named_with_the_fault(text_folder, name, content, message):
+    if content is None:
+        (text_folder / name).unlink()
+    else:
+        (text_folder / name).write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        wikitext2.identity(folder_source(text_folder))
+
+
+def test_a_folder_is_known_by_its_content_wherever_it_lies(text_folder, tmp_path):
+    moved = tmp_path / "elsewhere"
+    moved.mkdir()
+    (moved / "train.txt").write_bytes((text_folder / "train.txt").read_bytes())
+    first = wikitext2.identity(folder_source(text_folder))
+    assert wikitext2.identity(folder_source(moved)) == first
+    (moved / "train.txt").write_text("another text")
+    assert wikitext2.identity(folder_source(moved)) != first
+
+
+@pytest.fixture(scope="module")
+def embedded():
+    return wikitext2.splits(Source("embedded"))
+
+
+def test_the_embedded_text_is_the_published_one(embedded):
+    found = {split: sha256(content.encode()) for split, content in embedded.items()}
+    assert found == wikitext2.EMBEDDED_SHA256
+
+
+def test_the_embedded_words_follow_the_stated_zipf_mandelbrot_law(embedded):
+    """Counts of the most frequent words against p_i = (i + 1)^-1.1 / Z, within 5 sigma."""
+    from collections import Counter
+
+    words = embedded["train"].split()
+    law = (np.arange(1, 30_001) + 1.0) ** -1.1
+    law /= law.sum()
+    counts = Counter(words)
+    assert len(words) == 450_000
+    observed = np.array([count for _, count in counts.most_common(20)]) / len(words)
+    np.testing.assert_allclose(observed, law[:20], rtol=0.1)
+
+
+def test_consecutive_embedded_words_share_information(embedded):
+    """Mutual information of neighbours, plug-in over the 60 most frequent words, is far over
+    that of the same words shuffled: there is something to learn."""
+    from collections import Counter
+
+    words = embedded["train"].split()
+    common = {w for w, _ in Counter(words).most_common(60)}
+
+    def information(sequence):
+        pairs = Counter(
+            (a, b)
+            for a, b in zip(sequence, sequence[1:], strict=False)
+            if a in common and b in common
+        )
+        total = sum(pairs.values())
+        left, right = Counter(), Counter()
+        for (a, b), n in pairs.items():
+            left[a] += n
+            right[b] += n
+        return sum(
+            n / total * np.log(n * total / (left[a] * right[b])) for (a, b), n in pairs.items()
+        )
+
+    shuffled = list(np.random.default_rng(0).permutation(words))
+    assert information(words) > 0.5
+    assert information(shuffled) < 0.1
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A dataset folder in the layout the hub serves, three parquet splits with a config."""
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    rows = {
+        "train": [" = A title = \n", "", " some <unk> words . \n", " more words . \n"],
+        "validation": [" valid words . \n"],
+        "test": ["", " test words . \n"],
+    }
+    folder = tmp_path / "hub"
+    for split, lines in rows.items():
+        path = folder / "wikitext-2-v1" / f"{split}-00000-of-00001.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        datasets.Dataset.from_dict({"text": lines}).to_parquet(path)
+    configs = "\n".join(
+        f"    - split: {split}\n      path: wikitext-2-v1/{split}-*" for split in rows
+    )
+    (folder / "README.md").write_text(
+        f"---\nconfigs:\n- config_name: wikitext-2-v1\n  data_files:\n{configs}\n---\n"
+    )
+    return folder, rows
+
+
+LINES = {"train": 4, "valid": 1, "test": 2}
+
+
+def test_the_real_loader_reads_the_hub_s_layout(hub):
+    folder, rows = hub
+    found = text.download("wikitext2", str(folder), "wikitext-2-v1", None, LINES)
+    assert found == {
+        "train": "".join(rows["train"]),
+        "valid": "".join(rows["validation"]),
+        "test": "".join(rows["test"]),
+    }
+
+
+def test_a_truncated_download_is_refused(hub):
+    with pytest.raises(UserError, match="split train has 4 lines, expected 36718.*truncated"):
+        text.download("wikitext2", str(hub[0]), "wikitext-2-v1", None, wikitext2.LINES)
+
+
+def test_a_missing_column_is_named(hub):
+    import datasets
+
+    path = hub[0] / "wikitext-2-v1" / "test-00000-of-00001.parquet"
+    for split in hub[1]:
+        datasets.Dataset.from_dict({"page": ["x"] * LINES.get(split, 1)}).to_parquet(
+            path.with_name(f"{split}-00000-of-00001.parquet")
+        )
+    with pytest.raises(UserError, match=r"column 'text' is missing, found \['page'\]"):
+        text.download(
+            "wikitext2", str(hub[0]), "wikitext-2-v1", None, {"train": 4, "valid": 1, "test": 2}
+        )
+
+
+def test_no_network_ends_in_one_line_with_the_way_out():
+    with pytest.raises(UserError) as caught:
+        text.download(
+            "wikitext2", "Salesforce/wikitext", "wikitext-2-v1", wikitext2.REVISION, LINES
+        )
+    message = str(caught.value)
+    assert "could not be fetched" in message and "wikitext2=FOLDER" in message
+    assert "\n" not in message
+
+
+def test_the_first_download_locks_the_digests(tmp_path, capsys):
+    lock = tmp_path / "wikitext2.lock.json"
+    text.check_lock("wikitext2", {"train": "a"}, lock, "revision")
+    assert json.loads(lock.read_text())["sha256"] == {"train": sha256(b"a")}
+    assert "commit that file" in capsys.readouterr().out
+    text.check_lock("wikitext2", {"train": "a"}, lock, "revision")
+    with pytest.raises(UserError, match="split train has SHA-256"):
+        text.check_lock("wikitext2", {"train": "b"}, lock, "revision")
+
+
+@pytest.fixture
+def corpus(tmp_path, small_text):
+    data = small_text.encode()
+    write_bytes(tmp_path / "train.txt", data)
+    entry = {"file": "train.txt", "bytes": len(data), "sha256": sha256(data)}
+    write_json(tmp_path / "corpus.json", {"splits": {"train": entry}})
+    return tmp_path / "corpus.json"
+
+
+def test_tokens_decode_to_the_text_and_are_the_same_every_time(corpus, small_text):
+    digests = []
+    for name in ("a", "b"):
+        manifest = corpus.parent / name / "tokens.json"
+        tokenization.tokenize(corpus, 300, manifest)
+        digests.append(json.loads(manifest.read_text())["sha256"])
+    assert digests[0] == digests[1]
+
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(manifest.parent / "tokenizer.json"))
+    manifest, arrays = tokenization.load_tokens(manifest)
+    pieces = "".join(tokenizer.id_to_token(int(i)) for i in arrays["train"])
+    assert pieces == "".join(small_text.split())
+    assert manifest["vocab_reached"] == 300 and arrays["train"].dtype == np.uint16
+
+
+def test_a_vocabulary_that_cannot_be_reached_is_reported_not_refused(tmp_path, capsys):
+    data = b"only a few words here . only a few ."
+    write_bytes(tmp_path / "train.txt", data)
+    entry = {"file": "train.txt", "bytes": len(data), "sha256": sha256(data)}
+    write_json(tmp_path / "corpus.json", {"splits": {"train": entry}})
+    tokenization.tokenize(tmp_path / "corpus.json", 32_768, tmp_path / "m" / "tokens.json")
+    manifest, _ = tokenization.load_tokens(tmp_path / "m" / "tokens.json")
+    assert manifest["vocab_reached"] < 60
+    assert (
+        f"vocabulary 32768 asked for, {manifest['vocab_reached']} reached"
+        in capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize("damage", ["text", "tokens"])
+def test_damaged_data_is_refused(corpus, damage):
+    manifest = corpus.parent / "m" / "tokens.json"
+    if damage == "text":
+        (corpus.parent / "train.txt").write_text("other")
+        with pytest.raises(UserError, match=r"train.txt: is not what .*corpus.json says"):
+            tokenization.tokenize(corpus, 300, manifest)
+    else:
+        tokenization.tokenize(corpus, 300, manifest)
+        path = manifest.parent / "tokens.safetensors"
+        path.write_bytes(path.read_bytes()[:-2])
+        with pytest.raises(UserError, match="changed since it was written; delete"):
+            tokenization.load_tokens(manifest)
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch):
+    import os
+
+    (tmp_path / "kept").write_bytes(b"old")
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UserError, match="kept: could not be written .No space left on device"):
+        write_bytes(tmp_path / "kept", b"new")
+    assert [p.name for p in tmp_path.iterdir()] == ["kept"]
+    assert (tmp_path / "kept").read_bytes() == b"old"

@@ -1,0 +1,294 @@
+import hashlib
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from repro import products, registry
+from repro.errors import UserError
+from repro.files import read_json, write_json
+
+# Every claim of the paper's specification for the figures that are built.
+REQUIRED = {
+    "fig1.optimum-falls",
+    "fig2.zipf-exponent",
+    "fig3.beats-mup",
+    "fig3.near-optimal",
+    "fig3.sqrt-d-rule",
+    "theorem1.delta-embedding",
+    "theorem1.delta-output-tail",
+    "theorem1.delta-output-uniform",
+    "theorem1.head-tokens",
+}
+
+
+def claims():
+    return [c for name in registry.figure_names() for c in registry.figure(name).CLAIMS]
+
+
+def test_every_claim_is_there_once_and_says_where_it_stands():
+    ids = [claim.id for claim in claims()]
+    assert set(ids) >= REQUIRED
+    assert len(ids) == len(set(ids))
+    assert all(c.source and c.statement and c.quantity and c.expected for c in claims())
+    for name in registry.figure_names():
+        for claim in registry.figure(name).CLAIMS:
+            assert claim.id.startswith(name.split("/")[1] + ".")
+
+
+def run_all(suite, name):
+    """A figure from nothing, without Snakemake."""
+    from repro.__main__ import main
+
+    words = ["--config", *suite.config.arguments()]
+    for study_name, cells in suite.figure_cells(name).items():
+        for cell in cells:
+            for need, path in suite.needs(cell).items():
+                if not suite.corpus_path(need.dataset).exists():
+                    assert main(["fetch", need.dataset, *words]) == 0
+                if not path.exists():
+                    assert main(["tokenize", need.dataset, str(need.vocab_size), *words]) == 0
+            assert main(["train", study_name, cell.name, *words]) == 0
+    for command in ("reduce", "draw", "publish"):
+        assert main([command, name, *words]) == 0
+
+
+def digests(folder):
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.glob("*.[pc]*")}
+
+
+@pytest.mark.parametrize("name", registry.figure_names())
+def test_a_figure_is_built_without_snakemake_and_rebuilt_byte_for_byte(suite, name):
+    run_all(suite, name)
+    folder = suite.figure_folder(name)
+    first = digests(folder)
+    assert {"figure.pdf", "figure.png", "data.csv"} <= set(first)
+    for file in folder.iterdir():
+        file.unlink()
+    products.reduce(suite, name)
+    products.draw(suite, name)
+    assert digests(folder) == first
+    manifest = read_json(folder / "manifest.json")
+    assert manifest == {key: first[key] for key in ("data.csv", "figure.pdf", "figure.png")}
+    published = Path("figures") / f"{name}.pdf"
+    assert published.read_bytes() == (folder / "figure.pdf").read_bytes()
+
+    rows = read_json(folder / "claims.json")
+    assert [row["claim"] for row in rows] == [c.id for c in registry.figure(name).CLAIMS]
+    training = {"embedding_lr/fig1", "embedding_lr/fig3"}
+    if name in training:
+        assert {row["verdict"] for row in rows} == {"not judged"}, "smoke judges no training"
+
+    from pypdf import PdfReader
+
+    text = re.sub(r"\s+", " ", PdfReader(folder / "figure.pdf").pages[0].extract_text())
+    assert f"scale: {suite.config.scale}; data: {suite.data_words(name)}" in text
+    assert all(row["claim"] in text for row in rows)
+
+
+@pytest.fixture
+def built(suite):
+    """A cheap figure, built."""
+    suite = registry.Suite(with_config(suite, figures="embedding_lr/table2"))
+    run_all(suite, "embedding_lr/table2")
+    return suite
+
+
+def with_config(suite, **changes):
+    from repro import config
+
+    values = dict(word.split("=", 1) for word in suite.config.arguments()) | changes
+    return config.parse(values, registry.dataset_names())
+
+
+NAME = "embedding_lr/table2"
+
+
+def test_edited_data_are_not_drawn(built):
+    path = built.figure_folder(NAME) / "data.csv"
+    path.write_text(path.read_text().replace("SP,128", "SP,129", 1))
+    with pytest.raises(UserError, match=r"data.csv: was changed after it was written"):
+        products.draw(built, NAME)
+
+
+def test_a_hole_in_the_grid_stops_reduce(built):
+    cell = built.cells("embedding_lr/parametrizations")[0]
+    built.cell_path(cell).unlink()
+    with pytest.raises(UserError, match="the grid has a hole"):
+        products.reduce(built, NAME)
+
+
+def test_scoreboard_and_manifest_hold_every_claim(built):
+    products.scoreboard(built)
+    table = pd.read_csv(built.results / "scoreboard.csv")
+    assert list(table.columns) == list(products.COLUMNS)
+    assert table["claim"].tolist() == ["table2.exponents"]
+    assert table["verdict"].tolist() == ["reproduced"]
+    assert set(table["scale"]) == {"smoke"}
+    assert "| table2.exponents |" in (built.results / "scoreboard.md").read_text()
+    assert NAME in read_json(built.results / "manifest.json")
+
+
+def test_records_redraw_and_verify(built, monkeypatch, tmp_path):
+    monkeypatch.setattr(products, "RECORDS", tmp_path / "records")
+    with pytest.raises(UserError, match="no records for scale smoke"):
+        products.redraw(built)
+    (base,) = products.record(built)
+    original = Path(f"figures/{NAME}.pdf").read_bytes()
+    Path(f"figures/{NAME}.pdf").unlink()
+    assert products.redraw(built) == [Path(f"figures/{NAME}.pdf")]
+    assert Path(f"figures/{NAME}.pdf").read_bytes() == original
+
+    lines, agree = products.verify(built)
+    assert agree and "identical" in lines[0]
+
+    table = pd.read_csv(base.with_suffix(".csv"))
+    saved = read_json(base.with_suffix(".json"))
+
+    def rewrite(factor):
+        changed = table.assign(init_variance=table["init_variance"] * factor)
+        changed.to_csv(base.with_suffix(".csv"), index=False)
+        digest = hashlib.sha256(base.with_suffix(".csv").read_bytes()).hexdigest()
+        write_json(base.with_suffix(".json"), saved | {"data_sha256": digest})
+
+    rewrite(1.01)
+    lines, agree = products.verify(built)
+    assert agree and "equal within 2%" in lines[0]
+    rewrite(1.05)
+    lines, agree = products.verify(built)
+    assert not agree and "column init_variance, row 0" in lines[0]
+
+    write_json(base.with_suffix(".json"), saved)
+    with pytest.raises(UserError, match="is not the data recorded"):
+        products.redraw(built)
+
+
+def test_cells_travel_in_packs(built, tmp_path, monkeypatch):
+    archive = tmp_path / "cells.tar.gz"
+    assert products.pack(built, archive) == 1
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert products.unpack(archive) == 1
+    products.reduce(built, NAME)
+    products.draw(built, NAME)
+    assert products.unpack(archive) == 0, "a cell that is there already is kept"
+
+
+@pytest.mark.parametrize("name", ["../evil.json", "results/../../evil.json", "results/code.py"])
+def test_a_pack_with_anything_but_cells_is_refused(tmp_path, monkeypatch, name):
+    import io
+    import tarfile
+
+    archive = tmp_path / "cells.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        member = tarfile.TarInfo(name)
+        member.size = 2
+        tar.addfile(member, io.BytesIO(b"{}"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="is no cell; nothing was unpacked"):
+        products.unpack(archive)
+    assert [p.name for p in tmp_path.iterdir()] == ["cells.tar.gz"]
+
+
+def test_a_pack_with_an_edited_cell_is_refused(built, tmp_path, monkeypatch):
+    path = built.cell_path(built.cells("embedding_lr/parametrizations")[0])
+    sealed = path.read_text()
+    path.write_text(sealed.replace('"kind": "output"', '"kind": "hidden"', 1))
+    with pytest.raises(UserError, match="was changed after it was written"):
+        products.pack(built, tmp_path / "cells.tar.gz")
+
+
+def test_a_truncated_pack_is_named(built, tmp_path):
+    archive = tmp_path / "cells.tar.gz"
+    products.pack(built, archive)
+    archive.write_bytes(archive.read_bytes()[:100])
+    with pytest.raises(UserError, match="is not a readable pack"):
+        products.unpack(archive)
+
+
+def test_explain_goes_from_a_claim_to_its_runs(built):
+    text = products.explain(built, "table2.exponents")
+    assert "verdict: reproduced" in text
+    assert "seeds [0, 1, 2]" in text
+    assert str(built.cell_path(built.cells("embedding_lr/parametrizations")[0])) in text
+    assert re.search(r"data: .*data.csv sha256 [0-9a-f]{64}", text)
+    with pytest.raises(UserError, match="did you mean 'embedding_lr/table2.exponents'"):
+        products.explain(built, "embedding_lr/table2.exponent")
+
+
+def test_pages_hold_one_sheet_a_paper(built):
+    from pypdf import PdfReader
+
+    products.page("table2")
+    assert len(PdfReader("figures/table2.pdf").pages) == len(registry.pages()["table2"])
+    assert Path("figures/table2.png").exists()
+
+
+def sweep(optimum, seeds=(0, 1), edge=False):
+    """A made-up sweep with the optimum (log2) known per width."""
+    rows = [
+        {
+            "model.width": d,
+            "lr.embedding": 2.0**j,
+            "seed": s,
+            "train_loss": 4 + 0.02 * (j - optimum(d)) ** 2 + 0.001 * s,
+        }
+        for d in (32, 64, 128)
+        for j in range(-8, 0)
+        for s in seeds
+    ]
+    return pd.DataFrame(rows)
+
+
+def fig3_data(optimum):
+    import numpy as np
+
+    table = sweep(lambda d: optimum(np.log2(d / 32)))
+    studies = ("width_and_vocabulary", "unit_init", "fixed_vocabulary")
+    parts = [table.assign(study=s, vocab_size=512, vocab_reached=512) for s in studies]
+    return pd.concat(parts, ignore_index=True)
+
+
+@pytest.mark.parametrize(
+    ("slope", "wanted"),
+    [(-0.5, "reproduced"), (0.0, "not reproduced"), (0.5, "not reproduced")],
+)
+def test_fig3_verdicts_follow_the_data(slope, wanted):
+    """The claims can fail: muP's law gives muP's verdict."""
+    data = fig3_data(lambda octaves: -4 + slope * octaves)
+    provenance = {"scale": "reduced", "embedded": True, "label": "embedded"}
+    rows = {r["claim"]: r for r in products.judge_all("embedding_lr/fig3", data, provenance)}
+    assert rows["fig3.sqrt-d-rule"]["measured"] == pytest.approx(slope, abs=0.05)
+    assert rows["fig3.sqrt-d-rule"]["verdict"] == wanted
+    assert rows["fig3.beats-mup"]["verdict"] == wanted
+
+
+def test_fig3_flags_an_optimum_at_the_edge():
+    data = fig3_data(lambda octaves: -8.5 + 0 * octaves)
+    provenance = {"scale": "reduced", "embedded": True, "label": "embedded"}
+    rows = {r["claim"]: r for r in products.judge_all("embedding_lr/fig3", data, provenance)}
+    assert rows["fig3.sqrt-d-rule"]["verdict"] == "not judged"
+    assert "meets the grid's edge at d = 32, 64, 128" in rows["fig3.sqrt-d-rule"]["reason"]
+
+
+def test_a_diverged_seed_is_drawn_and_never_averaged_away():
+    import numpy as np
+
+    from figures.embedding_lr import _sweep
+
+    table = sweep(lambda d: -4)
+    hit = (table["lr.embedding"] == 0.5) & (table["seed"] == 1) & (table["model.width"] == 32)
+    table.loc[hit, "train_loss"] = np.inf
+    curve = _sweep.mean_curve(table[table["model.width"] == 32], [0, 1])
+    assert np.isinf(curve[0.5])
+    assert np.isfinite(curve.drop(0.5)).all()
+
+    from repro import drawing
+
+    figure, axes = drawing.panels(1)
+    _sweep.draw_losses(axes[0, 0], table, lambda width, part: str(width))
+    crosses = [line for line in axes[0, 0].lines if line.get_marker() == "x"]
+    assert [line.get_xdata()[0] for line in crosses] == [0.5]
+    drawing.plt.close(figure)

@@ -1,0 +1,65 @@
+import math
+
+import numpy as np
+import pytest
+
+from repro.optimum import bootstrap, grid_optimum, slope, window_optimum
+
+LR = 2.0 ** np.arange(-8, 1)
+
+
+def parabola(centre, curvature=0.01):
+    return 4 * (1 + curvature * (np.log2(LR) - centre) ** 2)
+
+
+@pytest.mark.parametrize("centre", [-5.0, -4.3, -3.75])
+def test_the_centre_of_a_symmetric_curve_is_found(centre):
+    found = window_optimum(LR, parabola(centre), 0.03)
+    assert found.log2 == pytest.approx(centre, abs=0.05)
+    assert found.low < centre < found.high
+    assert not found.at_edge
+
+
+def test_a_curve_still_falling_at_the_end_is_at_the_edge():
+    assert window_optimum(LR, parabola(-9), 0.01).at_edge
+    assert window_optimum(LR, parabola(1), 0.01).at_edge
+
+
+def test_a_window_over_the_whole_grid_is_at_the_edge():
+    """The paper's 20 % at a loss of 4: the centre of the grid, whatever the curve."""
+    found = window_optimum(LR, parabola(-6, 0.001), 0.2)
+    assert found.at_edge
+    assert found.log2 == pytest.approx(np.log2(LR).mean())
+
+
+def test_diverged_rates_are_outside_the_window_and_never_interpolated():
+    loss = parabola(-2)
+    loss[-2:] = math.inf
+    found = window_optimum(LR, loss, 0.01)
+    assert found.high == -2
+    with pytest.raises(ValueError, match="no learning rate gave a finite loss"):
+        window_optimum(LR, np.full(len(LR), math.inf), 0.01)
+
+
+def test_the_paper_s_rule_is_the_geometric_mean_over_the_grid():
+    loss = [1.3, 1.1, 1.0, 1.19, 1.21]
+    assert grid_optimum([1, 2, 4, 8, 16], loss, 0.2) == pytest.approx(np.log2([2, 4, 8]).mean())
+
+
+def test_slope_of_a_power_law():
+    d = np.array([32, 64, 128])
+    assert slope(np.log2(d), np.log2(3 * d**-0.5)) == pytest.approx(-0.5)
+
+
+def test_bootstrap_enumerates_few_seeds_and_covers_their_range():
+    values = {0: 1.0, 1: 2.0}
+    low, high = bootstrap([0, 1], lambda s: np.mean([values[i] for i in s]))
+    assert (low, high) == (1.0, 2.0)
+    assert bootstrap([0], lambda s: 5.0) == (5.0, 5.0)
+
+
+def test_bootstrap_interval_of_a_mean_has_the_textbook_width():
+    values = np.random.default_rng(3).standard_normal(40)
+    low, high = bootstrap(range(40), lambda s: np.mean(values[list(s)]))
+    assert (high - low) / 2 == pytest.approx(1.96 * values.std() / math.sqrt(40), rel=0.1)
+    assert low < values.mean() < high

@@ -1,0 +1,172 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from repro import train
+from repro.data.batches import TokenBatches
+from repro.errors import UserError
+
+STEPS = 12
+
+
+class Batches:
+    """Regression batches that depend on the step alone."""
+
+    def from_step(self, step):
+        while True:
+            rng = torch.Generator().manual_seed(step)
+            x = torch.randn(8, 3, generator=rng)
+            yield x, x.sum(1, keepdim=True)
+            step += 1
+
+
+def squared_error(model, batch):
+    return (model(batch[0]) - batch[1]).square().mean()
+
+
+def parts(lr=0.1):
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    groups = [{"params": list(model.parameters()), "lr": lr, "eps": 1e-8, "weight_decay": 0.0}]
+    return model, train.make_optimizer(groups, {"name": "adam", "betas": (0.9, 0.999)})
+
+
+def run(model, optimizer, checkpoint, *, batches=None, loss=squared_error, **changes):
+    settings = dict(
+        steps=STEPS,
+        evaluations=4,
+        precision="float32",
+        progress=lambda step, value: None,
+        checkpoint=checkpoint,
+    )
+    return train.train(model, loss, batches or Batches(), optimizer, **(settings | changes))
+
+
+def test_the_loop_is_the_plain_loop(tmp_path):
+    model, optimizer = parts()
+    records = run(model, optimizer, tmp_path / "state")
+    reference, plain = parts()
+    losses = []
+    for _, batch in zip(range(STEPS), Batches().from_step(0), strict=False):
+        plain.zero_grad()
+        value = squared_error(reference, batch)
+        value.backward()
+        plain.step()
+        losses.append(value.item())
+    assert torch.equal(model.weight, reference.weight)
+    assert [r["step"] for r in records] == [3, 6, 9, 12]
+    expected = np.reshape(losses, (4, 3)).mean(1)
+    np.testing.assert_allclose([r["train_loss"] for r in records], expected, rtol=1e-6)
+
+
+def test_a_run_killed_between_steps_ends_as_an_undisturbed_one(tmp_path):
+    model, optimizer = parts()
+    undisturbed = run(model, optimizer, tmp_path / "a")
+
+    class Killed(BaseException):
+        pass
+
+    count = iter(range(100))
+
+    def killing(model, batch):
+        if next(count) == 7:
+            raise Killed
+        return squared_error(model, batch)
+
+    again, optimizer = parts()
+    with pytest.raises(Killed):
+        run(again, optimizer, tmp_path / "b", loss=killing, checkpoint_seconds=0.0)
+    assert (tmp_path / "b").exists()
+    fresh, optimizer = parts(lr=123.0)  # what the checkpoint holds wins
+    resumed = run(fresh, optimizer, tmp_path / "b")
+    assert resumed == undisturbed
+    assert torch.equal(fresh.weight, model.weight)
+    assert not (tmp_path / "b").exists()
+
+
+def test_a_damaged_resume_state_is_named(tmp_path):
+    (tmp_path / "state").write_bytes(b"PK\x03\x04 cut off")
+    model, optimizer = parts()
+    with pytest.raises(UserError, match="resume state cannot be read.*delete it"):
+        run(model, optimizer, tmp_path / "state")
+
+
+def test_a_pickle_in_place_of_a_resume_state_is_not_run(tmp_path):
+    import pickle
+
+    class Malicious:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "owned"), "w"))
+
+    (tmp_path / "state").write_bytes(pickle.dumps(Malicious()))
+    model, optimizer = parts()
+    with pytest.raises(UserError, match="resume state cannot be read"):
+        run(model, optimizer, tmp_path / "state")
+    assert not (tmp_path / "owned").exists()
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_as_diverged(tmp_path):
+    calls = []
+
+    def diverging(model, batch):
+        calls.append(1)
+        value = squared_error(model, batch)
+        return value * math.inf if len(calls) == 5 else value
+
+    model, optimizer = parts()
+    records = run(model, optimizer, tmp_path / "state", loss=diverging)
+    losses = [r["train_loss"] for r in records]
+    assert math.isfinite(losses[0])
+    assert losses[1:] == [math.inf] * 3
+    assert len(calls) < STEPS
+
+
+def test_an_unknown_optimizer_is_named():
+    with pytest.raises(UserError, match="optimizer 'lion'"):
+        train.make_optimizer([], {"name": "lion"})
+
+
+def test_weight_decay_and_learning_rate_of_each_group_are_used(tmp_path):
+    """One AdamW step on a zero gradient leaves w (1 - lr * wd), group by group."""
+    weights = [nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))]
+    groups = [
+        {"params": [w], "lr": lr, "weight_decay": wd, "eps": 1e-8}
+        for w, lr, wd in zip(weights, (0.1, 0.01), (0.5, 2.0), strict=True)
+    ]
+    optimizer = train.make_optimizer(groups, {"name": "adamw", "betas": (0.9, 0.999)})
+    for w in weights:
+        w.grad = torch.zeros(2)
+    optimizer.step()
+    torch.testing.assert_close(weights[0].data, torch.full((2,), 1 - 0.1 * 0.5))
+    torch.testing.assert_close(weights[1].data, torch.full((2,), 1 - 0.01 * 2.0))
+
+
+def batches(tokens=101, batch_size=3, length=5, seed=0):
+    return TokenBatches(np.arange(tokens, dtype=np.uint16), batch_size, length, seed, "cpu")
+
+
+def test_targets_are_the_next_tokens_and_every_block_comes_once_an_epoch():
+    source = batches()
+    assert source.per_epoch == 6
+    seen = []
+    for _, (x, y) in zip(range(6), source.from_step(0), strict=False):
+        assert torch.equal(x + 1, y)
+        seen += x[:, 0].tolist()
+    assert len(set(seen)) == 18
+    assert set(seen) <= set(range(0, 100, 5))
+
+
+def test_a_batch_depends_on_seed_and_number_alone():
+    stream = [x for _, (x, _) in zip(range(20), batches().from_step(0), strict=False)]
+    for step in (0, 5, 6, 13):
+        assert torch.equal(next(batches().from_step(step))[0], stream[step])
+    assert not torch.equal(next(batches(seed=1).from_step(0))[0], stream[0])
+    assert not torch.equal(stream[0], stream[6]), "the second epoch has another order"
+
+
+def test_a_text_shorter_than_one_batch_says_so():
+    with pytest.raises(UserError, match="12 tokens make 2 blocks of 5, fewer than one batch of 3"):
+        batches(tokens=12)
