@@ -2,9 +2,9 @@
 
 import csv
 import io
-import os
 import shutil
 import tarfile
+import time
 from pathlib import Path
 
 from repro import cells as cellfiles
@@ -149,23 +149,34 @@ def publish(suite: Suite, figure_name: str) -> None:
 
 
 def mark_stale(suite: Suite) -> None:
-    """Age every file that is not what this configuration would make, so that it is made again.
+    """Stamp every file that is not what this configuration would make, so that it is made again.
 
     Snakemake judges by file times and by what it remembers under .snakemake/; neither says that
     a data.csv is of another spec, nor that a published figure is of another scale or source.
+    A stamp is an input of the rule that makes the file, with content never seen before.
     """
     for figure_name in registry.figure_names():
         folder = suite.figure_folder(figure_name)
         data, provenance = folder / "data.csv", folder / "provenance.json"
         made = data.exists() and provenance.exists()
         if made and read_json(provenance).get("cells") != cell_ids(suite, figure_name):
-            os.utime(data, (0, 0))
+            _stamp(folder / "data.stale")
         for suffix in (".pdf", ".png"):
             source, target = folder / f"figure{suffix}", Path("figures") / (figure_name + suffix)
             if target.exists() and not (
                 source.exists() and source.read_bytes() == target.read_bytes()
             ):
-                os.utime(target, (0, 0))
+                _stamp(folder / "published.stale")
+
+
+def _stamp(path: Path) -> None:
+    write_bytes(path, f"{time.time_ns()}\n".encode())
+
+
+def stamps(suite: Suite, figure_name: str, name: str) -> list[Path]:
+    """The stamp `name` of a figure as an input, where `mark_stale` ever wrote it."""
+    path = suite.figure_folder(figure_name) / name
+    return [path] if path.exists() else []
 
 
 def cell_ids(suite: Suite, figure_name: str) -> list[str]:
@@ -242,18 +253,20 @@ def interval(row: dict) -> str:
     return text if row["low"] == row["high"] else f"{text} [{row['low']:.3g}, {row['high']:.3g}]"
 
 
-def summary(suite: Suite, figure_names: list[str], seconds: float) -> str:
-    """What a workflow built, each claim's verdict, and the time, for the terminal."""
+def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
+    """What a workflow built, each claim's verdict, and the time, for the terminal.
+
+    built: figure -> whether its files are this configuration's.
+    """
     from repro.progress import duration
 
     lines = [f"scale {suite.config.scale}, data {suite.label}, {duration(seconds)}"]
-    for figure_name in figure_names:
-        path = suite.figure_folder(figure_name) / "claims.json"
-        if not path.exists():
+    for figure_name, finished in sorted(built.items()):
+        if not finished:
             lines.append(f"figures/{figure_name}.pdf: not built, see the errors above")
             continue
         lines.append(f"figures/{figure_name}.pdf")
-        for row in read_json(path):
+        for row in read_json(suite.figure_folder(figure_name) / "claims.json"):
             verdict = row["verdict"] + (f" ({row['reason']})" if row["reason"] else "")
             lines.append(
                 f"  {row['claim']:32} expected {row['expected']}, measured {interval(row)}, "

@@ -98,3 +98,19 @@ class Monitor:
             if last.endswith(" left") and not last.endswith("00:00 left"):
                 result.append(last)
         return result
+
+
+def failures(logs: Path, since: float) -> list[str]:
+    """`<log>: <error>` of every log written since a time that ends in an error.
+
+    A user's mistake is its own line; anything else the last line of its traceback.
+    """
+    result = []
+    for path in sorted(logs.rglob("*.log")):
+        if path.stat().st_mtime < since:
+            continue
+        lines = path.read_text(errors="replace").rstrip().splitlines()
+        traced = any(line.startswith("Traceback ") for line in lines)
+        if lines and (traced or lines[-1].startswith("error: ")):
+            result.append(f"{path}: {lines[-1]}")
+    return result

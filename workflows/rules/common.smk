@@ -4,8 +4,6 @@ import sys
 import time
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
-
 sys.path.insert(0, str(workflow.basedir))
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(workflow.basedir), os.environ.get("PYTHONPATH")])
@@ -14,8 +12,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 from repro import config as settings
 from repro import products, registry
 from repro.errors import UserError
-from repro.progress import Monitor
-from repro.tasks import Tokens
+from repro.progress import Monitor, failures
 
 BEGIN = time.time()
 
@@ -30,11 +27,18 @@ except UserError as error:
 MONITOR = Monitor(Path("logs"))
 RESULTS = SUITE.results.as_posix()
 CONFIG = "--config " + shlex.join(SUITE.config.arguments())
-TARGETS = {f"figures/{name}.pdf" for name in [*registry.figure_names(), *registry.pages()]}
+TARGETS = {
+    f"figures/{name}.pdf" for name in [*registry.figure_names(), *registry.pages()]
+}
 
 for word in sys.argv[1:]:
-    if word.startswith("figures/") and str(Path(word).with_suffix(".pdf")) not in TARGETS:
-        sys.exit(f"error: unknown figure {word}: {settings.did_you_mean(word, TARGETS)}")
+    if (
+        word.startswith("figures/")
+        and str(Path(word).with_suffix(".pdf")) not in TARGETS
+    ):
+        sys.exit(
+            f"error: unknown figure {word}: {settings.did_you_mean(word, TARGETS)}"
+        )
 
 products.mark_stale(SUITE)
 
@@ -67,15 +71,22 @@ def refuse_if_too_costly():
     print(text + " at 40 % of its bf16 peak", file=sys.stderr)
     limit = SUITE.config.max_gpu_hours
     if limit is None or hours > limit:
-        raise WorkflowError(
-            f"{text}, more than max_gpu_hours={limit}: allow it with "
+        sys.exit(
+            f"error: {text}, more than max_gpu_hours={limit}: allow it with "
             f"--config max_gpu_hours={max(1, round(hours * 1.1))}, or use scale=reduced"
         )
 
 
 def finish():
-    """Print what was built, every claim's verdict, and the time."""
+    """Print what failed and why, what was built, every claim's verdict, and the time."""
     MONITOR.stop()
-    built = [job.wildcards.figure for job in workflow.dag.jobs if job.rule.name == "publish"]
+    for line in failures(Path("logs"), BEGIN):
+        print(line, file=sys.stderr)
+    jobs = [job for job in workflow.dag.jobs if job.rule.name == "publish"]
+    built = {
+        job.wildcards.figure: workflow.dag.finished(job)
+        or not workflow.dag.needrun(job)
+        for job in jobs
+    }
     if built:
-        print(products.summary(SUITE, sorted(built), time.time() - BEGIN), file=sys.stderr)
+        print(products.summary(SUITE, built, time.time() - BEGIN), file=sys.stderr)

@@ -6,6 +6,7 @@ rule reduce:
             for cell in cells
         ],
         script=lambda wildcards: products.sources(wildcards.figure),
+        stale=lambda wildcards: products.stamps(SUITE, wildcards.figure, "data.stale"),
     output:
         data=f"{RESULTS}/{{figure}}/data.csv",
         provenance=f"{RESULTS}/{{figure}}/provenance.json",
@@ -30,10 +31,10 @@ rule draw:
         ),
         claims=f"{RESULTS}/{{figure}}/claims.json",
         manifest=f"{RESULTS}/{{figure}}/manifest.json",
-    params:
-        caption=lambda wildcards: registry.figure(wildcards.figure).CAPTION,
     log:
         "logs/draw/{figure}.log",
+    params:
+        caption=lambda wildcards: registry.figure(wildcards.figure).CAPTION,
     shell:
         "python -m repro draw {wildcards.figure} {CONFIG} > {log} 2>&1"
 
@@ -42,7 +43,9 @@ rule publish:
     input:
         pdf=f"{RESULTS}/{{figure}}/figure.pdf",
         png=f"{RESULTS}/{{figure}}/figure.png",
-        script=lambda wildcards: products.sources(wildcards.figure),
+        stale=lambda wildcards: products.stamps(
+            SUITE, wildcards.figure, "published.stale"
+        ),
     output:
         "figures/{figure}.pdf",
         "figures/{figure}.png",
@@ -54,7 +57,9 @@ rule publish:
 
 rule page:
     input:
-        lambda wildcards: [f"figures/{name}.pdf" for name in registry.pages()[wildcards.page]],
+        lambda wildcards: [
+            f"figures/{name}.pdf" for name in registry.pages()[wildcards.page]
+        ],
     output:
         "figures/{page}.pdf",
         "figures/{page}.png",
@@ -75,10 +80,10 @@ rule scoreboard:
         ),
         md=f"{RESULTS}/scoreboard.md",
         manifest=f"{RESULTS}/manifest.json",
-    params:
-        figures=",".join(SELECTED),
     log:
         "logs/scoreboard.log",
+    params:
+        figures=",".join(SELECTED),
     shell:
         "python -m repro scoreboard {CONFIG} figures={params.figures:q} > {log} 2>&1"
 

@@ -1,0 +1,238 @@
+"""The workflow as a person calls it, each test in a work folder or a clone of its own."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from repro.registry import ROOT
+
+FIGURE = "figures/embedding_lr/table2.pdf"
+DATA = "results/smoke/embedded/embedding_lr/table2/data.csv"
+
+
+def command(*words, root=ROOT, directory=None):
+    where = ["--directory", str(directory)] if directory else []
+    return [
+        sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile"),
+        "--workflow-profile", str(root / "profiles" / "default"), "--cores", "2", *where, *words,
+    ]  # fmt: skip
+
+
+def snakemake(*words, root=ROOT, directory=None):
+    """Run Snakemake; returns the finished process with its output as text."""
+    env = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    return subprocess.run(
+        command(*words, root=root, directory=directory),
+        cwd=root,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+
+
+def build(*words, **where):
+    done = snakemake(*words, **where)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+SMOKE = ("--config", "scale=smoke")
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A copy of the suite's own files, to change."""
+    target = tmp_path / "clone"
+    kept = ("Snakefile", "config", "data", "figures", "profiles", "repro", "studies", "workflows")
+    ignore = shutil.ignore_patterns("*.pdf", "*.png", "__pycache__")
+    for name in kept:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, target / name, ignore=ignore)
+        else:
+            target.mkdir(exist_ok=True)
+            shutil.copy(source, target / name)
+    return target
+
+
+def test_a_page_is_built_once_and_a_second_run_does_nothing(tmp_path):
+    first = build("figures/table2.pdf", *SMOKE, directory=tmp_path)
+    assert "table2.exponents" in first and "reproduced" in first
+    assert "scale smoke, data embedded" in first
+    for name in ("table2.pdf", "table2.png", "embedding_lr/table2.pdf", "embedding_lr/table2.png"):
+        assert (tmp_path / "figures" / name).stat().st_size > 1000
+    assert (tmp_path / DATA).exists()
+    second = build("figures/table2.pdf", *SMOKE, directory=tmp_path)
+    assert "Nothing to be done" in second
+
+
+def test_a_published_figure_follows_the_configuration_without_snakemake_s_memory(tmp_path):
+    build(FIGURE, *SMOKE, directory=tmp_path)
+    smoke = (tmp_path / FIGURE).read_bytes()
+    shutil.rmtree(tmp_path / ".snakemake")
+    build(FIGURE, "--config", "scale=reduced", directory=tmp_path)
+    reduced = (tmp_path / FIGURE).read_bytes()
+    assert reduced != smoke, "the footer names the scale"
+    shutil.rmtree(tmp_path / ".snakemake")
+    build(FIGURE, *SMOKE, directory=tmp_path)
+    assert (tmp_path / FIGURE).read_bytes() == smoke
+
+
+def test_cleared_results_are_built_again_though_the_figure_lies_there(tmp_path):
+    build(FIGURE, *SMOKE, directory=tmp_path)
+    for name in ("results", ".snakemake"):
+        shutil.rmtree(tmp_path / name)
+    build(FIGURE, *SMOKE, directory=tmp_path)
+    assert (tmp_path / DATA).exists()
+
+
+def test_a_changed_spec_uses_no_old_result(clone):
+    build(FIGURE, *SMOKE, root=clone)
+    old = (clone / DATA).read_text()
+    study = clone / "studies" / "embedding_lr" / "parametrizations.py"
+    study.write_text(study.read_text().replace('"vocab_size": 1024', '"vocab_size": 512'))
+    shutil.rmtree(clone / ".snakemake")
+    build(FIGURE, *SMOKE, root=clone)
+    assert (clone / DATA).read_text() != old
+    cells = list((clone / "results/smoke/embedded/embedding_lr/parametrizations").iterdir())
+    assert len(cells) == 2, "the old cell stays, unused"
+
+
+def test_a_changed_drawing_redraws_and_never_retrains(clone):
+    build(FIGURE, *SMOKE, root=clone)
+    script = clone / "figures" / "embedding_lr" / "_exponents.py"
+    script.write_text(script.read_text().replace("width=8.4", "width=9.0"))
+    before = (clone / FIGURE).read_bytes()
+    plan = build(FIGURE, *SMOKE, "--dry-run", root=clone)
+    assert "draw" in plan and "train" not in plan.split("Reasons:")[0]
+    build(FIGURE, *SMOKE, root=clone)
+    assert (clone / FIGURE).read_bytes() != before
+
+
+def test_a_cell_edited_by_hand_stops_with_its_name_and_the_way_out(tmp_path):
+    build(FIGURE, *SMOKE, directory=tmp_path)
+    folder = tmp_path / "results/smoke/embedded/embedding_lr/parametrizations"
+    (cell,) = folder.iterdir()
+    cell.write_text(cell.read_text().replace('"lr": 1.0', '"lr": 2.0'))
+    done = snakemake(FIGURE, *SMOKE, directory=tmp_path)
+    assert done.returncode != 0
+    assert f"{cell.name}: was changed after it was written" in done.stdout
+    assert "table2.pdf: not built, see the errors above" in done.stdout
+    assert "Traceback" not in done.stdout
+    cell.unlink()
+    build(FIGURE, *SMOKE, directory=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--config", "scal=smoke"), "unknown config key 'scal': did you mean 'scale'?"),
+        (("--config", "scale=smke"), "'smke' is unknown, did you mean 'smoke'?"),
+        (("--config", "wikitext2=nowhere"), "wikitext2: folder 'nowhere' does not exist"),
+        (("--config", "figures=fig33"), "unknown 'fig33', did you mean 'fig3'?"),
+        (("figures/fig33.pdf",), "unknown figure figures/fig33.pdf: did you mean"),
+        (("figures/embedding_l/fig3.pdf",), "did you mean 'figures/embedding_lr/fig3.pdf'?"),
+    ],
+)
+def test_a_mistake_is_one_line_and_leaves_nothing(tmp_path, words, message):
+    done = snakemake(*words, directory=tmp_path)
+    assert done.returncode == 1
+    errors = [line for line in done.stdout.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1 and message in errors[0]
+    assert "Traceback" not in done.stdout
+    assert {p.name for p in tmp_path.iterdir()} <= {".snakemake"}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", "train.txt is empty"), (b"\xff\xfe", "train.txt is not UTF-8")],
+)
+def test_a_faulty_folder_stops_before_anything_runs(tmp_path, content, message):
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "train.txt").write_bytes(content)
+    text = f"wikitext2={tmp_path / 'text'}"
+    done = snakemake("figures/fig2.pdf", "--config", text, directory=tmp_path / "work")
+    assert done.returncode == 1
+    assert message in done.stdout
+    assert not (tmp_path / "work" / "results").exists()
+
+
+def test_paper_scale_prints_its_cost_and_refuses(tmp_path, text_folder):
+    words = ("figures/embedding_lr/fig3.pdf", "--config", "scale=paper", f"wikitext2={text_folder}")
+    done = snakemake(*words, directory=tmp_path / "work")
+    assert done.returncode == 1
+    assert "train         945" in done.stdout
+    assert re.search(r"about 39\d GPU-hours on an H100, more than max_gpu_hours=None", done.stdout)
+    assert "--config max_gpu_hours=" in done.stdout
+    assert not (tmp_path / "work" / "results").exists()
+    plan = build(*words, "--dry-run", directory=tmp_path / "work")
+    assert "train" in plan
+
+
+def children(pid):
+    """Process ids below a process."""
+    listed = subprocess.run(
+        ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    )
+    table = [line.split(None, 2) for line in listed.stdout.splitlines()]
+    found, frontier = [], {str(pid)}
+    while frontier:
+        below = [(p, args) for p, parent, args in table if parent in frontier]
+        found += [(int(p), args) for p, args in below]
+        frontier = {p for p, _ in below}
+    return found
+
+
+def test_a_job_killed_in_the_middle_resumes_and_ends_with_the_same_data(tmp_path, text_folder):
+    """kill -9 on the training process; the next call takes over its finished runs."""
+    figure, data = "figures/embedding_lr/fig1.pdf", "embedding_lr/fig1/data.csv"
+    config = (*SMOKE, f"wikitext2={text_folder}")
+    build(figure, *config, "--cores", "1", directory=tmp_path / "undisturbed")
+
+    work = tmp_path / "killed"
+    env = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    process = subprocess.Popen(
+        command(figure, *config, directory=work),
+        cwd=ROOT,
+        env=env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    finished = []
+    while len(finished) < 2:
+        assert process.poll() is None, "the workflow ended before a job could be killed"
+        finished = list(work.glob("results/smoke/*/runs/[0-9a-f]*.json"))
+        time.sleep(0.005)
+    training = [pid for pid, args in children(process.pid) if "-m repro train" in args]
+    for pid in training:
+        os.kill(pid, signal.SIGKILL)
+    assert training
+    assert process.wait() != 0
+    assert not list(work.glob("results/smoke/*/embedding_lr/width/*.json"))
+
+    build(figure, *config, directory=work)
+    (log,) = work.glob("logs/train/smoke/embedding_lr/width/*.log")
+    resumed = int(log.read_text().split("resumed ")[1].split(" runs")[0])
+    assert resumed >= 2
+    (undisturbed,) = tmp_path.glob(f"undisturbed/results/smoke/*/{data}")
+    (killed,) = work.glob(f"results/smoke/*/{data}")
+    assert killed.read_bytes() == undisturbed.read_bytes()
+
+
+def test_scoreboard_and_report_are_built_offline(tmp_path):
+    config = (*SMOKE, "figures=embedding_lr/table1,embedding_lr/table2")
+    build("scoreboard", *config, directory=tmp_path)
+    board = (tmp_path / "results/smoke/embedded/scoreboard.csv").read_text()
+    assert "table1.exponents" in board and "table2.exponents" in board
+    build("scoreboard", "--report", "report.html", *config, directory=tmp_path)
+    report = (tmp_path / "report.html").read_text()
+    assert "Powers of the width d as printed" in report
