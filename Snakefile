@@ -1,5 +1,5 @@
 # Rebuilds every figure of the suite: snakemake figures/fig3.pdf --cores
-configfile: workflow.basedir + "/config/config.yaml"
+configfile: f"{workflow.basedir}/config/config.yaml"
 
 
 include: "workflows/rules/common.smk"

@@ -1,13 +1,10 @@
-import os
 import shlex
 import sys
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(workflow.basedir))
-os.environ["PYTHONPATH"] = os.pathsep.join(
-    filter(None, [str(workflow.basedir), os.environ.get("PYTHONPATH")])
-)
+shell.prefix(f"export PYTHONPATH={shlex.quote(str(workflow.basedir))}:${{{{PYTHONPATH:-}}}}; ")
 
 from repro import config as settings
 from repro import products, registry
@@ -27,18 +24,11 @@ except UserError as error:
 MONITOR = Monitor(Path("logs"))
 RESULTS = SUITE.results.as_posix()
 CONFIG = "--config " + shlex.join(SUITE.config.arguments())
-TARGETS = {
-    f"figures/{name}.pdf" for name in [*registry.figure_names(), *registry.pages()]
-}
+TARGETS = {f"figures/{name}.pdf" for name in [*registry.figure_names(), *registry.pages()]}
 
 for word in sys.argv[1:]:
-    if (
-        word.startswith("figures/")
-        and str(Path(word).with_suffix(".pdf")) not in TARGETS
-    ):
-        sys.exit(
-            f"error: unknown figure {word}: {settings.did_you_mean(word, TARGETS)}"
-        )
+    if word.startswith("figures/") and str(Path(word).with_suffix(".pdf")) not in TARGETS:
+        sys.exit(f"error: unknown figure {word}: {settings.did_you_mean(word, TARGETS)}")
 
 products.mark_stale(SUITE)
 
@@ -84,8 +74,7 @@ def finish():
         print(line, file=sys.stderr)
     jobs = [job for job in workflow.dag.jobs if job.rule.name == "publish"]
     built = {
-        job.wildcards.figure: workflow.dag.finished(job)
-        or not workflow.dag.needrun(job)
+        job.wildcards.figure: workflow.dag.finished(job) or not workflow.dag.needrun(job)
         for job in jobs
     }
     if built:

@@ -3,8 +3,10 @@ rule fetch:
         "resources/{dataset}/{digest}/corpus.json",
     log:
         "logs/fetch/{dataset}-{digest}.log",
+    params:
+        config=CONFIG,
     shell:
-        "python -m repro fetch {wildcards.dataset} {CONFIG} > {log} 2>&1"
+        "python -m repro fetch {wildcards.dataset} {params.config} > {log} 2>&1"
 
 
 rule tokenize:
@@ -15,5 +17,7 @@ rule tokenize:
     log:
         "logs/tokenize/{dataset}-{digest}-{vocab_size}.log",
     priority: 1e6
+    params:
+        config=CONFIG,
     shell:
-        "python -m repro tokenize {wildcards.dataset} {wildcards.vocab_size} {CONFIG} > {log} 2>&1"
+        "python -m repro tokenize {wildcards.dataset} {wildcards.vocab_size} {params.config} > {log} 2>&1"

@@ -12,8 +12,10 @@ rule reduce:
         provenance=f"{RESULTS}/{{figure}}/provenance.json",
     log:
         "logs/reduce/{figure}.log",
+    params:
+        config=CONFIG,
     shell:
-        "python -m repro reduce {wildcards.figure} {CONFIG} > {log} 2>&1"
+        "python -m repro reduce {wildcards.figure} {params.config} > {log} 2>&1"
 
 
 rule draw:
@@ -34,39 +36,40 @@ rule draw:
     log:
         "logs/draw/{figure}.log",
     params:
+        config=CONFIG,
         caption=lambda wildcards: registry.figure(wildcards.figure).CAPTION,
     shell:
-        "python -m repro draw {wildcards.figure} {CONFIG} > {log} 2>&1"
+        "python -m repro draw {wildcards.figure} {params.config} > {log} 2>&1"
 
 
 rule publish:
     input:
         pdf=f"{RESULTS}/{{figure}}/figure.pdf",
         png=f"{RESULTS}/{{figure}}/figure.png",
-        stale=lambda wildcards: products.stamps(
-            SUITE, wildcards.figure, "published.stale"
-        ),
+        stale=lambda wildcards: products.stamps(SUITE, wildcards.figure, "published.stale"),
     output:
         "figures/{figure}.pdf",
         "figures/{figure}.png",
     log:
         "logs/publish/{figure}.log",
+    params:
+        config=CONFIG,
     shell:
-        "python -m repro publish {wildcards.figure} {CONFIG} > {log} 2>&1"
+        "python -m repro publish {wildcards.figure} {params.config} > {log} 2>&1"
 
 
 rule page:
     input:
-        lambda wildcards: [
-            f"figures/{name}.pdf" for name in registry.pages()[wildcards.page]
-        ],
+        lambda wildcards: [f"figures/{name}.pdf" for name in registry.pages()[wildcards.page]],
     output:
         "figures/{page}.pdf",
         "figures/{page}.png",
     log:
         "logs/page/{page}.log",
+    params:
+        config=CONFIG,
     shell:
-        "python -m repro page {wildcards.page} {CONFIG} > {log} 2>&1"
+        "python -m repro page {wildcards.page} {params.config} > {log} 2>&1"
 
 
 rule scoreboard:
@@ -83,31 +86,41 @@ rule scoreboard:
     log:
         "logs/scoreboard.log",
     params:
+        config=CONFIG,
         figures=",".join(SELECTED),
     shell:
-        "python -m repro scoreboard {CONFIG} figures={params.figures:q} > {log} 2>&1"
+        "python -m repro scoreboard {params.config} figures={params.figures:q} > {log} 2>&1"
 
 
 rule verify:
     input:
         expand(f"{RESULTS}/{{figure}}/data.csv", figure=SELECTED),
+    log:
+        "logs/verify.log",
     params:
+        config=CONFIG,
         figures=",".join(SELECTED),
     shell:
-        "python -m repro verify {CONFIG} figures={params.figures:q}"
+        "python -m repro verify {params.config} figures={params.figures:q} 2>&1 | tee {log}"
 
 
 rule record:
     input:
         expand(f"{RESULTS}/{{figure}}/claims.json", figure=SELECTED),
+    log:
+        "logs/record.log",
     params:
+        config=CONFIG,
         figures=",".join(SELECTED),
     shell:
-        "python -m repro record {CONFIG} figures={params.figures:q}"
+        "python -m repro record {params.config} figures={params.figures:q} 2>&1 | tee {log}"
 
 
 rule redraw:
+    log:
+        "logs/redraw.log",
     params:
+        config=CONFIG,
         figures=",".join(SELECTED),
     shell:
-        "python -m repro redraw {CONFIG} figures={params.figures:q}"
+        "python -m repro redraw {params.config} figures={params.figures:q} 2>&1 | tee {log}"

@@ -11,7 +11,8 @@ rule train:
     resources:
         gpu=0,
     params:
+        config=CONFIG,
         device=lambda wildcards, resources: "cuda" if resources.gpu else "cpu",
     shell:
         "python -m repro train {wildcards.study} {wildcards.cell:q} --device {params.device}"
-        " {CONFIG} > {log} 2>&1"
+        " {params.config} > {log} 2>&1"
