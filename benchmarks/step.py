@@ -81,7 +81,7 @@ def measure(k: int, shape: dict, device: torch.device, precision: str) -> tuple:
     )
     optimizer = train.make_optimizer(groups, ADAM)
     tokens = np.random.default_rng(0).integers(0, vocab, 4 * batch * length, dtype=np.uint16)
-    batches = TokenBatches(tokens, batch, length, 0, device)
+    batches = TokenBatches("random", tokens, batch, length, 0, device)
 
     def steps(count: int) -> None:
         with tempfile.TemporaryDirectory() as folder:

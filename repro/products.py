@@ -276,15 +276,15 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
 
 
 def record(suite: Suite) -> list[Path]:
-    """Copy data, claims and provenance of the configured figures to records/."""
+    """Copy data, claims, provenance and picture of the configured figures to records/."""
     written = []
     for figure_name in registry.selected_figures(suite.config.figures):
         folder = suite.figure_folder(figure_name)
         provenance = read_json(folder / "provenance.json")
-        devices = {entry["device"] for entry in provenance["made"]}
-        target = RECORDS / suite.config.scale / suite.label / devices.pop() / figure_name
-        data = (folder / "data.csv").read_bytes()
-        write_bytes(target.with_suffix(".csv"), data)
+        (device,) = {entry["device"] for entry in provenance["made"]}
+        target = RECORDS / suite.config.scale / suite.label / device / figure_name
+        for source, suffix in (("data.csv", ".csv"), ("figure.png", ".png")):
+            write_bytes(target.with_suffix(suffix), (folder / source).read_bytes())
         write_json(
             target.with_suffix(".json"),
             {
@@ -436,7 +436,8 @@ def explain(suite: Suite, word: str) -> str:
     }
     matches = [key for key in known if word in (key, key.split("/", 1)[1])]
     if len(matches) != 1:
-        raise UserError(f"claim {word!r}: {did_you_mean(word, matches or known)}")
+        names = matches or [*known, *(key.split("/", 1)[1] for key in known)]
+        raise UserError(f"claim {word!r}: {did_you_mean(word, names)}")
     figure_name, claim = known[matches[0]]
     lines = [matches[0], f"  paper: {claim.statement} ({claim.source})"]
     lines.append(f"  quantity: {claim.quantity}")

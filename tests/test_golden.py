@@ -47,3 +47,11 @@ def test_an_unknown_precision_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(SPECS, "language_model", changed)
     with pytest.raises(UserError, match="precision 'float8' is unknown"):
         records("language_model", tmp_path)
+
+
+def test_a_rate_that_diverges_is_recorded_as_diverged(tmp_path, monkeypatch):
+    lr = {"embedding": 0.05, "hidden": 1e30, "output": 1e30}
+    monkeypatch.setitem(SPECS, "language_model", SPECS["language_model"] | {"lr": lr})
+    found = records("language_model", tmp_path)
+    assert [r["step"] for r in found] == [4, 8, 12]
+    assert found[-1]["train_loss"] == float("inf")

@@ -145,7 +145,7 @@ def test_weight_decay_and_learning_rate_of_each_group_are_used(tmp_path):
 
 
 def batches(tokens=101, batch_size=3, length=5, seed=0):
-    return TokenBatches(np.arange(tokens, dtype=np.uint16), batch_size, length, seed, "cpu")
+    return TokenBatches("text", np.arange(tokens, dtype=np.uint16), batch_size, length, seed, "cpu")
 
 
 def test_targets_are_the_next_tokens_and_every_block_comes_once_an_epoch():
@@ -168,5 +168,7 @@ def test_a_batch_depends_on_seed_and_number_alone():
 
 
 def test_a_text_shorter_than_one_batch_says_so():
-    with pytest.raises(UserError, match="12 tokens make 2 blocks of 5, fewer than one batch of 3"):
+    with pytest.raises(
+        UserError, match="text: 12 tokens make 2 blocks of 5, fewer than one batch of 3"
+    ):
         batches(tokens=12)

@@ -236,3 +236,34 @@ def test_scoreboard_and_report_are_built_offline(tmp_path):
     build("scoreboard", "--report", "report.html", *config, directory=tmp_path)
     report = (tmp_path / "report.html").read_text()
     assert "Powers of the width d as printed" in report
+
+
+def test_cells_from_another_machine_are_drawn_without_training(tmp_path, text_folder):
+    figure, here, there = "figures/embedding_lr/fig2.pdf", tmp_path / "here", tmp_path / "there"
+    config = ("--config", "scale=smoke", f"wikitext2={text_folder}")
+    build(figure, *config, directory=here)
+    archive = tmp_path / "cells.tar.gz"
+    for folder, name in ((here, "pack"), (there, "unpack")):
+        folder.mkdir(exist_ok=True)
+        words = [sys.executable, "-m", "repro", name, str(archive), *config]
+        if name == "pack":
+            words.append("figures=embedding_lr/fig2")
+        env = os.environ | {"PYTHONPATH": str(ROOT)}
+        subprocess.run(words, cwd=folder, env=env, check=True)
+    plan = build(figure, *config, "--dry-run", directory=there).split("Reasons:")[0]
+    assert "draw" in plan
+    assert not {"train", "tokenize", "fetch"} & set(plan.split())
+    build(figure, *config, directory=there)
+    assert (there / figure).read_bytes() == (here / figure).read_bytes()
+
+
+def test_a_text_shorter_than_one_batch_is_named_at_the_end(tmp_path):
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "train.txt").write_text("only a few words .\n")
+    words = (*SMOKE, f"wikitext2={tmp_path / 'text'}")
+    done = snakemake("figures/embedding_lr/fig1.pdf", *words, directory=tmp_path / "work")
+    assert done.returncode == 1
+    assert "error: wikitext2: " in done.stdout
+    assert "fewer than one batch of 8: use a longer text or a smaller batch" in done.stdout
+    assert "fig1.pdf: not built, see the errors above" in done.stdout
+    assert "Traceback" not in done.stdout

@@ -14,14 +14,16 @@ class TokenBatches:
     Consecutive blocks of `length` tokens; every epoch is a fresh permutation seeded by
     (seed, epoch), its last incomplete batch dropped. Batch number `step` is the same whatever
     was drawn before it.
-    Raises UserError when the tokens make less than one batch.
+    Raises UserError naming the dataset when its tokens make less than one batch.
     """
 
-    def __init__(self, tokens: np.ndarray, batch_size: int, length: int, seed: int, device):
+    def __init__(
+        self, dataset: str, tokens: np.ndarray, batch_size: int, length: int, seed: int, device
+    ):
         blocks = (len(tokens) - 1) // length
         if blocks < batch_size:
             raise UserError(
-                f"{len(tokens)} tokens make {max(blocks, 0)} blocks of {length}, fewer than one "
+                f"{dataset}: {len(tokens)} tokens make {max(blocks, 0)} blocks of {length}, fewer than one "
                 f"batch of {batch_size}: use a longer text or a smaller batch"
             )
         used = torch.from_numpy(tokens[: blocks * length + 1].astype(np.int64)).to(device)

@@ -84,7 +84,7 @@ def run(
     records = train.train(
         net,
         loss,
-        TokenBatches(tokens["train"], batch_size, sequence_length, seed, on),
+        TokenBatches(dataset, tokens["train"], batch_size, sequence_length, seed, on),
         train.make_optimizer(groups, optimizer),
         steps=steps,
         evaluations=evaluations,

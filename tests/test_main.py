@@ -1,0 +1,51 @@
+import pytest
+import torch
+
+from repro.__main__ import main
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["fetch", "wikitext2", "--config", "scale=huge"], "'huge' is unknown"),
+        (["fetch", "wikitext2", "--config", "scale"], "give key=value"),
+        (["reduce", "embedding_lr/fig9"], "unknown figure 'embedding_lr/fig9': did you mean"),
+        (["train", "embedding_lr/width", "no-such-cell"], "has no cell no-such-cell"),
+        (["explain", "fig3.sqrt"], "did you mean 'fig3.sqrt-d-rule'"),
+        (["unpack", "no-such-archive"], "no-such-archive: does not exist"),
+        (["coordinate-check", "mup"], "unknown parametrization 'mup'"),
+    ],
+)
+def test_a_mistake_is_one_line_on_stderr(tmp_path, monkeypatch, capsys, words, message):
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and error.count("\n") == 1
+    assert message in error
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
+def test_cuda_without_a_gpu_is_named(suite, capsys):
+    words = ["--config", *suite.config.arguments()]
+    (cell,) = suite.cells("embedding_lr/parametrizations")
+    assert main(["train", cell.study, cell.name, "--device", "cuda", *words]) == 1
+    assert "device cuda: no CUDA device is visible" in capsys.readouterr().err
+
+
+def test_list_and_cost_name_every_figure_and_study(capsys):
+    from repro import registry
+
+    assert main(["list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(f"figures/{name}.pdf" in listed for name in registry.figure_names())
+    assert main(["cost", "--config", "scale=paper"]) == 0
+    costs = capsys.readouterr().out
+    for name in registry.figure_names():
+        assert all(study in costs for study in registry.figure(name).STUDIES)
+
+
+def test_coordinate_check_prints_a_verdict(capsys):
+    words = ["coordinate-check", "muP", "--widths", "32", "64", "128", "--steps", "2"]
+    assert main([*words, "--seeds", "2"]) == 0
+    assert "muP: changes over widths [32, 64, 128] are" in capsys.readouterr().out

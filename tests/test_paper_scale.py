@@ -1,0 +1,110 @@
+"""The paper's own settings: every size is built at full shape, and costs what it should."""
+
+import pytest
+import torch
+
+from repro import cost, parametrization, registry, train
+from repro.study import cells
+from repro.tasks import TASKS
+from repro.tasks.language_model import build_model, loss
+
+STUDIES = ["width", "width_and_vocabulary", "unit_init", "fixed_vocabulary"]
+
+
+def paper_runs(name):
+    study = registry.study(f"embedding_lr/{name}")
+    found = cells(f"embedding_lr/{name}", study, "paper", TASKS[study.task].version, {})
+    return [run.spec for cell in found for run in cell.runs]
+
+
+def test_settings_are_the_paper_s():
+    """Appendix C.1 and C.2."""
+    for name in STUDIES:
+        for spec in paper_runs(name):
+            assert spec["sequence_length"] == spec["batch_size"] == 256
+            assert spec["steps"] == 10_000
+            assert spec["model"]["depth"] == 2 and spec["model"]["head_dim"] == 64
+            assert spec["optimizer"]["name"] == "adam"
+            assert spec["optimizer"]["weight_decay"] == 0
+    sizes = {(s["model"]["width"], s["vocab_size"]) for s in paper_runs("width_and_vocabulary")}
+    assert sizes == {(2**k, 2 ** (k + 3)) for k in range(8, 13)}
+    main = paper_runs("width_and_vocabulary")
+    assert {s["lr"]["hidden"] for s in main} == {s["lr"]["output"] for s in main} == {0.2}
+    assert {s["seed"] for s in main} == {0, 1, 2}
+    swept = paper_runs("width")
+    assert {s["vocab_size"] for s in swept} == {32_768}
+    assert {s["seed"] for s in swept} == {0, 1}
+    assert {s["model"]["width"] for s in swept} == {2**k for k in range(8, 13)}
+    for read in (
+        lambda s: s["lr"]["embedding"],
+        lambda s: s["lr"]["hidden"],
+        lambda s: s["lr"]["output"],
+        lambda s: s["init"]["embedding"],
+        lambda s: s["init"]["output"],
+    ):
+        assert len({read(s) for s in swept}) > 1, "all five hyperparameters are swept"
+
+
+def test_eta_h_and_eta_w_are_0_2_over_d():
+    for d in (256, 4096):
+        with torch.device("meta"):
+            spec = next(s for s in paper_runs("width_and_vocabulary") if s["model"]["width"] == d)
+            net = build_model(
+                spec["model"], vocab_size=d * 8, sequence_length=256, init=spec["init"]
+            )
+        groups = parametrization.param_groups(
+            net, scaling=spec["scaling"], family="adam", lr=spec["lr"], weight_decay=0.0, eps=1e-8
+        )
+        rates = {id(p): group["lr"] for group in groups for p in group["params"]}
+        assert rates[id(net.output.weight)] == pytest.approx(0.2 / d)
+        assert rates[id(net.attention[0].qkv.weight)] == pytest.approx(0.2 / d)
+        assert rates[id(net.embedding.weight)] == spec["lr"]["embedding"]
+
+
+@pytest.mark.parametrize("k", range(8, 13))
+def test_every_size_steps_at_full_shape_on_the_meta_device(k):
+    d, m = 2**k, 2 ** (k + 3)
+    spec = next(s for s in paper_runs("width_and_vocabulary") if s["model"]["width"] == d)
+    with torch.device("meta"):
+        net = build_model(spec["model"], vocab_size=m, sequence_length=256, init=spec["init"])
+        tokens = torch.zeros(256, 256, dtype=torch.long)
+    assert sum(p.numel() for p in net.parameters()) == 2 * m * d + 2 * 12 * d**2
+    groups = parametrization.param_groups(
+        net, scaling="muP", family="adam", lr=spec["lr"], weight_decay=0.0, eps=1e-8
+    )
+    optimizer = train.make_optimizer(groups, spec["optimizer"])
+    value = loss(net, (tokens, tokens))
+    assert value.shape == ()
+    value.backward()
+    assert all(p.grad.shape == p.shape for p in net.parameters())
+    assert sum(len(g["params"]) for g in optimizer.param_groups) == len(list(net.parameters()))
+
+
+def test_a_full_shape_step_runs_at_the_smallest_paper_size():
+    """d = 256, m = 2048, the paper's length; the batch cut to 4 sequences for a CPU."""
+    spec = paper_runs("width_and_vocabulary")[0]
+    net = build_model(spec["model"], vocab_size=2048, sequence_length=256, init=spec["init"])
+    parametrization.initialize(net, spec["init"], torch.Generator().manual_seed(0))
+    groups = parametrization.param_groups(
+        net, scaling="muP", family="adam", lr=spec["lr"], weight_decay=0.0, eps=1e-8
+    )
+    optimizer = train.make_optimizer(groups, spec["optimizer"])
+    tokens = torch.randint(2048, (4, 257), generator=torch.Generator().manual_seed(0))
+    losses = []
+    for _ in range(3):
+        value = loss(net, (tokens[:, :-1], tokens[:, 1:]))
+        optimizer.zero_grad()
+        value.backward()
+        optimizer.step()
+        losses.append(value.item())
+    assert losses[2] < losses[1] < losses[0]
+
+
+def test_cost_is_six_operations_per_weight_and_token_and_attention():
+    """d = 4096, m = 32768: 6 N D plus attention over the full context; hours on an H100."""
+    spec = max(paper_runs("width_and_vocabulary"), key=lambda s: s["model"]["width"])
+    d, m, tokens = 4096, 32_768, 256 * 256 * 10_000
+    weights = 2 * 12 * d**2 + m * d
+    attention = 2 * 12 * 256 * d
+    assert TASKS["language_model"].flops(spec) == (6 * weights + attention) * tokens
+    assert 1 < cost.gpu_hours(TASKS["language_model"].flops(spec)) < 3

@@ -1,0 +1,88 @@
+import io
+import os
+import time
+
+from repro import progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_job_reports_run_step_loss_and_time_left(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    log = io.StringIO()
+    job = progress.Progress("width=32", runs=4, steps=200, stream=log)
+    report = job(0, "lr=0.1 seed=0")
+    now[0] = 110.0
+    report(100, 4.25)
+    assert log.getvalue() == ("width=32 run 1/4 lr=0.1 seed=0 step 100/200 loss 4.25, 01:10 left\n")
+
+
+def test_runs_taken_over_do_not_count_as_fast(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    log = io.StringIO()
+    job = progress.Progress("cell", runs=4, steps=10, stream=log)
+    report = job(2, "")
+    now[0] = 10.0
+    report(10, 1.0)
+    assert "run 3/4" in log.getvalue() and "00:10 left" in log.getvalue()
+
+
+def test_lines_are_rare_in_a_log_and_the_last_is_always_there(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    log = io.StringIO()
+    report = progress.Progress("cell", runs=1, steps=100, stream=log)(0, "")
+    for step in range(1, 101):
+        now[0] += 0.1
+        report(step, 1.0)
+    lines = log.getvalue().splitlines()
+    assert 2 <= len(lines) <= 3
+    assert "step 100/100" in lines[-1]
+
+
+def test_a_terminal_shows_one_line_that_redraws_itself(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    screen = Terminal()
+    report = progress.Progress("cell", runs=1, steps=4, stream=screen)(0, "")
+    for step in range(1, 5):
+        now[0] += 1.0
+        report(step, 1.0)
+    assert screen.getvalue().count("\r") == 3
+    assert screen.getvalue().endswith("\n")
+
+
+def test_the_monitor_shows_what_is_running_and_nothing_else(tmp_path):
+    monitor = progress.Monitor(tmp_path, stream=Terminal())
+    (tmp_path / "a.log").write_text("a run 1/2 step 1/9 loss 4, 00:30 left\n")
+    (tmp_path / "b.log").write_text("b step 9/9 loss 4, 00:00 left\nresumed 0 runs, trained 2\n")
+    (tmp_path / "old.log").write_text("old run 1/2 step 1/9 loss 4, 00:30 left\n")
+    os.utime(tmp_path / "old.log", (0, 0))
+    assert monitor.lines() == ["a run 1/2 step 1/9 loss 4, 00:30 left"]
+
+
+def test_the_monitor_is_silent_without_a_terminal(tmp_path):
+    stream = io.StringIO()
+    monitor = progress.Monitor(tmp_path, stream=stream)
+    monitor.start()
+    monitor.stop()
+    assert stream.getvalue() == ""
+    assert monitor.thread is None
+
+
+def test_failures_name_the_log_and_the_last_line(tmp_path):
+    (tmp_path / "good.log").write_text("fine\n")
+    (tmp_path / "mistake.log").write_text("step 1\nerror: disk: full\n")
+    (tmp_path / "bug.log").write_text("Traceback (most recent call last):\n  x\nKeyError: 'a'\n")
+    (tmp_path / "old.log").write_text("error: of yesterday\n")
+    os.utime(tmp_path / "old.log", (0, 0))
+    found = progress.failures(tmp_path, time.time() - 60)
+    assert found == [
+        f"{tmp_path / 'bug.log'}: KeyError: 'a'",
+        f"{tmp_path / 'mistake.log'}: error: disk: full",
+    ]
