@@ -46,42 +46,38 @@ def panels(columns: int, rows: int = 1, width: float = 4.2, height: float = 3.4)
     return figure, axes
 
 
-def claim_line(claim: dict) -> str:
-    """One judged claim in words: mark, id, what the paper says, what was measured, verdict."""
-    line = f"[{MARKS.get(claim['verdict'], ' ')}] {claim['claim']}: {claim['quantity']}; "
-    line += f"expected {claim['expected']}, measured {claim['measured']:.3g}"
+def claim_lines(claim: dict, characters: int) -> list[str]:
+    """One judged claim in words: what the paper says, and beside it what was measured."""
+    mark = MARKS.get(claim["verdict"], " ")
+    says = f"[{mark}] {claim['claim']}: {claim['statement']} ({claim['source']})"
+    found = f"{claim['quantity']}: expected {claim['expected']}, measured {claim['measured']:.3g}"
     if claim["low"] != claim["high"]:
-        line += f" [{claim['low']:.3g}, {claim['high']:.3g}], n = {claim['n']}"
-    line += f": {claim['verdict']}"
-    return line + (f" ({claim['reason']})" if claim["reason"] else "")
+        found += f" [{claim['low']:.3g}, {claim['high']:.3g}], n = {claim['n']}"
+    found += f": {claim['verdict'].upper()}"
+    found += f" ({claim['reason']})" if claim["reason"] else ""
+    indent = " " * 4
+    return [
+        *textwrap.wrap(says, characters, subsequent_indent=indent),
+        *textwrap.wrap(found, characters, initial_indent=indent, subsequent_indent=indent),
+    ]
 
 
 def finish(figure: Figure, title: str, claims: list[dict], footer: str) -> None:
     """Add the title, the claims and the footer in room of their own."""
     width, height = figure.get_size_inches()
     characters = int(width * 17)
-    lines = []
-    for claim in claims:
-        lines += textwrap.wrap(claim_line(claim), characters, subsequent_indent="      ")
-    lines += textwrap.wrap(footer, characters)
+    lines = [(line, "black") for claim in claims for line in claim_lines(claim, characters)]
+    lines += [(line, "0.35") for line in textwrap.wrap(footer, characters)]
     room = LINE_INCHES * (len(lines) + 1)
     head = 0.35
     total = height + room + head
     figure.set_size_inches(width, total)
     figure.get_layout_engine().set(rect=(0, room / total, 1, height / total))
     figure.text(0.01, 1 - 0.08 / total, title, va="top", fontsize=10, fontweight="bold")
-    for i, line in enumerate(lines):
+    for i, (line, color) in enumerate(lines):
         y = (room - LINE_INCHES * (i + 0.5)) / total
-        is_footer = i >= len(lines) - len(textwrap.wrap(footer, characters))
-        figure.text(
-            0.01,
-            y,
-            line,
-            va="top",
-            fontsize=6.5,
-            family="monospace",
-            color="0.35" if is_footer else "black",
-        )
+        style = {"va": "top", "fontsize": 6.5, "family": "monospace", "color": color}
+        figure.text(0.01, y, line, **style)
 
 
 def save(figure: Figure, pdf: Path, png: Path) -> None:

@@ -185,9 +185,11 @@ def cell_ids(suite: Suite, figure_name: str) -> list[str]:
 
 
 def sources(figure_name: str) -> list[str]:
-    """The scripts of a figure: its own and those it shares with its paper's other figures."""
+    """The code that makes a figure of its runs: a change redraws it, and never retrains."""
     own = ROOT / "figures" / f"{figure_name}.py"
-    return [str(own), *map(str, sorted(own.parent.glob("_*.py")))]
+    library = [ROOT / "repro" / f"{name}.py" for name in ("claims", "drawing", "optimum")]
+    theory = (ROOT / "repro" / "theory").glob("*.py")
+    return [str(own), *map(str, sorted([*own.parent.glob("_*.py"), *library, *theory]))]
 
 
 def page(name: str) -> None:
@@ -219,32 +221,36 @@ def scoreboard(suite: Suite) -> None:
         folder = suite.figure_folder(figure_name)
         rows += read_json(folder / "claims.json")
         manifest[figure_name] = read_json(folder / "manifest.json")
-    table = io.StringIO()
-    writer = csv.DictWriter(table, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    write_bytes(suite.results / "scoreboard.csv", table.getvalue().encode())
-    write_bytes(suite.results / "scoreboard.md", markdown(rows, suite).encode())
+    write_bytes(suite.results / "scoreboard.csv", buffer.getvalue().encode())
+    title = f"# Scoreboard: scale {suite.config.scale}, data {suite.label}"
+    text = "\n".join([title, "", *table(rows)]) + "\n"
+    write_bytes(suite.results / "scoreboard.md", text.encode())
     write_json(suite.results / "manifest.json", manifest)
 
 
-def markdown(rows: list[dict], suite: Suite) -> str:
-    """The scoreboard as a Markdown table, expected beside measured."""
+def table(rows: list[dict]) -> list[str]:
+    """Judged claims as lines of a Markdown table, expected beside measured."""
     lines = [
-        f"# Scoreboard: scale {suite.config.scale}, data {suite.label}",
-        "",
-        "| claim | paper | where | quantity | expected | measured | n | verdict |",
-        "|---|---|---|---|---|---|---|---|",
+        "| claim | where | quantity | expected | measured | n | verdict |",
+        "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         verdict = row["verdict"] + (f" ({row['reason']})" if row["reason"] else "")
-        where = row["source"].replace("|", "\\|")
-        quantity = row["quantity"].replace("|", "\\|")
-        lines.append(
-            f"| {row['claim']} | {row['paper']} | {where} | {quantity} | {row['expected']} "
-            f"| {interval(row)} | {row['n']} | {verdict} |"
-        )
-    return "\n".join(lines) + "\n"
+        cells = [
+            f"{row['paper']}/{row['claim']}",
+            row["source"],
+            row["quantity"],
+            row["expected"],
+            interval(row),
+            str(row["n"]),
+            verdict,
+        ]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return lines
 
 
 def interval(row: dict) -> str:

@@ -4,6 +4,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from shutil import get_terminal_size
 
 LINE_SECONDS = 5.0
 
@@ -51,6 +52,12 @@ class Progress:
         return report
 
 
+def bar(lines: list[str], columns: int) -> str:
+    """Progress lines side by side in one line of a terminal, each cut at its beginning."""
+    each = (columns - 1) // len(lines) - 3
+    return " | ".join(line[-max(each, 1) :] for line in lines)[: columns - 1]
+
+
 class Monitor:
     """A bar on the terminal of a workflow: the latest line of every log that is being written.
 
@@ -81,7 +88,7 @@ class Monitor:
         while not self.stopped.wait(1.0):
             lines = self.lines()
             if lines:
-                self.stream.write("\033[2K" + " | ".join(lines)[:200] + "\r")
+                self.stream.write("\033[2K" + bar(lines, get_terminal_size().columns) + "\r")
                 self.stream.flush()
 
     def lines(self) -> list[str]:

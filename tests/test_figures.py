@@ -126,7 +126,7 @@ def test_scoreboard_and_manifest_hold_every_claim(built):
     assert table["claim"].tolist() == ["table2.exponents"]
     assert table["verdict"].tolist() == ["reproduced"]
     assert set(table["scale"]) == {"smoke"}
-    assert "| table2.exponents |" in (built.results / "scoreboard.md").read_text()
+    assert "| embedding_lr/table2.exponents |" in (built.results / "scoreboard.md").read_text()
     assert NAME in read_json(built.results / "manifest.json")
 
 

@@ -86,3 +86,11 @@ def test_failures_name_the_log_and_the_last_line(tmp_path):
         f"{tmp_path / 'bug.log'}: KeyError: 'a'",
         f"{tmp_path / 'mistake.log'}: error: disk: full",
     ]
+
+
+def test_the_bar_fits_one_line_and_keeps_what_changes():
+    lines = ["width=128,hidden=0.1 run 4/18 step 98/140 loss 4.6, 02:01 left"] * 2
+    shown = progress.bar(lines, 80)
+    assert len(shown) < 80
+    assert shown.count("loss 4.6, 02:01 left") == 2
+    assert progress.bar(lines[:1], 200) == lines[0]

@@ -23,8 +23,8 @@ class TokenBatches:
         blocks = (len(tokens) - 1) // length
         if blocks < batch_size:
             raise UserError(
-                f"{dataset}: {len(tokens)} tokens make {max(blocks, 0)} blocks of {length}, fewer than one "
-                f"batch of {batch_size}: use a longer text or a smaller batch"
+                f"{dataset}: {len(tokens)} tokens make {max(blocks, 0)} blocks of {length}, fewer "
+                f"than one batch of {batch_size}: use a longer text or a smaller batch"
             )
         used = torch.from_numpy(tokens[: blocks * length + 1].astype(np.int64)).to(device)
         self.inputs = used[:-1].view(blocks, length)
