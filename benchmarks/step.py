@@ -69,7 +69,9 @@ def measure(k: int, shape: dict, device: torch.device, precision: str) -> tuple:
     model = PAPER["model"] | {"width": 2**k, "head_dim": shape["head_dim"]}
     vocab, length, batch = 2 ** (k + 3), shape["sequence_length"], shape["batch_size"]
     with torch.device(device):
-        net = build_model(model, vocab_size=vocab, sequence_length=length, init=LVP_INIT)
+        net = build_model(
+            model, vocab_size=vocab, sequence_length=length, init=LVP_INIT, scaling="muP"
+        )
     parametrization.initialize(net, LVP_INIT, torch.Generator(device).manual_seed(0))
     groups = parametrization.param_groups(
         net,

@@ -11,9 +11,6 @@ from repro.config import Source
 from repro.data import text
 from repro.errors import UserError
 
-KIND = "text"
-LICENCE = "CC BY-SA, Wikipedia's authors"
-
 REPOSITORY = "Salesforce/wikitext"
 SUBSET = "wikitext-2-v1"
 REVISION = "b08601e04326c79dfdd32d625aee71d232d685c3"

@@ -19,7 +19,7 @@ def load_config(words: list[str]) -> Config:
         key, separator, value = word.partition("=")
         if not separator:
             raise UserError(f"--config {word!r}: give key=value")
-        values[key] = value
+        values[key] = yaml.safe_load(value) if value else value
     return parse(values, registry.dataset_names())
 
 
@@ -170,7 +170,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("parametrization")
     command.add_argument("--widths", type=int, nargs="+", default=[64, 128, 256, 512])
     command.add_argument("--steps", type=int, default=4)
-    command.add_argument("--seeds", type=int, default=4)
+    command.add_argument("--seeds", type=int, default=4, choices=range(1, 101), metavar="N")
     return main
 
 

@@ -1,5 +1,6 @@
 """Cell files: runs, their records and provenance, with a checksum; finished runs kept by id."""
 
+import fcntl
 import json
 import math
 import os
@@ -7,6 +8,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -27,12 +29,16 @@ def seal(content: dict) -> dict:
 
 def unseal(path: Path) -> dict:
     """Read a sealed JSON file; raises UserError when it is not what was written."""
-    content = read_json(path)
+    return check_seal(read_json(path), path)
+
+
+def check_seal(content: dict, name: object) -> dict:
+    """A sealed JSON value without its checksum; raises UserError naming it when they differ."""
     found = content.pop("sha256", None) if isinstance(content, dict) else None
     expected = sha256(canonical_json(content))
     if found != expected:
         raise UserError(
-            f"{path}: was changed after it was written (its checksum says {str(found)[:12]}, its "
+            f"{name}: was changed after it was written (its checksum says {str(found)[:12]}, its "
             f"content {expected[:12]}); delete it and run the same command again"
         )
     return content
@@ -50,34 +56,36 @@ def run_cell(cell: Cell, path: Path, store: Path, inputs: Mapping, device: str, 
     """Carry out the runs of a cell and write its file; returns how many were taken over.
 
     store: folder of finished runs, one sealed file per run id, shared by all cells; a run found
-    there is taken over, so a killed job goes on where it was. It holds no axes: two studies
-    that share a run may name its point differently.
+    there is taken over, so a killed job goes on where it was, unless it was made on another
+    device or read other tokens. It holds no axes: two studies that share a run may name its
+    point differently; a job that finds a run in another job's hands waits for it.
     progress: (index of the run, run) -> callback(step, loss).
     Raises UserError when a stored run was edited.
     """
     results, resumed = [], 0
+    here = {"device": device_name(device), "inputs": input_digests(inputs)}
     for index, run in enumerate(cell.runs):
         stored = store / f"{run.id}.json"
-        if stored.exists():
-            results.append(_checked(unseal(stored), run, stored) | {"axes": run.axes})
-            resumed += 1
-            continue
-        start = time.monotonic()
-        records = TASKS[run.task].run(
-            run.spec,
-            inputs=inputs,
-            device=device,
-            progress=progress(index, run),
-            checkpoint=store / f"{run.id}.state",
-        )
-        result = {
-            "id": run.id,
-            "spec": run.spec,
-            "datasets": run.datasets,
-            "records": [_encode(record) for record in records],
-            "provenance": provenance(device, inputs, time.monotonic() - start),
-        }
-        write_json(stored, seal(result))
+        with locked(store / f"{run.id}.lock"):
+            result = _stored(stored, run, here)
+            resumed += result is not None
+            if result is None:
+                start = time.monotonic()
+                records = TASKS[run.task].run(
+                    run.spec,
+                    inputs=inputs,
+                    device=device,
+                    progress=progress(index, run),
+                    checkpoint=store / f"{run.id}.state",
+                )
+                result = {
+                    "id": run.id,
+                    "spec": run.spec,
+                    "datasets": run.datasets,
+                    "records": [_encode(record) for record in records],
+                    "provenance": provenance(here, time.monotonic() - start),
+                }
+                write_json(stored, seal(result))
         results.append(result | {"axes": run.axes})
     write_json(
         path,
@@ -96,10 +104,27 @@ def run_cell(cell: Cell, path: Path, store: Path, inputs: Mapping, device: str, 
     return resumed
 
 
-def _checked(result: dict, run: Run, path: Path) -> dict:
+def _stored(path: Path, run: Run, here: Mapping) -> dict | None:
+    """A finished run made with the device and inputs at hand, None where there is none."""
+    if not path.exists():
+        return None
+    result = unseal(path)
     if result["id"] != run.id:
         raise UserError(f"{path}: holds run {result['id'][:12]}, not {run.id[:12]}; delete it")
-    return result
+    made = {key: result["provenance"][key] for key in here}
+    return result if made == here else None
+
+
+@contextmanager
+def locked(path: Path):
+    """Hold a file lock; a process that dies lets it go."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def read_cell(path: Path, cell: Cell) -> dict:
@@ -138,27 +163,34 @@ def check_compatible(contents: Mapping[Path, Mapping]) -> None:
         )
 
 
-def provenance(device: str, inputs: Mapping, seconds: float) -> dict:
-    """Where and with what a run was made; no part of its id."""
+def device_name(device: str) -> str:
+    """`cpu`, or the GPU's own name."""
     if device == "cpu":
-        name = "cpu"
-    else:
-        import torch
+        return "cpu"
+    import torch
 
-        from repro.device import describe
+    from repro.device import describe, select
 
-        name = describe(torch.device(device))
+    return describe(select(device, torch.get_num_threads()))
+
+
+def input_digests(inputs: Mapping) -> dict[str, str]:
+    """SHA-256 of every input's manifest, which holds its files' digests."""
     return {
-        "device": name,
+        f"{need.dataset}/{need.vocab_size}": sha256_file(path)
+        for need, path in sorted(inputs.items(), key=str)
+    }
+
+
+def provenance(here: Mapping, seconds: float) -> dict:
+    """Where and with what a run was made; no part of its id."""
+    return {
+        **here,
         "host_cpu": platform.processor() or platform.machine(),
         "python": platform.python_version(),
         "versions": {package: _version(package) for package in PACKAGES},
         "seconds": round(seconds, 3),
         "commit": commit(),
-        "inputs": {
-            f"{need.dataset}/{need.vocab_size}": sha256_file(path)
-            for need, path in sorted(inputs.items(), key=str)
-        },
     }
 
 

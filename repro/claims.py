@@ -1,7 +1,6 @@
 """Claims of the papers, expectations, and verdicts. No torch."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 REPRODUCED = "reproduced"
@@ -75,11 +74,6 @@ class Measurement:
     detail: str = ""
 
 
-def exact(value: float, detail: str = "") -> Measurement:
-    """A measurement without randomness."""
-    return Measurement(value, value, value, 1, detail=detail)
-
-
 @dataclass(frozen=True)
 class Claim:
     """One claim: what the paper states, where, and what should be measured.
@@ -136,9 +130,14 @@ def judge(claim: Claim, measurement: Measurement, scale: str, embedded: bool) ->
     return result(NOT_JUDGED, "noise: the interval reaches over the bound")
 
 
-Measure = Callable[..., dict[str, Measurement]]
-
-
 def all_scales(expectation: Expectation) -> dict[str, Expectation]:
     """The same expectation at every scale."""
     return dict.fromkeys(("smoke", "reduced", "paper"), expectation)
+
+
+def interval(row: dict) -> str:
+    """`value [low, high]`, or the value alone where nothing is random."""
+    if row["measured"] is None:
+        return "nothing finite"
+    text = f"{row['measured']:.3g}"
+    return text if row["low"] == row["high"] else f"{text} [{row['low']:.3g}, {row['high']:.3g}]"

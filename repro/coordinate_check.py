@@ -100,6 +100,7 @@ def decoder_sizes(name: str, *, steps: int, lr: float, vocab_size: int = 64, bas
             sequence_length=16,
             norm="pre",
             positional_rms=1.0,
+            output_multiplier=1.0,
             base_width=base_width,
         )
         init = dict.fromkeys(("embedding", "hidden", "output"), name)

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from repro.claims import NOT_REPRODUCED, REPRODUCED
+from repro.claims import NOT_REPRODUCED, REPRODUCED, interval
 from repro.files import atomic_path
 
 MARKS = {REPRODUCED: "+", NOT_REPRODUCED: "x"}
@@ -50,9 +50,9 @@ def claim_lines(claim: dict, characters: int) -> list[str]:
     """One judged claim in words: what the paper says, and beside it what was measured."""
     mark = MARKS.get(claim["verdict"], " ")
     says = f"[{mark}] {claim['claim']}: {claim['statement']} ({claim['source']})"
-    found = f"{claim['quantity']}: expected {claim['expected']}, measured {claim['measured']:.3g}"
+    found = f"{claim['quantity']}: expected {claim['expected']}, measured {interval(claim)}"
     if claim["low"] != claim["high"]:
-        found += f" [{claim['low']:.3g}, {claim['high']:.3g}], n = {claim['n']}"
+        found += f", n = {claim['n']}"
     found += f": {claim['verdict'].upper()}"
     found += f" ({claim['reason']})" if claim["reason"] else ""
     indent = " " * 4

@@ -74,7 +74,8 @@ def bootstrap(
     """95 % percentile interval of a statistic over resampled seeds.
 
     Every resample is enumerated while there are at most `draws` of them (up to 4 seeds), else
-    `draws` are drawn with a fixed generator.
+    `draws` are drawn with a fixed generator. With 2 or 3 seeds it is the range over resamples,
+    and covers the mean of a normal law in about half and three quarters of the cases.
     """
     seeds = list(seeds)
     if len(seeds) ** len(seeds) <= draws:

@@ -60,6 +60,7 @@ class Rule:
 
     init: factor on the standard init std `standard_std`; None keeps the module's own values.
     lr, weight_decay (decoupled), coupled_weight_decay, eps: factors on the global constants.
+    multiplier: factor on the layer's output.
     """
 
     init: Power | None
@@ -105,6 +106,19 @@ def _mup(q: int) -> dict[str, Rule]:
     }
 
 
+def _mup_multiplier(q: int) -> dict[str, Rule]:
+    """muP with the readout's 1/n as a multiplier of its output: another form of the same."""
+    output = Rule(
+        init=ONE,
+        lr=Power(n_in=q),
+        weight_decay=Power(n_in=-q),
+        coupled_weight_decay=Power(n_in=-1),
+        eps=Power(n_in=-1),
+        multiplier=Power(n_in=-1),
+    )
+    return _mup(q) | {"output": output}
+
+
 def _lvp(q: int) -> dict[str, Rule]:
     if q != DEGREE["adam"]:
         raise UserError("LVP is defined for Adam-like optimizers only (arXiv 2506.15025, Table 2)")
@@ -122,7 +136,7 @@ def _lvp(q: int) -> dict[str, Rule]:
     }
 
 
-TABLES = {"SP": _sp, "muP": _mup, "LVP": _lvp}
+TABLES = {"SP": _sp, "muP": _mup, "muP-multiplier": _mup_multiplier, "LVP": _lvp}
 
 
 def table(name: str, family: str) -> dict[str, Rule]:

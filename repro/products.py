@@ -2,14 +2,15 @@
 
 import csv
 import io
-import shutil
+import json
+import math
 import tarfile
 import time
 from pathlib import Path
 
 from repro import cells as cellfiles
 from repro import registry
-from repro.claims import Judgement, judge
+from repro.claims import Judgement, interval, judge
 from repro.config import did_you_mean
 from repro.errors import UserError
 from repro.files import atomic_path, read_json, sha256_file, write_bytes, write_json
@@ -85,9 +86,9 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
                 "source": claim.source,
                 "quantity": claim.quantity,
                 "expected": verdict.expected,
-                "measured": float(found.value),
-                "low": float(found.low),
-                "high": float(found.high),
+                "measured": _finite(found.value),
+                "low": _finite(found.low),
+                "high": _finite(found.high),
                 "n": int(found.n),
                 "verdict": verdict.verdict,
                 "reason": verdict.reason,
@@ -97,6 +98,11 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
             }
         )
     return rows
+
+
+def _finite(value: float) -> float | None:
+    """The value, or None where JSON has no number for it."""
+    return float(value) if math.isfinite(value) else None
 
 
 def footer(provenance: dict, data_digest: str) -> str:
@@ -127,7 +133,7 @@ def render(figure_name: str, data: Path, provenance: dict, pdf: Path, png: Path)
 
 def draw(suite: Suite, figure_name: str) -> None:
     """Write figure.pdf, figure.png, claims.json and manifest.json beside a figure's data.csv."""
-    folder = suite.figure_folder(figure_name)
+    folder = built_folder(suite, figure_name)
     pdf, png, data = folder / "figure.pdf", folder / "figure.png", folder / "data.csv"
     provenance = read_json(folder / "provenance.json")
     if sha256_file(data) != provenance["data_sha256"]:
@@ -141,11 +147,12 @@ def draw(suite: Suite, figure_name: str) -> None:
 
 def publish(suite: Suite, figure_name: str) -> None:
     """Copy a figure's PDF and PNG to figures/<paper>/."""
-    folder = suite.figure_folder(figure_name)
+    folder = built_folder(suite, figure_name)
     for suffix in (".pdf", ".png"):
-        target = Path("figures") / (figure_name + suffix)
-        with atomic_path(target) as temporary:
-            shutil.copyfile(folder / f"figure{suffix}", temporary)
+        source = folder / f"figure{suffix}"
+        if not source.exists():
+            raise UserError(f"{source}: is missing; draw the figure first")
+        write_bytes(Path("figures") / (figure_name + suffix), source.read_bytes())
 
 
 def mark_stale(suite: Suite) -> None:
@@ -158,8 +165,7 @@ def mark_stale(suite: Suite) -> None:
     for figure_name in registry.figure_names():
         folder = suite.figure_folder(figure_name)
         data, provenance = folder / "data.csv", folder / "provenance.json"
-        made = data.exists() and provenance.exists()
-        if made and read_json(provenance).get("cells") != cell_ids(suite, figure_name):
+        if data.exists() and _made_of(provenance) != cell_ids(suite, figure_name):
             _stamp(folder / "data.stale")
         for suffix in (".pdf", ".png"):
             source, target = folder / f"figure{suffix}", Path("figures") / (figure_name + suffix)
@@ -167,6 +173,25 @@ def mark_stale(suite: Suite) -> None:
                 source.exists() and source.read_bytes() == target.read_bytes()
             ):
                 _stamp(folder / "published.stale")
+
+
+def _made_of(provenance: Path) -> list[str] | None:
+    """The cells a data.csv was made of, None where its provenance cannot be read."""
+    try:
+        return read_json(provenance)["cells"]
+    except (UserError, KeyError, TypeError):
+        return None
+
+
+def built_folder(suite: Suite, figure_name: str) -> Path:
+    """The folder of a figure's data; raises UserError unless made of the configured cells."""
+    folder = suite.figure_folder(figure_name)
+    if _made_of(folder / "provenance.json") != cell_ids(suite, figure_name):
+        raise UserError(
+            f"{folder}: has no data of these settings; build them first with "
+            f"snakemake figures/{figure_name}.pdf"
+        )
+    return folder
 
 
 def _stamp(path: Path) -> None:
@@ -197,6 +222,8 @@ def page(name: str) -> None:
     from PIL import Image
     from pypdf import PdfReader, PdfWriter
 
+    if name not in registry.pages():
+        raise UserError(f"unknown page {name!r}: {did_you_mean(name, registry.pages())}")
     writer = PdfWriter()
     images = []
     for figure_name in registry.pages()[name]:
@@ -218,7 +245,7 @@ def scoreboard(suite: Suite) -> None:
     """scoreboard.csv, scoreboard.md and manifest.json of the figures the config names."""
     rows, manifest = [], {}
     for figure_name in registry.selected_figures(suite.config.figures):
-        folder = suite.figure_folder(figure_name)
+        folder = built_folder(suite, figure_name)
         rows += read_json(folder / "claims.json")
         manifest[figure_name] = read_json(folder / "manifest.json")
     buffer = io.StringIO()
@@ -253,12 +280,6 @@ def table(rows: list[dict]) -> list[str]:
     return lines
 
 
-def interval(row: dict) -> str:
-    """`value [low, high]`, or the value alone where nothing is random."""
-    text = f"{row['measured']:.3g}"
-    return text if row["low"] == row["high"] else f"{text} [{row['low']:.3g}, {row['high']:.3g}]"
-
-
 def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
     """What a workflow built, each claim's verdict, and the time, for the terminal.
 
@@ -285,7 +306,7 @@ def record(suite: Suite) -> list[Path]:
     """Copy data, claims, provenance and picture of the configured figures to records/."""
     written = []
     for figure_name in registry.selected_figures(suite.config.figures):
-        folder = suite.figure_folder(figure_name)
+        folder = built_folder(suite, figure_name)
         provenance = read_json(folder / "provenance.json")
         (device,) = {entry["device"] for entry in provenance["made"]}
         target = RECORDS / suite.config.scale / suite.label / device / figure_name
@@ -310,18 +331,23 @@ def recorded(suite: Suite, figure_name: str) -> list[Path]:
     return sorted(path.with_suffix("") for path in found)
 
 
-def redraw(suite: Suite) -> list[Path]:
-    """Draw the configured figures from records/ into figures/, without training; offline."""
-    drawn = []
+def redraw(suite: Suite) -> list[str]:
+    """Draw the configured figures from records/ into figures/, without training; offline.
+
+    Returns what was drawn and which figures have no record.
+    """
+    drawn, missing = [], []
     for figure_name in registry.selected_figures(suite.config.figures):
-        for base in recorded(suite, figure_name)[:1]:
+        bases = recorded(suite, figure_name)
+        missing += [] if bases else [f"figures/{figure_name}.pdf: no record"]
+        for base in bases[:1]:
             saved = read_json(base.with_suffix(".json"))
             data = base.with_suffix(".csv")
             if not data.exists() or sha256_file(data) != saved["data_sha256"]:
                 raise UserError(f"{data}: is not the data recorded; restore records/ with git")
             pdf, png = (Path("figures") / (figure_name + s) for s in (".pdf", ".png"))
             render(figure_name, data, saved["provenance"], pdf, png)
-            drawn.append(pdf)
+            drawn.append(str(pdf))
     if not drawn:
         raise UserError(
             f"no records for scale {suite.config.scale}, data {suite.label}; there are "
@@ -334,39 +360,45 @@ def redraw(suite: Suite) -> list[Path]:
                 )
             )
         )
-    return drawn
+    return drawn + missing
 
 
 def verify(suite: Suite) -> tuple[list[str], bool]:
-    """Hold every configured figure's data.csv against records/, in two tiers.
+    """Hold every configured figure against records/, in two tiers.
 
-    Identical by SHA-256; or equal keys and numbers within TOLERANCE, for other hardware.
+    Identical data by SHA-256; or, for other hardware, equal keys, numbers within TOLERANCE, and
+    the same verdict for every claim.
     Returns lines to print and whether all agree; a figure without a record does not count.
     """
     import pandas as pd
 
     lines, agree = [], True
     for figure_name in registry.selected_figures(suite.config.figures):
-        data = suite.figure_folder(figure_name) / "data.csv"
-        if not data.exists():
-            raise UserError(f"{data}: is missing; build the figure first with snakemake")
-        bases = recorded(suite, figure_name)
-        if not bases:
-            lines.append(f"{figure_name}: no record at this scale and data")
-            continue
-        digest = sha256_file(data)
-        if any(read_json(b.with_suffix(".json"))["data_sha256"] == digest for b in bases):
-            lines.append(f"{figure_name}: identical (sha256 {digest[:16]})")
-            continue
-        outcomes = [
-            difference(pd.read_csv(data), pd.read_csv(b.with_suffix(".csv"))) for b in bases
-        ]
-        if "" in outcomes:
-            lines.append(f"{figure_name}: equal within {TOLERANCE:.0%}")
-        else:
-            agree = False
-            lines.append(f"{figure_name}: differs, {outcomes[0]}")
+        folder = built_folder(suite, figure_name)
+        data = folder / "data.csv"
+        outcomes = []
+        for base in recorded(suite, figure_name):
+            saved = read_json(base.with_suffix(".json"))
+            if saved["data_sha256"] == sha256_file(data):
+                outcomes.append("identical")
+                continue
+            found = difference(pd.read_csv(data), pd.read_csv(base.with_suffix(".csv")))
+            found = found or changed_verdicts(read_json(folder / "claims.json"), saved["claims"])
+            outcomes.append(found or f"equal within {TOLERANCE:.0%}, the same verdicts")
+        good = [o for o in outcomes if o.startswith(("identical", "equal"))]
+        agree = agree and (bool(good) or not outcomes)
+        none = ["no record at this scale and data"]
+        lines.append(f"{figure_name}: {([*sorted(good, reverse=True), *outcomes] or none)[0]}")
     return lines, agree
+
+
+def changed_verdicts(new: list[dict], old: list[dict]) -> str:
+    """The first claim whose verdict differs, in words; empty when none does."""
+    before = {row["claim"]: row["verdict"] for row in old}
+    for row in new:
+        if row["verdict"] != before.get(row["claim"]):
+            return f"differs: {row['claim']} is {row['verdict']}, was {before.get(row['claim'])}"
+    return ""
 
 
 def difference(new, old) -> str:
@@ -374,7 +406,7 @@ def difference(new, old) -> str:
     import numpy as np
 
     if list(new.columns) != list(old.columns) or len(new) != len(old):
-        return f"{new.shape} rows and columns against {old.shape}"
+        return f"differs: {new.shape} rows and columns against {old.shape}"
     for column in new.columns:
         a, b = new[column], old[column]
         if a.dtype.kind == "f" or b.dtype.kind == "f":
@@ -383,7 +415,7 @@ def difference(new, old) -> str:
             close = (a == b).to_numpy()
         if not close.all():
             row = int(np.flatnonzero(~close)[0])
-            return f"column {column}, row {row}: {a[row]} against {b[row]}"
+            return f"differs: column {column}, row {row}: {a[row]} against {b[row]}"
     return ""
 
 
@@ -421,16 +453,14 @@ def unpack(archive: Path) -> int:
         parts = Path(name).parts
         if parts[0] != "results" or ".." in parts or not name.endswith(".json"):
             raise UserError(f"{archive}: {name} is no cell; nothing was unpacked")
-    new = 0
-    for name, data in members.items():
-        path = Path(name)
-        if path.exists():
-            continue
-        with atomic_path(path) as temporary:
-            temporary.write_bytes(data)
-            cellfiles.unseal(temporary)
-        new += 1
-    return new
+        try:
+            cellfiles.check_seal(json.loads(members[name]), f"{archive}: {name}")
+        except ValueError:
+            raise UserError(f"{archive}: {name} is not JSON; nothing was unpacked") from None
+    new = [name for name in members if not Path(name).exists()]
+    for name in new:
+        write_bytes(name, members[name])
+    return len(new)
 
 
 def explain(suite: Suite, word: str) -> str:
@@ -448,7 +478,8 @@ def explain(suite: Suite, word: str) -> str:
     lines = [matches[0], f"  paper: {claim.statement} ({claim.source})"]
     lines.append(f"  quantity: {claim.quantity}")
     folder = suite.figure_folder(figure_name)
-    if not (folder / "claims.json").exists():
+    made = _made_of(folder / "provenance.json") == cell_ids(suite, figure_name)
+    if not made or not (folder / "claims.json").exists():
         lines.append(f"  not measured yet: snakemake figures/{figure_name}.pdf --cores")
         return "\n".join(lines)
     row = next(r for r in read_json(folder / "claims.json") if r["claim"] == claim.id)
@@ -477,17 +508,16 @@ def explain(suite: Suite, word: str) -> str:
 
 
 def costs(suite: Suite) -> str:
-    """Runs, jobs and GPU-hours of the configured figures' studies at this scale."""
-    lines = [f"{'study':40} {'jobs':>6} {'runs':>6} {'GPU-hours':>10}"]
-    total = 0.0
-    seen = {}
+    """Jobs, runs and GPU-hours still to be spent on the configured figures at this scale.
+
+    A run that several studies share is counted once in the total.
+    """
+    studies = {}
     for figure_name in registry.selected_figures(suite.config.figures):
-        for study_name, study_cells in suite.figure_cells(figure_name).items():
-            seen[study_name] = study_cells
-    for study_name, study_cells in seen.items():
-        hours = sum(suite.gpu_hours(cell) for cell in study_cells)
-        runs = sum(len(cell.runs) for cell in study_cells)
-        total += hours
-        lines.append(f"{study_name:40} {len(study_cells):>6} {runs:>6} {hours:>10.3g}")
-    lines.append(f"{'total':40} {'':>6} {'':>6} {total:>10.3g}")
+        studies |= suite.figure_cells(figure_name)
+    studies["total"] = [cell for found in studies.values() for cell in found]
+    lines = [f"{'study':40} {'jobs':>6} {'runs':>6} {'GPU-hours':>10}"]
+    for name, found in studies.items():
+        runs = len({run.id for cell in found for run in cell.runs})
+        lines.append(f"{name:40} {len(found):>6} {runs:>6} {suite.gpu_hours(found):>10.3g}")
     return "\n".join(lines)

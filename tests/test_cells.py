@@ -111,6 +111,34 @@ def test_devices_are_never_mixed(tmp_path, calls):
         cellfiles.check_compatible({"a": here, "b": there})
 
 
+def test_runs_of_another_device_or_other_tokens_are_made_again(tmp_path, calls):
+    """Otherwise deleting a cell, as the error about mixed devices says, would not mend it."""
+    cell = fake_cell({"seed": 0})
+    run(cell, tmp_path)
+    (stored,) = (tmp_path / "runs").glob("*.json")
+    content = cellfiles.unseal(stored)
+    for changed in ({"device": "nvidia-h100"}, {"inputs": {"wikitext2/256": "0" * 64}}):
+        other = content | {"provenance": content["provenance"] | changed}
+        stored.write_text(json.dumps(cellfiles.seal(other)))
+        assert run(cell, tmp_path) == 0
+    assert run(cell, tmp_path) == 1
+    assert calls == [0, 0, 0]
+
+
+def test_two_jobs_never_make_the_same_run_twice(tmp_path, calls):
+    import threading
+
+    cell = fake_cell({"seed": 0})
+    names = [f"cell{i}.json" for i in range(4)]
+    threads = [threading.Thread(target=run, args=(cell, tmp_path, name)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert calls == [0]
+    assert all((tmp_path / name).exists() for name in names)
+
+
 def test_other_tokens_under_one_name_are_refused(tmp_path, calls):
     cell = fake_cell({"seed": 0})
     run(cell, tmp_path)

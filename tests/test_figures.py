@@ -20,6 +20,7 @@ REQUIRED = {
     "theorem1.delta-output-tail",
     "theorem1.delta-output-uniform",
     "theorem1.head-tokens",
+    "theorem1.lemma-1",
 }
 
 
@@ -137,7 +138,7 @@ def test_records_redraw_and_verify(built, monkeypatch, tmp_path):
     (base,) = products.record(built)
     original = Path(f"figures/{NAME}.pdf").read_bytes()
     Path(f"figures/{NAME}.pdf").unlink()
-    assert products.redraw(built) == [Path(f"figures/{NAME}.pdf")]
+    assert products.redraw(built) == [f"figures/{NAME}.pdf"]
     assert Path(f"figures/{NAME}.pdf").read_bytes() == original
 
     lines, agree = products.verify(built)
@@ -158,6 +159,13 @@ def test_records_redraw_and_verify(built, monkeypatch, tmp_path):
     rewrite(1.05)
     lines, agree = products.verify(built)
     assert not agree and "column init_variance, row 0" in lines[0]
+
+    flipped = [row | {"verdict": "not reproduced"} for row in saved["claims"]]
+    other = table.assign(init_variance=table["init_variance"] * 1.01)
+    other.to_csv(base.with_suffix(".csv"), index=False)
+    write_json(base.with_suffix(".json"), saved | {"claims": flipped, "data_sha256": "0" * 64})
+    lines, agree = products.verify(built)
+    assert not agree and "table2.exponents is reproduced, was not reproduced" in lines[0]
 
     write_json(base.with_suffix(".json"), saved)
     with pytest.raises(UserError, match="is not the data recorded"):
@@ -190,6 +198,25 @@ def test_a_pack_with_anything_but_cells_is_refused(tmp_path, monkeypatch, name):
     with pytest.raises(UserError, match="is no cell; nothing was unpacked"):
         products.unpack(archive)
     assert [p.name for p in tmp_path.iterdir()] == ["cells.tar.gz"]
+
+
+def test_an_edited_cell_is_not_unpacked(built, tmp_path, monkeypatch):
+    import io
+    import tarfile
+
+    path = built.cell_path(built.cells("embedding_lr/parametrizations")[0])
+    good = path.read_bytes()
+    with tarfile.open(tmp_path / "cells.tar.gz", "w:gz") as tar:
+        edited = good.replace(b'"kind": "output"', b'"kind": "hidden"', 1)
+        for name, data in (("results/good.json", good), ("results/edited.json", edited)):
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    with pytest.raises(UserError, match=r"cells.tar.gz: results/edited.json: was changed"):
+        products.unpack(tmp_path / "cells.tar.gz")
+    assert not list((tmp_path / "empty").iterdir())
 
 
 def test_a_pack_with_an_edited_cell_is_refused(built, tmp_path, monkeypatch):
@@ -263,6 +290,35 @@ def test_fig3_verdicts_follow_the_data(slope, wanted):
     assert rows["fig3.sqrt-d-rule"]["measured"] == pytest.approx(slope, abs=0.05)
     assert rows["fig3.sqrt-d-rule"]["verdict"] == wanted
     assert rows["fig3.beats-mup"]["verdict"] == wanted
+    near = rows["fig3.near-optimal"]
+    assert near["verdict"] == ("not reproduced" if slope > 0 else "not judged")
+    assert ("the widths span too little" in near["reason"]) == (slope <= 0)
+
+
+def test_a_sweep_whose_every_run_diverged_is_not_judged_and_drawn(tmp_path):
+    import numpy as np
+
+    data = fig3_data(lambda octaves: -4 + 0 * octaves)
+    data.loc[(data["model.width"] == 64) & (data["seed"] == 0), "train_loss"] = np.inf
+    provenance = {"scale": "reduced", "embedded": True, "label": "embedded"}
+    rows = {r["claim"]: r for r in products.judge_all("embedding_lr/fig3", data, provenance)}
+    row = rows["fig3.sqrt-d-rule"]
+    assert (row["verdict"], row["measured"]) == ("not judged", None)
+    assert row["reason"] == "a seed diverged at every learning rate at d = 64"
+    from repro import drawing
+
+    drawing.plt.close(registry.figure("embedding_lr/fig3").draw(data, "reduced"))
+
+
+def test_theorem1_errors_on_both_sides_are_not_noise():
+    """Found in review: a signed statistic flips sides between resamples and reads as noise."""
+    import numpy as np
+
+    from figures.embedding_lr import theorem1
+
+    ratios = np.array([0.9, 1.1]) + np.random.default_rng(0).normal(0, 0.005, (12, 2))
+    found = theorem1.with_interval(ratios, theorem1.largest_error)
+    assert found.low > 0.09 and found.high < 0.11
 
 
 def test_fig3_flags_an_optimum_at_the_edge():

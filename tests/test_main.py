@@ -13,6 +13,10 @@ from repro.__main__ import main
         (["train", "embedding_lr/width", "no-such-cell"], "has no cell no-such-cell"),
         (["explain", "fig3.sqrt"], "did you mean 'fig3.sqrt-d-rule'"),
         (["unpack", "no-such-archive"], "no-such-archive: does not exist"),
+        (["page", "fig33"], "unknown page 'fig33': did you mean 'fig3'"),
+        (["fetch", "wikitext"], "unknown dataset 'wikitext': did you mean 'wikitext2'"),
+        (["train", "embedding_lr/widht", "x"], "did you mean 'embedding_lr/width'"),
+        (["publish", "embedding_lr/fig2"], "has no data of these settings; build them first"),
         (["coordinate-check", "mup"], "unknown parametrization 'mup'"),
     ],
 )

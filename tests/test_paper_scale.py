@@ -50,7 +50,11 @@ def test_eta_h_and_eta_w_are_0_2_over_d():
         with torch.device("meta"):
             spec = next(s for s in paper_runs("width_and_vocabulary") if s["model"]["width"] == d)
             net = build_model(
-                spec["model"], vocab_size=d * 8, sequence_length=256, init=spec["init"]
+                spec["model"],
+                vocab_size=d * 8,
+                sequence_length=256,
+                init=spec["init"],
+                scaling="muP",
             )
         groups = parametrization.param_groups(
             net, scaling=spec["scaling"], family="adam", lr=spec["lr"], weight_decay=0.0, eps=1e-8
@@ -66,7 +70,9 @@ def test_every_size_steps_at_full_shape_on_the_meta_device(k):
     d, m = 2**k, 2 ** (k + 3)
     spec = next(s for s in paper_runs("width_and_vocabulary") if s["model"]["width"] == d)
     with torch.device("meta"):
-        net = build_model(spec["model"], vocab_size=m, sequence_length=256, init=spec["init"])
+        net = build_model(
+            spec["model"], vocab_size=m, sequence_length=256, init=spec["init"], scaling="muP"
+        )
         tokens = torch.zeros(256, 256, dtype=torch.long)
     assert sum(p.numel() for p in net.parameters()) == 2 * m * d + 2 * 12 * d**2
     groups = parametrization.param_groups(
@@ -83,7 +89,9 @@ def test_every_size_steps_at_full_shape_on_the_meta_device(k):
 def test_a_full_shape_step_runs_at_the_smallest_paper_size():
     """d = 256, m = 2048, the paper's length; the batch cut to 4 sequences for a CPU."""
     spec = paper_runs("width_and_vocabulary")[0]
-    net = build_model(spec["model"], vocab_size=2048, sequence_length=256, init=spec["init"])
+    net = build_model(
+        spec["model"], vocab_size=2048, sequence_length=256, init=spec["init"], scaling="muP"
+    )
     parametrization.initialize(net, spec["init"], torch.Generator().manual_seed(0))
     groups = parametrization.param_groups(
         net, scaling="muP", family="adam", lr=spec["lr"], weight_decay=0.0, eps=1e-8

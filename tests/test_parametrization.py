@@ -54,6 +54,7 @@ def decoder(width, base_width=1):
         sequence_length=4,
         norm="post",
         positional_rms=1.0,
+        output_multiplier=1.0,
         base_width=base_width,
     )
 
@@ -111,6 +112,55 @@ def test_mup_trains_as_the_mup_package_does(optimizer):
             outputs.append(y.detach())
         torch.testing.assert_close(outputs[0], outputs[1], rtol=1e-9, atol=1e-9)
     assert outputs[0].abs().max() > 0.1
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adamw"])
+def test_both_forms_of_mup_train_the_same_function(optimizer):
+    """Readout init 1/n and multiplier 1, or init n^-1/2 and multiplier 1/n; eps large, decay on."""
+    multiplier = p.table("muP-multiplier", "adam")["output"].multiplier(
+        p.Role("output", WIDTH, width_in=WIDTH / BASE)
+    )
+    torch.manual_seed(0)
+    plain, scaled = MLP(WIDTH).double(), MLP(WIDTH).double()
+    scaled.load_state_dict(plain.state_dict())
+    with torch.no_grad():
+        scaled.readout.weight.copy_(plain.readout.weight / multiplier)
+        for model in (plain, scaled):
+            model.readout.bias.zero_().requires_grad_(False)
+    kinds = ("embedding", "hidden", "output", "vector", "scalar")
+    settings = {
+        "sgd": {"name": "sgd", "momentum": 0.9, "nesterov": False},
+        "adam": {"name": "adam", "betas": (0.9, 0.999)},
+        "adamw": {"name": "adamw", "betas": (0.9, 0.999)},
+    }[optimizer]
+    optimizers = [
+        make_optimizer(
+            p.param_groups(
+                model,
+                scaling=scaling,
+                family="sgd" if optimizer == "sgd" else "adam",
+                lr=dict.fromkeys(kinds, 0.05),
+                weight_decay=0.1,
+                eps=None if optimizer == "sgd" else 1e-2,
+                coupled=optimizer != "adamw",
+            ),
+            settings,
+        )
+        for model, scaling in ((plain, "muP"), (scaled, "muP-multiplier"))
+    ]
+    for step in range(20):
+        x = torch.randn(
+            16, INPUTS, dtype=torch.float64, generator=torch.Generator().manual_seed(step)
+        )
+        outputs = []
+        for model, factor, opt in zip((plain, scaled), (1.0, multiplier), optimizers, strict=True):
+            opt.zero_grad()
+            y = factor * model(x)
+            (y - x[:, :OUTPUTS]).square().mean().backward()
+            opt.step()
+            outputs.append(y.detach())
+        torch.testing.assert_close(outputs[0], outputs[1], rtol=1e-9, atol=1e-9)
+    assert outputs[0].abs().max() > 0.05
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])

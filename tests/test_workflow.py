@@ -171,7 +171,7 @@ def test_paper_scale_prints_its_cost_and_refuses(tmp_path, text_folder):
     done = snakemake(*words, directory=tmp_path / "work")
     assert done.returncode == 1
     assert "train         945" in done.stdout
-    assert re.search(r"about 39\d GPU-hours on an H100, more than max_gpu_hours=None", done.stdout)
+    assert re.search(r"about 29\d GPU-hours on an H100, more than max_gpu_hours=None", done.stdout)
     assert "--config max_gpu_hours=" in done.stdout
     assert not (tmp_path / "work" / "results").exists()
     plan = build(*words, "--dry-run", directory=tmp_path / "work")
@@ -267,3 +267,22 @@ def test_a_text_shorter_than_one_batch_is_named_at_the_end(tmp_path):
     assert "fewer than one batch of 8: use a longer text or a smaller batch" in done.stdout
     assert "fig1.pdf: not built, see the errors above" in done.stdout
     assert "Traceback" not in done.stdout
+
+
+def test_another_scale_in_the_same_folder_builds_everything_it_needs(tmp_path, text_folder):
+    """Found in review: tokens shared by the scales made Snakemake stop after preparing them."""
+    figure, data = "figures/embedding_lr/fig2.pdf", f"wikitext2={text_folder}"
+    build(figure, *SMOKE, data, directory=tmp_path / "work")
+    first = build(figure, "--config", "scale=reduced", data, directory=tmp_path / "work")
+    assert "scale reduced" in first and "fig2.zipf-exponent" in first
+    assert list((tmp_path / "work").glob("results/reduced/*/embedding_lr/fig2/figure.pdf"))
+    plan = build(figure, *SMOKE, data, "--dry-run", directory=tmp_path / "work")
+    assert not {"fetch", "tokenize"} & set(plan.split("Reasons:")[0].split())
+
+
+def test_a_truncated_file_of_one_figure_stops_no_other(tmp_path):
+    build(FIGURE, *SMOKE, directory=tmp_path)
+    provenance = tmp_path / "results/smoke/embedded/embedding_lr/table2/provenance.json"
+    provenance.write_text(provenance.read_text()[:20])
+    build("figures/embedding_lr/table1.pdf", *SMOKE, directory=tmp_path)
+    build(FIGURE, *SMOKE, directory=tmp_path)

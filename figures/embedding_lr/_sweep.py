@@ -1,6 +1,7 @@
 """Sweeps of the embedding learning rate: optimum per width, slopes, panels of Figures 1 and 3."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -42,11 +43,16 @@ def mean_curve(table, seeds: Sequence[int]):
 
 
 def optima(table, seeds: Sequence[int], window: float) -> dict[int, Optimum]:
-    """Width -> optimum of the mean curve over the given seeds."""
+    """Width -> optimum of the mean curve over the given seeds, where any loss is finite."""
     result = {}
     for width, part in table.groupby(WIDTH):
         curve = mean_curve(part, seeds)
-        result[int(width)] = window_optimum(curve.index, curve.to_numpy(), window)
+        if not np.isfinite(curve).any():
+            continue
+        found = window_optimum(curve.index, curve.to_numpy(), window)
+        if window == PAPER_WINDOW:  # the paper's rule, to the letter
+            found = replace(found, log2=grid_optimum(curve.index, curve.to_numpy(), window))
+        result[int(width)] = found
     return result
 
 
@@ -59,6 +65,11 @@ def optimum_slope(table, seeds: Sequence[int], window: float) -> float:
 def measured(table, statistic, window: float, detail: str = "") -> Measurement:
     """A statistic of (table, seeds) with its bootstrap interval over seeds and edge warning."""
     seeds = sorted(int(s) for s in table["seed"].unique())
+    hopeless = diverged_widths(table, seeds)
+    if hopeless:
+        nan = float("nan")
+        words = f"a seed diverged at every learning rate at d = {', '.join(hopeless)}"
+        return Measurement(nan, nan, nan, len(seeds), words)
     low, high = bootstrap(seeds, lambda sample: statistic(table, sample))
     return Measurement(
         statistic(table, seeds),
@@ -70,6 +81,15 @@ def measured(table, statistic, window: float, detail: str = "") -> Measurement:
     )
 
 
+def diverged_widths(table, seeds) -> list[str]:
+    """Widths at which some seed has no finite loss."""
+    return [
+        str(width)
+        for width, part in table.groupby(WIDTH)
+        if not all(np.isfinite(mean_curve(part, [seed])).any() for seed in seeds)
+    ]
+
+
 def edge_problem(found: dict[int, Optimum]) -> str:
     """Why optima at a grid's edge are no optima; empty when all are inside."""
     edges = [str(width) for width, optimum in found.items() if optimum.at_edge]
@@ -79,6 +99,8 @@ def edge_problem(found: dict[int, Optimum]) -> str:
 def slope_measurement(table, window: float) -> Measurement:
     """Slope of the optimum against width, with the optima and the paper's 20 % value beside it."""
     seeds = sorted(int(s) for s in table["seed"].unique())
+    if diverged_widths(table, seeds):
+        return measured(table, optimum_slope, window)
     found = optima(table, seeds, window)
     words = ", ".join(f"d={d}: 2^{o.log2:.2f}" for d, o in found.items())
     paper = {}
@@ -91,7 +113,11 @@ def slope_measurement(table, window: float) -> Measurement:
 
 
 def draw_losses(axes, table, label) -> None:
-    """Training loss against eta_E per width, mean and range over seeds, diverged runs on top."""
+    """Training loss against eta_E per width, diverged runs on top.
+
+    The line is the best configuration of the mean over seeds, the band the range over seeds of
+    each seed's own best.
+    """
     from repro.drawing import COLORS, log2_axis
 
     seeds = sorted(table["seed"].unique())
@@ -124,6 +150,8 @@ def draw_optima(axes, table, window: float, label: str, color, marker="o", guide
     from repro.drawing import log2_axis
 
     found = optima(table, sorted(table["seed"].unique()), window)
+    if not found:
+        return
     d = np.array(list(found))
     centre = 2.0 ** np.array([o.log2 for o in found.values()])
     axes.plot(d, centre, marker + "-", color=color, label=label)

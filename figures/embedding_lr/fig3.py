@@ -1,5 +1,7 @@
 """Figure 3: the optimal embedding learning rate where the vocabulary grows with width."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from figures.embedding_lr import _sweep
@@ -115,13 +117,19 @@ def measure(data, scale):
     def largest(table, sample):
         return max(rule for rule, _ in rule_distances(table, sample, window).values())
 
+    near = _sweep.measured(main, largest, window, detail)
+    mup = max((mup for _, mup in rule_distances(main, seeds, window).values()), default=0)
+    if near.value <= 1 and mup <= 1:
+        words = "muP's constant is within 1 octave as well: the widths span too little"
+        near = replace(near, problem=near.problem or words)
+
     def advantage(table, sample):
         rule, mup = list(rule_distances(table, sample, window).values())[-1]
         return mup - rule
 
     return {
         "fig3.sqrt-d-rule": _sweep.slope_measurement(main, window),
-        "fig3.near-optimal": _sweep.measured(main, largest, window, detail),
+        "fig3.near-optimal": near,
         "fig3.beats-mup": _sweep.measured(main, advantage, window, detail),
         "fig3.control-unit-init": _sweep.slope_measurement(part(data, UNIT), window),
         "fig3.control-fixed-vocabulary": _sweep.slope_measurement(part(data, FIXED), window),

@@ -13,9 +13,9 @@ NAMES = ("muP",)
 CLAIMS = (
     Claim(
         id="table1.exponents",
-        statement="The built models scale as the table prints",
+        statement="The suite's models are built as the table prints (a check of the suite)",
         source="Table 1",
-        quantity="largest error of an exponent of d",
+        quantity="largest error of an exponent of d over all parameters",
         expected=all_scales(at_most(0.05)),
     ),
 )

@@ -16,6 +16,7 @@ class Decoder(nn.Module):
     """Token ids (B, T) -> logits (B, T, vocab_size).
 
     positional_rms: root mean square of the fixed positional encoding's entries.
+    output_multiplier: factor on the logits.
     norm: "post" (x = LN(x + f(x))) or "pre" (x = x + f(LN(x)), one LN before the output);
         LN has no affine parameters.
     Parameters are left uninitialized: `repro.parametrization.initialize` draws them.
@@ -33,6 +34,7 @@ class Decoder(nn.Module):
         sequence_length: int,
         norm: str,
         positional_rms: float,
+        output_multiplier: float,
         base_width: int,
     ):
         super().__init__()
@@ -41,7 +43,7 @@ class Decoder(nn.Module):
         if norm not in ("pre", "post"):
             raise UserError(f"norm {norm!r} is unknown: 'pre' or 'post'")
         self.width, self.norm, self.base_width = width, norm, base_width
-        self.expansion = expansion
+        self.expansion, self.output_multiplier = expansion, output_multiplier
         self.embedding = nn.Embedding(vocab_size, width)
         self.attention = nn.ModuleList(Attention(width, head_dim) for _ in range(depth))
         self.mlp = nn.ModuleList(MLP(width, expansion) for _ in range(depth))
@@ -80,7 +82,7 @@ class Decoder(nn.Module):
                     x_BTD = x_BTD + layer(self._normalize(x_BTD))
         if self.norm == "pre":
             x_BTD = self._normalize(x_BTD)
-        return self.output(x_BTD)
+        return self.output(x_BTD) * self.output_multiplier
 
     def _normalize(self, x_BTD: torch.Tensor) -> torch.Tensor:
         return F.layer_norm(x_BTD, (self.width,))

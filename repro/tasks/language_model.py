@@ -14,16 +14,22 @@ from repro.models.decoder import Decoder
 from repro.tasks import Tokens
 
 
-def build_model(model: Mapping, *, vocab_size: int, sequence_length: int, init: Mapping) -> Decoder:
+def build_model(
+    model: Mapping, *, vocab_size: int, sequence_length: int, init: Mapping, scaling: str
+) -> Decoder:
     """The decoder of a spec, uninitialized, on the default device.
 
-    The positional encoding gets the root mean square of the embedding at initialization.
+    The positional encoding gets the root mean square of the embedding at initialization, the
+    logits the multiplier of `scaling`.
     """
-    role = parametrization.Role("embedding", width_out=model["width"] / model["base_width"])
+    ratio = model["width"] / model["base_width"]
+    role = parametrization.Role("embedding", width_out=ratio)
     rule = parametrization.table(init["embedding"], "adam")["embedding"]
+    output = parametrization.table(scaling, "adam")["output"]
     return Decoder(
         vocab_size=vocab_size,
         sequence_length=sequence_length,
+        output_multiplier=output.multiplier(parametrization.Role("output", width_in=ratio)),
         positional_rms=model["positional_scale"] * parametrization.init_std(role, rule),
         **{key: value for key, value in model.items() if key != "positional_scale"},
     )
@@ -70,6 +76,7 @@ def run(
             vocab_size=manifest["vocab_reached"],
             sequence_length=sequence_length,
             init=init,
+            scaling=scaling,
         )
     parametrization.initialize(net, init, torch.Generator(on).manual_seed(seed))
     groups = parametrization.param_groups(

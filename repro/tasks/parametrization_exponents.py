@@ -26,13 +26,17 @@ def run(
 ) -> list[dict]:
     """Build the decoder, initialize it, make Adam's groups, and read both off.
 
-    Returns a record per kind of role: `kind`, `init_variance` (of the drawn weights of the
-    kind's first parameter), `lr` (its group's).
+    Returns a record per parameter: its `parameter` name, `kind`, `init_variance` (of the drawn
+    weights) and `lr` (its group's).
     """
     on = devices.select(device, threads)
     init = dict.fromkeys(("embedding", "hidden", "output"), parametrization_name)
     net = build_model(
-        {**model, "width": width}, vocab_size=vocab_size, sequence_length=1, init=init
+        {**model, "width": width},
+        vocab_size=vocab_size,
+        sequence_length=1,
+        init=init,
+        scaling=parametrization_name,
     ).to(on)
     parametrization.initialize(net, init, torch.Generator(on).manual_seed(seed))
     groups = parametrization.param_groups(
@@ -45,14 +49,12 @@ def run(
     )
     rates = {id(p): group["lr"] for group in groups for p in group["params"]}
     roles = net.roles()
-    records = {}
-    for name, parameter in net.named_parameters():
-        records.setdefault(
-            roles[name].kind,
-            {
-                "kind": roles[name].kind,
-                "init_variance": float(parameter.detach().double().var()),
-                "lr": rates[id(parameter)],
-            },
-        )
-    return list(records.values())
+    return [
+        {
+            "parameter": name,
+            "kind": roles[name].kind,
+            "init_variance": float(parameter.detach().double().var()),
+            "lr": rates[id(parameter)],
+        }
+        for name, parameter in net.named_parameters()
+    ]

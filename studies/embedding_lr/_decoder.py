@@ -3,13 +3,14 @@
 The paper leaves open: the placement of LayerNorm, the positional encoding's amplitude, the
 precision, Adam's constants, and the learning-rate grids. Ours: post-LN without affine
 parameters, sinusoids with the embedding's own root mean square at initialization, bfloat16
-autocast, torch's Adam constants. Post-LN, the positional scale, the number of reduced steps and
-the reduced batch were chosen among prototypes after seeing slopes, so a reduced slope
-demonstrates the effect and is no independent test. Prototypes ran 100, 200 and 400 steps (the
-optimum moves down with the training length); with amplitude-1 sinusoids and 200 steps their
-slopes were -0.39 (generated text) and -0.49 (WikiText-2). 140 steps, set for time alone, keep
-Figure 3 within 3 minutes on two cores. Its slope on generated text was -0.55 at 200 steps and
--0.43 at 160; with unit init -0.45 and -0.44, with a fixed vocabulary -0.52 and -0.56.
+autocast, torch's Adam constants with muP's eps (Ma et al., Table 2). Post-LN, the positional
+scale, the number of reduced steps and the reduced batch were chosen among prototypes after seeing
+slopes, so a reduced slope demonstrates the effect and is no independent test. Prototypes ran
+100, 200 and 400 steps (the optimum moves down with the training length); with amplitude-1
+sinusoids and 200 steps their slopes were -0.39 (generated text) and -0.49 (WikiText-2). 140 steps,
+set for time alone, keep Figure 3 within 3 minutes on two cores. Its slope on generated text was
+-0.55 at 200 steps and -0.43 at 160; with unit init -0.45 and -0.44, with a fixed vocabulary -0.52
+and -0.56.
 "Kaiming init": fan-in, so the MLP's down-projection gets (4d)^-1/2, all other matrices d^-1/2.
 """
 
@@ -34,7 +35,7 @@ PAPER = {
         "base_width": 1,
     },
     "init": LVP_INIT,
-    "scaling": "muP",  # constants: eta_E itself, eta_H = lr/d, eta_W = lr/d
+    "scaling": "muP",  # eta_E = lr, eta_H = eta_W = lr/d; eps = 1e-8/d but for the output
     "lr": {"embedding": 0.01, "hidden": 0.2, "output": 0.2},
     "optimizer": ADAM,
     "precision": "bfloat16",

@@ -18,6 +18,7 @@ try:
     SELECTED = registry.selected_figures(SUITE.config.figures)
     for study in {s for name in SELECTED for s in registry.figure(name).STUDIES}:
         SUITE.cells(study)
+    products.mark_stale(SUITE)
 except UserError as error:
     sys.exit(f"error: {error}")
 
@@ -30,8 +31,6 @@ for word in sys.argv[1:]:
     if word.startswith("figures/") and str(Path(word).with_suffix(".pdf")) not in TARGETS:
         sys.exit(f"error: unknown figure {word}: {settings.did_you_mean(word, TARGETS)}")
 
-products.mark_stale(SUITE)
-
 
 wildcard_constraints:
     figure="[^/]+/[^/]+",
@@ -40,7 +39,7 @@ wildcard_constraints:
     cell="[^/]+-[0-9a-f]{12}",
     dataset="[^/]+",
     digest="[0-9a-f]{12}",
-    vocab_size="[0-9]+",
+    tokens="bpe[0-9]+-[0-9]+",
 
 
 def needed(rule_name):
@@ -56,7 +55,7 @@ def refuse_if_too_costly():
     """Print what paper scale costs; stop unless max_gpu_hours allows it."""
     if SUITE.config.scale != "paper":
         return
-    hours = sum(SUITE.gpu_hours(cell_of(job.wildcards)) for job in needed("train"))
+    hours = SUITE.gpu_hours(cell_of(job.wildcards) for job in needed("train"))
     text = f"paper scale: {len(needed('train'))} jobs, about {hours:.3g} GPU-hours on an H100"
     print(text + " at 40 % of its bf16 peak", file=sys.stderr)
     limit = SUITE.config.max_gpu_hours

@@ -1,23 +1,23 @@
+# The digest in a path names the data, so neither the scale nor the age of a file makes them anew.
 rule fetch:
     output:
         "resources/{dataset}/{digest}/corpus.json",
     log:
         "logs/fetch/{dataset}-{digest}.log",
-    params:
-        config=CONFIG,
     shell:
-        "python -m repro fetch {wildcards.dataset} {params.config} > {log} 2>&1"
+        f"python -m repro fetch {{wildcards.dataset}} {CONFIG} > {{log}} 2>&1"
 
 
 rule tokenize:
     input:
-        "resources/{dataset}/{digest}/corpus.json",
+        ancient("resources/{dataset}/{digest}/corpus.json"),
     output:
-        "resources/{dataset}/{digest}/bpe-{vocab_size}/tokens.json",
+        "resources/{dataset}/{digest}/{tokens}/tokens.json",
     log:
-        "logs/tokenize/{dataset}-{digest}-{vocab_size}.log",
+        "logs/tokenize/{dataset}-{digest}-{tokens}.log",
     priority: 1e6
     params:
-        config=CONFIG,
+        vocab_size=lambda wildcards: wildcards.tokens.rsplit("-", 1)[1],
     shell:
-        "python -m repro tokenize {wildcards.dataset} {wildcards.vocab_size} {params.config} > {log} 2>&1"
+        f"python -m repro tokenize {{wildcards.dataset}} {{params.vocab_size}} {CONFIG}"
+        " > {log} 2>&1"

@@ -6,7 +6,7 @@ rule train:
         f"{RESULTS}/{{study}}/{{cell}}.json",
     log:
         f"logs/train/{SUITE.config.scale}/{{study}}/{{cell}}.log",
-    priority: lambda wildcards: min(1e5, SUITE.gpu_hours(cell_of(wildcards)) * 1e6)
+    priority: lambda wildcards: min(1e5, SUITE.gpu_hours([cell_of(wildcards)]) * 1e6)
     threads: lambda wildcards: cell_of(wildcards).runs[0].spec.get("threads", 1)
     resources:
         gpu=0,
