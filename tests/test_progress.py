@@ -59,6 +59,7 @@ def test_a_terminal_shows_one_line_that_redraws_itself(monkeypatch):
 
 def test_the_monitor_shows_what_is_running_and_nothing_else(tmp_path):
     monitor = progress.Monitor(tmp_path, stream=Terminal())
+    monitor.begin -= 1  # a file's time may lag the clock by a tick
     (tmp_path / "a.log").write_text("a run 1/2 step 1/9 loss 4, 00:30 left\n")
     (tmp_path / "b.log").write_text("b step 9/9 loss 4, 00:00 left\nresumed 0 runs, trained 2\n")
     (tmp_path / "old.log").write_text("old run 1/2 step 1/9 loss 4, 00:30 left\n")
