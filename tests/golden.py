@@ -78,8 +78,8 @@ def corpus(folder: Path) -> Path:
     return folder / "corpus.json"
 
 
-def records(task: str, folder: Path) -> list[dict]:
-    """Carry out a task's golden run on the CPU."""
+def records(task: str, folder: Path, device: str = "cpu") -> list[dict]:
+    """Carry out a task's golden run."""
     from repro.data.tokenization import tokenize
 
     inputs = {}
@@ -89,7 +89,7 @@ def records(task: str, folder: Path) -> list[dict]:
     return TASKS[task].run(
         SPECS[task],
         inputs=inputs,
-        device="cpu",
+        device=device,
         progress=lambda step, loss: None,
         checkpoint=folder / "state",
     )

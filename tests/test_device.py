@@ -1,0 +1,45 @@
+"""The same code on every device: golden runs and number formats, on a GPU where there is one.
+
+Where the test plugins are missing: python -m pytest -o addopts= tests/test_device.py
+"""
+
+import pytest
+import torch
+from golden import SPECS, records, saved
+
+DEVICES = [
+    "cpu",
+    pytest.param(
+        "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+    ),
+]
+
+
+def losses(found):
+    return [record["train_loss"] for record in found]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16"])
+def test_training_is_near_the_golden_run(tmp_path, monkeypatch, device, precision):
+    """Another device draws other initial weights from the same seed, so the loss is only near."""
+    changed = SPECS["language_model"] | {"precision": precision}
+    monkeypatch.setitem(SPECS, "language_model", changed)
+    found = losses(records("language_model", tmp_path, device))
+    assert found == pytest.approx(losses(saved("language_model")["records"]), rel=0.03)
+    assert found[-1] < found[0]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_sign_sgd_step_is_near_its_prediction(tmp_path, device):
+    embedding, *output = records("sign_sgd_step", tmp_path, device)
+    assert embedding["ratio"] == pytest.approx(1, abs=0.1)
+    assert output[-1]["ratio"] == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_tables_hold(tmp_path, device):
+    found = {r["kind"]: r for r in records("parametrization_exponents", tmp_path, device)}
+    assert found["embedding"]["lr"] == pytest.approx(16**-0.5)
+    assert found["hidden"]["lr"] == found["output"]["lr"] == pytest.approx(1 / 16)
+    assert found["embedding"]["init_variance"] == pytest.approx(1 / 16, rel=0.3)
