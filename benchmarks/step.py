@@ -21,7 +21,8 @@ from torch.profiler import ProfilerActivity, profile
 
 from repro import device as devices
 from repro import parametrization, train
-from repro.cost import language_model_flops
+from repro.budget import matmul_peak
+from repro.cost import language_model_cost
 from repro.data.batches import TokenBatches
 from repro.tasks.language_model import build_model, loss
 from studies.embedding_lr._decoder import ADAM, LVP_INIT, PAPER
@@ -52,16 +53,6 @@ def seconds(call, device: torch.device, repeats: int) -> float:
         synchronize(device)
         times.append(time.perf_counter() - start)
     return statistics.median(times)
-
-
-def peak(device: torch.device) -> float:
-    """Best FLOP/s of square matrix products."""
-    dtype = torch.float32 if device.type == "cpu" else torch.bfloat16
-    best = 0.0
-    for n in (512, 1024) if device.type == "cpu" else (4096, 8192):
-        a, b = (torch.randn(n, n, device=device, dtype=dtype) for _ in range(2))
-        best = max(best, 2 * n**3 / seconds(lambda a=a, b=b: a @ b, device, 10))
-    return best
 
 
 def measure(k: int, shape: dict, device: torch.device, precision: str) -> tuple:
@@ -108,8 +99,8 @@ def measure(k: int, shape: dict, device: torch.device, precision: str) -> tuple:
         name = next((g for g, keys in GROUPS.items() if any(k in event.key for k in keys)), "other")
         spent[name] += event.self_cpu_time_total
     total = sum(spent.values())
-    spec = {"model": model, "vocab_size": vocab, "steps": 1, **shape}
-    flops = language_model_flops(spec) / step
+    spec = {"model": model, "vocab_size": vocab, "steps": 1, "optimizer": ADAM, **shape}
+    flops = language_model_cost(spec).flops / step
     return 2**k, vocab, step, flops, {name: value / total for name, value in spent.items()}
 
 
@@ -124,7 +115,7 @@ def main() -> None:
     reduced = {"batch_size": 8, "sequence_length": 32, "head_dim": 16}
     paper = {"batch_size": 256, "sequence_length": 256, "head_dim": 64}
     shape, sizes = (paper, range(8, 13)) if args.paper else (reduced, range(5, 10))
-    best = peak(device)
+    best = matmul_peak(device.type)
     print(f"{devices.describe(device)}, torch {torch.__version__}, {args.precision}, {shape}")
     print(f"matmul peak {best / 1e9:.1f} GFLOP/s")
     names = [*GROUPS, "other"]

@@ -24,32 +24,32 @@ def load_config(words: list[str]) -> Config:
 
 
 def fetch(suite: Suite, args) -> None:
-    from repro.files import sha256, write_bytes, write_json
+    from repro.data.prepare import prepare
 
-    path = suite.corpus_path(args.dataset)
-    texts = registry.dataset(args.dataset).splits(suite.source(args.dataset))
-    entries = {}
-    for split, content in texts.items():
-        data = content.encode()
-        write_bytes(path.parent / f"{split}.txt", data)
-        entries[split] = {
-            "file": f"{split}.txt",
-            "bytes": len(data),
-            "sha256": sha256(data),
-        }
-    write_json(path, {"dataset": dict(suite.identity(args.dataset)), "splits": entries})
+    prepare(
+        registry.dataset(args.dataset),
+        suite.source(args.dataset),
+        suite.identity(args.dataset),
+        suite.manifest_path(args.dataset),
+    )
 
 
 def tokenize(suite: Suite, args) -> None:
-    from repro.data.tokenization import tokenize
+    from repro.data.prepare import tokenize
     from repro.tasks import Tokens
 
-    need = Tokens(args.dataset, args.vocab_size)
-    tokenize(suite.corpus_path(args.dataset), args.vocab_size, suite.tokens_path(need))
+    need = Tokens(args.dataset, args.vocab_size, args.tokenizer)
+    tokenize(
+        registry.dataset(args.dataset),
+        suite.source(args.dataset),
+        suite.manifest_path(args.dataset),
+        need,
+        suite.tokens_path(need),
+    )
 
 
 def train(suite: Suite, args) -> None:
-    from repro.cells import run_cell
+    from repro.cells import Earlier, run_cell
     from repro.progress import Progress
 
     cell = suite.cell(args.study, args.cell)
@@ -64,8 +64,20 @@ def train(suite: Suite, args) -> None:
         )
         return progress(index, words)
 
+    earlier = {
+        run_id: (found, suite.cell_path(found), suite.checkpoints_path(found))
+        for run_id, found in suite.earlier(cell).items()
+    }
+    keep = registry.keeps_checkpoints(cell.study)
     resumed = run_cell(
-        cell, suite.cell_path(cell), suite.store, suite.needs(cell), args.device, label
+        cell,
+        suite.cell_path(cell),
+        suite.store,
+        suite.needs(cell),
+        args.device,
+        label,
+        read=Earlier(earlier),
+        checkpoints=suite.checkpoints_path(cell) if keep else None,
     )
     print(f"resumed {resumed} runs, trained {len(cell.runs) - resumed}")
 
@@ -87,6 +99,13 @@ def coordinate_check(suite: Suite, args) -> None:
     from repro.coordinate_check import report
 
     show(report(args.parametrization, args.widths, args.steps, args.seeds))
+
+
+def cost(suite: Suite, args) -> None:
+    from repro import budget
+
+    figures = registry.selected_figures(args.figures or suite.config.figures, "cost")
+    show(budget.table(suite, figures, *budget.device_rate(args.device_flops, args.measure)))
 
 
 def products(name: str, *fields: str):
@@ -137,11 +156,12 @@ def parser() -> argparse.ArgumentParser:
         return command
 
     add("list", listing, "the figures there are")
-    command = add("fetch", fetch, "prepare a dataset's text")
+    command = add("fetch", fetch, "prepare a dataset")
     command.add_argument("dataset")
-    command = add("tokenize", tokenize, "train a BPE tokenizer and encode a dataset")
+    command = add("tokenize", tokenize, "train a BPE tokenizer, or take GPT-2's, encode a dataset")
     command.add_argument("dataset")
     command.add_argument("vocab_size", type=int)
+    command.add_argument("--tokenizer", choices=("bpe", "gpt2"), default="bpe")
     command = add("train", train, "carry out the runs of one cell")
     command.add_argument("study")
     command.add_argument("cell")
@@ -159,7 +179,14 @@ def parser() -> argparse.ArgumentParser:
     add("record", products("record"), "copy the configured figures' data to records/")
     add("redraw", products("redraw"), "draw figures from records/, without training")
     add("verify", verify, "hold new data against records/")
-    add("cost", products("costs"), "runs, jobs and GPU-hours of the configured figures")
+    command = add("cost", cost, "runs, operations, memory and hours of figures")
+    command.add_argument("figures", nargs="*", metavar="FIGURE", help="default: as configured")
+    command.add_argument("--scale", help="as --config scale=SCALE")
+    rate = command.add_mutually_exclusive_group()
+    rate.add_argument(
+        "--device-flops", type=float, metavar="FLOPS", help="operations a second, instead of H100's"
+    )
+    rate.add_argument("--measure", action="store_true", help="measure this machine's")
     command = add("explain", products("explain", "claim"), "from a verdict to its runs")
     command.add_argument("claim")
     command = add("pack", pack, "finished cells into an archive, to carry them elsewhere")
@@ -183,6 +210,8 @@ def _page(name: str) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; a user's mistake ends in one line on stderr and exit status 1."""
     args = parser().parse_args(arguments)
+    if getattr(args, "scale", None):
+        args.config = [*args.config, f"scale={args.scale}"]
     try:
         args.run(Suite(load_config(args.config)), args)
     except UserError as error:

@@ -5,16 +5,17 @@ import json
 import math
 import os
 import platform
+import shutil
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from repro.errors import UserError
-from repro.files import canonical_json, read_json, sha256, sha256_file, write_json
+from repro.files import atomic_path, canonical_json, read_json, sha256, sha256_file, write_json
 from repro.study import Cell, Run
 from repro.tasks import TASKS
 
@@ -52,7 +53,17 @@ def _encode(record: Mapping) -> dict:
     }
 
 
-def run_cell(cell: Cell, path: Path, store: Path, inputs: Mapping, device: str, progress) -> int:
+def run_cell(
+    cell: Cell,
+    path: Path,
+    store: Path,
+    inputs: Mapping,
+    device: str,
+    progress,
+    *,
+    read: Callable[[Run], Mapping] | None = None,
+    checkpoints: Path | None = None,
+) -> int:
     """Carry out the runs of a cell and write its file; returns how many were taken over.
 
     store: folder of finished runs, one sealed file per run id, shared by all cells; a run found
@@ -60,32 +71,48 @@ def run_cell(cell: Cell, path: Path, store: Path, inputs: Mapping, device: str, 
     device or read other tokens. It holds no axes: two studies that share a run may name its
     point differently; a job that finds a run in another job's hands waits for it.
     progress: (index of the run, run) -> callback(step, loss).
+    read: run of an earlier stage -> its result (`Earlier`), where runs take from one.
+    checkpoints: folder to put the runs' final checkpoints in, None where no later stage needs them.
     Raises UserError when a stored run was edited.
     """
     results, resumed = [], 0
-    here = {"device": device_name(device), "inputs": input_digests(inputs)}
+    device_used, digests = device_name(device), input_digests(inputs)
     for index, run in enumerate(cell.runs):
         stored = store / f"{run.id}.json"
+        final = store / f"{run.id}.safetensors" if checkpoints else None
+        taken = {
+            f"run {u.id[:12]}": sha256(canonical_json(read(u)["records"]))
+            for each in run.takes.values()
+            for u in each.runs
+        }
+        here = {"device": device_used, "inputs": digests | taken}
         with locked(store / f"{run.id}.lock"):
-            result = _stored(stored, run, here)
+            result = _stored(stored, run, here, final)
             resumed += result is not None
             if result is None:
                 start = time.monotonic()
+                spec, tuned = run.resolve(read)
+                keep = {"final": final} if final else {}
                 records = TASKS[run.task].run(
-                    run.spec,
+                    spec,
                     inputs=inputs,
                     device=device,
                     progress=progress(index, run),
                     checkpoint=store / f"{run.id}.state",
+                    **keep,
                 )
                 result = {
                     "id": run.id,
-                    "spec": run.spec,
+                    "spec": spec,
+                    **({"tuned": tuned} if run.takes else {}),
+                    **({"sha256_checkpoint": sha256_file(final)} if final else {}),
                     "datasets": run.datasets,
                     "records": [_encode(record) for record in records],
                     "provenance": provenance(here, time.monotonic() - start),
                 }
                 write_json(stored, seal(result))
+            if final:
+                link(final, checkpoints / final.name)
         results.append(result | {"axes": run.axes})
     write_json(
         path,
@@ -104,14 +131,51 @@ def run_cell(cell: Cell, path: Path, store: Path, inputs: Mapping, device: str, 
     return resumed
 
 
-def _stored(path: Path, run: Run, here: Mapping) -> dict | None:
-    """A finished run made with the device and inputs at hand, None where there is none."""
+def link(source: Path, target: Path) -> None:
+    """The same file at another path, a copy where the disk has no hard links."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        with atomic_path(target) as temporary:
+            shutil.copyfile(source, temporary)
+
+
+class Earlier:
+    """Reads results of earlier stages: run -> result with "file", its checkpoint's path.
+
+    cells: run id -> (cell, its file, its folder of checkpoints).
+    Raises UserError when a cell is missing or was changed.
+    """
+
+    def __init__(self, cells: Mapping[str, tuple[Cell, Path, Path]]):
+        self.cells = cells
+        self.contents: dict[Path, dict[str, dict]] = {}
+
+    def __call__(self, run: Run) -> dict:
+        cell, path, folder = self.cells[run.id]
+        if path not in self.contents:
+            runs = read_cell(path, cell)["runs"]
+            self.contents[path] = {result["id"]: result for result in runs}
+        result = self.contents[path][run.id]
+        file = os.fspath(folder / f"{run.id}.safetensors")
+        return result | {"file": file, "sha256": result.get("sha256_checkpoint")}
+
+
+def _stored(path: Path, run: Run, here: Mapping, final: Path | None) -> dict | None:
+    """A finished run made with the device and inputs at hand, None where there is none.
+
+    final: its checkpoint must be there as well, whole.
+    """
     if not path.exists():
         return None
     result = unseal(path)
     if result["id"] != run.id:
         raise UserError(f"{path}: holds run {result['id'][:12]}, not {run.id[:12]}; delete it")
     made = {key: result["provenance"][key] for key in here}
+    if final and (not final.exists() or result.get("sha256_checkpoint") != sha256_file(final)):
+        return None
     return result if made == here else None
 
 
@@ -176,10 +240,7 @@ def device_name(device: str) -> str:
 
 def input_digests(inputs: Mapping) -> dict[str, str]:
     """SHA-256 of every input's manifest, which holds its files' digests."""
-    return {
-        f"{need.dataset}/{need.vocab_size}": sha256_file(path)
-        for need, path in sorted(inputs.items(), key=str)
-    }
+    return {need.name: sha256_file(path) for need, path in sorted(inputs.items(), key=str)}
 
 
 def provenance(here: Mapping, seconds: float) -> dict:
@@ -221,7 +282,11 @@ def frame(contents: list[Mapping]):
     import pandas as pd
 
     rows = [
-        {**run["axes"], **record}
+        {
+            **run["axes"],
+            **run.get("tuned", {}),
+            **{key: value for key, value in record.items() if not isinstance(value, Mapping)},
+        }
         for content in contents
         for run in content["runs"]
         for record in run["records"]

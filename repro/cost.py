@@ -1,33 +1,381 @@
-"""What a run costs: operations from its spec, GPU-hours under a stated assumption."""
+"""What a run costs: operations, data read, parameters and memory, from its spec alone. No torch.
 
-from collections.abc import Mapping
+Operations are those of training, 2 per multiply-add, a backward pass at twice its forward pass:
+6 per multiply-add and sample. Evaluations, normalizations, nonlinearities and the optimizer's
+own work are left out, as in Ma et al. (arXiv 2602.10545), Appendix F.4.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from repro.errors import UserError
 
 # Assumption for GPU-hours: 40 % of the 989 TFLOP/s an H100 SXM offers in dense bf16.
 GPU_FLOPS = 0.4 * 989e12
+BYTES = 4  # float32
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One run's cost.
+
+    flops: operations of the training steps.
+    seen, unit: how many `tokens` or `samples` the training steps read, repetitions included.
+    parameters: all of them, biases and normalizations' included.
+    state_bytes: weights, gradients and optimizer state in float32.
+    activation_bytes: an estimate of what a step keeps for its backward pass, float32, the whole
+        batch at once; autocast or accumulating gradients over parts of a batch needs less.
+    """
+
+    flops: int = 0
+    seen: int = 0
+    unit: str = ""
+    parameters: int = 0
+    state_bytes: int = 0
+    activation_bytes: int = 0
+
+    @property
+    def memory_bytes(self) -> int:
+        """State and activations."""
+        return self.state_bytes + self.activation_bytes
+
+
+def optimizer_copies(optimizer: Mapping) -> int:
+    """Numbers an optimizer keeps per parameter: momentum 1, Adam's moments 2, AMSGrad 3.
+
+    Raises UserError on an unknown name.
+    """
+    name = optimizer["name"]
+    if name == "sgd":
+        return 1 if optimizer.get("momentum") else 0
+    if name in ("adam", "adamw"):
+        return 3 if optimizer.get("amsgrad") else 2
+    raise UserError(f"optimizer {name!r} is unknown: choose from sgd, adam, adamw")
+
+
+def _cost(
+    spec: Mapping, *, flops: int, batch: int, unit: str, parameters: int, activations: int
+) -> Cost:
+    """flops and activations (numbers kept): per sample or token, of which a step reads `batch`."""
+    return Cost(
+        flops=flops * batch * spec["steps"],
+        seen=batch * spec["steps"],
+        unit=unit,
+        parameters=parameters,
+        state_bytes=BYTES * (2 + optimizer_copies(spec["optimizer"])) * parameters,
+        activation_bytes=BYTES * batch * activations,
+    )
+
+
+# Transformers
+
+
+def transformer_flops(*, weights: int, depth: int, width: int, sequence_length: int) -> int:
+    """Training operations per token, F.4: 6 N + 12 L H Q T, H heads of Q being the width.
+
+    weights: those of the matrix products, N. Every query meets all T keys (no causal saving).
+    """
+    return 6 * weights + 12 * depth * width * sequence_length
+
+
+def transformer_weights(*, vocab_size: int, width: int, depth: int, expansion: int) -> int:
+    """Weights of the matrix products: query, key, value, out, up, down, and the output."""
+    return depth * (4 + 2 * expansion) * width**2 + vocab_size * width
+
+
+def transformer_activations(*, vocab_size: int, width: int, depth: int, expansion: int) -> int:
+    """Numbers kept per token: 8 + 2 expansion widths a block, 2 at the end, log-probabilities.
+
+    A block keeps its two normalizations' inputs and outputs (4), query, key and value (3), the
+    attention's output, GELU's input and output; fused attention, which keeps no T x T matrix.
+    """
+    return depth * (8 + 2 * expansion) * width + 2 * width + vocab_size
 
 
 def decoder_forward_flops(
     *, vocab_size: int, width: int, depth: int, expansion: int, sequence_length: int
-) -> float:
-    """Operations of a forward pass per token: 2 per weight, attention over the full context."""
-    weights = depth * (4 + 2 * expansion) * width**2 + vocab_size * width
-    attention = depth * 4 * sequence_length * width  # q.k and the weighted sum of v
-    return 2.0 * weights + attention
-
-
-def language_model_flops(spec: Mapping) -> float:
-    """Operations of one training run; a backward pass costs two forward passes."""
-    model = spec["model"]
-    forward = decoder_forward_flops(
-        vocab_size=spec["vocab_size"],
-        width=model["width"],
-        depth=model["depth"],
-        expansion=model["expansion"],
-        sequence_length=spec["sequence_length"],
+) -> int:
+    """Operations of a forward pass per token: a third of training's."""
+    weights = transformer_weights(
+        vocab_size=vocab_size, width=width, depth=depth, expansion=expansion
     )
-    return 3 * forward * spec["batch_size"] * spec["sequence_length"] * spec["steps"]
+    total = transformer_flops(
+        weights=weights, depth=depth, width=width, sequence_length=sequence_length
+    )
+    return total // 3
+
+
+def language_model_cost(spec: Mapping) -> Cost:
+    """One run of task `language_model`: untied output, neither biases nor trained norms."""
+    model = spec["model"]
+    sizes = {
+        "vocab_size": spec["vocab_size"],
+        **{key: model[key] for key in ("width", "depth", "expansion")},
+    }
+    return _cost(
+        spec,
+        flops=3 * decoder_forward_flops(**sizes, sequence_length=spec["sequence_length"]),
+        batch=spec["batch_size"] * spec["sequence_length"],
+        unit="tokens",
+        parameters=transformer_weights(**sizes) + spec["vocab_size"] * model["width"],
+        activations=transformer_activations(**sizes),
+    )
+
+
+def gpt2_weights(*, depth: int, width: int, vocab_size: int) -> int:
+    """GPT-2's matrix products, N of F.4: MLP expansion 4, the tied embedding once."""
+    return transformer_weights(vocab_size=vocab_size, width=width, depth=depth, expansion=4)
+
+
+def gpt2_parameters(*, depth: int, width: int, vocab_size: int, sequence_length: int) -> int:
+    """GPT-2 without biases: `gpt2_weights`, learned positions, 2 L + 1 LayerNorm scales."""
+    weights = gpt2_weights(depth=depth, width=width, vocab_size=vocab_size)
+    return weights + sequence_length * width + (2 * depth + 1) * width
+
+
+def gpt2_flops(*, depth: int, width: int, vocab_size: int, sequence_length: int) -> int:
+    """GPT-2's training operations per token (`transformer_flops`)."""
+    weights = gpt2_weights(depth=depth, width=width, vocab_size=vocab_size)
+    return transformer_flops(
+        weights=weights, depth=depth, width=width, sequence_length=sequence_length
+    )
+
+
+def nanogpt_weights(*, depth: int, width: int) -> int:
+    """The N behind F.4's printed GPT-2 totals: nanoGPT's `get_num_params` of a default model.
+
+    All parameters but the positions, with biases and LayerNorm's, although F.4 says weight
+    matrices, and with the vocabulary padded to a multiple of 64, although F.3 says 50,257.
+    """
+    biases = 3 + 1 + 4 + 1  # query, key and value; attention's output; up; down
+    norms = 2 * 2  # two LayerNorms a block, scale and shift
+    vectors = depth * (biases + norms) + 2  # and the last LayerNorm
+    return gpt2_weights(depth=depth, width=width, vocab_size=50_304) + vectors * width
+
+
+# MLP
+
+
+def mlp_flops(*, inputs: int, hidden_layers: int, width: int, classes: int) -> int:
+    """Training operations per sample, F.4: 6 (d_in d_h + (L - 2) d_h^2 + d_h d_out).
+
+    L = hidden_layers + 1 layers of weights.
+    """
+    return 6 * (inputs * width + (hidden_layers - 1) * width**2 + width * classes)
+
+
+def mlp_parameters(*, inputs: int, hidden_layers: int, width: int, classes: int) -> int:
+    """Weights and biases."""
+    weights = inputs * width + (hidden_layers - 1) * width**2 + width * classes
+    return weights + hidden_layers * width + classes
+
+
+def mlp_activations(*, inputs: int, hidden_layers: int, width: int, classes: int) -> int:
+    """Numbers kept per sample: every layer's input, the readout's twice, log-probabilities."""
+    return inputs + (hidden_layers + 1) * width + classes
+
+
+# ResNet
+
+
+class Convolution(NamedTuple):
+    """A convolution of a ResNet at one resolution, with the BatchNorm behind it."""
+
+    inputs: int
+    outputs: int
+    kernel: int
+    positions: int  # height x width of the output
+
+    @property
+    def macs(self) -> int:
+        """Multiply-adds per image, F.4: C_in C_out k^2 H_out W_out."""
+        return self.inputs * self.outputs * self.kernel**2 * self.positions
+
+
+def resnet_channels(width: float | Sequence[float]) -> list[int]:
+    """Channels of the four stages: 64, 128, 256 and 512 times `width`, or one factor a stage."""
+    widths = width if isinstance(width, Sequence) else (width,) * 4
+    return [round(64 * 2**stage * factor) for stage, factor in enumerate(widths)]
+
+
+def resnet_convolutions(
+    *, width: float | Sequence[float], resolution: int
+) -> Iterator[Convolution]:
+    """ResNet-18's 20 convolutions, the three 1 x 1 shortcuts among them.
+
+    3 x 3 stem of stride 1, no max-pool; the last three stages halve the resolution, pixels.
+    """
+    channels = resnet_channels(width)
+    inputs = channels[0]
+    yield Convolution(3, inputs, 3, resolution**2)
+    for stage, outputs in enumerate(channels):
+        if stage:
+            resolution = -(-resolution // 2)
+            yield Convolution(inputs, outputs, 1, resolution**2)
+        yield Convolution(inputs, outputs, 3, resolution**2)
+        for _ in range(3):
+            yield Convolution(outputs, outputs, 3, resolution**2)
+        inputs = outputs
+
+
+def resnet_flops(*, width: float | Sequence[float], classes: int, resolution: int = 32) -> int:
+    """Training operations per image, F.4: 6 times the multiply-adds of all layers.
+
+    The printed totals count the shortcut convolutions and the linear layer.
+    """
+    macs = sum(layer.macs for layer in resnet_convolutions(width=width, resolution=resolution))
+    return 6 * (macs + resnet_channels(width)[-1] * classes)
+
+
+def resnet_parameters(*, width: float | Sequence[float], classes: int) -> int:
+    """Convolutions without biases, BatchNorm's scales and shifts, the linear layer with biases."""
+    layers = resnet_convolutions(width=width, resolution=32)
+    convolutions = sum(c.inputs * c.outputs * c.kernel**2 + 2 * c.outputs for c in layers)
+    return convolutions + (resnet_channels(width)[-1] + 1) * classes
+
+
+def resnet_activations(*, width: float | Sequence[float], classes: int, resolution: int) -> int:
+    """Numbers kept per image: the image, every convolution's output, and ReLU's.
+
+    A ReLU follows every 3 x 3 convolution (the second of a block after the sum); its output is
+    the next layer's input.
+    """
+    kept = sum(
+        c.outputs * c.positions * (2 if c.kernel == 3 else 1)
+        for c in resnet_convolutions(width=width, resolution=resolution)
+    )
+    return 3 * resolution**2 + kept + resnet_channels(width)[-1] + classes
+
+
+def warm_start_cost(spec: Mapping) -> Cost:
+    """One run of task `warm_start`, by its model's name: mlp, resnet or gpt2.
+
+    Raises UserError on another name.
+    """
+    data, model = spec["data"], spec["model"]
+    if model["name"] == "mlp":
+        sizes = {key: model[key] for key in ("inputs", "hidden_layers", "width", "classes")}
+        return _cost(
+            spec,
+            flops=mlp_flops(**sizes),
+            batch=data["batch_size"],
+            unit="samples",
+            parameters=mlp_parameters(**sizes),
+            activations=mlp_activations(**sizes),
+        )
+    if model["name"] == "resnet":
+        sizes = {key: model[key] for key in ("width", "classes")}
+        return _cost(
+            spec,
+            flops=resnet_flops(**sizes, resolution=data["resolution"]),
+            batch=data["batch_size"],
+            unit="samples",
+            parameters=resnet_parameters(**sizes),
+            activations=resnet_activations(**sizes, resolution=data["resolution"]),
+        )
+    if model["name"] == "gpt2":
+        sizes = {key: model[key] for key in ("width", "depth")}
+        sizes["vocab_size"] = data["vocab_size"]
+        return _cost(
+            spec,
+            flops=gpt2_flops(**sizes, sequence_length=data["sequence_length"]),
+            batch=data["batch_size"] * data["sequence_length"],
+            unit="tokens",
+            parameters=gpt2_parameters(**sizes, sequence_length=data["sequence_length"]),
+            activations=transformer_activations(**sizes, expansion=4),
+        )
+    raise UserError(f"model {model['name']!r} is unknown: choose from mlp, resnet, gpt2")
+
+
+# The numbers of Ma et al. (arXiv 2602.10545), Table 4 and Appendix F.4
+
+
+class PaperCost(NamedTuple):
+    """A number of Table 4 or F.4, computed by F.4's formulas, beside the printed one.
+
+    unit: `times` or `TFLOPs`. recounted: computed with what the printed number really counts,
+    equal to `computed` except for GPT-2 (`nanogpt_weights`).
+    """
+
+    computed: float
+    recounted: float
+    printed: float
+    unit: str
+
+
+# F.4: what upscaled training needs to reach the wide model's loss, TFLOPs. Measured, not computed.
+PAPER_REACHED = {"mlp-sgd": 598, "mlp-adamw": 3_031, "resnet": 132_985, "gpt2": 6_539_099}
+
+
+def _paper_gpt2(width: int, runs: int = 1) -> tuple[float, float]:
+    """TFLOPs of GPT-2 runs: by F.4's formula, and by nanoGPT's count of the weights.
+
+    262,144 tokens a step in 10,000 steps: half of F.3's 0.5 M a step and 5 B in all, as if one
+    of its two GPUs was counted.
+    """
+    shape = {"depth": 12, "width": width}
+    tokens = 262_144 * 10_000 * runs
+    stated = gpt2_flops(**shape, vocab_size=50_257, sequence_length=1024)
+    counted = transformer_flops(**shape, weights=nanogpt_weights(**shape), sequence_length=1024)
+    return stated * tokens / 1e12, counted * tokens / 1e12
+
+
+def paper_costs() -> dict[str, PaperCost]:
+    """Every cost the paper prints: name -> computed, recounted, printed, unit.
+
+    `speedup.*` are Table 4's, F(kn) / F(kn0); `costs.*` totals of runs, TFLOPs; `end-to-end.*`
+    from scratch over base and upscaled (`gpt2-tuned`: tuning and upscaled) training, from our
+    totals and the paper's own measurement of the upscaled runs (PAPER_REACHED).
+    """
+    table = {"inputs": 54, "hidden_layers": 3, "classes": 7}
+    rows = 464_809 * 500  # 80 % of 581,012 rows, the last batch counted; epochs
+    images = 50_000 * 100
+    mlp = {d: mlp_flops(**table, width=d) for d in (400, 500, 2000)}
+    resnet = {w: resnet_flops(width=w, classes=100) for w in (1, 2, 4)}
+    totals = {
+        "mlp.base": (mlp[500] * rows / 1e12,) * 2,
+        "mlp.wide": (mlp[2000] * rows / 1e12,) * 2,
+        "resnet.base": (resnet[2] * images / 1e12,) * 2,
+        "resnet.wide": (resnet[4] * images / 1e12,) * 2,
+        "gpt2.base": _paper_gpt2(1920),
+        "gpt2.wide": _paper_gpt2(3840),
+        "gpt2.tuning": _paper_gpt2(384, runs=25),
+    }
+    printed = (740, 11_326, 66_547, 265_970, 10_615_488, 37_929_809, 19_679_775)
+    ratios = {
+        "speedup.mlp": ((mlp[2000] / mlp[400],) * 2, 23.6),
+        "speedup.resnet": ((resnet[4] / resnet[1],) * 2, 16.0),
+        "speedup.gpt2": (
+            tuple(
+                wide / small
+                for wide, small in zip(_paper_gpt2(3840), _paper_gpt2(384), strict=True)
+            ),
+            48.2,
+        ),
+    }
+    for name, spent, stated in (
+        ("mlp-sgd", "mlp.base", 8.5),
+        ("mlp-adamw", "mlp.base", 3.0),
+        ("resnet", "resnet.base", 1.3),
+        ("gpt2", "gpt2.base", 2.2),
+        ("gpt2-tuned", "gpt2.tuning", 1.4),
+    ):
+        wide = totals[spent.split(".")[0] + ".wide"]
+        reached = PAPER_REACHED[name.removesuffix("-tuned")]
+        pairs = zip(wide, totals[spent], strict=True)
+        ratios[f"end-to-end.{name}"] = (tuple(w / (s + reached) for w, s in pairs), stated)
+    costs = {name: PaperCost(*both, stated, "times") for name, (both, stated) in ratios.items()}
+    for (name, both), stated in zip(totals.items(), printed, strict=True):
+        costs[f"costs.{name}"] = PaperCost(*both, stated, "TFLOPs")
+    return costs
+
+
+def hours(flops: float, rate: float) -> float:
+    """Hours of a device that carries out `rate` operations a second."""
+    return flops / rate / 3600
 
 
 def gpu_hours(flops: float) -> float:
     """Hours on one H100 at GPU_FLOPS."""
-    return flops / GPU_FLOPS / 3600
+    return hours(flops, GPU_FLOPS)

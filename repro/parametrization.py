@@ -9,7 +9,7 @@ Sources: Hayou & Liu (arXiv 2506.15025), Tables 1 and 2; the columns those table
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from repro.errors import UserError
@@ -27,12 +27,25 @@ class Role:
         hidden: both; scalar: none.
     fan_in: number of inputs summed over (1 for embedding, vector and scalar).
     width_in, width_out: width over base width along each width axis, 1 where there is none.
+    std: its standard init std where that is not the kind's own (0: starts at zero).
     """
 
     kind: str
     fan_in: int = 1
     width_in: float = 1.0
     width_out: float = 1.0
+    std: float | None = None
+
+    @property
+    def squared_norm_factor(self) -> float:
+        """Factor on a gradient's squared norm that makes it independent of width.
+
+        Widening by k divides a vector's k-fold repeated gradient by k, a matrix' by k_out
+        (Ma et al., Appendix D), so its squared norm changes by 1/k, and by k_in / k_out.
+        """
+        if self.kind == "hidden":
+            return self.width_out / self.width_in
+        return self.width_in * self.width_out
 
 
 @dataclass(frozen=True)
@@ -73,6 +86,8 @@ class Rule:
 
 def standard_std(role: Role) -> float:
     """The standard init std: 1 for embeddings, fan_in^-1/2 for matrices (Table 2, SP)."""
+    if role.std is not None:
+        return role.std
     return 1.0 if role.kind == "embedding" else role.fan_in**-0.5
 
 
@@ -196,6 +211,7 @@ def param_groups(
     weight_decay: float,
     eps: float | None,
     coupled: bool = False,
+    decayed: Sequence[str] = KINDS,
 ) -> list[dict]:
     """Optimizer groups, one per distinct (lr, weight decay, eps), covering every parameter.
 
@@ -203,6 +219,7 @@ def param_groups(
     lr: kind of role -> constant. weight_decay, eps: global constants; eps None leaves it out.
     coupled: the optimizer adds weight_decay * w to the gradient (SGD, Adam) rather than decaying
         by lr * weight_decay (AdamW).
+    decayed: kinds of role that decay at all.
     Raises ValueError on a parameter without a role, KeyError on a role without an lr.
     """
     roles = check_roles(model)
@@ -214,7 +231,7 @@ def param_groups(
         decay = rule.coupled_weight_decay if coupled else rule.weight_decay
         group = {
             "lr": lr[role.kind] * rule.lr(role),
-            "weight_decay": weight_decay * decay(role),
+            "weight_decay": weight_decay * decay(role) if role.kind in decayed else 0.0,
         }
         if eps is not None:
             group["eps"] = eps * rule.eps(role)

@@ -505,19 +505,3 @@ def explain(suite: Suite, word: str) -> str:
         lines.append(f"  study {study_name}: {len(runs)} runs, seeds {seeds or 'none'}")
         lines += [f"    {suite.cell_path(cell)}" for cell in study_cells]
     return "\n".join(lines)
-
-
-def costs(suite: Suite) -> str:
-    """Jobs, runs and GPU-hours still to be spent on the configured figures at this scale.
-
-    A run that several studies share is counted once in the total.
-    """
-    studies = {}
-    for figure_name in registry.selected_figures(suite.config.figures):
-        studies |= suite.figure_cells(figure_name)
-    studies["total"] = [cell for found in studies.values() for cell in found]
-    lines = [f"{'study':40} {'jobs':>6} {'runs':>6} {'GPU-hours':>10}"]
-    for name, found in studies.items():
-        runs = len({run.id for cell in found for run in cell.runs})
-        lines.append(f"{name:40} {len(found):>6} {runs:>6} {suite.gpu_hours(found):>10.3g}")
-    return "\n".join(lines)

@@ -10,8 +10,8 @@ from repro import cost
 from repro.config import Config, Source, data_label, did_you_mean
 from repro.errors import UserError
 from repro.files import canonical_json, sha256
-from repro.study import Cell, Study, cells
-from repro.tasks import TASKS, TOKENIZATION, Tokens
+from repro.study import Cell, Checkpoint, Run, Study, cells, override, settings
+from repro.tasks import TASKS, TOKENIZATION, Need, Tokens
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -57,12 +57,55 @@ def figure(name: str) -> ModuleType:
     return import_module("figures." + name.replace("/", "."))
 
 
-@cache
-def study(name: str) -> Study:
-    """A study by `<paper>/<study>`; raises UserError when there is none of that name."""
+def _study_module(name: str) -> ModuleType:
     if name not in _modules("studies"):
         raise UserError(f"unknown study {name!r}: {did_you_mean(name, _modules('studies'))}")
-    return import_module("studies." + name.replace("/", ".")).STUDY
+    return import_module("studies." + name.replace("/", "."))
+
+
+def stages(name: str) -> list[str]:
+    """`<paper>/<study>/<stage>` of every stage of a study; a study of one stage is itself.
+
+    A stage's own name gives itself alone.
+    """
+    if name.count("/") == 2:
+        return [name]
+    module = _study_module(name)
+    return [f"{name}/{stage}" for stage in module.STAGES] if hasattr(module, "STAGES") else [name]
+
+
+@cache
+def study(name: str) -> Study:
+    """A study by `<paper>/<study>`, a stage by `<paper>/<study>/<stage>`.
+
+    Raises UserError when there is none of that name.
+    """
+    paper, short, *stage = name.split("/")
+    module = _study_module(f"{paper}/{short}")
+    if not stage:
+        return module.STUDY
+    if stage[0] not in module.STAGES:
+        raise UserError(f"unknown stage {name!r}: {did_you_mean(stage[0], module.STAGES)}")
+    return module.STAGES[stage[0]]
+
+
+@cache
+def keeps_checkpoints(name: str) -> bool:
+    """Whether a later stage of the same study starts from this stage's final checkpoints."""
+    paper, short, *stage = name.split("/")
+    if not stage:
+        return False
+    return any(
+        isinstance(value, Checkpoint) and value.stage == stage[0]
+        for other in _study_module(f"{paper}/{short}").STAGES.values()
+        for scale in other.scales.values()
+        for _, value in settings(override(other.spec, scale.spec))
+    )
+
+
+def study_names() -> list[str]:
+    """Every study, stage by stage."""
+    return [stage for name in _modules("studies") for stage in stages(name)]
 
 
 def pages() -> dict[str, list[str]]:
@@ -73,8 +116,11 @@ def pages() -> dict[str, list[str]]:
     return result
 
 
-def selected_figures(selection: tuple[str, ...]) -> list[str]:
-    """The figures a config's `figures` names: `all`, a paper, a figure, or a page."""
+def selected_figures(selection: Iterable[str], place: str = "config key figures") -> list[str]:
+    """The figures a config's `figures` names: `all`, a paper, a figure, or a page.
+
+    Raises UserError, naming the place, on anything else.
+    """
     papers = {name.split("/")[0] for name in figure_names()}
     chosen = []
     for word in selection:
@@ -88,7 +134,7 @@ def selected_figures(selection: tuple[str, ...]) -> list[str]:
             chosen.append(word)
         else:
             known = ["all", *papers, *pages(), *figure_names()]
-            raise UserError(f"config key figures: unknown {word!r}, {did_you_mean(word, known)}")
+            raise UserError(f"{place}: unknown {word!r}, {did_you_mean(word, known)}")
     return list(dict.fromkeys(chosen))
 
 
@@ -128,11 +174,20 @@ class Suite:
             chosen = study(study_name)
             task = TASKS[chosen.task]
             used = {
-                need.dataset: {**self.identity(need.dataset), "tokenization": TOKENIZATION}
+                need.dataset: {
+                    **self.identity(need.dataset),
+                    **({"tokenization": TOKENIZATION} if isinstance(need, Tokens) else {}),
+                }
                 for need in task.needs(chosen.spec)
             }
+            folder = study_name.rpartition("/")[0]
             self._cells[study_name] = cells(
-                study_name, chosen, self.config.scale, task.version, used
+                study_name,
+                chosen,
+                self.config.scale,
+                task.version,
+                used,
+                lambda stage: [r for cell in self.cells(f"{folder}/{stage}") for r in cell.runs],
             )
         return self._cells[study_name]
 
@@ -148,24 +203,60 @@ class Suite:
         """Where a cell's file lies."""
         return self.results / cell.study / f"{cell.name}.json"
 
-    def needs(self, cell: Cell) -> dict[Tokens, Path]:
+    def checkpoints_path(self, cell: Cell) -> Path:
+        """The folder of the final checkpoints of a cell's runs, `<run id>.safetensors`."""
+        return self.cell_path(cell).with_suffix(".checkpoints")
+
+    def earlier(self, cell: Cell) -> dict[str, Cell]:
+        """Run id -> cell, of every run of earlier stages that a cell's runs take something from."""
+        folder = cell.study.rpartition("/")[0]
+        taken = [taken for run in cell.runs for taken in run.takes.values()]
+        wanted = {run.id for each in taken for run in each.runs}
+        return {
+            run.id: found
+            for stage in dict.fromkeys(each.reference.stage for each in taken)
+            for found in self.cells(f"{folder}/{stage}")
+            for run in found.runs
+            if run.id in wanted
+        }
+
+    def earlier_paths(self, cell: Cell) -> list[Path]:
+        """The files of earlier stages a cell's job reads."""
+        paths = {}
+        for found in self.earlier(cell).values():
+            paths[self.cell_path(found)] = None
+            if keeps_checkpoints(found.study):
+                paths[self.checkpoints_path(found)] = None
+        return list(paths)
+
+    def needs(self, cell: Cell) -> dict[Need, Path]:
         """Inputs of a cell's runs -> their manifests."""
         needs = {need: None for run in cell.runs for need in TASKS[run.task].needs(run.spec)}
-        return {need: self.tokens_path(need) for need in needs}
+        return {need: self.need_path(need) for need in needs}
 
-    def corpus_path(self, dataset_name: str) -> Path:
-        """The manifest of a prepared text."""
+    def need_path(self, need: Need) -> Path:
+        """The manifest of an input."""
+        if isinstance(need, Tokens):
+            return self.tokens_path(need)
+        return self.manifest_path(need.dataset)
+
+    def manifest_path(self, dataset_name: str) -> Path:
+        """The manifest of a prepared dataset."""
         digest = sha256(canonical_json(self.identity(dataset_name)))[:12]
-        return Path("resources") / dataset_name / digest / "corpus.json"
+        return Path("resources") / dataset_name / digest / "manifest.json"
 
     def tokens_path(self, need: Tokens) -> Path:
         """The manifest of a tokenized text."""
-        name = f"bpe{TOKENIZATION}-{need.vocab_size}"
-        return self.corpus_path(need.dataset).parent / name / "tokens.json"
+        name = f"{need.tokenizer}-{need.vocab_size}-v{TOKENIZATION}"
+        return self.manifest_path(need.dataset).parent / name / "tokens.json"
 
     def figure_cells(self, figure_name: str) -> dict[str, list[Cell]]:
         """Study -> cells, for every study behind a figure."""
-        return {name: self.cells(name) for name in figure(figure_name).STUDIES}
+        return {
+            stage: self.cells(stage)
+            for name in figure(figure_name).STUDIES
+            for stage in stages(name)
+        }
 
     def figure_folder(self, figure_name: str) -> Path:
         """Where a figure's data, files and claims lie."""
@@ -174,8 +265,8 @@ class Suite:
     def figure_datasets(self, figure_name: str) -> list[str]:
         """The datasets behind a figure."""
         names = {}
-        for study_name in figure(figure_name).STUDIES:
-            chosen = study(study_name)
+        for name in figure(figure_name).STUDIES:
+            chosen = study(stages(name)[0])
             names |= {n.dataset: None for n in TASKS[chosen.task].needs(chosen.spec)}
         return list(names)
 
@@ -189,13 +280,17 @@ class Suite:
         """Whether any data behind a figure were generated by the suite."""
         return any(self.source(n).kind == "embedded" for n in self.figure_datasets(figure_name))
 
+    def is_made(self, run: Run) -> bool:
+        """Whether a run is among the finished ones."""
+        return (self.store / f"{run.id}.json").exists()
+
     def gpu_hours(self, cells: Iterable[Cell]) -> float:
         """Hours of one H100 for the runs of some cells that are still to be made, each once."""
         runs = {run.id: run for cell in cells for run in cell.runs}
         return cost.gpu_hours(
             sum(
-                TASKS[run.task].flops(run.spec)
+                TASKS[run.task].cost(run.spec).flops
                 for run in runs.values()
-                if not (self.store / f"{run.id}.json").exists()
+                if not self.is_made(run)
             )
         )

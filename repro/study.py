@@ -1,8 +1,9 @@
-"""What is run: studies, their grids and scales, and the identity of every run. No torch."""
+"""What is run: studies, their stages, grids and scales, and the identity of every run. No torch."""
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
 from repro.errors import UserError
@@ -25,8 +26,94 @@ class Scale:
 
 
 @dataclass(frozen=True)
+class Best:
+    """A tuned value: setting `key` of the run of an earlier stage with the lowest final `metric`.
+
+    Runs that differ in nothing but the seed are averaged; a diverged one counts as infinite.
+    Candidates agree with the asking run on every axis both have, but those in `over`.
+    where: settings the candidates must have. recorded: key is of the last record, not the spec.
+    """
+
+    stage: str
+    key: str
+    metric: str = "train_loss"
+    over: tuple[str, ...] = ()
+    where: Mapping[str, object] = field(default_factory=dict)
+    recorded: bool = False
+
+    def choose(self, results: Sequence[Mapping]) -> object:
+        """The value, from the results of the candidates; raises UserError when all diverged."""
+        points: dict[bytes, list[Mapping]] = {}
+        for result in results:
+            if all(lookup(result["spec"], key) == value for key, value in self.where.items()):
+                axes = {k: v for k, v in result["axes"].items() if k != "seed"}
+                points.setdefault(canonical_json(axes), []).append(result)
+
+        def mean(point: Sequence[Mapping]) -> float:
+            return sum(final(result, self.metric) for result in point) / len(point)
+
+        best = min(points.values(), key=mean, default=None)
+        if best is None or not math.isfinite(mean(best)):
+            raise UserError(
+                f"stage {self.stage}: every run diverged, so no {self.key} can be chosen; extend "
+                "its grid to smaller learning rates"
+            )
+        if self.recorded:
+            return best[0]["records"][-1][self.key]
+        return lookup(best[0]["spec"], self.key)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The final checkpoint of a run of an earlier stage.
+
+    Candidates agree with the asking run on every axis both have, but those in `over`; `join`
+    maps an axis of theirs to the setting of the asking run that must equal it.
+    pick: among several candidates, the "lowest" or the "median" final `metric`; the "only" one is
+    checked when the study is read.
+    """
+
+    stage: str
+    pick: str = "only"
+    metric: str = "train_loss"
+    over: tuple[str, ...] = ()
+    join: Mapping[str, str] = field(default_factory=dict)
+
+    def choose(self, results: Sequence[Mapping]) -> Mapping:
+        """{"id", "file", "sha256", "spec"} of the chosen run; UserError when it diverged."""
+        ranked = sorted(results, key=lambda result: final(result, self.metric))
+        chosen = ranked[(len(ranked) - 1) // 2 if self.pick == "median" else 0]
+        if not math.isfinite(final(chosen, self.metric)):
+            raise UserError(f"stage {self.stage}: the run to start from diverged")
+        return {key: chosen[key] for key in ("id", "file", "sha256", "spec")}
+
+
+def final(result: Mapping, metric: str) -> float:
+    """A result's metric at its last evaluation, infinite where it diverged."""
+    value = float(result["records"][-1].get(metric, math.inf))
+    return value if math.isfinite(value) else math.inf
+
+
+def lookup(spec: Mapping, path: str) -> object:
+    """The setting at a dotted key."""
+    for key in path.split("."):
+        spec = spec[key]
+    return spec
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A Best or Checkpoint in a run's spec, with the candidates it is chosen among."""
+
+    reference: Best | Checkpoint
+    runs: "tuple[Run, ...]"
+
+
+@dataclass(frozen=True)
 class Study:
-    """A task run over a grid.
+    """A task run over a grid. A module of studies has one as STUDY, or several as STAGES by name.
+
+    A stage's settings may be a Best or Checkpoint of an earlier stage in the same STAGES.
 
     task: a name in `repro.tasks.TASKS`.
     spec: the task's settings at paper scale; dotted keys reach into nested settings.
@@ -51,7 +138,7 @@ class Study:
 
 def override(spec: Mapping, changes: Mapping[str, object]) -> dict:
     """A copy of `spec` with dotted keys replaced; raises KeyError on a key that is not there."""
-    result = {key: dict(v) if isinstance(v, Mapping) else v for key, v in spec.items()}
+    result = _copy(spec)
     for path, value in changes.items():
         *parents, last = path.split(".")
         node = result
@@ -63,9 +150,35 @@ def override(spec: Mapping, changes: Mapping[str, object]) -> dict:
     return result
 
 
+def _copy(value: object) -> object:
+    return {k: _copy(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+
+
+def settings(spec: Mapping, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """(dotted key, value) of every setting."""
+    for key, value in spec.items():
+        if isinstance(value, Mapping):
+            yield from settings(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _identity(value: object) -> object:
+    """A setting as it enters an id: what is taken from earlier stages by the candidates' ids."""
+    if isinstance(value, Mapping):
+        return {key: _identity(v) for key, v in value.items()}
+    if isinstance(value, Taken):
+        kind = type(value.reference).__name__
+        return {kind: asdict(value.reference), "of": [run.id for run in value.runs]}
+    return value
+
+
 @dataclass(frozen=True)
 class Run:
-    """One run of a task: its settings, what it reads, and its id."""
+    """One run of a task: its settings, what it reads, and its id.
+
+    Settings that are taken from earlier stages are Taken until `resolve`.
+    """
 
     task: str
     task_version: int
@@ -79,10 +192,31 @@ class Run:
         identity = {
             "task": self.task,
             "version": self.task_version,
-            "spec": self.spec,
+            "spec": _identity(self.spec),
             "datasets": self.datasets,
         }
         return sha256(canonical_json(identity))
+
+    @cached_property
+    def takes(self) -> dict[str, Taken]:
+        """Dotted key -> what is taken there from an earlier stage."""
+        return {key: v for key, v in settings(self.spec) if isinstance(v, Taken)}
+
+    def resolve(self, read: Callable[["Run"], Mapping]) -> tuple[dict, dict]:
+        """(the spec with everything taken in its place, dotted key -> tuned value).
+
+        read: run of an earlier stage -> its result, with "file" where it left a checkpoint.
+        """
+        values = {
+            key: taken.reference.choose([read(run) for run in taken.runs])
+            for key, taken in self.takes.items()
+        }
+        tuned = {
+            key: value
+            for key, value in values.items()
+            if isinstance(self.takes[key].reference, Best) and not isinstance(value, Mapping)
+        }
+        return override(self.spec, values), tuned
 
 
 @dataclass(frozen=True)
@@ -114,10 +248,46 @@ def _flat(axis: str, value: object) -> dict[str, object]:
     return dict(value) if isinstance(value, Mapping) else {axis: value}
 
 
-def cells(name: str, study: Study, scale: str, task_version: int, datasets: Mapping) -> list[Cell]:
+def _bind(name: str, spec: Mapping, axes: Mapping, earlier: Callable[[str], list[Run]]) -> dict:
+    """The spec with every Best and Checkpoint bound to its candidates."""
+    changes = {}
+    for key, reference in settings(spec):
+        if not isinstance(reference, (Best, Checkpoint)):
+            continue
+        join = getattr(reference, "join", {})
+        candidates = tuple(
+            run
+            for run in earlier(reference.stage)
+            if all(
+                axes.get(axis, value) == value
+                for axis, value in run.axes.items()
+                if axis not in reference.over and axis not in join
+            )
+            and all(run.axes[axis] == lookup(spec, own) for axis, own in join.items())
+        )
+        only = getattr(reference, "pick", "") == "only"
+        if not candidates or (only and len(candidates) > 1):
+            raise UserError(
+                f"study {name}: {key} takes from stage {reference.stage}, where "
+                f"{len(candidates)} runs agree with {dict(axes)}"
+            )
+        changes[key] = Taken(reference, candidates)
+    return override(spec, changes)
+
+
+def cells(
+    name: str,
+    study: Study,
+    scale: str,
+    task_version: int,
+    datasets: Mapping,
+    earlier: Callable[[str], list[Run]] | None = None,
+) -> list[Cell]:
     """Every cell of a study at a scale, in the grid's order, each run exactly once.
 
-    Raises UserError when two points of the grid are the same run.
+    earlier: name of an earlier stage -> its runs.
+    Raises UserError when two points of the grid are the same run, and when no run of an earlier
+    stage fits, or several where one should.
     """
     chosen = study.scales[scale]
     grid = {axis: tuple(chosen.grid.get(axis, values)) for axis, values in study.grid.items()}
@@ -136,7 +306,8 @@ def cells(name: str, study: Study, scale: str, task_version: int, datasets: Mapp
             axes = dict(shared)
             for axis, value in zip(inner, inner_values, strict=True):
                 axes |= _flat(axis, value)
-            run = Run(study.task, task_version, override(base, axes), axes, datasets)
+            spec = _bind(name, override(base, axes), axes, earlier)
+            run = Run(study.task, task_version, spec, axes, datasets)
             if run.id in seen:
                 raise UserError(f"study {name}, scale {scale}: {axes} is in the grid twice")
             seen.add(run.id)

@@ -18,7 +18,8 @@ CHECKPOINT_SECONDS = 300.0
 def make_optimizer(groups: list[dict], settings: Mapping) -> torch.optim.Optimizer:
     """A fused torch optimizer over parameter groups that carry lr, weight_decay and eps.
 
-    settings: {"name": "sgd", "momentum", "nesterov"} or {"name": "adam" | "adamw", "betas"}.
+    settings: {"name": "sgd", "momentum", "nesterov"}, or {"name": "adam" | "adamw", "betas"} and
+    "amsgrad" where it is wanted.
     """
     name = settings["name"]
     if name == "sgd":
@@ -30,7 +31,8 @@ def make_optimizer(groups: list[dict], settings: Mapping) -> torch.optim.Optimiz
         )
     if name in ("adam", "adamw"):
         kind = torch.optim.Adam if name == "adam" else torch.optim.AdamW
-        return kind(groups, betas=tuple(settings["betas"]), fused=True)
+        amsgrad = settings.get("amsgrad", False)
+        return kind(groups, betas=tuple(settings["betas"]), amsgrad=amsgrad, fused=True)
     raise UserError(f"optimizer {name!r} is unknown: choose from {', '.join(FAMILY)}")
 
 
@@ -45,6 +47,8 @@ def train(
     precision: str,
     progress: Callable[[int, float], None],
     checkpoint: Path,
+    clip: Callable[[], object] | None = None,
+    evaluate: Callable[[], dict] | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> list[dict]:
     """Train and return one record per evaluation: `step`, `train_loss`, the mean since the last.
@@ -53,13 +57,14 @@ def train(
     evaluations: number of equal parts of the run.
     checkpoint: file of the resume state, rewritten every `checkpoint_seconds`, read if it is
         there and removed at the end; a resumed run ends as an undisturbed one.
+    clip: called between the backward pass and the optimizer's step.
+    evaluate: called at every evaluation, the model in eval mode; its entries join the record.
     A loss that is not finite ends the run: its records from there on have train_loss infinite.
     """
     device = next(model.parameters()).device
     losses = torch.zeros(steps, device=device)
-    start = _resume(checkpoint, model, optimizer, losses)
+    start, records = _resume(checkpoint, model, optimizer, losses)
     boundaries = [steps * (i + 1) // evaluations for i in range(evaluations)]
-    records = _records(losses, [b for b in boundaries if b <= start])
     source = batches.from_step(start)
     saved = reported = time.monotonic()
     for step in range(start, steps):
@@ -67,11 +72,17 @@ def train(
             value = loss(model, next(source))
         optimizer.zero_grad(set_to_none=True)
         value.backward()
+        if clip:
+            clip()
         optimizer.step()
         losses[step] = value.detach()
         done = step + 1
         if done in boundaries:
             records += _records(losses, boundaries)[len(records) : len(records) + 1]
+            if evaluate and math.isfinite(records[-1]["train_loss"]):
+                model.eval()
+                records[-1] |= evaluate()
+                model.train()
             progress(done, records[-1]["train_loss"])
             if math.isinf(records[-1]["train_loss"]):
                 break
@@ -80,9 +91,10 @@ def train(
             progress(done, float(losses[step]))
             reported = now
         if now - saved > checkpoint_seconds and done < steps:
-            _save(checkpoint, model, optimizer, losses, done)
+            _save(checkpoint, model, optimizer, losses, done, records)
             saved = now
-    records += [{"step": b, "train_loss": math.inf} for b in boundaries[len(records) :]]
+    lost = dict.fromkeys(records[-1] if records else ["train_loss"], math.inf)
+    records += [{**lost, "step": b} for b in boundaries[len(records) :]]
     checkpoint.unlink(missing_ok=True)
     return records
 
@@ -99,8 +111,9 @@ def _records(losses: torch.Tensor, boundaries: list[int]) -> list[dict]:
     return records
 
 
-def _save(path: Path, model, optimizer, losses: torch.Tensor, step: int) -> None:
+def _save(path: Path, model, optimizer, losses: torch.Tensor, step: int, records: list) -> None:
     state = {
+        "records": records,
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
         "losses": losses,
@@ -111,10 +124,11 @@ def _save(path: Path, model, optimizer, losses: torch.Tensor, step: int) -> None
             torch.save(state, file)
 
 
-def _resume(path: Path, model, optimizer, losses: torch.Tensor) -> int:
-    """Load a resume state if there is one, tensors only; returns the step to go on from."""
+def _resume(path: Path, model, optimizer, losses: torch.Tensor) -> tuple[int, list[dict]]:
+    """Load a resume state if there is one, tensors only: the step to go on from, and the records
+    until there."""
     if not path.exists():
-        return 0
+        return 0, []
     try:
         state = torch.load(path, map_location=losses.device, weights_only=True)
     except Exception as error:  # truncated or foreign file: torch raises many kinds
@@ -126,4 +140,4 @@ def _resume(path: Path, model, optimizer, losses: torch.Tensor) -> int:
     optimizer.load_state_dict(state["optimizer"])
     losses.copy_(state["losses"])
     print(f"resumed a run at step {state['step']} of {len(losses)}")
-    return state["step"]
+    return state["step"], state["records"]

@@ -64,6 +64,44 @@ SPECS = {
         "threads": 1,
         "seed": 3,
     },
+    "dynamic_equivalence": {
+        "model": {
+            "name": "mlp",
+            "inputs": 5,
+            "classes": 3,
+            "hidden_layers": 3,
+            "width": 8,
+            "base_width": 4,
+        },
+        "data": {"batch_size": 8},
+        "parametrization_name": "muP-multiplier",
+        "optimizer": {"name": "adamw", "betas": [0.9, 0.99], "eps": 1e-3, "weight_decay": 0.1},
+        "lr": 0.01,
+        "factor": 3,
+        "steps_before": 5,
+        "steps": 10,
+        "clip": {"norm": 0.01, "width_aware": False},
+        "threads": 1,
+        "seed": 3,
+    },
+    "training_costs": {},
+    "deep_linear": {
+        "layers": 4,
+        "width": 12,
+        "factor": 2,
+        "steps_before": 4,
+        "steps_after": 3,
+        "x": 1.25,
+        "target": 1.0,
+        "sigma": 0.8,
+        "lr": 0.1,
+        "lr_up": 0.07,
+        "noise": {"A": 0.5, "B": 0.4, "C": 0.4, "D": 0.3},
+        "draws": 20,
+        "updates": "products",
+        "threads": 1,
+        "seed": 3,
+    },
 }
 
 
@@ -74,8 +112,8 @@ def corpus(folder: Path) -> Path:
     data = zipf_mandelbrot_text(4_000, seed=11).encode()
     write_bytes(folder / "train.txt", data)
     entry = {"file": "train.txt", "bytes": len(data), "sha256": sha256(data)}
-    write_json(folder / "corpus.json", {"splits": {"train": entry}})
-    return folder / "corpus.json"
+    write_json(folder / "manifest.json", {"splits": {"train": entry}})
+    return folder / "manifest.json"
 
 
 def records(task: str, folder: Path, device: str = "cpu") -> list[dict]:

@@ -8,14 +8,27 @@ import pytest
 from repro import products, registry
 from repro.errors import UserError
 from repro.files import read_json, write_json
+from repro.tasks import Tokens
 
 # Every claim of the paper's specification for the figures that are built.
 REQUIRED = {
+    "equivalence.clipping-plain",
+    "equivalence.clipping-width-aware",
+    "equivalence.gpt2",
+    "equivalence.mlp",
+    "equivalence.resnet",
     "fig1.optimum-falls",
     "fig2.zipf-exponent",
     "fig3.beats-mup",
     "fig3.near-optimal",
     "fig3.sqrt-d-rule",
+    "infinite_width.limit",
+    "table4.costs-gpt2",
+    "table4.costs-mlp",
+    "table4.costs-resnet",
+    "table4.speedup-gpt2",
+    "table4.speedup-mlp",
+    "table4.speedup-resnet",
     "theorem1.delta-embedding",
     "theorem1.delta-output-tail",
     "theorem1.delta-output-uniform",
@@ -46,10 +59,11 @@ def run_all(suite, name):
     for study_name, cells in suite.figure_cells(name).items():
         for cell in cells:
             for need, path in suite.needs(cell).items():
-                if not suite.corpus_path(need.dataset).exists():
+                if not suite.manifest_path(need.dataset).exists():
                     assert main(["fetch", need.dataset, *words]) == 0
-                if not path.exists():
-                    assert main(["tokenize", need.dataset, str(need.vocab_size), *words]) == 0
+                if isinstance(need, Tokens) and not path.exists():
+                    tokens = [str(need.vocab_size), "--tokenizer", need.tokenizer]
+                    assert main(["tokenize", need.dataset, *tokens, *words]) == 0
             assert main(["train", study_name, cell.name, *words]) == 0
     for command in ("reduce", "draw", "publish"):
         assert main([command, name, *words]) == 0

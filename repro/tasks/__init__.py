@@ -8,27 +8,51 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
-from repro import cost
+from repro.cost import Cost, language_model_cost, warm_start_cost
 
 TOKENIZATION = 1  # raise it when `repro.data.tokenization` gives other tokens
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """A need: a dataset's tokens at one vocabulary size."""
+    """A need: a dataset's tokens at one vocabulary size.
+
+    tokenizer: `bpe`, trained on the dataset, or `gpt2`, OpenAI's of 50,257 entries.
+    """
 
     dataset: str
     vocab_size: int
+    tokenizer: str = "bpe"
+
+    @property
+    def name(self) -> str:
+        """`wikitext2/512`, `fineweb/gpt2`."""
+        return f"{self.dataset}/{self.vocab_size if self.tokenizer == 'bpe' else self.tokenizer}"
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """A need: a dataset's inputs and labels."""
+
+    dataset: str
+
+    @property
+    def name(self) -> str:
+        """The dataset's name."""
+        return self.dataset
+
+
+Need = Tokens | Arrays
 
 
 @dataclass(frozen=True)
 class Task:
-    """version: of its results. needs: spec -> inputs. flops: spec -> operations of one run."""
+    """version: of its results. needs: spec -> inputs. cost: spec -> Cost of one run."""
 
     version: int
     module: str
-    needs: Callable[[Mapping], list[Tokens]]
-    flops: Callable[[Mapping], float]
+    needs: Callable[[Mapping], list[Need]]
+    cost: Callable[[Mapping], Cost]
 
     def run(self, spec: Mapping, **context) -> list[dict]:
         """Carry out one run; the spec holds every keyword argument of the module's `run`.
@@ -43,17 +67,28 @@ def _tokens(spec: Mapping) -> list[Tokens]:
     return [Tokens(spec["dataset"], spec["vocab_size"])]
 
 
+def _training_data(spec: Mapping) -> list[Need]:
+    data = spec["data"]
+    if "vocab_size" in data:
+        return [Tokens(spec["dataset"], data["vocab_size"], data["tokenizer"])]
+    return [Arrays(spec["dataset"])]
+
+
 def _nothing(spec: Mapping) -> list[Tokens]:
     return []
 
 
-def _free(spec: Mapping) -> float:
-    return 0.0
+def _free(spec: Mapping) -> Cost:
+    return Cost()
 
 
 TASKS = {
-    "language_model": Task(1, "repro.tasks.language_model", _tokens, cost.language_model_flops),
+    "language_model": Task(1, "repro.tasks.language_model", _tokens, language_model_cost),
+    "warm_start": Task(1, "repro.tasks.warm_start", _training_data, warm_start_cost),
     "token_frequencies": Task(1, "repro.tasks.token_frequencies", _tokens, _free),
     "sign_sgd_step": Task(1, "repro.tasks.sign_sgd_step", _nothing, _free),
     "parametrization_exponents": Task(1, "repro.tasks.parametrization_exponents", _nothing, _free),
+    "dynamic_equivalence": Task(1, "repro.tasks.dynamic_equivalence", _nothing, _free),
+    "training_costs": Task(1, "repro.tasks.training_costs", _nothing, _free),
+    "deep_linear": Task(1, "repro.tasks.deep_linear", _nothing, _free),
 }

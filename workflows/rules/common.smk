@@ -1,3 +1,4 @@
+import re
 import shlex
 import sys
 import time
@@ -16,8 +17,8 @@ BEGIN = time.time()
 try:
     SUITE = registry.Suite(settings.parse(config, registry.dataset_names()))
     SELECTED = registry.selected_figures(SUITE.config.figures)
-    for study in {s for name in SELECTED for s in registry.figure(name).STUDIES}:
-        SUITE.cells(study)
+    for name in SELECTED:
+        SUITE.figure_cells(name)
     products.mark_stale(SUITE)
 except UserError as error:
     sys.exit(f"error: {error}")
@@ -35,7 +36,7 @@ for word in sys.argv[1:]:
 wildcard_constraints:
     figure="[^/]+/[^/]+",
     page="[^/]+",
-    study="[^/]+/[^/]+",
+    study="[^/]+/[^/]+(/[^/]+)?",
     cell="[^/]+-[0-9a-f]{12}",
     dataset="[^/]+",
     digest="[0-9a-f]{12}",
@@ -43,8 +44,13 @@ wildcard_constraints:
 
 
 def needed(rule_name):
-    """Jobs of a rule that this call will carry out."""
-    return [job for job in workflow.dag.needrun_jobs() if job.rule.name == rule_name]
+    """Jobs of a rule, or of one made of it, that this call will carry out."""
+    return [job for job in workflow.dag.needrun_jobs() if job.rule.name.startswith(rule_name)]
+
+
+def one_of(names):
+    """A pattern of these names; of nothing when there are none."""
+    return "|".join(map(re.escape, names)) or "(?!)"
 
 
 def cell_of(wildcards):

@@ -1,7 +1,7 @@
 # The digest in a path names the data, so neither the scale nor the age of a file makes them anew.
 rule fetch:
     output:
-        "resources/{dataset}/{digest}/corpus.json",
+        "resources/{dataset}/{digest}/manifest.json",
     log:
         "logs/fetch/{dataset}-{digest}.log",
     shell:
@@ -10,14 +10,17 @@ rule fetch:
 
 rule tokenize:
     input:
-        ancient("resources/{dataset}/{digest}/corpus.json"),
+        ancient("resources/{dataset}/{digest}/manifest.json"),
     output:
         "resources/{dataset}/{digest}/{tokens}/tokens.json",
+    wildcard_constraints:
+        tokens="(bpe|gpt2)-[0-9]+-v[0-9]+",
     log:
         "logs/tokenize/{dataset}-{digest}-{tokens}.log",
     priority: 1e6
     params:
-        vocab_size=lambda wildcards: wildcards.tokens.rsplit("-", 1)[1],
+        vocab_size=lambda wildcards: wildcards.tokens.split("-")[1],
+        tokenizer=lambda wildcards: wildcards.tokens.split("-")[0],
     shell:
-        f"python -m repro tokenize {{wildcards.dataset}} {{params.vocab_size}} {CONFIG}"
-        " > {log} 2>&1"
+        "python -m repro tokenize {wildcards.dataset} {params.vocab_size}"
+        f" --tokenizer {{params.tokenizer}} {CONFIG} > {{log}} 2>&1"

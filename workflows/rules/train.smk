@@ -1,9 +1,12 @@
-# Cells are kept by id, whatever the age of the tokens they read: inputs are ancient.
+# Cells are kept by id, whatever the age of the data they read: those inputs are ancient.
 rule train:
     input:
         lambda wildcards: [ancient(p) for p in SUITE.needs(cell_of(wildcards)).values()],
+        lambda wildcards: SUITE.earlier_paths(cell_of(wildcards)),
     output:
         f"{RESULTS}/{{study}}/{{cell}}.json",
+    wildcard_constraints:
+        study=one_of(s for s in registry.study_names() if not registry.keeps_checkpoints(s)),
     log:
         f"logs/train/{SUITE.config.scale}/{{study}}/{{cell}}.log",
     priority: lambda wildcards: min(1e5, SUITE.gpu_hours([cell_of(wildcards)]) * 1e6)
@@ -16,3 +19,11 @@ rule train:
     shell:
         "python -m repro train {wildcards.study} {wildcards.cell:q} --device {params.device}"
         " {params.config} > {log} 2>&1"
+
+
+use rule train as train_base with:
+    output:
+        f"{RESULTS}/{{study}}/{{cell}}.json",
+        directory(f"{RESULTS}/{{study}}/{{cell}}.checkpoints"),
+    wildcard_constraints:
+        study=one_of(s for s in registry.study_names() if registry.keeps_checkpoints(s)),

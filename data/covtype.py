@@ -1,0 +1,197 @@
+"""Forest Cover Type (Blackard & Dean 1999): 10 continuous and 44 binary features, 7 classes.
+
+embedded: a generated table of the same columns, labelled by a random network, deterministic.
+real: scikit-learn's fetch_covtype, which checks the published checksum of UCI's file.
+folder: UCI's covtype.data or covtype.data.gz (55 columns, no header), or Kaggle's train.csv
+    (columns by name).
+In every case: a stratified split, 80 % train and 20 % valid; the continuous features standardised
+with the mean and standard deviation of the train part, the binary ones as they are; labels from 0.
+"""
+
+from pathlib import Path
+
+from repro.config import Source
+from repro.errors import UserError
+from repro.files import sha256, sha256_file
+
+ROWS = 581_012
+CONTINUOUS = (
+    "Elevation",
+    "Aspect",
+    "Slope",
+    "Horizontal_Distance_To_Hydrology",
+    "Vertical_Distance_To_Hydrology",
+    "Horizontal_Distance_To_Roadways",
+    "Hillshade_9am",
+    "Hillshade_Noon",
+    "Hillshade_3pm",
+    "Horizontal_Distance_To_Fire_Points",
+)
+FEATURES = (
+    *CONTINUOUS,
+    *(f"Wilderness_Area{i}" for i in range(1, 5)),
+    *(f"Soil_Type{i}" for i in range(1, 41)),
+)
+LABEL = "Cover_Type"
+CLASSES = 7
+UCI_FILES = ("covtype.data", "covtype.data.gz")
+KAGGLE_FILE = "train.csv"
+
+VALID_SHARE = 0.2
+SPLIT_SEED = 0
+
+EMBEDDED_ROWS = 15_000
+EMBEDDED_SHA256 = "f3ac492040268f4b0ed06a6bcb4d1e991dfa377dec7280af54b1bbb64dae39f1"
+
+
+def identity(source: Source) -> dict:
+    """What the data are, for a run's id; reads a folder's file, touches no network.
+
+    Raises UserError when a folder does not hold exactly one of the files.
+    """
+    made_with = {"valid_share": VALID_SHARE, "split_seed": SPLIT_SEED}
+    if source.kind == "embedded":
+        found = {"sha256": EMBEDDED_SHA256}
+    elif source.kind == "real":
+        found = {"publisher": "UCI, through scikit-learn", "rows": ROWS}
+    else:
+        path = _file(source.folder)
+        found = {"sha256": {path.name: sha256_file(path)}}
+    return {"source": source.kind} | found | made_with
+
+
+def describe(source: Source) -> str:
+    """The data source in words, for a figure's footer."""
+    if source.kind == "embedded":
+        return f"embedded table in place of Forest Cover Type ({EMBEDDED_ROWS:,} generated rows)"
+    if source.kind == "real":
+        return f"Forest Cover Type (UCI, {ROWS:,} rows)"
+    path = _file(source.folder)
+    return f"table from folder {source.folder.name} ({path.name} sha256 {sha256_file(path)[:8]})"
+
+
+def arrays(source: Source) -> dict:
+    """{"train": {"inputs": (rows, 54) float32, "labels": (rows,) int64 from 0}, "valid": ...}.
+
+    Raises UserError when what was found is not what was expected.
+    """
+    if source.kind == "embedded":
+        from repro.data.synthetic_table import cover_table
+
+        table = cover_table(EMBEDDED_ROWS)
+        found = sha256(table.astype("<i8").tobytes())
+        if found != EMBEDDED_SHA256:
+            raise UserError(
+                f"covtype (embedded): the table has SHA-256 {found}, expected {EMBEDDED_SHA256}; "
+                "nothing was written"
+            )
+    elif source.kind == "real":
+        table = _download()
+    else:
+        table = read_table(_file(source.folder))
+    return prepare(table)
+
+
+def _file(folder: Path) -> Path:
+    names = (*UCI_FILES, KAGGLE_FILE)
+    found = [folder / name for name in names if (folder / name).exists()]
+    if len(found) != 1:
+        raise UserError(
+            f"covtype: {folder} holds {' and '.join(p.name for p in found) or 'none'} of "
+            f"{', '.join(names)}, expected exactly one; give UCI's file or Kaggle's train.csv"
+        )
+    return found[0]
+
+
+def _download():
+    import numpy as np
+    from sklearn.datasets import fetch_covtype
+
+    try:
+        features, labels = fetch_covtype(return_X_y=True)
+    except Exception as error:  # network, checksum, a damaged cache: all end the same way here
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+        raise UserError(
+            f"covtype: UCI's file could not be fetched ({reason}); try again, or use "
+            "covtype=FOLDER or covtype=embedded"
+        ) from error
+    if features.shape != (ROWS, len(FEATURES)):
+        raise UserError(
+            f"covtype: the download has {features.shape[0]} rows of {features.shape[1]} features, "
+            f"expected {ROWS} of {len(FEATURES)}: clear scikit-learn's data folder, try again"
+        )
+    return np.column_stack([features, labels])
+
+
+def read_table(path: Path):
+    """A file's table (rows, 55) float64: the features in UCI's order, then the label from 1 to 7.
+
+    Raises UserError naming the file and the line or column at fault.
+    """
+    import numpy as np
+
+    from repro.data.tables import read_csv
+
+    if path.name == KAGGLE_FILE:
+        names, table = read_csv("covtype", path, header=True)
+        missing = [name for name in (*FEATURES, LABEL) if name not in names]
+        if missing:
+            raise UserError(
+                f"covtype: {path} has no column {', '.join(missing)}; expected Kaggle's 54 "
+                f"features and {LABEL}, found {len(names)} columns"
+            )
+        table = table[:, [names.index(name) for name in (*FEATURES, LABEL)]]
+    else:
+        _, table = read_csv("covtype", path, header=False)
+        if table.shape[1] != len(FEATURES) + 1:
+            raise UserError(
+                f"covtype: {path} has {table.shape[1]} columns, expected {len(FEATURES)} features "
+                "and the label; give UCI's file as published"
+            )
+    binary = table[:, len(CONTINUOUS) : -1]
+    wrong = np.argwhere((binary != 0) & (binary != 1))
+    if len(wrong):
+        row, column = wrong[0]
+        raise UserError(
+            f"covtype: {path} row {row + 1} has {binary[row, column]:g} in "
+            f"{FEATURES[len(CONTINUOUS) + column]}, expected 0 or 1; are the columns in order?"
+        )
+    labels = table[:, -1]
+    wrong = np.flatnonzero(~np.isin(labels, range(1, CLASSES + 1)))
+    if len(wrong):
+        raise UserError(
+            f"covtype: {path} row {wrong[0] + 1} has label {labels[wrong[0]]:g}, expected 1 to "
+            f"{CLASSES}; give the labels as published"
+        )
+    return table
+
+
+def prepare(table) -> dict:
+    """Split and standardise a table (rows, 55): the arrays of `arrays`.
+
+    Raises UserError when a class has too few rows to stand on both sides.
+    """
+    import numpy as np
+    from sklearn.model_selection import train_test_split
+    from sklearn.preprocessing import StandardScaler
+
+    labels = table[:, -1].astype(np.int64) - 1
+    try:
+        train, valid = train_test_split(
+            np.arange(len(table)),
+            test_size=VALID_SHARE,
+            stratify=labels,
+            random_state=SPLIT_SEED,
+        )
+    except ValueError as error:
+        raise UserError(
+            f"covtype: {len(table)} rows cannot be split by class ({error}); give more rows"
+        ) from error
+    continuous = len(CONTINUOUS)
+    scaler = StandardScaler().fit(table[train, :continuous].astype(np.float64))
+    result = {}
+    for split, index in {"train": train, "valid": valid}.items():
+        inputs = table[index, :-1].astype(np.float64)
+        inputs[:, :continuous] = scaler.transform(inputs[:, :continuous])
+        result[split] = {"inputs": inputs.astype(np.float32), "labels": labels[index]}
+    return result

@@ -1,0 +1,157 @@
+"""Appendix C.4: difference between a base and its zero-noise widening, trained side by side."""
+
+import math
+
+from repro.claims import Claim, Measurement, above, all_scales, at_most
+
+TITLE = "Dynamic equivalence. A widened run against its base in float64, along training"
+CAPTION = (
+    "Largest output difference over largest output in every five steps: the worst of the "
+    "factors k for each architecture and optimizer; right, with gradients clipped at every step, "
+    "by the plain global norm or by one with squared norms weighted k (vectors) and k_out / k_in "
+    "(matrices) (Ma et al., Appendix C.4; clipping is the suite's)."
+)
+FREE, CLIPPING = "upscaling/architectures", "upscaling/clipping"
+STUDIES = (FREE, CLIPPING)
+ARCHITECTURES = {"mlp": "MLP", "resnet": "ResNet", "gpt2": "GPT-2"}
+BOUND = 1e-9
+FLOOR = 1e-17  # a difference of exactly zero is drawn here
+PLAIN, AWARE = "plain norm", "width-aware norm"
+BLOCK = 5  # steps, of which the largest difference is kept
+RUN = ["architecture", "optimizer", "factor"]
+CLAIMS = (
+    *(
+        Claim(
+            id=f"equivalence.{key}",
+            statement=f"A widened {name} trains as its base does",
+            source="Appendix C.4",
+            quantity="largest difference over SGD, momentum, Nesterov, Adam, AdamW, AMSGrad, "
+            "factors and steps",
+            expected=all_scales(at_most(BOUND)),
+        )
+        for key, name in ARCHITECTURES.items()
+    ),
+    Claim(
+        id="equivalence.clipping-plain",
+        statement="Clipping by the global norm breaks the equivalence",
+        source="suite: the paper clips GPT-2 at 1.0 and does not discuss it",
+        quantity="smallest over runs of each run's largest difference",
+        expected=all_scales(above(BOUND)),
+    ),
+    Claim(
+        id="equivalence.clipping-width-aware",
+        statement="Clipping by a norm that widening does not change keeps it",
+        source="suite: the paper clips GPT-2 at 1.0 and does not discuss it",
+        quantity="largest difference over runs and steps",
+        expected=all_scales(at_most(BOUND)),
+    ),
+)
+
+
+def optimizer_name(settings):
+    """What the legend calls an optimizer's settings."""
+    if settings["name"] == "sgd":
+        if not settings["momentum"]:
+            return "SGD"
+        return "Nesterov" if settings["nesterov"] else "momentum"
+    if settings["amsgrad"]:
+        return "AMSGrad"
+    return {"adam": "Adam", "adamw": "AdamW"}[settings["name"]]
+
+
+def clipping_name(clip):
+    """What the legend calls a way of clipping."""
+    return AWARE if clip["width_aware"] else PLAIN
+
+
+def reduce(runs):
+    """The largest difference of every BLOCK steps; one that is no number counts as infinite."""
+    import pandas as pd
+
+    parts = []
+    for study, clipping in ((FREE, False), (CLIPPING, True)):
+        table = runs[study]
+        parts.append(
+            pd.DataFrame(
+                {
+                    "architecture": [model["name"] for model in table["model"]],
+                    "optimizer": [optimizer_name(settings) for settings in table["optimizer"]],
+                    "clipping": list(map(clipping_name, table["clip"])) if clipping else "none",
+                    "factor": table["factor"],
+                    "step": table["step"] // BLOCK * BLOCK,
+                    "difference": pd.to_numeric(table["difference"]).fillna(math.inf),
+                }
+            )
+        )
+    table = pd.concat(parts, ignore_index=True)
+    keys = [column for column in table.columns if column != "difference"]
+    return table.groupby(keys, sort=False, as_index=False)["difference"].max()
+
+
+def worst(rows):
+    """Each run's largest difference, a Series over (architecture, optimizer, factor)."""
+    return rows.groupby(RUN)["difference"].max()
+
+
+def measurement(value, runs):
+    where = ", ".join(
+        f"{name} {found:.1e}" for name, found in runs.groupby("optimizer").max().items()
+    )
+    return Measurement(float(value), float(value), float(value), len(runs), detail=where)
+
+
+def measure(data, scale):
+    measured = {}
+    for key in ARCHITECTURES:
+        rows = data[(data["architecture"] == key) & (data["clipping"] == "none")]
+        runs = worst(rows)
+        measured[f"equivalence.{key}"] = measurement(runs.max(), runs)
+    plain, aware = (worst(data[data["clipping"] == name]) for name in (PLAIN, AWARE))
+    measured["equivalence.clipping-plain"] = measurement(plain.min(), plain)
+    measured["equivalence.clipping-width-aware"] = measurement(aware.max(), aware)
+    return measured
+
+
+def over_factors(rows):
+    """Step -> the largest difference over factors."""
+    return rows.groupby("step")["difference"].max().clip(lower=FLOOR)
+
+
+def draw(data, scale):
+    from matplotlib.lines import Line2D
+
+    from repro import drawing
+
+    figure, axes = drawing.panels(4, width=3.4)
+    palette = [drawing.COLORS[i] for i in (0, 1, 2, 3, 4, 7)]
+    for axis, (key, name) in zip(axes[0], ARCHITECTURES.items(), strict=False):
+        rows = data[(data["architecture"] == key) & (data["clipping"] == "none")]
+        for color, (optimizer, part) in zip(
+            palette, rows.groupby("optimizer", sort=False), strict=True
+        ):
+            curve = over_factors(part)
+            axis.semilogy(curve.index, curve, lw=1, color=color, label=optimizer)
+        factors = ", ".join(str(k) for k in sorted(rows["factor"].unique()))
+        axis.set_title(f"{name}, largest over k = {factors}")
+    axis = axes[0, 3]
+    styles = {PLAIN: "-", AWARE: "--"}
+    clipped = data[data["clipping"] != "none"].groupby(["architecture", "optimizer"], sort=False)
+    for color, ((key, optimizer), rows) in zip(
+        (drawing.COLORS[i] for i in (0, 4, 9)), clipped, strict=True
+    ):
+        for name, style in styles.items():
+            curve = over_factors(rows[rows["clipping"] == name])
+            label = f"{ARCHITECTURES[key]} {optimizer}" if name == PLAIN else None
+            axis.semilogy(curve.index, curve, style, lw=1, color=color, label=label)
+    axis.set_title("gradients clipped at every step")
+    for axis in axes[0]:
+        axis.axhline(BOUND, color="0.5", lw=0.8, ls=":")
+        axis.set_xlabel("step after widening")
+        axis.set_ylim(FLOOR / 2, 1e6)
+    axes[0, 0].set_ylabel(r"$\max|f_{wide} - f_{base}|\ /\ \max|f_{base}|$")
+    axes[0, 0].legend(ncols=2, loc="upper left")
+    axis = axes[0, 3]
+    axis.add_artist(axis.legend(loc="upper left"))
+    norms = [Line2D([], [], color="0.3", ls=style, label=name) for name, style in styles.items()]
+    axis.legend(handles=norms, loc="upper right", bbox_to_anchor=(1, 0.35))
+    return figure

@@ -1,0 +1,20 @@
+"""Figure 5: Sweep 2 over learning rate and noise, MLP with SGD."""
+
+from figures.upscaling import _protocol
+from figures.upscaling._protocol import reduce  # noqa: F401
+
+TITLE = "Figure 5. Sweep over learning rate and noise, MLP with SGD"
+CAPTION = (
+    "Final training loss of the small upscaled system over learning rate and noise, and curves "
+    "per noise level at the best rate (Ma et al., Figure 5)."
+)
+STUDIES = ("upscaling/mlp_sgd/tune", "upscaling/mlp_sgd/tune_upscaled")
+CLAIMS = _protocol.sweep_claims("fig5", "Figure 5; F.1")
+
+
+def measure(data, scale):
+    return _protocol.measure_sweep("fig5", data)
+
+
+def draw(data, scale):
+    return _protocol.draw_sweep(data, r"noise $\bar\sigma_\Delta$")

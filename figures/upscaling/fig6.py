@@ -1,0 +1,20 @@
+"""Figure 6: base, from scratch and upscaled, MLP with AdamW."""
+
+from figures.upscaling import _protocol
+from figures.upscaling._protocol import reduce  # noqa: F401
+
+TITLE = "Figure 6. Upscaling against training from scratch, MLP with AdamW"
+CAPTION = (
+    "Training and validation curves of the base, the wide model from scratch and the upscaled "
+    "one, mean and range over seeds, with baselines of ours (Ma et al., Figure 6)."
+)
+STUDIES = ("upscaling/mlp_adamw",)
+CLAIMS = _protocol.curve_claims("fig6", "Figure 6; F.1", (0.1, 0.013, 4.0))
+
+
+def measure(data, scale):
+    return _protocol.measure_curves("fig6", data)
+
+
+def draw(data, scale):
+    return _protocol.draw_curves(data)

@@ -1,0 +1,256 @@
+"""E.3 and E.4 measured: deep linear networks of growing width against their limit."""
+
+import numpy as np
+
+from repro.claims import Claim, Measurement, all_scales, at_most, within
+from repro.optimum import bootstrap, slope
+
+TITLE = "Appendix E.3, E.4. Upscaled deep linear networks and their infinite-width limit"
+CAPTION = (
+    "Output of deep linear networks trained, widened twofold, perturbed and trained on, against "
+    "the recursions of the infinite width (Ma et al., equations 24 to 30), and against the narrow "
+    "networks trained on."
+)
+GRID = "upscaling/deep_linear_widths"
+ALONE = "upscaling/deep_linear_zero_noise"
+STUDIES = (GRID, ALONE)
+EXAMPLES = {3: "E.3, three layers", 4: "E.4, four layers"}
+HIDDEN, EVERY, RULE = "hidden", "every", "rule"
+NOISES = {
+    HIDDEN: r"noise on trained weights, $\gamma_\mathrm{up} = \gamma$",
+    EVERY: r"noise on all weights, $\gamma_\mathrm{up} = \gamma$",
+    RULE: r"noise on all weights, $\gamma_\mathrm{up}$ by the rule",
+}
+CLAIMS = (
+    Claim(
+        id="infinite_width.limit",
+        statement="Before and after upscaling y_t converges to the recursions of infinite width",
+        source="E.3, eq. 24, 25; E.4, eq. 26 to 30",
+        quantity="exponent in n of the RMS of y_t - limit, the farthest from -1/2 over E.3, E.4, "
+        "last step before and after, noises; n batches of 100 networks",
+        expected=all_scales(within(-0.5, 0.2)),
+    ),
+    Claim(
+        id="infinite_width.mean",
+        statement="The limit is where the mean goes: what is left at finite width is random",
+        source="suite, on eq. 24, 25, 28, 30",
+        quantity="|mean of y_t - limit| / limit at the largest width, the largest over the same",
+        expected={"smoke": at_most(0.1), "reduced": at_most(0.03), "paper": at_most(0.02)},
+    ),
+    Claim(
+        id="infinite_width.equal-dynamics",
+        statement="gamma sigma^4 = gamma_up (sigma^2 + sigma_C^2)(sigma^2 + sigma_A^2) keeps the "
+        "limit of the narrow network trained on, three layers",
+        source="E.3, Conclusion",
+        quantity="exponent in n of the RMS of y_t - y'_(t-1), last step, the farthest from -1/2 "
+        "over noise on B alone and on all weights under the rule",
+        expected=all_scales(within(-0.5, 0.2)),
+    ),
+    Claim(
+        id="infinite_width.altered-dynamics",
+        statement="With four layers noise alters the limit, also where gamma_up meets the "
+        "condition on the product, by what eq. 28 and 30 give",
+        source="E.4, Conclusion",
+        quantity="mean of y_t - y'_(t-1) at the largest width, last step, over that of the limits "
+        "(not 0), the farthest from 1 over noises",
+        expected=all_scales(within(1, 0.2)),
+    ),
+    Claim(
+        id="infinite_width.zero-noise",
+        statement="Without noise the widened network goes on as the narrow one, one step late",
+        source="E.3, eq. 25 with no noise; Section 2",
+        quantity="largest |y_t - y'_(t-1)| over networks, steps, 3 and 4 layers, k = 2 and 3, "
+        "every matrix trained in float64",
+        expected=all_scales(at_most(1e-12)),
+    ),
+)
+
+
+def reduce(runs):
+    import pandas as pd
+
+    grid, alone = runs[GRID], runs[ALONE]
+    rule = grid["lr_up"] != grid["lr_up"].mode()[0]
+    quiet = [noise["A"] == 0 for noise in grid["noise"]]
+    kind = np.where(rule, RULE, np.where(quiet, HIDDEN, EVERY))
+    parts = [grid.assign(noise=kind, study="grid"), alone.assign(noise="none", study="zero noise")]
+    return pd.concat(parts, ignore_index=True).drop(columns="lr_up")
+
+
+def curve(table, layers, noise, step):
+    """Rows of one network at one step, by width and seed; noise: None for any of them."""
+    rows = table[(table["layers"] == layers) & (table["step"] == step)]
+    return rows[rows["noise"] == (noise or EVERY)]
+
+
+def last_steps(table):
+    """Last step before upscaling and last step of all."""
+    return tuple(int(table.loc[table["phase"] == p, "step"].max()) for p in ("before", "after"))
+
+
+def lines(table):
+    """(layers, noise, step) of every curve of `infinite_width.limit`; none has noise yet before."""
+    before, after = last_steps(table)
+    return [
+        (layers, noise, step)
+        for layers in EXAMPLES
+        for noise, step in ((EVERY, before), *((noise, after) for noise in NOISES))
+    ]
+
+
+def by_seed(table, points, value):
+    """Array (seeds, points, widths) of a column and the widths; points: (layers, noise, step)."""
+    found = [
+        curve(table, *point).pivot(index="seed", columns="width", values=value) for point in points
+    ]
+    return np.stack([wide.to_numpy() for wide in found], axis=1), found[0].columns.to_numpy()
+
+
+def farthest(values, wanted):
+    return float(max(values, key=lambda value: abs(value - wanted)))
+
+
+def exponent(widths, squares):
+    """Exponent in n of root mean squares, the farthest from -1/2; squares: (points, widths)."""
+    return farthest([slope(np.log(widths), np.log(row) / 2) for row in squares], -0.5)
+
+
+def with_interval(values, statistic, detail=""):
+    """A statistic of the mean over batches, with its bootstrap interval; values: (seeds, ...)."""
+    seeds = range(len(values))
+    low, high = bootstrap(seeds, lambda sample: statistic(values[list(sample)].mean(0)))
+    return Measurement(statistic(values.mean(0)), low, high, len(seeds), detail=detail)
+
+
+def measure(data, scale):
+    grid = data[data["study"] == "grid"]
+    last = last_steps(grid)[1]
+    rms, widths = by_seed(grid, lines(grid), "rms")
+    mean, _ = by_seed(grid, lines(grid), "mean")
+    limit = by_seed(grid, lines(grid), "limit")[0][0, :, -1]
+
+    equal = [(3, noise, last) for noise in (HIDDEN, RULE)]
+    altered = [(4, noise, last) for noise in NOISES]
+    equal_rms, _ = by_seed(grid, equal, "gap_rms")
+    gap = by_seed(grid, altered, "gap")[0][:, :, -1]
+    ends, _ = by_seed(grid, altered, "limit")
+    alone, _ = by_seed(grid, altered, "limit_alone")
+    expected = (ends - alone)[0, :, -1]
+    zero = float(data.loc[data["study"] == "zero noise", "gap_max"].max())
+    return {
+        "infinite_width.limit": with_interval(rms**2, lambda s: exponent(widths, s)),
+        "infinite_width.mean": with_interval(
+            mean[:, :, -1], lambda m: float(np.max(np.abs(m / limit - 1)))
+        ),
+        "infinite_width.equal-dynamics": with_interval(equal_rms**2, lambda s: exponent(widths, s)),
+        "infinite_width.altered-dynamics": with_interval(
+            gap / expected,
+            lambda ratio: farthest(ratio, 1.0),
+            "; ".join(
+                f"{noise}: limits differ by {value:.3f}"
+                for noise, value in zip(NOISES, expected, strict=True)
+            ),
+        ),
+        "infinite_width.zero-noise": Measurement(zero, zero, zero, 1),
+    }
+
+
+def draw(data, scale):
+    from repro import drawing
+
+    grid = data[data["study"] == "grid"]
+    figure, axes = drawing.panels(3, 2, width=4.4)
+    for row, (layers, example) in zip(axes, EXAMPLES.items(), strict=True):
+        draw_outputs(row[0], grid, layers, drawing.COLORS)
+        draw_deviations(row[1], grid, layers, drawing)
+        draw_gaps(row[2], grid, layers, drawing)
+        row[0].set_title(rf"{example}: noise on all weights, $\gamma_\mathrm{{up}} = \gamma$")
+        row[1].set_title(f"{example}: distance from the limit")
+        row[2].set_title(f"{example}: distance from the narrow network")
+    return figure
+
+
+def draw_outputs(axes, grid, layers, colors):
+    """Mean and standard deviation of y_t for three widths, and the limits."""
+    rows = grid[(grid["layers"] == layers) & (grid["noise"] == EVERY)]
+    before, _ = last_steps(rows)
+    limits = rows.groupby("step")[["limit", "limit_alone"]].first()
+    for phase in (slice(None, before), slice(before + 1, None)):
+        axes.plot(limits.loc[phase, "limit"], "-", color="black", lw=1.2)
+    axes.plot([], [], "-", color="black", lw=1.2, label="limit")
+    alone = limits.loc[before + 1 :, "limit_alone"]
+    axes.plot(alone, "--", color="black", lw=1.2, label="limit without upscaling")
+    widths = sorted(rows["width"].unique())
+    for i, n in enumerate((widths[0], widths[len(widths) // 2], widths[-1])):
+        of_width = rows[rows["width"] == n].groupby("step")
+        mean = of_width["mean"].mean()
+        spread = of_width["spread"].apply(lambda s: np.sqrt(np.mean(s**2)))
+        axes.errorbar(
+            mean.index + 0.22 * (i - 1),
+            mean,
+            spread,
+            fmt="o",
+            ms=3,
+            lw=1,
+            color=colors[i],
+            label=f"$n = {n}$",
+        )
+    axes.axvline(before + 0.5, color="0.6", lw=0.8, ls=":")
+    axes.text(
+        before + 0.45,
+        1.0,
+        "widened ",
+        ha="right",
+        va="top",
+        fontsize=7,
+        color="0.4",
+        transform=axes.get_xaxis_transform(),
+    )
+    axes.set_xlabel("step $t$")
+    axes.set_ylabel("output $y_t$, mean and standard deviation")
+    axes.legend(loc="lower right", fontsize=7)
+
+
+def draw_deviations(axes, grid, layers, drawing):
+    """RMS of y_t - limit against n with fitted exponents, last step before and after."""
+    before, last = last_steps(grid)
+    labels = {(EVERY, before): "before upscaling"} | {(k, last): v for k, v in NOISES.items()}
+    colors = ("black", *drawing.COLORS)
+    for (point, label), color, marker in zip(labels.items(), colors, "Xos^", strict=False):
+        values, widths = by_seed(grid, [(layers, *point)], "rms")
+        draw_power(axes, widths, values[:, 0], label, color, marker)
+    finish_power(axes, drawing, "RMS of $y_t$ - limit, last step")
+
+
+def draw_gaps(axes, grid, layers, drawing):
+    """RMS of y_t - y'_(t-1) against n, and the difference of the limits."""
+    _, last = last_steps(grid)
+    for (noise, label), color, marker in zip(NOISES.items(), drawing.COLORS, "os^", strict=False):
+        values, widths = by_seed(grid, [(layers, noise, last)], "gap_rms")
+        draw_power(axes, widths, values[:, 0], label, color, marker)
+        rows = curve(grid, layers, noise, last)
+        difference = float((rows["limit"] - rows["limit_alone"]).iloc[0])
+        if abs(difference) > 1e-9:
+            axes.axhline(abs(difference), color=color, lw=0.8, ls="--")
+    axes.plot([], [], "--", color="0.4", lw=0.8, label="difference of the limits, where not 0")
+    finish_power(axes, drawing, "RMS of $y_t - y'_{t-1}$, last step")
+
+
+def draw_power(axes, widths, values, label, color, marker):
+    """Points, fitted power law and exponent of root mean squares; values: (seeds, widths)."""
+    pooled = np.sqrt((values**2).mean(0))
+    power, intercept = np.polyfit(np.log(widths), np.log(pooled), 1)
+    axes.loglog(widths, pooled, marker, ms=4, color=color, label=f"{label}: {power:.2f}")
+    axes.loglog(widths, np.exp(intercept) * widths**power, "-", lw=0.8, color=color)
+
+
+def finish_power(axes, drawing, label):
+    axes.set_xscale("log", base=2)
+    drawing.log2_axis(axes.xaxis)
+    axes.set_xlabel("width $n$ before upscaling")
+    axes.set_ylabel(label)
+    low, high = axes.get_ylim()
+    axes.set_ylim(low / (high / low) ** 0.75, high)  # room for the legend
+    axes.legend(
+        loc="lower left", fontsize=7, title="exponent in $n$", title_fontsize=7, alignment="left"
+    )

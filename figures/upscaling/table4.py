@@ -1,0 +1,100 @@
+"""Table 4 and Appendix F.4: what the runs of the paper cost, printed beside computed."""
+
+from repro.claims import Claim, Measurement, all_scales, at_most, within
+
+TITLE = "Table 4 and Appendix F.4. Training costs, printed and computed"
+CAPTION = (
+    "Speed-ups of tuning at the small width, and total costs of training runs, as printed, "
+    "computed by the formulas of Appendix F.4, and recounted with what the printed GPT-2 totals "
+    "really count: nanoGPT's padded vocabulary, biases and norms beside the weight matrices. They "
+    "correspond to 262,144 tokens a step, half of the 0.5M that F.3 states, and so does this "
+    "table. End-to-end speed-ups are recomputed from our totals and from the printed costs of "
+    "upscaled training, which are measurements of the paper (Ma et al., Table 4, Appendix F.4)."
+)
+STUDY = "upscaling/costs"
+STUDIES = (STUDY,)
+SPEEDUPS = {"mlp": 23.6, "resnet": 16.0, "gpt2": 48.2}
+NOTE = (
+    "GPT-2: the printed totals correspond to 262,144 tokens a step, half of the 0.5M of F.3; "
+    "recounted: with nanoGPT's padded\nvocabulary, biases and norms, which they count. "
+    "end-to-end: computed from the costs of upscaled training that the paper prints; not judged."
+)
+CLAIMS = (
+    *(
+        Claim(
+            id=f"table4.speedup-{key}",
+            statement=f"Tuning the {name} at the small width is {printed:g} times cheaper",
+            source="Table 4",
+            quantity="training operations of a run at the wide width over the small width",
+            expected=all_scales(within(printed, 0.05)),
+        )
+        for (key, printed), name in zip(SPEEDUPS.items(), ("MLP", "ResNet", "GPT-2"), strict=True)
+    ),
+    Claim(
+        id="table4.costs-mlp",
+        statement="MLP runs cost 740 (base) and 11,326 TFLOPs (wide)",
+        source="Appendix F.4",
+        quantity="largest |computed - printed| in TFLOPs",
+        expected=all_scales(at_most(0.5)),
+    ),
+    Claim(
+        id="table4.costs-resnet",
+        statement="ResNet runs cost 66,547 (base) and 265,970 TFLOPs (wide)",
+        source="Appendix F.4",
+        quantity="largest |computed - printed| in TFLOPs",
+        expected=all_scales(at_most(0.5)),
+    ),
+    Claim(
+        id="table4.costs-gpt2",
+        statement="GPT-2 runs cost 10,615,488 (base), 37,929,809 (wide), 19,679,775 (tuning)",
+        source="Appendix F.4, with 262,144 tokens a step, half of what F.3 states",
+        quantity="largest |computed / printed - 1|",
+        expected=all_scales(at_most(0.002)),
+    ),
+)
+
+
+def reduce(runs):
+    return runs[STUDY]
+
+
+def exact(value, rows):
+    """A computed number: nothing random, n the numbers behind it."""
+    return Measurement(float(value), float(value), float(value), len(rows))
+
+
+def measure(data, scale):
+    measured = {}
+    for key in SPEEDUPS:
+        rows = data[data["name"] == f"speedup.{key}"]
+        measured[f"table4.speedup-{key}"] = exact(rows["computed"].iloc[0], rows)
+        rows = data[data["name"].str.startswith(f"costs.{key}.")]
+        error = (rows["computed"] - rows["printed"]).abs()
+        error = error / rows["printed"] if key == "gpt2" else error
+        measured[f"table4.costs-{key}"] = exact(error.max(), rows)
+    return measured
+
+
+def draw(data, scale):
+    from repro import drawing
+
+    rows = []
+    for row in data.itertuples():
+        digits = 1 if row.unit == "times" else 0
+        numbers = (row.printed, row.computed, row.recounted)
+        rows.append(
+            [
+                row.name.replace(".", " "),
+                row.unit,
+                *(
+                    f"{number:,.{digits if i == 0 else digits + 1}f}"
+                    for i, number in enumerate(numbers)
+                ),
+                f"{abs(row.computed / row.printed - 1):.2%}",
+            ]
+        )
+    figure, axes = drawing.panels(1, width=8.4, height=0.9 + 0.27 * len(rows))
+    columns = ["", "unit", "printed", "computed by F.4", "recounted", "off by"]
+    drawing.table(axes[0, 0], rows, columns)
+    axes[0, 0].set_title(NOTE, fontsize=7, loc="left")
+    return figure

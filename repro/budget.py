@@ -1,0 +1,135 @@
+"""What figures cost, in a table: `python -m repro cost`. torch only to measure a device."""
+
+import math
+from collections.abc import Iterable
+
+from repro import cost
+from repro.errors import UserError
+from repro.registry import Suite
+from repro.study import Cell
+from repro.tasks import TASKS
+
+SHARE = 0.4  # of a measured peak that training is assumed to reach
+HEADER = (
+    "figure, study",
+    "jobs",
+    "runs",
+    "to do",
+    "FLOPs",
+    "read",
+    "parameters",
+    "state GB",
+    "activations GB",
+    "hours",
+)
+
+
+def matmul_peak(device: str = "cpu", repeats: int = 10) -> float:
+    """Operations per second of square matrix products: the best of several sizes and `repeats`.
+
+    float32 on a CPU, on every thread torch uses; bfloat16 on CUDA.
+    """
+    import time
+
+    import torch
+
+    on_cpu = torch.device(device).type == "cpu"
+    dtype, sizes = (torch.float32, (512, 1024)) if on_cpu else (torch.bfloat16, (4096, 8192))
+    best = 0.0
+    for n in sizes:
+        a, b = (torch.randn(n, n, device=device, dtype=dtype) for _ in range(2))
+        for _ in range(repeats):
+            start = time.perf_counter()
+            a @ b
+            if not on_cpu:
+                torch.cuda.synchronize()
+            best = max(best, 2 * n**3 / (time.perf_counter() - start))
+    return best
+
+
+def device_rate(device_flops: float | None, measure: bool) -> tuple[float, str]:
+    """Operations a second that the hours assume, and the assumption in words.
+
+    device_flops: a rate to take as it is. measure: SHARE of this machine's `matmul_peak`, on
+    CUDA where it is visible. Neither: 40 % of an H100's dense bf16 peak.
+    Raises UserError unless device_flops is positive and finite.
+    """
+    if device_flops is not None:
+        if not 0 < device_flops < math.inf:
+            raise UserError(f"--device-flops {device_flops:g}: give operations per second, above 0")
+        return device_flops, f"hours: at {device_flops:.3g} FLOP/s, as given"
+    if measure:
+        import torch
+
+        if torch.cuda.is_available():
+            peak, place = matmul_peak("cuda"), f"{torch.cuda.get_device_name()}, bfloat16"
+        else:
+            peak, place = (
+                matmul_peak(repeats=40),
+                f"CPU, {torch.get_num_threads()} threads, float32",
+            )
+        text = f"{100 * SHARE:.0f} % (assumed) of the {peak:.3g} FLOP/s that matrix products reach"
+        return SHARE * peak, f"hours: at {text} here ({place})"
+    return cost.GPU_FLOPS, "hours: one H100 at 40 % (assumed) of its dense bf16 peak"
+
+
+def _number(value: float) -> str:
+    """Three digits; `-` for none."""
+    return f"{float(f'{value:.3g}'):,g}" if value else "-"
+
+
+def _row(suite: Suite, name: str, cells: Iterable[Cell], rate: float) -> tuple[str, ...]:
+    """A line of the table; a run that is in several cells counts once."""
+    cells = {(cell.study, cell.id): cell for cell in cells}.values()
+    runs = {run.id: run for cell in cells for run in cell.runs}
+    costs = {key: TASKS[run.task].cost(run.spec) for key, run in runs.items()}
+    left = [key for key, run in runs.items() if not suite.is_made(run)]
+    read = {unit: 0 for unit in ("tokens", "samples")}
+    for each in costs.values():
+        if each.unit:
+            read[each.unit] += each.seen
+
+    def largest(field: str, unit: float = 1.0) -> str:
+        value = max((getattr(each, field) for each in costs.values()), default=0) / unit
+        return _number(value)
+
+    flops = sum(each.flops for each in costs.values())
+    return (
+        name,
+        str(len(cells)),
+        str(len(runs)),
+        str(len(left)),
+        _number(flops),
+        " + ".join(f"{_number(seen)} {unit}" for unit, seen in read.items() if seen) or "-",
+        largest("parameters"),
+        largest("state_bytes", 1e9),
+        largest("activation_bytes", 1e9),
+        _number(cost.hours(sum(costs[key].flops for key in left), rate)) if left else "0",
+    )
+
+
+def table(suite: Suite, figures: list[str], rate: float, words: str) -> list[str]:
+    """Lines: what every study behind some figures costs, by figure, and all of them together.
+
+    rate, words: `device_rate`'s. Runs, FLOPs and what is read are those of the study; `to do`
+    and hours leave out the runs already made. Parameters and memory are the largest model's.
+    The total counts a run once that several studies or figures share.
+    """
+    rows, all_cells = [HEADER], []
+    for figure_name in figures:
+        rows.append((figure_name, *[""] * (len(HEADER) - 1)))
+        for study_name, cells in suite.figure_cells(figure_name).items():
+            rows.append(_row(suite, f"  {study_name}", cells, rate))
+            all_cells += cells
+    rows.append(_row(suite, "total", all_cells, rate))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        f"scale {suite.config.scale}, data {suite.label}",
+        f"{words}; of the runs to do",
+        "FLOPs, read: of all runs. state: weights, gradients, optimizer, float32. "
+        "activations: an estimate, float32, the whole batch at once",
+    ]
+    for name, *cells in rows:
+        padded = [f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True)]
+        lines.append("  ".join([f"{name:{widths[0]}}", *padded]).rstrip())
+    return lines

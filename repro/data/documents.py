@@ -1,0 +1,188 @@
+"""Streams of documents, read one after another: the Hugging Face hub, folders, their splits."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+
+from repro.data.digests import remembered_sha256
+from repro.errors import UserError
+from repro.files import read_json, sha256, sha256_file, write_json
+
+KINDS = {".txt": "text", ".jsonl": "json", ".parquet": "parquet"}  # suffix -> builder of `datasets`
+LARGE = 64 * 2**20  # bytes; digests of larger files are remembered
+BATCH = 256  # documents counted at a time
+
+
+def from_hub(dataset: str, repository: str, subset: str, revision: str) -> Iterator[str]:
+    """The column `text` of a hub dataset's train split, streamed: nothing is kept on disk.
+
+    Raises UserError when the hub cannot be reached, the stream breaks or there is no such column.
+    """
+    import datasets
+
+    place = f"{repository} ({subset}) at revision {revision}"
+    try:
+        rows = datasets.load_dataset(
+            repository, subset, split="train", revision=revision, streaming=True
+        )
+    except Exception as error:  # the hub's client raises many kinds, all end the same way here
+        raise UserError(
+            f"{dataset}: {place} could not be reached ({_reason(error)}); try again, or use "
+            f"{dataset}=FOLDER or {dataset}=embedded"
+        ) from error
+    yield from _texts(dataset, rows, place, "run the same command again to go on")
+
+
+def folder_files(dataset: str, folder: Path) -> dict[str, list[Path]]:
+    """Split -> the files of a folder, in order: `valid*` are valid's, all others train's.
+
+    A text folder holds train.txt, and valid.txt where there is one; others *.jsonl or *.parquet.
+    Raises UserError when there is no file to train on, or files of several kinds.
+    """
+    texts = [p for p in (folder / "train.txt", folder / "valid.txt") if p.exists()]
+    kinds = {
+        ".txt": texts,
+        ".jsonl": sorted(folder.glob("*.jsonl")),
+        ".parquet": sorted(folder.glob("*.parquet")),
+    }
+    used = {suffix: files for suffix, files in kinds.items() if files}
+    if len(used) > 1:
+        raise UserError(
+            f"{dataset}: {folder} holds files of several kinds ({', '.join(sorted(used))}), "
+            "expected one; keep those to be read"
+        )
+    files = next(iter(used.values()), [])
+    valid = [p for p in files if p.name.startswith("valid")]
+    train = [p for p in files if p not in valid]
+    if not train:
+        raise UserError(
+            f"{dataset}: {folder} has no text to train on, expected train.txt, *.jsonl or "
+            f"*.parquet, found {sorted(p.name for p in folder.iterdir())[:8]}"
+        )
+    return {"train": train, "valid": valid}
+
+
+def folder_digests(dataset: str, folder: Path) -> dict[str, str]:
+    """File name -> SHA-256 of the files of `folder_files`, of large ones once per state."""
+    result = {}
+    for path in [p for files in folder_files(dataset, folder).values() for p in files]:
+        if path.stat().st_size < LARGE:
+            result[path.name] = sha256_file(path)
+        else:
+            memory = Path("resources", "digests", f"{sha256(str(path.resolve()).encode())}.json")
+            result[path.name] = remembered_sha256(path, memory)
+    return result
+
+
+def from_files(dataset: str, files: list[Path]) -> Iterator[str]:
+    """Documents of text files (one a line, empty ones left out), .jsonl or .parquet (`text`).
+
+    Raises UserError naming the file that cannot be read or has no column `text`.
+    """
+    import datasets
+
+    for path in files:
+        kind = KINDS[path.suffix]
+        if kind == "text":
+            yield from _lines(dataset, path)
+            continue
+        try:
+            rows = datasets.load_dataset(
+                kind, data_files=[str(path)], split="train", streaming=True
+            )
+        except Exception as error:  # as `datasets` meets it: empty, truncated, not that format
+            raise UserError(
+                f"{dataset}: {path} cannot be read as {kind} ({_reason(error)}); mend or remove it"
+            ) from error
+        yield from _texts(dataset, rows, str(path), "mend or remove it")
+
+
+def _lines(dataset: str, path: Path) -> Iterator[str]:
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                document = line.decode("utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                raise UserError(
+                    f"{dataset}: {path} line {number} is not UTF-8 (byte "
+                    f"0x{line[error.start]:02x}); convert it, e.g. with iconv"
+                ) from None
+            if document.strip():
+                yield document
+
+
+def _texts(dataset: str, rows: Iterable[Mapping], place: str, advice: str) -> Iterator[str]:
+    """The texts of rows; what goes wrong in between becomes a UserError."""
+    source = iter(rows)
+    number = 0
+    while True:
+        try:
+            row = next(source, None)
+        except Exception as error:  # network, truncated file, a row of another shape
+            raise UserError(
+                f"{dataset}: {place} broke off after {number} documents ({_reason(error)}); "
+                + advice
+            ) from error
+        if row is None:
+            return
+        if "text" not in row:
+            raise UserError(f"{dataset}: {place}: column 'text' is missing, found {sorted(row)}")
+        if not isinstance(row["text"], str):
+            raise UserError(
+                f"{dataset}: {place}: 'text' of row {number} is {row['text']!r}, expected a string"
+            )
+        number += 1
+        if row["text"]:
+            yield row["text"]
+
+
+def _reason(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def divide(dataset: str, stream: Iterator[str], split: str, valid_tokens: int) -> Iterator[str]:
+    """A split of one stream: its first documents are valid, the rest train.
+
+    valid is the shortest beginning that has `valid_tokens` tokens of GPT-2's tokenizer, one
+    separator a document counted, whatever tokenizer reads it later.
+    Raises UserError when the stream ends before.
+    """
+    from repro.data.tokenization import gpt2
+
+    tokenizer, count = gpt2(), 0
+    while count < valid_tokens:
+        batch = list(islice(stream, BATCH))
+        if not batch:
+            raise UserError(
+                f"{dataset}: the first {valid_tokens} tokens are kept for validation and there are "
+                f"only {count}; give a folder with valid.txt, valid*.jsonl or valid*.parquet"
+            )
+        for encoding, document in zip(
+            tokenizer.encode_batch_fast(batch, add_special_tokens=False), batch, strict=True
+        ):
+            if (split == "valid") == (count < valid_tokens):
+                yield document
+            count += len(encoding) + 1
+    if split == "train":
+        yield from stream
+
+
+def check_lock(dataset: str, found: Mapping[str, Mapping], lock: Path, revision: str) -> None:
+    """Hold split -> {"documents", "text_sha256"} against what the first download wrote.
+
+    Where there is no lock file, write it and say so: nobody publishes digests of these texts.
+    Raises UserError naming the split that differs.
+    """
+    if not lock.exists():
+        write_json(lock, {"revision": revision, "splits": found})
+        print(f"{dataset}: first download, digests written to {lock}; commit that file")
+        return
+    locked = read_json(lock)["splits"]
+    for split, state in found.items():
+        if dict(state) != locked[split]:
+            raise UserError(
+                f"{dataset}: split {split} has {state['documents']} documents with SHA-256 "
+                f"{state['text_sha256']}, {lock.name} says {locked[split]['documents']} with "
+                f"{locked[split]['text_sha256']}; the download is truncated or another dataset"
+            )

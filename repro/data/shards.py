@@ -1,0 +1,185 @@
+"""Token shards: a stream of documents as files of a fixed number of tokens, written resumably.
+
+A shard is an .npy array of token ids with a JSON file of the same name beside it: its checksum,
+and where the stream stood when it was full. A document may go on in the next shard.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from repro.data.digests import remembered_sha256
+from repro.errors import UserError
+from repro.files import atomic_path, read_json, sha256_file, write_json
+
+BATCH = 1_000  # documents encoded at a time
+
+
+class ShardedTokens:
+    """The tokens of a split as memory-mapped arrays, `shards`, in order."""
+
+    def __init__(self, shards: list[np.ndarray]):
+        self.shards = shards
+
+    def __len__(self) -> int:
+        return sum(len(shard) for shard in self.shards)
+
+
+def token_dtype(tokenizer) -> type:
+    """uint16 where the vocabulary of a `tokenizers.Tokenizer` allows it, else uint32."""
+    return np.uint16 if tokenizer.get_vocab_size() <= 2**16 else np.uint32
+
+
+def write_shards(
+    documents: Iterable[str],
+    tokenizer,
+    *,
+    dataset: str,
+    split: str,
+    separator: int | None,
+    shard_tokens: int,
+    folder: Path,
+) -> dict:
+    """Encode a stream of documents into `folder`: {split}-00000.npy, {split}-00001.npy, ...
+
+    tokenizer: a `tokenizers.Tokenizer`. separator: token id after every document, or None.
+    shard_tokens: tokens of every shard but the last.
+    Returns {"documents": their number, "text_sha256": of all of them, "shards": [{"file",
+    "tokens", "sha256"}, ...]}.
+    After a kill the next call goes on behind the last whole shard: it draws the documents before
+    it again, without encoding them, and ends with the same bytes.
+    Raises UserError when the stream is empty or, on going on, other documents come than before.
+    """
+    made_with = {
+        "tokenizer": hashlib.sha256(tokenizer.to_str().encode()).hexdigest(),
+        "separator": separator,
+        "shard_tokens": shard_tokens,
+    }
+    summary = folder / f"{split}.json"
+    done = _finished(folder, split, made_with)
+    if summary.exists():
+        known = read_json(summary)
+        if known["made_with"] == made_with and known["shards"] == [_entry(s) for s in done]:
+            return _result(known)
+        summary.unlink()
+    done = [shard for shard in done if shard["tokens"] == shard_tokens]
+    kept = {f"{split}-{i:05d}" for i in range(len(done))}
+    for path in [*folder.glob(f"{split}-*"), *folder.glob(f".{split}-*")]:
+        if path.name.split(".")[0] not in kept:
+            path.unlink()
+    state = done[-1] if done else {"documents": 0, "offset": 0}
+    number, offset = state["documents"], state["offset"]
+    stream, text = iter(documents), hashlib.sha256()
+    for document in islice(stream, number):
+        _update(text, document)
+    if done and text.hexdigest() != state["text_sha256"]:
+        raise UserError(
+            f"{dataset}: the first {number} documents of split {split} are not those of the call "
+            f"that was interrupted; delete {folder} and run the same command again"
+        )
+    buffer = np.empty(shard_tokens, dtype=token_dtype(tokenizer))
+    filled = 0
+
+    def write() -> None:
+        path = folder / f"{split}-{len(done):05d}.npy"
+        with atomic_path(path) as temporary:
+            np.save(temporary, buffer[:filled])
+        shard = {
+            "file": path.name,
+            "tokens": filled,
+            "sha256": sha256_file(path),
+            "documents": number,
+            "offset": offset,
+            "text_sha256": text.hexdigest(),
+            "made_with": made_with,
+        }
+        write_json(path.with_suffix(".json"), shard)
+        done.append(shard)
+
+    for document, ids in _encoded(stream, tokenizer, separator, buffer.dtype):
+        while offset < len(ids):
+            part = ids[offset : offset + shard_tokens - filled]
+            buffer[filled : filled + len(part)] = part
+            filled, offset = filled + len(part), offset + len(part)
+            if filled == shard_tokens:
+                write()
+                filled = 0
+        _update(text, document)
+        number, offset = number + 1, 0
+    if filled:
+        write()
+    if not done:
+        raise UserError(f"{dataset}: split {split} has no documents; give a source with text")
+    found = {
+        "documents": number,
+        "text_sha256": text.hexdigest(),
+        "shards": [_entry(shard) for shard in done],
+        "made_with": made_with,
+    }
+    write_json(summary, found)
+    return _result(found)
+
+
+def _encoded(
+    stream: Iterator[str], tokenizer, separator: int | None, dtype
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Documents with their token ids, special tokens' names in them read as plain text."""
+    end = [] if separator is None else [separator]
+    tokenizer.encode_special_tokens = True
+    while batch := list(islice(stream, BATCH)):
+        encodings = tokenizer.encode_batch_fast(batch, add_special_tokens=False)
+        for document, encoding in zip(batch, encodings, strict=True):
+            yield document, np.asarray(encoding.ids + end, dtype=dtype)
+
+
+def _update(digest, document: str) -> None:
+    digest.update(document.encode("utf-8", "surrogatepass") + b"\0")
+
+
+def _entry(shard: Mapping) -> dict:
+    return {key: shard[key] for key in ("file", "tokens", "sha256")}
+
+
+def _result(summary: Mapping) -> dict:
+    return {key: value for key, value in summary.items() if key != "made_with"}
+
+
+def _finished(folder: Path, split: str, made_with: Mapping) -> list[dict]:
+    """The whole shards an earlier call left, up to the first that is missing or damaged."""
+    done = []
+    while True:
+        path = folder / f"{split}-{len(done):05d}.npy"
+        if not (path.exists() and path.with_suffix(".json").exists()):
+            return done
+        shard = read_json(path.with_suffix(".json"))
+        if shard["made_with"] != made_with or sha256_file(path) != shard["sha256"]:
+            return done
+        done.append(shard)
+        if shard["tokens"] < made_with["shard_tokens"]:
+            return done
+
+
+def load_shards(manifest: Mapping, manifest_path: Path) -> dict[str, ShardedTokens]:
+    """Split -> its tokens, memory-mapped; checksums are taken once per state of a file.
+
+    Raises UserError naming the shard that is missing or not what the manifest says.
+    """
+    result = {}
+    for split, entries in manifest["shards"].items():
+        shards = []
+        for entry in entries:
+            path = manifest_path.parent / entry["file"]
+            advice = f"delete {manifest_path} and run the same command again"
+            if not path.exists():
+                raise UserError(f"{path}: the shard is missing; {advice}")
+            found = remembered_sha256(path, path.with_suffix(".verified.json"))
+            if found != entry["sha256"]:
+                raise UserError(
+                    f"{path}: the shard has SHA-256 {found}, expected {entry['sha256']}; {advice}"
+                )
+            shards.append(np.load(path, mmap_mode="r", allow_pickle=False))
+        result[split] = ShardedTokens(shards)
+    return result

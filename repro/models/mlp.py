@@ -1,0 +1,73 @@
+"""The multi-layer perceptron of Ma et al. (arXiv 2602.10545), Appendix F.1."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from repro.parametrization import Role
+
+
+class MLP(nn.Module):
+    """Features (B, inputs) -> logits (B, classes): `hidden_layers` of one width, ReLU, biases.
+
+    output_multiplier: factor on the readout's product, not on its bias.
+    The readout starts at zero, its role says so; biases are zero. Other parameters are left
+    uninitialized: `repro.parametrization.initialize` draws them.
+    """
+
+    def __init__(
+        self,
+        *,
+        inputs: int,
+        classes: int,
+        hidden_layers: int,
+        width: int,
+        base_width: float,
+        output_multiplier: float,
+    ):
+        super().__init__()
+        self.settings = {
+            "inputs": inputs,
+            "classes": classes,
+            "hidden_layers": hidden_layers,
+            "base_width": base_width,
+        }
+        self.width = width
+        self.output_multiplier = output_multiplier
+        self.input = nn.Linear(inputs, width)
+        self.hidden = nn.ModuleList(nn.Linear(width, width) for _ in range(hidden_layers - 1))
+        self.output = nn.Linear(width, classes)
+        for name, parameter in self.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(parameter)
+
+    def wider(self, factor: int) -> "MLP":
+        """The same network, uninitialized, `factor` times as wide."""
+        return MLP(
+            **self.settings,
+            width=self.width * factor,
+            output_multiplier=self.output_multiplier / factor,
+        )
+
+    def roles(self) -> dict[str, Role]:
+        """Parameter name -> Role."""
+        ratio = self.width / self.settings["base_width"]
+        inputs = self.settings["inputs"]
+        bias = Role("vector", width_out=ratio)
+        roles = {
+            "input.weight": Role("embedding", inputs, width_out=ratio, std=inputs**-0.5),
+            "input.bias": bias,
+            "output.weight": Role("output", self.width, width_in=ratio, std=0.0),
+            "output.bias": Role("scalar"),
+        }
+        for i in range(len(self.hidden)):
+            roles[f"hidden.{i}.weight"] = Role("hidden", self.width, ratio, ratio)
+            roles[f"hidden.{i}.bias"] = bias
+        return roles
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(B, inputs) -> (B, classes)."""
+        x = F.relu(self.input(x))
+        for layer in self.hidden:
+            x = F.relu(layer(x))
+        return F.linear(x * self.output_multiplier, self.output.weight, self.output.bias)

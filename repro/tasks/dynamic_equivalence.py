@@ -1,0 +1,111 @@
+"""Does a widened model train exactly as its base would? Ma et al., Appendix C.4, in float64."""
+
+from collections.abc import Mapping
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+
+from repro import device as devices
+from repro import models, parametrization, train, upscaling
+from repro.parametrization import KINDS
+
+BATCHES = 4  # random batches, used in turn
+
+
+def random_batches(model: Mapping, data: Mapping, generator: torch.Generator) -> list[tuple]:
+    """Inputs and labels for a model of the suite: Gaussian features or images, random tokens."""
+    result = []
+    for _ in range(BATCHES):
+        if model["name"] == "gpt2":
+            shape = (data["batch_size"], data["sequence_length"] + 1)
+            tokens = torch.randint(data["vocab_size"], shape, generator=generator)
+            result.append((tokens[:, :-1], tokens[:, 1:]))
+            continue
+        side = data.get("resolution")
+        features = (3, side, side) if model["name"] == "resnet" else (model["inputs"],)
+        shape = (data["batch_size"], *features)
+        inputs = torch.randn(shape, generator=generator, dtype=torch.float64)
+        labels = torch.randint(model["classes"], shape[:1], generator=generator)
+        result.append((inputs, labels))
+    return result
+
+
+def _step(model, optimizer, batch, clip) -> torch.Tensor:
+    """One training step; returns the outputs before it."""
+    outputs = model(batch[0])
+    optimizer.zero_grad()
+    F.cross_entropy(outputs.flatten(0, -2), batch[1].flatten()).backward()
+    if clip:
+        clip()
+    optimizer.step()
+    return outputs.detach()
+
+
+def clipping(model, clip: Mapping | None):
+    """A call that clips the model's gradients, None for no clipping."""
+    if clip is None:
+        return None
+    parameters = dict(model.named_parameters())
+    roles = model.roles()
+    aware = clip["width_aware"]
+    factors = [roles[name].squared_norm_factor if aware else 1.0 for name in parameters]
+    return partial(upscaling.clip_grad_norm, [*parameters.values()], factors, clip["norm"])
+
+
+def run(
+    *,
+    model: Mapping,
+    data: Mapping,
+    parametrization_name: str,
+    optimizer: Mapping,
+    lr: float,
+    factor: int,
+    steps_before: int,
+    steps: int,
+    clip: Mapping | None,
+    threads: int,
+    seed: int,
+    inputs: Mapping,
+    device: str,
+    progress,
+    checkpoint,
+) -> list[dict]:
+    """One record per step after widening: `difference`, max |f_wide - f_base| / max |f_base|.
+
+    The base trains `steps_before` steps, is widened by `factor` with its optimizer, and both go
+    on over the same batches. clip: {"norm", "width_aware"} or None.
+    """
+    on = devices.select(device, threads)
+    generator = torch.Generator().manual_seed(seed)
+    shape = {}
+    if model["name"] == "gpt2":
+        shape = {key: data[key] for key in ("vocab_size", "sequence_length")}
+    base = models.build(model, parametrization_name, **shape)
+    parametrization.initialize(base, dict.fromkeys(KINDS, parametrization_name), generator)
+    base = base.to(device=on, dtype=torch.float64)
+    batches = [tuple(t.to(on) for t in batch) for batch in random_batches(model, data, generator)]
+    groups = parametrization.param_groups(
+        base,
+        scaling=parametrization_name,
+        family=train.FAMILY[optimizer["name"]],
+        lr=dict.fromkeys(KINDS, lr),
+        weight_decay=optimizer["weight_decay"],
+        eps=optimizer.get("eps"),
+        coupled=optimizer["name"] != "adamw",
+    )
+    stepper = train.make_optimizer(groups, optimizer)
+    base_clip = clipping(base, clip)
+    for step in range(steps_before):
+        _step(base, stepper, batches[step % BATCHES], base_clip)
+    wide, wide_stepper = upscaling.widen(base, stepper, factor)
+    wide_clip = clipping(wide, clip)
+    records, worst = [], 0.0
+    for step in range(steps):
+        batch = batches[(steps_before + step) % BATCHES]
+        expected = _step(base, stepper, batch, base_clip)
+        found = _step(wide, wide_stepper, batch, wide_clip)
+        worst = float((found - expected).abs().max() / expected.abs().max())
+        records.append({"step": step, "difference": worst})
+        progress(step + 1, worst)
+    return records

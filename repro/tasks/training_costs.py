@@ -1,0 +1,14 @@
+"""The training costs that Ma et al. print, computed: Table 4 and Appendix F.4. No torch."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from repro.cost import paper_costs
+
+
+def run(*, inputs: Mapping, device: str, progress, checkpoint: Path) -> list[dict]:
+    """A record per printed number: its `name`, the fields of `PaperCost`.
+
+    computed: by F.4's formulas. recounted: with what the printed number really counts.
+    """
+    return [{"name": name, **cost._asdict()} for name, cost in paper_costs().items()]

@@ -1,0 +1,57 @@
+"""The MLP of Ma et al. (arXiv 2602.10545), Appendix F.1, and its reduced settings.
+
+The reduced ones were settled on prototypes: base width 16, where muP is the standard
+parametrization, 12,000 training rows, 20 epochs.
+"""
+
+from repro.parametrization import KINDS
+
+# 464_809 rows // 2_000 = 232 batches * 500 epochs = 116_000 steps
+PAPER = {
+    "dataset": "covtype",
+    "data": {"batch_size": 2_000},
+    "model": {
+        "name": "mlp",
+        "inputs": 54,
+        "classes": 7,
+        "hidden_layers": 3,
+        "width": 500,
+        "base_width": 1,
+    },
+    "parametrization_name": "muP-multiplier",
+    "start": None,
+    "optimizer": {},
+    "lr": 0.1,
+    "steps": 116_000,
+    "evaluations": 500,
+    "precision": "float32",
+    "threads": 1,
+    "seed": 0,
+}
+ADAMW = {
+    "name": "adamw",
+    "betas": [0.9, 0.999],
+    "eps": 1e-8,
+    "weight_decay": 1e-4,
+    "decayed": list(KINDS),
+    "clip": None,
+}
+SGD = {
+    "name": "sgd",
+    "momentum": 0.0,
+    "nesterov": False,
+    "weight_decay": 1e-4,
+    "decayed": list(KINDS),
+    "clip": None,
+}
+
+# 12_000 rows // 500 = 24 batches * 20 epochs = 480 steps
+REDUCED = {"data.batch_size": 500, "model.base_width": 16, "steps": 480, "evaluations": 20}
+SCALES = {"smoke": REDUCED | {"steps": 24, "evaluations": 2}, "reduced": REDUCED, "paper": {}}
+WIDTHS = {
+    "smoke": {"small": 16, "small_wide": 64, "base": 32, "wide": 128},
+    "reduced": {"small": 16, "small_wide": 64, "base": 64, "wide": 256},
+    "paper": {"small": 100, "small_wide": 400, "base": 500, "wide": 2_000},
+}
+SEEDS = {"smoke": [0, 1], "reduced": [0, 1, 2], "paper": [0, 1, 2, 3, 4]}
+CODE_LR = [0.1 * 2.0**j for j in range(-5, 5)]

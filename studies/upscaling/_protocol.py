@@ -1,0 +1,114 @@
+"""The protocol of Ma et al. (arXiv 2602.10545), Section 4, as stages over task `warm_start`.
+
+tune: Sweep 1, learning rates at the small width. base and scratch: the base and the wide model
+from scratch with its winner. tune_upscaled: Sweep 2, learning rate and noise on the upscaled small
+system. upscaled: the wide model from the base with Sweep 2's winner. Beside the paper's:
+upscaled_without_noise (zero noise at its own best rate), scratch_rates (the wide model from scratch
+over learning rates) and scratch_long (at the best of them, with the base's steps added).
+
+Selection is by the final training loss unless said otherwise, a mean over the last evaluation
+period; the figures show beside it what the minimum over the run would select. A tuned value at
+the edge of its grid is passed on and named in the figures' claims.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from repro.study import SCALES, Best, Checkpoint, Scale, Study
+
+
+def octaves(low: float, high: float, step: float = 1.0) -> list[float]:
+    """2^low, 2^(low + step), ..., 2^high."""
+    return [2.0 ** (low + i * step) for i in range(round((high - low) / step) + 1)]
+
+
+def protocol(
+    spec: Mapping,
+    *,
+    widths: Mapping[str, Mapping[str, float]],
+    scales: Mapping[str, Mapping],
+    lr: Mapping[str, Sequence[float]],
+    lr_upscaled: Mapping[str, Sequence[float]],
+    lr_scratch: Mapping[str, Sequence[float]],
+    levels: Mapping[str, Sequence[float]],
+    seeds: Mapping[str, Sequence[int]],
+    noise: str = "gaussian",
+    metric: str = "train_loss",
+) -> dict[str, Study]:
+    """Stage name -> Study.
+
+    spec: of `warm_start`, from scratch at paper scale. scales: scale -> what it changes of it.
+    widths: scale -> {"small", "small_wide", "base", "wide"}. The other mappings: scale -> grid.
+    noise: "signal" tunes t and hands each tensor's constant on to the wide model (Appendix D).
+    metric: what the sweeps select by.
+    """
+
+    def stage(width: str, changes: Mapping, grid: Mapping[str, Mapping], together) -> Study:
+        def scale(name: str) -> Scale:
+            own = {key: value[name] for key, value in changes.items() if isinstance(value, _By)}
+            return Scale(
+                {**scales[name], "model.width": widths[name][width], **own},
+                {axis: values[name] for axis, values in grid.items()},
+                together=() if name == "paper" else together,
+            )
+
+        fixed = {key: value for key, value in changes.items() if not isinstance(value, _By)}
+        return Study(
+            task="warm_start",
+            spec={**spec, **fixed},
+            grid={axis: values["paper"] for axis, values in grid.items()},
+            scales={name: scale(name) for name in SCALES},
+        )
+
+    def start(width: str, checkpoint: Checkpoint, level) -> dict:
+        handed_on = isinstance(level, Best) and level.recorded
+        return {
+            "start": {
+                "checkpoint": checkpoint,
+                "width": 0,
+                "noise": "gaussian" if handed_on else noise,
+                "convention": "paper",
+                "level": level,
+            },
+            "start.width": _By({name: widths[name][width] for name in SCALES}),
+        }
+
+    tuned = Best("tune", "lr", metric)
+    median = Checkpoint("base", pick="median", metric="valid_loss", over=("seed",))
+    winner = Best("tune_upscaled", "lr", metric)
+    level = (
+        Best("tune_upscaled", "noise", metric, recorded=True)
+        if noise == "signal"
+        else Best("tune_upscaled", "start.level", metric)
+    )
+    quiet = {"start.level": 0.0}
+    longer = _By({name: 2 * scales[name].get("steps", spec["steps"]) for name in SCALES})
+    own_lr = Best("scratch_rates", "lr", metric)
+    return {
+        "tune": stage("small", {}, {"lr": lr}, ("lr",)),
+        "base": stage("base", {"lr": tuned}, {"seed": seeds}, ("seed",)),
+        "scratch": stage("wide", {"lr": tuned}, {"seed": seeds}, ()),
+        "tune_upscaled": stage(
+            "small_wide",
+            start("small", Checkpoint("tune", "lowest", metric, over=("lr",)), 0.0),
+            {"lr": lr_upscaled, "start.level": levels},
+            ("start.level",),
+        ),
+        "upscaled": stage(
+            "wide", {"lr": winner, **start("base", median, level)}, {"seed": seeds}, ()
+        ),
+        "upscaled_without_noise": stage(
+            "wide",
+            {
+                "lr": Best("tune_upscaled", "lr", metric, where=quiet),
+                **start("base", median, 0.0),
+            },
+            {"seed": seeds},
+            (),
+        ),
+        "scratch_rates": stage("wide", {}, {"lr": lr_scratch}, ()),
+        "scratch_long": stage("wide", {"lr": own_lr, "steps": longer}, {"seed": seeds}, ()),
+    }
+
+
+class _By(dict):
+    """Scale -> the setting's value there."""

@@ -1,0 +1,29 @@
+"""Appendix C.4: a base and its widening trained side by side in float64, three architectures.
+
+Sizes and learning rates keep rounding small over 200 steps; `_dynamics` holds them.
+"""
+
+from repro.study import Scale, Study
+from studies.upscaling import _dynamics
+
+STUDY = Study(
+    task="dynamic_equivalence",
+    spec=_dynamics.spec("mlp", "SGD"),
+    grid={
+        "factor": [2, 3, 4],
+        "setting": [
+            _dynamics.setting(model, optimizer)
+            for model in _dynamics.MODELS
+            for optimizer in _dynamics.OPTIMIZERS
+        ],
+    },
+    scales={
+        "smoke": Scale(
+            spec={"steps_before": 5, "steps": 20},
+            grid={"factor": [2]},
+            together=("factor", "setting"),
+        ),
+        "reduced": Scale(together=("setting",)),
+        "paper": Scale(together=("setting",)),
+    },
+)

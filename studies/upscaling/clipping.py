@@ -1,0 +1,35 @@
+"""Widened training with clipped gradients: by the plain global norm, and by a width-aware one.
+
+The norms are small enough for clipping to act at every step.
+"""
+
+from repro.study import Scale, Study
+from studies.upscaling import _dynamics
+
+NORMS = {"mlp": 0.01, "gpt2": 0.01}
+SETTINGS = (("mlp", "SGD"), ("mlp", "AdamW"), ("gpt2", "AdamW"))
+
+STUDY = Study(
+    task="dynamic_equivalence",
+    spec=_dynamics.spec("mlp", "SGD"),
+    grid={
+        "factor": [2, 3, 4],
+        "setting": [
+            {
+                **_dynamics.setting(model, optimizer),
+                "clip": {"norm": NORMS[model], "width_aware": aware},
+            }
+            for model, optimizer in SETTINGS
+            for aware in (False, True)
+        ],
+    },
+    scales={
+        "smoke": Scale(
+            spec={"steps_before": 5, "steps": 20},
+            grid={"factor": [2]},
+            together=("factor", "setting"),
+        ),
+        "reduced": Scale(together=("factor", "setting")),
+        "paper": Scale(together=("factor", "setting")),
+    },
+)

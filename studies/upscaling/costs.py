@@ -1,0 +1,10 @@
+"""The training costs the paper prints, computed: Table 4 and Appendix F.4."""
+
+from repro.study import Scale, Study
+
+STUDY = Study(
+    task="training_costs",
+    spec={},
+    grid={},
+    scales={"smoke": Scale(), "reduced": Scale(), "paper": Scale()},
+)

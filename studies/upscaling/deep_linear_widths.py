@@ -1,0 +1,47 @@
+"""E.3 and E.4 by measurement: deep linear MLPs of growing width, upscaled with three noises.
+
+Noise on the trained matrices alone; on every weight; on every weight with the learning rate that
+the paper's rule for equal dynamics asks for. A seed is a batch of independent networks.
+"""
+
+from repro.study import Scale, Study
+from repro.theory.upscaling_limit import NAMES, equal_dynamics_lr
+from studies.upscaling._deep_linear import LR, SIGMA, SPEC
+
+HIDDEN, OUTPUT, INPUT = 0.4, 0.5, 0.3
+
+
+def networks() -> list[dict]:
+    """Layers, noise and learning rate after upscaling."""
+    result = []
+    for layers, names in NAMES.items():
+        hidden = dict.fromkeys(names, 0.0) | dict.fromkeys(names[1:-1], HIDDEN)
+        every = hidden | {names[0]: OUTPUT, names[-1]: INPUT}
+        rule = equal_dynamics_lr(layers, sigma=SIGMA, lr=LR, noise=every)
+        result += [
+            {"layers": layers, "noise": noise, "lr_up": lr_up}
+            for noise, lr_up in ((hidden, LR), (every, LR), (every, rule))
+        ]
+    return result
+
+
+STUDY = Study(
+    task="deep_linear",
+    spec=SPEC,
+    grid={
+        "width": [2**k for k in range(6, 13)],
+        "network": networks(),
+        "seed": list(range(8)),
+    },
+    scales={
+        "smoke": Scale(
+            grid={"width": [32, 64, 128], "seed": list(range(4))},
+            together=("width", "network", "seed"),
+        ),
+        "reduced": Scale(
+            grid={"width": [32, 64, 128, 256, 384], "seed": list(range(6))},
+            together=("network", "seed"),
+        ),
+        "paper": Scale(together=("network",)),
+    },
+)

@@ -1,0 +1,23 @@
+"""E.3 and E.4 upscaled without noise, every matrix trained in float64 at the narrow and wide width.
+
+Against the narrow networks trained on: widening alone must change nothing.
+"""
+
+from repro.study import Scale, Study
+from repro.theory.upscaling_limit import NAMES
+from studies.upscaling._deep_linear import SPEC
+
+ALONE = Scale(together=("network", "factor"))
+STUDY = Study(
+    task="deep_linear",
+    spec=SPEC | {"updates": "matrices"},
+    grid={
+        "width": [32],
+        "network": [
+            {"layers": k, "noise": dict.fromkeys(names, 0.0)} for k, names in NAMES.items()
+        ],
+        "factor": [2, 3],
+        "seed": [0],
+    },
+    scales={"smoke": ALONE, "reduced": ALONE, "paper": ALONE},
+)

@@ -1,0 +1,19 @@
+"""The MLP with AdamW (Figures 2, 6 and 7). Paper scale: the authors' grids."""
+
+from studies.upscaling._mlp import ADAMW, CODE_LR, PAPER, SCALES, SEEDS, WIDTHS
+from studies.upscaling._protocol import octaves, protocol
+
+STAGES = protocol(
+    PAPER | {"optimizer": ADAMW},
+    widths=WIDTHS,
+    scales=SCALES,
+    lr={"smoke": octaves(-7, -5, 2), "reduced": octaves(-10, -3), "paper": CODE_LR},
+    lr_upscaled={"smoke": octaves(-7, -5, 2), "reduced": octaves(-9, -3), "paper": CODE_LR},
+    lr_scratch={"smoke": octaves(-7, -5, 2), "reduced": octaves(-8, -2), "paper": CODE_LR},
+    levels={
+        "smoke": [0.0, 1.0],
+        "reduced": [0.0, *octaves(-4, 3)],
+        "paper": [float(level) for level in range(10)],
+    },
+    seeds=SEEDS,
+)

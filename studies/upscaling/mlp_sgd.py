@@ -1,0 +1,19 @@
+"""The MLP with SGD (Figures 4 and 5). Paper scale: the authors' grids."""
+
+from studies.upscaling._mlp import CODE_LR, PAPER, SCALES, SEEDS, SGD, WIDTHS
+from studies.upscaling._protocol import octaves, protocol
+
+STAGES = protocol(
+    PAPER | {"optimizer": SGD},
+    widths=WIDTHS,
+    scales=SCALES,
+    lr={"smoke": octaves(-3, -1, 2), "reduced": octaves(-5, 2), "paper": CODE_LR},
+    lr_upscaled={"smoke": octaves(-3, -1, 2), "reduced": octaves(-5, 2), "paper": CODE_LR},
+    lr_scratch={"smoke": octaves(-3, -1, 2), "reduced": octaves(-5, 2), "paper": CODE_LR},
+    levels={
+        "smoke": [0.0, 1.0],
+        "reduced": [0.0, *octaves(-4, 3)],
+        "paper": [float(level) for level in range(10)],
+    },
+    seeds=SEEDS,
+)

@@ -1,0 +1,398 @@
+"""Operations, parameters and memory against torch's own counts, and the paper's printed numbers."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.utils.flop_counter import FlopCounterMode
+
+from repro import budget, cost, registry
+from repro.__main__ import main
+from repro.errors import UserError
+from repro.models.decoder import Decoder
+from repro.models.gpt2 import GPT2
+from repro.models.mlp import MLP
+from repro.models.resnet import ResNet
+from repro.study import Cell, Run
+from repro.tasks import TASKS
+
+SGD = {"name": "sgd", "momentum": 0.0, "nesterov": False, "weight_decay": 1e-4}
+ADAMW = {"name": "adamw", "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 1e-4}
+MLP_SPEC = {
+    "dataset": "covtype",
+    "data": {"batch_size": 2000},
+    "model": {
+        "name": "mlp",
+        "inputs": 54,
+        "classes": 7,
+        "hidden_layers": 3,
+        "width": 500,
+        "base_width": 1,
+    },
+    "start": None,
+    "optimizer": SGD,
+    "lr": 0.4,
+    "steps": 116_000,
+    "evaluations": 500,
+    "precision": "float32",
+    "threads": 1,
+    "seed": 0,
+}
+RESNET_SPEC = MLP_SPEC | {
+    "dataset": "cifar100",
+    "data": {"batch_size": 128, "augment": True, "resolution": 32},
+    "model": {"name": "resnet", "classes": 100, "width": 2.0, "base_width": 1.0},
+    "optimizer": SGD | {"momentum": 0.9},
+    "steps": 39_000,
+}
+GPT2_SPEC = MLP_SPEC | {
+    "dataset": "fineweb",
+    "data": {
+        "batch_size": 512,
+        "sequence_length": 1024,
+        "vocab_size": 50_257,
+        "tokenizer": "gpt2",
+    },
+    "model": {"name": "gpt2", "depth": 12, "heads": 12, "width": 1920, "base_width": 24},
+    "optimizer": ADAMW,
+    "steps": 10_000,
+}
+SIZES = {"inputs": 54, "hidden_layers": 3, "width": 40, "classes": 7}
+TEXT = {"vocab_size": 320, "width": 48, "depth": 3}
+REST = {"base_width": 1, "output_multiplier": 1.0}
+
+
+def gpt2(**changes):
+    shape = TEXT | {"heads": 4, "sequence_length": 64, "attention_constant": 8.0} | changes
+    return GPT2(**shape, **REST)
+
+
+def decoder():
+    rest = {"head_dim": 12, "sequence_length": 64, "expansion": 4, "norm": "post"}
+    return Decoder(**TEXT, **rest, **REST, positional_rms=1.0)
+
+
+def parameters(net) -> int:
+    return sum(p.numel() for p in net.parameters())
+
+
+def forward_flops(net, *inputs) -> int:
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        net(*inputs)
+    return counter.get_total_flops()
+
+
+def kept_numbers(net, batch, targets) -> int:
+    """Numbers in the storages that autograd keeps for a backward pass, the weights aside."""
+    known = {p.untyped_storage().data_ptr() for p in [*net.parameters(), *net.buffers()]}
+    kept = {}
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if tensor.is_floating_point() and storage.data_ptr() not in known:
+            kept[storage.data_ptr()] = (storage.nbytes() // tensor.element_size(), tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        logits = net(batch)
+        F.cross_entropy(logits.flatten(0, -2), targets.flatten()).backward()
+    return sum(numbers for numbers, _ in kept.values())
+
+
+# Table 4 and Appendix F.4
+
+
+def test_speedups_have_the_printed_digits():
+    speedups = {k: v for k, v in cost.paper_costs().items() if k.startswith("speedup.")}
+    assert set(speedups) == {"speedup.mlp", "speedup.resnet", "speedup.gpt2"}
+    for row in speedups.values():
+        assert round(row.computed, 1) == round(row.recounted, 1) == row.printed
+
+
+def test_mlp_and_resnet_totals_are_the_printed_integers():
+    costs = cost.paper_costs()
+    for name, printed in {
+        "costs.mlp.base": 740,
+        "costs.mlp.wide": 11_326,
+        "costs.resnet.base": 66_547,
+        "costs.resnet.wide": 265_970,
+    }.items():
+        row = costs[name]
+        assert round(row.computed) == round(row.recounted) == row.printed == printed
+
+
+def test_gpt2_totals_are_near_and_recounted_exactly_the_printed_integers():
+    costs = cost.paper_costs()
+    for name, printed in {
+        "costs.gpt2.base": 10_615_488,
+        "costs.gpt2.wide": 37_929_809,
+        "costs.gpt2.tuning": 19_679_775,
+    }.items():
+        row = costs[name]
+        assert row.computed == pytest.approx(printed, rel=2e-3)
+        assert round(row.computed) != printed
+        assert round(row.recounted) == row.printed == printed
+
+
+def test_end_to_end_speedups_have_the_printed_digits():
+    rows = [v for k, v in cost.paper_costs().items() if k.startswith("end-to-end.")]
+    assert len(rows) == 5
+    for row in rows:
+        assert round(row.computed, 1) == round(row.recounted, 1) == row.printed
+
+
+def test_a_run_of_the_paper_costs_the_printed_total():
+    """GPT-2's batch of F.3 costs twice F.4's total, whole batches of the MLP 0.4 % less."""
+    assert cost.warm_start_cost(MLP_SPEC).flops / 1e12 == pytest.approx(740, rel=5e-3)
+    assert cost.warm_start_cost(RESNET_SPEC).flops / 1e12 == pytest.approx(66_547, rel=5e-3)
+    assert cost.warm_start_cost(GPT2_SPEC).flops / 1e12 == pytest.approx(2 * 10_615_488, rel=2e-3)
+
+
+# Against torch
+
+
+def test_mlp_counts_are_torch_s():
+    with torch.device("meta"):
+        net = MLP(**SIZES, **REST)
+        forward = forward_flops(net, torch.empty(5, 54))
+    assert cost.mlp_parameters(**SIZES) == parameters(net)
+    assert cost.mlp_flops(**SIZES) * 5 == 3 * forward
+    assert cost.mlp_flops(**SIZES) == 6 * (54 * 40 + 2 * 40**2 + 40 * 7)
+
+
+@pytest.mark.parametrize("width", [0.5, 1.0, (1.0, 0.5, 1.0, 2.0)])
+@pytest.mark.parametrize("resolution", [32, 20])
+def test_resnet_counts_are_torch_s(width, resolution):
+    with torch.device("meta"):
+        net = ResNet(classes=100, width=width, **REST)
+        forward = forward_flops(net, torch.empty(2, 3, resolution, resolution))
+    assert cost.resnet_parameters(width=width, classes=100) == parameters(net)
+    assert cost.resnet_flops(width=width, classes=100, resolution=resolution) * 2 == 3 * forward
+
+
+def test_resnet_has_the_known_size():
+    """ResNet-18 for CIFAR-10 has 11,173,962 parameters and 0.56 G multiply-adds."""
+    assert cost.resnet_parameters(width=1, classes=10) == 11_173_962
+    assert cost.resnet_flops(width=1, classes=10) / 6 == pytest.approx(0.556e9, rel=2e-3)
+
+
+def test_gpt2_counts_are_torch_s():
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    with torch.device("meta"), sdpa_kernel(SDPBackend.MATH):
+        net = gpt2()
+        forward = forward_flops(net, torch.empty(2, 64, dtype=torch.long))
+    assert cost.gpt2_parameters(**TEXT, sequence_length=64) == parameters(net)
+    assert cost.gpt2_flops(**TEXT, sequence_length=64) * 2 * 64 == 3 * forward
+
+
+def test_gpt2_has_the_known_size():
+    """GPT-2 small has 124,439,808 parameters with biases: 11 widths a block and one at the end."""
+    small = {"depth": 12, "width": 768}
+    without = cost.gpt2_parameters(**small, vocab_size=50_257, sequence_length=1024)
+    assert without + (12 * 11 + 1) * 768 == 124_439_808
+    # nanoGPT prints 123.69M for it: without the positions, vocabulary 50,304
+    assert cost.nanogpt_weights(**small) == 124_439_808 - 1024 * 768 + 47 * 768 == 123_689_472
+
+
+@pytest.mark.parametrize("build", [gpt2, decoder])
+def test_transformer_activations_are_what_autograd_keeps(build):
+    torch.manual_seed(0)
+    tokens = torch.randint(320, (8, 64))
+    kept = kept_numbers(build(), tokens, tokens) / tokens.numel()
+    assert cost.transformer_activations(**TEXT, expansion=4) == pytest.approx(kept, rel=0.03)
+
+
+def test_mlp_activations_are_what_autograd_keeps():
+    batch, targets = torch.randn(400, 54), torch.randint(7, (400,))
+    kept = kept_numbers(MLP(**SIZES, **REST), batch, targets) / 400
+    assert cost.mlp_activations(**SIZES) == pytest.approx(kept, rel=0.05)
+
+
+def test_resnet_activations_are_what_autograd_keeps():
+    batch, targets = torch.randn(8, 3, 32, 32), torch.randint(10, (8,))
+    net = ResNet(classes=10, width=0.125, **REST)
+    kept = kept_numbers(net, batch, targets) / 8
+    estimate = cost.resnet_activations(width=0.125, classes=10, resolution=32)
+    assert estimate == pytest.approx(kept, rel=0.05)
+
+
+# Costs of runs
+
+
+def test_cost_of_an_mlp_run():
+    found = cost.warm_start_cost(MLP_SPEC)
+    assert (found.seen, found.unit) == (2000 * 116_000, "samples")
+    assert found.parameters == 54 * 500 + 2 * 500**2 + 500 * 7 + 3 * 500 + 7
+    assert found.state_bytes == 4 * 2 * found.parameters
+    assert found.activation_bytes == 4 * 2000 * (54 + 4 * 500 + 7)
+    assert found.memory_bytes == found.state_bytes + found.activation_bytes
+
+
+def test_cost_of_a_resnet_run():
+    found = cost.warm_start_cost(RESNET_SPEC)
+    assert (found.seen, found.unit) == (128 * 39_000, "samples")
+    assert found.state_bytes == 4 * 3 * found.parameters
+    small = RESNET_SPEC | {"data": {"batch_size": 128, "augment": True, "resolution": 16}}
+    assert 3.9 < found.flops / cost.warm_start_cost(small).flops < 4
+
+
+def test_cost_of_a_gpt2_run():
+    found = cost.warm_start_cost(GPT2_SPEC)
+    assert (found.seen, found.unit) == (512 * 1024 * 10_000, "tokens")
+    assert found.parameters == (50_257 + 1024 + 25) * 1920 + 144 * 1920**2
+    assert found.state_bytes == 4 * 4 * found.parameters
+
+
+def test_cost_of_a_language_model_run():
+    spec = {
+        "vocab_size": 320,
+        "sequence_length": 64,
+        "batch_size": 4,
+        "steps": 10,
+        "model": {"width": 48, "depth": 3, "expansion": 4},
+        "optimizer": ADAMW,
+    }
+    found = TASKS["language_model"].cost(spec)
+    assert found.parameters == parameters(decoder())
+    assert (found.seen, found.unit) == (4 * 64 * 10, "tokens")
+    assert found.flops == 3 * 2560 * cost.decoder_forward_flops(
+        **TEXT, expansion=4, sequence_length=64
+    )
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "copies"),
+    [(SGD, 0), (SGD | {"momentum": 0.9}, 1), (ADAMW, 2), (ADAMW | {"amsgrad": True}, 3)],
+)
+def test_optimizer_state(optimizer, copies):
+    """What torch's optimizer holds after a step, its step counters aside."""
+    assert cost.optimizer_copies(optimizer) == copies
+    kinds = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}
+    settings = {k: v for k, v in optimizer.items() if k in ("momentum", "amsgrad")}
+    weight = torch.nn.Parameter(torch.ones(7))
+    torch_optimizer = kinds[optimizer["name"]]([weight], lr=0.1, **settings)
+    weight.sum().backward()
+    torch_optimizer.step()
+    held = [v for v in torch_optimizer.state[weight].values() if v is not None and v.dim()]
+    assert len(held) == copies
+
+
+def test_unknown_names_are_named():
+    with pytest.raises(UserError, match="optimizer 'lion' is unknown"):
+        cost.optimizer_copies({"name": "lion"})
+    with pytest.raises(UserError, match="model 'vit' is unknown"):
+        cost.warm_start_cost(MLP_SPEC | {"model": {"name": "vit"}})
+
+
+# The command
+
+
+def fields(line: str) -> list[str]:
+    return re.split(r"\s{2,}", line.strip())
+
+
+def test_the_command_lists_a_figure_s_studies(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["cost", "embedding_lr/fig3", "--scale", "paper", "--device-flops", "5e10"]
+    assert main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "scale paper, data embedded"
+    assert lines[1] == "hours: at 5e+10 FLOP/s, as given; of the runs to do"
+    rows = {fields(line)[0]: fields(line)[1:] for line in lines[3:]}
+    assert list(rows) == [
+        "figure, study",
+        "embedding_lr/fig3",
+        "embedding_lr/width_and_vocabulary",
+        "embedding_lr/unit_init",
+        "embedding_lr/fixed_vocabulary",
+        "total",
+    ]
+    total = dict(zip(rows["figure, study"], rows["total"], strict=True))
+    assert (total["jobs"], total["runs"], total["to do"]) == (
+        "945",
+        "882",
+        "882",
+    )  # 63 shared at d = 4096
+    assert total["parameters"] == "6.71e+08"  # 2 m d + 24 d^2 at d = 4096, m = 32,768
+    flops, hours = float(total["FLOPs"]), float(total["hours"].replace(",", ""))
+    assert hours == pytest.approx(flops / 5e10 / 3600, rel=1e-2)
+    assert float(total["read"].split()[0]) == pytest.approx(882 * 256 * 256 * 10_000, rel=1e-2)
+
+
+def test_hours_default_to_the_h100(capsys):
+    assert main(["cost", "fig3", "--config", "scale=paper"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "one H100 at 40 % (assumed) of its dense bf16 peak" in lines[1]
+    assert fields(lines[-1])[-1] == "297"
+
+
+def test_hours_of_a_measured_device(monkeypatch, capsys):
+    assert 1e8 < budget.matmul_peak(repeats=1) < 1e14
+    monkeypatch.setattr(budget, "matmul_peak", lambda *args, **kwargs: 1e10)
+    assert main(["cost", "fig3", "--measure"]) == 0
+    assert "40 % (assumed) of the 1e+10 FLOP/s that matrix products" in capsys.readouterr().out
+    assert budget.device_rate(None, True)[0] == 4e9
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["embedding_lr/fig33"], "unknown 'embedding_lr/fig33', did you mean 'embedding_lr/fig3'"),
+        (["--scale", "papr"], "'papr' is unknown, did you mean 'paper'"),
+        (["--device-flops", "0"], "--device-flops 0: give operations per second"),
+        (["--device-flops", "inf"], "--device-flops inf: give operations per second"),
+    ],
+)
+def test_a_mistake_is_named(capsys, words, message):
+    assert main(["cost", *words]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_shared_runs_count_once_and_made_ones_are_not_spent_again(tmp_path):
+    specs = [MLP_SPEC | {"seed": seed} for seed in range(3)]
+    runs = [Run("fake", 1, spec, {}, {}) for spec in specs]
+    studies = {
+        "paper/one/base": [Cell("paper/one/base", {}, tuple(runs))],
+        "paper/two": [Cell("paper/two", {}, tuple(runs[:2]))],
+    }
+    suite = SimpleNamespace(
+        config=SimpleNamespace(scale="paper"),
+        label="embedded",
+        figure_cells=lambda name: studies,
+        is_made=lambda run: run.spec["seed"] == 0,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(TASKS, "fake", SimpleNamespace(cost=cost.warm_start_cost))
+        lines = budget.table(suite, ["paper/fig"], 1e12, "hours: at 1e12")
+    one = cost.warm_start_cost(MLP_SPEC)
+    rows = {fields(line)[0]: fields(line)[1:] for line in lines[3:]}
+    assert rows["paper/one/base"][:3] == ["1", "3", "2"]
+    assert rows["paper/two"][:3] == ["1", "2", "1"]
+    assert rows["total"][:3] == ["2", "3", "2"]
+    assert rows["total"][4] == f"{3 * one.seen:.3g} samples"
+    assert float(rows["total"][-1]) == pytest.approx(2 * one.flops / 1e12 / 3600, rel=1e-2)
+
+
+def test_made_runs_are_found_in_the_store(suite):
+    (cell,) = suite.cells("embedding_lr/parametrizations")
+    assert not suite.is_made(cell.runs[0])
+    suite.store.mkdir(parents=True)
+    (suite.store / f"{cell.runs[0].id}.json").touch()
+    assert suite.is_made(cell.runs[0])
+    (line,) = [
+        line
+        for line in budget.table(suite, ["embedding_lr/table1"], 1e12, "")
+        if "/parametrizations" in line
+    ]
+    assert fields(line)[1:4] == ["1", str(len(cell.runs)), str(len(cell.runs) - 1)]
+
+
+def test_every_figure_is_priced_at_every_scale(capsys):
+    for scale in ("smoke", "reduced", "paper"):
+        assert main(["cost", "all", "--scale", scale]) == 0
+        text = capsys.readouterr().out
+        for name in registry.figure_names():
+            assert all(study in text for study in registry.figure(name).STUDIES)
