@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from repro.files import read_json, sha256, write_bytes, write_json  # noqa: E402
-from repro.tasks import TASKS, Tokens  # noqa: E402
+from repro.tasks import TASKS, Arrays, Tokens  # noqa: E402
 
 FOLDER = Path(__file__).parent / "golden"
 
@@ -102,6 +102,34 @@ SPECS = {
         "threads": 1,
         "seed": 3,
     },
+    "warm_start": {
+        "dataset": "golden",
+        "data": {"batch_size": 16},
+        "model": {
+            "name": "mlp",
+            "inputs": 6,
+            "classes": 3,
+            "hidden_layers": 2,
+            "width": 12,
+            "base_width": 4,
+        },
+        "parametrization_name": "muP-multiplier",
+        "start": None,
+        "optimizer": {
+            "name": "adamw",
+            "betas": [0.9, 0.99],
+            "eps": 1e-8,
+            "weight_decay": 0.1,
+            "decayed": ["embedding", "hidden", "output"],
+            "clip": {"norm": 0.5, "width_aware": True},
+        },
+        "lr": 0.02,
+        "steps": 12,
+        "evaluations": 3,
+        "precision": "float32",
+        "threads": 1,
+        "seed": 3,
+    },
 }
 
 
@@ -116,12 +144,30 @@ def corpus(folder: Path) -> Path:
     return folder / "manifest.json"
 
 
+def table(folder: Path) -> Path:
+    """Prepared rows of 6 features in 3 classes, 64 to train and 16 to validate."""
+    import numpy as np
+
+    from repro.data.arrays import write_arrays
+
+    rng = np.random.default_rng(5)
+    inputs = rng.normal(size=(80, 6)).astype(np.float32)
+    labels = np.argmax(inputs[:, :3] + inputs[:, 3:], axis=1)
+    parts = {"train": slice(64), "valid": slice(64, None)}
+    arrays = {k: {"inputs": inputs[v], "labels": labels[v]} for k, v in parts.items()}
+    write_arrays(arrays, {}, folder / "manifest.json")
+    return folder / "manifest.json"
+
+
 def records(task: str, folder: Path, device: str = "cpu") -> list[dict]:
     """Carry out a task's golden run."""
     from repro.data.tokenization import tokenize
 
     inputs = {}
     for need in TASKS[task].needs(SPECS[task]):
+        if isinstance(need, Arrays):
+            inputs[need] = table(folder)
+            continue
         inputs[Tokens(need.dataset, need.vocab_size)] = folder / "bpe" / "tokens.json"
         tokenize(corpus(folder), need.vocab_size, folder / "bpe" / "tokens.json")
     return TASKS[task].run(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from repro.claims import Claim, Measurement, above, below, reported, within
+from repro.claims import Claim, Measurement, above, below, between, reported, within
 from repro.optimum import bootstrap
 
 LEVEL = "start.level"
@@ -88,23 +88,37 @@ def single(value, problem="", detail=""):
 
 
 def curve_claims(figure, where, selected):
-    """Claims of a figure of curves; selected: the paper's (Sweep 1 lr, Sweep 2 lr, noise)."""
+    """Claims of a figure of curves; selected: the paper's (Sweep 1 lr, Sweep 2 lr, noise).
+
+    The noise is in the released code's convention at factor 4 with 54 features: noise / 4 in
+    hidden matrices and noise / sqrt(54) in the input layer by Algorithm 2's, which the suite follows.
+    """
     trained = ("reduced", "paper")
-    names = ("lr", "lr-upscaled", "noise")
-    words = (
-        "Sweep 1's learning rate",
-        "Sweep 2's learning rate",
-        "Sweep 2's noise, paper's convention",
-    )
+    first, second, noise = selected
+    low, high = round(noise * 54**-0.5, 2), noise / 4
     claims = [
         Claim(
             id=f"{figure}.selected-{name}",
-            statement=f"The sweeps select {value:g} ({word})",
+            statement=statement,
             source=where,
-            quantity=word,
-            expected={"paper": within(value, 0.05 * value)},
+            quantity=quantity,
+            expected={"paper": expected},
         )
-        for name, word, value in zip(names, words, selected, strict=True)
+        for name, statement, quantity, expected in (
+            ("lr", f"Sweep 1 selects {first:g}", "Sweep 1's rate", within(first, first / 20)),
+            (
+                "lr-upscaled",
+                f"Sweep 2 selects the rate {second:g}",
+                "Sweep 2's rate",
+                within(second, second / 20),
+            ),
+            (
+                "noise",
+                f"Sweep 2 selects noise {noise:g}, in the released code's convention",
+                "Sweep 2's noise in Algorithm 2's convention",
+                between(low, high),
+            ),
+        )
     ]
     claims += [
         Claim(
@@ -266,8 +280,9 @@ def draw_sweep(data, noise_label):
     chosen = best(rows, ["lr", LEVEL])
     figure, axes = drawing.panels(2, width=5.0, height=3.8)
     panel, curves = axes[0]
-    image = panel.imshow(np.log10(values), origin="lower", aspect="auto", cmap="viridis")
-    figure.colorbar(image, ax=panel, label="log10 final training loss (nats)")
+    top = np.nanquantile(values, 0.8) if np.isfinite(values).any() else None
+    image = panel.imshow(values, origin="lower", aspect="auto", cmap="viridis", vmax=top)
+    figure.colorbar(image, ax=panel, label="final training loss (nats)", extend="max")
     panel.set_xticks(range(len(table.columns)), [f"{v:.3g}" for v in table.columns], rotation=60)
     panel.set_yticks(range(len(table.index)), [f"{v:.3g}" for v in table.index])
     star = table.columns.get_loc(chosen["lr"]), table.index.get_loc(chosen[LEVEL])

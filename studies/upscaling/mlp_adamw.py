@@ -1,6 +1,6 @@
-"""The MLP with AdamW (Figures 2, 6 and 7). Paper scale: the authors' grids."""
+"""The MLP with AdamW (Figures 2, 6 and 7). Paper scale: the authors' grids, noise in Algorithm 2's convention."""
 
-from studies.upscaling._mlp import ADAMW, CODE_LR, PAPER, SCALES, SEEDS, WIDTHS
+from studies.upscaling._mlp import ADAMW, CODE_LEVELS, CODE_LR, PAPER, SCALES, SEEDS, WIDTHS
 from studies.upscaling._protocol import octaves, protocol
 
 STAGES = protocol(
@@ -13,7 +13,7 @@ STAGES = protocol(
     levels={
         "smoke": [0.0, 1.0],
         "reduced": [0.0, *octaves(-4, 3)],
-        "paper": [float(level) for level in range(10)],
+        "paper": CODE_LEVELS,
     },
     seeds=SEEDS,
 )

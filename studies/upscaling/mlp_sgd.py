@@ -1,6 +1,6 @@
-"""The MLP with SGD (Figures 4 and 5). Paper scale: the authors' grids."""
+"""The MLP with SGD (Figures 4 and 5). Paper scale: the authors' grids, noise in Algorithm 2's convention."""
 
-from studies.upscaling._mlp import CODE_LR, PAPER, SCALES, SEEDS, SGD, WIDTHS
+from studies.upscaling._mlp import CODE_LEVELS, CODE_LR, PAPER, SCALES, SEEDS, SGD, WIDTHS
 from studies.upscaling._protocol import octaves, protocol
 
 STAGES = protocol(
@@ -13,7 +13,7 @@ STAGES = protocol(
     levels={
         "smoke": [0.0, 1.0],
         "reduced": [0.0, *octaves(-4, 3)],
-        "paper": [float(level) for level in range(10)],
+        "paper": CODE_LEVELS,
     },
     seeds=SEEDS,
 )

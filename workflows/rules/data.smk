@@ -13,10 +13,10 @@ rule tokenize:
         ancient("resources/{dataset}/{digest}/manifest.json"),
     output:
         "resources/{dataset}/{digest}/{tokens}/tokens.json",
-    wildcard_constraints:
-        tokens="(bpe|gpt2)-[0-9]+-v[0-9]+",
     log:
         "logs/tokenize/{dataset}-{digest}-{tokens}.log",
+    wildcard_constraints:
+        tokens="(bpe|gpt2)-[0-9]+-v[0-9]+",
     priority: 1e6
     params:
         vocab_size=lambda wildcards: wildcards.tokens.split("-")[1],
