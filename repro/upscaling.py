@@ -7,6 +7,7 @@ adds the noise that lets the wide model leave the subspace of duplicated units.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import nn
@@ -339,6 +340,21 @@ def clip_grad_norm(
     total = (norms.square() * weights).sum().sqrt()
     torch._foreach_mul_(gradients, torch.clamp(limit / (total + 1e-6), max=1.0))
     return total
+
+
+def clipper(model: nn.Module, clip: Mapping | None) -> Callable[[], torch.Tensor] | None:
+    """A call that clips a model's gradients by `clip_grad_norm`, None for no clipping.
+
+    clip: {"norm": limit, "width_aware": weigh each tensor's norm by its role's factor}.
+    """
+    if clip is None:
+        return None
+    roles = model.roles()
+    factors = [
+        roles[name].squared_norm_factor if clip["width_aware"] else 1.0
+        for name, _ in model.named_parameters()
+    ]
+    return partial(clip_grad_norm, [*model.parameters()], factors, clip["norm"])
 
 
 @torch.no_grad()

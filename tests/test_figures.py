@@ -22,6 +22,20 @@ REQUIRED = {
     "fig3.beats-mup",
     "fig3.near-optimal",
     "fig3.sqrt-d-rule",
+    "fig4.noise-nonzero",
+    "fig4.selected-lr",
+    "fig4.selected-lr-upscaled",
+    "fig4.selected-noise",
+    "fig4.upscaled-wins",
+    "fig4.upscaled-wins-tuned",
+    "fig4.faster",
+    "fig6.noise-nonzero",
+    "fig6.selected-lr",
+    "fig6.selected-lr-upscaled",
+    "fig6.selected-noise",
+    "fig6.upscaled-wins",
+    "fig6.upscaled-wins-tuned",
+    "fig6.faster",
     "infinite_width.limit",
     "table4.costs-gpt2",
     "table4.costs-mlp",
@@ -91,7 +105,9 @@ def test_a_figure_is_built_without_snakemake_and_rebuilt_byte_for_byte(suite, na
 
     rows = read_json(folder / "claims.json")
     assert [row["claim"] for row in rows] == [c.id for c in registry.figure(name).CLAIMS]
-    training = {"embedding_lr/fig1", "embedding_lr/fig3"}
+    training = {f"embedding_lr/fig{i}" for i in (1, 3)} | {
+        f"upscaling/fig{i}" for i in (4, 5, 6, 7)
+    }
     if name in training:
         assert {row["verdict"] for row in rows} == {"not judged"}, "smoke judges no training"
 

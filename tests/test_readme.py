@@ -37,3 +37,20 @@ def test_every_figure_of_a_paper_is_listed():
         paper, figure = name.split("/")
         (line,) = (line for line in README.splitlines() if f"| `{paper}` |" in line)
         assert figure in line
+
+
+def test_the_widening_example_runs_and_keeps_the_function():
+    import torch
+
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.S)
+    assert len([line for line in code.splitlines() if line.strip()]) <= 12
+    names = {}
+    exec(code, names)
+    x = torch.randn(4, 5)
+    for _ in range(3):
+        for model, optimizer in (("model", "optimizer"), ("wide", "wide_optimizer")):
+            names[optimizer].zero_grad()
+            names[model](x).square().sum().backward()
+            names[optimizer].step()
+    torch.testing.assert_close(names["wide"](x), names["model"](x), rtol=1e-4, atol=1e-5)
+    assert names["wide"][0].out_features == 32

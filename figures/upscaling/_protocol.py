@@ -91,7 +91,7 @@ def curve_claims(figure, where, selected):
     """Claims of a figure of curves; selected: the paper's (Sweep 1 lr, Sweep 2 lr, noise).
 
     The noise is in the released code's convention at factor 4 with 54 features: noise / 4 in
-    hidden matrices and noise / sqrt(54) in the input layer by Algorithm 2's, which the suite follows.
+    hidden matrices, noise / sqrt(54) in the input layer by Algorithm 2's, which the suite follows.
     """
     trained = ("reduced", "paper")
     first, second, noise = selected

@@ -1,7 +1,6 @@
 """Does a widened model train exactly as its base would? Ma et al., Appendix C.4, in float64."""
 
 from collections.abc import Mapping
-from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -40,17 +39,6 @@ def _step(model, optimizer, batch, clip) -> torch.Tensor:
         clip()
     optimizer.step()
     return outputs.detach()
-
-
-def clipping(model, clip: Mapping | None):
-    """A call that clips the model's gradients, None for no clipping."""
-    if clip is None:
-        return None
-    parameters = dict(model.named_parameters())
-    roles = model.roles()
-    aware = clip["width_aware"]
-    factors = [roles[name].squared_norm_factor if aware else 1.0 for name in parameters]
-    return partial(upscaling.clip_grad_norm, [*parameters.values()], factors, clip["norm"])
 
 
 def run(
@@ -95,11 +83,11 @@ def run(
         coupled=optimizer["name"] != "adamw",
     )
     stepper = train.make_optimizer(groups, optimizer)
-    base_clip = clipping(base, clip)
+    base_clip = upscaling.clipper(base, clip)
     for step in range(steps_before):
         _step(base, stepper, batches[step % BATCHES], base_clip)
     wide, wide_stepper = upscaling.widen(base, stepper, factor)
-    wide_clip = clipping(wide, clip)
+    wide_clip = upscaling.clipper(wide, clip)
     records, worst = [], 0.0
     for step in range(steps):
         batch = batches[(steps_before + step) % BATCHES]

@@ -5,7 +5,6 @@ with its optimizer, perturbs it, and goes on at a learning rate of its own.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -208,7 +207,7 @@ def run(
         precision=precision,
         progress=progress,
         checkpoint=checkpoint,
-        clip=clipping(net, optimizer["clip"]),
+        clip=upscaling.clipper(net, optimizer["clip"]),
         evaluate=evaluate,
     )
     if constants:
@@ -226,18 +225,3 @@ def displacement(net, origin: Mapping, growth: Mapping) -> dict[str, float]:
         for name, parameter in net.named_parameters():
             moved += float(growth[name].project(parameter - origin[name]).square().sum())
     return {"outside": upscaling.subspace_distance(net, growth)[0], "inside": moved**0.5}
-
-
-def clipping(model, clip: Mapping | None):
-    """A call that clips a model's gradients, None for no clipping.
-
-    clip: {"norm": limit, "width_aware": weigh each tensor's norm by its widths}.
-    """
-    if clip is None:
-        return None
-    roles = model.roles()
-    aware = clip["width_aware"]
-    factors = [
-        roles[name].squared_norm_factor if aware else 1.0 for name, _ in model.named_parameters()
-    ]
-    return partial(upscaling.clip_grad_norm, [*model.parameters()], factors, clip["norm"])

@@ -1,4 +1,7 @@
-"""The MLP with AdamW (Figures 2, 6 and 7). Paper scale: the authors' grids, noise in Algorithm 2's convention."""
+"""The MLP with AdamW (Figures 2, 6 and 7).
+
+Paper scale: the authors' grids, the noise in Algorithm 2's convention.
+"""
 
 from studies.upscaling._mlp import ADAMW, CODE_LEVELS, CODE_LR, PAPER, SCALES, SEEDS, WIDTHS
 from studies.upscaling._protocol import octaves, protocol

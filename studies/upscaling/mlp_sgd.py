@@ -1,4 +1,7 @@
-"""The MLP with SGD (Figures 4 and 5). Paper scale: the authors' grids, noise in Algorithm 2's convention."""
+"""The MLP with SGD (Figures 4 and 5).
+
+Paper scale: the authors' grids, the noise in Algorithm 2's convention.
+"""
 
 from studies.upscaling._mlp import CODE_LEVELS, CODE_LR, PAPER, SCALES, SEEDS, SGD, WIDTHS
 from studies.upscaling._protocol import octaves, protocol

@@ -40,7 +40,6 @@ wildcard_constraints:
     cell="[^/]+-[0-9a-f]{12}",
     dataset="[^/]+",
     digest="[0-9a-f]{12}",
-    tokens="bpe[0-9]+-[0-9]+",
 
 
 def needed(rule_name):

@@ -1,0 +1,124 @@
+import pickle
+
+import pytest
+from golden import SPECS, table
+
+from repro import checkpoints, models, train
+from repro.errors import UserError
+from repro.files import sha256_file
+from repro.tasks import Arrays, warm_start
+
+SPEC = SPECS["warm_start"]
+
+
+def run(folder, **changes):
+    final = folder / f"{len(list(folder.glob('*.safetensors')))}.final"
+    records = warm_start.run(
+        **{**SPEC, **changes},
+        inputs={Arrays("golden"): table(folder)},
+        device="cpu",
+        progress=lambda step, loss: None,
+        checkpoint=folder / "state",
+        final=final,
+    )
+    return records, final
+
+
+def start(final, **changes):
+    checkpoint = {"id": "x", "file": str(final), "sha256": sha256_file(final), "spec": SPEC}
+    noise = {"noise": "gaussian", "convention": "paper", "level": 0.0}
+    return {"checkpoint": checkpoint, "width": 12, **noise, **changes}
+
+
+def wider(width):
+    return SPEC["model"] | {"width": width}
+
+
+def test_zero_noise_goes_on_as_the_base_would(tmp_path):
+    """24 steps at once against 12, widened threefold with the optimizer's state, and 12 more."""
+    _, final = run(tmp_path)
+    same, _ = run(tmp_path, start=start(final))
+    wide, _ = run(tmp_path, start=start(final), model=wider(36))
+    for narrow, grown in zip(same, wide, strict=True):
+        for key in ("train_loss", "valid_loss"):
+            assert grown[key] == pytest.approx(narrow[key], rel=1e-4)
+        assert grown["outside"] < 1e-4
+    assert wide[-1]["inside"] > 0.01
+
+
+def test_noise_leaves_the_subspace_and_is_recorded(tmp_path):
+    _, final = run(tmp_path)
+    records, _ = run(tmp_path, start=start(final, level=0.5), model=wider(36))
+    assert records[0]["outside"] > 0.1
+    assert records[-1]["noise"] == {"input.weight": 0.5, "hidden.0.weight": 0.5}
+
+
+def test_widths_that_do_not_divide_and_another_base_are_refused(tmp_path):
+    _, final = run(tmp_path)
+    with pytest.raises(UserError, match="width 12 cannot be widened to 30"):
+        run(tmp_path, start=start(final), model=wider(30))
+    with pytest.raises(UserError, match="the base has width 12, not 16"):
+        run(tmp_path, start=start(final, width=16), model=wider(48))
+
+
+def test_labels_and_features_must_be_the_model_s(tmp_path):
+    with pytest.raises(UserError, match="6 features for a model of 5"):
+        run(tmp_path, model=SPEC["model"] | {"inputs": 5})
+    with pytest.raises(UserError, match="label 2 for a model of 2 classes"):
+        run(tmp_path, model=SPEC["model"] | {"classes": 2})
+
+
+def pair(width=12):
+    net = models.build(wider(width), "muP-multiplier")
+    groups = warm_start.make_groups(net, "muP-multiplier", SPEC["optimizer"], 0.1)
+    return net, train.make_optimizer(groups, SPEC["optimizer"])
+
+
+def test_a_checkpoint_holds_weights_and_optimizer_state(tmp_path):
+    _, final = run(tmp_path)
+    net, optimizer = pair()
+    checkpoints.load({"file": final, "sha256": sha256_file(final)}, net, optimizer)
+    assert all(
+        set(optimizer.state[p]) == {"step", "exp_avg", "exp_avg_sq"} for p in net.parameters()
+    )
+    again = tmp_path / "again"
+    checkpoints.save(again, net, optimizer)
+    assert again.read_bytes() == final.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda path: path.unlink(), "is missing"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-1] + b"x"), "was changed after"),
+    ],
+)
+def test_a_damaged_checkpoint_is_refused(tmp_path, damage, message):
+    _, final = run(tmp_path)
+    digest = sha256_file(final)
+    damage(final)
+    with pytest.raises(UserError, match=message):
+        checkpoints.load({"file": final, "sha256": digest}, *pair())
+
+
+def test_a_pickle_is_never_read(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return (pytest.fail, ("code of a checkpoint was run",))
+
+    path = tmp_path / "pickle"
+    path.write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(UserError, match="is no safetensors file"):
+        checkpoints.load({"file": path, "sha256": sha256_file(path)}, *pair())
+
+
+def test_a_checkpoint_of_another_model_is_refused(tmp_path):
+    _, final = run(tmp_path)
+    with pytest.raises(UserError, match="is of another model"):
+        checkpoints.load({"file": final, "sha256": sha256_file(final)}, *pair(24))
+
+
+def test_a_diverged_run_is_recorded_to_its_end(tmp_path):
+    records, _ = run(tmp_path, lr=1e30)
+    assert [record["step"] for record in records] == [4, 8, 12]
+    assert records[-1]["train_loss"] == float("inf")
