@@ -82,11 +82,20 @@ def finish(figure: Figure, title: str, claims: list[dict], footer: str) -> None:
 
 def save(figure: Figure, pdf: Path, png: Path) -> None:
     """Write both files; the same figure gives the same bytes."""
+    _settle(figure)
     with atomic_path(pdf) as temporary:
         figure.savefig(temporary, format="pdf", metadata={"CreationDate": None})
     with atomic_path(png) as temporary:
         figure.savefig(temporary, format="png", metadata={"Software": None})
     plt.close(figure)
+
+
+def _settle(figure: Figure) -> None:
+    """Lay out once and round: the layout's last digits depend on addresses in memory."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        axes.set_position([round(v, 6) for v in axes.get_position(original=True).bounds])
 
 
 def table(axes, rows: list[list[str]], columns: list[str]) -> None:
