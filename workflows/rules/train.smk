@@ -5,10 +5,10 @@ rule train:
         lambda wildcards: SUITE.earlier_paths(cell_of(wildcards)),
     output:
         f"{RESULTS}/{{study}}/{{cell}}.json",
-    wildcard_constraints:
-        study=one_of(s for s in registry.study_names() if not registry.keeps_checkpoints(s)),
     log:
         f"logs/train/{SUITE.config.scale}/{{study}}/{{cell}}.log",
+    wildcard_constraints:
+        study=one_of(s for s in registry.study_names() if not registry.keeps_checkpoints(s)),
     priority: lambda wildcards: min(1e5, SUITE.gpu_hours([cell_of(wildcards)]) * 1e6)
     threads: lambda wildcards: cell_of(wildcards).runs[0].spec.get("threads", 1)
     resources:
