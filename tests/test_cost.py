@@ -65,7 +65,11 @@ REST = {"base_width": 1, "output_multiplier": 1.0}
 
 
 def gpt2(**changes):
-    shape = TEXT | {"heads": 4, "sequence_length": 64, "attention_constant": 8.0} | changes
+    shape = (
+        TEXT
+        | {"heads": 4, "sequence_length": 64, "attention_constant": 8.0, "embedding_std": 0.02}
+        | changes
+    )
     return GPT2(**shape, **REST)
 
 
