@@ -1,9 +1,8 @@
 import pytest
 
-from repro import registry
+from repro import config, registry
 from repro.errors import UserError
 from repro.study import SCALES, Run, Scale, Study, cells, override
-from repro.tasks import TASKS
 
 SPEC = {"width": 1, "lr": {"embedding": 0.1}, "threads": 1, "seed": 0}
 
@@ -77,17 +76,15 @@ def test_a_study_must_state_every_scale():
 
 
 @pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("name", [n for n in registry.figure_names()])
-def test_every_study_resolves_at_every_scale(name, scale):
-    for study_name in registry.figure(name).STUDIES:
-        declared = registry.study(study_name)
-        found = cells(study_name, declared, scale, TASKS[declared.task].version, {})
-        assert len({run.id for cell in found for run in cell.runs}) == sum(
-            len(cell.runs) for cell in found
-        )
-        assert len({cell.name for cell in found}) == len(found)
+def test_every_study_resolves_at_every_scale(scale):
+    suite = registry.Suite(config.parse({"scale": scale}, registry.dataset_names()))
+    for name in registry.figure_names():
+        for stage, found in suite.figure_cells(name).items():
+            runs = [run.id for cell in found for run in cell.runs]
+            assert runs and len(runs) == len(set(runs)), stage
+            assert len({cell.name for cell in found}) == len(found), stage
 
 
 def test_no_study_shares_a_folder_with_a_figure():
-    studies = {s for name in registry.figure_names() for s in registry.figure(name).STUDIES}
+    studies = {"/".join(name.split("/")[:2]) for name in registry.study_names()}
     assert not studies & set(registry.figure_names())
