@@ -77,8 +77,9 @@ def train(
         optimizer.step()
         losses[step] = value.detach()
         done = step + 1
-        if done in boundaries:
-            records += _records(losses, boundaries)[len(records) : len(records) + 1]
+        if done == boundaries[len(records)]:
+            begin = records[-1]["step"] if records else 0
+            records.append({"step": done, "train_loss": _mean(losses[begin:done])})
             if evaluate and math.isfinite(records[-1]["train_loss"]):
                 model.eval()
                 records[-1] |= evaluate()
@@ -99,16 +100,10 @@ def train(
     return records
 
 
-def _records(losses: torch.Tensor, boundaries: list[int]) -> list[dict]:
-    """Mean loss between boundaries, in float64; infinite from the first loss not finite on."""
-    values = losses.double().cpu()
-    records, begin = [], 0
-    for end in boundaries:
-        mean = float(values[begin:end].mean())
-        finite = math.isfinite(mean) and not any(math.isinf(r["train_loss"]) for r in records)
-        records.append({"step": end, "train_loss": mean if finite else math.inf})
-        begin = end
-    return records
+def _mean(losses: torch.Tensor) -> float:
+    """Mean in float64, infinite where a loss is not finite."""
+    mean = float(losses.double().cpu().mean())
+    return mean if math.isfinite(mean) else math.inf
 
 
 def _save(path: Path, model, optimizer, losses: torch.Tensor, step: int, records: list) -> None:

@@ -71,7 +71,7 @@ class TokenBatches(_Epochs):
         """Batches number step, step + 1, ..."""
         if self.shards is None:
             for _, index in self._from_step(step, self.device):
-                yield self.inputs[index], self.targets[index]
+                yield self.inputs.index_select(0, index), self.targets.index_select(0, index)
         else:
             for _, index in self._from_step(step, "cpu"):
                 tokens_BT = self._read(index.numpy()).to(self.device, non_blocking=True)
@@ -120,10 +120,10 @@ class ArrayBatches(_Epochs):
     def from_step(self, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Batches number step, step + 1, ..."""
         for number, index in self._from_step(step, self.inputs.device):
-            inputs = self.inputs[index]
+            inputs = self.inputs.index_select(0, index)
             if self.transform is not None:
                 inputs = self.transform(inputs, number)
-            yield inputs, self.labels[index]
+            yield inputs, self.labels.index_select(0, index)
 
 
 class OrderedBatches:
