@@ -16,10 +16,6 @@ def image_statistics(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     share = (
         np.stack([np.bincount(values, minlength=256) for values in channels]) / channels.shape[1]
     )
-    channels = np.moveaxis(images, 1, 0).reshape(images.shape[1], -1)
-    share = (
-        np.stack([np.bincount(values, minlength=256) for values in channels]) / channels.shape[1]
-    )
     levels = np.arange(256) / 255
     mean = share @ levels
     return mean, np.sqrt(share @ levels**2 - mean**2)
@@ -34,9 +30,9 @@ def pool(images: np.ndarray, resolution: int) -> np.ndarray:
     if height % resolution or width % resolution:
         raise ValueError(f"resolution {resolution} does not divide {height} x {width}")
     block = (height // resolution, width // resolution)
-    squares = images.reshape(rows, channels, resolution, block[0], resolution, block[1])
     area = block[0] * block[1]
-    total = squares.sum((3, 5), dtype=np.int64)
+    columns = images.reshape(rows, channels, resolution, block[0], width).sum(3, dtype=np.int32)
+    total = columns.reshape(rows, channels, resolution, resolution, block[1]).sum(4)
     return ((total + area // 2) // area).astype(np.uint8)
 
 

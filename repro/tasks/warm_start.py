@@ -20,7 +20,7 @@ from repro.errors import UserError
 from repro.parametrization import KINDS
 from repro.tasks import Arrays, Tokens
 
-PAD = 4  # pixels, Appendix F.2
+PAD = 4 / 32  # of an image's side: 4 of 32 pixels, Appendix F.2
 EVALUATION_BATCH = 1_000
 
 
@@ -83,7 +83,9 @@ def load_data(dataset: str, data: Mapping, model: Mapping, inputs: Mapping, seed
         data["batch_size"],
         seed,
         on,
-        CropFlip(PAD, normalize, seed) if data["augment"] else lambda x, step: normalize(x),
+        CropFlip(round(PAD * data["resolution"]), normalize, seed)
+        if data["augment"]
+        else lambda x, step: normalize(x),
     )
     return (
         batches,

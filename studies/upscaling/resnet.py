@@ -1,0 +1,68 @@
+"""ResNet-18 with SGD (Figures 2, 8 and 9): Ma et al. (arXiv 2602.10545), Appendix F.2.
+
+Paper scale: as F.2 prints it; the grids are the released code's. F.2 names no learning-rate
+schedule, label smoothing, warm-up or dropout: there is none. What it leaves open is as in that
+code: the last incomplete batch of an epoch is dropped, every tensor decays (BatchNorm's and the
+readout too), TF32 on a GPU. Ours: the rates of the wide model from scratch.
+Noise: one constant a tensor, from the small system (Appendix D).
+
+Reduced: 10 classes of generated images at 16 x 16 pixels, widths from 1/16 (4, 8, 16 and 32
+channels), where muP is the standard parametrization.
+"""
+
+from repro.parametrization import KINDS
+from studies.upscaling._protocol import octaves, protocol
+
+# 50_000 images // 128 = 390 batches * 100 epochs = 39_000 steps
+PAPER = {
+    "dataset": "cifar100",
+    "data": {"batch_size": 128, "resolution": 32, "augment": True},
+    "model": {"name": "resnet", "classes": 100, "width": 2.0, "base_width": 1.0},
+    "parametrization_name": "muP-multiplier",
+    "start": None,
+    "optimizer": {
+        "name": "sgd",
+        "momentum": 0.9,
+        "nesterov": False,
+        "weight_decay": 1e-4,
+        "decayed": list(KINDS),
+        "clip": None,
+    },
+    "lr": 0.01,
+    "steps": 39_000,
+    "evaluations": 100,
+    "precision": "tf32",
+    "threads": 1,
+    "seed": 0,
+}
+# 5_000 images // 128 = 39 batches * 5 epochs = 195 steps
+REDUCED = {
+    "data.resolution": 8,
+    "data.augment": False,
+    "model.base_width": 1 / 16,
+    "steps": 195,
+    "evaluations": 5,
+}
+SMOKE = REDUCED | {"steps": 4, "evaluations": 2}
+SMALL = {"small": 1 / 16, "small_wide": 1 / 8, "base": 1 / 8, "wide": 1 / 4}
+CODE_LR = [0.005 * 2.0**j for j in range(-4, 3)]
+
+STAGES = protocol(
+    PAPER,
+    widths={
+        "smoke": SMALL,
+        "reduced": SMALL,
+        "paper": {"small": 0.5, "small_wide": 1.0, "base": 2.0, "wide": 4.0},
+    },
+    scales={"smoke": SMOKE, "reduced": REDUCED, "paper": {}},
+    lr={"smoke": octaves(-5, -4), "reduced": octaves(-6, -1), "paper": CODE_LR[-3:]},
+    lr_upscaled={"smoke": octaves(-5, -4), "reduced": octaves(-7, -3), "paper": CODE_LR},
+    lr_scratch={"smoke": octaves(-5, -4), "reduced": octaves(-5, -2), "paper": CODE_LR[2:]},
+    levels={
+        "smoke": [0.0, 0.5],
+        "reduced": [0.0, 0.25, 0.5, 1.0, 2.0],
+        "paper": [j / 10 for j in range(10)],
+    },
+    seeds={"smoke": [0, 1], "reduced": [0, 1, 2], "paper": [0, 1, 2, 3, 4]},
+    noise="signal",
+)
