@@ -78,6 +78,7 @@ def train(suite: Suite, args) -> None:
         label,
         read=Earlier(earlier),
         checkpoints=suite.checkpoints_path(cell) if keep else None,
+        widen=suite.config.at_edge == "widen",
     )
     print(f"resumed {resumed} runs, trained {len(cell.runs) - resumed}")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from repro.errors import UserError
 from repro.files import atomic_path, canonical_json, read_json, sha256, sha256_file, write_json
-from repro.study import Cell, Run
+from repro.study import Cell, Neighbour, Run
 from repro.tasks import TASKS
 
 FORMAT = 1
@@ -63,6 +63,7 @@ def run_cell(
     *,
     read: Callable[[Run], Mapping] | None = None,
     checkpoints: Path | None = None,
+    widen: bool = True,
 ) -> int:
     """Carry out the runs of a cell and write its file; returns how many were taken over.
 
@@ -73,9 +74,12 @@ def run_cell(
     progress: (index of the run, run) -> callback(step, loss).
     read: run of an earlier stage -> its result (`Earlier`), where runs take from one.
     checkpoints: folder to put the runs' final checkpoints in, None where no later stage needs them.
-    Raises UserError when a stored run was edited.
+    widen: whether a search may grow past its grid.
+    Raises UserError when a stored run was edited, and where a search may not grow and would.
     """
     results, resumed = [], 0
+    if checkpoints:
+        checkpoints.mkdir(parents=True, exist_ok=True)
     device_used, digests = device_name(device), input_digests(inputs)
     for index, run in enumerate(cell.runs):
         stored = store / f"{run.id}.json"
@@ -92,26 +96,28 @@ def run_cell(
             if result is None:
                 start = time.monotonic()
                 spec, tuned = run.resolve(read)
-                keep = {"final": final} if final else {}
-                records = TASKS[run.task].run(
-                    spec,
-                    inputs=inputs,
-                    device=device,
-                    progress=progress(index, run),
-                    checkpoint=store / f"{run.id}.state",
-                    **keep,
-                )
+                made = None not in tuned.values()
+                if made and not widen:
+                    refuse_growth(run, tuned)
+                context = {
+                    "inputs": inputs,
+                    "device": device,
+                    "progress": progress(index, run),
+                    "checkpoint": store / f"{run.id}.state",
+                    **({"final": final} if final else {}),
+                }
+                records = TASKS[run.task].run(spec, **context) if made else []
                 result = {
                     "id": run.id,
                     "spec": spec,
                     **({"tuned": tuned} if run.takes else {}),
-                    **({"sha256_checkpoint": sha256_file(final)} if final else {}),
+                    **({"sha256_checkpoint": sha256_file(final)} if final and made else {}),
                     "datasets": run.datasets,
                     "records": [_encode(record) for record in records],
                     "provenance": provenance(here, time.monotonic() - start),
                 }
                 write_json(stored, seal(result))
-            if final:
+            if final and result["records"]:
                 link(final, checkpoints / final.name)
         results.append(result | {"axes": run.axes})
     write_json(
@@ -129,6 +135,22 @@ def run_cell(
         ),
     )
     return resumed
+
+
+def refuse_growth(run: Run, tuned: Mapping) -> None:
+    """Raise UserError when a run is one a search asks for past the edge of its grid."""
+    asked = {
+        key: tuned[key]
+        for key, taken in run.takes.items()
+        if isinstance(taken.reference, Neighbour)
+    }
+    if asked:
+        stage = run.takes[next(iter(asked))].reference.stage
+        words = ", ".join(f"{key} = {value:.4g}" for key, value in asked.items())
+        raise UserError(
+            f"stage {stage}: the best run lies at the edge of its grid, next would be {words}; "
+            "extend the study's grid, or let it grow with --config at_edge=widen"
+        )
 
 
 def link(source: Path, target: Path) -> None:
@@ -174,7 +196,8 @@ def _stored(path: Path, run: Run, here: Mapping, final: Path | None) -> dict | N
     if result["id"] != run.id:
         raise UserError(f"{path}: holds run {result['id'][:12]}, not {run.id[:12]}; delete it")
     made = {key: result["provenance"][key] for key in here}
-    if final and (not final.exists() or result.get("sha256_checkpoint") != sha256_file(final)):
+    expected = result.get("sha256_checkpoint")
+    if final and result["records"] and not (final.exists() and expected == sha256_file(final)):
         return None
     return result if made == here else None
 

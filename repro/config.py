@@ -10,6 +10,7 @@ from repro.files import canonical_json, sha256
 from repro.study import SCALES
 
 SOURCES = ("embedded", "real")
+AT_EDGE = ("widen", "stop")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -29,13 +30,18 @@ class Source:
 
 @dataclass(frozen=True)
 class Config:
-    """A validated configuration."""
+    """A validated configuration.
+
+    at_edge: what a sweep does whose best run lies at its grid's edge: "widen" the grid in rounds,
+        or "stop" before anything is trained with that value.
+    """
 
     scale: str
     data: str
     sources: Mapping[str, Source]
     figures: tuple[str, ...]
     max_gpu_hours: float | None
+    at_edge: str = "widen"
 
     def source(self, dataset: str) -> Source:
         """The source of one dataset."""
@@ -45,13 +51,14 @@ class Config:
         """`key=value` words from which `parse` makes this configuration again."""
         words = [f"scale={self.scale}", f"data={self.data}"]
         words += [f"{name}={s.folder or s.kind}" for name, s in sorted(self.sources.items())]
+        words += [f"at_edge={self.at_edge}"] if self.at_edge != "widen" else []
         return words
 
 
 def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
     """Validate a mapping of configuration keys; raises UserError naming the key."""
     datasets = sorted(datasets)
-    known = {"scale", "data", "figures", "max_gpu_hours", *datasets}
+    known = {"scale", "data", "figures", "max_gpu_hours", "at_edge", *datasets}
     for key in values:
         if key not in known:
             raise UserError(f"unknown config key {key!r}: {did_you_mean(str(key), known)}")
@@ -74,7 +81,8 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
             hours = float(hours)
         except (TypeError, ValueError):
             raise UserError(f"config key max_gpu_hours: {hours!r} is not a number") from None
-    return Config(scale, data, sources, tuple(figures), hours)
+    at_edge = _choice("at_edge", values.get("at_edge", "widen"), AT_EDGE)
+    return Config(scale, data, sources, tuple(figures), hours, at_edge)
 
 
 def _choice(key: str, value: object, choices: tuple[str, ...]) -> str:

@@ -66,12 +66,15 @@ def _study_module(name: str) -> ModuleType:
 def stages(name: str) -> list[str]:
     """`<paper>/<study>/<stage>` of every stage of a study; a study of one stage is itself.
 
-    A stage's own name gives itself alone.
+    A stage that is a search is followed by its rounds, `<stage>+1`, ...; its name gives all these.
     """
     if name.count("/") == 2:
-        return [name]
+        rounds = study(name).rounds if "+" not in name else 0
+        return [name, *(f"{name}+{i}" for i in range(1, rounds + 1))]
     module = _study_module(name)
-    return [f"{name}/{stage}" for stage in module.STAGES] if hasattr(module, "STAGES") else [name]
+    if not hasattr(module, "STAGES"):
+        return [name]
+    return [each for stage in module.STAGES for each in stages(f"{name}/{stage}")]
 
 
 @cache
@@ -84,9 +87,10 @@ def study(name: str) -> Study:
     module = _study_module(f"{paper}/{short}")
     if not stage:
         return module.STUDY
-    if stage[0] not in module.STAGES:
-        raise UserError(f"unknown stage {name!r}: {did_you_mean(stage[0], module.STAGES)}")
-    return module.STAGES[stage[0]]
+    own, _, number = stage[0].partition("+")
+    if own not in module.STAGES:
+        raise UserError(f"unknown stage {name!r}: {did_you_mean(own, module.STAGES)}")
+    return module.STAGES[own].round(own) if number else module.STAGES[own]
 
 
 @cache
@@ -95,8 +99,9 @@ def keeps_checkpoints(name: str) -> bool:
     paper, short, *stage = name.split("/")
     if not stage:
         return False
+    own = stage[0].partition("+")[0]
     return any(
-        isinstance(value, Checkpoint) and value.stage == stage[0]
+        isinstance(value, Checkpoint) and value.stage == own
         for other in _study_module(f"{paper}/{short}").STAGES.values()
         for scale in other.scales.values()
         for _, value in settings(override(other.spec, scale.spec))
@@ -169,7 +174,10 @@ class Suite:
         return self.results / "runs"
 
     def cells(self, study_name: str) -> list[Cell]:
-        """A study's cells at this scale on these data."""
+        """A study's cells at this scale on these data; none in a round the scale does not allow."""
+        whole, _, number = study_name.partition("+")
+        if number and int(number) > study(whole).scales[self.config.scale].rounds:
+            return []
         if study_name not in self._cells:
             chosen = study(study_name)
             task = TASKS[chosen.task]
@@ -180,16 +188,22 @@ class Suite:
                 }
                 for need in task.needs(chosen.spec)
             }
-            folder = study_name.rpartition("/")[0]
             self._cells[study_name] = cells(
                 study_name,
                 chosen,
                 self.config.scale,
                 task.version,
                 used,
-                lambda stage: [r for cell in self.cells(f"{folder}/{stage}") for r in cell.runs],
+                lambda stage: [r for c in self.earlier_cells(study_name, stage) for r in c.runs],
             )
         return self._cells[study_name]
+
+    def earlier_cells(self, study_name: str, stage: str) -> list[Cell]:
+        """Cells of a stage, rounds included, that another or a later round of it may take from."""
+        names = stages(f"{study_name.rpartition('/')[0]}/{stage}")
+        if study_name in names:
+            names = names[: names.index(study_name)]
+        return [cell for name in names for cell in self.cells(name)]
 
     def cell(self, study_name: str, cell_name: str) -> Cell:
         """One cell by name; raises UserError when this configuration has none of that name."""
@@ -209,13 +223,12 @@ class Suite:
 
     def earlier(self, cell: Cell) -> dict[str, Cell]:
         """Run id -> cell, of every run of earlier stages that a cell's runs take something from."""
-        folder = cell.study.rpartition("/")[0]
         taken = [taken for run in cell.runs for taken in run.takes.values()]
         wanted = {run.id for each in taken for run in each.runs}
         return {
             run.id: found
             for stage in dict.fromkeys(each.reference.stage for each in taken)
-            for found in self.cells(f"{folder}/{stage}")
+            for found in self.earlier_cells(cell.study, stage)
             for run in found.runs
             if run.id in wanted
         }
@@ -256,6 +269,7 @@ class Suite:
             stage: self.cells(stage)
             for name in figure(figure_name).STUDIES
             for stage in stages(name)
+            if self.cells(stage)
         }
 
     def figure_folder(self, figure_name: str) -> Path:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
+from repro import search
 from repro.errors import UserError
 from repro.files import canonical_json, sha256
 
 SCALES = ("smoke", "reduced", "paper")
+SLOT = "slot"  # the axis of a search's round
 
 
 @dataclass(frozen=True)
@@ -18,11 +20,13 @@ class Scale:
 
     `together` names the axes trained one after another in one process. It is no part of a
     run's identity: the same runs may be cut into jobs another way.
+    rounds: how often a search may grow its grid.
     """
 
     spec: Mapping[str, object] = field(default_factory=dict)
     grid: Mapping[str, Sequence] = field(default_factory=dict)
     together: tuple[str, ...] = ()
+    rounds: int = 0
 
 
 @dataclass(frozen=True)
@@ -46,11 +50,12 @@ class Best:
         points: dict[bytes, list[Mapping]] = {}
         for result in results:
             if all(lookup(result["spec"], key) == value for key, value in self.where.items()):
-                axes = {k: v for k, v in result["axes"].items() if k != "seed"}
+                axes = result["axes"] | result.get("tuned", {})
+                axes = {k: v for k, v in axes.items() if k not in ("seed", SLOT)}
                 points.setdefault(canonical_json(axes), []).append(result)
 
         def mean(point: Sequence[Mapping]) -> float:
-            return sum(final(result, self.metric) for result in point) / len(point)
+            return _mean(point, self.metric)
 
         best = min(points.values(), key=mean, default=None)
         if best is None or not math.isfinite(mean(best)):
@@ -81,17 +86,51 @@ class Checkpoint:
 
     def choose(self, results: Sequence[Mapping]) -> Mapping:
         """{"id", "file", "sha256", "spec"} of the chosen run; UserError when it diverged."""
-        ranked = sorted(results, key=lambda result: final(result, self.metric))
+        made = [result for result in results if result["records"]]
+        ranked = sorted(made, key=lambda result: final(result, self.metric))
         chosen = ranked[(len(ranked) - 1) // 2 if self.pick == "median" else 0]
         if not math.isfinite(final(chosen, self.metric)):
             raise UserError(f"stage {self.stage}: the run to start from diverged")
         return {key: chosen[key] for key in ("id", "file", "sha256", "spec")}
 
 
+@dataclass(frozen=True)
+class Neighbour:
+    """The value at `key` of a point a search asks for: the slot-th of `repro.search.missing`.
+
+    stage: the search's, of which all earlier rounds are read. axes: the keys searched.
+    None where the search has ended or the slot is not needed: that run is not made.
+    """
+
+    stage: str
+    key: str
+    axes: tuple[str, ...]
+    slot: int
+    metric: str
+    over: tuple[str, ...] = ("seed",)
+
+    def choose(self, results: Sequence[Mapping]) -> float | None:
+        """The value, from the results of all earlier rounds."""
+        points: dict[search.Point, list[Mapping]] = {}
+        for result in results:
+            if result["records"]:
+                point = tuple(lookup(result["spec"], axis) for axis in self.axes)
+                points.setdefault(point, []).append(result)
+        wanted = search.missing({p: _mean(found, self.metric) for p, found in points.items()})
+        return wanted[self.slot][self.axes.index(self.key)] if self.slot < len(wanted) else None
+
+
+REFERENCES = (Best, Checkpoint, Neighbour)
+
+
 def final(result: Mapping, metric: str) -> float:
-    """A result's metric at its last evaluation, infinite where it diverged."""
-    value = float(result["records"][-1].get(metric, math.inf))
+    """A result's metric at its last evaluation, infinite where it diverged or was not made."""
+    value = float(result["records"][-1].get(metric, math.inf)) if result["records"] else math.inf
     return value if math.isfinite(value) else math.inf
+
+
+def _mean(results: Sequence[Mapping], metric: str) -> float:
+    return sum(final(result, metric) for result in results) / len(results)
 
 
 def lookup(spec: Mapping, path: str) -> object:
@@ -103,9 +142,9 @@ def lookup(spec: Mapping, path: str) -> object:
 
 @dataclass(frozen=True)
 class Taken:
-    """A Best or Checkpoint in a run's spec, with the candidates it is chosen among."""
+    """A reference in a run's spec, with the candidates it is chosen among."""
 
-    reference: Best | Checkpoint
+    reference: Best | Checkpoint | Neighbour
     runs: "tuple[Run, ...]"
 
 
@@ -120,12 +159,16 @@ class Study:
     grid: axis -> values; the runs are the product of the axes. An axis is a (dotted) key of the
         spec, or any name whose values are mappings of several keys that change together.
     scales: one Scale for each of `SCALES`.
+    search: the axes along which the grid grows, for as many rounds as a scale allows, while the
+        run with the lowest final `metric` lies at its edge. Later stages choose among all rounds.
     """
 
     task: str
     spec: Mapping[str, object]
     grid: Mapping[str, Sequence]
     scales: Mapping[str, Scale]
+    search: tuple[str, ...] = ()
+    metric: str = "train_loss"
 
     def __post_init__(self):
         if set(self.scales) != set(SCALES):
@@ -134,6 +177,29 @@ class Study:
             unknown = (set(scale.grid) | set(scale.together)) - set(self.grid)
             if unknown:
                 raise ValueError(f"scale {name} names axes outside the grid: {sorted(unknown)}")
+
+    @property
+    def rounds(self) -> int:
+        """The most rounds a scale allows the search; none without one."""
+        return max(scale.rounds for scale in self.scales.values()) if self.search else 0
+
+    def round(self, stage: str) -> "Study":
+        """A round of the search of this study, which is `stage`: one run a slot."""
+        asked = [
+            {axis: Neighbour(stage, axis, self.search, slot, self.metric) for axis in self.search}
+            for slot in range(search.slots(len(self.search)))
+        ]
+
+        def rest(grid: Mapping) -> dict:
+            return {axis: values for axis, values in grid.items() if axis not in self.search}
+
+        scales = {}
+        for name, scale in self.scales.items():
+            together = rest(dict.fromkeys(scale.together))
+            if len(together) < len(scale.together):
+                together[SLOT] = None
+            scales[name] = Scale(scale.spec, rest(scale.grid), tuple(together))
+        return Study(self.task, self.spec, {**rest(self.grid), SLOT: asked}, scales)
 
 
 def override(spec: Mapping, changes: Mapping[str, object]) -> dict:
@@ -214,7 +280,8 @@ class Run:
         tuned = {
             key: value
             for key, value in values.items()
-            if isinstance(self.takes[key].reference, Best) and not isinstance(value, Mapping)
+            if isinstance(self.takes[key].reference, (Best, Neighbour))
+            and not isinstance(value, Mapping)
         }
         return override(self.spec, values), tuned
 
@@ -248,20 +315,28 @@ def _flat(axis: str, value: object) -> dict[str, object]:
     return dict(value) if isinstance(value, Mapping) else {axis: value}
 
 
+def _named(axis: str, value: object) -> dict[str, object]:
+    """A point of an axis as a reader names it: a search's slot by its number."""
+    flat = _flat(axis, value)
+    references = [v for v in flat.values() if isinstance(v, Neighbour)]
+    return {axis: references[0].slot} if references else flat
+
+
 def _bind(name: str, spec: Mapping, axes: Mapping, earlier: Callable[[str], list[Run]]) -> dict:
     """The spec with every Best and Checkpoint bound to its candidates."""
     changes = {}
     for key, reference in settings(spec):
-        if not isinstance(reference, (Best, Checkpoint)):
+        if not isinstance(reference, REFERENCES):
             continue
         join = getattr(reference, "join", {})
+        free = {*reference.over, *join, SLOT}
         candidates = tuple(
             run
             for run in earlier(reference.stage)
             if all(
                 axes.get(axis, value) == value
                 for axis, value in run.axes.items()
-                if axis not in reference.over and axis not in join
+                if axis not in free
             )
             and all(run.axes[axis] == lookup(spec, own) for axis, own in join.items())
         )
@@ -296,17 +371,13 @@ def cells(
     inner = [axis for axis in grid if axis in chosen.together]
     result, seen = [], set()
     for outer_values in itertools.product(*(grid[axis] for axis in outer)):
-        shared = {
-            key: v
-            for axis, value in zip(outer, outer_values, strict=True)
-            for key, v in _flat(axis, value).items()
-        }
+        point = list(zip(outer, outer_values, strict=True))
+        shared = _merge(_named, point)
         runs = []
         for inner_values in itertools.product(*(grid[axis] for axis in inner)):
-            axes = dict(shared)
-            for axis, value in zip(inner, inner_values, strict=True):
-                axes |= _flat(axis, value)
-            spec = _bind(name, override(base, axes), axes, earlier)
+            whole = point + list(zip(inner, inner_values, strict=True))
+            axes = _merge(_named, whole)
+            spec = _bind(name, override(base, _merge(_flat, whole)), axes, earlier)
             run = Run(study.task, task_version, spec, axes, datasets)
             if run.id in seen:
                 raise UserError(f"study {name}, scale {scale}: {axes} is in the grid twice")
@@ -314,3 +385,7 @@ def cells(
             runs.append(run)
         result.append(Cell(name, shared, tuple(runs)))
     return result
+
+
+def _merge(form: Callable[[str, object], dict], point: Sequence[tuple[str, object]]) -> dict:
+    return {key: value for axis, chosen in point for key, value in form(axis, chosen).items()}

@@ -1,14 +1,15 @@
 """Figure 5: Sweep 2 over learning rate and noise, MLP with SGD."""
 
 from figures.upscaling import _protocol
-from figures.upscaling._protocol import reduce  # noqa: F401
+from figures.upscaling._protocol import SETTINGS, reduce  # noqa: F401
 
+SETTING = SETTINGS["mlp-sgd"]
 TITLE = "Figure 5. Sweep over learning rate and noise, MLP with SGD"
 CAPTION = (
-    "Final training loss of the small upscaled system over learning rate and noise, and curves "
+    "Final loss of the small upscaled system over learning rate and noise, and training curves "
     "per noise level at the best rate (Ma et al., Figure 5)."
 )
-STUDIES = ("upscaling/mlp_sgd/tune", "upscaling/mlp_sgd/tune_upscaled")
+STUDIES = (f"{SETTING.study}/tune_upscaled", f"{SETTING.study}/tune_upscaled_code")
 CLAIMS = _protocol.sweep_claims("fig5", "Figure 5; F.1")
 
 
@@ -17,4 +18,4 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    return _protocol.draw_sweep(data, r"noise $\bar\sigma_\Delta$")
+    return _protocol.draw_sweep(data, SETTING)

@@ -1,20 +1,21 @@
 """Figure 6: base, from scratch and upscaled, MLP with AdamW."""
 
 from figures.upscaling import _protocol
-from figures.upscaling._protocol import reduce  # noqa: F401
+from figures.upscaling._protocol import SETTINGS, reduce  # noqa: F401
 
+SETTING = SETTINGS["mlp"]
 TITLE = "Figure 6. Upscaling against training from scratch, MLP with AdamW"
 CAPTION = (
     "Training and validation curves of the base, the wide model from scratch and the upscaled "
     "one, mean and range over seeds, with baselines of ours (Ma et al., Figure 6)."
 )
-STUDIES = ("upscaling/mlp_adamw",)
-CLAIMS = _protocol.curve_claims("fig6", "Figure 6; F.1", (0.1, 0.013, 4.0))
+STUDIES = (SETTING.study,)
+CLAIMS = _protocol.curve_claims("fig6", "Figure 6; F.1", SETTING)
 
 
 def measure(data, scale):
-    return _protocol.measure_curves("fig6", data)
+    return _protocol.measure_curves("fig6", data, SETTING)
 
 
 def draw(data, scale):
-    return _protocol.draw_curves(data)
+    return _protocol.draw_curves(data, SETTING)

@@ -54,7 +54,8 @@ WIDTHS = {
     "paper": {"small": 100, "small_wide": 400, "base": 500, "wide": 2_000},
 }
 SEEDS = {"smoke": [0, 1], "reduced": [0, 1, 2], "paper": [0, 1, 2, 3, 4]}
-# The released code sweeps 0 to 9 and divides hidden noise by the factor 4: here the same hidden
-# levels, with 3 and 4 (ours) so that the optimum can lie inside.
-CODE_LEVELS = [*(level / 4 for level in range(10)), 3.0, 4.0]
+# The released code sweeps 0 to 9 and divides hidden noise by the factor 4: in Algorithm 2's
+# convention the same hidden levels, with 3 and 4 (ours) so that the optimum can lie inside.
+CODE_LEVELS = [float(level) for level in range(10)]
+LEVELS = [*(level / 4 for level in range(10)), 3.0, 4.0]
 CODE_LR = [0.1 * 2.0**j for j in range(-5, 5)]

@@ -2,18 +2,22 @@
 
 tune: Sweep 1, learning rates at the small width. base and scratch: the base and the wide model
 from scratch with its winner. tune_upscaled: Sweep 2, learning rate and noise on the upscaled small
-system. upscaled: the wide model from the base with Sweep 2's winner. Beside the paper's:
-upscaled_without_noise (zero noise at its own best rate), scratch_rates (the wide model from scratch
-over learning rates) and scratch_long (at the best of them, with the base's steps added).
+system; tune_upscaled_code: the same in the released code's convention. upscaled: the wide model
+from the base with Sweep 2's winner. Beside the paper's: upscaled_without_noise (zero noise at its
+own best rate), scratch_rates (the wide model from scratch over learning rates) and scratch_long
+(at the best of them, with the base's steps added).
 
 Selection is by the final training loss unless said otherwise, a mean over the last evaluation
-period; the figures show beside it what the minimum over the run would select. A tuned value at
-the edge of its grid is passed on and named in the figures' claims.
+period; the figures show beside it what the minimum over the run would select. A sweep whose best
+run lies at the edge of its grid grows in rounds; what is still at the edge then is passed on and
+named in the figures' claims.
 """
 
 from collections.abc import Mapping, Sequence
 
 from repro.study import SCALES, Best, Checkpoint, Scale, Study
+
+ROUNDS = {"smoke": 0, "reduced": 2, "paper": 3}  # ours
 
 
 def octaves(low: float, high: float, step: float = 1.0) -> list[float]:
@@ -31,6 +35,8 @@ def protocol(
     lr_scratch: Mapping[str, Sequence[float]],
     levels: Mapping[str, Sequence[float]],
     seeds: Mapping[str, Sequence[int]],
+    code_levels: Mapping[str, Sequence[float]] | None = None,
+    code: str = "code",
     noise: str = "gaussian",
     metric: str = "train_loss",
 ) -> dict[str, Study]:
@@ -38,17 +44,21 @@ def protocol(
 
     spec: of `warm_start`, from scratch at paper scale. scales: scale -> what it changes of it.
     widths: scale -> {"small", "small_wide", "base", "wide"}. The other mappings: scale -> grid.
+    code_levels, code: Sweep 2 once more in that convention of the released code's.
     noise: "signal" tunes t and hands each tensor's constant on to the wide model (Appendix D).
     metric: what the sweeps select by.
     """
 
-    def stage(width: str, changes: Mapping, grid: Mapping[str, Mapping], together) -> Study:
+    def stage(width: str, changes: Mapping, grid: Mapping[str, Mapping], together, search=()):
+        jobs = {"smoke": tuple(grid), "reduced": together, "paper": ()}
+
         def scale(name: str) -> Scale:
             own = {key: value[name] for key, value in changes.items() if isinstance(value, _By)}
             return Scale(
                 {**scales[name], "model.width": widths[name][width], **own},
                 {axis: values[name] for axis, values in grid.items()},
-                together=() if name == "paper" else together,
+                together=jobs[name],
+                rounds=ROUNDS[name],
             )
 
         fixed = {key: value for key, value in changes.items() if not isinstance(value, _By)}
@@ -57,16 +67,18 @@ def protocol(
             spec={**spec, **fixed},
             grid={axis: values["paper"] for axis, values in grid.items()},
             scales={name: scale(name) for name in SCALES},
+            search=search,
+            metric=metric,
         )
 
-    def start(width: str, checkpoint: Checkpoint, level) -> dict:
+    def start(width: str, checkpoint: Checkpoint, level, convention: str = "paper") -> dict:
         handed_on = isinstance(level, Best) and level.recorded
         return {
             "start": {
                 "checkpoint": checkpoint,
                 "width": 0,
                 "noise": "gaussian" if handed_on else noise,
-                "convention": "paper",
+                "convention": convention,
                 "level": level,
             },
             "start.width": _By({name: widths[name][width] for name in SCALES}),
@@ -83,16 +95,24 @@ def protocol(
     quiet = {"start.level": 0.0}
     longer = _By({name: 2 * scales[name].get("steps", spec["steps"]) for name in SCALES})
     own_lr = Best("scratch_rates", "lr", metric)
+
+    def sweep(convention: str, grid: Mapping[str, Sequence[float]]) -> Study:
+        lowest = Checkpoint("tune", "lowest", metric, over=("lr",))
+        return stage(
+            "small_wide",
+            start("small", lowest, 0.0, convention),
+            {"lr": lr_upscaled, "start.level": grid},
+            ("start.level",),
+            ("lr", "start.level"),
+        )
+
+    in_code = {"tune_upscaled_code": sweep(code, code_levels)} if code_levels else {}
     return {
-        "tune": stage("small", {}, {"lr": lr}, ("lr",)),
+        "tune": stage("small", {}, {"lr": lr}, ("lr",), ("lr",)),
         "base": stage("base", {"lr": tuned}, {"seed": seeds}, ("seed",)),
         "scratch": stage("wide", {"lr": tuned}, {"seed": seeds}, ()),
-        "tune_upscaled": stage(
-            "small_wide",
-            start("small", Checkpoint("tune", "lowest", metric, over=("lr",)), 0.0),
-            {"lr": lr_upscaled, "start.level": levels},
-            ("start.level",),
-        ),
+        "tune_upscaled": sweep("paper", levels),
+        **in_code,
         "upscaled": stage(
             "wide", {"lr": winner, **start("base", median, level)}, {"seed": seeds}, ()
         ),
@@ -105,7 +125,7 @@ def protocol(
             {"seed": seeds},
             (),
         ),
-        "scratch_rates": stage("wide", {}, {"lr": lr_scratch}, ()),
+        "scratch_rates": stage("wide", {}, {"lr": lr_scratch}, (), ("lr",)),
         "scratch_long": stage("wide", {"lr": own_lr, "steps": longer}, {"seed": seeds}, ()),
     }
 

@@ -1,9 +1,9 @@
 """The MLP with SGD (Figures 4 and 5).
 
-Paper scale: the authors' grids, the noise in Algorithm 2's convention.
+Paper scale: the authors' grids; Sweep 2 in Algorithm 2's convention and in their code's.
 """
 
-from studies.upscaling._mlp import CODE_LEVELS, CODE_LR, PAPER, SCALES, SEEDS, SGD, WIDTHS
+from studies.upscaling._mlp import CODE_LEVELS, CODE_LR, LEVELS, PAPER, SCALES, SEEDS, SGD, WIDTHS
 from studies.upscaling._protocol import octaves, protocol
 
 STAGES = protocol(
@@ -16,6 +16,11 @@ STAGES = protocol(
     levels={
         "smoke": [0.0, 1.0],
         "reduced": [0.0, *octaves(-4, 3)],
+        "paper": LEVELS,
+    },
+    code_levels={
+        "smoke": [0.0, 4.0],
+        "reduced": [0.0, *octaves(-2, 5)],
         "paper": CODE_LEVELS,
     },
     seeds=SEEDS,

@@ -1,0 +1,149 @@
+"""Figure 3: learning rate and noise transfer across widths of upscaled models."""
+
+import math
+
+import numpy as np
+
+from repro import registry
+from repro.claims import Claim, Measurement, at_most
+from repro.optimum import bootstrap
+
+TITLE = "Figure 3. Hyperparameter transfer of upscaled models"
+CAPTION = (
+    "Final training loss against the learning rate at fixed noise (top) and against the noise at "
+    "a fixed rate (bottom) per target width, mean and range over seeds, optima marked "
+    "(Ma et al., Figure 3)."
+)
+MODELS = {
+    "mlp-sgd": ("MLP with SGD", "upscaling/mlp_sgd_transfer"),
+    "mlp": ("MLP with AdamW", "upscaling/mlp_adamw_transfer"),
+}
+STUDIES = tuple(
+    f"{study}/{sweep}" for _, study in MODELS.values() for sweep in ("by_lr", "by_noise")
+)
+LEVEL, WIDTH = "start.level", "model.width"
+SWEEPS = {
+    "lr": ("by_lr", "lr", "learning rate", "the best learning rate", 1),
+    "noise": ("by_noise", LEVEL, "noise level", "the best noise", 2),
+}
+CLAIMS = tuple(
+    Claim(
+        id=f"fig3.transfer-{sweep}-{key}",
+        statement=f"{words}: {what} does not depend on the target width",
+        source="Figure 3; Appendix F.5",
+        quantity=f"spread over target widths of log2 of {what}",
+        expected=dict.fromkeys(("reduced", "paper"), at_most(bound)),
+    )
+    for key, (words, _) in MODELS.items()
+    for sweep, (_, _, _, what, bound) in SWEEPS.items()
+)
+
+
+def reduce(runs):
+    """Final losses of every run."""
+    import pandas as pd
+
+    parts = []
+    for name, table in runs.items():
+        study, _, stage = name.rpartition("/")
+        last = table[table["step"] == table["step"].max()]
+        parts.append(last.assign(study=study, stage=stage))
+    columns = ["study", "stage", WIDTH, "lr", LEVEL, "seed", "step", "train_loss", "valid_loss"]
+    return pd.concat(parts, ignore_index=True).reindex(columns=columns)
+
+
+def rows_of(data, key, sweep):
+    return data[(data["study"] == MODELS[key][1]) & (data["stage"] == SWEEPS[sweep][0])]
+
+
+def octaves(values):
+    """log2 of a grid's values; zero lies one step below the smallest other value."""
+    values = sorted(values)
+    positive = [math.log2(v) for v in values if v > 0]
+    step = positive[1] - positive[0] if len(positive) > 1 else 1.0
+    return [positive[0] - step] * (len(values) - len(positive)) + positive
+
+
+def optima(rows, axis, seeds):
+    """Width -> log2 of the value with the lowest mean loss over seeds."""
+    found = {}
+    for width, group in rows.groupby(WIDTH):
+        table = group.pivot(index=axis, columns="seed", values="train_loss").sort_index()
+        means = table[list(seeds)].mean(axis=1)
+        found[int(width)] = octaves(table.index)[int(np.argmin(means))]
+    return found
+
+
+def measure(data, scale):
+    measured = {}
+    for key in MODELS:
+        for sweep, (_, axis, *_) in SWEEPS.items():
+            rows = rows_of(data, key, sweep)
+            seeds = sorted(int(s) for s in rows["seed"].unique())
+
+            def spread(sample, rows=rows, axis=axis):
+                values = optima(rows, axis, sample).values()
+                return max(values) - min(values)
+
+            found = optima(rows, axis, seeds)
+            grid = octaves(rows[axis].unique())
+            ends = {grid[0], grid[-1]} if axis == "lr" else {grid[-1]}
+            outside = [str(n) for n, value in found.items() if value in ends]
+            problem = f"at the grid's edge: width {', '.join(outside)}" if outside else ""
+            words = ", ".join(f"2^{value:.3g} at width {n}" for n, value in found.items())
+            measured[f"fig3.transfer-{sweep}-{key}"] = Measurement(
+                spread(seeds), *bootstrap(seeds, spread), len(seeds), problem, f"best: {words}"
+            )
+    return measured
+
+
+def draw(data, scale):
+    from repro import drawing
+
+    figure, axes = drawing.panels(len(MODELS), len(SWEEPS))
+    for column, (key, (words, study)) in zip(axes.T, MODELS.items(), strict=True):
+        for panel, (sweep, (stage, axis, label, *_)) in zip(column, SWEEPS.items(), strict=True):
+            draw_panel(panel, rows_of(data, key, sweep), axis, drawing)
+            panel.set_xlabel(f"{label} (base constant)")
+            panel.set_ylabel("final training loss (nats)")
+            declared = registry.study(f"{study}/{stage}").scales[scale].spec
+            fixed = {"by_lr": ("noise", LEVEL), "by_noise": ("learning rate", "lr")}[stage]
+            panel.set_title(f"{words}, {fixed[0]} {declared[fixed[1]]:.3g}", fontsize=9)
+    return figure
+
+
+def draw_panel(panel, rows, axis, drawing):
+    """One curve a target width, its optimum marked; zero noise at the left end."""
+    widths = sorted(rows[WIDTH].unique())
+    colors = drawing.sns.color_palette("viridis", len(widths))
+    grid = sorted(rows[axis].unique())
+    places = dict(zip(grid, [2.0**v for v in octaves(grid)], strict=True))
+    lowest, highest = [], []
+    for color, width in zip(colors, widths, strict=True):
+        of_width = rows[(rows[WIDTH] == width) & np.isfinite(rows["train_loss"])]
+        spread = of_width.groupby(axis)["train_loss"].agg(["mean", "min", "max"])
+        x = [places[value] for value in spread.index]
+        panel.plot(x, spread["mean"], "-o", ms=2.5, lw=1.2, color=color, label=f"{int(width)}")
+        panel.fill_between(x, spread["min"], spread["max"], color=color, alpha=0.2, lw=0)
+        best = int(np.argmin(spread["mean"]))
+        panel.plot(
+            x[best], spread["mean"].iloc[best], "*", color=color, ms=11, mec="black", mew=0.5
+        )
+        lowest.append(spread["mean"].min())
+        highest.append(spread["mean"].iloc[0])
+    panel.set_xscale("log", base=2)
+    drawing.log2_axis(panel.xaxis)
+    if 0.0 in places:
+        panel.axvline(places[0.0], color="0.8", lw=0.8, ls=":", zorder=0)
+        panel.annotate(
+            "0",
+            (places[0.0], 0),
+            (0, 3),
+            xycoords=panel.get_xaxis_transform(),
+            textcoords="offset points",
+            fontsize=7,
+            color="0.4",
+        )
+    top = max(highest)
+    panel.set_ylim(min(lowest) - 0.05 * (top - min(lowest)), top + 0.5 * (top - min(lowest)))
+    panel.legend(title="target width", fontsize=6.5, title_fontsize=7)

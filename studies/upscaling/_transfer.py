@@ -1,0 +1,61 @@
+"""Transfer of upscaled models' hyperparameters (Ma et al., arXiv 2602.10545, F.5), as stages.
+
+base: base models of several widths, all with the same settings. by_lr and by_noise: each widened
+by 2, over the learning rate at one noise level and over the noise level at one learning rate.
+A seed has its own base (ours: F.5 does not say).
+"""
+
+from collections.abc import Mapping, Sequence
+
+from repro.study import SCALES, Checkpoint, Scale, Study
+
+FACTOR = 2
+
+
+def transfer(
+    spec: Mapping,
+    *,
+    scales: Mapping[str, Mapping],
+    widths: Mapping[str, Sequence[int]],
+    seeds: Mapping[str, Sequence[int]],
+    lr: Mapping[str, Sequence[float]],
+    levels: Mapping[str, Sequence[float]],
+    fixed_lr: Mapping[str, float],
+    fixed_level: Mapping[str, float],
+) -> dict[str, Study]:
+    """Stage name -> Study.
+
+    spec: of `warm_start`, from scratch at paper scale; its lr is the base models'. scales: scale ->
+    what it changes of it. widths: scale -> widths of the base models. The other mappings:
+    scale -> grid, and what is fixed in the other panel; noise in Algorithm 2's convention.
+    """
+
+    def stage(grid: Mapping[str, Mapping], **fixed: Mapping[str, object]) -> Study:
+        def scale(name: str) -> Scale:
+            own = {key.replace("__", "."): values[name] for key, values in fixed.items()}
+            return Scale(
+                {**scales[name], **own},
+                {axis: values[name] for axis, values in grid.items()},
+                together=() if name == "paper" else tuple(grid),
+            )
+
+        paper = {axis: values["paper"] for axis, values in grid.items()}
+        started = {"start": start} if "width" in grid else {}
+        return Study("warm_start", {**spec, **started}, paper, {s: scale(s) for s in SCALES})
+
+    start = {
+        "checkpoint": Checkpoint("base", join={"model.width": "start.width"}),
+        "width": 0,
+        "noise": "gaussian",
+        "convention": "paper",
+        "level": 0.0,
+    }
+    wide = {
+        name: [{"model.width": FACTOR * n, "start.width": n} for n in values]
+        for name, values in widths.items()
+    }
+    return {
+        "base": stage({"model.width": widths, "seed": seeds}),
+        "by_lr": stage({"width": wide, "lr": lr, "seed": seeds}, start__level=fixed_level),
+        "by_noise": stage({"width": wide, "start.level": levels, "seed": seeds}, lr=fixed_lr),
+    }

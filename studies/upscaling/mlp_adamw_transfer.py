@@ -1,0 +1,34 @@
+"""Transfer of learning rate and noise, MLP with AdamW (Figure 3 c, f).
+
+Paper scale: 100 epochs; noise fixed at 1 in the released code's convention, which is 1/2 in hidden
+matrices here, and its grid of 2^-9 to 2 likewise. Base models get panel f's rate (ours: F.5 names
+none). The rates swept are half-powers of two around it over ten octaves.
+"""
+
+from studies.upscaling._mlp import ADAMW, PAPER, REDUCED
+from studies.upscaling._protocol import octaves
+from studies.upscaling._transfer import transfer
+
+EPOCHS = {"steps": 23_200, "evaluations": 100}  # 100 epochs of 232 batches
+SHORT = REDUCED | {"steps": 192, "evaluations": 8, "lr": 2.0**-5}
+
+STAGES = transfer(
+    PAPER
+    | EPOCHS
+    | {"optimizer": ADAMW, "lr": 0.0005, "model": PAPER["model"] | {"base_width": 512}},
+    scales={"smoke": SHORT | {"steps": 12, "evaluations": 1}, "reduced": SHORT, "paper": {}},
+    widths={"smoke": [16, 32], "reduced": [16, 32, 64], "paper": [128, 180, 256, 390, 512, 768]},
+    seeds={"smoke": [0], "reduced": [0, 1], "paper": [0, 1, 2, 3, 4]},
+    lr={
+        "smoke": octaves(-6, -4, 2),
+        "reduced": octaves(-8, -2),
+        "paper": [0.0005 * rate for rate in octaves(-5, 5, 0.5)],
+    },
+    levels={
+        "smoke": [0.0, 1.0],
+        "reduced": [0.0, *octaves(-3, 3)],
+        "paper": [0.0, *octaves(-10, 0)],
+    },
+    fixed_lr={"smoke": 2.0**-5, "reduced": 2.0**-5, "paper": 0.0005},
+    fixed_level={"smoke": 1.0, "reduced": 1.0, "paper": 0.5},
+)
