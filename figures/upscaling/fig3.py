@@ -118,7 +118,7 @@ def draw_panel(panel, rows, axis, drawing):
     colors = drawing.sns.color_palette("viridis", len(widths))
     grid = sorted(rows[axis].unique())
     places = dict(zip(grid, [2.0**v for v in octaves(grid)], strict=True))
-    lowest, highest = [], []
+    losses = []
     for color, width in zip(colors, widths, strict=True):
         of_width = rows[(rows[WIDTH] == width) & np.isfinite(rows["train_loss"])]
         spread = of_width.groupby(axis)["train_loss"].agg(["mean", "min", "max"])
@@ -129,21 +129,20 @@ def draw_panel(panel, rows, axis, drawing):
         panel.plot(
             x[best], spread["mean"].iloc[best], "*", color=color, ms=11, mec="black", mew=0.5
         )
-        lowest.append(spread["mean"].min())
-        highest.append(spread["mean"].iloc[0])
-    panel.set_xscale("log", base=2)
-    drawing.log2_axis(panel.xaxis)
+        losses.extend(spread["mean"])
+    ticks = whole_powers([v for v in grid if v > 0])
+    labels = [f"$2^{{{k}}}$" for k in ticks]
     if 0.0 in places:
         panel.axvline(places[0.0], color="0.8", lw=0.8, ls=":", zorder=0)
-        panel.annotate(
-            "0",
-            (places[0.0], 0),
-            (0, 3),
-            xycoords=panel.get_xaxis_transform(),
-            textcoords="offset points",
-            fontsize=7,
-            color="0.4",
-        )
-    top = max(highest)
-    panel.set_ylim(min(lowest) - 0.05 * (top - min(lowest)), top + 0.5 * (top - min(lowest)))
+    zero = [places[0.0]] if 0.0 in places else []
+    panel.set_xscale("log", base=2)
+    panel.set_xticks(zero + [2.0**k for k in ticks], ["0"] * len(zero) + labels, minor=False)
+    low, high = min(losses), float(np.quantile(losses, 0.85))
+    panel.set_ylim(low - 0.05 * (high - low), high + 0.3 * (high - low))
     panel.legend(title="target width", fontsize=6.5, title_fontsize=7)
+
+
+def whole_powers(values):
+    """Exponents of the powers of two in a range, at most about eight of them."""
+    first, last = math.ceil(math.log2(values[0])), math.floor(math.log2(values[-1]))
+    return list(range(first, last + 1, max(1, (last - first) // 8 + 1)))

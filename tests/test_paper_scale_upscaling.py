@@ -1,0 +1,493 @@
+"""Paper scale of every study of task `warm_start`: settings, shapes, cost, and real steps.
+
+Numbers are typed from Ma et al. (arXiv 2602.10545), Appendix F, and from the released code where
+F is silent. What is taken from earlier stages is not known here and left out.
+"""
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+import torchvision
+
+from repro import config, models, registry, train, upscaling
+from repro.data.arrays import write_arrays
+from repro.files import sha256_file, write_json
+from repro.study import SCALES, Taken, lookup, override
+from repro.tasks import TASKS, Tokens, warm_start
+
+# Rows of covertype's training part: 581,012 - ceil(581,012 / 5); its last batch is dropped.
+EPOCH = {"mlp": (581_012 - 116_203) // 2_000, "resnet": 50_000 // 128}
+MODELS = {
+    "mlp": {
+        "data.batch_size": 2_000,
+        "model.inputs": 54,
+        "model.classes": 7,
+        "model.hidden_layers": 3,
+        "optimizer.weight_decay": 1e-4,
+        "optimizer.clip": None,
+        "precision": "float32",
+    },
+    "resnet": {
+        "data.batch_size": 128,
+        "data.resolution": 32,
+        "data.augment": True,
+        "model.classes": 100,
+        "model.base_width": 1.0,
+        "optimizer.name": "sgd",
+        "optimizer.momentum": 0.9,
+        "optimizer.weight_decay": 1e-4,
+        "optimizer.clip": None,
+        "steps": 100 * EPOCH["resnet"],
+    },
+    "gpt2": {
+        "data.sequence_length": 1_024,
+        "data.batch_size": 512,  # 2^19 tokens
+        "model.attention_constant": 8.0,
+        "optimizer.name": "adamw",
+        "optimizer.betas": [0.9, 0.95],
+        "optimizer.weight_decay": 0.1,
+        "optimizer.clip.norm": 1.0,
+        "precision": "bfloat16",
+        "steps": 10_000,
+    },
+}
+SGD = {"optimizer.name": "sgd", "optimizer.momentum": 0.0}
+ADAMW = {"optimizer.name": "adamw", "optimizer.betas": [0.9, 0.999], "optimizer.eps": 1e-8}
+LONG, SHORT = {"steps": 500 * EPOCH["mlp"]}, {"steps": 100 * EPOCH["mlp"]}
+STUDIES = {
+    "mlp_sgd": SGD | LONG | {"model.base_width": 1},
+    "mlp_adamw": ADAMW | LONG | {"model.base_width": 1},
+    "mlp_sgd_transfer": SGD | SHORT | {"model.base_width": 1_024},
+    "mlp_adamw_transfer": ADAMW | SHORT | {"model.base_width": 512},
+    "resnet": {},
+    "gpt2": {
+        "data.vocab_size": 50_257,
+        "data.tokenizer": "gpt2",
+        "model.depth": 12,
+        "model.heads": 12,
+        "model.base_width": 24,
+    },
+    "gpt2_transfer": {
+        "data.vocab_size": 8_192,
+        "data.tokenizer": "bpe",
+        "model.depth": 8,
+        "model.heads": 8,
+        "model.base_width": 16,
+    },
+}
+SEEDS = {"mlp": range(5), "resnet": range(5), "gpt2": range(1)}
+# Tuned at the first, upscaled to the second; base, and upscaled to the last.
+WIDTHS = {
+    "mlp_sgd": (100, 400, 500, 2_000),
+    "mlp_adamw": (100, 400, 500, 2_000),
+    "resnet": (0.5, 1, 2, 4),
+    "gpt2": tuple(12 * head for head in (16, 32, 160, 320)),
+}
+TRANSFER_WIDTHS = {
+    "mlp_sgd_transfer": {128, 256, 512, 1_024},
+    "mlp_adamw_transfer": {128, 180, 256, 390, 512, 768},
+    "gpt2_transfer": {64, 128, 256, 512, 1_024},
+}
+# Sweep 1's learning rate; Sweep 2's; its noise in the released code's convention; half a unit
+# of the last digit printed.
+SELECTED = {
+    "mlp_sgd": ((0.4, 0.05), (0.1, 0.05), (5, 0)),
+    "mlp_adamw": ((0.1, 0.05), (0.013, 0.0005), (4, 0)),
+    "resnet": ((0.01, 0.005), (0.003, 0.0005), (0.4, 1e-9)),
+    "gpt2": ((0.0039, 0.00005), (0.0020, 0.00005), (0.005, 1e-9)),
+}
+# F.4: TFLOPs of the base and of the wide run, as printed. GPT-2's count half of F.3's tokens.
+TFLOPS = {
+    "mlp_sgd": (740, 11_326),
+    "mlp_adamw": (740, 11_326),
+    "resnet": (66_547, 265_970),
+    "gpt2": (2 * 10_615_488, 2 * 37_929_809),
+}
+
+
+@cache
+def suite():
+    return registry.Suite(config.parse({"scale": "paper"}, registry.dataset_names()))
+
+
+@cache
+def runs(stage):
+    return [run for cell in suite().cells(f"upscaling/{stage}") for run in cell.runs]
+
+
+@cache
+def stages():
+    """`<study>/<stage>` of every stage that trains from scratch or from a base, with runs."""
+    names = [n.removeprefix("upscaling/") for n in registry.study_names() if "upscaling/" in n]
+    trained = [n for n in names if registry.study(f"upscaling/{n}").task == "warm_start"]
+    return [n for n in trained if runs(n)]
+
+
+def those(table):
+    """Names in a table that are studies by now."""
+    return [name for name in table if any(n.startswith(f"{name}/") for n in stages())]
+
+
+def known(spec):
+    """The spec, or None where its widths are taken from an earlier stage."""
+    return not any(isinstance(v, Taken) for v in (spec["model"]["width"], spec["steps"]))
+
+
+@pytest.mark.parametrize("stage", stages())
+def test_settings_are_the_paper_s(stage):
+    study, _, short = stage.partition("/")
+    for run in runs(stage):
+        assert known(run.spec)
+        expected = MODELS[run.spec["model"]["name"]] | STUDIES[study]
+        for key, value in expected.items():
+            if key == "steps" and short == "scratch_long":
+                value *= 2
+            assert lookup(run.spec, key) == value, key
+        decayed = set(run.spec["optimizer"]["decayed"])
+        plain = {"embedding", "hidden", "output"}
+        every = plain | {"vector", "scalar"}
+        assert decayed == (plain if run.spec["model"]["name"] == "gpt2" else every)
+
+
+@pytest.mark.parametrize("study", those(WIDTHS))
+def test_the_protocol_has_the_paper_s_widths_and_seeds(study):
+    small, small_wide, base, wide = WIDTHS[study]
+    for stage, width, start, seeds in (
+        ("tune", small, None, False),
+        ("base", base, None, True),
+        ("scratch", wide, None, True),
+        ("tune_upscaled", small_wide, small, False),
+        ("upscaled", wide, base, True),
+    ):
+        found = runs(f"{study}/{stage}")
+        assert {run.spec["model"]["width"] for run in found} == {width}
+        assert {(run.spec["start"] or {}).get("width") for run in found} == {start}
+        if seeds:
+            expected = SEEDS[found[0].spec["model"]["name"]]
+            assert [run.spec["seed"] for run in found] == list(expected)
+
+
+@pytest.mark.parametrize("study", those(WIDTHS))
+def test_stages_take_what_the_paper_hands_on(study):
+    """Sweep 1's rate; one base, the median one, for all seeds; Sweep 2's rate and noise."""
+    metric = "valid_loss" if study == "gpt2" else "train_loss"
+    for stage, key, source in (
+        ("base", "lr", "tune"),
+        ("scratch", "lr", "tune"),
+        ("tune_upscaled", "start.checkpoint", "tune"),
+        ("upscaled", "lr", "tune_upscaled"),
+        ("upscaled", "start.level", "tune_upscaled"),
+    ):
+        for run in runs(f"{study}/{stage}"):
+            reference = run.takes[key].reference
+            assert (reference.stage, reference.metric) == (source, metric)
+    for run in runs(f"{study}/upscaled"):
+        taken = run.takes["start.checkpoint"]
+        assert (taken.reference.pick, taken.reference.metric) == ("median", "valid_loss")
+        assert {each.id for each in taken.runs} == {each.id for each in runs(f"{study}/base")}
+
+
+def grid(stage, key):
+    return sorted({lookup(run.spec, key) for run in runs(stage)})
+
+
+@pytest.mark.parametrize("study", those(("mlp_sgd", "mlp_adamw")))
+def test_mlp_grids_are_the_code_s(study):
+    rates = [0.1 * 2**j for j in range(-5, 5)]
+    for stage in ("tune", "tune_upscaled", "tune_upscaled_code"):
+        assert grid(f"{study}/{stage}", "lr") == pytest.approx(rates)
+    assert grid(f"{study}/tune_upscaled_code", "start.level") == list(range(10))
+    # The code divides the noise of hidden matrices by the factor 4.
+    assert set(grid(f"{study}/tune_upscaled", "start.level")) >= {j / 4 for j in range(10)}
+
+
+@pytest.mark.parametrize("study", those(("resnet",)))
+def test_resnet_grids_are_the_code_s(study):
+    assert grid(f"{study}/tune", "lr") == pytest.approx([0.005 * 2**j for j in range(3)])
+    assert grid(f"{study}/tune_upscaled", "lr") == pytest.approx(
+        [0.005 * 2**j for j in range(-4, 3)]
+    )
+    assert grid(f"{study}/tune_upscaled", "start.level") == pytest.approx(
+        [j / 10 for j in range(10)]
+    )
+    assert {run.spec["start"]["noise"] for run in runs(f"{study}/tune_upscaled")} == {"signal"}
+    for run in runs(f"{study}/upscaled"):
+        assert run.spec["start"]["noise"] == "gaussian"
+        assert run.takes["start.level"].reference.recorded
+
+
+def code_sweep(study):
+    """The stage of Sweep 2 in the released code's convention of noise."""
+    return f"{study}/tune_upscaled" + ("" if study == "resnet" else "_code")
+
+
+@pytest.mark.parametrize("study", those(("gpt2",)))
+def test_gpt2_grid_is_5_by_5(study):
+    """F.4 charges 25 runs at width 384."""
+    assert len(runs(code_sweep(study))) == 25
+    assert len(grid(code_sweep(study), "lr")) == len(grid(code_sweep(study), "start.level")) == 5
+
+
+@pytest.mark.parametrize("study", those(SELECTED))
+def test_the_paper_s_choices_are_on_the_grids(study):
+    grids = (
+        grid(f"{study}/tune", "lr"),
+        grid(code_sweep(study), "lr"),
+        grid(code_sweep(study), "start.level"),
+    )
+    for (value, half), values in zip(SELECTED[study], grids, strict=True):
+        assert any(abs(x - value) <= half * (1 + 1e-9) for x in values), (value, values)
+
+
+@pytest.mark.parametrize("study", those(TRANSFER_WIDTHS))
+def test_transfer_is_the_paper_s(study):
+    """F.5 and the released code: N = 2n, half-powers of two over ten octaves, a base a seed."""
+    found = runs(f"{study}/by_lr") + runs(f"{study}/by_noise")
+    pairs = {(run.spec["start"]["width"], run.spec["model"]["width"]) for run in found}
+    assert pairs == {(n, 2 * n) for n in TRANSFER_WIDTHS[study]}
+    assert {run.spec["seed"] for run in found} == set(SEEDS[found[0].spec["model"]["name"]])
+    for run in found:
+        (base,) = run.takes["start.checkpoint"].runs
+        assert base.spec["model"]["width"] == run.spec["start"]["width"]
+        assert base.spec["seed"] == run.spec["seed"]
+
+
+@pytest.mark.parametrize(
+    ("study", "centre", "level", "lr", "levels"),
+    [
+        ("mlp_sgd_transfer", 0.2, 0.75, 0.1, [j / 8 for j in range(17)]),
+        ("mlp_adamw_transfer", 0.0005, 1.0, 0.0005, [2.0**j for j in range(-9, 2)]),
+    ],
+)
+def test_mlp_transfer_grids_are_the_code_s(study, centre, level, lr, levels):
+    """Noise in hidden matrices: the code's, divided by the factor 2."""
+    rates = grid(f"{study}/by_lr", "lr")
+    assert rates == pytest.approx([centre * 2 ** (j / 2) for j in range(-10, 11)])
+    assert grid(f"{study}/by_lr", "start.level") == [level / 2]
+    assert grid(f"{study}/by_noise", "lr") == [lr]
+    assert set(grid(f"{study}/by_noise", "start.level")) >= {x / 2 for x in levels}
+
+
+@pytest.mark.parametrize("study", those(TFLOPS))
+def test_runs_cost_what_f4_prints(study):
+    """The printed totals count the last incomplete batch of an epoch, 0.17 % at most."""
+    for stage, printed in zip(("base", "upscaled"), TFLOPS[study], strict=True):
+        flops = TASKS["warm_start"].cost(runs(f"{study}/{stage}")[0].spec).flops
+        assert flops / 1e12 == pytest.approx(printed, rel=2.5e-3)
+
+
+@cache
+def shapes():
+    """Name -> spec of every (model, optimizer, batch) there is, each once."""
+    found = {}
+    for stage in stages():
+        for run in runs(stage):
+            spec = run.spec
+            name = f"{stage.split('/')[0]}-{spec['model']['width']}"
+            found.setdefault(name, spec)
+    return found
+
+
+@cache
+def pairs():
+    """Name -> spec of an upscaled run, for every pair of widths there is."""
+    found = {}
+    for stage in stages():
+        for run in runs(stage):
+            if run.spec["start"]:
+                widths = f"{run.spec['start']['width']}-{run.spec['model']['width']}"
+                found.setdefault(f"{stage.split('/')[0]}-{widths}", run.spec)
+    return found
+
+
+def build(spec, **changes):
+    data = spec["data"]
+    fixed = {key: data[key] for key in ("vocab_size", "sequence_length") if key in data}
+    return models.build(spec["model"] | changes, spec["parametrization_name"], **fixed)
+
+
+def parameters(spec):
+    """How many there are, from Appendix F's words."""
+    model = spec["model"]
+    n = model["width"]
+    if model["name"] == "mlp":
+        return 54 * n + n + 2 * (n * n + n) + 7 * n + 7
+    if model["name"] == "gpt2":
+        block = 12 * n * n + 2 * n
+        return model["depth"] * block + (spec["data"]["vocab_size"] + 1_024) * n + n
+    with torch.device("meta"):
+        standard = torchvision.models.resnet18(num_classes=100)
+        standard.conv1 = torch.nn.Conv2d(3, 64, 3, bias=False)
+    ends = ("conv1.weight", "fc.weight")  # one width axis, as BatchNorm's
+    return sum(
+        p.numel() * (1 if name == "fc.bias" else n if p.ndim == 1 or name in ends else n * n)
+        for name, p in standard.named_parameters()
+    )
+
+
+def meta_batch(spec):
+    rows, data = spec["data"]["batch_size"], spec["data"]
+    if spec["model"]["name"] == "gpt2":
+        tokens = torch.zeros(rows, data["sequence_length"], dtype=torch.long)
+        return tokens, tokens
+    side = data.get("resolution")
+    inputs = torch.zeros(rows, 3, side, side) if side else torch.zeros(rows, 54)
+    return inputs, torch.zeros(rows, dtype=torch.long)
+
+
+@pytest.mark.parametrize("name", shapes())
+def test_every_size_steps_at_full_shape_on_the_meta_device(name):
+    spec = shapes()[name]
+    with torch.device("meta"):
+        net = build(spec)
+        batch = meta_batch(spec)
+        value = warm_start.loss(net, batch)
+        value.backward()
+    assert value.shape == ()
+    assert all(p.grad.shape == p.shape for p in net.parameters())
+    assert sum(p.numel() for p in net.parameters()) == parameters(spec)
+    groups = warm_start.make_groups(net, spec["parametrization_name"], spec["optimizer"], 1.0)
+    assert len(train.make_optimizer(groups, spec["optimizer"]).param_groups) == len(groups)
+    kept = spec["model"]["name"] == "gpt2"
+    assert all(
+        bool(group["weight_decay"]) == (not kept or p.ndim > 1)
+        for group in groups
+        for p in group["params"]
+    )
+
+
+def by_name(net, optimizer):
+    """Parameter name -> what its group sets, and the shapes of its state."""
+    names = {id(p): name for name, p in net.named_parameters()}
+    return {
+        names[id(p)]: (
+            [group[key] for key in ("lr", "weight_decay", "eps") if key in group],
+            {key: tuple(value.shape) for key, value in optimizer.state[p].items()},
+        )
+        for group in optimizer.param_groups
+        for p in group["params"]
+    }
+
+
+def with_state(net, spec):
+    """An optimizer that looks as if it had stepped."""
+    groups = warm_start.make_groups(net, spec["parametrization_name"], spec["optimizer"], 0.5)
+    optimizer = train.make_optimizer(groups, spec["optimizer"])
+    adam = spec["optimizer"]["name"] == "adamw"
+    keys = ("exp_avg", "exp_avg_sq") if adam else ("momentum_buffer",)
+    for p in net.parameters():
+        optimizer.state[p] = {key: torch.zeros_like(p) for key in keys}
+    return optimizer
+
+
+@pytest.mark.parametrize("name", pairs())
+def test_every_base_widens_to_its_target_on_the_meta_device(name):
+    """Shapes, buffers, optimizer state, and the hyperparameters that muP gives the wide model."""
+    spec = pairs()[name]
+    narrow, target = spec["start"]["width"], spec["model"]["width"]
+    with torch.device("meta"):
+        base = build(spec, width=narrow)
+        wide = build(spec)
+        grown, optimizer = upscaling.widen(base, with_state(base, spec), round(target / narrow))
+        expected = by_name(wide, with_state(wide, spec))
+    found = by_name(grown, optimizer)
+    assert found.keys() == expected.keys()
+    for parameter, (values, state) in expected.items():
+        assert found[parameter][0] == pytest.approx(values), parameter
+        assert found[parameter][1] == state, parameter
+    for kind in ("named_parameters", "named_buffers"):
+        sizes = [{n: t.shape for n, t in getattr(net, kind)()} for net in (grown, wide)]
+        assert sizes[0] == sizes[1]
+    assert grown.output_multiplier == pytest.approx(wide.output_multiplier)
+
+
+def prepare(folder, spec):
+    """A small part of random data in place of the dataset: need -> manifest."""
+    rng = np.random.default_rng(0)
+    (need,) = TASKS["warm_start"].needs(spec)
+    rows, model = spec["data"]["batch_size"], spec["model"]
+    if isinstance(need, Tokens):
+        from safetensors.numpy import save_file
+
+        length = 2 * rows * spec["data"]["sequence_length"] + 1
+        tokens = rng.integers(0, need.vocab_size, length, dtype=np.uint16)
+        file = folder / "tokens.safetensors"
+        save_file({"train": tokens, "valid": tokens}, file)
+        digests = {file.name: sha256_file(file)}
+        manifest = {"vocab_reached": need.vocab_size, "sha256": digests}
+        write_json(folder / "manifest.json", manifest)
+        return {need: folder / "manifest.json"}
+    side = spec["data"].get("resolution")
+    if side:
+        inputs = rng.integers(0, 256, (rows, 3, side, side), dtype=np.uint8)
+    else:
+        inputs = rng.standard_normal((rows, model["inputs"]), dtype=np.float32)
+    part = {"inputs": inputs, "labels": rng.integers(0, model["classes"], rows)}
+    write_arrays({"train": part, "valid": part}, {}, folder / "manifest.json")
+    return {need: folder / "manifest.json"}
+
+
+CUTS = {
+    "mlp_adamw": ("base", "upscaled", 1.0, {}),
+    "resnet": ("tune", "tune_upscaled", 0.4, {"data.batch_size": 8}),
+    "gpt2": (
+        "tune",
+        "tune_upscaled",
+        0.05,
+        {"data.batch_size": 1, "data.sequence_length": 64, "precision": "float32"},
+    ),
+}
+
+
+@pytest.mark.parametrize("study", those(CUTS))
+def test_real_steps_at_full_width(study, tmp_path):
+    """Two steps, widened with the optimizer's state, two more; cut: rows, and GPT-2's length.
+
+    Fresh readouts are zero (GPT-2's logits small): the first loss is the logarithm of the number
+    of classes. At learning rate zero and without noise the wide model is the base.
+    """
+    first, second, level, cut = CUTS[study]
+    base, wide = (runs(f"{study}/{stage}")[0].spec for stage in (first, second))
+    sweep_1, sweep_2, _ = SELECTED[study]
+    base = override(base, cut | {"lr": sweep_1[0], "steps": 2, "evaluations": 2})
+    needs = prepare(tmp_path, base)
+
+    def carry_out(spec):
+        final = tmp_path / "final"
+        return warm_start.run(
+            **spec,
+            inputs=needs,
+            device="cpu",
+            progress=lambda step, loss: None,
+            checkpoint=tmp_path / "state",
+            final=None if spec["start"] else final,
+        )
+
+    records = carry_out(base)
+    classes = base["model"].get("classes") or base["data"]["vocab_size"]
+    tolerance = 0.05 if study == "gpt2" else 1e-5
+    assert records[0]["train_loss"] == pytest.approx(math.log(classes), rel=tolerance)
+    file = tmp_path / "final"
+    checkpoint = {"id": "x", "file": str(file), "sha256": sha256_file(file), "spec": base}
+    start = {"start.checkpoint": checkpoint, "start.level": 0.0}
+    same = override(wide, cut | start | {"lr": 0.0, "steps": 1, "evaluations": 1})
+    (still,) = carry_out(same)
+    assert still["outside"] == pytest.approx(0, abs=1e-4)
+    if study != "resnet":  # whose running statistics move on
+        assert still["valid_loss"] == pytest.approx(records[-1]["valid_loss"], rel=1e-4)
+    start["start.level"] = level
+    changed = override(wide, cut | start | {"lr": sweep_2[0], "steps": 2, "evaluations": 2})
+    found = carry_out(changed)
+    assert all(math.isfinite(r["train_loss"]) and r["outside"] > 0.01 for r in found)
+    assert set(found[-1]["noise"]) == {
+        name
+        for name, role in build(changed).roles().items()
+        if role.kind in ("embedding", "hidden")
+    }
+
+
+def test_scales_are_those_of_every_study():
+    assert all(set(registry.study(f"upscaling/{n}").scales) == set(SCALES) for n in stages())

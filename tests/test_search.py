@@ -1,0 +1,163 @@
+import itertools
+import math
+
+import pytest
+
+from repro import cells as cellfiles
+from repro import config, registry
+from repro.cells import Earlier, run_cell
+from repro.errors import UserError
+from repro.search import missing, slots
+from repro.study import SCALES, Best, Checkpoint, Scale, Study, cells
+from repro.tasks import TASKS, Task
+
+
+def test_nothing_is_missing_around_an_optimum_inside():
+    losses = {(x, y): (x - 2) ** 2 + (y - 4) ** 2 for x in (1, 2, 4) for y in (2, 4, 8)}
+    assert missing(losses) == []
+
+
+def test_an_edge_grows_by_the_ratio_of_its_last_values():
+    assert missing({(0.1,): 1.0, (0.2,): 2.0}) == [(0.05,)]
+    assert missing({(0.5,): 3.0, (2.0,): 2.0}) == [(8.0,)]
+    assert missing({(4.0,): 1.0}) == [(2.0,), (8.0,)]
+
+
+def test_there_is_nothing_below_zero():
+    assert missing({(0.0,): 1.0, (1.0,): 2.0}) == []
+    assert missing({(0.0,): 2.0, (1.0,): 1.0}) == [(2.0,)]
+
+
+def test_a_corner_asks_for_its_neighbours_the_nearest_first():
+    losses = {(x, y): -x - y for x in (1.0, 2.0) for y in (1.0, 2.0)}
+    found = missing(losses)
+    assert set(found) == {(4.0, 2.0), (2.0, 4.0), (1.0, 4.0), (4.0, 1.0), (4.0, 4.0)}
+    assert all(1.0 not in point and point != (4.0, 4.0) for point in found[:2])
+
+
+def test_no_more_is_asked_for_than_there_are_slots():
+    for axes in (1, 2, 3):
+        assert len(missing({(1.0,) * axes: 0.0})) == slots(axes)
+
+
+def test_a_search_that_diverged_everywhere_asks_for_nothing():
+    assert missing({(1.0,): math.inf, (2.0,): math.nan, (4.0,): math.inf}) == []
+    assert missing({}) == []
+
+
+@pytest.mark.parametrize("centre", [(0.0, 0.0), (5.0, -3.0), (-4.3, 6.1)])
+def test_rounds_reach_the_optimum_of_a_convex_loss(centre):
+    def loss(point):
+        return sum((math.log2(v) - c) ** 2 for v, c in zip(point, centre, strict=True))
+
+    losses = {p: loss(p) for p in itertools.product((1.0, 2.0), (1.0, 2.0))}
+    for _ in range(10):
+        losses |= {point: loss(point) for point in missing(losses)}
+    best = min(losses, key=losses.get)
+    assert missing(losses) == []
+    assert [math.log2(v) for v in best] == [round(c) for c in centre]
+
+
+STAGES = {
+    "tune": Study(
+        "bowl",
+        {"lr": 1.0, "optimum": 0.0, "start": None, "seed": 0},
+        {"lr": [1.0, 2.0], "optimum": [0.0, 3.0], "seed": [0, 1]},
+        {name: Scale(together=("lr", "seed"), rounds=3) for name in SCALES},
+        search=("lr",),
+    ),
+    "after": Study(
+        "bowl",
+        {"lr": Best("tune", "lr"), "optimum": 0.0, "start": {"from": None}, "seed": 0}
+        | {"start": {"from": Checkpoint("tune", "lowest", over=("lr", "seed"))}},
+        {"optimum": [0.0, 3.0]},
+        {name: Scale() for name in SCALES},
+    ),
+}
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """A task whose loss is lowest where log2 lr is the optimum; notes its calls."""
+    calls = []
+
+    class Bowl(Task):
+        def run(self, spec, final=None, **context):
+            calls.append((spec["optimum"], spec["lr"], spec["seed"]))
+            if final:
+                final.parent.mkdir(exist_ok=True)
+                final.write_text(repr(spec["lr"]))
+            loss = (math.log2(spec["lr"]) - spec["optimum"]) ** 2 + 0.01 * spec["seed"]
+            return [{"step": 1, "train_loss": loss}]
+
+    monkeypatch.setitem(TASKS, "bowl", Bowl(1, "", lambda spec: [], lambda spec: 0.0))
+    return calls
+
+
+def carry_out(folder, **changes):
+    """Every round of `tune`, then `after`; returns cell files by stage."""
+    runs, where, files = {"tune": []}, {}, {}
+    rounds = [(f"tune+{i}", STAGES["tune"].round("tune")) for i in range(1, 4)]
+    for name, study in [("tune", STAGES["tune"]), *rounds, ("after", STAGES["after"])]:
+        found = cells(f"p/s/{name}", study, "smoke", 1, {}, lambda stage: list(runs[stage]))
+        for i, cell in enumerate(found):
+            path, kept = folder / f"{name}-{i}.json", folder / f"{name}-{i}.checkpoints"
+            read, keep = Earlier(where), kept if name != "after" else None
+            context = {"read": read, "checkpoints": keep, **changes}
+            run_cell(cell, path, folder / "runs", {}, "cpu", lambda *_: None, **context)
+            where |= {run.id: (cell, path, kept) for run in cell.runs}
+            files.setdefault(name, []).append(cellfiles.read_cell(path, cell))
+        if name != "after":
+            runs["tune"] += [run for cell in found for run in cell.runs]
+    return files
+
+
+def test_rounds_of_a_study_grow_each_curve_on_its_own(tmp_path, made):
+    files = carry_out(tmp_path)
+    asked = {o: {lr for optimum, lr, _ in made if optimum == o} for o in (0.0, 3.0)}
+    assert asked[0.0] == {0.5, 1.0, 2.0}
+    assert asked[3.0] == {1.0, 2.0, 4.0, 8.0, 16.0}
+    assert len(made) == 2 * (3 + 5) + len(files["after"]), "no point twice, every seed of each"
+    for content in files["after"]:
+        (run,) = content["runs"]
+        assert run["tuned"]["lr"] == 2.0 ** run["spec"]["optimum"]
+        assert run["spec"]["start"]["from"]["spec"]["lr"] == run["tuned"]["lr"]
+
+
+def test_a_slot_not_needed_is_a_run_without_records_and_without_a_checkpoint(tmp_path, made):
+    last = carry_out(tmp_path)["tune+3"]
+    idle = [run for content in last for run in content["runs"] if not run["records"]]
+    assert {run["tuned"]["lr"] for run in idle} == {None}
+    assert all("sha256_checkpoint" not in run for run in idle)
+    assert len(cellfiles.frame(last)) == sum(len(run["records"]) for c in last for run in c["runs"])
+    made.clear()
+    carry_out(tmp_path)
+    assert made == [], "a second call takes every run over, idle ones too"
+
+
+def test_a_sweep_can_be_told_to_stop_at_its_edge(tmp_path, made):
+    with pytest.raises(UserError, match=r"stage tune: .* edge of its grid, next would be lr = 0.5"):
+        carry_out(tmp_path, widen=False)
+
+
+def test_a_grid_with_its_optimum_inside_does_not_stop(tmp_path, made, monkeypatch):
+    grid = {"lr": [0.5, 1.0, 2.0, 4.0, 8.0, 16.0], "optimum": [0.0, 3.0], "seed": [0]}
+    tune = STAGES["tune"]
+    wide = Study("bowl", tune.spec, grid, tune.scales, search=("lr",))
+    monkeypatch.setitem(STAGES, "tune", wide)
+    files = carry_out(tmp_path, widen=False)
+    assert len(made) == 12 + len(files["after"])
+
+
+def test_the_search_s_rounds_are_stages_of_the_registry():
+    names = registry.stages("upscaling/mlp_sgd")
+    at = names.index("upscaling/mlp_sgd/tune")
+    assert names[at + 1 : at + 4] == [f"upscaling/mlp_sgd/tune+{i}" for i in (1, 2, 3)]
+    reduced = registry.Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
+    assert reduced.cells(names[at + 2]) and not reduced.cells(names[at + 3])
+    assert registry.keeps_checkpoints("upscaling/mlp_sgd/tune+1")
+    (cell,) = reduced.cells("upscaling/mlp_sgd/tune+2")
+    (taken,) = cell.runs[0].takes.values()
+    read = {run.id for run in taken.runs}
+    (first,) = reduced.cells("upscaling/mlp_sgd/tune+1")
+    assert {run.id for run in first.runs} <= read and cell.runs[0].id not in read
