@@ -15,7 +15,7 @@ import torchvision
 from repro import config, models, registry, train, upscaling
 from repro.data.arrays import write_arrays
 from repro.files import sha256_file, write_json
-from repro.study import SCALES, Taken, lookup, override
+from repro.study import lookup, override
 from repro.tasks import TASKS, Tokens, warm_start
 
 # Rows of covertype's training part: 581,012 - ceil(581,012 / 5); its last batch is dropped.
@@ -131,16 +131,10 @@ def those(table):
     return [name for name in table if any(n.startswith(f"{name}/") for n in stages())]
 
 
-def known(spec):
-    """The spec, or None where its widths are taken from an earlier stage."""
-    return not any(isinstance(v, Taken) for v in (spec["model"]["width"], spec["steps"]))
-
-
 @pytest.mark.parametrize("stage", stages())
 def test_settings_are_the_paper_s(stage):
     study, _, short = stage.partition("/")
     for run in runs(stage):
-        assert known(run.spec)
         expected = MODELS[run.spec["model"]["name"]] | STUDIES[study]
         for key, value in expected.items():
             if key == "steps" and short == "scratch_long":
@@ -426,17 +420,20 @@ def prepare(folder, spec):
     else:
         inputs = rng.standard_normal((rows, model["inputs"]), dtype=np.float32)
     part = {"inputs": inputs, "labels": rng.integers(0, model["classes"], rows)}
-    write_arrays({"train": part, "valid": part}, {}, folder / "manifest.json")
+    valid = {key: array[:100] for key, array in part.items()}
+    write_arrays({"train": part, "valid": valid}, {}, folder / "manifest.json")
     return {need: folder / "manifest.json"}
 
 
+# First stage, second, noise, what is cut; no test of ResNet without noise, whose running statistics
+# move on at learning rate zero.
 CUTS = {
-    "mlp_adamw": ("base", "upscaled", 1.0, {}),
-    "resnet": ("tune", "tune_upscaled", 0.4, {"data.batch_size": 8}),
+    "mlp_adamw": ("base", "upscaled", [0.0, 1.0], {}),
+    "resnet": ("tune", "tune_upscaled", [0.4], {"data.batch_size": 8}),
     "gpt2": (
         "tune",
         "tune_upscaled",
-        0.05,
+        [0.0, 0.05],
         {"data.batch_size": 1, "data.sequence_length": 64, "precision": "float32"},
     ),
 }
@@ -449,45 +446,36 @@ def test_real_steps_at_full_width(study, tmp_path):
     Fresh readouts are zero (GPT-2's logits small): the first loss is the logarithm of the number
     of classes. At learning rate zero and without noise the wide model is the base.
     """
-    first, second, level, cut = CUTS[study]
+    first, second, levels, cut = CUTS[study]
+    (lr, _), (lr_upscaled, _), _ = SELECTED[study]
     base, wide = (runs(f"{study}/{stage}")[0].spec for stage in (first, second))
-    sweep_1, sweep_2, _ = SELECTED[study]
-    base = override(base, cut | {"lr": sweep_1[0], "steps": 2, "evaluations": 2})
-    needs = prepare(tmp_path, base)
+    base = override(base, cut | {"lr": lr, "steps": 2, "evaluations": 2})
+    needs, file = prepare(tmp_path, base), tmp_path / "final"
 
-    def carry_out(spec):
-        final = tmp_path / "final"
+    def carry_out(spec, final=None):
         return warm_start.run(
             **spec,
             inputs=needs,
             device="cpu",
             progress=lambda step, loss: None,
             checkpoint=tmp_path / "state",
-            final=None if spec["start"] else final,
+            final=final,
         )
 
-    records = carry_out(base)
+    records = carry_out(base, file)
     classes = base["model"].get("classes") or base["data"]["vocab_size"]
     tolerance = 0.05 if study == "gpt2" else 1e-5
     assert records[0]["train_loss"] == pytest.approx(math.log(classes), rel=tolerance)
-    file = tmp_path / "final"
-    checkpoint = {"id": "x", "file": str(file), "sha256": sha256_file(file), "spec": base}
-    start = {"start.checkpoint": checkpoint, "start.level": 0.0}
-    same = override(wide, cut | start | {"lr": 0.0, "steps": 1, "evaluations": 1})
-    (still,) = carry_out(same)
-    assert still["outside"] == pytest.approx(0, abs=1e-4)
-    if study != "resnet":  # whose running statistics move on
-        assert still["valid_loss"] == pytest.approx(records[-1]["valid_loss"], rel=1e-4)
-    start["start.level"] = level
-    changed = override(wide, cut | start | {"lr": sweep_2[0], "steps": 2, "evaluations": 2})
-    found = carry_out(changed)
-    assert all(math.isfinite(r["train_loss"]) and r["outside"] > 0.01 for r in found)
-    assert set(found[-1]["noise"]) == {
-        name
-        for name, role in build(changed).roles().items()
-        if role.kind in ("embedding", "hidden")
-    }
-
-
-def test_scales_are_those_of_every_study():
-    assert all(set(registry.study(f"upscaling/{n}").scales) == set(SCALES) for n in stages())
+    start = {"id": "x", "file": str(file), "sha256": sha256_file(file), "spec": base}
+    for level in levels:
+        steps = 2 if level else 1
+        changes = {"start.checkpoint": start, "start.level": level, "evaluations": 1}
+        spec = override(wide, cut | changes | {"lr": lr_upscaled if level else 0.0, "steps": steps})
+        (record,) = carry_out(spec)
+        drawn = {n for n, r in build(spec).roles().items() if r.kind in ("embedding", "hidden")}
+        assert set(record["noise"]) == drawn
+        if level:
+            assert math.isfinite(record["train_loss"]) and record["outside"] > 0.01
+        else:
+            assert record["outside"] == pytest.approx(0, abs=1e-4)
+            assert record["valid_loss"] == pytest.approx(records[-1]["valid_loss"], rel=1e-4)
