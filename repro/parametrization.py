@@ -5,10 +5,12 @@ Widths are relative to a base width at which the parametrization equals the stan
 papers' raw tables are base width 1.
 
 Sources: Hayou & Liu (arXiv 2506.15025), Tables 1 and 2; the columns those tables leave out
-(SGD, weight decay, eps) follow Ma et al. (arXiv 2602.10545), Table 2.
+(SGD, weight decay, eps) follow Ma et al. (arXiv 2602.10545), Table 2. The s-family is Dinan, Yaida
+& Zhang's (arXiv 2304.02034), equations 1.99 to 1.116.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -26,8 +28,10 @@ class Role:
     kind: one of KINDS. embedding, vector: one width axis, the output; output: one, the input;
         hidden: both; scalar: none.
     fan_in: number of inputs summed over (1 for embedding, vector and scalar).
+    fan_out: number of outputs, where a rule depends on it.
     width_in, width_out: width over base width along each width axis, 1 where there is none.
     std: its standard init std where that is not the kind's own (0: starts at zero).
+    distribution: the law it is drawn from, "normal" or "uniform".
     """
 
     kind: str
@@ -35,6 +39,8 @@ class Role:
     width_in: float = 1.0
     width_out: float = 1.0
     std: float | None = None
+    fan_out: int = 1
+    distribution: str = "normal"
 
     @property
     def squared_norm_factor(self) -> float:
@@ -50,13 +56,21 @@ class Role:
 
 @dataclass(frozen=True)
 class Power:
-    """width_in^n_in * width_out^n_out."""
+    """width_in^n_in * width_out^n_out * fan_in^fan_in * fan_out^fan_out."""
 
     n_in: float = 0.0
     n_out: float = 0.0
+    fan_in: float = 0.0
+    fan_out: float = 0.0
 
     def __call__(self, role: Role) -> float:
-        return role.width_in**self.n_in * role.width_out**self.n_out
+        widths = role.width_in**self.n_in * role.width_out**self.n_out
+        return widths * role.fan_in**self.fan_in * role.fan_out**self.fan_out
+
+    @property
+    def inverse(self) -> "Power":
+        """Its reciprocal."""
+        return Power(-self.n_in, -self.n_out, -self.fan_in, -self.fan_out)
 
     @property
     def exponent(self) -> float:
@@ -140,7 +154,7 @@ def _lvp(q: int) -> dict[str, Rule]:
 
     def rule(init: Power | None, lr: Power) -> Rule:
         # lr * weight_decay stays independent of width, as in muP (ours: not in the paper).
-        return Rule(init=init, lr=lr, weight_decay=Power(-lr.n_in, -lr.n_out))
+        return Rule(init=init, lr=lr, weight_decay=lr.inverse)
 
     return {
         "embedding": rule(Power(n_out=-1 / 2), Power(n_out=-1 / 2)),
@@ -151,17 +165,73 @@ def _lvp(q: int) -> dict[str, Rule]:
     }
 
 
+def _s_family(s: float, expansion: bool, q: int) -> dict[str, Rule]:
+    """Equations 1.99 to 1.107 (SGD) and 1.108 to 1.116 (AdamW), for widths relative to 1.
+
+    s: 0 neural-tangent, 1/2 hybrid, 1 maximal-update. expansion: keep the MLP's factor M in the
+    rates of its two matrices, which the paper's experiments leave out.
+    AdamW decays by lr * weight_decay whatever a group's factor (equation 1.94), so a group's
+    weight decay is divided by it; SGD's decay is left as it is (the paper uses none).
+    """
+    adam = q == DEGREE["adam"]
+    root = -1 / 2 if adam else 0.0
+    grown = s / 2 if adam else s
+
+    def rule(init: Power | None, lr: Power) -> Rule:
+        return Rule(init=init, lr=lr, weight_decay=lr.inverse if adam else ONE)
+
+    hidden = (
+        Power(fan_in=-1, fan_out=root, n_out=grown)
+        if expansion
+        else Power(n_in=-1, n_out=root + grown)
+    )
+    return {
+        "embedding": rule(ONE, Power(fan_in=-1, n_out=root + grown)),
+        "hidden": rule(ONE, hidden),
+        "output": rule(Power(n_in=-s / 2), Power(n_in=-1, fan_out=root)),
+        "vector": rule(None, Power(n_out=root + grown)),
+        "scalar": rule(None, Power(fan_out=root)),
+    }
+
+
 TABLES = {"SP": _sp, "muP": _mup, "muP-multiplier": _mup_multiplier, "LVP": _lvp}
+STRATEGIES = {"neural-tangent": 0.0, "hybrid": 0.5, "maximal-update": 1.0}
+S_FAMILY = re.compile(r"(?P<name>[a-z-]+|s=(?P<s>-?[0-9.]+))(?P<expansion>, M)?")
+
+
+def s_of(name: str) -> float | None:
+    """s of a member of the s-family by name (`hybrid`, `s=0.25`, `hybrid, M`), None for others."""
+    found = S_FAMILY.fullmatch(name)
+    if found is None or (found["s"] is None and found["name"] not in STRATEGIES):
+        return None
+    return STRATEGIES[found["name"]] if found["s"] is None else float(found["s"])
 
 
 def table(name: str, family: str) -> dict[str, Rule]:
     """The rows of a parametrization for an optimizer family ("sgd" or "adam").
 
+    name: in TABLES or STRATEGIES, or `s=0.25` for another member of the s-family; `, M` after one
+    of the latter keeps the factor M.
     Raises UserError on an unknown name, or a family the paper does not define.
     """
-    if name not in TABLES:
-        raise UserError(f"unknown parametrization {name!r}: choose from {', '.join(TABLES)}")
-    return TABLES[name](DEGREE[family])
+    if name in TABLES:
+        return TABLES[name](DEGREE[family])
+    if s_of(name) is None:
+        known = ", ".join([*TABLES, *STRATEGIES])
+        raise UserError(f"unknown parametrization {name!r}: choose from {known}, s=<number>")
+    return _s_family(s_of(name), name.endswith(", M"), DEGREE[family])
+
+
+def tied_multiplier(name: str, width: float) -> float:
+    """Factor on the logits of a readout that is the embedding transposed, N_rescale.
+
+    n^-(1+s)/2 in the s-family (Dinan et al., II.2), 1 in the standard parametrization.
+    Raises UserError where none is defined.
+    """
+    s = s_of(name)
+    if s is None and name != "SP":
+        raise UserError(f"{name}: no multiplier is defined for a tied readout")
+    return 1.0 if s is None else width ** (-(1 + s) / 2)
 
 
 def check_roles(model) -> dict[str, Role]:
@@ -185,7 +255,7 @@ def init_std(role: Role, rule: Rule) -> float:
 
 
 def initialize(model, init: Mapping[str, str], generator) -> None:
-    """Draw every parameter with a stated init from a normal law, in the model's order.
+    """Draw every parameter with a stated init, in the model's order.
 
     init: kind of role -> name of the parametrization whose init it takes.
     generator: a torch.Generator on the parameters' device.
@@ -198,8 +268,13 @@ def initialize(model, init: Mapping[str, str], generator) -> None:
         for name, parameter in model.named_parameters():
             role = roles[name]
             rule = tables[role.kind][role.kind]
-            if rule.init is not None:
-                parameter.normal_(0.0, init_std(role, rule), generator=generator)
+            if rule.init is None:
+                continue
+            std = init_std(role, rule)
+            if role.distribution == "uniform":
+                parameter.uniform_(-std * 3**0.5, std * 3**0.5, generator=generator)
+            else:
+                parameter.normal_(0.0, std, generator=generator)
 
 
 def param_groups(

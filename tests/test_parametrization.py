@@ -292,3 +292,116 @@ def test_a_parameter_outside_the_groups_raises():
 )
 def test_powers_are_printed_as_in_the_papers(exponent, text):
     assert p.format_power(exponent) == text
+
+
+# Dinan et al., the tables of II.1.E and II.2.E as the spec prints them; n, M, n_patch, n_out.
+N, M, PATCH, OUT = 768, 4, 768, 1000
+VIT_ROLES = {
+    "patchify": p.Role("embedding", PATCH, width_out=N),
+    "positional embedding": p.Role("embedding", width_out=N, std=0.02),
+    "Q": p.Role("hidden", N, N, N, fan_out=N),
+    "W": p.Role("hidden", N, N, N, fan_out=M * N),
+    "X": p.Role("hidden", M * N, N, N, fan_out=N),
+    "head weight": p.Role("output", N, width_in=N, fan_out=OUT),
+    "head bias": p.Role("scalar", fan_out=OUT),
+}
+
+
+def factors(name, family):
+    rows = p.table(name, family)
+    return {group: rows[role.kind].lr(role) for group, role in VIT_ROLES.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "s"), [("neural-tangent", 0), ("hybrid", 0.5), ("maximal-update", 1), ("s=0.25", 0.25)]
+)
+def test_s_family_s_rates_are_the_paper_s(name, s):
+    matrix = N**-1.5 * N ** (s / 2)
+    assert factors(name, "adam") == pytest.approx(
+        {
+            "patchify": PATCH**-1 * N**-0.5 * N ** (s / 2),
+            "positional embedding": N**-0.5 * N ** (s / 2),
+            **dict.fromkeys("QWX", matrix),
+            "head weight": N**-1 * OUT**-0.5,
+            "head bias": OUT**-0.5,
+        }
+    )
+    exact = factors(f"{name}, M", "adam")
+    assert exact["W"] == pytest.approx(matrix * M**-0.5)
+    assert exact["X"] == pytest.approx(matrix * M**-1)
+    assert exact["Q"] == pytest.approx(matrix)
+    assert factors(f"{name}, M", "sgd") == pytest.approx(
+        {
+            "patchify": N**s / PATCH,
+            "positional embedding": N**s,
+            "Q": N**s / N,
+            "W": N**s / N,
+            "X": N**s / (M * N),
+            "head weight": 1 / N,
+            "head bias": 1,
+        }
+    )
+    assert factors(name, "sgd")["X"] == pytest.approx(N**s / N)
+    head = VIT_ROLES["head weight"]
+    rows = p.table(name, "adam")
+    assert p.init_std(head, rows["output"]) == pytest.approx(N ** (-(1 + s) / 2))
+    assert p.init_std(VIT_ROLES["positional embedding"], rows["embedding"]) == 0.02
+    assert p.tied_multiplier(name, 1024) == pytest.approx(1024 ** (-(1 + s) / 2))
+
+
+def test_standard_parametrization_is_the_first_of_the_four_strategies():
+    assert set(factors("SP", "adam").values()) == {1.0}
+    assert p.tied_multiplier("SP", 1024) == 1.0
+
+
+@pytest.mark.parametrize("name", ["neural", "s=", "s=x", "hybrid,M", "SP, M"])
+def test_a_misspelt_strategy_is_refused(name):
+    with pytest.raises(UserError, match="unknown parametrization"):
+        p.table(name, "adam")
+
+
+def test_a_tied_readout_has_a_multiplier_in_the_s_family_only():
+    with pytest.raises(UserError, match="no multiplier is defined"):
+        p.tied_multiplier("LVP", 64)
+
+
+@pytest.mark.parametrize("name", ["SP", "neural-tangent", "hybrid, M", "s=0.25"])
+def test_adamw_decays_by_lr_times_weight_decay_whatever_the_group(name):
+    """Equation 1.94: with zero gradients one step multiplies every weight by 1 - lr * wd."""
+    net = MLP(16)
+    groups = p.param_groups(
+        net,
+        scaling=name,
+        family="adam",
+        lr=dict.fromkeys(p.KINDS, 0.5),
+        weight_decay=0.1,
+        eps=1e-8,
+        decayed=[kind for kind in p.KINDS if kind != "scalar"],
+    )
+    before = {key: value.detach().clone() for key, value in net.named_parameters()}
+    for parameter in net.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    torch.optim.AdamW(groups).step()
+    roles = net.roles()
+    for key, value in net.named_parameters():
+        kept = 1.0 if roles[key].kind == "scalar" else 0.95
+        torch.testing.assert_close(value.detach(), before[key] * kept, rtol=1e-6, atol=0)
+
+
+def test_uniform_and_normal_inits_have_the_role_s_variance():
+    class Two(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = (torch.nn.Parameter(torch.empty(500, 400)) for _ in range(2))
+
+        def roles(self):
+            return {
+                "a": p.Role("hidden", 400, std=0.3, distribution="uniform"),
+                "b": p.Role("hidden", 400, std=0.3),
+            }
+
+    net = Two()
+    p.initialize(net, dict.fromkeys(p.KINDS, "SP"), torch.Generator().manual_seed(0))
+    assert net.a.std().item() == pytest.approx(0.3, rel=0.01)
+    assert net.b.std().item() == pytest.approx(0.3, rel=0.01)
+    assert net.a.abs().max().item() <= 0.3 * 3**0.5 < 3 * 0.3 < net.b.abs().max().item()
