@@ -1,0 +1,106 @@
+"""GPT-2 with AdamW (Figures 2, 10 and 11): Ma et al. (arXiv 2602.10545), Appendix F.3.
+
+Paper scale: as F.3 prints it, the sweeps selected by validation loss. F.3 leaves open, and here is
+as in the authors' released code: no biases, tied embedding, decay of the tensors of two axes only,
+plain clipping by the global norm, eps 1e-8, base width of muP at head dimension 2, attention
+logits times 8 / head dimension. That code draws matrices with standard deviation 0.02 at every
+width and, by its package's rescaling of a shared readout, the embedding with 0.02 times the root
+of width over base width; here matrices are fan_in^-1/2 and the embedding is GPT-2's 0.02, as muP
+has them. Its eps is not scaled with width, ours is, as equivalence needs. It evaluates every 500
+steps on random blocks; here it is every 100 on the same 5,120 blocks of the validation part.
+Ours too: every grid. F.4 counts 25 runs, 5 x 5, and F.3 prints the winners, which are on them.
+
+The code's noise is a raw standard deviation before matrices are halved. At width 384 its 0.005
+is 0.049 in Algorithm 2's convention for most matrices, 0.010 and 0.020 for those that write to
+the residual stream, 0.020 for the embedding, 0.005 for the positions: `levels` spans all of these.
+
+Reduced: a small BPE vocabulary, 2 layers, 4 heads, muP's base width the paper's ratio of 8 below
+the tuning width. Chosen after looking at results: 300 steps for the time they take (0.9 nats below
+the unigram entropy of 5.05), that base width because losses scattered at 16 (as large as the small
+width) and formed a bowl here, grids around the optimum of one seed.
+"""
+
+from studies.upscaling._protocol import octaves, protocol
+
+# 512 sequences * 1_024 tokens = 2^19 tokens a step * 10_000 steps = 5.2 B tokens
+PAPER = {
+    "dataset": "fineweb",
+    "data": {
+        "batch_size": 512,
+        "sequence_length": 1_024,
+        "vocab_size": 50_257,
+        "tokenizer": "gpt2",
+        "validation_blocks": 5_120,
+    },
+    "model": {
+        "name": "gpt2",
+        "depth": 12,
+        "heads": 12,
+        "width": 12 * 160,
+        "base_width": 12 * 2,
+        "attention_constant": 8.0,
+        "embedding_std": 0.02,
+    },
+    "parametrization_name": "muP-multiplier",
+    "start": None,
+    "optimizer": {
+        "name": "adamw",
+        "betas": [0.9, 0.95],
+        "eps": 1e-8,
+        "weight_decay": 0.1,
+        "decayed": ["embedding", "hidden", "output"],
+        "clip": {"norm": 1.0, "width_aware": False},
+    },
+    "lr": 2.0**-8,
+    "steps": 10_000,
+    "evaluations": 100,
+    "precision": "bfloat16",
+    "threads": 1,
+    "seed": 0,
+}
+REDUCED = {
+    "data.batch_size": 16,
+    "data.sequence_length": 32,
+    "data.vocab_size": 256,
+    "data.tokenizer": "bpe",
+    "data.validation_blocks": 512,
+    "model.depth": 2,
+    "model.heads": 4,
+    "model.base_width": 2,
+    "model.attention_constant": 4.0,  # the usual scale at head dimension 16
+    "steps": 300,
+    "evaluations": 10,
+    "precision": "float32",
+}
+SMOKE = REDUCED | {"data.validation_blocks": 32, "steps": 4, "evaluations": 2}
+
+STAGES = protocol(
+    PAPER,
+    widths={
+        "smoke": {"small": 8, "small_wide": 16, "base": 16, "wide": 32},
+        "reduced": {"small": 16, "small_wide": 32, "base": 64, "wide": 128},
+        "paper": {
+            "small": 12 * 16,
+            "small_wide": 12 * 32,
+            "base": 12 * 160,
+            "wide": 12 * 320,
+        },
+    },
+    scales={"smoke": SMOKE, "reduced": REDUCED, "paper": {}},
+    lr={"smoke": octaves(-6, -5), "reduced": octaves(-7, -3), "paper": octaves(-10, -6)},
+    lr_upscaled={"smoke": octaves(-6, -5), "reduced": octaves(-7, -3), "paper": octaves(-11, -7)},
+    lr_scratch={"smoke": octaves(-6, -5), "reduced": octaves(-6, -3), "paper": octaves(-9, -7)},
+    levels={
+        "smoke": [0.0, 0.5],
+        "reduced": [0.0, *octaves(-3, 0)],
+        "paper": [0.0, 0.005, 0.016, 0.05, 0.16],
+    },
+    code_levels={
+        "smoke": [0.0, 0.25],
+        "reduced": [0.0, *octaves(-4, -1)],
+        "paper": [0.0, 0.0025, 0.005, 0.01, 0.02],
+    },
+    code="code-raw",
+    seeds={"smoke": [0, 1], "reduced": [0, 1, 2], "paper": [0]},
+    metric="valid_loss",
+)
