@@ -49,6 +49,7 @@ def train(
     checkpoint: Path,
     clip: Callable[[], object] | None = None,
     evaluate: Callable[[], dict] | None = None,
+    schedule: Callable[[int], float] | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> list[dict]:
     """Train and return one record per evaluation: `step`, `train_loss`, the mean since the last.
@@ -59,15 +60,21 @@ def train(
         there and removed at the end; a resumed run ends as an undisturbed one.
     clip: called between the backward pass and the optimizer's step.
     evaluate: called at every evaluation, the model in eval mode; its entries join the record.
+    schedule: step -> factor on every group's learning rate, constant if None.
+    The state of torch's generators is kept, so dropout goes on as in an undisturbed run.
     A loss that is not finite ends the run: its records from there on have train_loss infinite.
     """
     device = next(model.parameters()).device
     losses = torch.zeros(steps, device=device)
+    rates = [group["lr"] for group in optimizer.param_groups]
     start, records = _resume(checkpoint, model, optimizer, losses)
     boundaries = [steps * (i + 1) // evaluations for i in range(evaluations)]
     source = batches.from_step(start)
     saved = reported = time.monotonic()
     for step in range(start, steps):
+        if schedule:
+            for group, rate in zip(optimizer.param_groups, rates, strict=True):
+                group["lr"] = rate * schedule(step)
         with autocast(device, precision):
             value = loss(model, next(source))
         optimizer.zero_grad(set_to_none=True)
@@ -113,6 +120,8 @@ def _save(path: Path, model, optimizer, losses: torch.Tensor, step: int, records
         "optimizer": optimizer.state_dict(),
         "losses": losses,
         "step": step,
+        "rng": torch.get_rng_state(),
+        "cuda_rng": torch.cuda.get_rng_state() if losses.is_cuda else None,
     }
     with atomic_path(path) as temporary:
         with open(temporary, "wb") as file:
@@ -134,5 +143,8 @@ def _resume(path: Path, model, optimizer, losses: torch.Tensor) -> tuple[int, li
     model.load_state_dict(state["model"])
     optimizer.load_state_dict(state["optimizer"])
     losses.copy_(state["losses"])
+    torch.set_rng_state(state["rng"].cpu())
+    if losses.is_cuda:
+        torch.cuda.set_rng_state(state["cuda_rng"].cpu())
     print(f"resumed a run at step {state['step']} of {len(losses)}")
     return state["step"], state["records"]

@@ -8,6 +8,7 @@ from torch import nn
 from repro import train
 from repro.data.batches import TokenBatches
 from repro.errors import UserError
+from repro.schedule import make_schedule
 
 STEPS = 12
 
@@ -85,6 +86,55 @@ def test_a_run_killed_between_steps_ends_as_an_undisturbed_one(tmp_path):
     assert resumed == undisturbed
     assert torch.equal(fresh.weight, model.weight)
     assert not (tmp_path / "b").exists()
+
+
+def test_a_run_killed_in_warm_up_resumes_with_its_schedule_and_its_dropout(tmp_path):
+    def dropping(model, batch):
+        return (model(torch.dropout(batch[0], 0.5, True)) - batch[1]).square().mean()
+
+    schedule = make_schedule({"name": "cosine", "warmup": 8, "final": 0.1}, STEPS)
+    model, optimizer = parts()
+    undisturbed = run(model, optimizer, tmp_path / "a", loss=dropping, schedule=schedule)
+
+    def killing(step, value):
+        if step == 6:
+            raise KeyboardInterrupt
+
+    again, optimizer = parts()
+    killed = dict(loss=dropping, schedule=schedule, checkpoint_seconds=0.0)
+    with pytest.raises(KeyboardInterrupt):
+        run(again, optimizer, tmp_path / "b", progress=killing, **killed)
+    fresh, optimizer = parts()
+    torch.manual_seed(99)
+    resumed = run(fresh, optimizer, tmp_path / "b", loss=dropping, schedule=schedule)
+    assert resumed == undisturbed
+    assert torch.equal(fresh.weight, model.weight)
+
+
+@pytest.mark.parametrize("name", ["cosine", "linear", "constant"])
+def test_schedules_are_torch_s(name):
+    """SequentialLR of a linear warm-up and CosineAnnealingLR or LinearLR, final value reached."""
+    steps, warmup, final, lr = 50, 10, 0.05, 3.0
+    weight = nn.Parameter(torch.zeros(1))
+    plain = torch.optim.SGD([weight], lr=lr)
+    rest = steps - warmup
+    first = torch.optim.lr_scheduler.LinearLR(plain, 1 / warmup, 1.0, warmup - 1)
+    second = {
+        "cosine": lambda: torch.optim.lr_scheduler.CosineAnnealingLR(plain, rest, lr * final),
+        "linear": lambda: torch.optim.lr_scheduler.LinearLR(plain, 1.0, final, rest),
+        "constant": lambda: torch.optim.lr_scheduler.ConstantLR(plain, 1.0),
+    }[name]()
+    both = torch.optim.lr_scheduler.SequentialLR(plain, [first, second], [warmup])
+    schedule = make_schedule({"name": name, "warmup": warmup, "final": final}, steps)
+    for step in range(steps):
+        assert lr * schedule(step) == pytest.approx(plain.param_groups[0]["lr"], rel=1e-9), step
+        plain.step()
+        both.step()
+    assert schedule(warmup - 1) == schedule(warmup) == 1.0
+
+
+def test_a_schedule_without_warm_up_starts_at_the_full_rate():
+    assert make_schedule({"name": "linear", "warmup": 0, "final": 0.0}, 10)(0) == 1.0
 
 
 def test_a_damaged_resume_state_is_named(tmp_path):

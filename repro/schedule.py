@@ -1,0 +1,27 @@
+"""Learning-rate schedules: factors on the rates of a run's start, by step. No torch."""
+
+import math
+from collections.abc import Callable, Mapping
+
+
+def make_schedule(settings: Mapping, steps: int) -> Callable[[int], float]:
+    """Step (0 to steps - 1) -> factor on every group's learning rate.
+
+    settings: {"name": "constant" | "linear" | "cosine", "warmup", "final"}: linear warm-up over
+    `warmup` steps, the last of which has the full rate, then a decay that would reach the share
+    `final` of it at step `steps`.
+    Raises KeyError on another name.
+    """
+    warmup, final = settings["warmup"], settings["final"]
+    decay = {
+        "constant": lambda share: 1.0,
+        "linear": lambda share: 1 - (1 - final) * share,
+        "cosine": lambda share: final + (1 - final) * (1 + math.cos(math.pi * share)) / 2,
+    }[settings["name"]]
+
+    def factor(step: int) -> float:
+        if step < warmup:
+            return (step + 1) / warmup
+        return decay((step - warmup) / max(1, steps - warmup))
+
+    return factor
