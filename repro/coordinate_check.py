@@ -4,16 +4,16 @@ Yang et al. (arXiv 2203.03466), Appendix D.1, judge pictures; here each layer's 
 activation size against log width, after a few steps, with an interval over seeds.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import nn
 
-from repro import parametrization, train
+from repro import models, parametrization, train
 from repro.models.decoder import Decoder
 from repro.optimum import bootstrap, slope
-from repro.tasks.language_model import loss
+from repro.tasks.warm_start import loss
 
 TOLERANCE = 0.15
 
@@ -70,7 +70,7 @@ def _verdict(low: float, high: float) -> str:
 
 
 def activations(model: nn.Module, inputs: torch.Tensor) -> dict[str, torch.Tensor]:
-    """Outputs of every parameter-holding submodule without children, by name."""
+    """Outputs of every submodule without children, by name; `output` is the model's own."""
     found: dict[str, torch.Tensor] = {}
     leaves = [(n, m) for n, m in model.named_modules() if not list(m.children()) and n]
     handles = [
@@ -80,9 +80,10 @@ def activations(model: nn.Module, inputs: torch.Tensor) -> dict[str, torch.Tenso
         for name, module in leaves
     ]
     with torch.no_grad():
-        model(inputs)
+        result = model(inputs)
     for handle in handles:
         handle.remove()
+    found.setdefault("output", result)
     return found
 
 
@@ -116,19 +117,58 @@ def decoder_sizes(name: str, *, steps: int, lr: float, vocab_size: int = 64, bas
             eps=1e-12,
         )
         optimizer = train.make_optimizer(groups, {"name": "adam", "betas": (0.9, 0.999)})
-        before = activations(model, batch[0])
-        for _ in range(steps):
-            optimizer.zero_grad()
-            loss(model, batch).backward()
-            optimizer.step()
-        after = activations(model, batch[0])
-        result = {}
-        for layer in before:
-            result[layer, "activation"] = float(after[layer].square().mean().sqrt())
-            result[layer, "change"] = float((after[layer] - before[layer]).square().mean().sqrt())
-        return result
+        return train_and_measure(model, optimizer, batch, steps)
 
     return sizes
+
+
+def model_sizes(
+    settings: Mapping,
+    name: str,
+    optimizer: Mapping,
+    batch: Callable[[torch.Generator], tuple[torch.Tensor, torch.Tensor]],
+    *,
+    steps: int,
+    lr: float,
+):
+    """`sizes` for a model of `repro.models.build` under a parametrization, trained on one batch.
+
+    settings: every argument of the model but its width. optimizer: as `train.make_optimizer`,
+    and "eps" for Adam's kind. batch: (inputs, labels) drawn anew for every width.
+    """
+
+    def sizes(width: float, seed: int) -> dict[tuple[str, str], float]:
+        generator = torch.Generator().manual_seed(seed)
+        drawn = batch(generator)
+        model = models.build({**settings, "width": width}, name)
+        kinds = parametrization.KINDS
+        parametrization.initialize(model, dict.fromkeys(kinds, name), generator)
+        groups = parametrization.param_groups(
+            model,
+            scaling=name,
+            family=train.FAMILY[optimizer["name"]],
+            lr=dict.fromkeys(kinds, lr),
+            weight_decay=0.0,
+            eps=optimizer.get("eps"),
+        )
+        return train_and_measure(model, train.make_optimizer(groups, optimizer), drawn, steps)
+
+    return sizes
+
+
+def train_and_measure(model, optimizer, batch, steps: int) -> dict[tuple[str, str], float]:
+    """(layer, "activation" | "change") -> root mean square, after steps on one batch."""
+    before = activations(model, batch[0])
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss(model, batch).backward()
+        optimizer.step()
+    after = activations(model, batch[0])
+    result = {}
+    for layer in before:
+        result[layer, "activation"] = float(after[layer].square().mean().sqrt())
+        result[layer, "change"] = float((after[layer] - before[layer]).square().mean().sqrt())
+    return result
 
 
 def report(name: str, widths: Sequence[int], steps: int, seeds: int, lr: float = 0.5) -> list[str]:

@@ -5,9 +5,11 @@ import pytest
 import torch
 from torch import nn
 
+from repro import models
 from repro import parametrization as p
 from repro.errors import UserError
 from repro.models.decoder import Decoder
+from repro.tasks.warm_start import make_groups
 from repro.train import make_optimizer
 
 BASE, WIDTH, INPUTS, OUTPUTS = 8, 32, 6, 5
@@ -112,6 +114,89 @@ def test_mup_trains_as_the_mup_package_does(optimizer):
             outputs.append(y.detach())
         torch.testing.assert_close(outputs[0], outputs[1], rtol=1e-9, atol=1e-9)
     assert outputs[0].abs().max() > 0.1
+
+
+SETTINGS = {
+    "mlp": {"inputs": 6, "classes": 5, "hidden_layers": 3, "width": 8, "base_width": 8},
+    "resnet": {"classes": 5, "width": 1 / 16, "base_width": 1 / 16},
+    "gpt2": {
+        "vocab_size": 11,
+        "sequence_length": 4,
+        "depth": 2,
+        "heads": 2,
+        "width": 8,
+        "base_width": 8,
+        "attention_constant": 8.0,
+        "embedding_std": 0.5,
+    },
+}
+FACTORS = {"mlp": 4, "resnet": (1, 2, 2, 4), "gpt2": 4}  # ResNet's stages grow apart
+
+
+def with_base_shapes(name):
+    """(base, wide model) of the suite, the wide one's parameters with mup's `infshape`."""
+    base = models.build({"name": name, **SETTINGS[name]}, "muP-multiplier")
+    wide = base.wider(FACTORS[name])
+    # No checks: mup wants its own class of readout, whose multiplier is compared below.
+    mup.set_base_shapes(wide, base, delta=base.wider(2), rescale_params=False, do_assert=False)
+    return base, wide
+
+
+def readout(model):
+    return model.embedding.weight if hasattr(model, "embedding") else model.output.weight
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "compared"),
+    [
+        ("sgd", ("lr", "weight_decay")),
+        ("adam", ("lr",)),  # mup leaves vectors' coupled decay unscaled, the paper divides by n
+        ("adamw", ("lr", "weight_decay")),
+    ],
+)
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_model_s_groups_are_those_of_the_mup_package(name, optimizer, compared):
+    _, wide = with_base_shapes(name)
+    settings = {"name": optimizer, "weight_decay": 0.1, "decayed": p.KINDS, "eps": 1e-8}
+    ours = make_groups(wide, "muP-multiplier", settings, 0.02)
+    arguments = {"lr": 0.02, "weight_decay": 0.1}
+    theirs = {
+        "sgd": lambda: mup.MuSGD(wide.parameters(), **arguments),
+        "adam": lambda: mup.MuAdam(wide.parameters(), **arguments),
+        "adamw": lambda: mup.MuAdamW(wide.parameters(), **arguments),
+    }[optimizer]()
+
+    def by_name(groups):
+        names = {id(q): name for name, q in wide.named_parameters()}
+        return {names[id(q)]: [g[key] for key in compared] for g in groups for q in g["params"]}
+
+    found, expected = by_name(ours), by_name(theirs.param_groups)
+    assert found.keys() == expected.keys()
+    for parameter, values in expected.items():
+        assert found[parameter] == pytest.approx(values), parameter
+    assert len({tuple(values) for values in expected.values()}) > 1
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_model_s_readout_and_draws_are_those_of_the_mup_package(name):
+    """MuReadout divides by the width's multiple; `mup.init` scales a base's std."""
+    base, wide = with_base_shapes(name)
+    assert base.output_multiplier == 1
+    assert wide.output_multiplier == pytest.approx(1 / readout(wide).infshape.width_mult())
+    rows, roles, narrow = p.table("muP-multiplier", "adam"), wide.roles(), base.roles()
+    drawn = 0
+    for key, parameter in wide.named_parameters():
+        rule = rows[roles[key].kind]
+        if rule.init is None or roles[key].std == 0:
+            continue
+        torch.manual_seed(0)
+        mup.init.normal_(parameter, std=p.init_std(narrow[key], rule))
+        generator = torch.Generator().manual_seed(0)
+        std = p.init_std(roles[key], rule)
+        expected = torch.empty(parameter.shape).normal_(0, std, generator=generator)
+        torch.testing.assert_close(parameter.detach(), expected, rtol=1e-5, atol=0)
+        drawn += 1
+    assert drawn >= 3
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam", "adamw"])
