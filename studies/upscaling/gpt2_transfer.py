@@ -1,0 +1,41 @@
+"""Transfer of learning rate and noise, GPT-2 (Figure 3 a, d): Ma et al., Appendix F.5.
+
+Paper scale: 8 layers, 8 heads, a BPE vocabulary of 8,192 trained on FineWeb-Edu, all else as F.3.
+The code's fixed noise, 0.005 before matrices are halved, is a raw standard deviation; here it is
+the constant of Algorithm 2 that gives most matrices the same at the middle target width, 512, half
+as much at 128 and twice as much at 2,048. Base models get panel d's rate, 2^-9 (ours: F.5 names
+none); both grids are ours.
+
+Reduced: one layer and 120 steps for the time they take; the fixed rate and noise are what the
+reduced Sweep 2 of `gpt2` is lowest near.
+"""
+
+from studies.upscaling._protocol import octaves
+from studies.upscaling._transfer import transfer
+from studies.upscaling.gpt2 import PAPER, REDUCED
+
+SMALLER = {
+    "data": PAPER["data"] | {"vocab_size": 8_192, "tokenizer": "bpe"},
+    "model": PAPER["model"] | {"depth": 8, "heads": 8, "base_width": 8 * 2},
+    "lr": 2.0**-9,
+}
+SHORT = REDUCED | {"model.depth": 1, "steps": 120, "evaluations": 6, "lr": 2.0**-5}
+
+STAGES = transfer(
+    PAPER | SMALLER,
+    scales={
+        "smoke": SHORT | {"data.validation_blocks": 32, "steps": 4, "evaluations": 1},
+        "reduced": SHORT,
+        "paper": {},
+    },
+    widths={"smoke": [8, 16], "reduced": [16, 32, 64], "paper": [64, 128, 256, 512, 1_024]},
+    seeds={"smoke": [0], "reduced": [0], "paper": [0]},
+    lr={"smoke": octaves(-6, -5), "reduced": octaves(-8, -3), "paper": octaves(-12, -6)},
+    levels={
+        "smoke": [0.0, 0.5],
+        "reduced": [0.0, *octaves(-4, 0)],
+        "paper": [0.0, *octaves(-9, -1)],
+    },
+    fixed_lr={"smoke": 2.0**-5, "reduced": 2.0**-5, "paper": 2.0**-9},
+    fixed_level={"smoke": 0.25, "reduced": 0.25, "paper": 0.005 / 2 * 512**0.5},
+)
