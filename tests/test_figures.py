@@ -10,6 +10,8 @@ from repro.errors import UserError
 from repro.files import read_json, write_json
 from repro.tasks import Tokens
 
+WINS = ("upscaled-wins", "upscaled-wins-tuned", "upscaled-wins-long", "faster", "end-to-end")
+SELECTED = ("selected-lr", "selected-lr-upscaled", "selected-noise", "noise-nonzero")
 # Every claim of the paper's specification for the figures that are built.
 REQUIRED = {
     "equivalence.clipping-plain",
@@ -26,16 +28,15 @@ REQUIRED = {
     "fig4.selected-lr",
     "fig4.selected-lr-upscaled",
     "fig4.selected-noise",
-    "fig4.upscaled-wins",
-    "fig4.upscaled-wins-tuned",
-    "fig4.faster",
     "fig6.noise-nonzero",
     "fig6.selected-lr",
     "fig6.selected-lr-upscaled",
     "fig6.selected-noise",
-    "fig6.upscaled-wins",
-    "fig6.upscaled-wins-tuned",
-    "fig6.faster",
+    *(f"fig2.{what}-{key}" for what in WINS for key in ("mlp", "resnet", "gpt2")),
+    *(f"fig4.{what}-mlp-sgd" for what in WINS),
+    *(f"fig3.transfer-{what}-{key}" for what in ("lr", "noise") for key in ("mlp-sgd", "mlp")),
+    *(f"fig{n}.{what}" for n in (8, 10) for what in SELECTED),
+    "fig8.generalisation",
     "infinite_width.limit",
     "table4.costs-gpt2",
     "table4.costs-mlp",

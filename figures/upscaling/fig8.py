@@ -1,0 +1,37 @@
+"""Figure 8: base, from scratch and upscaled, ResNet-18 with SGD."""
+
+from figures.upscaling import _protocol
+from figures.upscaling._protocol import SETTINGS, reduce  # noqa: F401
+from repro.claims import Claim, below, reported
+
+SETTING = SETTINGS["resnet"]
+TITLE = "Figure 8. Upscaling against training from scratch, ResNet-18 with SGD"
+CAPTION = (
+    "Training and validation curves of the base, the wide model from scratch and the upscaled "
+    "one, mean and range over seeds, with baselines of ours (Ma et al., Figure 8)."
+)
+STUDIES = (SETTING.study,)
+CLAIMS = (
+    *_protocol.curve_claims("fig8", "Figure 8; F.2", SETTING),
+    Claim(
+        id="fig8.generalisation",
+        statement="The upscaled ResNet generalises worse, though its training loss is lower",
+        source="Section 4; Figure 8",
+        quantity="final validation accuracy, upscaled minus from scratch",
+        expected={"reduced": reported("no bound: below 0 in the paper"), "paper": below(0)},
+    ),
+)
+
+
+def measure(data, scale):
+    ours, scratch = (
+        _protocol.losses(data, name, "valid_accuracy") for name in ("upscaled", "scratch")
+    )
+    gain = _protocol.over_seeds(
+        lambda s: float(ours[list(s)].mean() - scratch[list(s)].mean()), ours.index
+    )
+    return _protocol.measure_curves("fig8", data, SETTING) | {"fig8.generalisation": gain}
+
+
+def draw(data, scale):
+    return _protocol.draw_curves(data, SETTING)
