@@ -34,7 +34,11 @@ REQUIRED = {
     "fig6.selected-noise",
     *(f"fig2.{what}-{key}" for what in WINS for key in ("mlp", "resnet", "gpt2")),
     *(f"fig4.{what}-mlp-sgd" for what in WINS),
-    *(f"fig3.transfer-{what}-{key}" for what in ("lr", "noise") for key in ("mlp-sgd", "mlp")),
+    *(
+        f"fig3.transfer-{what}-{key}"
+        for what in ("lr", "noise")
+        for key in ("gpt2", "mlp-sgd", "mlp")
+    ),
     *(f"fig{n}.{what}" for n in (8, 10) for what in SELECTED),
     "fig8.generalisation",
     "infinite_width.limit",

@@ -15,6 +15,7 @@ CAPTION = (
     "(Ma et al., Figure 3)."
 )
 MODELS = {
+    "gpt2": ("GPT-2 with AdamW", "upscaling/gpt2_transfer"),
     "mlp-sgd": ("MLP with SGD", "upscaling/mlp_sgd_transfer"),
     "mlp": ("MLP with AdamW", "upscaling/mlp_adamw_transfer"),
 }

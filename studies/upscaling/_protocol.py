@@ -39,6 +39,7 @@ def protocol(
     code: str = "code",
     noise: str = "gaussian",
     metric: str = "train_loss",
+    whole: bool = False,
 ) -> dict[str, Study]:
     """Stage name -> Study.
 
@@ -47,10 +48,11 @@ def protocol(
     code_levels, code: Sweep 2 once more in that convention of the released code's.
     noise: "signal" tunes t and hands each tensor's constant on to the wide model (Appendix D).
     metric: what the sweeps select by.
+    whole: at reduced scale a stage is one job: for runs shorter than the start of a job.
     """
 
     def stage(width: str, changes: Mapping, grid: Mapping[str, Mapping], together, search=()):
-        jobs = {"smoke": tuple(grid), "reduced": together, "paper": ()}
+        jobs = {"smoke": tuple(grid), "reduced": tuple(grid) if whole else together, "paper": ()}
 
         def scale(name: str) -> Scale:
             own = {key: value[name] for key, value in changes.items() if isinstance(value, _By)}

@@ -24,4 +24,5 @@ STAGES = protocol(
         "paper": CODE_LEVELS,
     },
     seeds=SEEDS,
+    whole=True,
 )
