@@ -1,16 +1,23 @@
-"""Training step of the decoder: achieved FLOP/s over the machine's own measured matmul peak.
+"""Training step of a model: achieved FLOP/s over the machine's own measured matmul peak.
 
-    uv run python benchmarks/step.py [--device cuda --precision bfloat16 --paper]
+    uv run python benchmarks/step.py [--model gpt2] [--device cuda --precision bfloat16 --paper]
 
-One thread, as the workflow's jobs run. The peak is the best of several square float32 (on CUDA:
-bfloat16) products. The split is of the profiler's self time over the step's operators.
+decoder: the first paper's transformer. mlp, resnet, gpt2: the settings of study `upscaling/<model>`
+(MLP: with AdamW) at its widths, on random data. `--paper` takes the paper's batch, length and
+widths in place of the reduced ones; `--batch` cuts a batch that does not fit.
+One thread, as the workflow's jobs run. Times are the fastest of five repeats, on a CPU the
+process's own time, which is wall time where nothing else runs. The peak is the best of several
+square float32 (on CUDA: bfloat16) products. The split is of the profiler's self time over the
+step's operators.
 """
 
 import argparse
-import statistics
+import math
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -19,19 +26,22 @@ import numpy as np
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from repro import config, models, parametrization, registry, train, upscaling
 from repro import device as devices
-from repro import parametrization, train
 from repro.budget import matmul_peak
-from repro.cost import language_model_cost
-from repro.data.batches import TokenBatches
-from repro.tasks.language_model import build_model, loss
+from repro.cost import language_model_cost, warm_start_cost
+from repro.data.batches import ArrayBatches, TokenBatches
+from repro.parametrization import KINDS
+from repro.study import override
+from repro.tasks.language_model import build_model
+from repro.tasks.warm_start import loss, make_groups
 from studies.embedding_lr._decoder import ADAM, LVP_INIT, PAPER
 
 GROUPS = {
-    "matmul": ("aten::mm", "aten::addmm", "aten::bmm"),
+    "matmul": ("aten::mm", "aten::addmm", "aten::bmm", "convolution"),
     "attention": ("scaled_dot_product", "flash_atten"),
-    "softmax, GELU, norm": ("softmax", "gelu", "layer_norm", "nll_loss"),
-    "optimizer": ("Optimizer", "_fused_adam", "_foreach"),
+    "softmax, GELU, norm": ("softmax", "gelu", "layer_norm", "nll_loss", "batch_norm"),
+    "optimizer": ("Optimizer", "_fused_adam", "_fused_sgd", "_foreach"),
 }
 
 
@@ -41,22 +51,39 @@ def synchronize(device: torch.device) -> None:
         torch.cuda.synchronize()
 
 
-def seconds(call, device: torch.device, repeats: int) -> float:
-    """Median wall time of a call after two warm-up calls."""
-    for _ in range(2):
-        call()
-    times = []
+def seconds(call: Callable, device: torch.device, repeats: int) -> float:
+    """Time of a call, the fastest: of the process on a CPU, wall time on CUDA."""
+    clock = time.process_time if device.type == "cpu" else time.perf_counter
+    best = math.inf
     for _ in range(repeats):
         synchronize(device)
-        start = time.perf_counter()
+        start = clock()
         call()
         synchronize(device)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
+        best = min(best, clock() - start)
+    return best
 
 
-def measure(k: int, shape: dict, device: torch.device, precision: str) -> tuple:
-    """(width, vocabulary, seconds a step, FLOP/s, group -> share of time) at (2^k, 2^(k+3))."""
+@dataclass(frozen=True)
+class Case:
+    """A model with its optimizer and batches; flops: operations of one training step."""
+
+    width: float
+    net: torch.nn.Module
+    optimizer: torch.optim.Optimizer
+    batches: object
+    clip: Callable | None
+    flops: int
+
+
+def random_tokens(vocab: int, batch: int, length: int, device: torch.device) -> TokenBatches:
+    """Four batches of tokens."""
+    tokens = np.random.default_rng(0).integers(0, vocab, 4 * batch * length + 1, dtype=np.uint16)
+    return TokenBatches("random", tokens, batch, length, 0, device)
+
+
+def decoder(k: int, shape: dict, device: torch.device) -> Case:
+    """The decoder at width 2^k, vocabulary 2^(k+3)."""
     model = PAPER["model"] | {"width": 2**k, "head_dim": shape["head_dim"]}
     vocab, length, batch = 2 ** (k + 3), shape["sequence_length"], shape["batch_size"]
     with torch.device(device):
@@ -72,25 +99,90 @@ def measure(k: int, shape: dict, device: torch.device, precision: str) -> tuple:
         weight_decay=0.0,
         eps=ADAM["eps"],
     )
-    optimizer = train.make_optimizer(groups, ADAM)
-    tokens = np.random.default_rng(0).integers(0, vocab, 4 * batch * length, dtype=np.uint16)
-    batches = TokenBatches("random", tokens, batch, length, 0, device)
+    spec = {"model": model, "vocab_size": vocab, "steps": 1, "optimizer": ADAM, **shape}
+    return Case(
+        2**k,
+        net,
+        train.make_optimizer(groups, ADAM),
+        random_tokens(vocab, batch, length, device),
+        None,
+        language_model_cost(spec).flops,
+    )
+
+
+def decoders(paper: bool, batch: int | None, device: torch.device):
+    """Width -> a call that makes its Case."""
+    reduced = {"batch_size": 8, "sequence_length": 32, "head_dim": 16}
+    full = {"batch_size": 256, "sequence_length": 256, "head_dim": 64}
+    shape, sizes = (full, range(8, 13)) if paper else (reduced, range(5, 10))
+    shape["batch_size"] = batch or shape["batch_size"]
+    return {2**k: lambda k=k: decoder(k, shape, device) for k in sizes}
+
+
+def warm_starts(name: str, paper: bool, batch: int | None, device: torch.device):
+    """Width -> a call that makes the Case of a model of the second paper."""
+    settings = {"scale": "paper" if paper else "reduced"}
+    suite = registry.Suite(config.parse(settings, registry.dataset_names()))
+    study = f"upscaling/{'mlp_adamw' if name == 'mlp' else name}"
+    specs = {
+        run.spec["model"]["width"]: run.spec
+        for stage in ("tune", "tune_upscaled", "base", "scratch")
+        for cell in suite.cells(f"{study}/{stage}")
+        for run in cell.runs
+    }
+    return {width: lambda w=width: warm_start(specs[w], batch, device) for width in sorted(specs)}
+
+
+def warm_start(spec: dict, batch: int | None, device: torch.device) -> Case:
+    """The model of a spec, learning rate 0.001, on random data of its shape."""
+    rows = batch or spec["data"]["batch_size"]
+    spec = override(spec, {"data.batch_size": rows, "steps": 1, "lr": 0.001})
+    data, model, rng = spec["data"], spec["model"], np.random.default_rng(0)
+    fixed = {key: data[key] for key in ("vocab_size", "sequence_length") if key in data}
+    if fixed:
+        batches = random_tokens(data["vocab_size"], rows, data["sequence_length"], device)
+    else:
+        side = data.get("resolution")
+        size = (4 * rows, 3, side, side) if side else (4 * rows, model["inputs"])
+        inputs = rng.standard_normal(size, dtype=np.float32)
+        labels = rng.integers(0, model["classes"], 4 * rows)
+        batches = ArrayBatches("random", inputs, labels, rows, 0, device)
+    scaling = spec["parametrization_name"]
+    with torch.device(device):
+        net = models.build(model, scaling, **fixed)
+    generator = torch.Generator(device).manual_seed(0)
+    parametrization.initialize(net, dict.fromkeys(KINDS, scaling), generator)
+    groups = make_groups(net, scaling, spec["optimizer"], spec["lr"])
+    return Case(
+        model["width"],
+        net,
+        train.make_optimizer(groups, spec["optimizer"]),
+        batches,
+        upscaling.clipper(net, spec["optimizer"]["clip"]),
+        warm_start_cost(spec).flops,
+    )
+
+
+def measure(case: Case, device: torch.device, precision: str) -> tuple[float, dict[str, float]]:
+    """(seconds a step, group -> share of time)."""
 
     def steps(count: int) -> None:
         with tempfile.TemporaryDirectory() as folder:
             train.train(
-                net,
+                case.net,
                 loss,
-                batches,
-                optimizer,
+                case.batches,
+                case.optimizer,
                 steps=count,
                 evaluations=1,
                 precision=precision,
                 progress=lambda step, value: None,
                 checkpoint=Path(folder) / "state",
+                clip=case.clip,
             )
 
-    count = 20
+    steps(2)
+    count = max(1, min(20, round(0.5 / seconds(lambda: steps(1), device, 1))))
     step = seconds(lambda: steps(count), device, 5) / count
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         steps(count)
@@ -99,34 +191,40 @@ def measure(k: int, shape: dict, device: torch.device, precision: str) -> tuple:
         name = next((g for g, keys in GROUPS.items() if any(k in event.key for k in keys)), "other")
         spent[name] += event.self_cpu_time_total
     total = sum(spent.values())
-    spec = {"model": model, "vocab_size": vocab, "steps": 1, "optimizer": ADAM, **shape}
-    flops = language_model_cost(spec).flops / step
-    return 2**k, vocab, step, flops, {name: value / total for name, value in spent.items()}
+    return step, {name: value / total for name, value in spent.items()}
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
+    parser.add_argument("--model", choices=("decoder", "mlp", "resnet", "gpt2"), default="decoder")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", default="float32")
     parser.add_argument("--paper", action="store_true", help="the paper's batch, length and widths")
+    parser.add_argument("--batch", type=int, help="rows or sequences a step")
+    parser.add_argument("--widths", type=float, nargs="+", help="some of the model's widths")
     args = parser.parse_args()
     device = devices.select(args.device, threads=1)
-    reduced = {"batch_size": 8, "sequence_length": 32, "head_dim": 16}
-    paper = {"batch_size": 256, "sequence_length": 256, "head_dim": 64}
-    shape, sizes = (paper, range(8, 13)) if args.paper else (reduced, range(5, 10))
+    if args.model == "decoder":
+        cases = decoders(args.paper, args.batch, device)
+    else:
+        cases = warm_starts(args.model, args.paper, args.batch, device)
     best = matmul_peak(device.type)
-    print(f"{devices.describe(device)}, torch {torch.__version__}, {args.precision}, {shape}")
+    print(f"{devices.describe(device)}, torch {torch.__version__}, {args.precision}, {args.model}")
     print(f"matmul peak {best / 1e9:.1f} GFLOP/s")
     names = [*GROUPS, "other"]
-    print("| d | m | ms a step | GFLOP/s | of peak | " + " | ".join(names) + " |")
+    print("| width | parameters | ms a step | GFLOP/s | of peak | " + " | ".join(names) + " |")
     print("|---" * (5 + len(names)) + "|")
-    for k in sizes:
-        width, vocab, step, flops, split = measure(k, shape, device, args.precision)
+    for width in args.widths or cases:
+        case = cases[width]()
+        step, split = measure(case, device, args.precision)
+        flops = case.flops / step
+        size = sum(p.numel() for p in case.net.parameters())
         shares = " | ".join(f"{split[name]:.0%}" for name in names)
         print(
-            f"| {width} | {vocab} | {step * 1e3:.1f} | {flops / 1e9:.1f} | {flops / best:.0%} "
-            f"| {shares} |"
+            f"| {width:g} | {size:,} | {step * 1e3:.1f} | {flops / 1e9:.1f} | {flops / best:.0%} "
+            f"| {shares} |",
+            flush=True,
         )
 
 
