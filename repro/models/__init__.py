@@ -5,7 +5,7 @@ from importlib import import_module
 
 from repro.parametrization import Role, table
 
-KINDS = {"mlp": "MLP", "resnet": "ResNet", "gpt2": "GPT2"}
+KINDS = {"mlp": "MLP", "resnet": "ResNet", "gpt2": "GPT2", "vit": "ViT"}
 
 
 def build(settings: Mapping, parametrization: str, **more):
