@@ -1,0 +1,163 @@
+"""Training step of the paper's MLP beside plain PyTorch on the same CPU, in one run.
+
+    uv run python benchmarks/warm_start.py [--threads 2 --rounds 8 --widths 100 400 2000]
+
+Ma et al. (arXiv 2602.10545), Appendix F.1: 464,809 rows of 54 features, batch 2000. Ours is
+`repro.train` over `ArrayBatches` under muP; plain is an `nn.Sequential` with torch's stock
+optimizer over a shuffling `DataLoader` of a `TensorDataset` with two workers. The two take turns
+in short rounds, so that other work on the machine meets both. Before each a few steps go untimed:
+batches the workers had ready. Wall times are the fastest round's; processor times, workers'
+included, the median round's: what counts where jobs fill all cores.
+"""
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import numpy as np
+import psutil
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from repro import device as devices
+from repro import models, parametrization, train
+from repro.data.batches import ArrayBatches
+from repro.parametrization import KINDS
+from repro.tasks.warm_start import loss, make_groups
+from studies.upscaling._mlp import ADAMW, PAPER, SGD
+
+ROWS, INPUTS, CLASSES = 464_809, PAPER["model"]["inputs"], PAPER["model"]["classes"]
+BATCH, LR = PAPER["data"]["batch_size"], 0.001
+WORKERS, UNTIMED = 2, 5  # four batches are ready, two a worker
+STEPS = {100: 40, 400: 20, 2000: 3}  # width -> steps a round
+
+
+def table() -> tuple[np.ndarray, np.ndarray]:
+    """Random features and labels of the training part's shape."""
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((ROWS, INPUTS), dtype=np.float32)
+    return features, rng.integers(0, CLASSES, ROWS)
+
+
+class Running:
+    """Batches that go on where the last call of the loop stopped."""
+
+    def __init__(self, batches: ArrayBatches):
+        self.source = batches.from_step(0)
+
+    def from_step(self, step: int):
+        return self.source
+
+
+def ours(width: int, optimizer: dict, features: np.ndarray, labels: np.ndarray) -> Callable:
+    """A call: steps -> seconds of that many steps of the suite's loop."""
+    net = models.build(PAPER["model"] | {"width": width}, PAPER["parametrization_name"])
+    init = dict.fromkeys(KINDS, PAPER["parametrization_name"])
+    parametrization.initialize(net, init, torch.Generator().manual_seed(0))
+    groups = make_groups(net, PAPER["parametrization_name"], optimizer, LR)
+    stepper = train.make_optimizer(groups, optimizer)
+    batches = Running(ArrayBatches("random", features, labels, BATCH, 0, torch.device("cpu")))
+
+    def run(steps: int) -> float:
+        with tempfile.TemporaryDirectory() as folder:
+            start = time.perf_counter()
+            train.train(
+                net,
+                loss,
+                batches,
+                stepper,
+                steps=steps,
+                evaluations=1,
+                precision="float32",
+                progress=lambda step, value: None,
+                checkpoint=Path(folder) / "state",
+            )
+            return time.perf_counter() - start
+
+    return run
+
+
+def plain(width: int, optimizer: dict, features: np.ndarray, labels: np.ndarray) -> Callable:
+    """A call: steps -> seconds of that many steps of stock torch."""
+    hidden = [layer for _ in range(2) for layer in (nn.Linear(width, width), nn.ReLU())]
+    net = nn.Sequential(nn.Linear(INPUTS, width), nn.ReLU(), *hidden, nn.Linear(width, CLASSES))
+    kind = torch.optim.SGD if optimizer["name"] == "sgd" else torch.optim.AdamW
+    stepper = kind(net.parameters(), lr=LR, weight_decay=optimizer["weight_decay"])
+    dataset = TensorDataset(torch.from_numpy(features), torch.from_numpy(labels))
+    loader = DataLoader(dataset, BATCH, shuffle=True, num_workers=WORKERS, drop_last=True)
+    source = forever(loader)
+
+    def run(steps: int) -> float:
+        start, total = time.perf_counter(), 0.0
+        for inputs, targets in (next(source) for _ in range(steps)):
+            stepper.zero_grad()
+            value = F.cross_entropy(net(inputs), targets)
+            value.backward()
+            stepper.step()
+            total += value.item()
+        return time.perf_counter() - start
+
+    return run
+
+
+def forever(loader: DataLoader):
+    """One epoch after another."""
+    while True:
+        yield from loader
+
+
+def processor_seconds(with_workers: bool) -> float:
+    """Processor time so far, of this process, and of its children while they run."""
+    this = psutil.Process()
+    times = [p.cpu_times() for p in (this, *(this.children() if with_workers else ()))]
+    return sum(t.user + t.system for t in times)
+
+
+def compete(contenders, steps: int, rounds: int) -> list[tuple[float, float]]:
+    """(wall, processor) milliseconds a step of each contender."""
+    found = [([], []) for _ in contenders]
+    for _ in range(rounds):
+        for run, (wall, processor), workers in zip(contenders, found, (False, True), strict=True):
+            run(min(steps, UNTIMED))
+            start = processor_seconds(workers)
+            wall.append(run(steps))
+            processor.append(processor_seconds(workers) - start)
+    return [
+        (1e3 * min(wall) / steps, 1e3 * statistics.median(processor) / steps)
+        for wall, processor in found
+    ]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--threads", type=int, default=2, help="torch's, of both contenders")
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--widths", type=int, nargs="+", default=[*STEPS])
+    args = parser.parse_args()
+    device = devices.select("cpu", args.threads)
+    features, labels = table()
+    print(f"{devices.describe(device)}, torch {torch.__version__}, {args.threads} threads")
+    print(
+        "| width | optimizer | ours, ms a step | plain | plain / ours | ours, processor ms | plain "
+        "| plain / ours |"
+    )
+    print("|---" * 8 + "|")
+    for width in args.widths:
+        for optimizer in (SGD, ADAMW):
+            contenders = [make(width, optimizer, features, labels) for make in (ours, plain)]
+            mine, other = compete(contenders, STEPS.get(width, 10), args.rounds)
+            cells = (f"{a:.1f} | {b:.1f} | {b / a:.2f}" for a, b in zip(mine, other, strict=True))
+            print(f"| {width} | {optimizer['name']} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
