@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from repro.errors import UserError
 
@@ -287,6 +288,7 @@ def param_groups(
     eps: float | None,
     coupled: bool = False,
     decayed: Sequence[str] = KINDS,
+    factors: Mapping[str, float] = MappingProxyType({}),
 ) -> list[dict]:
     """Optimizer groups, one per distinct (lr, weight decay, eps), covering every parameter.
 
@@ -295,10 +297,14 @@ def param_groups(
     coupled: the optimizer adds weight_decay * w to the gradient (SGD, Adam) rather than decaying
         by lr * weight_decay (AdamW).
     decayed: kinds of role that decay at all.
-    Raises ValueError on a parameter without a role, KeyError on a role without an lr.
+    factors: parameter name -> factor on its lr in place of the table's; lr * weight_decay stays.
+    Raises ValueError on a parameter without a role, KeyError on a role without an lr, UserError
+    on a factor of a parameter that is not there.
     """
     roles = check_roles(model)
     rows = table(scaling, family)
+    if unknown := set(factors) - set(roles):
+        raise UserError(f"factors of {sorted(unknown)}, but the model has {sorted(roles)}")
     groups: dict[tuple, dict] = {}
     for name, parameter in model.named_parameters():
         role = roles[name]
@@ -308,6 +314,10 @@ def param_groups(
             "lr": lr[role.kind] * rule.lr(role),
             "weight_decay": weight_decay * decay(role) if role.kind in decayed else 0.0,
         }
+        if name in factors:
+            group["lr"] = lr[role.kind] * factors[name]
+            if not coupled:
+                group["weight_decay"] *= rule.lr(role) / factors[name]
         if eps is not None:
             group["eps"] = eps * rule.eps(role)
         key = tuple(group.values())

@@ -9,6 +9,7 @@ from functools import cached_property
 from repro import search
 from repro.errors import UserError
 from repro.files import canonical_json, sha256
+from repro.search import Move
 
 SCALES = ("smoke", "reduced", "paper")
 SLOT = "slot"  # the axis of a search's round
@@ -98,8 +99,8 @@ class Checkpoint:
 class Neighbour:
     """The value at `key` of a point a search asks for: the slot-th of `repro.search.missing`.
 
-    stage: the search's, of which all earlier rounds are read. axes: the keys searched.
-    None where the search has ended or the slot is not needed: that run is not made.
+    stage: the search's, of which all earlier rounds are read. axes: the keys searched. moves: the
+    search's. None where the search has ended or the slot is not needed: that run is not made.
     """
 
     stage: str
@@ -108,6 +109,7 @@ class Neighbour:
     slot: int
     metric: str
     over: tuple[str, ...] = ("seed",)
+    moves: tuple[Move, ...] | None = None
 
     def choose(self, results: Sequence[Mapping]) -> float | None:
         """The value, from the results of all earlier rounds."""
@@ -116,7 +118,8 @@ class Neighbour:
             if result["records"]:
                 point = tuple(lookup(result["spec"], axis) for axis in self.axes)
                 points.setdefault(point, []).append(result)
-        wanted = search.missing({p: _mean(found, self.metric) for p, found in points.items()})
+        losses = {p: _mean(found, self.metric) for p, found in points.items()}
+        wanted = search.missing(losses, self.moves)
         return wanted[self.slot][self.axes.index(self.key)] if self.slot < len(wanted) else None
 
 
@@ -161,6 +164,7 @@ class Study:
     scales: one Scale for each of `SCALES`.
     search: the axes along which the grid grows, for as many rounds as a scale allows, while the
         run with the lowest final `metric` lies at its edge. Later stages choose among all rounds.
+    moves: which neighbours of that run the search makes, steps along each axis, all if None.
     """
 
     task: str
@@ -169,6 +173,7 @@ class Study:
     scales: Mapping[str, Scale]
     search: tuple[str, ...] = ()
     metric: str = "train_loss"
+    moves: tuple[Move, ...] | None = None
 
     def __post_init__(self):
         if set(self.scales) != set(SCALES):
@@ -185,9 +190,11 @@ class Study:
 
     def round(self, stage: str) -> "Study":
         """A round of the search of this study, which is `stage`: one run a slot."""
+        slots = len(self.moves) if self.moves else search.slots(len(self.search))
+        fixed = {"stage": stage, "axes": self.search, "metric": self.metric, "moves": self.moves}
         asked = [
-            {axis: Neighbour(stage, axis, self.search, slot, self.metric) for axis in self.search}
-            for slot in range(search.slots(len(self.search)))
+            {axis: Neighbour(key=axis, slot=slot, **fixed) for axis in self.search}
+            for slot in range(slots)
         ]
 
         def rest(grid: Mapping) -> dict:
@@ -235,7 +242,8 @@ def _identity(value: object) -> object:
         return {key: _identity(v) for key, v in value.items()}
     if isinstance(value, Taken):
         kind = type(value.reference).__name__
-        return {kind: asdict(value.reference), "of": [run.id for run in value.runs]}
+        reference = {k: v for k, v in asdict(value.reference).items() if v is not None}
+        return {kind: reference, "of": [run.id for run in value.runs]}
     return value
 
 

@@ -50,6 +50,7 @@ def train(
     clip: Callable[[], object] | None = None,
     evaluate: Callable[[], dict] | None = None,
     schedule: Callable[[int], float] | None = None,
+    parts: int = 1,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> list[dict]:
     """Train and return one record per evaluation: `step`, `train_loss`, the mean since the last.
@@ -61,6 +62,8 @@ def train(
     clip: called between the backward pass and the optimizer's step.
     evaluate: called at every evaluation, the model in eval mode; its entries join the record.
     schedule: step -> factor on every group's learning rate, constant if None.
+    parts: a batch goes through forward and backward in so many equal parts, one after another,
+        for a model whose activations would not fit; the loss must be a mean over its rows.
     The state of torch's generators is kept, so dropout goes on as in an undisturbed run.
     A loss that is not finite ends the run: its records from there on have train_loss infinite.
     """
@@ -75,14 +78,15 @@ def train(
         if schedule:
             for group, rate in zip(optimizer.param_groups, rates, strict=True):
                 group["lr"] = rate * schedule(step)
-        with autocast(device, precision):
-            value = loss(model, next(source))
         optimizer.zero_grad(set_to_none=True)
-        value.backward()
+        for part in cut(next(source), parts):
+            with autocast(device, precision):
+                value = loss(model, part) / parts
+            value.backward()
+            losses[step] += value.detach()
         if clip:
             clip()
         optimizer.step()
-        losses[step] = value.detach()
         done = step + 1
         if done == boundaries[len(records)]:
             begin = records[-1]["step"] if records else 0
@@ -105,6 +109,15 @@ def train(
     records += [{**lost, "step": b} for b in boundaries[len(records) :]]
     checkpoint.unlink(missing_ok=True)
     return records
+
+
+def cut(batch, parts: int) -> list:
+    """A batch, tensors of equally many rows, in equal parts; raises UserError where it has none."""
+    if parts == 1:
+        return [batch]
+    if len(batch[0]) % parts:
+        raise UserError(f"a batch of {len(batch[0])} rows has no {parts} equal parts")
+    return list(zip(*(tensor.chunk(parts) for tensor in batch), strict=True))
 
 
 def _mean(losses: torch.Tensor) -> float:

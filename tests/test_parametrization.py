@@ -490,3 +490,24 @@ def test_uniform_and_normal_inits_have_the_role_s_variance():
     assert net.a.std().item() == pytest.approx(0.3, rel=0.01)
     assert net.b.std().item() == pytest.approx(0.3, rel=0.01)
     assert net.a.abs().max().item() <= 0.3 * 3**0.5 < 3 * 0.3 < net.b.abs().max().item()
+
+
+def test_a_factor_of_one_parameter_moves_its_rate_alone():
+    """The factor takes the table's place; lr * weight_decay stays (equation 1.94)."""
+    constants = {"lr": dict.fromkeys(p.KINDS, 0.5), "weight_decay": 0.1, "eps": None}
+    for scaling in ("SP", "muP", "neural-tangent"):
+        model = MLP(WIDTH)
+        plain = p.param_groups(model, scaling=scaling, family="adam", **constants)
+        changed = p.param_groups(
+            model, scaling=scaling, family="adam", factors={"inp.weight": 3.0}, **constants
+        )
+        for name, parameter in model.named_parameters():
+            (old,), (new,) = (
+                [g for g in groups if any(parameter is q for q in g["params"])]
+                for groups in (plain, changed)
+            )
+            assert new["lr"] == (1.5 if name == "inp.weight" else old["lr"])
+            product = old["lr"] * old["weight_decay"]
+            assert new["lr"] * new["weight_decay"] == pytest.approx(product, rel=1e-12)
+    with pytest.raises(UserError, match=r"factors of \['positions'\], but the model has"):
+        p.param_groups(model, scaling="SP", family="adam", factors={"positions": 3.0}, **constants)

@@ -7,6 +7,7 @@ from repro import cells as cellfiles
 from repro import config, registry
 from repro.cells import Earlier, run_cell
 from repro.errors import UserError
+from repro.files import canonical_json, sha256
 from repro.search import missing, slots
 from repro.study import SCALES, Best, Checkpoint, Scale, Study, cells
 from repro.tasks import TASKS, Task
@@ -56,6 +57,61 @@ def test_rounds_reach_the_optimum_of_a_convex_loss(centre):
     best = min(losses, key=losses.get)
     assert missing(losses) == []
     assert [math.log2(v) for v in best] == [round(c) for c in centre]
+
+
+AXIAL = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))  # Dinan et al., II.1.E
+
+
+def test_moves_name_the_neighbours_that_must_be_worse():
+    losses = {(1.0, 8.0): 0.0}
+    found = missing(losses, AXIAL)
+    assert set(found) == {(2, 8), (0.5, 8), (1, 16), (1, 4), (2, 4), (0.5, 16)}
+    assert {abs(math.log2(x)) + abs(math.log2(y / 8)) for x, y in found[:4]} == {1.0}
+    assert missing(losses | dict.fromkeys(found, 1.0), AXIAL) == []
+    assert set(missing(losses | dict.fromkeys(found, 1.0))) == {(2, 16), (0.5, 4)}
+
+
+def test_moves_reach_the_optimum_of_a_tilted_valley():
+    """lr * wd matters most: the diagonal moves follow the valley the axial ones would climb."""
+
+    def loss(point):
+        x, y = (math.log2(v) for v in point)
+        return (x + y) ** 2 + 0.1 * (x - 3) ** 2
+
+    losses, rounds = {(1.0, 1.0): loss((1.0, 1.0))}, 0
+    while wanted := missing(losses, AXIAL):
+        losses |= {point: loss(point) for point in wanted}
+        rounds += 1
+    assert min(losses, key=losses.get) == (8.0, 1 / 8) and rounds == 4
+
+
+def test_a_study_s_moves_are_its_slots_and_others_keep_their_ids():
+    point = {"lr": 1.0, "wd": 1.0, "seed": 0}
+    grid = {"lr": [1.0], "wd": [1.0]}
+    scales = {name: Scale(together=("lr", "wd"), rounds=2) for name in SCALES}
+
+    def asked(**changes):
+        study = Study("warm_start", point, grid, scales, search=("lr", "wd"), **changes)
+        base = [run for cell in cells("p/s/tune", study, "smoke", 1, {}) for run in cell.runs]
+        found = cells("p/s/tune+1", study.round("tune"), "smoke", 1, {}, lambda stage: base)
+        return base, [run for cell in found for run in cell.runs]
+
+    base, all_around = asked()
+    _, among = asked(moves=AXIAL)
+    assert (len(all_around), len(among)) == (8, 6)
+    results = [
+        {"spec": run.spec, "axes": run.axes, "records": [{"train_loss": 1.0}]} for run in base
+    ]
+    points = {tuple(r.resolve(lambda _: results[0])[0][k] for k in ("lr", "wd")) for r in among}
+    assert points == {(2, 1), (0.5, 1), (1, 2), (1, 0.5), (2, 0.5), (0.5, 2)}
+    # an id without moves is what it was before there were moves: no such entry
+    spec = all_around[0].spec | {"lr": "of lr", "wd": "of wd"}
+    for key in ("lr", "wd"):
+        reference = {"stage": "tune", "key": key, "axes": ["lr", "wd"], "slot": 0}
+        reference |= {"metric": "train_loss", "over": ["seed"]}
+        spec[key] = {"Neighbour": reference, "of": [base[0].id]}
+    identity = {"task": "warm_start", "version": 1, "spec": spec, "datasets": {}}
+    assert all_around[0].id == sha256(canonical_json(identity))
 
 
 STAGES = {

@@ -111,6 +111,22 @@ def test_a_run_killed_in_warm_up_resumes_with_its_schedule_and_its_dropout(tmp_p
     assert torch.equal(fresh.weight, model.weight)
 
 
+@pytest.mark.parametrize("count", [2, 4, 8])
+def test_a_batch_in_parts_takes_the_same_steps(tmp_path, count):
+    whole, optimizer = parts()
+    expected = run(whole, optimizer, tmp_path / "state")
+    cut, optimizer = parts()
+    found = run(cut, optimizer, tmp_path / "state", parts=count)
+    torch.testing.assert_close(cut.weight, whole.weight, rtol=0, atol=1e-5)
+    for got, want in zip(found, expected, strict=True):
+        assert got["train_loss"] == pytest.approx(want["train_loss"], rel=1e-4)
+
+
+def test_a_batch_that_has_no_equal_parts_is_refused(tmp_path):
+    with pytest.raises(UserError, match="a batch of 8 rows has no 3 equal parts"):
+        run(*parts(), tmp_path / "state", parts=3)
+
+
 @pytest.mark.parametrize("name", ["cosine", "linear", "constant"])
 def test_schedules_are_torch_s(name):
     """SequentialLR of a linear warm-up and CosineAnnealingLR or LinearLR, final value reached."""
