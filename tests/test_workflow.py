@@ -228,6 +228,28 @@ def test_a_job_killed_in_the_middle_resumes_and_ends_with_the_same_data(tmp_path
     assert killed.read_bytes() == undisturbed.read_bytes()
 
 
+def test_a_lost_checkpoint_is_made_again_and_what_started_from_it_is_the_same(tmp_path):
+    """Stages: the base runs' checkpoints are gone, and a cell that was upscaled from them."""
+    figure = "figures/upscaling/fig7.pdf"
+    build(figure, *SMOKE, directory=tmp_path)
+    results = tmp_path / "results/smoke/embedded"
+    data, study = results / "upscaling/fig7/data.csv", results / "upscaling/mlp_adamw"
+    (tuned,), (upscaled,) = study.glob("tune/*.json"), study.glob("tune_upscaled/*.json")
+    (checkpoints,) = study.glob("tune/*.checkpoints")
+    before = data.read_bytes(), {p.name: p.read_bytes() for p in checkpoints.iterdir()}
+    assert len(before[1]) == 2
+
+    shutil.rmtree(results / "runs")
+    shutil.rmtree(checkpoints)
+    tuned.unlink()
+    upscaled.unlink()
+    data.unlink()
+    built = build(figure, *SMOKE, directory=tmp_path)
+    assert "train_base" in built and "tune_upscaled_code" not in built.split("Job stats")[0]
+    assert (data.read_bytes(), {p.name: p.read_bytes() for p in checkpoints.iterdir()}) == before
+    assert upscaled.exists()
+
+
 def test_scoreboard_and_report_are_built_offline(tmp_path):
     config = (*SMOKE, "figures=embedding_lr/table1,embedding_lr/table2")
     build("scoreboard", *config, directory=tmp_path)

@@ -1,8 +1,8 @@
 """ResNet-18 for 32x32 images with a width multiplier (Ma et al., Appendix F.2).
 
 He et al. (arXiv 1512.03385): two basic blocks in each of four stages; a 3x3 stem with stride 1 and
-no max-pooling. Convolutions start from N(0, 2 / fan_in), the readout at zero (ours: F.2 names
-no init).
+no max-pooling. Convolutions start from N(0, 1 / fan_in), as Table 2 has it and the released code;
+the readout at zero.
 """
 
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ class ResNet(nn.Module):
         """Parameter name -> Role."""
         ratios = [w / self.base_width for w in self.widths]
         roles = {
-            "stem.weight": Role("embedding", 27, width_out=ratios[0], std=(2 / 27) ** 0.5),
+            "stem.weight": Role("embedding", 27, width_out=ratios[0], std=27**-0.5),
             "output.weight": Role("output", self.output.in_features, width_in=ratios[-1], std=0.0),
             "output.bias": Role("scalar"),
         }
@@ -108,8 +108,7 @@ class ResNet(nn.Module):
                 first = name.endswith(("conv1", "shortcut"))
                 into = ratios[max(index - 1, 0) // 2] if first else ratios[index // 2]
                 fan_in = module.weight[0].numel()
-                std = (2 / fan_in) ** 0.5
-                roles[f"{name}.weight"] = Role("hidden", fan_in, into, ratios[index // 2], std)
+                roles[f"{name}.weight"] = Role("hidden", fan_in, into, ratios[index // 2])
         return roles
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
