@@ -9,7 +9,7 @@ from repro.data.shards import ShardedTokens
 from repro.errors import UserError
 
 
-class _Epochs:
+class Epochs:
     """Endless batches of `rows` numbered rows: batch number `step` whatever was drawn before.
 
     Every epoch is a fresh permutation seeded by (seed, epoch), its last incomplete batch dropped.
@@ -30,7 +30,7 @@ class _Epochs:
                 step += 1
 
 
-class TokenBatches(_Epochs):
+class TokenBatches(Epochs):
     """Endless batches of (inputs, targets), each (batch_size, length) int64 on `device`.
 
     Consecutive blocks of `length` tokens; every epoch is a fresh permutation seeded by
@@ -87,7 +87,7 @@ class TokenBatches(_Epochs):
         return torch.from_numpy(result)
 
 
-class ArrayBatches(_Epochs):
+class ArrayBatches(Epochs):
     """Endless batches of (inputs, labels), kept on `device`: inputs (batch_size, ...), as given,
     labels (batch_size,) int64.
 

@@ -1,0 +1,340 @@
+"""Span denoising (Lewis et al. 2020, as Dinan, Yaida & Zhang, arXiv 2304.02034, II.2.A, use it).
+
+A block is a run of whole sentences of one document. Its corrupted form has the sentences in random
+order, then spans of words, their lengths drawn from a Poisson law, each replaced by one [mask]: a
+span of length 0 inserts one. Words are drawn for a budget of a share of the block's words; spans
+may run into each other and end with the block, so that fewer are removed. All as in fairseq's
+DenoisingDataset with whole words, but for what it does wrong: noise here is a function of
+(seed, epoch, block) alone, and exactly as many masks are inserted as were drawn.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from repro.data.batches import Epochs
+from repro.data.shards import ShardedTokens
+from repro.errors import UserError
+
+# fairseq's layout: four special tokens, a tokenizer's entries, filled up to a multiple of 8, [mask]
+BEGIN, PADDING, END, _UNKNOWN = range(4)
+FIRST = 4
+MULTIPLE = 8
+WORD_MARK = "Ġ"  # a byte-level tokenizer's space before a word
+FULL_STOP = "."
+
+PERMUTATION, LENGTHS, WORDS, INSERTIONS = range(4)  # streams of random numbers
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """A model's vocabulary over a tokenizer's entries.
+
+    size: special tokens included. mask: id of [mask]. word_start, full_stop: bool, (size,): may a
+    span begin with the token, does it end a sentence.
+    Raises UserError when it has no [mask].
+    """
+
+    size: int
+    mask: int
+    word_start: np.ndarray
+    full_stop: np.ndarray
+
+    def __post_init__(self):
+        if not FIRST <= self.mask < self.size:
+            raise UserError(
+                f"span denoising: a vocabulary of {self.size} has no token [mask] ({self.mask}); "
+                "use `vocabulary`, which makes room for it"
+            )
+
+
+def vocabulary_size(entries: int) -> int:
+    """Size of the model's vocabulary over a tokenizer of `entries`: 50,265 over GPT-2's 50,257."""
+    return math.ceil((entries + FIRST) / MULTIPLE) * MULTIPLE + 1
+
+
+def vocabulary(entries: Mapping[str, int]) -> Vocabulary:
+    """The vocabulary over a tokenizer's entries, text -> id.
+
+    Words start where the tokenizer marks them, with every token where it marks none. A full stop
+    is one alone, or behind a space.
+    """
+    size = vocabulary_size(len(entries))
+    marked = any(text.startswith(WORD_MARK) and text != WORD_MARK for text in entries)
+    word_start = np.ones(size, dtype=bool)
+    full_stop = np.zeros(size, dtype=bool)
+    for text, number in entries.items():
+        word_start[FIRST + number] = text.startswith(WORD_MARK) or not marked
+        full_stop[FIRST + number] = text.removeprefix(WORD_MARK) == FULL_STOP
+    return Vocabulary(size, size - 1, word_start, full_stop)
+
+
+def read_vocabulary(manifest_path: Path) -> Vocabulary:
+    """The vocabulary over the tokenizer beside a manifest of tokens."""
+    from tokenizers import Tokenizer
+
+    return vocabulary(Tokenizer.from_file(str(manifest_path.parent / "tokenizer.json")).get_vocab())
+
+
+def cut(
+    tokens: np.ndarray, separator: int | None, full_stop: np.ndarray, longest: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(first, end) of consecutive blocks of at most `longest` tokens, each of one document.
+
+    A block holds as many whole sentences as fit; a sentence longer than that is cut. A sentence
+    ends with the first full stop of a row of them, as `Denoising` permutes them.
+    tokens: a tokenizer's ids. separator: between documents, None where there is only one.
+    full_stop: bool by id.
+    """
+    stop = full_stop[tokens]
+    stop[1:] &= ~stop[:-1]
+    separators = [] if separator is None else np.flatnonzero(tokens == separator)
+    document_ends = np.concatenate([separators, [len(tokens)]]).astype(np.int64)
+    ends = np.unique(np.concatenate([np.flatnonzero(stop) + 1, document_ends]))
+    behind = np.isin(ends[:-1], document_ends)  # the next sentence starts behind the separator
+    starts = np.concatenate([[0], ends[:-1] + behind])
+    starts, ends = starts[starts < ends], ends[starts < ends]
+    pieces = -(-(ends - starts) // longest)
+    number = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    starts = np.repeat(starts, pieces) + longest * number
+    ends = np.minimum(starts + longest, np.repeat(ends, pieces))
+
+    document = np.searchsorted(document_ends, ends)
+    reached = np.searchsorted(ends, starts + longest, side="right")
+    following = np.minimum(reached, np.searchsorted(document, document, side="right")).tolist()
+    first = []
+    at = 0
+    while at < len(following):
+        first.append(at)
+        at = following[at]
+    chosen = np.array(first, dtype=np.int64)
+    last = np.append(chosen[1:], len(ends)) - 1
+    return starts[chosen], ends[last]
+
+
+def mix(z: np.ndarray) -> np.ndarray:
+    """SplitMix64's output function (Steele, Lea & Flood 2014) of uint64."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def sample_keys(seed: int, epoch: int, index_B: np.ndarray) -> np.ndarray:
+    """uint64 (B,): where the random numbers of each block start."""
+    key_B = np.zeros(len(index_B), dtype=np.uint64)
+    for part in (seed, epoch, index_B):
+        key_B = mix((key_B + np.asarray(part, dtype=np.uint64) + np.uint64(1)) * GOLDEN)
+    return key_B
+
+
+def draw(key_B: np.ndarray, stream: int, count: int) -> np.ndarray:
+    """uint64 (B, count), independent over blocks, streams and columns."""
+    column = np.arange(1, count + 1, dtype=np.uint64) + (np.uint64(stream) << np.uint64(32))
+    return mix(key_B[:, None] + column * GOLDEN)
+
+
+def choose(key_B: np.ndarray, stream: int, of_B: np.ndarray, most: int) -> np.ndarray:
+    """(B, most) distinct numbers below of_B in random order; columns past of_B are to be ignored.
+
+    most: at least 1, at most the largest of of_B.
+    """
+    wide = int(of_B.max())
+    values = draw(key_B, stream, wide)
+    values[np.arange(wide) >= of_B[:, None]] = np.iinfo(np.uint64).max
+    smallest = np.argpartition(values, most - 1, axis=1)[:, :most]
+    order = np.argsort(np.take_along_axis(values, smallest, 1), axis=1)
+    return np.take_along_axis(smallest, order, 1)
+
+
+def ranks(mask_BX: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(row, column, how many were set before it in its row) of every set entry."""
+    row, column = np.nonzero(mask_BX)
+    counts = mask_BX.sum(1)
+    return row, column, np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+@dataclass(frozen=True)
+class Denoising:
+    """The corruption of blocks. share: budget of words. span_mean: of the Poisson law.
+
+    longest: the most tokens of a corrupted block; what would go past it is not inserted.
+    Raises UserError on a share outside 0 to 1 and on a mean that is not positive.
+    """
+
+    vocabulary: Vocabulary
+    share: float
+    span_mean: float
+    longest: int
+
+    def __post_init__(self):
+        if not 0 <= self.share <= 1:
+            raise UserError(f"span denoising: mask_share {self.share} is not a share, 0 to 1")
+        if not self.span_mean > 0:
+            raise UserError(f"span denoising: span_mean {self.span_mean} is not above 0")
+
+    @cached_property
+    def cumulative(self) -> np.ndarray:
+        """Distribution function of the Poisson law, cut where a length has less than 1e-7."""
+        mass = [math.exp(-self.span_mean)]
+        while mass[-1] >= 1e-7 or len(mass) <= self.span_mean:
+            mass.append(mass[-1] * self.span_mean / len(mass))
+        return np.cumsum(mass) / sum(mass)
+
+    def __call__(
+        self, tokens_BT: np.ndarray, length_B: np.ndarray, key_B: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(corrupted tokens (B, S), their lengths (B,)) of blocks padded on the right.
+
+        tokens_BT: int64, [begin] ... [end]; length_B: with these two, at least 3.
+        """
+        return self.infill(self.permute(tokens_BT, length_B, key_B), length_B, key_B)
+
+    def permute(self, tokens_BT: np.ndarray, length_B: np.ndarray, key_B: np.ndarray) -> np.ndarray:
+        """The sentences of every block in random order; further full stops at its end stay."""
+        stop_BT = self.vocabulary.full_stop[tokens_BT]
+        stop_BT[np.arange(len(tokens_BT)), length_B - 2] = True
+        last_BT = stop_BT.copy()
+        last_BT[:, 1:] &= ~stop_BT[:, :-1]
+        sentence_BT = np.cumsum(last_BT, axis=1) - last_BT
+        count_B = last_BT.sum(1)
+        values = draw(key_B, PERMUTATION, int(count_B.max()) + 1)
+        place_BT = np.take_along_axis(values, sentence_BT, 1)
+        place_BT[:, 0] = 0
+        place_BT[sentence_BT == count_B[:, None]] = np.iinfo(np.uint64).max
+        return np.take_along_axis(tokens_BT, np.argsort(place_BT, axis=1, kind="stable"), 1)
+
+    def span_lengths(self, budget_B: np.ndarray, key_B: np.ndarray) -> np.ndarray:
+        """(B, X) words of every span, the last cut to the budget; -1 behind it."""
+        count = int(budget_B.max()) // 2 + MULTIPLE
+        while True:
+            uniform = (draw(key_B, LENGTHS, count) >> np.uint64(11)) * 2.0**-53
+            lengths = np.searchsorted(self.cumulative, uniform, side="right")
+            total = np.cumsum(lengths, axis=1)
+            if (total[:, -1] >= budget_B).all():
+                break
+            count *= 2
+        left = budget_B[:, None] - (total - lengths)
+        return np.where(left > 0, np.minimum(lengths, left), -1)
+
+    def infill(
+        self, tokens_BT: np.ndarray, length_B: np.ndarray, key_B: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Spans of words replaced by one [mask] each, as `__call__`."""
+        rows, columns = np.arange(len(tokens_BT)), np.arange(tokens_BT.shape[1])
+        inside_BT = columns < length_B[:, None]
+        start_BT = self.vocabulary.word_start[tokens_BT] & inside_BT
+        start_BT[:, 0] = start_BT[rows, length_B - 1] = False
+        words_B = start_BT.sum(1)
+        budget_B = np.ceil(words_B.astype(np.float32) * np.float32(self.share)).astype(np.int64)
+        if not budget_B.any():
+            return tokens_BT, length_B
+        words = int(words_B.max())
+        place_BW = np.repeat((length_B - 1)[:, None], words + 1, axis=1)
+        row, column, word = ranks(start_BT)
+        place_BW[row, word] = column
+
+        spans = self.span_lengths(budget_B, key_B)
+        row, column, number = ranks(spans > 0)
+        chosen = choose(key_B, WORDS, words_B, int(number.max()) + 1)[row, number]
+        first = place_BW[row, chosen]
+        end = place_BW[row, np.minimum(chosen + spans[row, column], words)]
+        result_BT = tokens_BT.copy()
+        result_BT[row, first] = self.vocabulary.mask
+        wide = len(columns) + 1
+        change = np.bincount(row * wide + first + 1, minlength=len(rows) * wide)
+        change -= np.bincount(row * wide + end, minlength=len(rows) * wide)
+        kept_BT = (np.cumsum(change.reshape(-1, wide)[:, :-1], axis=1) == 0) & inside_BT
+        return self._insert(result_BT, kept_BT, (spans == 0).sum(1), key_B)
+
+    def _insert(
+        self, tokens_BT: np.ndarray, kept_BT: np.ndarray, count_B: np.ndarray, key_B: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """What is kept of the tokens with `count_B` masks more, anywhere between the ends."""
+        kept_B = kept_BT.sum(1)
+        count_B = np.minimum(count_B, np.maximum(self.longest - kept_B, 0))
+        length_B = kept_B + count_B
+        inserted = np.zeros((len(tokens_BT), int(length_B.max())), dtype=bool)
+        most = int(count_B.max())
+        if most:
+            at_BX = choose(key_B, INSERTIONS, length_B - 2, most) + 1
+            row, column = np.nonzero(np.arange(most) < count_B[:, None])
+            inserted[row, at_BX[row, column]] = True
+        source = np.full(inserted.shape, PADDING, dtype=tokens_BT.dtype)
+        inside = np.arange(source.shape[1]) < length_B[:, None]
+        source[inside & ~inserted] = tokens_BT[kept_BT]
+        source[inserted] = self.vocabulary.mask
+        return source, length_B
+
+
+class DenoisingBatches(Epochs):
+    """Endless batches (source (B, S), previous (B, T), target (B, T)), int64 on `device`.
+
+    target: a block, [begin] ... [end]; previous: the decoder's input, [end] [begin] ...; source:
+    the corrupted block. All padded to the longest of their batch.
+    Every epoch is a fresh permutation seeded by (seed, epoch) with noise by (seed, epoch, block);
+    batch number `step` is the same whatever was drawn before it.
+    length: the most tokens of a block, [begin] and [end] included. separator: see `cut`.
+    Raises UserError naming the dataset when its tokens make less than one batch.
+    """
+
+    def __init__(
+        self,
+        dataset: str,
+        tokens: np.ndarray | ShardedTokens,
+        separator: int | None,
+        denoising: Denoising,
+        batch_size: int,
+        length: int,
+        seed: int,
+        device,
+    ):
+        self.shards = tokens.shards if isinstance(tokens, ShardedTokens) else [tokens]
+        full_stop = denoising.vocabulary.full_stop[FIRST:]
+        cuts = [cut(shard, separator, full_stop, length - 2) for shard in self.shards]
+        self.shard = np.repeat(np.arange(len(cuts)), [len(first) for first, _ in cuts])
+        self.first, self.end = (np.concatenate(parts) for parts in zip(*cuts, strict=True))
+        if len(self.first) < batch_size:
+            raise UserError(
+                f"{dataset}: {len(tokens)} tokens make {len(self.first)} blocks of at most "
+                f"{length}, fewer than one batch of {batch_size}: use a longer text or a smaller "
+                "batch"
+            )
+        super().__init__(len(self.first), batch_size, seed)
+        self.denoising, self.device = denoising, device
+
+    def read(self, blocks: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """(blocks padded on the right (B, T), their lengths (B,))."""
+        blocks = np.asarray(blocks)
+        length_B = self.end[blocks] - self.first[blocks] + 2
+        tokens_BT = np.full((len(blocks), int(length_B.max())), PADDING, dtype=np.int64)
+        tokens_BT[:, 0] = BEGIN
+        for row, block in enumerate(blocks):
+            part = self.shards[self.shard[block]][self.first[block] : self.end[block]]
+            tokens_BT[row, 1 : len(part) + 1] = part
+            tokens_BT[row, 1 : len(part) + 1] += FIRST
+            tokens_BT[row, len(part) + 1] = END
+        return tokens_BT, length_B
+
+    def from_step(self, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+        """Batches number step, step + 1, ..."""
+        for number, index in self._from_step(step, "cpu"):
+            blocks = index.numpy()
+            target_BT, length_B = self.read(blocks)
+            key_B = sample_keys(self.seed, number // self.per_epoch, blocks)
+            source_BS, _ = self.denoising(target_BT, length_B, key_B)
+            arrays = (source_BS, previous(target_BT), target_BT)
+            yield tuple(torch.from_numpy(a).to(self.device, non_blocking=True) for a in arrays)
+
+
+def previous(target_BT: np.ndarray) -> np.ndarray:
+    """What the decoder reads: [end], then the target without its own [end]."""
+    shifted = np.empty_like(target_BT)
+    shifted[:, 0] = END
+    shifted[:, 1:] = np.where(target_BT[:, :-1] == END, PADDING, target_BT[:, :-1])
+    return shifted
