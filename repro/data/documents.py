@@ -33,6 +33,27 @@ def from_hub(dataset: str, repository: str, subset: str, revision: str) -> Itera
     yield from _texts(dataset, rows, place, "run the same command again to go on")
 
 
+def locked_revision(dataset: str, repository: str, lock: Path) -> str:
+    """The revision of a hub dataset that a lock file holds; without one, the hub's newest.
+
+    That is written to the lock file, so that every later read takes it.
+    Raises UserError when there is no lock file and the hub cannot be reached.
+    """
+    from huggingface_hub import HfApi
+
+    if not lock.exists():
+        try:
+            revision = HfApi().dataset_info(repository).sha
+        except Exception as error:  # as in `from_hub`
+            raise UserError(
+                f"{dataset}: the revision of {repository} could not be asked for "
+                f"({_reason(error)}); try again, or use {dataset}=FOLDER or {dataset}=embedded"
+            ) from error
+        write_json(lock, {"revision": revision})
+        print(f"{dataset}: first read, revision {revision} written to {lock}; commit that file")
+    return read_json(lock)["revision"]
+
+
 def folder_files(dataset: str, folder: Path) -> dict[str, list[Path]]:
     """Split -> the files of a folder, in order: `valid*` are valid's, all others train's.
 
@@ -171,10 +192,11 @@ def divide(dataset: str, stream: Iterator[str], split: str, valid_tokens: int) -
 def check_lock(dataset: str, found: Mapping[str, Mapping], lock: Path, revision: str) -> None:
     """Hold split -> {"documents", "text_sha256"} against what the first download wrote.
 
-    Where there is no lock file, write it and say so: nobody publishes digests of these texts.
+    Where there is no lock file, or one with a revision only, write it and say so: nobody publishes
+    digests of these texts.
     Raises UserError naming the split that differs.
     """
-    if not lock.exists():
+    if not lock.exists() or "splits" not in read_json(lock):
         write_json(lock, {"revision": revision, "splits": found})
         print(f"{dataset}: first download, digests written to {lock}; commit that file")
         return
