@@ -1,0 +1,28 @@
+"""AdamW with fairseq's place for eps."""
+
+import math
+
+import torch
+
+EPS_CONVENTIONS = ("torch", "fairseq")
+
+
+class FairseqAdamW(torch.optim.AdamW):
+    """AdamW that adds eps to sqrt(v) before the bias correction of v, as fairseq's Adam does.
+
+    The step is -lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + eps / sqrt(1 - beta2^t)):
+    torch's with an eps that falls to the stated one. Groups keep the stated one as `stated_eps`.
+    """
+
+    def __init__(self, groups: list[dict], **settings):
+        super().__init__(groups, **settings)
+        for group in self.param_groups:
+            group["stated_eps"], group["updates"] = group["eps"], 0
+
+    def step(self, closure=None):
+        """One update."""
+        for group in self.param_groups:
+            group["updates"] += 1
+            correction = 1 - group["betas"][1] ** group["updates"]
+            group["eps"] = group["stated_eps"] / math.sqrt(correction)
+        return super().step(closure)
