@@ -24,8 +24,8 @@ class Cost:
     seen, unit: how many `tokens` or `samples` the training steps read, repetitions included.
     parameters: all of them, biases and normalizations' included.
     state_bytes: weights, gradients and optimizer state in float32.
-    activation_bytes: an estimate of what a step keeps for its backward pass, float32, the whole
-        batch at once; autocast or accumulating gradients over parts of a batch needs less.
+    activation_bytes: an estimate of what a step keeps for its backward pass, float32, of a
+        batch or of one of its `parts`; autocast needs less.
     """
 
     flops: int = 0
@@ -64,7 +64,7 @@ def _cost(
         unit=unit,
         parameters=parameters,
         state_bytes=BYTES * (2 + optimizer_copies(spec["optimizer"])) * parameters,
-        activation_bytes=BYTES * batch * activations,
+        activation_bytes=BYTES * batch * activations // spec.get("parts", 1),
     )
 
 
@@ -286,6 +286,118 @@ def warm_start_cost(spec: Mapping) -> Cost:
             activations=transformer_activations(**sizes, expansion=4),
         )
     raise UserError(f"model {model['name']!r} is unknown: choose from mlp, resnet, gpt2")
+
+
+# Vision Transformer
+
+
+def vit_tokens(*, resolution: int, patch: int) -> int:
+    """Patches of an image."""
+    return (resolution // patch) ** 2
+
+
+def vit_weights(*, width: int, depth: int, expansion: int, patch: int) -> int:
+    """Weights every token meets: patchify (3 channels), query, key, value, out, up, down."""
+    return 3 * patch**2 * width + depth * (4 + 2 * expansion) * width**2
+
+
+def vit_flops(
+    *, width: int, depth: int, expansion: int, patch: int, resolution: int, classes: int
+) -> int:
+    """Training operations per image: `transformer_flops` of every patch, and the head's, once."""
+    tokens = vit_tokens(resolution=resolution, patch=patch)
+    weights = vit_weights(width=width, depth=depth, expansion=expansion, patch=patch)
+    a_token = transformer_flops(weights=weights, depth=depth, width=width, sequence_length=tokens)
+    return tokens * a_token + 6 * width * classes
+
+
+def vit_parameters(
+    *, width: int, depth: int, expansion: int, patch: int, resolution: int, classes: int
+) -> int:
+    """Dinan et al. (arXiv 2304.02034), II.1.B: weights, positions, the head with its bias."""
+    weights = vit_weights(width=width, depth=depth, expansion=expansion, patch=patch)
+    tokens = vit_tokens(resolution=resolution, patch=patch)
+    return weights + tokens * width + (width + 1) * classes
+
+
+def image_classification_cost(spec: Mapping) -> Cost:
+    """One run of task `image_classification`."""
+    keys = ("width", "depth", "expansion", "patch", "resolution", "classes")
+    sizes = {key: spec["model"][key] for key in keys}
+    shape = {key: sizes[key] for key in ("width", "depth", "expansion")}
+    tokens = vit_tokens(resolution=sizes["resolution"], patch=sizes["patch"])
+    patches = tokens * (3 * sizes["patch"] ** 2 + transformer_activations(**shape, vocab_size=0))
+    return _cost(
+        spec,
+        flops=vit_flops(**sizes),
+        batch=spec["data"]["batch_size"],
+        unit="samples",
+        parameters=vit_parameters(**sizes),
+        activations=patches + sizes["width"] + sizes["classes"],
+    )
+
+
+# Encoder-decoders
+
+
+def bart_weights(*, width: int, depth: int, expansion: int, vocab_size: int) -> int:
+    """Weights of BART's matrix products: both stacks, the tied embedding once as the output."""
+    encoder = (4 + 2 * expansion) * width**2
+    decoder = (4 + 4 + 2 * expansion) * width**2
+    return depth * (encoder + decoder) + vocab_size * width
+
+
+def bart_parameters(
+    *, width: int, depth: int, expansion: int, vocab_size: int, sequence_length: int
+) -> int:
+    """Dinan et al. (arXiv 2304.02034), II.2.B: `bart_weights`, two tables of T + 2 positions."""
+    weights = bart_weights(width=width, depth=depth, expansion=expansion, vocab_size=vocab_size)
+    return weights + 2 * (sequence_length + 2) * width
+
+
+def bart_flops(
+    *, width: int, depth: int, expansion: int, vocab_size: int, sequence_length: int
+) -> int:
+    """BART's training operations per token of the original, the corrupted text as long as it.
+
+    Three attentions a depth: the encoder's, the decoder's own and that on the encoder.
+    """
+    weights = bart_weights(width=width, depth=depth, expansion=expansion, vocab_size=vocab_size)
+    return transformer_flops(
+        weights=weights, depth=3 * depth, width=width, sequence_length=sequence_length
+    )
+
+
+def bart_activations(*, width: int, depth: int, expansion: int, vocab_size: int) -> int:
+    """Numbers kept per token of the original, as `transformer_activations`, without dropout.
+
+    The attention on the encoder keeps 6 widths more; 8 are at the ends of both stacks.
+    """
+    blocks = 2 * (8 + 2 * expansion) + 6
+    return (depth * blocks + 8) * width + vocab_size
+
+
+def span_denoising_cost(spec: Mapping) -> Cost:
+    """One run of task `span_denoising`, every block as long as it may be."""
+    data = spec["data"]
+    shape = {key: spec["model"][key] for key in ("width", "depth", "expansion")}
+    shape["vocab_size"] = denoising_vocabulary_size(data["vocab_size"])
+    return _cost(
+        spec,
+        flops=bart_flops(**shape, sequence_length=data["sequence_length"]),
+        batch=data["batch_size"] * data["sequence_length"],
+        unit="tokens",
+        parameters=bart_parameters(**shape, sequence_length=data["sequence_length"]),
+        activations=bart_activations(**shape),
+    )
+
+
+def denoising_vocabulary_size(entries: int) -> int:
+    """Size of the model's vocabulary over a tokenizer of `entries`: 50,265 over GPT-2's 50,257.
+
+    fairseq's: four special tokens, filled up to a multiple of 8, and [mask].
+    """
+    return -(-(entries + 4) // 8) * 8 + 1
 
 
 # The numbers of Ma et al. (arXiv 2602.10545), Table 4 and Appendix F.4

@@ -102,6 +102,90 @@ SPECS = {
         "threads": 1,
         "seed": 3,
     },
+    "image_classification": {
+        "dataset": "golden",
+        "data": {
+            "batch_size": 16,
+            "crop": None,
+            "flip": True,
+            "randaugment": None,
+            "erasing": 0.5,
+            "mixup": 0.8,
+            "cutmix": 1.0,
+            "evaluation_resize": None,
+        },
+        "model": {
+            "name": "vit",
+            "width": 16,
+            "depth": 1,
+            "heads": 2,
+            "expansion": 2,
+            "patch": 4,
+            "resolution": 8,
+            "classes": 3,
+            "base_width": 1,
+        },
+        "parametrization_name": "neural-tangent",
+        "factors": {"positions": 0.5},
+        "optimizer": {
+            "name": "adamw",
+            "betas": [0.9, 0.999],
+            "eps": 1e-8,
+            "weight_decay": 1e-3,
+            "decayed": ["embedding", "hidden", "output", "vector"],
+            "clip": None,
+        },
+        "lr": 2.0,
+        "schedule": {"name": "cosine", "warmup": 4, "final_lr": 1e-6},
+        "label_smoothing": 0.1,
+        "steps": 12,
+        "evaluations": 3,
+        "parts": 2,
+        "precision": "float32",
+        "threads": 1,
+        "seed": 3,
+    },
+    "span_denoising": {
+        "dataset": "golden",
+        "data": {
+            "batch_size": 4,
+            "sequence_length": 24,
+            "vocab_size": 160,
+            "tokenizer": "bpe",
+            "mask_share": 0.3,
+            "span_mean": 3.0,
+            "validation_blocks": 8,
+        },
+        "model": {
+            "name": "bart",
+            "width": 16,
+            "depth": 1,
+            "heads": 2,
+            "expansion": 2,
+            "dropout": 0.1,
+            "attention_dropout": 0.1,
+            "matrix_std": 0.1,
+            "position_std": 0.1,
+            "embedding_std": 1.0,
+        },
+        "parametrization_name": "neural-tangent",
+        "optimizer": {
+            "name": "adamw",
+            "betas": [0.9, 0.998],
+            "eps": 1e-6,
+            "eps_convention": "fairseq",
+            "weight_decay": 1e-4,
+            "clip": {"norm": 0.1, "width_aware": False},
+        },
+        "lr": 1.0,
+        "schedule": {"name": "linear", "warmup": 4, "final": 0.0, "steps": 16},
+        "steps": 12,
+        "evaluations": 3,
+        "parts": 2,
+        "precision": "float32",
+        "threads": 1,
+        "seed": 3,
+    },
     "warm_start": {
         "dataset": "golden",
         "data": {"batch_size": 16},
@@ -125,6 +209,7 @@ SPECS = {
         },
         "lr": 0.02,
         "steps": 12,
+        "parts": 1,
         "evaluations": 3,
         "precision": "float32",
         "threads": 1,
@@ -140,7 +225,7 @@ def corpus(folder: Path) -> Path:
     data = zipf_mandelbrot_text(4_000, seed=11).encode()
     write_bytes(folder / "train.txt", data)
     entry = {"file": "train.txt", "bytes": len(data), "sha256": sha256(data)}
-    write_json(folder / "manifest.json", {"splits": {"train": entry}})
+    write_json(folder / "manifest.json", {"splits": {"train": entry, "valid": entry}})
     return folder / "manifest.json"
 
 
@@ -159,6 +244,22 @@ def table(folder: Path) -> Path:
     return folder / "manifest.json"
 
 
+def pictures(folder: Path) -> Path:
+    """Prepared images, 3 x 8 x 8, in 3 classes told apart by a channel's brightness."""
+    import numpy as np
+
+    from repro.data.arrays import write_arrays
+
+    rng = np.random.default_rng(5)
+    labels = np.arange(96) % 3
+    inputs = rng.integers(0, 200, size=(96, 3, 8, 8), dtype=np.uint8)
+    inputs[np.arange(96), labels] += 40
+    parts = {"train": slice(64), "valid": slice(64, None)}
+    arrays = {k: {"inputs": inputs[v], "labels": labels[v]} for k, v in parts.items()}
+    write_arrays(arrays, {}, folder / "manifest.json")
+    return folder / "manifest.json"
+
+
 def records(task: str, folder: Path, device: str = "cpu") -> list[dict]:
     """Carry out a task's golden run."""
     from repro.data.tokenization import tokenize
@@ -166,7 +267,7 @@ def records(task: str, folder: Path, device: str = "cpu") -> list[dict]:
     inputs = {}
     for need in TASKS[task].needs(SPECS[task]):
         if isinstance(need, Arrays):
-            inputs[need] = table(folder)
+            inputs[need] = pictures(folder) if task == "image_classification" else table(folder)
             continue
         inputs[Tokens(need.dataset, need.vocab_size)] = folder / "bpe" / "tokens.json"
         tokenize(corpus(folder), need.vocab_size, folder / "bpe" / "tokens.json")

@@ -1,4 +1,4 @@
-"""From a dataset's module to prepared files: texts, arrays, or streams; then their tokens.
+"""From a dataset's module to prepared files: texts, arrays, indices, streams; then their tokens.
 
 A module of data/ offers `identity(source)`, `describe(source)` and one of
   splits(source) -> {split: text}
@@ -6,6 +6,8 @@ A module of data/ offers `identity(source)`, `describe(source)` and one of
   documents(source, split) -> iterator of texts, one a document; with it the names of its SPLITS,
       SHARD_TOKENS, BPE_CHARACTERS and check_documents(source, {split: {"documents",
       "text_sha256"}}), called when all were read.
+One that offers arrays may offer `image_folder(source)` too: the folder of image files to be read
+where they lie, None where the source has arrays.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,6 +17,7 @@ from types import ModuleType
 from repro.config import Source
 from repro.data import tokenization
 from repro.data.arrays import write_arrays
+from repro.data.image_folder import write_index
 from repro.data.shards import write_shards
 from repro.errors import UserError
 from repro.files import read_json, sha256, sha256_file, write_bytes, write_json
@@ -37,6 +40,8 @@ def prepare(module: ModuleType, source: Source, identity: Mapping, destination: 
                 "sha256": sha256(data),
             }
         write_json(destination, {"dataset": dict(identity), "splits": entries})
+    elif hasattr(module, "image_folder") and (folder := module.image_folder(source)):
+        write_index(_name(module), folder, identity, destination)
     elif hasattr(module, "arrays"):
         write_arrays(module.arrays(source), identity, destination)
     else:

@@ -22,21 +22,24 @@ CONTRAST = 45.0  # levels a unit, around 128
 SEED = 20250801
 
 
-def textured_images(images: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def textured_images(
+    images: int, seed: int, *, classes: int = SEED, shift: int = SHIFT, patch: int = PATCH
+) -> tuple[np.ndarray, np.ndarray]:
     """Images (images, 3, 32, 32) uint8 and labels (images,) int64, classes equally often.
 
-    `seed` picks the sample, the classes are always the same. RandomState, not Generator: NumPy
-    freezes its streams for good, so the digest of the images holds.
+    `seed` picks the sample, `classes`, a seed too, the textures. shift, patch: in pixels, the
+    larger the harder. RandomState, not Generator: NumPy freezes its streams for good, so the
+    digest of the images holds.
     """
-    textures = _textures(np.random.RandomState(SEED))
-    rng = np.random.RandomState([SEED, seed + 1])
+    textures = _textures(np.random.RandomState(classes), SIZE + 2 * shift)
+    rng = np.random.RandomState([classes, seed + 1])
     labels = rng.permutation(np.arange(images) % CLASSES)
     prototype = rng.randint(PROTOTYPES, size=images)
     others = (labels + rng.randint(1, CLASSES, size=images)) % CLASSES
 
     def view(of_class: np.ndarray) -> np.ndarray:
         """A random window of a class's texture for every image, mirrored half of the time."""
-        top, left = rng.randint(2 * SHIFT + 1, size=(2, images, 1))
+        top, left = rng.randint(2 * shift + 1, size=(2, images, 1))
         span = np.arange(SIZE)
         columns = left + np.where(rng.randint(2, size=(images, 1)) == 1, span[::-1], span)
         rows = top + span
@@ -46,10 +49,10 @@ def textured_images(images: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         return window.transpose(0, 3, 1, 2)
 
     picture, distractor = view(labels), view(others)
-    top, left = rng.randint(SIZE - PATCH + 1, size=(2, images, 1))
+    top, left = rng.randint(SIZE - patch + 1, size=(2, images, 1))
     span = np.arange(SIZE)
-    inside = ((span >= top) & (span < top + PATCH))[:, :, None]
-    inside = inside & ((span >= left) & (span < left + PATCH))[:, None, :]
+    inside = ((span >= top) & (span < top + patch))[:, :, None]
+    inside = inside & ((span >= left) & (span < left + patch))[:, None, :]
     picture = np.where(inside[:, None], distractor, picture)
     picture = picture + TINT * rng.standard_normal((images, 3, 1, 1))
     picture += NOISE * rng.standard_normal(picture.shape)
@@ -57,9 +60,8 @@ def textured_images(images: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return levels.astype(np.uint8), labels.astype(np.int64)
 
 
-def _textures(rng: np.random.RandomState) -> np.ndarray:
+def _textures(rng: np.random.RandomState, side: int) -> np.ndarray:
     """(CLASSES, PROTOTYPES, 3, side, side), mean 0 and standard deviation 1 each."""
-    side = SIZE + 2 * SHIFT
     coarse = rng.standard_normal((CLASSES, PROTOTYPES, 3, GRID, GRID))
     position = np.linspace(0, GRID - 1, side)
     low = np.minimum(position.astype(int), GRID - 2)

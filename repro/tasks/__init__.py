@@ -8,7 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
-from repro.cost import Cost, language_model_cost, warm_start_cost
+from repro.cost import (
+    Cost,
+    image_classification_cost,
+    language_model_cost,
+    span_denoising_cost,
+    warm_start_cost,
+)
 
 TOKENIZATION = 1  # raise it when `repro.data.tokenization` gives other tokens
 
@@ -32,7 +38,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Arrays:
-    """A need: a dataset's inputs and labels."""
+    """A need: a dataset's inputs and labels, or its folder of image files."""
 
     dataset: str
 
@@ -74,6 +80,10 @@ def _training_data(spec: Mapping) -> list[Need]:
     return [Arrays(spec["dataset"])]
 
 
+def _images(spec: Mapping) -> list[Arrays]:
+    return [Arrays(spec["dataset"])]
+
+
 def _nothing(spec: Mapping) -> list[Tokens]:
     return []
 
@@ -84,7 +94,11 @@ def _free(spec: Mapping) -> Cost:
 
 TASKS = {
     "language_model": Task(1, "repro.tasks.language_model", _tokens, language_model_cost),
-    "warm_start": Task(1, "repro.tasks.warm_start", _training_data, warm_start_cost),
+    "warm_start": Task(2, "repro.tasks.warm_start", _training_data, warm_start_cost),
+    "image_classification": Task(
+        1, "repro.tasks.image_classification", _images, image_classification_cost
+    ),
+    "span_denoising": Task(1, "repro.tasks.span_denoising", _training_data, span_denoising_cost),
     "token_frequencies": Task(1, "repro.tasks.token_frequencies", _tokens, _free),
     "sign_sgd_step": Task(1, "repro.tasks.sign_sgd_step", _nothing, _free),
     "parametrization_exponents": Task(1, "repro.tasks.parametrization_exponents", _nothing, _free),

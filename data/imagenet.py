@@ -1,0 +1,91 @@
+"""ImageNet-1k, ILSVRC 2012 (Deng et al. 2009): photographs of 1,000 classes.
+
+embedded: generated textures of 32 x 32 pixels in 10 classes, deterministic, hard enough that
+    models of different quality end apart.
+folder: train/<class>/*.JPEG and val/<class>/*.JPEG, as the archives are usually extracted. The
+    files are read where they lie; the identity is their listing, names without contents.
+real: cannot be downloaded without an account: get it from image-net.org and use imagenet=FOLDER.
+The published validation images are valid.
+"""
+
+from pathlib import Path
+
+from repro.config import Source
+from repro.errors import UserError
+from repro.files import sha256
+
+PUBLISHED = {"classes": 1_000, "train": 1_281_167, "valid": 50_000}
+
+CLASSES = 20250802  # seed of the embedded textures, other than cifar100's
+SHIFT, PATCH = 4, 10  # easier than cifar100's 8, 14: a small ViT is to learn them in 200 steps
+EMBEDDED = {"train": (3_000, 0), "valid": (1_000, 1)}  # images, seed
+EMBEDDED_SHA256 = {  # of the images' bytes, then the labels'
+    "train": "224a558aae5873f936c9840e981b45309f4429bc83946a5d5497b131e0ea4d03",
+    "valid": "a18820babe45e2eef0d52e6625d48391eedbade631100332b364e604499a5f51",
+}
+
+
+def identity(source: Source) -> dict:
+    """What the data are, for a run's id; lists a folder, opens no image.
+
+    Raises UserError on a folder of another layout, and where no folder is given for the real one.
+    """
+    if source.kind == "embedded":
+        return {"source": "embedded", "sha256": EMBEDDED_SHA256}
+    from repro.data import image_folder as folders
+
+    listing = folders.list_folder("imagenet", _folder(source))
+    counts = {split: sum(map(len, classes.values())) for split, classes in listing.items()}
+    return {"source": "folder", "listing_sha256": folders.digest(listing), "images": counts}
+
+
+def describe(source: Source) -> str:
+    """The data source in words, for a figure's footer."""
+    if source.kind == "embedded":
+        return "embedded images in place of ImageNet (generated textures, 10 classes)"
+    from repro.data import image_folder as folders
+
+    listing = folders.list_folder("imagenet", _folder(source))
+    counts = {split: sum(map(len, classes.values())) for split, classes in listing.items()}
+    found = {"classes": len(listing["train"]), **counts}
+    name = "ImageNet-1k" if found == PUBLISHED else "images"
+    return (
+        f"{name} from folder {source.folder.name} ({counts['train']:,} to train, "
+        f"{counts['valid']:,} to validate, {found['classes']:,} classes, listing sha256 "
+        f"{folders.digest(listing)[:8]})"
+    )
+
+
+def image_folder(source: Source) -> Path | None:
+    """The folder of the image files, None for the embedded ones, which are arrays."""
+    return None if source.kind == "embedded" else _folder(source)
+
+
+def _folder(source: Source) -> Path:
+    if source.kind == "real":
+        raise UserError(
+            "imagenet: cannot be downloaded without an account; get ILSVRC 2012 from "
+            "image-net.org and use imagenet=FOLDER (train/<class>/*.JPEG, val/<class>/*.JPEG), "
+            "or imagenet=embedded"
+        )
+    return source.folder
+
+
+def arrays(source: Source) -> dict:
+    """{"train": {"inputs": (rows, 3, 32, 32) uint8, "labels": (rows,) int64}, "valid": ...}.
+
+    Of the embedded images. Raises UserError when they are not what was expected.
+    """
+    from repro.data.synthetic_images import textured_images
+
+    result = {}
+    for split, (images, seed) in EMBEDDED.items():
+        inputs, labels = textured_images(images, seed, classes=CLASSES, shift=SHIFT, patch=PATCH)
+        found = sha256(inputs.tobytes() + labels.astype("<i8").tobytes())
+        if found != EMBEDDED_SHA256[split]:
+            raise UserError(
+                f"imagenet (embedded): split {split} has SHA-256 {found}, expected "
+                f"{EMBEDDED_SHA256[split]}; nothing was written"
+            )
+        result[split] = {"inputs": inputs, "labels": labels}
+    return result

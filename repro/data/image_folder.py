@@ -1,0 +1,150 @@
+"""A folder of image files by class: its listing, and the decoding of one image.
+
+The layout is ImageNet's: train/<class>/*.JPEG and val/<class>/*.JPEG. Nothing is copied: what is
+prepared is an index, files by class, beside a link to the folder.
+"""
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from repro.errors import UserError
+from repro.files import canonical_json, read_json, sha256, sha256_file, write_json
+
+FOLDERS = {"train": "train", "valid": "val"}  # split -> its folder
+SUFFIXES = (".jpeg", ".jpg", ".png")
+INDEX, LINK = "index.json", "images"
+
+Listing = Mapping[str, Mapping[str, list[str]]]  # split -> class -> file names, all sorted
+
+
+@cache
+def list_folder(dataset: str, folder: Path) -> Listing:
+    """The image files of a folder by split and class.
+
+    Raises UserError naming the dataset and the folder where a split is missing or empty, a class
+    has no image, or the classes of val are not those of train.
+    """
+    listing = {split: _classes(dataset, folder / name) for split, name in FOLDERS.items()}
+    train, valid = (set(listing[split]) for split in ("train", "valid"))
+    if train != valid:
+        lacking = [f"{folder / 'val'} lacks {sorted(train - valid)[:4]}"] if train - valid else []
+        lacking += (
+            [f"{folder / 'train'} lacks {sorted(valid - train)[:4]}"] if valid - train else []
+        )
+        raise UserError(
+            f"{dataset}: train has {len(train)} classes, val has {len(valid)}; "
+            f"{' and '.join(lacking)}: give both the same class folders"
+        )
+    return listing
+
+
+def _classes(dataset: str, folder: Path) -> dict[str, list[str]]:
+    layout = "expected train/<class>/*.JPEG and val/<class>/*.JPEG"
+    if not folder.is_dir():
+        raise UserError(f"{dataset}: {folder} does not exist; {layout}")
+    found = {}
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if entry.is_dir():
+            names = sorted(e.name for e in os.scandir(entry.path))
+            found[entry.name] = [n for n in names if n.lower().endswith(SUFFIXES)]
+            if not found[entry.name]:
+                raise UserError(
+                    f"{dataset}: {entry.path} has no image ({', '.join(SUFFIXES)}); remove the "
+                    "folder or extract the archive again"
+                )
+    if not found:
+        loose = sum(e.name.lower().endswith(SUFFIXES) for e in os.scandir(folder))
+        words = f"has {loose} images but no class folders" if loose else "is empty"
+        raise UserError(
+            f"{dataset}: {folder} {words}; {layout} (ImageNet's validation archive is flat: sort "
+            "its files into class folders)"
+        )
+    return found
+
+
+def digest(listing: Listing) -> str:
+    """SHA-256 of a listing: names alone, so that a million files need not be opened."""
+    return sha256(canonical_json(listing))
+
+
+def write_index(dataset: str, folder: Path, identity: Mapping, destination: Path) -> None:
+    """Write the folder's listing and a link to it, then `destination`, their manifest."""
+    listing = list_folder(dataset, folder)
+    write_json(destination.parent / INDEX, listing)
+    _link(folder, destination.parent / LINK)
+    write_json(
+        destination,
+        {
+            "dataset": dict(identity),
+            "images": {s: sum(map(len, classes.values())) for s, classes in listing.items()},
+            "sha256": {INDEX: sha256_file(destination.parent / INDEX)},
+        },
+    )
+
+
+def _link(folder: Path, link: Path) -> None:
+    """A symbolic link, in place of one to where the images were before."""
+    temporary = link.with_name(f".{link.name}-{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(folder, target_is_directory=True)
+    os.replace(temporary, link)
+
+
+class ImageFiles:
+    """The images of one split: `paths`, `labels` (rows,) int64 from 0 in the classes' order."""
+
+    def __init__(self, dataset: str, folder: Path, classes: Mapping[str, list[str]]):
+        self.dataset, self.folder = dataset, folder
+        self.paths = [f"{name}/{file}" for name, files in classes.items() for file in files]
+        counts = [len(files) for files in classes.values()]
+        self.labels = np.repeat(np.arange(len(counts)), counts)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def image(self, row: int):
+        """One image, a PIL image in RGB, whatever it was stored as.
+
+        Raises UserError naming the file when it cannot be decoded.
+        """
+        from PIL import Image
+
+        path = self.folder / self.paths[row]
+        try:
+            with Image.open(path) as file:
+                return file.convert("RGB")
+        except Exception as error:  # truncated, no image, gone: PIL raises many kinds
+            raise UserError(
+                f"{self.dataset}: {path} cannot be decoded ({error}); replace it with an intact "
+                "copy, or remove it and run the same command again"
+            ) from error
+
+
+def load_index(dataset: str, manifest_path: Path) -> dict[str, ImageFiles] | None:
+    """Split -> its images; None where the manifest is of no folder of images.
+
+    Raises UserError when the index changed, or the folder is no longer where it was.
+    """
+    manifest = read_json(manifest_path)
+    if INDEX not in manifest["sha256"]:
+        return None
+    folder = Path(manifest_path).parent
+    path, link = folder / INDEX, folder / LINK
+    if not path.exists() or sha256_file(path) != manifest["sha256"][INDEX]:
+        raise UserError(
+            f"{path}: is missing or changed since it was written; delete {manifest_path} and "
+            "run the same command again"
+        )
+    if not link.is_dir():
+        raise UserError(
+            f"{link}: leads to {os.readlink(link) if link.is_symlink() else 'nothing'}, which is "
+            f"not there any more; delete {manifest_path} and run the same command again"
+        )
+    return {
+        split: ImageFiles(dataset, link / FOLDERS[split], classes)
+        for split, classes in read_json(path).items()
+    }

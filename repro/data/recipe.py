@@ -1,0 +1,300 @@
+"""The augmentation recipe of Dinan, Yaida & Zhang (arXiv 2304.02034), II.1.A, part by part.
+
+Theirs is the released ConvNeXt code's, through timm: random resized crop, flip, RandAugment, then,
+normalised, Random Erasing; on the batch Mixup or CutMix. timm and torchvision draw from the global
+generators of Python, NumPy and torch; here these are seeded for every image by (seed, step, row)
+and put back, so an image is the same whichever process makes it, and a resumed run sees the same.
+"""
+
+import os
+import random
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from repro.data.augmentation import Normalize
+from repro.data.batches import ArrayBatches, Epochs, OrderedBatches
+from repro.data.image_folder import ImageFiles
+from repro.errors import UserError
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+IMAGE_STREAM, MIX_STREAM = 2, 3  # set these seeds apart from those of the order of the rows
+EVALUATION_BATCH = 500
+
+
+@contextmanager
+def seeded(*key: int):
+    """Every global generator seeded by a key of whole numbers, and put back afterwards."""
+    kept = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    first, second, third = map(int, np.random.SeedSequence(key).generate_state(3))
+    random.seed(first)
+    np.random.seed(second)
+    torch.default_generator.manual_seed(third)
+    try:
+        yield
+    finally:
+        random.setstate(kept[0])
+        np.random.set_state(kept[1])
+        torch.set_rng_state(kept[2])
+
+
+def training_transform(data: Mapping, resolution: int) -> Callable:
+    """PIL image -> float32 (3, resolution, resolution), normalised, drawn anew at every call.
+
+    data: "crop", the least and largest share of the image a random resized crop keeps, None for
+    the whole; "flip", mirrored half of the time; "randaugment", timm's string, None for none;
+    "erasing", the probability of one rectangle of random pixels.
+    """
+    from PIL import Image
+    from timm.data.auto_augment import rand_augment_transform
+    from timm.data.random_erasing import RandomErasing
+    from timm.data.transforms import RandomResizedCropAndInterpolation
+    from torchvision.transforms import InterpolationMode, v2
+
+    bicubic = InterpolationMode.BICUBIC
+    parts = [
+        RandomResizedCropAndInterpolation(resolution, scale=data["crop"], interpolation="bicubic")
+        if data["crop"]
+        else v2.Compose([v2.Resize(resolution, bicubic), v2.CenterCrop(resolution)])
+    ]
+    if data["flip"]:
+        parts.append(v2.RandomHorizontalFlip())
+    if data["randaugment"]:
+        settings = {
+            "translate_const": int(0.45 * resolution),  # timm's share of the side
+            "img_mean": tuple(round(255 * mean) for mean in MEAN),  # fills what moves in
+            "interpolation": Image.Resampling.BICUBIC,
+        }
+        augment = rand_augment_transform(data["randaugment"], settings)
+        for operation in augment.ops:
+            if operation.name.startswith("Posterize"):
+                operation.aug_fn = _posterize
+        parts.append(augment)
+    parts += _normalised()
+    if data["erasing"]:
+        parts.append(RandomErasing(data["erasing"], mode="pixel", max_count=1, device="cpu"))
+    return v2.Compose(parts)
+
+
+def _posterize(image, bits: int, **_):
+    """timm's, which asks for 0 bits at its strongest: black in older Pillow, an error in newer."""
+    from PIL import ImageOps
+
+    return ImageOps.posterize(image, bits) if bits else image.point(lambda level: 0)
+
+
+def evaluation_transform(data: Mapping, resolution: int) -> Callable:
+    """PIL image -> float32 (3, resolution, resolution): resized, centre crop, normalised.
+
+    data: "evaluation_resize", pixels of the shorter side, the resolution if None.
+    """
+    from torchvision.transforms import InterpolationMode, v2
+
+    resize = v2.Resize(data["evaluation_resize"] or resolution, InterpolationMode.BICUBIC)
+    return v2.Compose([resize, v2.CenterCrop(resolution), *_normalised()])
+
+
+def _normalised() -> list[Callable]:
+    from torchvision.transforms import v2
+
+    return [v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD), _plain]
+
+
+def _plain(image: torch.Tensor) -> torch.Tensor:
+    return image.as_subclass(torch.Tensor)
+
+
+class ArrayImages:
+    """Images kept as an array (rows, 3, height, width) uint8, one at a time as `ImageFiles`."""
+
+    def __init__(self, images: np.ndarray, labels: np.ndarray):
+        self.images, self.labels = images, labels
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def image(self, row: int):
+        """One image, a PIL image in RGB."""
+        from PIL import Image
+
+        return Image.fromarray(np.ascontiguousarray(self.images[row].transpose(1, 2, 0)))
+
+
+class _Drawn(torch.utils.data.Dataset):
+    """(step, row) -> (transformed image, label), a function of these and the seed alone.
+
+    A UserError is handed on as an item: raised in a worker it would reach the user as a traceback.
+    """
+
+    def __init__(self, images: ImageFiles | ArrayImages, transform: Callable, seed: int):
+        self.images, self.transform, self.seed = images, transform, seed
+
+    def __getitem__(self, key: tuple[int, int]) -> tuple[torch.Tensor, int] | UserError:
+        step, row = key
+        try:
+            with seeded(self.seed, step, row, IMAGE_STREAM):
+                image = self.transform(self.images.image(row))
+        except UserError as error:
+            return error
+        return image, int(self.images.labels[row])
+
+
+def _loader(dataset: _Drawn, keys: Iterator, device: torch.device, workers: int | None):
+    """Batches of the listed keys on the device, in order. Raises UserErrors of the workers."""
+    if workers is None:
+        workers = len(os.sched_getaffinity(0)) if isinstance(dataset.images, ImageFiles) else 0
+    loader = torch.utils.data.DataLoader(
+        dataset,
+        batch_sampler=keys,
+        num_workers=workers,
+        generator=torch.Generator(),  # else it draws from the global one
+        collate_fn=_collate,
+        pin_memory=device.type == "cuda",
+    )
+    for batch in loader:
+        if isinstance(batch, UserError):
+            raise batch
+        yield tuple(tensor.to(device, non_blocking=True) for tensor in batch)
+
+
+def _collate(items: list) -> tuple[torch.Tensor, torch.Tensor] | UserError:
+    for item in items:
+        if isinstance(item, UserError):
+            return item
+    images, labels = zip(*items, strict=True)
+    return torch.stack(images), torch.tensor(labels)
+
+
+class AugmentedBatches(Epochs):
+    """Endless batches of (images (batch, 3, resolution, resolution), labels), one image at a time.
+
+    The order is `ArrayBatches`'s; batch number `step` is the same whatever was drawn before it and
+    however many workers draw it (None: as many as cores for files, none for arrays).
+    """
+
+    def __init__(self, images, transform, batch_size, seed, device, workers: int | None = None):
+        super().__init__(len(images), batch_size, seed)
+        self.dataset = _Drawn(images, transform, seed)
+        self.device, self.workers = device, workers
+
+    def from_step(self, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Batches number step, step + 1, ..."""
+        keys = (
+            [(number, row) for row in index.tolist()]
+            for number, index in self._from_step(step, "cpu")
+        )
+        return _loader(self.dataset, keys, self.device, self.workers)
+
+
+class ImagesInOrder:
+    """Every image once, in order, for evaluation; can be iterated over again and again."""
+
+    def __init__(self, images, transform, batch_size, device, workers: int | None = None):
+        self.dataset = _Drawn(images, transform, 0)
+        self.batch_size, self.device, self.workers = batch_size, device, workers
+
+    def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        rows = range(0, len(self.dataset.images), self.batch_size)
+        keys = (
+            [(0, row) for row in range(start, min(start + self.batch_size, len(self)))]
+            for start in rows
+        )
+        return _loader(self.dataset, keys, self.device, self.workers)
+
+    def __len__(self) -> int:
+        return len(self.dataset.images)
+
+
+class Mixer:
+    """timm's Mixup and CutMix on a batch, one of them, each half of the time.
+
+    (images, labels (batch,), step) -> (images, targets (batch, classes)), a function of these and
+    the seed alone. mixup, cutmix: parameters of the Beta law, 0 for none of it. Label smoothing is
+    left to the loss, where it is the same.
+    """
+
+    def __init__(self, mixup: float, cutmix: float, classes: int, seed: int):
+        from timm.data.mixup import Mixup
+
+        self.seed = seed
+        self.mix = Mixup(mixup, cutmix, label_smoothing=0.0, num_classes=classes)
+
+    def __call__(self, images, labels, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+        with seeded(self.seed, step, MIX_STREAM):
+            return self.mix(images, labels)
+
+
+class MixedBatches:
+    """Batches through a `Mixer`."""
+
+    def __init__(self, batches, mixer: Mixer):
+        self.batches, self.mixer = batches, mixer
+
+    def from_step(self, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Batches number step, step + 1, ..."""
+        for number, (images, labels) in enumerate(self.batches.from_step(step), step):
+            yield self.mixer(images, labels, number)
+
+
+def training_batches(dataset: str, images, data: Mapping, model: Mapping, seed: int, device):
+    """Endless augmented batches of images: `ImageFiles`, or `ArrayImages`.
+
+    data: "batch_size", `training_transform`'s keys, and "mixup" and "cutmix", None for neither.
+    model: "resolution", "classes".
+    Raises UserError when there are fewer images than a batch, or labels the model has not, or
+    when pairs are to be mixed in a batch of an odd size.
+    """
+    size, resolution = data["batch_size"], model["resolution"]
+    if len(images) < size:
+        raise UserError(
+            f"{dataset}: {len(images)} images are fewer than one batch of {size}: use more images "
+            "or a smaller batch"
+        )
+    if images.labels.max() >= model["classes"]:
+        raise UserError(
+            f"{dataset}: {images.labels.max() + 1} classes for a model of {model['classes']}: use "
+            "another scale, or a folder of fewer classes"
+        )
+    if any(data[key] for key in ("crop", "flip", "randaugment", "erasing")) or not _fits(
+        images, resolution
+    ):
+        transform = training_transform(data, resolution)
+        batches = AugmentedBatches(images, transform, size, seed, device)
+    else:
+        normalize = Normalize(np.array(MEAN), np.array(STD), device)
+        batches = ArrayBatches(
+            dataset, images.images, images.labels, size, seed, device, lambda x, _: normalize(x)
+        )
+    if not (data["mixup"] or data["cutmix"]):
+        return batches
+    if size % 2:
+        raise UserError(f"a batch of {size} images has no pairs to mix: use an even batch_size")
+    mixer = Mixer(data["mixup"] or 0.0, data["cutmix"] or 0.0, model["classes"], seed)
+    return MixedBatches(batches, mixer)
+
+
+def evaluation_batches(images, data: Mapping, resolution: int, device):
+    """Every image once, resized and cropped as `evaluation_transform` says."""
+    if data["evaluation_resize"] is None and _fits(images, resolution):
+        normalize = Normalize(np.array(MEAN), np.array(STD), device)
+        return OrderedBatches(images.images, images.labels, EVALUATION_BATCH, device, normalize)
+    transform = evaluation_transform(data, resolution)
+    return ImagesInOrder(images, transform, EVALUATION_BATCH, device)
+
+
+def _fits(images: ImageFiles | ArrayImages, resolution: int) -> bool:
+    """Whether images are kept at the model's resolution."""
+    return isinstance(images, ArrayImages) and images.images.shape[2:] == (resolution, resolution)
+
+
+def cross_entropy(label_smoothing: float) -> Callable:
+    """(model, (images, labels or shares of labels)) -> mean cross-entropy in nats."""
+
+    def loss(model: torch.nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        logits = model(batch[0]).float()
+        return F.cross_entropy(logits, batch[1], label_smoothing=label_smoothing)
+
+    return loss
