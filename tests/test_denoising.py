@@ -67,7 +67,7 @@ def sentences(row):
 
 
 def test_gpt2_s_vocabulary_has_the_paper_s_size():
-    assert denoising.vocabulary_size(50_257) == 50_265
+    assert denoising.denoising_vocabulary_size(50_257) == 50_265
 
 
 def test_word_starts_and_full_stops_are_read_off_the_tokenizer():
@@ -308,7 +308,8 @@ def batches():
 
 
 def test_a_batch_is_corrupted_shifted_and_original(batches):
-    for source, previous, target in itertools.islice(batches().from_step(0), 9):
+    for source, previous, target, total in itertools.islice(batches().from_step(0), 9):
+        assert total.tolist() == [int((target != PADDING).sum())] * 8
         assert source.dtype == previous.dtype == target.dtype == torch.int64
         assert len(source) == len(target) == 8 and previous.shape == target.shape
         assert (target[:, 0] == BEGIN).all() and (previous[:, 0] == END).all()
@@ -345,7 +346,7 @@ def test_another_epoch_has_other_noise(batches):
 
     def noise_of(epoch):
         found = {}
-        for source, _, target in itertools.islice(
+        for source, _, target, _ in itertools.islice(
             made.from_step(epoch * made.per_epoch), made.per_epoch
         ):
             for s, t in zip(source.numpy(), target.numpy(), strict=True):

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from repro.cost import denoising_vocabulary_size
 from repro.data.batches import Epochs
 from repro.data.shards import ShardedTokens
 from repro.errors import UserError
@@ -24,7 +25,6 @@ from repro.errors import UserError
 # fairseq's layout: four special tokens, a tokenizer's entries, filled up to a multiple of 8, [mask]
 BEGIN, PADDING, END, _UNKNOWN = range(4)
 FIRST = 4
-MULTIPLE = 8
 WORD_MARK = "Ġ"  # a byte-level tokenizer's space before a word
 FULL_STOP = "."
 
@@ -54,18 +54,13 @@ class Vocabulary:
             )
 
 
-def vocabulary_size(entries: int) -> int:
-    """Size of the model's vocabulary over a tokenizer of `entries`: 50,265 over GPT-2's 50,257."""
-    return math.ceil((entries + FIRST) / MULTIPLE) * MULTIPLE + 1
-
-
 def vocabulary(entries: Mapping[str, int]) -> Vocabulary:
     """The vocabulary over a tokenizer's entries, text -> id.
 
     Words start where the tokenizer marks them, with every token where it marks none. A full stop
     is one alone, or behind a space.
     """
-    size = vocabulary_size(len(entries))
+    size = denoising_vocabulary_size(len(entries))
     marked = any(text.startswith(WORD_MARK) and text != WORD_MARK for text in entries)
     word_start = np.ones(size, dtype=bool)
     full_stop = np.zeros(size, dtype=bool)
@@ -211,7 +206,7 @@ class Denoising:
 
     def span_lengths(self, budget_B: np.ndarray, key_B: np.ndarray) -> np.ndarray:
         """(B, X) words of every span, the last cut to the budget; -1 behind it."""
-        count = int(budget_B.max()) // 2 + MULTIPLE
+        count = int(budget_B.max()) // 2 + 8
         while True:
             uniform = (draw(key_B, LENGTHS, count) >> np.uint64(11)) * 2.0**-53
             lengths = np.searchsorted(self.cumulative, uniform, side="right")
@@ -273,10 +268,11 @@ class Denoising:
 
 
 class DenoisingBatches(Epochs):
-    """Endless batches (source (B, S), previous (B, T), target (B, T)), int64 on `device`.
+    """Endless batches (source (B, S), previous (B, T), target (B, T), total (B,)), int64.
 
     target: a block, [begin] ... [end]; previous: the decoder's input, [end] [begin] ...; source:
-    the corrupted block. All padded to the longest of their batch.
+    the corrupted block. All padded to the longest of their batch, on `device`. total: the batch's
+    number of target tokens, in every row, so that a part of the batch knows it.
     Every epoch is a fresh permutation seeded by (seed, epoch) with noise by (seed, epoch, block);
     batch number `step` is the same whatever was drawn before it.
     length: the most tokens of a block, [begin] and [end] included. separator: see `cut`.
@@ -321,14 +317,15 @@ class DenoisingBatches(Epochs):
             tokens_BT[row, len(part) + 1] = END
         return tokens_BT, length_B
 
-    def from_step(self, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+    def from_step(self, step: int) -> Iterator[tuple[torch.Tensor, ...]]:
         """Batches number step, step + 1, ..."""
         for number, index in self._from_step(step, "cpu"):
             blocks = index.numpy()
             target_BT, length_B = self.read(blocks)
             key_B = sample_keys(self.seed, number // self.per_epoch, blocks)
             source_BS, _ = self.denoising(target_BT, length_B, key_B)
-            arrays = (source_BS, previous(target_BT), target_BT)
+            total_B = np.full(len(blocks), length_B.sum())
+            arrays = (source_BS, previous(target_BT), target_BT, total_B)
             yield tuple(torch.from_numpy(a).to(self.device, non_blocking=True) for a in arrays)
 
 
