@@ -1,0 +1,181 @@
+"""Neural tangent kernels of randomly initialized Transformers, part by part, beside I.3's means.
+
+Dinan, Yaida & Zhang (arXiv 2304.02034). The networks are those of
+`repro.tasks.transformer_kernels`.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from repro import device as devices
+from repro import parametrization
+from repro.tasks.transformer_kernels import (
+    INITS,
+    Setting,
+    Trace,
+    _key,
+    _stream,
+    build,
+    expected_kernels,
+    group_names,
+)
+from repro.theory import transformer_kernels as theory
+
+
+def run(
+    *,
+    model: Mapping,
+    width: int,
+    input_seed: int,
+    draws: int,
+    channels: int,
+    every_block: bool,
+    scaling: str,
+    points: int,
+    scrambles: int,
+    threads: int,
+    seed: int,
+    inputs: Mapping,
+    device: str,
+    progress,
+    checkpoint: Path,
+) -> list[dict]:
+    """Means over `draws` initializations of each part of the tangent kernel, learning rate 1.
+
+    channels: how many components i of z_i are differentiated, those of the output without contact
+    terms. every_block: also the kernels of blocks before the last. scaling: parametrization whose
+    learning rate factors are recorded.
+    Returns a record per `block` and `part` (a group, `Q.0` and so on by pair): `diagonal` and `off`,
+    the mean over tokens (samples where the output is pooled) of the kernel's diagonal and of its
+    other entries, `diagonal_expected` and `off_expected` by the recursions, `sgd` and `adam`, the
+    factors. At the last block `normalized` is the diagonal where each gradient is divided by the
+    part's root mean square over its entries (a word embedding's that are not 0), else 0.
+    """
+    on = devices.select(device, threads)
+    setting = build(model, width, input_seed)
+    network = setting.network.to(on)
+    tokens = setting.inputs.to(on)
+    generator = torch.Generator(on).manual_seed(_stream(seed, width))
+    totals: dict[tuple[int, str], np.ndarray] = {}
+    for draw in range(draws):
+        parametrization.initialize(network, INITS, generator)
+        for block, z in blocks(setting, tokens, channels, every_block):
+            for part, kernel in parts(setting, z).items():
+                last = block == setting.theory.blocks
+                values = np.array([*_means(kernel[0]), kernel[1] if last else 0.0])
+                totals[block, part] = totals.get((block, part), 0) + values / draws
+        if progress:
+            progress(round((draw + 1) / draws, 2), float(values[0]))
+    expected = expectation(setting, model, width, input_seed, points, scrambles)
+    factors = {name: rates(setting, scaling, name) for name in ("sgd", "adam")}
+    return [
+        {
+            "block": block,
+            "part": part,
+            "diagonal": float(total[0]),
+            "off": float(total[1]),
+            "normalized": float(total[2]),
+            "diagonal_expected": expected[block, part][0],
+            "off_expected": expected[block, part][1],
+            **{name: factor[part.split(".")[0]] for name, factor in factors.items()},
+        }
+        for (block, part), total in totals.items()
+    ]
+
+
+def blocks(
+    setting: Setting, tokens: torch.Tensor, channels: int, every_block: bool
+) -> Iterator[tuple[int, torch.Tensor]]:
+    """(block, channels of z after it with their graph), shape (tokens or samples, channels)."""
+    with Trace() as trace, sdpa_kernel(SDPBackend.MATH):
+        output = setting.network(tokens)
+        if every_block:
+            for block, (z, _) in enumerate(trace.norms, start=1):
+                yield block, z[..., :channels].flatten(0, -2)
+        yield setting.theory.blocks, output[..., setting.absent[:channels]].flatten(0, -2)
+
+
+def parts(setting: Setting, z: torch.Tensor) -> dict[str, tuple[np.ndarray, float]]:
+    """Part -> (kernel, normalized diagonal) of z, shape (N, channels).
+
+    kernel: sum over the part's parameters of products of gradients of one channel, mean over
+    channels, shape (N, N). normalized: its diagonal over the root mean square gradient.
+    """
+    named = dict(setting.network.named_parameters())
+    N, K = z.shape
+    flat = z.flatten()
+    gradients = torch.autograd.grad(
+        flat,
+        list(named.values()),
+        torch.eye(N * K, device=z.device),
+        retain_graph=True,
+        is_grads_batched=True,
+        allow_unused=True,
+    )
+    result = {}
+    for name, gradient in zip(named, gradients, strict=True):
+        if gradient is None:
+            continue
+        for part, rows in _rows(setting, name, gradient).items():
+            rows = rows.flatten(1).double()
+            squares = rows.square().sum(1)
+            if not float(squares.max()):
+                continue
+            entries = (
+                float((rows != 0).sum(1).double().mean()) if "embedding" in name else rows.shape[1]
+            )
+            mean = float(squares.mean())
+            gram = (rows @ rows.T).view(N, K, N, K).diagonal(dim1=1, dim2=3).mean(-1)
+            result[part] = (gram.cpu().numpy(), (mean * entries) ** 0.5)
+    return result
+
+
+def _rows(setting: Setting, name: str, gradient: torch.Tensor) -> dict[str, torch.Tensor]:
+    """A parameter's gradients by part: Q, K, V; a tied embedding's rows read in and read out."""
+    if setting.theory.tied and name == "embedding.weight":
+        absent = torch.zeros(gradient.shape[1], dtype=torch.bool, device=gradient.device)
+        absent[setting.absent] = True
+        return {"stem": gradient[:, ~absent], "head": gradient[:, absent]}
+    names = group_names(name)
+    return dict(zip(names, gradient.chunk(len(names), dim=1), strict=True))
+
+
+def rates(setting: Setting, scaling: str, family: str) -> dict[str, float]:
+    """Group -> learning rate factor of a parametrization; a tied head's is the embedding's."""
+    rows = parametrization.table(scaling, family)
+    result = {}
+    for name, role in setting.network.roles().items():
+        for part in group_names(name):
+            result[part.split(".")[0]] = rows[role.kind].lr(role)
+    if setting.theory.tied:
+        result["head"] = result["stem"]
+    return result
+
+
+def expectation(
+    setting: Setting, model: Mapping, width: int, input_seed: int, points: int, scrambles: int
+) -> dict[tuple[int, str], tuple[float, float]]:
+    """(block, part) -> means of the expected kernel's diagonal and other entries."""
+    found: dict[tuple[int, str], np.ndarray] = {}
+    for _, kernels in expected_kernels(_key(model), input_seed, points, scrambles):
+        chain = theory.tangents(
+            setting.theory, setting.kernel, kernels, width=width, rates=setting.rates
+        )
+        for block, at in enumerate(chain, start=1):
+            for part, kernel in at.items():
+                if block == setting.theory.blocks and setting.pooled:
+                    kernel = theory.pooled(kernel)
+                side = round(kernel.size**0.5)
+                values = np.array(_means(kernel.reshape(side, side)))
+                found[block, part] = found.get((block, part), 0) + values / scrambles
+    return {key: (float(value[0]), float(value[1])) for key, value in found.items()}
+
+
+def _means(kernel: np.ndarray) -> tuple[float, float]:
+    """Mean of a square matrix' diagonal, and of its other entries."""
+    N, trace = len(kernel), np.trace(kernel)
+    return trace / N, (kernel.sum() - trace) / (N * (N - 1))

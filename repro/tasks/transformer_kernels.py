@@ -1,0 +1,341 @@
+"""Forward kernels of randomly initialized Transformers, measured and by the recursions of I.1.
+
+Dinan, Yaida & Zhang (arXiv 2304.02034). Vision: `repro.models.vit`; language:
+`repro.models.tied_encoder`. `repro.tasks.tangent_kernels` shares the networks and their inputs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.overrides import TorchFunctionMode
+
+from repro import device as devices
+from repro import parametrization
+from repro.errors import UserError
+from repro.models import vit
+from repro.models.tied_encoder import TiedEncoder
+from repro.theory import transformer_kernels as theory
+
+ENTRIES = 2**22  # of the parameters drawn at a time: 16 MB in float32
+INITS = dict.fromkeys(parametrization.KINDS, "neural-tangent")
+GROUPS = {
+    "patchify.weight": ("stem",),
+    "embedding.weight": ("stem",),
+    "positions": ("positions",),
+    "qkv.weight": ("Q", "K", "V"),
+    "out.weight": ("U",),
+    "up.weight": ("W",),
+    "down.weight": ("X",),
+    "head.weight": ("head",),
+    "head.bias": ("bias",),
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A network, what it reads, and its theory.
+
+    network: uninitialized. inputs: as its forward takes them. kernel: G(0), (B, T, B, T).
+    rates: group -> factor by which the tangent kernel of learning rate 1 differs from
+    `theory.tangents` with rate 1. absent: ids of outputs without contact terms.
+    """
+
+    network: torch.nn.Module
+    inputs: torch.Tensor
+    kernel: np.ndarray
+    theory: theory.Transformer
+    rates: Mapping[str, float]
+    absent: list[int]
+
+    @property
+    def pooled(self) -> bool:
+        """Whether the output is a mean over tokens."""
+        return not self.theory.tied
+
+
+def group_names(parameter: str) -> list[str]:
+    """Parts of a parameter by rows: `attention.1.qkv.weight` -> Q.1, K.1, V.1."""
+    (found,) = (groups for end, groups in GROUPS.items() if parameter.endswith(end))
+    pair = parameter.split(".")[1] if found[0] in theory.ATTENTION + theory.MLP else ""
+    return [f"{group}.{pair}" if pair else group for group in found]
+
+
+def build(model: Mapping, width: int, input_seed: int) -> Setting:
+    """A network of one width and fixed inputs.
+
+    model: `kind` (vision, language), `samples`, and the settings of `ViT` or `TiedEncoder`.
+    Images are normal, correlated within and across samples; words are drawn from the first half of
+    the vocabulary, so that the other half's outputs have no contact terms (footnote 19).
+    """
+    settings = dict(model)
+    kind, samples = settings.pop("kind"), settings.pop("samples")
+    rng = np.random.default_rng(input_seed)
+    rates = dict.fromkeys((*theory.ATTENTION, *theory.MLP, "stem", "positions", "head", "bias"), 1)
+    if kind == "vision":
+        network = vit.ViT(width=width, base_width=1.0, output_multiplier=1.0, **settings)
+        images = rng.normal(size=(samples, 3, *(settings["resolution"],) * 2))
+        images += 0.5 * rng.normal(size=(samples, 3, 1, 1)) + 0.5 * images[:1]
+        inputs = torch.from_numpy(images).float()
+        kernel = theory.patch_kernel(network.patches(inputs).double().numpy())
+        rates["stem"] = network.patchify.in_features
+        eps, causal, outputs = vit.EPS, False, settings["classes"]
+        absent = list(range(outputs))
+    elif kind == "language":
+        network = TiedEncoder(width=width, output_multiplier=width**-0.5, **settings)
+        used = settings["vocab_size"] // 2
+        words = rng.integers(used, size=(samples, settings["sequence_length"]))
+        inputs, kernel = torch.from_numpy(words), theory.word_kernel(words)
+        eps, causal = settings["eps"], settings["causal"]
+        absent = list(range(used, settings["vocab_size"]))
+    else:
+        raise UserError(f"model: kind {kind!r} is unknown: choose vision or language")
+    constants = {}
+    rows = parametrization.table("neural-tangent", "sgd")
+    for name, role in network.roles().items():
+        variance = (
+            parametrization.init_std(role, rows[role.kind]) ** 2 if rows[role.kind].init else 0
+        )
+        constants |= {group.split(".")[0]: variance * role.fan_in for group in group_names(name)}
+    expected = theory.Transformer(
+        constants,
+        depth=settings["depth"],
+        expansion=settings["expansion"],
+        eps=eps,
+        tied=kind == "language",
+        causal=causal,
+    )
+    return Setting(network, inputs, kernel, expected, rates, absent)
+
+
+class Trace(TorchFunctionMode):
+    """Inside it, what the blocks compute is collected in order, whatever model calls them.
+
+    norms: (input z, output s) of every layer_norm. attention: (query, key). fired: sigma(w).
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.norms: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self.attention: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self.fired: list[torch.Tensor] = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if func is F.layer_norm:
+            self.norms.append((args[0], result))
+        elif func is F.scaled_dot_product_attention:
+            self.attention.append(args[:2])
+        elif func is F.gelu:
+            self.fired.append(result)
+        return result
+
+
+class Draws:
+    """Initializations of a network, stacked along a leading axis of every parameter."""
+
+    def __init__(self, network: torch.nn.Module, count: int):
+        self.network = network
+        self.parameters = {
+            name: torch.zeros((count, *p.shape), device=p.device)
+            for name, p in network.named_parameters()
+        }
+
+    def roles(self) -> dict[str, parametrization.Role]:
+        """The network's."""
+        return self.network.roles()
+
+    def named_parameters(self):
+        """(name, stacked parameter), as `parametrization.initialize` asks for them."""
+        return self.parameters.items()
+
+    def forward(self, inputs: torch.Tensor):
+        """(output, norms, attention, fired) of every draw on the same inputs."""
+
+        def one(parameters):
+            with Trace() as trace:
+                output = torch.func.functional_call(self.network, parameters, (inputs,))
+            return output, trace.norms, trace.attention, trace.fired
+
+        with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
+            return torch.func.vmap(one)(self.parameters)
+
+
+def run(
+    *,
+    model: Mapping,
+    width: int,
+    input_seed: int,
+    draws: int,
+    points: int,
+    scrambles: int,
+    threads: int,
+    seed: int,
+    inputs: Mapping,
+    device: str,
+    progress,
+    checkpoint: Path,
+) -> list[dict]:
+    """Means over `draws` initializations of G, F and the output's kernel, beside the recursions.
+
+    The means are taken with control variates (`controlled`): what each block adds to the kernel
+    beyond its average over the weights that write to the stream, an average known exactly. They
+    leave the means where they are and take most of the noise.
+    points, scrambles: of the attention's averages; the theory is the mean over scramblings.
+    Returns a record per `quantity` (G, F, output, contact) and `block`: `mean` and `expected`, the
+    upper triangle of the kernel over tokens (over samples where the output is pooled); `accuracy`:
+    standard error of the expected entries by the spread over scramblings, root mean square. The
+    output's kernel is over outputs without contact terms; `contact` is the mean square of each
+    token's own word, beside its leading order.
+    """
+    on = devices.select(device, threads)
+    setting = build(model, width, input_seed)
+    setting.network.to(on)
+    generator = torch.Generator(on).manual_seed(_stream(seed, width))
+    batch = max(1, min(draws, ENTRIES // sum(p.numel() for p in setting.network.parameters())))
+    found: dict[tuple[str, int], list[torch.Tensor]] = {}
+    controls = []
+    for first in range(0, draws, batch):
+        stack = Draws(setting.network, min(batch, draws - first))
+        parametrization.initialize(stack, INITS, generator)
+        measured, noise = kernels(setting, stack.forward(setting.inputs.to(on)))
+        for key, value in measured.items():
+            found.setdefault(key, []).append(value.cpu())
+        controls.append(noise.cpu())
+        if progress:
+            output = measured["output", setting.theory.blocks]
+            progress(round((first + len(noise)) / draws, 2), float(output.mean()))
+    noise = torch.cat(controls).numpy()
+    expected = [
+        expectation(*pair, width)
+        for pair in expected_kernels(_key(model), input_seed, points, scrambles)
+    ]
+    records = []
+    for (quantity, block), parts in found.items():
+        values = [e[quantity, block] for e in expected]
+        spread = np.std(values, axis=0, ddof=1) / scrambles**0.5
+        records.append(
+            {
+                "quantity": quantity,
+                "block": block,
+                "mean": controlled(torch.cat(parts).numpy(), noise).tolist(),
+                "expected": np.mean(values, axis=0).tolist(),
+                "accuracy": float(np.sqrt(np.mean(spread**2))),
+            }
+        )
+    return records
+
+
+def kernels(setting: Setting, traced) -> tuple[dict[tuple[str, int], torch.Tensor], torch.Tensor]:
+    """Kernels of every draw, (quantity, block) -> shape (draws, entries), and control variates.
+
+    traced: what `Draws.forward` returns. The control variates, shape (draws, ...), have mean zero
+    at every width: z z^T of the stem and each residual path, less its mean over the weights that
+    write to the stream given everything before, cross terms included.
+    """
+    output, norms, attention, fired = traced
+    G, F_ = [_kernel(z) for z, _ in norms], [_kernel(s) for _, s in norms]
+    C, last = setting.theory.constants, setting.theory.blocks
+    B, T = setting.kernel.shape[:2]
+    stem = theory.stem_kernel(setting.theory, setting.kernel).reshape(B * T, B * T)
+    noise = [G[0] - torch.from_numpy(stem).to(G[0])]
+    for block in range(last - 2):
+        if block % 2 == 0:
+            query, key = (y.double() for y in attention[block // 2])
+            logits = query @ key.mT / query.shape[-1] ** 0.5
+            if setting.theory.causal:
+                logits = logits.masked_fill(
+                    ~torch.ones(T, T).bool().tril().to(logits.device), -torch.inf
+                )
+            F_BTBT = F_[block].unflatten(2, (B, T)).unflatten(1, (B, T))
+            weights = logits.softmax(-1)
+            mixed = torch.einsum("dahti,daibj,dbhuj->datbu", weights, F_BTBT, weights)
+            mean = C["U"] * C["V"] / weights.shape[2] * mixed.flatten(3).flatten(1, 2)  # eq. 1.63
+        else:
+            mean = C["X"] * _kernel(fired[block // 2])  # eq. 1.76
+        noise.append(G[block + 1] - G[block] - mean)
+    out = output[..., setting.absent]
+    mean = F_[-1] * C["stem" if setting.theory.tied else "head"]
+    if setting.pooled:
+        mean = mean.unflatten(2, (B, T)).unflatten(1, (B, T)).mean((2, 4))
+    noise.append(_kernel(out) - mean)
+    found = {("G", block): G[block - 1] for block in range(1, last)}
+    found |= {("F", block): F_[block - 1] for block in range(1, last)}
+    found["output", last] = _kernel(out)
+    found = {key: _upper(kernel) for key, kernel in found.items()}
+    if setting.theory.tied:
+        own = setting.inputs.to(output.device)[..., None].expand(len(output), -1, -1, 1)
+        found["contact", last] = output.gather(-1, own).double().square().flatten(1)
+    return found, torch.cat([_upper(kernel) for kernel in noise], dim=1)
+
+
+def controlled(values: np.ndarray, controls: np.ndarray) -> np.ndarray:
+    """Means of the columns of `values`, less what the zero-mean `controls` explain of them.
+
+    Each half's coefficients are fitted on the other, so the means stay unbiased; with fewer than
+    four rows per control they are not fitted. values: (draws, k). controls: (draws, c).
+    """
+    half = len(values) // 2
+    if half < 2 * controls.shape[1]:
+        return values.mean(0)
+    means = []
+    for fit, use in ((slice(half), slice(half, None)), (slice(half, None), slice(half))):
+        centred = controls[fit] - controls[fit].mean(0)
+        coefficients = np.linalg.lstsq(centred, values[fit] - values[fit].mean(0), rcond=1e-8)[0]
+        means.append(values[use].mean(0) - controls[use].mean(0) @ coefficients)
+    return (half * means[1] + (len(values) - half) * means[0]) / len(values)
+
+
+def _kernel(z: torch.Tensor) -> torch.Tensor:
+    """(draws, ..., n) -> (draws, N, N): mean over n of products, all other axes flattened."""
+    flat = z.flatten(1, -2).double()
+    return flat @ flat.mT / flat.shape[2]
+
+
+def _upper(kernel: torch.Tensor) -> torch.Tensor:
+    rows, columns = np.triu_indices(kernel.shape[1])
+    return kernel[:, rows, columns]
+
+
+@lru_cache(maxsize=8)
+def expected_kernels(key: tuple, input_seed: int, points: int, scrambles: int):
+    """(Setting, forward kernels) of each scrambling; no width enters them. key: of `_key`."""
+    setting = build(dict(key), dict(key)["heads"], input_seed)
+    return [
+        (setting, theory.forward(setting.theory, setting.kernel, points=points, seed=scramble))
+        for scramble in range(scrambles)
+    ]
+
+
+def expectation(
+    setting: Setting, found: theory.Forward, width: int
+) -> dict[tuple[str, int], np.ndarray]:
+    """(quantity, block) -> the entries that `kernels` returns, by the recursions."""
+    B, T = setting.kernel.shape[:2]
+    last = setting.theory.blocks
+    result = {}
+    for name, blocks in (("G", found.G), ("F", found.F)):
+        for block, kernel in enumerate(blocks, start=1):
+            result[name, block] = kernel.reshape(B * T, B * T)
+    output = theory.pooled(found.output) if setting.pooled else found.output
+    side = B if setting.pooled else B * T
+    result["output", last] = output.reshape(side, side)
+    result = {key: kernel[np.triu_indices(len(kernel))] for key, kernel in result.items()}
+    if setting.theory.tied:
+        own = np.einsum("atat->at", found.output)
+        added = theory.contact(setting.theory, found, setting.inputs.numpy(), width)
+        result["contact", last] = (own + added).ravel()
+    return result
+
+
+def _key(model: Mapping) -> tuple:
+    return tuple(sorted(model.items()))
+
+
+def _stream(*key: int) -> int:
+    return int(np.random.SeedSequence(key).generate_state(1)[0])
