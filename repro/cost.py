@@ -172,8 +172,8 @@ def mlp_parameters(*, inputs: int, hidden_layers: int, width: int, classes: int)
 
 
 def mlp_activations(*, inputs: int, hidden_layers: int, width: int, classes: int) -> int:
-    """Numbers kept per sample: every layer's input, the readout's twice, log-probabilities."""
-    return inputs + (hidden_layers + 1) * width + classes
+    """Numbers kept per sample: every layer's input and the log-probabilities."""
+    return inputs + hidden_layers * width + classes
 
 
 # ResNet

@@ -327,7 +327,7 @@ def test_the_command_lists_a_figure_s_studies(tmp_path, monkeypatch, capsys):
 
 
 def test_hours_default_to_the_h100(capsys):
-    assert main(["cost", "fig3", "--config", "scale=paper"]) == 0
+    assert main(["cost", "embedding_lr/fig3", "--config", "scale=paper"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "one H100 at 40 % (assumed) of its dense bf16 peak" in lines[1]
     assert fields(lines[-1])[-1] == "297"

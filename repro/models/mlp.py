@@ -70,4 +70,4 @@ class MLP(nn.Module):
         x = F.relu(self.input(x))
         for layer in self.hidden:
             x = F.relu(layer(x))
-        return F.linear(x * self.output_multiplier, self.output.weight, self.output.bias)
+        return F.linear(x, self.output.weight * self.output_multiplier, self.output.bias)

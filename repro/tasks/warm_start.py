@@ -44,7 +44,9 @@ def validation(model: torch.nn.Module, batches: Sequence, precision: str) -> dic
     return {"valid_loss": total / count, "valid_accuracy": correct / count}
 
 
-def load_data(dataset: str, data: Mapping, model: Mapping, inputs: Mapping, seed: int, on):
+def load_data(
+    dataset: str, data: Mapping, model: Mapping, parts: int, inputs: Mapping, seed: int, on
+):
     """(training batches, validation batches, what the data fix of the model).
 
     data: {"batch_size", ...}; images also "augment" and "resolution", tokens "sequence_length",
@@ -56,8 +58,9 @@ def load_data(dataset: str, data: Mapping, model: Mapping, inputs: Mapping, seed
         manifest, tokens = load_tokens(inputs[need])
         length = data["sequence_length"]
         batches = TokenBatches(dataset, tokens["train"], data["batch_size"], length, seed, on)
-        valid = TokenBatches(dataset, tokens["valid"], data["batch_size"], length, 0, on)
-        count = max(1, min(valid.per_epoch, data["validation_blocks"] // data["batch_size"]))
+        at_once = max(1, data["batch_size"] // parts)
+        valid = TokenBatches(dataset, tokens["valid"], at_once, length, 0, on)
+        count = max(1, min(valid.per_epoch, data["validation_blocks"] // at_once))
         held_out = [batch for batch, _ in zip(valid.from_step(0), range(count), strict=False)]
         fixed = {"vocab_size": manifest["vocab_reached"], "sequence_length": length}
         return batches, held_out, fixed
@@ -158,6 +161,7 @@ def run(
     optimizer: Mapping,
     lr: float,
     steps: int,
+    parts: int,
     evaluations: int,
     precision: str,
     threads: int,
@@ -176,7 +180,7 @@ def run(
     final: where to leave the final checkpoint.
     """
     on = devices.select(device, threads)
-    batches, held_out, fixed = load_data(dataset, data, model, inputs, seed, on)
+    batches, held_out, fixed = load_data(dataset, data, model, parts, inputs, seed, on)
     with torch.device(on):
         net = models.build(model, parametrization_name, **fixed)
     growth, constants = None, {}
@@ -205,6 +209,7 @@ def run(
         batches,
         stepper,
         steps=steps,
+        parts=parts,
         evaluations=evaluations,
         precision=precision,
         progress=progress,

@@ -23,6 +23,7 @@ PAPER = {
     "optimizer": {},
     "lr": 0.1,
     "steps": 116_000,
+    "parts": 1,
     "evaluations": 500,
     "precision": "float32",
     "threads": 1,

@@ -55,6 +55,7 @@ PAPER = {
     },
     "lr": 2.0**-8,
     "steps": 10_000,
+    "parts": 128,  # 4 sequences at a time: memory, nothing else
     "evaluations": 100,
     "precision": "bfloat16",
     "threads": 1,
@@ -71,6 +72,7 @@ REDUCED = {
     "model.base_width": 2,
     "model.attention_constant": 4.0,  # the usual scale at head dimension 16
     "steps": 300,
+    "parts": 1,
     "evaluations": 10,
     "precision": "float32",
 }

@@ -34,6 +34,7 @@ PAPER = {
     },
     "lr": 0.01,
     "steps": 39_000,
+    "parts": 1,
     "evaluations": 100,
     "precision": "tf32",
     "threads": 1,
