@@ -23,6 +23,19 @@ DECODER = {
     "positional_scale": 1.0,
     "base_width": 1,
 }
+SHAPE = {"samples": 2, "depth": 1, "heads": 2, "expansion": 2}
+VISION = {"kind": "vision", **SHAPE, "patch": 1, "resolution": 2, "classes": 4}
+LANGUAGE = {
+    "kind": "language",
+    **SHAPE,
+    "vocab_size": 8,
+    "sequence_length": 3,
+    "causal": False,
+    "eps": 1e-5,
+    "embedding_std": 1.0,
+    "position_std": 0.02,
+    "matrix_constant": 0.5,
+}
 SPECS = {
     "language_model": {
         "dataset": "golden",
@@ -212,6 +225,29 @@ SPECS = {
         "parts": 1,
         "evaluations": 3,
         "precision": "float32",
+        "threads": 1,
+        "seed": 3,
+    },
+    "transformer_kernels": {
+        "model": VISION,
+        "width": 8,
+        "input_seed": 0,
+        "draws": 900,
+        "points": 256,
+        "scrambles": 2,
+        "threads": 1,
+        "seed": 3,
+    },
+    "tangent_kernels": {
+        "model": LANGUAGE,
+        "width": 8,
+        "input_seed": 0,
+        "draws": 3,
+        "channels": 2,
+        "every_block": True,
+        "scaling": "neural-tangent, M",
+        "points": 256,
+        "scrambles": 2,
         "threads": 1,
         "seed": 3,
     },

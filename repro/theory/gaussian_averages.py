@@ -77,18 +77,18 @@ def attention_averages(
 ) -> AttentionAverages:
     """Averages over Gaussian logits (Appendix A, at leading order in 1/C).
 
-    points: of a scrambled Sobol sequence in B T^2 dimensions, ordered by the eigenvalues of the
-    logits' covariance, each with its mirror image; a power of two. seed: of the scrambling; results
+    points: of a scrambled Sobol sequence in B T^2 dimensions, each with its mirror image; a power
+    of two. seed: of the scrambling; results
     of several seeds are independent and unbiased, so their spread is the accuracy.
     """
     B, T = F.shape[:2]
     size = B * T * T
     values, vectors = np.linalg.eigh(logit_covariance(F, strength).reshape(size, size))
-    kept = values > 1e-12 * values.max() if strength else np.zeros(size, bool)
-    root = (vectors[:, kept] * np.sqrt(values[kept]))[:, ::-1]
-    sobol = torch.quasirandom.SobolEngine(max(root.shape[1], 1), scramble=True, seed=seed)
+    # The symmetric root: which eigenvectors span an eigenspace differs from one library to another.
+    root = vectors * np.sqrt(values.clip(0)) @ vectors.T
+    sobol = torch.quasirandom.SobolEngine(size, scramble=True, seed=seed)
     uniform = sobol.draw(points, dtype=torch.float64).clamp(2.0**-31, 1 - 2.0**-31)
-    normal = torch.special.ndtri(uniform).numpy()[:, : root.shape[1]]
+    normal = torch.special.ndtri(uniform).numpy()
     probabilities, slopes = 0.0, 0.0
     for sign in (1.0, -1.0):
         logits = (sign * normal @ root.T).reshape(points, B, T, T)

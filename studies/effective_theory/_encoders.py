@@ -1,0 +1,31 @@
+"""The two networks whose kernels are measured, and what their studies share.
+
+Small in depth and tokens, which the theory holds for any of, with the constants of II.1.C (vision)
+and of R2C2 at n = 2048 (language, II.2.C: 0.02^2 n), heads fixed while n grows.
+"""
+
+SHAPE = {"samples": 2, "depth": 2, "heads": 2, "expansion": 4}
+VISION = {"kind": "vision", **SHAPE, "patch": 2, "resolution": 4, "classes": 16}
+LANGUAGE = {
+    "kind": "language",
+    **SHAPE,
+    "vocab_size": 16,
+    "sequence_length": 4,
+    "causal": False,
+    "eps": 1e-5,
+    "embedding_std": 1.0,
+    "position_std": 0.02,
+    "matrix_constant": 0.8192,
+}
+NETWORKS = [{"model": VISION}, {"model": LANGUAGE}]
+SPEC = {
+    "model": VISION,
+    "width": 64,
+    "input_seed": 0,
+    "draws": 10_000,
+    "points": 4096,
+    "scrambles": 4,
+    "threads": 1,
+    "seed": 0,
+}
+SEEDS = list(range(8))

@@ -1,0 +1,26 @@
+"""Forward kernels of randomly initialized encoders against the recursions, as the width grows.
+
+A seed is a batch of independent initializations.
+"""
+
+from repro.study import Scale, Study
+from studies.effective_theory._encoders import NETWORKS, SEEDS, SPEC
+
+STUDY = Study(
+    task="transformer_kernels",
+    spec=SPEC,
+    grid={"width": [8 * 2**k for k in range(7)], "network": NETWORKS, "seed": SEEDS},
+    scales={
+        "smoke": Scale(
+            spec={"draws": 1000, "points": 1024},
+            grid={"width": [8, 16, 32], "seed": SEEDS[:4]},
+            together=("width", "network", "seed"),
+        ),
+        "reduced": Scale(
+            spec={"draws": 3000},
+            grid={"width": [8, 16, 32, 64]},
+            together=("width", "network"),
+        ),
+        "paper": Scale(together=("network", "seed")),
+    },
+)
