@@ -266,7 +266,9 @@ def noise_std(role, level: float, *, factor: int, convention: str) -> float:
     paper: level for vectors, level * fan_in^-1/2 for matrices (Algorithm 2).
     code: the init's std times level, added before matrices are divided by the factor, so 1 / factor
         smaller there; input vectors get level * fan_in^-1/2 (the released MLP code).
-    code-raw: level itself, matrices divided by the factor (the released GPT-2 code).
+    code-raw: level itself, matrices divided by the factor, and by what their init std has below
+        fan_in^-1/2 as well (the released GPT-2 code; its package also multiplies the shared
+        embedding's noise by the root of width over base width, which is left out here).
     A tensor that is not drawn at initialization (readout at zero, biases, gains) gets none:
     Table 1 and E.3 read together with the released code, against Algorithm 2.
     """
@@ -277,7 +279,8 @@ def noise_std(role, level: float, *, factor: int, convention: str) -> float:
     matrix = role.kind == "hidden"
     before_division = factor if matrix and convention != "paper" else 1
     if convention == "code-raw":
-        return level / before_division
+        own = role.std * role.fan_in**0.5 if matrix and role.std is not None else 1.0
+        return level * own / before_division
     scaled = matrix or convention == "code"
     return level * (role.fan_in**-0.5 if scaled else 1.0) / before_division
 

@@ -231,7 +231,7 @@ def test_cost_of_an_mlp_run():
     assert (found.seen, found.unit) == (2000 * 116_000, "samples")
     assert found.parameters == 54 * 500 + 2 * 500**2 + 500 * 7 + 3 * 500 + 7
     assert found.state_bytes == 4 * 2 * found.parameters
-    assert found.activation_bytes == 4 * 2000 * (54 + 4 * 500 + 7)
+    assert found.activation_bytes == 4 * 2000 * (54 + 3 * 500 + 7)
     assert found.memory_bytes == found.state_bytes + found.activation_bytes
 
 
@@ -248,6 +248,12 @@ def test_cost_of_a_gpt2_run():
     assert (found.seen, found.unit) == (512 * 1024 * 10_000, "tokens")
     assert found.parameters == (50_257 + 1024 + 25) * 1920 + 144 * 1920**2
     assert found.state_bytes == 4 * 4 * found.parameters
+
+
+def test_a_batch_in_parts_keeps_the_activations_of_one():
+    whole, part = (cost.warm_start_cost(GPT2_SPEC | {"parts": parts}) for parts in (1, 128))
+    assert part.activation_bytes * 128 == whole.activation_bytes
+    assert part.flops == whole.flops and part.state_bytes == whole.state_bytes
 
 
 def test_cost_of_a_language_model_run():

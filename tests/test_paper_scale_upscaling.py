@@ -273,6 +273,14 @@ def test_runs_cost_what_f4_prints(study):
         assert flops / 1e12 == pytest.approx(printed, rel=2.5e-3)
 
 
+@pytest.mark.parametrize("stage", stages())
+def test_every_run_fits_an_80_gb_gpu(stage):
+    for run in runs(stage):
+        spec = run.spec
+        assert TASKS["warm_start"].cost(spec).memory_bytes < 75e9, spec["model"]
+        assert spec["data"]["batch_size"] % spec["parts"] == 0
+
+
 @cache
 def shapes():
     """Name -> spec of every (model, optimizer, batch) there is, each once."""
@@ -434,7 +442,12 @@ CUTS = {
         "tune",
         "tune_upscaled",
         [0.05],
-        {"data.batch_size": 1, "data.sequence_length": 64, "precision": "float32"},
+        {
+            "data.batch_size": 2,
+            "data.sequence_length": 64,
+            "precision": "float32",
+            "parts": 2,
+        },
     ),
 }
 

@@ -304,6 +304,8 @@ def test_noise_conventions_give_the_papers_numbers():
     assert [round(in_paper(first, level), 2) for level in (5, 4)] == [0.68, 0.54]
     gpt2 = parametrization.Role("hidden", fan_in=384)
     assert in_paper(gpt2, 0.005, "code-raw", 2) == pytest.approx(0.049, abs=5e-4)
+    residual = parametrization.Role("hidden", 384, 192.0, 192.0, std=(2 * 12 * 384) ** -0.5)
+    assert in_paper(residual, 0.005, "code-raw", 2) == pytest.approx(0.010, abs=5e-4)
     for kind in ("vector", "scalar"):
         role = parametrization.Role(kind)
         assert upscaling.noise_std(role, 1.0, factor=2, convention="paper") == 0
