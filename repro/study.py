@@ -368,6 +368,8 @@ def cells(
 ) -> list[Cell]:
     """Every cell of a study at a scale, in the grid's order, each run exactly once.
 
+    None at a scale that leaves an axis empty.
+
     earlier: name of an earlier stage -> its runs.
     Raises UserError when two points of the grid are the same run, and when no run of an earlier
     stage fits, or several where one should.
@@ -391,7 +393,8 @@ def cells(
                 raise UserError(f"study {name}, scale {scale}: {axes} is in the grid twice")
             seen.add(run.id)
             runs.append(run)
-        result.append(Cell(name, shared, tuple(runs)))
+        if runs:
+            result.append(Cell(name, shared, tuple(runs)))
     return result
 
 

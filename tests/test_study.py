@@ -88,3 +88,9 @@ def test_every_study_resolves_at_every_scale(scale):
 def test_no_study_shares_a_folder_with_a_figure():
     studies = {"/".join(name.split("/")[:2]) for name in registry.study_names()}
     assert not studies & set(registry.figure_names())
+
+
+@pytest.mark.parametrize("together", [(), ("seed",)])
+def test_an_axis_left_empty_leaves_no_job(together):
+    empty = study(together, {"width": [1, 2], "seed": []})
+    assert cells("p/s", empty, "smoke", 1, {}) == []

@@ -99,6 +99,7 @@ TASKS = {
         1, "repro.tasks.image_classification", _images, image_classification_cost
     ),
     "span_denoising": Task(1, "repro.tasks.span_denoising", _training_data, span_denoising_cost),
+    "parameter_table": Task(1, "repro.tasks.parameter_table", _nothing, _free),
     "token_frequencies": Task(1, "repro.tasks.token_frequencies", _tokens, _free),
     "sign_sgd_step": Task(1, "repro.tasks.sign_sgd_step", _nothing, _free),
     "parametrization_exponents": Task(1, "repro.tasks.parametrization_exponents", _nothing, _free),

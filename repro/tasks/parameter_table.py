@@ -1,0 +1,58 @@
+"""A model's parameters as they are built: how many, initial spread, learning rate and decay."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+
+from repro import device as devices
+from repro import models, parametrization
+from repro.parametrization import KINDS
+
+
+def run(
+    *,
+    model: Mapping,
+    fixed: Mapping,
+    parametrization_name: str,
+    family: str,
+    draw: bool,
+    threads: int,
+    seed: int,
+    inputs: Mapping,
+    device: str,
+    progress,
+    checkpoint: Path,
+) -> list[dict]:
+    """A record per parameter: `parameter`, `kind`, `count`, `lr` and `weight_decay` of its group,
+    both constants 1; where `draw`, `init_std`, of the drawn weights.
+
+    fixed: what the data would fix of the model. Nothing is allocated unless it is drawn.
+    """
+    on = devices.select(device, threads)
+    with torch.device(on if draw else "meta"):
+        net = models.build(model, parametrization_name, **fixed)
+    if draw:
+        init = dict.fromkeys(KINDS, parametrization_name)
+        parametrization.initialize(net, init, torch.Generator(on).manual_seed(seed))
+    groups = parametrization.param_groups(
+        net,
+        scaling=parametrization_name,
+        family=family,
+        lr=dict.fromkeys(KINDS, 1.0),
+        weight_decay=1.0,
+        eps=None,
+    )
+    group_of = {id(p): group for group in groups for p in group["params"]}
+    roles = net.roles()
+    return [
+        {
+            "parameter": name,
+            "kind": roles[name].kind,
+            "count": parameter.numel(),
+            "lr": group_of[id(parameter)]["lr"],
+            "weight_decay": group_of[id(parameter)]["weight_decay"],
+            **({"init_std": float(parameter.detach().square().mean().sqrt())} if draw else {}),
+        }
+        for name, parameter in net.named_parameters()
+    ]

@@ -1,0 +1,23 @@
+"""ViT-B/16's parameters, counted, and one block of it under each strategy of Table II.1.E."""
+
+from repro.study import SCALES, Scale, Study
+from studies.effective_theory._vit import MODEL, STRATEGIES
+
+SPEC = {
+    "model": MODEL,
+    "fixed": {},
+    "parametrization_name": "SP",
+    "family": "adam",
+    "draw": False,
+    "threads": 1,
+    "seed": 0,
+}
+STAGES = {
+    "count": Study("parameter_table", SPEC, {}, {name: Scale() for name in SCALES}),
+    "strategies": Study(
+        "parameter_table",
+        SPEC | {"model": MODEL | {"depth": 1}, "draw": True},
+        {"parametrization_name": list(STRATEGIES.values())},
+        {name: Scale(together=("parametrization_name",)) for name in SCALES},
+    ),
+}
