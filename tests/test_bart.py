@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from repro import parametrization, train
+from repro import cost, parametrization, train
 from repro.errors import UserError
 from repro.models.bart import BART
 
@@ -235,3 +235,59 @@ def test_dropout_is_off_in_evaluation_and_drawn_in_training():
 def test_what_does_not_fit_is_refused(changes, message):
     with pytest.raises(UserError, match=message):
         BART(**SMALL | changes)
+
+
+COUNTED = {"vocab_size": 320, "width": 48, "depth": 3, "expansion": 4}
+
+
+def counted():
+    changes = {"heads": 4, "sequence_length": 64, "dropout": 0.0, "attention_dropout": 0.0}
+    return BART(**LARGE | COUNTED | changes)
+
+
+def test_parameters_and_operations_are_torch_s():
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with torch.device("meta"), sdpa_kernel(SDPBackend.MATH):
+        net = counted()
+        tokens = torch.empty(2, 64, dtype=torch.long)
+        with FlopCounterMode(display=False) as counter, torch.no_grad():
+            net(tokens, tokens)
+    assert cost.bart_parameters(**COUNTED, sequence_length=64) == sum(
+        p.numel() for p in net.parameters()
+    )
+    assert cost.bart_flops(**COUNTED, sequence_length=64) * 2 * 64 == 3 * counter.get_total_flops()
+
+
+def test_activations_are_what_autograd_keeps():
+    from test_cost import kept_numbers
+
+    torch.manual_seed(0)
+    net = counted()
+    for parameter in net.parameters():
+        torch.nn.init.normal_(parameter, std=0.02)
+    tokens = torch.randint(4, 320, (4, 64))
+    kept = kept_numbers(lambda_net(net, tokens), tokens, tokens)
+    assert cost.bart_activations(**COUNTED) * 4 * 64 == pytest.approx(kept, rel=0.1)
+
+
+def lambda_net(net, tokens):
+    """The model as one of a single input, which `kept_numbers` calls."""
+
+    class Single(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = net
+
+        def forward(self, source):
+            return self.net(source, tokens)
+
+    return Single()
+
+
+def test_a_run_of_the_paper_costs_what_its_sum_says():
+    """6 N D with N of II.2.B, and the attentions' share: 12 * 36 * 1024 * 512 per token."""
+    sizes = {"width": 1024, "depth": 12, "expansion": 4, "vocab_size": 50_265}
+    per_token = cost.bart_flops(**sizes, sequence_length=512)
+    assert per_token == 6 * (404_845_568 - 2 * 514 * 1024) + 12 * 36 * 1024 * 512
