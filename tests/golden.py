@@ -175,6 +175,7 @@ SPECS = {
             "depth": 1,
             "heads": 2,
             "expansion": 2,
+            "base_width": 1,
             "dropout": 0.1,
             "attention_dropout": 0.1,
             "matrix_std": 0.1,

@@ -14,6 +14,7 @@ LARGE = {
     "padding": PAD,
     "sequence_length": 512,
     "expansion": 4,
+    "base_width": 1,
     "dropout": 0.1,
     "attention_dropout": 0.1,
     "matrix_std": 0.02,

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from importlib import import_module
 
-from repro.parametrization import Role, table
+from repro.parametrization import Role, table, tied_multiplier
 
-KINDS = {"mlp": "MLP", "resnet": "ResNet", "gpt2": "GPT2", "vit": "ViT"}
+KINDS = {"mlp": "MLP", "resnet": "ResNet", "gpt2": "GPT2", "bart": "BART", "vit": "ViT"}
 
 
 def build(settings: Mapping, parametrization: str, **more):
@@ -18,6 +18,9 @@ def build(settings: Mapping, parametrization: str, **more):
     kind = getattr(import_module(f"repro.models.{name}"), KINDS[name])
     arguments = {key: value for key, value in settings.items() if key != "name"}
     ratio = settings["width"] / settings["base_width"]
-    rule = table(parametrization, "sgd")["output"]
-    multiplier = rule.multiplier(Role("output", width_in=ratio))
+    if getattr(kind, "RESCALED", False):
+        multiplier = tied_multiplier(parametrization, ratio)
+    else:
+        rule = table(parametrization, "sgd")["output"]
+        multiplier = rule.multiplier(Role("output", width_in=ratio))
     return kind(**arguments, output_multiplier=multiplier, **more)

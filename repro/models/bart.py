@@ -24,11 +24,14 @@ class BART(nn.Module):
 
     vocab_size, V: special tokens included. padding: id of [pad], which no token attends to.
     sequence_length: the most tokens of either input; positional tables have two rows more.
-    depth: blocks of the encoder, and of the decoder. output_multiplier: N_rescale (I.0).
+    depth: blocks of the encoder, and of the decoder. base_width: 1 for the paper's own factors.
+    output_multiplier: N_rescale (eq. 1.24).
     matrix_std, position_std, embedding_std: initial standard deviations (II.2.C).
     Parameters are left to `repro.parametrization.initialize`, then `clear_padding`.
     Raises UserError on a width that is no multiple of heads, and a padding outside the vocabulary.
     """
+
+    RESCALED = True  # the logits by N_rescale, not by an output layer's multiplier
 
     def __init__(
         self,
@@ -40,6 +43,7 @@ class BART(nn.Module):
         depth: int,
         heads: int,
         expansion: int,
+        base_width: float,
         dropout: float,
         attention_dropout: float,
         matrix_std: float,
@@ -52,7 +56,7 @@ class BART(nn.Module):
             raise UserError(f"model: width {width} is not a multiple of {heads} heads")
         if not 0 <= padding < vocab_size:
             raise UserError(f"model: [pad] is token {padding} of a vocabulary of {vocab_size}")
-        self.width, self.expansion = width, expansion
+        self.width, self.expansion, self.base_width = width, expansion, base_width
         self.std = {
             "matrix": matrix_std,
             "position": position_std,
@@ -80,19 +84,20 @@ class BART(nn.Module):
             self.embedding.weight[self.padding] = 0
 
     def roles(self) -> dict[str, Role]:
-        """Parameter name -> Role; widths are n itself, as the paper's factors have them."""
+        """Parameter name -> Role."""
         n, wide = self.width, self.expansion * self.width
+        ratio = n / self.base_width
 
         def hidden(fan_in: int, fan_out: int) -> Role:
-            return Role("hidden", fan_in, n, n, std=self.std["matrix"], fan_out=fan_out)
+            return Role("hidden", fan_in, ratio, ratio, std=self.std["matrix"], fan_out=fan_out)
 
-        position = Role("embedding", width_out=n, fan_out=n, std=self.std["position"])
+        def stem(std: float) -> Role:
+            return Role("embedding", width_out=ratio, fan_out=n, std=std)
+
         roles = {
-            "embedding.weight": Role(
-                "embedding", width_out=n, fan_out=n, std=self.std["embedding"]
-            ),
-            "encoder_positions.weight": position,
-            "decoder_positions.weight": position,
+            "embedding.weight": stem(self.std["embedding"]),
+            "encoder_positions.weight": stem(self.std["position"]),
+            "decoder_positions.weight": stem(self.std["position"]),
         }
         matrices = {"up.weight": (n, wide), "down.weight": (wide, n)}
         for name, _ in self.named_parameters():

@@ -9,11 +9,10 @@ import torch
 import torch.nn.functional as F
 
 from repro import device as devices
-from repro import parametrization, train, upscaling
+from repro import models, parametrization, train, upscaling
 from repro.data import denoising
 from repro.data.denoising import Denoising, DenoisingBatches
 from repro.data.tokenization import load_tokens
-from repro.errors import UserError
 from repro.models.bart import BART
 from repro.parametrization import KINDS
 from repro.schedule import make_schedule
@@ -47,7 +46,7 @@ def validation(net: torch.nn.Module, batches: Sequence[Batch], precision: str) -
 
 
 def load_data(dataset: str, data: Mapping, parts: int, inputs: Mapping, seed: int, device):
-    """(training batches, validation batches, the vocabulary).
+    """(training batches, validation batches, what the data fix of the model).
 
     data: {"batch_size", "sequence_length", "vocab_size" (the tokenizer's), "tokenizer",
     "mask_share", "span_mean", "validation_blocks"}. The validation blocks and their noise are the
@@ -71,23 +70,7 @@ def load_data(dataset: str, data: Mapping, parts: int, inputs: Mapping, seed: in
     return (
         batches("train", data["batch_size"], seed),
         list(islice(valid.from_step(0), count)),
-        names,
-    )
-
-
-def build(model: Mapping, parametrization_name: str, *, vocab_size: int, sequence_length: int):
-    """The model, uninitialized; model: "name", "bart", and BART's own settings.
-
-    Raises UserError on another name.
-    """
-    if model["name"] != "bart":
-        raise UserError(f"span denoising: model {model['name']!r} is unknown: choose bart")
-    return BART(
-        **{key: value for key, value in model.items() if key != "name"},
-        vocab_size=vocab_size,
-        padding=denoising.PADDING,
-        sequence_length=sequence_length,
-        output_multiplier=parametrization.tied_multiplier(parametrization_name, model["width"]),
+        {"vocab_size": names.size, "padding": denoising.PADDING, "sequence_length": length},
     )
 
 
@@ -140,14 +123,9 @@ def run(
     for, which a run may stop short of. seed: of the parameters, the order, the noise and dropout.
     """
     on = devices.select(device, threads)
-    batches, held_out, names = load_data(dataset, data, parts, inputs, seed, on)
+    batches, held_out, fixed = load_data(dataset, data, parts, inputs, seed, on)
     with torch.device(on):
-        net = build(
-            model,
-            parametrization_name,
-            vocab_size=names.size,
-            sequence_length=data["sequence_length"],
-        )
+        net = models.build(model, parametrization_name, **fixed)
     start(net, parametrization_name, seed)
     torch.manual_seed(seed)
     records = train.train(
