@@ -1,0 +1,128 @@
+"""The ViT's runs behind Figures 1 and 2 and the ablation: one table, optima, largest top-1."""
+
+import numpy as np
+
+from figures.upscaling._protocol import over_seeds
+from repro import registry, search
+from repro.claims import Measurement
+from repro.study import lookup, override
+from studies.effective_theory._vit import STRATEGIES
+from studies.effective_theory.vit import MOVES, stage_name
+
+STUDY = "effective_theory/vit"
+DECAY = "optimizer.weight_decay"
+COLUMNS = ["strategy", "part", "lr", DECAY, "seed", "step"]
+COLUMNS += ["train_loss", "valid_loss", "valid_accuracy", "lowest_error"]
+TRAINED = ("reduced", "paper")
+ABLATIONS = {"positions_raised": "standard", "positions_lowered": "neural-tangent"}
+
+
+def stages(*parts):
+    """The stages of these parts of every strategy."""
+    return tuple(f"{STUDY}/{stage_name(each, part)}" for part in parts for each in STRATEGIES)
+
+
+def reduce(runs):
+    """Every stage's records in one table; a search's rounds belong to its stage."""
+    import pandas as pd
+
+    places = {stage_name(each, part): (each, part) for each in STRATEGIES for part in PARTS}
+    places |= {name: (strategy, name) for name, strategy in ABLATIONS.items()}
+    tables = []
+    for name, table in runs.items():
+        strategy, part = places[name.rpartition("/")[2].partition("+")[0]]
+        tables.append(table.assign(strategy=strategy, part=part))
+    return pd.concat(tables, ignore_index=True).reindex(columns=COLUMNS)
+
+
+PARTS = ("search", "best", "long")
+
+
+def rows_of(data, strategy, part):
+    """The rows of one strategy's part."""
+    return data[(data["strategy"] == strategy) & (data["part"] == part)]
+
+
+def setting(scale, key):
+    """A setting of the standard runs at a scale."""
+    study = registry.study(f"{STUDY}/{stage_name('standard', 'best')}")
+    return lookup(override(study.spec, study.scales[scale].spec), key)
+
+
+def top1(rows):
+    """Seed -> largest top-1 along the run, as the captions report; 0 where there is none."""
+    return rows.groupby("seed")["valid_accuracy"].max().fillna(0.0)
+
+
+def octaves(rows, seeds=None):
+    """(octaves of lr, octaves of wd) from the smallest -> mean lowest error over seeds.
+
+    Whole numbers, which a CSV file keeps exactly. Infinite where a seed diverged.
+    """
+    chosen = rows if seeds is None else rows[rows["seed"].isin(seeds)]
+    last = chosen[chosen["step"] == chosen["step"].max()]
+    low = rows["lr"].min(), rows[DECAY].min()
+    errors = {}
+    for (lr, decay), group in last.groupby(["lr", DECAY]):
+        point = round(np.log2(lr / low[0])), round(np.log2(decay / low[1]))
+        found = group["lowest_error"].fillna(np.inf)
+        if seeds is not None:  # a seed drawn twice counts twice
+            found = group.set_index("seed")["lowest_error"].fillna(np.inf).loc[list(seeds)]
+        errors[point] = float(found.mean())
+    return errors, low
+
+
+def optimum(rows, seeds=None):
+    """(lr*, wd*) by the mean over seeds."""
+    errors, low = octaves(rows, seeds)
+    best = min(errors, key=errors.__getitem__)
+    return tuple(least * 2.0**steps for least, steps in zip(low, best, strict=True))
+
+
+def edge(data, strategy):
+    """Why a strategy's optimum is none: neighbours that were not tried; "" when there are none."""
+    rows = rows_of(data, strategy, "search")
+    errors, _ = octaves(rows)
+    if not np.isfinite(min(errors.values())):
+        return f"{strategy}: every run diverged"
+    scaled = {tuple(2.0**step for step in point): error for point, error in errors.items()}
+    if not search.missing(scaled, MOVES):
+        return ""
+    lr, decay = optimum(rows)
+    return f"{strategy}: search limit, the best so far is lr = {lr:.3g}, wd = {decay:.3g}"
+
+
+def edges(data, *strategies):
+    """`edge` of some strategies."""
+    return "; ".join(words for each in strategies if (words := edge(data, each)))
+
+
+def in_words(data, part="best"):
+    """Mean of the largest top-1 by strategy, and at which (lr, wd)."""
+    words = []
+    for strategy in STRATEGIES:
+        rows = rows_of(data, strategy, part)
+        if len(rows):
+            lr, decay = rows[["lr", DECAY]].iloc[0]
+            words.append(f"{strategy} {top1(rows).mean():.4f} at lr {lr:.4g}, wd {decay:.4g}")
+    return "; ".join(words)
+
+
+def epochs(rows, scale):
+    """Epochs at every evaluation, of which there is one an epoch at reduced and paper scale."""
+    return rows["step"] / (setting(scale, "steps") / setting(scale, "evaluations"))
+
+
+def nothing(problem):
+    """A measurement that was not made."""
+    return Measurement(float("nan"), float("nan"), float("nan"), 0, problem)
+
+
+def difference(one, other, problem="", detail=""):
+    """Mean over seeds of one quantity minus another, each a table by seed."""
+    return over_seeds(
+        lambda seeds: float(one.loc[list(seeds)].mean() - other.loc[list(seeds)].mean()),
+        one.index,
+        problem,
+        detail,
+    )

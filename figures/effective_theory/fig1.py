@@ -1,0 +1,89 @@
+"""Figure 1: the searches in learning rate and weight decay, one panel a strategy."""
+
+import numpy as np
+
+from figures.effective_theory import _vit
+from figures.effective_theory._vit import DECAY, reduce  # noqa: F401
+from repro.claims import Claim, at_most, between
+from studies.effective_theory._vit import STRATEGIES, matrix_factor
+
+TITLE = "Figure 1. ViT, searches in learning rate and weight decay"
+CAPTION = (
+    "Top-1 validation accuracy of the ViT against epochs, over steps of 2 in (lr, wd) around each "
+    "strategy's optimum, which is better than its six neighbours (Dinan et al., Figure 1)."
+)
+STUDIES = _vit.stages("search")
+PRINTED = {"standard": 1e-3, "neural-tangent": 20.0}
+CLAIMS = (
+    Claim(
+        id="fig1.optimum-lr",
+        statement="lr* is 1e-3 (standard) and 20 (neural-tangent), lr* wd* = 8e-4 for both",
+        source="Figure 1; II.1.E",
+        quantity="largest |log2| of a searched value over the printed one",
+        expected={"paper": at_most(0.5)},
+    ),
+    Claim(
+        id="fig1.equivalent-lr",
+        statement="The optimum is near the same rate of the matrices: 20 * 768^-3/2 = 9.4e-4, and 1e-3",
+        source="II.1.E",
+        quantity="lr* n^-3/2 of neural-tangent over lr* of standard",
+        expected=dict.fromkeys(_vit.TRAINED, between(0.5, 2)),
+    ),
+)
+SHOWN = 12  # curves in a legend, the best
+
+
+def measure(data, scale):
+    pair = ("standard", "neural-tangent")
+    problem = _vit.edges(data, *pair)
+    searched = {each: _vit.rows_of(data, each, "search") for each in STRATEGIES}
+    width = _vit.setting(scale, "model.width")
+
+    def octaves_off(seeds):
+        found = []
+        for each in pair:
+            lr, decay = _vit.optimum(searched[each], seeds)
+            found += [lr / PRINTED[each], lr * decay / 8e-4]
+        return float(np.abs(np.log2(found)).max())
+
+    def ratio(seeds):
+        rates = [_vit.optimum(searched[each], seeds)[0] for each in pair]
+        return float(rates[1] * matrix_factor("neural-tangent", width) / rates[0])
+
+    seeds = searched["standard"]["seed"].unique()
+    words = []
+    for each, rows in searched.items():
+        lr, decay = _vit.optimum(rows)
+        rate = lr * matrix_factor(each, width)
+        words.append(f"{each} lr {lr:.4g}, wd {decay:.4g} (matrices {rate:.3g})")
+    detail = "; ".join(words)
+    return {
+        "fig1.optimum-lr": _vit.over_seeds(octaves_off, seeds, problem, detail),
+        "fig1.equivalent-lr": _vit.over_seeds(ratio, seeds, problem, detail),
+    }
+
+
+def draw(data, scale):
+    from repro import drawing
+
+    figure, axes = drawing.panels(2, 2, width=4.8, height=3.6)
+    for panel, strategy in zip(axes.flat, STRATEGIES, strict=True):
+        rows = _vit.rows_of(data, strategy, "search")
+        points = dict(list(rows.groupby(["lr", DECAY])))
+        largest = {point: _vit.top1(group).mean() for point, group in points.items()}
+        ranked = sorted(points, key=lambda point: -largest[point])
+        colors = drawing.sns.color_palette("viridis", max(len(ranked) - 1, 1))
+        for rank, (lr, decay) in enumerate(ranked):
+            label = f"({lr:.3g}, {decay:.3g}) [{100 * largest[lr, decay]:.1f}]"
+            style = {"color": "black", "lw": 1.8, "zorder": 3} if rank == 0 else {}
+            style = style or {"color": colors[rank - 1], "lw": 0.9}
+            curve = points[lr, decay].groupby("step", as_index=False)["valid_accuracy"].mean()
+            accuracy = 100 * curve["valid_accuracy"]
+            label = label if rank < SHOWN else None
+            panel.plot(_vit.epochs(curve, scale), accuracy, label=label, **style)
+        closed = "" if not _vit.edge(data, strategy) else ", search limit"
+        panel.set_title(strategy + closed, fontsize=9)
+        panel.set_xlabel("epoch")
+        panel.set_ylabel("top-1 (%)")
+        panel.legend(title="(lr, wd) [largest]", fontsize=5.5, title_fontsize=6)
+    return figure

@@ -1,0 +1,111 @@
+"""Figure 2: the four strategies at their optima."""
+
+from figures.effective_theory import _vit
+from figures.effective_theory._vit import reduce  # noqa: F401
+from repro.claims import Claim, above
+from studies.effective_theory._vit import STRATEGIES
+
+TITLE = "Figure 2. ViT, the four strategies at their best learning rate and weight decay"
+CAPTION = (
+    "Top-1 validation accuracy of the ViT against epochs at each strategy's (lr*, wd*), one line a "
+    "seed; right, ours, at the same (lr*, wd*) for three times the epochs (Dinan et al., Figure 2)."
+)
+STUDIES = _vit.stages("search", "best", "long")
+SPIKE = 0.05  # of top-1: five points
+PANELS = {"best": "at (lr*, wd*)", "long": "three times the epochs, same (lr*, wd*)"}
+CLAIMS = (
+    Claim(
+        id="fig2.nt-better",
+        statement="The neural-tangent strategy ends at a higher accuracy than the standard one",
+        source="Figure 2; II.1.E",
+        quantity="largest top-1, neural-tangent minus standard, each at its (lr*, wd*)",
+        expected=dict.fromkeys(_vit.TRAINED, above(0)),
+    ),
+    Claim(
+        id="fig2.nt-better-long",
+        statement="Ours: the same for three times the epochs",
+        source="suite",
+        quantity="largest top-1, neural-tangent minus standard, (lr*, wd*) of the short runs",
+        expected={"reduced": above(0)},
+    ),
+    Claim(
+        id="fig2.order",
+        statement="Of the four, the hybrid is best and the maximal-update strategy worst",
+        source="Figure 2; footnotes 35 and 43",
+        quantity="smaller of hybrid minus the next best, and the next worst minus maximal-update",
+        expected={"paper": above(0)},
+    ),
+    Claim(
+        id="fig2.spikes",
+        statement="Spikes in mid-training are rarer than with the standard strategy",
+        source="Figure 2; II.1.E, footnote 43",
+        quantity="drops of top-1 over 5 points below its running maximum after the warm-up, a run: "
+        "standard minus the mean of the other three",
+        expected={"paper": above(0)},
+    ),
+)
+
+
+def spikes(rows, scale):
+    """Seed -> how often top-1 falls by more than SPIKE below its running maximum after warm-up."""
+    counts = {}
+    for seed, run in rows[rows["step"] > _vit.setting(scale, "schedule.warmup")].groupby("seed"):
+        accuracy = run.sort_values("step")["valid_accuracy"]
+        below = (accuracy.cummax() - accuracy > SPIKE).astype(int)
+        counts[seed] = int((below.diff().fillna(below) > 0).sum())
+    return counts
+
+
+def measure(data, scale):
+    import pandas as pd
+
+    rows = {each: _vit.rows_of(data, each, "best") for each in STRATEGIES}
+    best = {each: _vit.top1(part) for each, part in rows.items()}
+    limits = _vit.edges(data, *STRATEGIES)
+    pair = _vit.edges(data, "standard", "neural-tangent")
+    standard, tangent, hybrid, maximal = (best[each] for each in STRATEGIES)
+
+    def margin(seeds):
+        means = [each.loc[list(seeds)].mean() for each in (standard, tangent)]
+        top, bottom = (each.loc[list(seeds)].mean() for each in (hybrid, maximal))
+        return float(min(top - max(means), min(means) - bottom))
+
+    counted = {each: pd.Series(spikes(part, scale), dtype=float) for each, part in rows.items()}
+    others = sum(counted[each] for each in STRATEGIES if each != "standard") / 3
+    words = ", ".join(f"{each} {found.mean():.2f}" for each, found in counted.items())
+    long = _vit.nothing("no longer runs at this scale")
+    if len(data[data["part"] == "long"]):
+        both = (_vit.rows_of(data, each, "long") for each in ("neural-tangent", "standard"))
+        long = _vit.difference(*map(_vit.top1, both), pair, _vit.in_words(data, "long"))
+    return {
+        "fig2.nt-better": _vit.difference(tangent, standard, pair, _vit.in_words(data)),
+        "fig2.nt-better-long": long,
+        "fig2.order": _vit.over_seeds(margin, standard.index, limits, _vit.in_words(data)),
+        "fig2.spikes": _vit.difference(counted["standard"], others, limits, f"a run: {words}"),
+    }
+
+
+def draw(data, scale):
+    from repro import drawing
+
+    shown = [part for part in PANELS if len(data[data["part"] == part])]
+    figure, axes = drawing.panels(len(shown), width=max(5.0, 9.0 / len(shown)))
+    colors = ("black", "tab:blue", "tab:purple", "tab:red")  # the paper's
+    for panel, part in zip(axes[0], shown, strict=True):
+        for color, strategy in zip(colors, STRATEGIES, strict=True):
+            rows = _vit.rows_of(data, strategy, part)
+            lr, decay = rows[["lr", _vit.DECAY]].iloc[0]
+            largest = ", ".join(f"{100 * value:.1f}" for value in _vit.top1(rows))
+            label = f"{strategy} ({lr:.3g}, {decay:.3g}) [{largest}]"
+            for i, (_, run) in enumerate(rows.groupby("seed")):
+                run = run.sort_values("step")
+                style = {"color": color, "alpha": 1 - 0.25 * i, "lw": 1.1}
+                accuracy = 100 * run["valid_accuracy"]
+                panel.plot(
+                    _vit.epochs(run, scale), accuracy, label=label if i == 0 else None, **style
+                )
+        panel.set_title(PANELS[part], fontsize=9)
+        panel.set_xlabel("epoch")
+        panel.set_ylabel("top-1 (%)")
+        panel.legend(title="(lr*, wd*) [largest, by seed]", fontsize=6, title_fontsize=6.5)
+    return figure

@@ -1,0 +1,81 @@
+"""Footnote 44: is the gain due to the positional embedding's learning rate?"""
+
+from figures.effective_theory import _vit
+from figures.effective_theory._vit import reduce  # noqa: F401
+from repro.claims import Claim, above, below, reported
+
+TITLE = "Footnote 44. ViT, only the positional embedding's learning rate changed"
+CAPTION = (
+    "Largest top-1 of the standard strategy, of the same with the positional embedding's rate n "
+    "times as high, of the neural-tangent strategy, and of the same with the matrices' rate for "
+    "the positional embedding, each at the strategy's (lr*, wd*) (Dinan et al., footnote 44)."
+)
+STUDIES = (
+    *_vit.stages("search", "best")[:2],
+    *_vit.stages("best")[:2],
+    *(f"{_vit.STUDY}/{name}" for name in _vit.ABLATIONS),
+)
+BARS = {
+    "standard": ("standard", "best"),
+    "standard,\npositions n times faster": ("standard", "positions_raised"),
+    "neural-tangent": ("neural-tangent", "best"),
+    "neural-tangent,\npositions as the matrices": ("neural-tangent", "positions_lowered"),
+}
+WHERE = "II.1.E, footnote 44"
+CLAIMS = (
+    Claim(
+        id="positions.raised",
+        statement="The positional embedding's higher rate alone improves the standard strategy",
+        source=WHERE,
+        quantity="largest top-1, standard with positions n times faster minus standard",
+        expected=dict.fromkeys(_vit.TRAINED, above(0)),
+    ),
+    Claim(
+        id="positions.lowered",
+        statement="Without it the neural-tangent strategy loses",
+        source=WHERE,
+        quantity="largest top-1, neural-tangent with positions as its matrices, minus without",
+        expected=dict.fromkeys(_vit.TRAINED, below(0)),
+    ),
+    Claim(
+        id="positions.share",
+        statement="The gain is essentially the positional embedding's",
+        source=WHERE,
+        quantity="gain of standard by faster positions over the gain of neural-tangent",
+        expected=dict.fromkeys(_vit.TRAINED, reported("no bound: about 1 if it is all of it")),
+    ),
+)
+
+
+def measure(data, scale):
+    found = {name: _vit.top1(_vit.rows_of(data, *place)) for name, place in BARS.items()}
+    standard, raised, tangent, lowered = found.values()
+    problem = _vit.edges(data, "standard", "neural-tangent")
+    words = ", ".join(f"{name} {each.mean():.4f}" for name, each in found.items())
+    words = words.replace("\n", " ")
+
+    def share(seeds):
+        means = [each.loc[list(seeds)].mean() for each in (standard, raised, tangent)]
+        gain = means[2] - means[0]
+        return float((means[1] - means[0]) / gain) if gain else float("nan")
+
+    return {
+        "positions.raised": _vit.difference(raised, standard, problem, words),
+        "positions.lowered": _vit.difference(lowered, tangent, problem, words),
+        "positions.share": _vit.over_seeds(share, standard.index, problem, words),
+    }
+
+
+def draw(data, scale):
+    from repro import drawing
+
+    figure, axes = drawing.panels(1, width=6.5)
+    panel = axes[0, 0]
+    for i, (strategy, part) in enumerate(BARS.values()):
+        largest = 100 * _vit.top1(_vit.rows_of(data, strategy, part))
+        color = drawing.COLORS[0 if strategy == "standard" else 1]
+        panel.plot([i] * len(largest), largest, "o", color=color, alpha=0.6, ms=5)
+        panel.plot([i - 0.2, i + 0.2], [largest.mean()] * 2, color=color, lw=2)
+    panel.set_xticks(range(len(BARS)), list(BARS), fontsize=7)
+    panel.set_ylabel("largest top-1 (%); line: mean")
+    return figure

@@ -1,0 +1,101 @@
+"""Table II.1.E: initial spread and relative learning rates of the ViT's parameters."""
+
+from repro.claims import Claim, Measurement, all_scales, at_most
+
+TITLE = "Table II.1.E. ViT-B/16: initial standard deviations and relative learning-rate factors"
+CAPTION = (
+    "Learning-rate factors of every parameter group as printed, and as the built model's optimizer "
+    "has them; initial standard deviations of the drawn weights (Dinan et al., Table II.1.E, "
+    "constants of II.1.C)."
+)
+STUDY = "effective_theory/vit_parameters/strategies"
+STUDIES = (STUDY,)
+N, N_PATCH, N_OUT = 768, 768, 1_000
+SHARP = {"qkv": 1 / 2, "out": 1 / 3, "up": 2 / 5, "down": 8 / 5 / 4}  # II.1.C, M = 4
+GROUPS = {  # parameter -> its row
+    "patchify.weight": "patchify",
+    "positions": "positional embedding",
+    "attention.0.qkv.weight": "Q, K, V",
+    "attention.0.out.weight": "U",
+    "mlp.0.up.weight": "W",
+    "mlp.0.down.weight": "X",
+    "head.weight": "head weights",
+    "head.bias": "head biases",
+}
+# Printed exponents: strategy -> (head's initial n^, patchify's n^, positions' n^, matrices' n^)
+PRINTED = {
+    "SP": (-1 / 2, None, None, None),
+    "neural-tangent": (-1 / 2, -1 / 2, -1 / 2, -1 - 1 / 2),
+    "hybrid": (-3 / 4, -1 / 4, -1 / 4, -1 - 1 / 4),
+    "maximal-update": (-1, 0, 0, -1),
+}
+CLAIMS = (
+    Claim(
+        id="table_vit.factors",
+        statement="The suite's optimizer has the printed factors (a check of the suite)",
+        source="Table II.1.E",
+        quantity="largest |factor / printed - 1| over strategies and parameters",
+        expected=all_scales(at_most(1e-9)),
+    ),
+    Claim(
+        id="table_vit.init",
+        statement="The suite's weights start with the printed spread (a check of the suite)",
+        source="Table II.1.E; II.1.C",
+        quantity="largest |standard deviation / printed - 1| over strategies and parameters",
+        expected=all_scales(at_most(0.01)),
+    ),
+)
+
+
+def printed(strategy, parameter):
+    """(initial standard deviation, learning-rate factor) as the table prints them."""
+    head, patchify, positions, matrices = PRINTED[strategy]
+    uniform = strategy == "SP"
+    if parameter == "patchify.weight":
+        return N_PATCH**-0.5, 1.0 if uniform else N_PATCH**-1 * N**patchify
+    if parameter == "positions":
+        return 0.02, 1.0 if uniform else N**positions
+    if parameter == "head.weight":
+        return N**head, 1.0 if uniform else N**-1 * N_OUT**-0.5
+    if parameter == "head.bias":
+        return 0.0, 1.0 if uniform else N_OUT**-0.5
+    sharp = SHARP[parameter.split(".")[2]] ** 0.5
+    return sharp * N**-0.5, 1.0 if uniform else N**matrices
+
+
+def reduce(runs):
+    return runs[STUDY]
+
+
+def measure(data, scale):
+    factors, spreads = [], []
+    for row in data.itertuples():
+        std, factor = printed(row.parametrization_name, row.parameter)
+        factors.append(abs(row.lr / factor - 1))
+        spreads.append(abs(row.init_std / std - 1) if std else abs(row.init_std))
+    return {
+        f"table_vit.{name}": Measurement(max(found), max(found), max(found), len(found))
+        for name, found in (("factors", factors), ("init", spreads))
+    }
+
+
+def draw(data, scale):
+    from repro import drawing
+
+    table = data.set_index(["parametrization_name", "parameter"])
+    rows = []
+    for parameter, words in GROUPS.items():
+        cells = [words]
+        for strategy in PRINTED:
+            std, factor = printed(strategy, parameter)
+            found = table.loc[(strategy, parameter)]
+            cells += [f"{std:.4g} | {found['init_std']:.4g}", f"{factor:.4g} | {found['lr']:.4g}"]
+        rows.append(cells)
+    names = ["standard", *list(PRINTED)[1:]]
+    columns = ["", *(f"{name}\n{what}" for name in names for what in ("initial std", "lr factor"))]
+    figure, axes = drawing.panels(1, width=15, height=0.9 + 0.3 * len(rows))
+    drawing.table(axes[0, 0], rows, columns)
+    for cell in (cell for (row, _), cell in axes[0, 0].tables[0].get_celld().items() if row == 0):
+        cell.set_height(2 * cell.get_height())
+    axes[0, 0].set_title("printed | as built, n = 768, M = 4 left out", fontsize=8, loc="left")
+    return figure
