@@ -5,7 +5,14 @@ from importlib import import_module
 
 from repro.parametrization import Role, table, tied_multiplier
 
-KINDS = {"mlp": "MLP", "resnet": "ResNet", "gpt2": "GPT2", "bart": "BART", "vit": "ViT"}
+KINDS = {
+    "mlp": "MLP",
+    "resnet": "ResNet",
+    "gpt2": "GPT2",
+    "llm": "LLM",
+    "bart": "BART",
+    "vit": "ViT",
+}
 
 
 def build(settings: Mapping, parametrization: str, **more):

@@ -96,3 +96,73 @@ class MLP(nn.Module):
     def forward(self, x_BTD: torch.Tensor) -> torch.Tensor:
         """(B, T, D) -> (B, T, D)."""
         return self.down(F.gelu(self.up(x_BTD)))
+
+
+def rotary_table(length: int, rotary_dim: int, base: float = 10_000.0) -> torch.Tensor:
+    """Cosines and sines of rotary positions (Su et al. 2021), shape (2, length, rotary_dim).
+
+    Entry i and entry i + rotary_dim / 2 of a head turn together, by position * base^(-2i/dim).
+    """
+    position = torch.arange(length, dtype=torch.float64)[:, None]
+    frequency = base ** (-torch.arange(0, rotary_dim, 2, dtype=torch.float64) / rotary_dim)
+    angle = (position * frequency).tile(2)
+    return torch.stack([angle.cos(), angle.sin()]).float()
+
+
+def rotate(x_BHTC: torch.Tensor, table_2TR: torch.Tensor) -> torch.Tensor:
+    """Heads with their first R entries turned by a `rotary_table` of T positions."""
+    cos, sin = table_2TR
+    turned, kept = x_BHTC.split([cos.shape[-1], x_BHTC.shape[-1] - cos.shape[-1]], dim=-1)
+    first, second = turned.chunk(2, dim=-1)
+    turned = turned * cos + torch.cat([-second, first], dim=-1) * sin
+    return torch.cat([turned.to(x_BHTC.dtype), kept], dim=-1)
+
+
+def sliding_window(length: int, window: int, device=None) -> torch.Tensor:
+    """Which keys a query sees, (T, T) bool: itself and the window - 1 before it."""
+    position = torch.arange(length, device=device)
+    behind = position[:, None] - position
+    return (behind >= 0) & (behind < window)
+
+
+class GroupedQueryAttention(nn.Module):
+    """Causal attention in a sliding window, rotary positions, a key-value head per group of heads.
+
+    Query heads i * heads / kv_heads to (i + 1) * heads / kv_heads - 1 share key-value head i.
+    """
+
+    def __init__(self, width: int, heads: int, kv_heads: int, head_dim: int, window: int):
+        super().__init__()
+        self.head_dim, self.group, self.window = head_dim, heads // kv_heads, window
+        self.q = nn.Linear(width, heads * head_dim, bias=False)
+        self.kv = nn.Linear(width, 2 * kv_heads * head_dim, bias=False)
+        self.out = nn.Linear(heads * head_dim, width, bias=False)
+
+    def forward(self, x_BTD: torch.Tensor, rotary_2TR: torch.Tensor) -> torch.Tensor:
+        """(B, T, D), a `rotary_table` of at least T positions -> (B, T, D)."""
+        T = x_BTD.shape[1]
+        table = rotary_2TR[:, :T]
+        k, v = (heads(y, self.head_dim) for y in self.kv(x_BTD).chunk(2, dim=-1))
+        # Repeated, as no fused kernel takes both grouped heads and a mask.
+        y_BHTC = F.scaled_dot_product_attention(
+            rotate(heads(self.q(x_BTD), self.head_dim), table),
+            rotate(k, table).repeat_interleave(self.group, dim=1),
+            v.repeat_interleave(self.group, dim=1),
+            attn_mask=sliding_window(T, self.window, x_BTD.device) if self.window < T else None,
+            is_causal=self.window >= T,
+        )
+        return self.out(y_BHTC.transpose(1, 2).flatten(2))
+
+
+class SwiGLU(nn.Module):
+    """Down-projection of silu(gate) * up (Shazeer 2020)."""
+
+    def __init__(self, width: int, inner: int):
+        super().__init__()
+        self.gate = nn.Linear(width, inner, bias=False)
+        self.up = nn.Linear(width, inner, bias=False)
+        self.down = nn.Linear(inner, width, bias=False)
+
+    def forward(self, x_BTD: torch.Tensor) -> torch.Tensor:
+        """(B, T, D) -> (B, T, D)."""
+        return self.down(F.silu(self.gate(x_BTD)) * self.up(x_BTD))
