@@ -80,7 +80,7 @@ def test_the_optima_are_compared_as_rates_of_the_matrices(octaves, wanted):
 
 
 def test_a_csv_file_does_not_open_a_closed_search(tmp_path):
-    """Rates such as 4 * 2^-1/2 lose their last digit there; octaves do not."""
+    """Rates such as 4 * 2^-1/2 may lose their last digit there."""
     data = table(EQUAL, dict.fromkeys(STRATEGIES, 0.0123456789))
     data.to_csv(tmp_path / "data.csv", index=False)
     again = pd.read_csv(tmp_path / "data.csv")
@@ -93,6 +93,22 @@ def test_a_neighbour_that_was_not_tried_leaves_the_search_open(gone):
     for name, claim in (("fig1", "fig1.equivalent-lr"), ("fig2", "fig2.nt-better")):
         row = verdicts(name, data)[claim]
         assert row["verdict"] == "not judged" and "search limit" in row["reason"]
+
+
+def test_no_weight_decay_is_the_end_of_its_axis():
+    points = {(1.0, 0.0): 0.1, (2.0, 0.0): 0.2, (0.5, 0.0): 0.2, (1.0, 0.05): 0.2}
+
+    def edge(points):
+        rows = [
+            {"strategy": "standard", "part": "search", "lr": lr, _vit.DECAY: decay, "seed": 0}
+            | {"step": 184, "lowest_error": error}
+            for (lr, decay), error in points.items()
+        ]
+        return _vit.edge(pd.DataFrame(rows), "standard")
+
+    assert "search limit, the best so far is lr = 1, wd = 0" in edge(points)
+    assert edge(points | {(0.5, 0.05): 0.2}) == ""
+    assert "wd = 0.05" in edge(points | {(1.0, 0.05): 0.05})
 
 
 def test_the_corners_the_paper_leaves_out_are_not_asked_for():

@@ -54,39 +54,29 @@ def top1(rows):
     return rows.groupby("seed")["valid_accuracy"].max().fillna(0.0)
 
 
-def octaves(rows, seeds=None):
-    """(octaves of lr, octaves of wd) from the smallest -> mean lowest error over seeds.
-
-    Whole numbers, which a CSV file keeps exactly. Infinite where a seed diverged.
-    """
-    chosen = rows if seeds is None else rows[rows["seed"].isin(seeds)]
-    last = chosen[chosen["step"] == chosen["step"].max()]
-    low = rows["lr"].min(), rows[DECAY].min()
-    errors = {}
-    for (lr, decay), group in last.groupby(["lr", DECAY]):
-        point = round(np.log2(lr / low[0])), round(np.log2(decay / low[1]))
-        found = group["lowest_error"].fillna(np.inf)
-        if seeds is not None:  # a seed drawn twice counts twice
-            found = group.set_index("seed")["lowest_error"].fillna(np.inf).loc[list(seeds)]
-        errors[point] = float(found.mean())
-    return errors, low
+def errors(rows, seeds=None):
+    """(lr, wd) -> mean lowest error over seeds, infinite where one diverged."""
+    last = rows[rows["step"] == rows["step"].max()].fillna({"lowest_error": np.inf})
+    seeds = rows["seed"].unique() if seeds is None else seeds
+    return {
+        point: float(group.set_index("seed")["lowest_error"].loc[list(seeds)].mean())
+        for point, group in last.groupby(["lr", DECAY])
+    }
 
 
 def optimum(rows, seeds=None):
     """(lr*, wd*) by the mean over seeds."""
-    errors, low = octaves(rows, seeds)
-    best = min(errors, key=errors.__getitem__)
-    return tuple(least * 2.0**steps for least, steps in zip(low, best, strict=True))
+    found = errors(rows, seeds)
+    return min(found, key=found.__getitem__)
 
 
 def edge(data, strategy):
     """Why a strategy's optimum is none: neighbours that were not tried; "" when there are none."""
     rows = rows_of(data, strategy, "search")
-    errors, _ = octaves(rows)
-    if not np.isfinite(min(errors.values())):
+    found = errors(rows)
+    if not np.isfinite(min(found.values())):
         return f"{strategy}: every run diverged"
-    scaled = {tuple(2.0**step for step in point): error for point, error in errors.items()}
-    if not search.missing(scaled, MOVES):
+    if not search.missing(found, MOVES):
         return ""
     lr, decay = optimum(rows)
     return f"{strategy}: search limit, the best so far is lr = {lr:.3g}, wd = {decay:.3g}"

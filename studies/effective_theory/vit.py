@@ -16,7 +16,8 @@ Reduced: generated images (`data/imagenet.py`), no augmentation, which they have
 were taken from trial runs by two rules, whatever the claims: about ten seconds a run, and an
 accuracy neither saturated nor near chance. Those trials had one seed, weight decay 0.05 to 0.8 and
 rates 2^-9 to 2^-6 of the matrices; every search starts from 2^-7 and 0.05, the best of standard,
-neural-tangent and hybrid among them.
+neural-tangent and hybrid among them, and from no weight decay: a first search without it went from
+0.05 down to 0.003 in four rounds, each a little better (standard, 57.6 % to 59.2 %).
 """
 
 from collections.abc import Mapping
@@ -115,11 +116,11 @@ def start(strategy: str, scale: str) -> tuple[float, float]:
 
 def search(strategy: str) -> Study:
     """The search of one strategy."""
-    points = {scale: start(strategy, scale) for scale in SCALES}
 
     def grid(scale: str) -> dict:
-        lr, decay = points[scale]
-        return {"lr": [lr], DECAY: [decay], "seed": SEARCH_SEEDS[scale]}
+        lr, decay = start(strategy, scale)
+        decays = [0.0, decay] if scale == "reduced" else [decay]
+        return {"lr": [lr], DECAY: decays, "seed": SEARCH_SEEDS[scale]}
 
     return Study(
         task="image_classification",
