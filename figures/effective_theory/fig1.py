@@ -24,7 +24,7 @@ CLAIMS = (
     ),
     Claim(
         id="fig1.equivalent-lr",
-        statement="Both optima give the matrices about the same rate, 20 * 768^-3/2 = 9.4e-4 and 1e-3",
+        statement="Both optima give the matrices about one rate: 20 * 768^-3/2 = 9.4e-4, and 1e-3",
         source="II.1.E",
         quantity="lr* n^-3/2 of neural-tangent over lr* of standard",
         expected=dict.fromkeys(_vit.TRAINED, between(0.5, 2)),
