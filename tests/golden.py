@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from repro.files import read_json, sha256, write_bytes, write_json  # noqa: E402
-from repro.tasks import TASKS, Arrays, Tokens  # noqa: E402
+from repro.tasks import TASKS, Arrays, Text, Tokens  # noqa: E402
 
 FOLDER = Path(__file__).parent / "golden"
 
@@ -200,6 +200,48 @@ SPECS = {
         "threads": 1,
         "seed": 3,
     },
+    "pretraining": {
+        "dataset": "golden",
+        "data": {
+            "batch_size": 4,
+            "sequence_length": 24,
+            "vocab_size": 160,
+            "tokenizer": "bpe",
+            "validation_blocks": 8,
+        },
+        "words": {"dataset": "golden", "split": "valid", "stride": 10, "limit": 150},
+        "model": {
+            "name": "llm",
+            "depth": 2,
+            "width": 16,
+            "heads": 4,
+            "kv_heads": 2,
+            "head_dim": 8,
+            "rotary_dim": 8,
+            "window": 12,
+            "inner": 48,
+            "base_width": 1,
+        },
+        "init": "LVP",
+        "scaling": "SP",
+        "embedding_lr": {"factor": 2.0, "power": 0.5},
+        "optimizer": {
+            "name": "adamw",
+            "betas": [0.9, 0.95],
+            "eps": 1e-8,
+            "weight_decay": 0.1,
+            "decayed": ["hidden", "output"],
+            "clip": {"norm": 1.0, "width_aware": False},
+        },
+        "lr": 0.01,
+        "schedule": {"name": "cosine", "warmup": 4, "final": 0.1},
+        "steps": 12,
+        "evaluations": 3,
+        "parts": 2,
+        "precision": "float32",
+        "threads": 1,
+        "seed": 3,
+    },
     "parameter_table": {
         "model": {
             "name": "vit",
@@ -324,6 +366,9 @@ def records(task: str, folder: Path, device: str = "cpu") -> list[dict]:
     for need in TASKS[task].needs(SPECS[task]):
         if isinstance(need, Arrays):
             inputs[need] = pictures(folder) if task == "image_classification" else table(folder)
+            continue
+        if isinstance(need, Text):
+            inputs[need] = corpus(folder)
             continue
         inputs[Tokens(need.dataset, need.vocab_size)] = folder / "bpe" / "tokens.json"
         tokenize(corpus(folder), need.vocab_size, folder / "bpe" / "tokens.json")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from repro.errors import UserError
-from repro.files import read_json, sha256, write_json
+from repro.files import read_json, sha256, sha256_file, write_json
 
 FILES = {"train": "train.txt", "valid": "valid.txt", "test": "test.txt"}
 HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
@@ -30,6 +30,25 @@ def read_folder(dataset: str, folder: Path) -> dict[str, str]:
                 f"{error.start}); convert it, e.g. with iconv"
             ) from None
     return result
+
+
+def read_split(manifest_path: Path, split: str) -> str:
+    """A split of a prepared text dataset.
+
+    Raises UserError where there is none of that name, or its file is not what the manifest says.
+    """
+    splits = read_json(manifest_path).get("splits", {})
+    if split not in splits:
+        raise UserError(
+            f"{manifest_path}: this text has no split {split}, it has {', '.join(splits) or 'none'}"
+            f"; give a folder with {FILES[split]}, or another source of the dataset"
+        )
+    path = Path(manifest_path).parent / splits[split]["file"]
+    if not path.exists() or sha256_file(path) != splits[split]["sha256"]:
+        raise UserError(
+            f"{path}: is not what {manifest_path} says; delete {manifest_path} and run again"
+        )
+    return path.read_bytes().decode()
 
 
 def folder_digests(dataset: str, folder: Path) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from repro.data.shards import ShardedTokens, load_shards, token_dtype
+from repro.data.text import read_split
 from repro.errors import UserError
 from repro.files import atomic_path, read_json, sha256, sha256_file, write_bytes, write_json
 
@@ -114,13 +115,7 @@ def tokenize(corpus: Path, vocab_size: int, destination: Path, kind: str = "bpe"
     from safetensors.numpy import save_file
 
     check_vocab_size(kind, vocab_size)
-    manifest = read_json(corpus)
-    texts = {}
-    for split, entry in manifest["splits"].items():
-        path = corpus.parent / entry["file"]
-        if not path.exists() or sha256_file(path) != entry["sha256"]:
-            raise UserError(f"{path}: is not what {corpus} says; delete {corpus} and run again")
-        texts[split] = path.read_bytes().decode()
+    texts = {split: read_split(corpus, split) for split in read_json(corpus)["splits"]}
     if kind == "gpt2":  # byte-level: line ends are part of the text
         tokenizer = gpt2()
         lines = {split: [text] for split, text in texts.items()}

@@ -12,6 +12,7 @@ from repro.cost import (
     Cost,
     image_classification_cost,
     language_model_cost,
+    pretraining_cost,
     span_denoising_cost,
     warm_start_cost,
 )
@@ -48,7 +49,19 @@ class Arrays:
         return self.dataset
 
 
-Need = Tokens | Arrays
+@dataclass(frozen=True)
+class Text:
+    """A need: a dataset's texts, as published."""
+
+    dataset: str
+
+    @property
+    def name(self) -> str:
+        """`wikitext2/text`."""
+        return f"{self.dataset}/text"
+
+
+Need = Tokens | Arrays | Text
 
 
 @dataclass(frozen=True)
@@ -80,6 +93,11 @@ def _training_data(spec: Mapping) -> list[Need]:
     return [Arrays(spec["dataset"])]
 
 
+def _corpus_and_words(spec: Mapping) -> list[Need]:
+    words = [Text(spec["words"]["dataset"])] if spec["words"] else []
+    return words + _training_data(spec)
+
+
 def _images(spec: Mapping) -> list[Arrays]:
     return [Arrays(spec["dataset"])]
 
@@ -94,6 +112,7 @@ def _free(spec: Mapping) -> Cost:
 
 TASKS = {
     "language_model": Task(1, "repro.tasks.language_model", _tokens, language_model_cost),
+    "pretraining": Task(1, "repro.tasks.pretraining", _corpus_and_words, pretraining_cost),
     "warm_start": Task(2, "repro.tasks.warm_start", _training_data, warm_start_cost),
     "image_classification": Task(
         1, "repro.tasks.image_classification", _images, image_classification_cost

@@ -1,0 +1,161 @@
+"""Pretraining at an embedding learning rate of its own (Hayou & Liu, arXiv 2506.15025, 4.2)."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import torch
+
+from repro import device as devices
+from repro import models, parametrization, train, upscaling
+from repro.data import tokenization
+from repro.data.text import read_split
+from repro.files import read_json
+from repro.parametrization import KINDS
+from repro.perplexity import exponential, log_probabilities, word_perplexity
+from repro.schedule import make_schedule
+from repro.tasks import Text, Tokens
+from repro.tasks.warm_start import load_data, loss, validation
+
+
+def make_groups(net, scaling: str, optimizer: Mapping, lr: float, embedding_lr: Mapping):
+    """Optimizer groups: one rate for every role but the embedding, which is
+    embedding_lr["factor"] * width^embedding_lr["power"] times as fast.
+
+    scaling: parametrization whose factors multiply both.
+    """
+    ratio = embedding_lr["factor"] * net.width ** embedding_lr["power"]
+    return parametrization.param_groups(
+        net,
+        scaling=scaling,
+        family=train.FAMILY[optimizer["name"]],
+        lr=dict.fromkeys(KINDS, lr) | {"embedding": ratio * lr},
+        weight_decay=optimizer["weight_decay"],
+        eps=optimizer.get("eps"),
+        coupled=optimizer["name"] != "adamw",
+        decayed=optimizer["decayed"],
+    )
+
+
+def beginning(text: str, words: int | None) -> str:
+    """Whole lines until they have at least `words` words; all of them if None."""
+    if words is None:
+        return text
+    lines, count = [], 0
+    for line in text.splitlines(keepends=True):
+        if count >= words:
+            break
+        lines.append(line)
+        count += len(line.split())
+    return "".join(lines)
+
+
+def load_words(words: Mapping, need: Tokens, inputs: Mapping, device) -> tuple[torch.Tensor, int]:
+    """(token ids by the tokenizer of the training corpus, the number of words they spell).
+
+    words: {"dataset", "split", "limit"}, the last as `beginning` has it.
+    Words are what whitespace separates in the text as published, `<unk>` and punctuation
+    included: 241,211 in WikiText-2's test split. The published 245,569 count the 4,358 ends of
+    lines too, which a tokenizer that splits at whitespace does not predict.
+    The separator of the corpus, where it has one, comes first, so that every token is predicted.
+    """
+    from tokenizers import Tokenizer
+
+    text = beginning(read_split(inputs[Text(words["dataset"])], words["split"]), words["limit"])
+    manifest = Path(inputs[need])
+    tokenizer = Tokenizer.from_file(str(manifest.parent / "tokenizer.json"))
+    tokenizer.encode_special_tokens = True  # their names in a text are plain text
+    separator = read_json(manifest).get("separator")
+    ids = tokenization.encode(tokenizer, [text]).tolist()
+    ids = ids if separator is None else [separator, *ids]
+    return torch.tensor(ids, device=device), len(text.split())
+
+
+def make_evaluation(
+    net, held_out, words: Mapping | None, need: Tokens, inputs: Mapping, length: int, precision
+) -> Callable[[], dict]:
+    """What is evaluated: `valid_perplexity`, and with `words` also `word_perplexity`."""
+    device = next(net.parameters()).device
+    if words:
+        tokens, count = load_words(words, need, inputs, device)
+
+    def logits(tokens_BT: torch.Tensor) -> torch.Tensor:
+        with devices.autocast(device, precision):
+            return net(tokens_BT)
+
+    def evaluate() -> dict[str, float]:
+        found = validation(net, held_out, precision)
+        result = {"valid_perplexity": exponential(found["valid_loss"])}
+        if words:
+            at_once = len(held_out[0][0])
+            scores = log_probabilities(logits, tokens, length, words["stride"], at_once)
+            result["word_perplexity"] = word_perplexity(scores, count)
+        return result
+
+    return evaluate
+
+
+def run(
+    *,
+    dataset: str,
+    data: Mapping,
+    words: Mapping | None,
+    model: Mapping,
+    init: str,
+    scaling: str,
+    embedding_lr: Mapping,
+    optimizer: Mapping,
+    lr: float,
+    schedule: Mapping,
+    steps: int,
+    evaluations: int,
+    parts: int,
+    precision: str,
+    threads: int,
+    seed: int,
+    inputs: Mapping,
+    device: str,
+    progress,
+    checkpoint: Path,
+) -> list[dict]:
+    """Train one model; records as `repro.train.train`, with `tokens` read, `train_perplexity`,
+    that of the mean loss since the last record, `valid_perplexity` and, with `words`,
+    `word_perplexity` of another text.
+
+    data: as `warm_start.load_data` has it for tokens. words: as `load_words`, and "stride" of the
+    windows, tokens. init: parametrization whose init every role takes. scaling, embedding_lr: as
+    `make_groups`. optimizer: also "weight_decay", "decayed", "clip". schedule: `make_schedule`'s.
+    """
+    on = devices.select(device, threads)
+    batches, held_out, fixed = load_data(dataset, data, model, parts, inputs, seed, on)
+    with torch.device(on):
+        net = models.build(model, scaling, **fixed)
+    generator = torch.Generator(on).manual_seed(seed)
+    parametrization.initialize(net, dict.fromkeys(KINDS, init), generator)
+    need = Tokens(dataset, data["vocab_size"], data["tokenizer"])
+    length = data["sequence_length"]
+    records = train.train(
+        net,
+        loss,
+        batches,
+        train.make_optimizer(make_groups(net, scaling, optimizer, lr, embedding_lr), optimizer),
+        steps=steps,
+        evaluations=evaluations,
+        precision=precision,
+        progress=progress,
+        checkpoint=checkpoint,
+        clip=upscaling.clipper(net, optimizer["clip"]),
+        evaluate=make_evaluation(net, held_out, words, need, inputs, length, precision),
+        schedule=make_schedule(schedule, steps),
+        parts=parts,
+    )
+    kept = ["valid_perplexity", *(["word_perplexity"] if words else [])]
+    return [
+        {
+            "step": record["step"],
+            "tokens": record["step"] * data["batch_size"] * length,
+            "train_loss": record["train_loss"],
+            "train_perplexity": exponential(record["train_loss"]),
+            **{key: record.get(key, float("inf")) for key in kept},
+        }
+        for record in records
+    ]

@@ -1,0 +1,114 @@
+import copy
+
+import pytest
+import torch
+from golden import SPECS, corpus, records
+
+from repro import models
+from repro.data.tokenization import tokenize
+from repro.errors import UserError
+from repro.files import read_json, write_json
+from repro.tasks import Text, Tokens
+from repro.tasks.pretraining import beginning, load_words, make_groups
+
+SPEC = SPECS["pretraining"]
+
+
+def changed(monkeypatch, **changes):
+    monkeypatch.setitem(SPECS, "pretraining", copy.deepcopy(SPEC) | changes)
+
+
+def rates(factor, power):
+    with torch.device("meta"):
+        net = models.build(SPEC["model"], "SP", vocab_size=50, sequence_length=24)
+    ratio = {"factor": factor, "power": power}
+    groups = make_groups(net, "SP", SPEC["optimizer"], 0.01, ratio)
+    names = {id(p): name for name, p in net.named_parameters()}
+    return {
+        names[id(p)]: (group["lr"], group["weight_decay"])
+        for group in groups
+        for p in group["params"]
+    }
+
+
+def test_the_ratio_changes_the_embedding_s_rate_and_nothing_else():
+    plain, fast = rates(1, 0), rates(2, 0.5)
+    assert plain.pop("embedding.weight") == (0.01, 0.0)
+    assert fast.pop("embedding.weight") == pytest.approx((0.01 * 2 * 16**0.5, 0.0))
+    assert plain == fast
+    assert {lr for lr, _ in plain.values()} == {0.01}
+    assert all(bool(decay) == ("norm" not in name) for name, (_, decay) in plain.items())
+
+
+def test_ratio_1_is_the_conventional_training(tmp_path, monkeypatch):
+    changed(monkeypatch, embedding_lr={"factor": 1.0, "power": 0.0})
+    plain = records("pretraining", tmp_path / "a")
+    changed(monkeypatch, embedding_lr={"factor": 16**-0.5, "power": 0.5})
+    assert records("pretraining", tmp_path / "b") == plain
+    changed(monkeypatch, embedding_lr={"factor": 1.0, "power": 0.5})
+    assert records("pretraining", tmp_path / "c") != plain
+
+
+def test_parts_change_memory_and_nothing_else(tmp_path, monkeypatch):
+    changed(monkeypatch, parts=1)
+    whole = records("pretraining", tmp_path / "a")
+    changed(monkeypatch, parts=4)
+    cut = records("pretraining", tmp_path / "b")
+    for one, other in zip(whole, cut, strict=True):
+        for key in ("train_loss", "word_perplexity"):
+            assert one[key] == pytest.approx(other[key], rel=1e-4)
+
+
+def test_bfloat16_is_near_float32(tmp_path, monkeypatch):
+    exact = records("pretraining", tmp_path / "a")
+    changed(monkeypatch, precision="bfloat16")
+    rounded = records("pretraining", tmp_path / "b")
+    assert rounded != exact
+    assert rounded[-1]["train_loss"] == pytest.approx(exact[-1]["train_loss"], rel=0.02)
+
+
+def test_a_diverged_run_has_infinite_records(tmp_path, monkeypatch):
+    changed(monkeypatch, lr=1e38, optimizer=SPEC["optimizer"] | {"weight_decay": 1e38})
+    last = records("pretraining", tmp_path)[-1]
+    assert last["step"] == 12 and last["tokens"] == 12 * 4 * 24
+    assert all(v == float("inf") for k, v in last.items() if k not in ("step", "tokens"))
+
+
+def test_without_words_only_the_corpus_is_needed_and_evaluated(tmp_path, monkeypatch):
+    with_words = records("pretraining", tmp_path / "a")
+    changed(monkeypatch, words=None)
+    found = records("pretraining", tmp_path / "b")
+    assert [{k: v for k, v in r.items() if k != "word_perplexity"} for r in with_words] == found
+
+
+@pytest.fixture
+def prepared(tmp_path):
+    """A prepared text that serves as both, and its tokens with a separator."""
+    text = corpus(tmp_path)
+    manifest = tmp_path / "bpe" / "tokens.json"
+    tokenize(text, 160, manifest)
+    write_json(manifest, {**read_json(manifest), "separator": 1})
+    return {Text("words"): text, Tokens("corpus", 160): manifest}
+
+
+def test_words_are_counted_as_published_and_tokenized_as_the_corpus(prepared):
+    words = {"dataset": "words", "split": "valid", "limit": None}
+    tokens, count = load_words(words, Tokens("corpus", 160), prepared, "cpu")
+    assert count == 4_000
+    assert tokens[0] == 1
+    manifest = prepared[Tokens("corpus", 160)]
+    assert len(tokens) - 1 == read_json(manifest)["tokens"]["valid"]
+
+
+def test_a_missing_split_says_what_there_is(prepared):
+    words = {"dataset": "words", "split": "test", "limit": None}
+    with pytest.raises(UserError, match="has no split test, it has train, valid; give a folder"):
+        load_words(words, Tokens("corpus", 160), prepared, "cpu")
+
+
+def test_the_beginning_is_whole_lines():
+    text = "a b c\n\n d e\nf\n"
+    assert beginning(text, None) == text
+    assert beginning(text, 3) == "a b c\n"
+    assert beginning(text, 4) == "a b c\n\n d e\n"
+    assert beginning(text, 99) == text
