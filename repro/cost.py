@@ -173,10 +173,10 @@ def llm_weights(
 def llm_activations(
     *, depth: int, width: int, heads: int, head_dim: int, inner: int, vocab_size: int, **rest
 ) -> int:
-    """Numbers kept per token: 4 widths a block for its two normalizations, query, key and value
-    (repeated for every query head) and attention's output, SwiGLU's gate before and after silu, up
-    and product; 2 widths at the end, log-probabilities."""
-    return depth * (4 * width + 4 * heads * head_dim + 4 * inner) + 2 * width + vocab_size
+    """Numbers kept per token: 4 widths a block for its two normalizations; query, key and value
+    (repeated for every query head) and attention's output by head and joined; SwiGLU's gate before
+    and after silu, up and product; 2 widths at the end, log-probabilities."""
+    return depth * (4 * width + 5 * heads * head_dim + 4 * inner) + 2 * width + vocab_size
 
 
 def pretraining_cost(spec: Mapping) -> Cost:

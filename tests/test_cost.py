@@ -13,6 +13,7 @@ from repro.__main__ import main
 from repro.errors import UserError
 from repro.models.decoder import Decoder
 from repro.models.gpt2 import GPT2
+from repro.models.llm import LLM
 from repro.models.mlp import MLP
 from repro.models.resnet import ResNet
 from repro.study import Cell, Run
@@ -61,6 +62,7 @@ GPT2_SPEC = MLP_SPEC | {
 }
 SIZES = {"inputs": 54, "hidden_layers": 3, "width": 40, "classes": 7}
 TEXT = {"vocab_size": 320, "width": 48, "depth": 3}
+TABLE_3 = {"depth": 3, "width": 48, "heads": 8, "kv_heads": 2, "head_dim": 12, "inner": 192}
 REST = {"base_width": 1, "output_multiplier": 1.0}
 
 
@@ -71,6 +73,20 @@ def gpt2(**changes):
         | changes
     )
     return GPT2(**shape, **REST)
+
+
+def llm():
+    rest = {"rotary_dim": 12, "window": 32, "sequence_length": 64}
+    return LLM(**TABLE_3, vocab_size=320, **rest, **REST)
+
+
+LLM_SPEC = MLP_SPEC | {
+    "dataset": "fineweb_edu",
+    "data": {"batch_size": 8, "sequence_length": 64, "vocab_size": 320},
+    "model": TABLE_3,
+    "optimizer": ADAMW,
+    "steps": 10,
+}
 
 
 def decoder():
@@ -221,6 +237,25 @@ def test_resnet_activations_are_what_autograd_keeps():
     kept = kept_numbers(net, batch, targets) / 8
     estimate = cost.resnet_activations(width=0.125, classes=10, resolution=32)
     assert estimate == pytest.approx(kept, rel=0.05)
+
+
+def test_llm_counts_are_torch_s():
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    found = cost.pretraining_cost(LLM_SPEC)
+    with torch.device("meta"), sdpa_kernel(SDPBackend.MATH):
+        net = llm()
+        forward = forward_flops(net, torch.empty(8, 64, dtype=torch.long))
+    assert found.parameters == parameters(net)
+    assert found.flops == 3 * forward * 10
+    assert (found.seen, found.unit) == (8 * 64 * 10, "tokens")
+
+
+def test_llm_activations_are_what_autograd_keeps():
+    torch.manual_seed(0)
+    tokens = torch.randint(320, (8, 64))
+    kept = kept_numbers(llm(), tokens, tokens) / tokens.numel()
+    assert cost.llm_activations(**TABLE_3, vocab_size=320) == pytest.approx(kept, rel=0.05)
 
 
 # Costs of runs
