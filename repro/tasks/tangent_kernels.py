@@ -50,10 +50,11 @@ def run(
     terms. every_block: also the kernels of blocks before the last. scaling: parametrization whose
     learning rate factors are recorded.
     Returns a record per `block` and `part` (a group; by pair `Q.0` and so on): `diagonal` and
-    `off`, the mean over tokens (samples where the output is pooled) of the kernel's diagonal and of
-    its other entries, `diagonal_expected` and `off_expected` by the recursions, `sgd` and `adam`,
-    the factors. At the last block `normalized` is the diagonal where each gradient is divided by the
-    part's root mean square over its entries (a word embedding's that are not 0), else 0.
+    `off`, the mean over tokens (samples where the output is pooled) of the kernel's diagonal and
+    of its other entries, `diagonal_expected` and `off_expected` by the recursions, `sgd` and
+    `adam`, the factors. At the last block `normalized` is the diagonal where each gradient is
+    divided by the part's root mean square over its entries (a word embedding's that are not 0),
+    else 0.
     """
     on = devices.select(device, threads)
     setting = build(model, width, input_seed)

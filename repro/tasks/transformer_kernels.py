@@ -210,7 +210,7 @@ def run(
         if progress:
             output = measured["output", setting.theory.blocks]
             progress(round((first + len(noise)) / draws, 2), float(output.mean()))
-    noise = torch.cat(controls).numpy()
+    noise = torch.cat(controls)
     expected = [
         expectation(*pair, width)
         for pair in expected_kernels(_key(model), input_seed, points, scrambles)
@@ -223,7 +223,7 @@ def run(
             {
                 "quantity": quantity,
                 "block": block,
-                "mean": controlled(torch.cat(parts).numpy(), noise).tolist(),
+                "mean": controlled(torch.cat(parts), noise).tolist(),
                 "expected": np.mean(values, axis=0).tolist(),
                 "accuracy": float(np.sqrt(np.mean(spread**2))),
             }
@@ -274,7 +274,7 @@ def kernels(setting: Setting, traced) -> tuple[dict[tuple[str, int], torch.Tenso
     return found, torch.cat([_upper(kernel) for kernel in noise], dim=1)
 
 
-def controlled(values: np.ndarray, controls: np.ndarray) -> np.ndarray:
+def controlled(values: torch.Tensor, controls: torch.Tensor) -> torch.Tensor:
     """Means of the columns of `values`, less what the zero-mean `controls` explain of them.
 
     Each half's coefficients are fitted on the other, so the means stay unbiased; with fewer than
@@ -283,12 +283,16 @@ def controlled(values: np.ndarray, controls: np.ndarray) -> np.ndarray:
     half = len(values) // 2
     if half < 2 * controls.shape[1]:
         return values.mean(0)
-    means = []
+    total = 0.0
     for fit, use in ((slice(half), slice(half, None)), (slice(half, None), slice(half))):
         centred = controls[fit] - controls[fit].mean(0)
-        coefficients = np.linalg.lstsq(centred, values[fit] - values[fit].mean(0), rcond=1e-8)[0]
-        means.append(values[use].mean(0) - controls[use].mean(0) @ coefficients)
-    return (half * means[1] + (len(values) - half) * means[0]) / len(values)
+        moments, vectors = torch.linalg.eigh(centred.T @ centred)
+        kept = moments > 1e-12 * moments.max()
+        vectors, moments = vectors[:, kept], moments[kept]
+        shared = vectors.T @ (centred.T @ (values[fit] - values[fit].mean(0)))
+        coefficients = vectors @ (shared / moments[:, None])
+        total = total + (values[use] - controls[use] @ coefficients).sum(0)
+    return total / len(values)
 
 
 def _kernel(z: torch.Tensor) -> torch.Tensor:

@@ -97,9 +97,14 @@ def attention_averages(
         omega = np.exp(logits - logits.max(-1, keepdims=True))
         omega /= omega.sum(-1, keepdims=True)
         slope = omega[..., :, None] * (np.eye(T) - omega[..., None, :])  # eq. 1.17, 1.18
-        flat, flat_slope = omega.reshape(points, -1), slope.reshape(points, -1)
-        probabilities = probabilities + flat.T @ flat / (2 * points)
-        slopes = slopes + flat_slope.T @ flat_slope / (2 * points)
+        probabilities = probabilities + _second_moments(omega) / 2
+        slopes = slopes + _second_moments(slope) / 2
     return AttentionAverages(
         probabilities.reshape(B, T, T, B, T, T), slopes.reshape(B, T, T, T, B, T, T, T)
     )
+
+
+def _second_moments(values: np.ndarray) -> np.ndarray:
+    """Mean over the first axis of products of all others, flattened."""
+    flat = torch.from_numpy(values.reshape(len(values), -1))
+    return (flat.T @ flat / len(flat)).numpy()  # torch keeps to the task's number of threads

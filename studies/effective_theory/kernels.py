@@ -17,7 +17,7 @@ STUDY = Study(
             together=("width", "network", "seed"),
         ),
         "reduced": Scale(
-            spec={"draws": 3000},
+            spec={"draws": 4000},
             grid={"width": [8, 16, 32, 64]},
             together=("width", "network"),
         ),

@@ -1,30 +1,34 @@
 """Neural tangent kernels of randomly initialized encoders, part by part, as the width grows.
 
-Those of every block at the largest width; at the others only the network's own.
+Those of every block at one width; at the others only the network's own.
 """
 
 from repro.study import Scale, Study
 from studies.effective_theory._encoders import NETWORKS, SEEDS, SPEC
 
 
-def sizes(*widths: int) -> list[dict]:
-    """A size per width; the largest looks at every block."""
-    return [{"width": n, "every_block": n == widths[-1]} for n in widths]
+def sizes(*widths: int, blocks_at: int) -> list[dict]:
+    """A size per width; one looks at every block."""
+    return [{"width": n, "every_block": n == blocks_at} for n in widths]
 
 
 STUDY = Study(
     task="tangent_kernels",
-    spec=SPEC | {"draws": 100, "channels": 2, "every_block": False, "scaling": "neural-tangent, M"},
-    grid={"size": sizes(64, 128, 256, 512, 1024), "network": NETWORKS, "seed": SEEDS},
+    spec=SPEC | {"draws": 200, "channels": 1, "every_block": False, "scaling": "neural-tangent, M"},
+    grid={
+        "size": sizes(64, 128, 256, 512, 1024, blocks_at=256),
+        "network": NETWORKS,
+        "seed": SEEDS,
+    },
     scales={
         "smoke": Scale(
             spec={"draws": 6, "points": 1024},
-            grid={"size": sizes(16, 32, 64), "seed": SEEDS[:4]},
+            grid={"size": sizes(32, 64, 128, blocks_at=64), "seed": SEEDS[:4]},
             together=("size", "network", "seed"),
         ),
         "reduced": Scale(
-            spec={"draws": 20},
-            grid={"size": sizes(32, 64, 128, 256)},
+            spec={"draws": 40},
+            grid={"size": sizes(64, 128, 256, blocks_at=128)},
             together=("size", "network"),
         ),
         "paper": Scale(together=("network", "seed")),

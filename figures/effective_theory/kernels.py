@@ -1,0 +1,243 @@
+"""Forward kernels at initialization, measured at growing width against the recursions of I.1."""
+
+import numpy as np
+
+from repro.claims import Claim, Measurement, all_scales, within
+from repro.optimum import slope
+
+TITLE = "Section I.1. Kernels of Transformers at initialization and their recursions"
+CAPTION = (
+    "Means of the kernels G and F over random initializations of a Vision Transformer and of a "
+    "language encoder with a tied head, block by block, against the recursions at leading order "
+    "in 1/n (Dinan, Yaida & Zhang, equations 1.41 to 1.84)."
+)
+GRID = "effective_theory/kernels"
+STUDIES = (GRID,)
+KINDS = {"vision": "ViT", "language": "language encoder"}
+QUANTITIES = ("G", "F")
+# 97.5 % points of Student's t with 1, 2, ... degrees of freedom.
+STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
+CLAIMS = (
+    Claim(
+        id="kernels.one-over-n",
+        statement="The recursions give the means of G and F up to terms of order 1/n",
+        source="eq. 1.36, 1.53, 1.65, 1.77; I.1",
+        quantity="exponent in n of |mean - recursion| / |recursion| over all blocks and tokens, H "
+        "fixed, the farthest from -1 over G and F, both networks; widest interval of them",
+        expected=all_scales(within(-1, 0.3)),
+    ),
+    Claim(
+        id="kernels.contact",
+        statement="With a tied head the outputs of the input's own words get a term of order n",
+        source="footnote 19",
+        quantity="exponent in n of E[z^2] at them, less what 1.84 gives",
+        expected={"smoke": within(1, 0.3), "reduced": within(1, 0.15), "paper": within(1, 0.15)},
+    ),
+)
+
+
+def reduce(runs):
+    import pandas as pd
+
+    table = runs[GRID].assign(kind=[model["kind"] for model in runs[GRID]["model"]])
+    rows = []
+    for key, part in table.groupby(["kind", "width", "quantity", "block"], sort=True):
+        part = part.sort_values("seed")
+        means, expected = np.stack(part["mean"]), np.array(part["expected"].iloc[0])
+        for left_out in (-1, *range(len(means))):
+            rows.append(
+                dict(zip(("kind", "width", "quantity", "block"), key, strict=True))
+                | {"left_out": left_out, "seeds": len(means)}
+                | distance(np.delete(means, left_out, 0) if left_out >= 0 else means, expected)
+                | {"accuracy": part["accuracy"].iloc[0]}
+            )
+    return pd.DataFrame(rows)
+
+
+def distance(means, expected):
+    """Squared distance of batch means (batches, entries) from what is expected, without the part
+    that is noise, which is `noise`; `size`: the squared norm expected. By kind of entry the means:
+    diagonal, off-diagonal (a contact term has no other entries than the diagonal).
+    """
+    count, mean = len(means), means.mean(0)
+    noise = means.var(0, ddof=1).sum() / count
+    side = round(((8 * len(expected) + 1) ** 0.5 - 1) / 2)
+    triangle = side * (side + 1) // 2 == len(expected)
+    on = np.equal(*np.triu_indices(side)) if triangle else np.ones(len(expected), bool)
+    result = {
+        "square": ((mean - expected) ** 2).sum() - noise,
+        "noise": noise,
+        "size": (expected**2).sum(),
+    }
+    for name, chosen in (("diagonal", on), ("off", ~on)):
+        for suffix, values in (("", mean), ("_expected", expected)):
+            result[name + suffix] = values[chosen].mean() if chosen.any() else 0.0
+    return result
+
+
+def errors(data, kind, quantity, left_out=-1):
+    """Widths, relative errors (nan where noise hides them) and their noise, blocks together."""
+    rows = data[(data["kind"] == kind) & (data["quantity"] == quantity)]
+    total = rows[rows["left_out"] == left_out].groupby("width")[["square", "noise", "size"]].sum()
+    square = total["square"].where(total["square"] > 0)
+    return (
+        total.index.to_numpy(),
+        np.sqrt(square / total["size"]).to_numpy(),
+        np.sqrt(total["noise"] / total["size"]).to_numpy(),
+    )
+
+
+def fit(widths, values):
+    """Exponent and the fitted value at the largest width; nan where a value is missing."""
+    if not np.isfinite(values).all():
+        return np.nan, np.nan
+    power, intercept = np.polyfit(np.log(widths), np.log(values), 1)
+    return power, np.exp(intercept) * widths[-1] ** power
+
+
+def jackknife(value, without):
+    """95 % interval of a statistic from its values without each seed."""
+    count = len(without)
+    error = np.sqrt((count - 1) / count * np.sum((without - np.mean(without)) ** 2))
+    reach = STUDENT[min(count - 1, len(STUDENT)) - 1] * error
+    return value - reach, value + reach
+
+
+def exponents(data):
+    """(kind, quantity) -> exponent, its interval, noise over fitted error at the widest n."""
+    seeds = int(data["seeds"].iloc[0])
+    found = {}
+    for kind in KINDS:
+        for quantity in QUANTITIES:
+            widths, values, noise = errors(data, kind, quantity)
+            power, last = fit(widths, values)
+            without = [fit(*errors(data, kind, quantity, seed)[:2])[0] for seed in range(seeds)]
+            found[kind, quantity] = (power, *jackknife(power, without), noise[-1] / last)
+    return found
+
+
+def measure(data, scale):
+    seeds = int(data["seeds"].iloc[0])
+    found = exponents(data)
+    judged = {key: value for key, value in found.items() if value[3] < 1 / 3}
+    noisy = {key: value for key, value in found.items() if key not in judged}
+    detail = "; ".join(f"{k} {q}: {v[0]:.2f}" for (k, q), v in judged.items())
+    for (kind, quantity), value in noisy.items():
+        detail += f"; {kind} {quantity}: not judged, noise at the widest n {value[3]:.2f} of it"
+    values = list((judged or found).values())
+    one_over_n = Measurement(
+        float(max((v[0] for v in values), key=lambda power: abs(power + 1))),
+        float(min(v[1] for v in values)),
+        float(max(v[2] for v in values)),
+        seeds,
+        problem="" if judged else "noise: more than a third of the fitted error at the widest n",
+        detail=detail,
+    )
+    widths, _, _ = errors(data, "language", "contact")
+    powers = [contact_exponent(data, widths, left) for left in (-1, *range(seeds))]
+    low, high = jackknife(powers[0], powers[1:])
+    return {
+        "kernels.one-over-n": one_over_n,
+        "kernels.contact": Measurement(powers[0], float(low), float(high), seeds),
+    }
+
+
+def head(data, kind, quantity, left_out=-1):
+    """Rows of the head's kernel by width."""
+    rows = data[(data["kind"] == kind) & (data["quantity"] == quantity)]
+    return rows[rows["left_out"] == left_out].set_index("width").sort_index()
+
+
+def contact_exponent(data, widths, left_out):
+    own = head(data, "language", "contact", left_out)["diagonal"]
+    other = head(data, "language", "output", left_out)["diagonal_expected"]
+    return slope(np.log(widths), np.log((own - other).to_numpy()))
+
+
+def draw(data, scale):
+    from repro import drawing
+
+    figure, axes = drawing.panels(3, 2, width=4.4)
+    for row, (kind, name) in zip(axes, KINDS.items(), strict=True):
+        draw_blocks(row[0], data, kind, drawing)
+        draw_errors(row[1], data, kind, drawing)
+        draw_head(row[2], data, kind, drawing)
+        for axis, title in zip(
+            row, ("kernels by block", "error of the means", "head"), strict=True
+        ):
+            axis.set_title(f"{name}: {title}")
+    return figure
+
+
+def draw_blocks(axes, data, kind, drawing):
+    """Mean entries of G and F by block at the extreme widths, and the recursions."""
+    rows = data[(data["kind"] == kind) & (data["left_out"] == -1)]
+    widths = sorted(rows["width"].unique())
+    series = (
+        ("G", "diagonal", r"$G$, same token"),
+        ("G", "off", r"$G$, two tokens"),
+        ("F", "off", r"$F$, two tokens"),
+    )
+    for (quantity, entry, label), color in zip(series, drawing.COLORS, strict=False):
+        of = rows[rows["quantity"] == quantity]
+        for n, marker, shift in ((widths[0], "x", -0.08), (widths[-1], "o", 0.08)):
+            at = of[of["width"] == n].sort_values("block")
+            axes.plot(at["block"] + shift, at[entry], marker, ms=4, color=color, mfc="none")
+        axes.plot(at["block"], at[f"{entry}_expected"], "-", lw=1, color=color, label=label)
+    for n, marker in ((widths[0], "x"), (widths[-1], "o")):
+        axes.plot([], [], marker, ms=4, color="0.3", mfc="none", label=f"measured, $n = {n}$")
+    axes.set_xlabel(r"block $\ell$")
+    axes.set_ylabel("kernel, mean over tokens; lines: recursions")
+    axes.set_xticks(sorted(of["block"].unique()))
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high + 0.5 * (high - low))  # room for the legend
+    axes.legend(loc="upper left", fontsize=7)
+
+
+def draw_errors(axes, data, kind, drawing):
+    """Relative errors against width, their noise and fitted powers."""
+    series = {"G": r"$G$", "F": r"$F$", "output": "output"}
+    for (quantity, label), color, marker in zip(
+        series.items(), drawing.COLORS, "os^", strict=False
+    ):
+        widths, values, noise = errors(data, kind, quantity)
+        power, last = fit(widths, values)
+        text = f"{label}: exponent {power:.2f}" if np.isfinite(power) else label
+        axes.errorbar(widths, values, noise, fmt=marker, ms=4, lw=1, color=color, label=text)
+        if np.isfinite(power):
+            axes.plot(widths, last * (widths / widths[-1]) ** power, "-", lw=0.8, color=color)
+        axes.plot(widths, noise, ":", lw=0.8, color=color)
+    axes.plot([], [], ":", lw=0.8, color="0.4", label="standard error")
+    axes.plot(widths, 0.3 / widths, "--", lw=0.8, color="0.4", label=r"$\propto 1/n$")
+    width_axis(axes, drawing)
+    axes.set_ylabel("|mean - recursion| / |recursion|")
+    low, high = axes.get_ylim()
+    axes.set_ylim(low / (high / low) ** 0.45, high)  # room for the legend
+    axes.legend(loc="lower left", fontsize=7)
+
+
+def draw_head(axes, data, kind, drawing):
+    """Kernel of the outputs against width, and the contact term of a tied head."""
+    rows = head(data, kind, "output")
+    names = ("same image", "two images") if kind == "vision" else ("same token", "two tokens")
+    for entry, name, color in zip(("diagonal", "off"), names, drawing.COLORS, strict=False):
+        axes.plot(rows.index, rows[entry], "o", ms=4, color=color, label=f"output kernel, {name}")
+        axes.plot(rows.index, rows[f"{entry}_expected"], "-", lw=1, color=color)
+    if kind == "language":
+        own = head(data, kind, "contact")
+        color = drawing.COLORS[2]
+        axes.plot(own.index, own["diagonal"], "s", ms=4, color=color, label="at the words read in")
+        axes.plot(own.index, own["diagonal_expected"], "-", lw=1, color=color)
+    width_axis(axes, drawing)
+    if kind == "vision":
+        axes.set_yscale("linear")
+        axes.set_ylim(0, 1.25 * rows[["diagonal", "off"]].to_numpy().max())
+    axes.set_ylabel(r"$\mathbb{E}[z_{1} z_{2}]$ of the outputs; lines: recursions")
+    axes.legend(loc="upper left", fontsize=7)
+
+
+def width_axis(axes, drawing):
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    drawing.log2_axis(axes.xaxis)
+    axes.set_xlabel("width $n$")
