@@ -10,6 +10,9 @@ include: "workflows/rules/figure.smk"
 
 localrules:
     all,
+    fetch,
+    publish,
+    page,
     scoreboard,
     redraw,
     verify,

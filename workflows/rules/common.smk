@@ -5,10 +5,9 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(workflow.basedir))
-shell.prefix(f"export PYTHONPATH={shlex.quote(str(workflow.basedir))}:${{{{PYTHONPATH:-}}}}; ")
 
 from repro import config as settings
-from repro import products, registry
+from repro import cluster, products, registry
 from repro.errors import UserError
 from repro.progress import Monitor, failures
 
@@ -19,9 +18,20 @@ try:
     SELECTED = registry.selected_figures(SUITE.config.figures)
     for name in SELECTED:
         SUITE.figure_cells(name)
-    products.mark_stale(SUITE)
+    SITE = cluster.load_site(Path(workflow.basedir) / "profiles" / "slurm")
+    if not workflow.remote_exec:
+        products.mark_stale(SUITE)
 except UserError as error:
     sys.exit(f"error: {error}")
+
+shell.prefix(
+    (SITE.prologue() if workflow.remote_exec else "")
+    + f"export PYTHONPATH={shlex.quote(str(workflow.basedir))}:${{{{PYTHONPATH:-}}}}; "
+)
+if SITE.container:
+
+    container: SITE.container
+
 
 MONITOR = Monitor(Path("logs"))
 RESULTS = SUITE.results.as_posix()
@@ -54,6 +64,20 @@ def one_of(names):
 
 def cell_of(wildcards):
     return SUITE.cell(wildcards.study, wildcards.cell)
+
+
+def asks(wildcards, attempt=1):
+    """What a training job asks a cluster for."""
+    return cluster.request(cell_of(wildcards), SUITE.config.scale, SITE, attempt)
+
+
+def short(wildcards):
+    """The group of a short training job, a stage each, where the profile puts such jobs together."""
+    if "short" not in workflow.group_settings.group_components or not asks(wildcards).is_short:
+        return None
+    name = f"short-{wildcards.study}"
+    workflow.parent_groupids[name] = "short"
+    return name
 
 
 def refuse_if_too_costly():

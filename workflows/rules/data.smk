@@ -18,6 +18,8 @@ rule tokenize:
     wildcard_constraints:
         tokens="(bpe|gpt2)-[0-9]+-v[0-9]+",
     priority: 1e6
+    resources:
+        **SITE.names(),
     params:
         vocab_size=lambda wildcards: wildcards.tokens.split("-")[1],
         tokenizer=lambda wildcards: wildcards.tokens.split("-")[0],

@@ -12,6 +12,8 @@ rule reduce:
         provenance=f"{RESULTS}/{{figure}}/provenance.json",
     log:
         "logs/reduce/{figure}.log",
+    resources:
+        **SITE.names(),
     params:
         config=CONFIG,
     shell:
@@ -35,6 +37,8 @@ rule draw:
         manifest=f"{RESULTS}/{{figure}}/manifest.json",
     log:
         "logs/draw/{figure}.log",
+    resources:
+        **SITE.names(),
     params:
         config=CONFIG,
         caption=lambda wildcards: registry.figure(wildcards.figure).CAPTION,

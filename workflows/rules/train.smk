@@ -10,9 +10,18 @@ rule train:
     wildcard_constraints:
         study=one_of(s for s in registry.study_names() if not registry.keeps_checkpoints(s)),
     priority: lambda wildcards: min(1e5, SUITE.gpu_hours([cell_of(wildcards)]) * 1e6)
+    group:
+        short
     threads: lambda wildcards: cell_of(wildcards).runs[0].spec.get("threads", 1)
     resources:
-        gpu=0,
+        **{
+            name: lambda wildcards, name=name: SITE.names(asks(wildcards).gpus).get(name, "")
+            for name in SITE.names(gpus=1)
+        },
+        gpu=lambda wildcards: asks(wildcards).gpus,
+        cpus_per_task=lambda wildcards: asks(wildcards).cpus,
+        mem_mb=lambda wildcards, attempt: asks(wildcards, attempt).mem_mb,
+        runtime=lambda wildcards, attempt: asks(wildcards, attempt).runtime,
     params:
         config=CONFIG,
         device=lambda wildcards, resources: "cuda" if resources.gpu else "cpu",

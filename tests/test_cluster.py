@@ -1,0 +1,173 @@
+"""What jobs ask of a cluster, what a site says, and what happens to two workflows in one folder."""
+
+import re
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+import yaml
+from test_workflow import SMOKE, command, snakemake
+
+from repro import config, registry
+from repro.cluster import Site, load_site, parse_site, request
+from repro.errors import UserError
+from repro.registry import ROOT, Suite
+from repro.study import SCALES
+
+PROFILE = ROOT / "profiles" / "slurm"
+H100 = Site(gpu_memory_gb=80)
+
+
+def suite_at(scale):
+    return Suite(config.parse({"scale": scale}, registry.dataset_names()))
+
+
+def studied(suite):
+    """Study -> cells, of every figure."""
+    return {
+        study: cells
+        for name in registry.figure_names()
+        for study, cells in suite.figure_cells(name).items()
+    }
+
+
+def one_cell(scale, study):
+    return suite_at(scale).cells(study)[-1]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_job_asks_for_something_a_node_has(scale):
+    for study, cells in studied(suite_at(scale)).items():
+        for cell in cells:
+            asked = request(cell, scale, H100)
+            assert asked.gpus <= (1 if scale == "paper" else 0), study
+            assert asked.cpus == (H100.cpus_per_gpu if asked.gpus else 1), study
+            assert 2_000 <= asked.mem_mb <= 128_000, study
+            assert 5 <= asked.runtime <= (60 * 24 * 14 if scale == "paper" else 120), study
+
+
+def test_no_figure_is_asked_to_mix_devices():
+    for scale in SCALES:
+        suite = suite_at(scale)
+        for name in registry.figure_names():
+            found = {
+                request(cell, scale, H100).gpus > 0
+                for cells in suite.figure_cells(name).values()
+                for cell in cells
+            }
+            assert len(found) <= 1, (scale, name)
+
+
+def test_time_and_memory_follow_the_cost_and_grow_by_attempt():
+    small = request(one_cell("paper", "embedding_lr/width"), "paper", H100)
+    large = request(one_cell("paper", "upscaling/gpt2/scratch"), "paper", H100)
+    # 7.6e19 operations at 40 % of 989 TFLOP/s: 53 hours, twice that and 5 minutes asked for
+    assert large.runtime == pytest.approx(5 + 2 * 7.6e19 / (0.4 * 989e12) / 60, rel=0.02)
+    assert small.runtime < large.runtime and small.gpus == large.gpus == 1
+    cell = one_cell("paper", "upscaling/gpt2/scratch")
+    asked = [request(cell, "paper", H100, attempt) for attempt in (1, 2, 3)]
+    assert [a.mem_mb / asked[0].mem_mb for a in asked] == [1, 2, 3]
+    assert [round(a.runtime / asked[0].runtime, 2) for a in asked] == [1, 2, 4]
+    limited = request(cell, "paper", replace(H100, max_hours=24), attempt=3)
+    assert limited.runtime == 24 * 60
+    assert request(cell, "paper", replace(H100, gpu_memory_gb=40)).gpus == 2
+    assert request(cell, "paper", replace(H100, gpu_scales=())).gpus == 0
+
+
+def test_short_jobs_are_those_that_share_one():
+    assert request(one_cell("smoke", "embedding_lr/width"), "smoke", Site()).is_short
+    assert not request(one_cell("paper", "upscaling/mlp_sgd/tune"), "paper", Site()).is_short
+
+
+def test_a_site_names_its_queues():
+    site = Site(partition="cpu", gpu_partition="gpu", account="a1", gpu_model="h100")
+    assert site.names() == {"slurm_partition": "cpu", "slurm_account": "a1"}
+    assert site.names(gpus=1)["slurm_partition"] == "gpu"
+    assert site.names(gpus=1)["gpu_model"] == "h100"
+    assert Site(partition="all").names(gpus=1) == {"slurm_partition": "all"}
+    assert Site().names(gpus=1) == {}
+
+
+def test_modules_are_loaded_before_and_hide_neither_python_nor_errors(tmp_path):
+    site = parse_site({"modules": ["gcc/13.2", "cuda/12.8"]}, "site.yaml")
+    module = 'module() { echo "$@" $UNSET; PATH=/nowhere; }; set -euo pipefail; '
+    script = module + site.prologue() + "python -c 'import sys; print(sys.executable)'; echo $NO"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["load gcc/13.2 cuda/12.8", sys.executable]
+    assert done.returncode != 0 and "NO: unbound variable" in done.stderr
+    assert Site().prologue() == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("partiton: cpu", "unknown key 'partiton', did you mean 'partition'?"),
+        ("modules: cuda", "modules is 'cuda', give a list of names"),
+        ("modules: ['x; rm y']", "modules: 'x; rm y' is no module's name"),
+        ("cpus_per_gpu: 2.5", "cpus_per_gpu is 2.5, give a whole number above 0"),
+        ("max_hours: 0", "max_hours is 0, give a number above 0"),
+        ("partition: [a]", "partition is ['a'], give text"),
+        ("gpu_scales: [papr]", "gpu_scales: 'papr', did you mean 'paper'?"),
+        ("just words", "give `key: value` lines, see site.example.yaml beside it"),
+        ("a: [", "is no YAML"),
+    ],
+)
+def test_a_mistake_in_a_site_file_is_named(tmp_path, monkeypatch, text, message):
+    path = tmp_path / "site.yaml"
+    path.write_text(text)
+    monkeypatch.setenv("REPRO_SITE", str(path))
+    with pytest.raises(UserError) as caught:
+        load_site(PROFILE)
+    assert str(path) in str(caught.value) and message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_where_a_site_is_found(tmp_path, monkeypatch):
+    monkeypatch.delenv("REPRO_SITE", raising=False)
+    assert load_site(tmp_path) == Site()
+    (tmp_path / "site.yaml").write_text("account: 1234\n")
+    assert load_site(tmp_path) == Site(account="1234")
+    monkeypatch.setenv("REPRO_SITE", str(tmp_path / "other.yaml"))
+    with pytest.raises(UserError, match="REPRO_SITE: .*other.yaml does not exist"):
+        load_site(tmp_path)
+
+
+def test_the_example_names_every_key_and_is_read():
+    example = yaml.safe_load((PROFILE / "site.example.yaml").read_text())
+    assert set(example) == set(Site.__dataclass_fields__)
+    assert parse_site(example, "example").gpu_partition == "gpu"
+
+
+def test_the_container_is_built_of_files_that_are_there():
+    recipe = (ROOT / "container" / "suite.def").read_text()
+    section = re.search(r"^%files\n((?: +.*\n)+)", recipe, re.M).group(1)
+    sources = [line.split()[0] for line in section.splitlines()]
+    assert sources == ["pyproject.toml", "uv.lock"]
+    assert all((ROOT / source).is_file() for source in sources)
+    assert "container/suite.def" in recipe and "uv sync --frozen" in recipe
+    python = re.search(r"From: python:(3\.\d+)-", recipe).group(1)
+    assert tuple(map(int, python.split("."))) in [(3, 11), (3, 12), (3, 13)]
+
+
+def test_two_workflows_on_one_folder_and_the_second_refuses(tmp_path, text_folder):
+    words = ("figures/embedding_lr/fig1.pdf", *SMOKE, f"wikitext2={text_folder}")
+    first = subprocess.Popen(
+        command(*words, directory=tmp_path / "work"),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        while not list((tmp_path / "work").glob(".snakemake/locks/*.output.lock")):
+            assert first.poll() is None, first.communicate()[0]
+            time.sleep(0.01)
+        second = snakemake(*words, directory=tmp_path / "work")
+        assert second.returncode != 0
+        assert "Directory cannot be locked" in second.stdout
+        assert "Traceback" not in second.stdout
+    finally:
+        output, _ = first.communicate()
+    assert first.returncode == 0, output
