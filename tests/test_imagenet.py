@@ -374,6 +374,24 @@ def test_a_run_reads_a_folder(folder, tmp_path):
     assert record["valid_accuracy"] in (0, 1 / 3, 2 / 3, 1) and record["train_loss"] > 0.5
 
 
+def test_the_paper_s_settings_run_on_a_folder(folder, tmp_path):
+    """Recipe, 196 patches, parts of a batch and bfloat16 as at paper scale; a small model."""
+    from repro.study import override
+    from repro.tasks import TASKS, Arrays
+
+    study = registry.study("effective_theory/vit/neural_tangent_search")
+    small = {"model.width": 48, "model.depth": 1, "data.batch_size": 4, "parts": 2, "steps": 2}
+    small |= {"evaluations": 1, "schedule.warmup": 1}
+    (record,) = TASKS["image_classification"].run(
+        override(study.spec, small),
+        inputs={Arrays("imagenet"): prepared(folder, tmp_path / "prepared")},
+        device="cpu",
+        progress=lambda *_: None,
+        checkpoint=tmp_path / "state",
+    )
+    assert 4 < record["train_loss"] < 12, "about log 1000"
+
+
 def test_the_suite_takes_imagenet_from_a_folder(folder, tmp_path, monkeypatch):
     from repro.data import image_folder
 
