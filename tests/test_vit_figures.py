@@ -111,6 +111,21 @@ def test_no_weight_decay_is_the_end_of_its_axis():
     assert "wd = 0.05" in edge(points | {(1.0, 0.05): 0.05})
 
 
+def test_of_equal_points_the_one_that_was_closed_is_the_optimum():
+    """0.416 + 0.431 and 0.405 + 0.442 differ in the last digit only."""
+    tried = [(1.0, 0.0), (1.0, 0.05), (2.0, 0.05), (0.5, 0.05), (1.0, 0.1), (2.0, 0.0), (0.5, 0.1)]
+    pairs = {(1.0, 0.0): (0.416, 0.431), (1.0, 0.05): (0.405, 0.442)}
+    rows = [
+        {"strategy": "standard", "part": "search", "lr": lr, _vit.DECAY: decay, "seed": seed}
+        | {"step": 184, "lowest_error": pairs.get((lr, decay), (0.5, 0.5))[seed] + jitter}
+        for lr, decay in tried
+        for seed in (0, 1)
+        for jitter in [1e-16 if (lr, decay) == (1.0, 0.05) else 0.0]
+    ]
+    data = pd.DataFrame(rows)
+    assert _vit.optimum(data) == (1.0, 0.05) and _vit.edge(data, "standard") == ""
+
+
 def test_the_corners_the_paper_leaves_out_are_not_asked_for():
     assert set(vit.MOVES) == {(1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1)}
 

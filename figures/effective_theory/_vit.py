@@ -64,10 +64,20 @@ def errors(rows, seeds=None):
     }
 
 
+def open_around(found, point):
+    """Neighbours of a point that were not tried."""
+    return search.missing(found | {point: -1.0}, MOVES)
+
+
 def optimum(rows, seeds=None):
-    """(lr*, wd*) by the mean over seeds."""
+    """(lr*, wd*) by the mean over seeds; among equals one whose neighbours were all tried.
+
+    Top-1 is a count of images, so two points may be equal: the last digit, which is not the same
+    in a CSV file, must not decide between them.
+    """
     found = errors(rows, seeds)
-    return min(found, key=found.__getitem__)
+    equals = [point for point, error in found.items() if error <= min(found.values()) + 1e-9]
+    return min(equals, key=lambda point: len(open_around(found, point)))
 
 
 def edge(data, strategy):
@@ -76,9 +86,9 @@ def edge(data, strategy):
     found = errors(rows)
     if not np.isfinite(min(found.values())):
         return f"{strategy}: every run diverged"
-    if not search.missing(found, MOVES):
-        return ""
     lr, decay = optimum(rows)
+    if not open_around(found, (lr, decay)):
+        return ""
     return f"{strategy}: search limit, the best so far is lr = {lr:.3g}, wd = {decay:.3g}"
 
 
