@@ -162,9 +162,8 @@ def draw(data, scale):
         draw_blocks(row[0], data, kind, drawing)
         draw_errors(row[1], data, kind, drawing)
         draw_head(row[2], data, kind, drawing)
-        for axis, title in zip(
-            row, ("kernels by block", "error of the means", "head"), strict=True
-        ):
+        last = "pooled head" if kind == "vision" else "tied head"
+        for axis, title in zip(row, ("kernels by block", "error of the means", last), strict=True):
             axis.set_title(f"{name}: {title}")
     return figure
 

@@ -14,7 +14,7 @@ CAPTION = (
 )
 GRID = "effective_theory/tangent_kernels"
 STUDIES = (GRID,)
-KINDS = {"vision": "ViT", "language": "language encoder, tied head"}
+KINDS = {"vision": "ViT, pooled head", "language": "language encoder, tied head"}
 GROUPS = ("stem", "positions", "Q", "K", "V", "U", "W", "X", "head", "bias")
 MATRICES = dict.fromkeys(("Q", "K", "V", "U", "W", "X"), 1.0)
 UNIFORM = {
@@ -186,7 +186,8 @@ def draw(data, scale):
             draw_parts(axis, at_head(data, kind), value, factor, drawing)
             axis.set_title(f"{name}\n{title}", fontsize=8)
         draw_blocks(row[4], data, kind, drawing)
-        row[4].set_title(f"{name}\nby block, $n = {data['width'].max()}$, $s = 0$, SGD", fontsize=8)
+        n = every_block(data, kind)["width"].iloc[0]
+        row[4].set_title(f"{name}\nSGD, factors of $s = 0$, by block, $n = {n}$", fontsize=8)
     return figure
 
 
