@@ -29,10 +29,10 @@ VALID_TOKENS = 5_000_000
 SHARD_TOKENS = 100_000_000
 BPE_CHARACTERS = 100_000_000  # of train, from its beginning
 
-EMBEDDED = {"train": (450_000, 20), "valid": (45_000, 21)}  # words, seed
+EMBEDDED = {"train": (150_000, 20), "valid": (15_000, 21)}  # words, seed
 EMBEDDED_SHA256 = {
-    "train": "a76aab0ad411cb684a0783ee1d6b03e556ec83a95148e77125d889b856de10d1",
-    "valid": "c05f8b3124eda969b35fafaa4891380c49862fad84ac52c99f94ec52099964ae",
+    "train": "6a4d0b9df6446072fc4ff386b772431d065b0561690c3b4565114f2ffc542be8",
+    "valid": "22907a5687ee35e5113351ff1044452be7f43dc62d073747a6e7ae3729da773b",
 }
 
 

@@ -1,0 +1,131 @@
+"""The runs behind Figures 3 to 5: one table, the sweeps' optima, curves of the validation loss."""
+
+import math
+
+import numpy as np
+
+from repro import registry, search
+from repro.claims import Measurement
+from repro.optimum import bootstrap
+from repro.study import lookup, override
+from studies.effective_theory._bart import STRATEGIES, shift
+from studies.effective_theory.bart import METRIC, stage_name
+
+SWEEPS = {each: f"effective_theory/bart/{stage_name(each)}" for each in STRATEGIES}
+BESTS = {each: f"effective_theory/bart/{stage_name(each)}_best" for each in STRATEGIES}
+R2C2 = "effective_theory/r2c2"
+COLORS = {"standard": "black", "neural-tangent": "tab:blue"}  # the paper's
+COLUMNS = ["model", "part", "strategy", "lr", "optimizer.weight_decay", "seed", "step"]
+COLUMNS += ["train_loss", "valid_loss", METRIC]
+
+
+def reduce(runs):
+    """Every stage's records in one table; a search's rounds belong to its stage."""
+    import pandas as pd
+
+    places = {stage: ("BART", "sweep", each) for each, stage in SWEEPS.items()}
+    places |= {stage: ("BART", "best", each) for each, stage in BESTS.items()}
+    names = {kind: each for each, kind in STRATEGIES.items()}
+    tables = []
+    for name, table in runs.items():
+        if name == R2C2:
+            own = table.assign(model="R2C2", part="untuned")
+            tables.append(own.assign(strategy=table["parametrization_name"].map(names)))
+            continue
+        model, part, strategy = places[name.partition("+")[0]]
+        tables.append(table.assign(model=model, part=part, strategy=strategy))
+    return pd.concat(tables, ignore_index=True).reindex(columns=COLUMNS)
+
+
+def rows_of(data, strategy, part, model="BART"):
+    """The rows of one strategy's part."""
+    chosen = (data["strategy"] == strategy) & (data["part"] == part) & (data["model"] == model)
+    return data[chosen]
+
+
+def lowest(rows):
+    """(lr, seed) -> smallest validation loss along the run, infinite where it diverged."""
+    last = rows[rows["step"] == rows["step"].max()]
+    return last.set_index(["lr", "seed"])[METRIC].fillna(math.inf)
+
+
+def optimum(rows):
+    """(best learning rate by the mean over seeds, why it is no optimum or "")."""
+    means = lowest(rows).groupby(level="lr").mean()
+    best = float(means.idxmin())
+    if not np.isfinite(means[best]):
+        return best, "every run diverged"
+    if search.missing({(lr,): float(loss) for lr, loss in means.items()}):
+        return best, f"search limit, the optimum is at the grid's edge: lr = {best:.4g}"
+    return best, ""
+
+
+def nearest(values, wanted):
+    """The value within 1 % of a wanted one, None where there is none."""
+    found = [v for v in values if abs(v / wanted - 1) < 0.01]
+    return float(found[0]) if found else None
+
+
+def best_runs(data, strategy):
+    """The runs at a sweep's best rate, with seeds of their own where there are."""
+    own = rows_of(data, strategy, "best")
+    rows = rows_of(data, strategy, "sweep")
+    return rows[rows["lr"] == optimum(rows)[0]] if own.empty else own
+
+
+def setting(scale, strategy, key):
+    """A setting of a strategy's sweep at a scale."""
+    study = registry.study(SWEEPS[strategy])
+    return lookup(override(study.spec, study.scales[scale].spec), key)
+
+
+def factor(scale, strategy):
+    """What the strategy's learning rates are shifted by, n^3/2 or 1."""
+    return shift(strategy, setting(scale, strategy, "model.width"))
+
+
+def over_seeds(statistic, seeds, problem="", detail=""):
+    """A statistic of a sample of seeds with its bootstrap interval."""
+    seeds = sorted(int(seed) for seed in seeds)
+    low, high = bootstrap(seeds, statistic)
+    return Measurement(float(statistic(seeds)), low, high, len(seeds), problem, detail)
+
+
+def draw_curve(panel, rows, label, **style):
+    """Mean validation loss over seeds against updates, with the range; diverged ends left out."""
+    rows = rows[np.isfinite(rows["valid_loss"]) & np.isfinite(rows["train_loss"])]
+    if rows.empty:
+        panel.plot([], [], label=f"{label} [diverged]", **style)
+        return
+    spread = rows.groupby("step")["valid_loss"].agg(["mean", "min", "max"])
+    words = f"{label} [{rows.groupby('seed')['valid_loss'].min().mean():.4g}]"
+    panel.plot(spread.index, spread["mean"], label=words, lw=1.4, **style)
+    color = style["color"]
+    panel.fill_between(spread.index, spread["min"], spread["max"], color=color, alpha=0.2, lw=0)
+
+
+def finish(panel, title):
+    """Labels, and bits on the right as fairseq logs them."""
+    panel.set_xlabel("updates")
+    panel.set_ylabel("validation loss (nats)")
+    bits = panel.secondary_yaxis("right", functions=(nats_to_bits, bits_to_nats))
+    bits.set_ylabel("bits", fontsize=7)
+    bits.tick_params(labelsize=7)
+    panel.set_title(title, fontsize=9)
+    panel.legend(fontsize=6.5)
+
+
+def nats_to_bits(loss):
+    """Nats -> bits."""
+    return loss / math.log(2)
+
+
+def bits_to_nats(loss):
+    """Bits -> nats."""
+    return loss * math.log(2)
+
+
+def pair(scale, strategy, lr):
+    """`(lr, wd)` in words, as the paper's legends have it."""
+    decay = setting(scale, strategy, "optimizer.weight_decay")
+    return f"{strategy}, ({lr:.4g}, {decay:.2g})"

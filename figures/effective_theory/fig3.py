@@ -1,0 +1,107 @@
+"""Figure 3: sweeps of the learning rate, BART, standard and neural-tangent."""
+
+import math
+
+from figures.effective_theory import _bart
+from figures.effective_theory._bart import reduce  # noqa: F401
+from repro.claims import Claim, above, at_most, between
+from studies.effective_theory._bart import STRATEGIES
+
+TITLE = "Figure 3. Learning rates of BART under the standard and the neural-tangent strategy"
+CAPTION = (
+    "Validation loss against updates, one curve a learning rate, the smallest loss along it in "
+    "brackets; black the best rate, blue lower ones, red higher ones (Dinan et al., Figure 3)."
+)
+STUDIES = tuple(_bart.SWEEPS.values())
+PRINTED = {"standard": 1e-3, "neural-tangent": 32.768}
+CLAIMS = (
+    Claim(
+        id="fig3.optimum-lr",
+        statement="The best learning rates are 1e-3 and 1024^3/2 * 1e-3 = 32.768",
+        source="II.2.E; Figure 3",
+        quantity="octaves between the best rate and the printed one, the larger of both strategies",
+        expected={"paper": at_most(0.25)},
+    ),
+    Claim(
+        id="fig3.equivalent-lr",
+        statement="The best rates of both strategies match under lr -> n^3/2 lr",
+        source="II.2.E",
+        quantity="best rate, neural-tangent times n^-3/2 over standard",
+        expected=dict.fromkeys(("reduced", "paper"), between(0.5, 2)),
+    ),
+    Claim(
+        id="fig3.robust-to-low-lr",
+        statement="A lower rate harms the standard strategy more than the neural-tangent one",
+        source="Figure 3 (ii)",
+        quantity="increase of the smallest validation loss when the rate falls to a quarter of the "
+        "best, standard over neural-tangent",
+        expected=dict.fromkeys(("reduced", "paper"), above(1)),
+    ),
+)
+
+
+def increase(losses, seeds):
+    """Mean over seeds of the loss at a quarter of the best rate less that at the best."""
+    best, low, table = losses
+    return sum(table[(low, seed)] - table[(best, seed)] for seed in seeds) / len(seeds)
+
+
+def measure(data, scale):
+    best, problems, words, ends = {}, [], [], {}
+    for strategy in STRATEGIES:
+        rows = _bart.rows_of(data, strategy, "sweep")
+        best[strategy], problem = _bart.optimum(rows)
+        table = _bart.lowest(rows)
+        problems += [f"{strategy}: {problem}"] if problem else []
+        words.append(f"{strategy} {best[strategy]:.4g}")
+        low = _bart.nearest(table.index.levels[0], best[strategy] / 4)
+        ends[strategy] = (best[strategy], low, table)
+    seeds = sorted(int(seed) for seed in data["seed"].unique())
+    edge = "; ".join(problems)
+    distance = max(abs(math.log2(best[each] / PRINTED[each])) for each in STRATEGIES)
+
+    def rate(strategy, sample):
+        means = _bart.lowest(_bart.rows_of(data, strategy, "sweep")).unstack("seed")
+        return float(means[list(sample)].mean(axis=1).idxmin()) / _bart.factor(scale, strategy)
+
+    def ratio(sample):
+        return rate("neural-tangent", sample) / rate("standard", sample)
+
+    lacking = [each for each, (_, low, _) in ends.items() if low is None]
+    if lacking:
+        problem = f"no run at a quarter of the best rate: {', '.join(lacking)}"
+        robust = _bart.Measurement(math.nan, math.nan, math.nan, len(seeds), problem)
+    else:
+
+        def robustness(sample):
+            standard, tangent = (increase(ends[each], sample) for each in STRATEGIES)
+            return standard / tangent if tangent > 0 else math.inf
+
+        detail = ", ".join(f"{each} {increase(ends[each], seeds):+.3g}" for each in STRATEGIES)
+        robust = _bart.over_seeds(robustness, seeds, edge, f"increase in nats: {detail}")
+    return {
+        "fig3.optimum-lr": _bart.over_seeds(lambda s: distance, seeds[:1], edge, ", ".join(words)),
+        "fig3.equivalent-lr": _bart.over_seeds(ratio, seeds, edge, ", ".join(words)),
+        "fig3.robust-to-low-lr": robust,
+    }
+
+
+def draw(data, scale):
+    from repro import drawing
+
+    figure, axes = drawing.panels(2, width=4.6, height=3.8)
+    for panel, strategy in zip(axes[0], STRATEGIES, strict=True):
+        rows = _bart.rows_of(data, strategy, "sweep")
+        best, _ = _bart.optimum(rows)
+        rates = sorted(rows["lr"].unique())
+        lower = [lr for lr in rates if lr < best]
+        higher = [lr for lr in rates if lr > best]
+        blues = drawing.sns.color_palette("Blues_r", len(lower) + 2)[: len(lower)][::-1]
+        reds = drawing.sns.color_palette("Reds_r", len(higher) + 2)[: len(higher)]
+        colors = [*blues, (0, 0, 0), *reds]
+        for lr, color in zip(rates, colors, strict=True):
+            _bart.draw_curve(panel, rows[rows["lr"] == lr], f"{lr:.4g}", color=color)
+        decay = _bart.setting(scale, strategy, "optimizer.weight_decay")
+        _bart.finish(panel, f"{strategy}, wd = {decay:.2g}")
+        panel.get_legend().set_title("lr [smallest loss]", prop={"size": 7})
+    return figure

@@ -1,0 +1,123 @@
+"""Table II.2.E: initial spread, rescaling and relative learning rates of BART's parameters."""
+
+import numpy as np
+
+from repro.claims import Claim, Measurement, all_scales, at_most
+from repro.optimum import slope
+from repro.parametrization import format_power, tied_multiplier
+
+TITLE = "Table II.2.E. BART and R2C2: initial standard deviations, rescaling, learning rates"
+CAPTION = (
+    "As printed, and as built: standard deviations of the drawn weights, powers of the width n in "
+    "the optimizer's learning rates and in N_rescale, fitted over widths (Dinan et al., Table "
+    "II.2.E)."
+)
+STUDY = "effective_theory/bart_parameters/strategies"
+STUDIES = (STUDY,)
+GROUPS = ("word embedding", "positional embedding", "Q, K, V, U, W, X")
+# Printed: initial standard deviation and power of n in the rate per group; power of n in N.
+PRINTED = {
+    "SP": ((0.02, 0.02, 0.02), (0, 0, 0), 0),
+    "neural-tangent": ((1.0, 0.02, 0.02), (-0.5, -0.5, -1.5), -0.5),
+}
+CLAIMS = (
+    Claim(
+        id="table_bart.exponents",
+        statement="The suite's models and optimizer have the printed powers (a check of the suite)",
+        source="Table II.2.E",
+        quantity="largest error of a power of n over learning rates and N_rescale",
+        expected=all_scales(at_most(1e-6)),
+    ),
+    Claim(
+        id="table_bart.init",
+        statement="The suite's weights start with the printed spread (a check of the suite)",
+        source="Table II.2.E",
+        quantity="largest |standard deviation / printed - 1|",
+        expected=all_scales(at_most(0.03)),
+    ),
+    Claim(
+        id="table_bart.decay",
+        statement="Every group decays by lr * wd, whatever its factor (a check of the suite)",
+        source="eq. 1.94",
+        quantity="largest |rate * decay - 1|, both constants 1",
+        expected=all_scales(at_most(1e-9)),
+    ),
+)
+
+
+def reduce(runs):
+    columns = ["parametrization_name", "model.width", "parameter"]
+    return runs[STUDY][[*columns, "lr", "weight_decay", "init_std"]]
+
+
+def group(parameter):
+    """The row of the table a parameter belongs to."""
+    if parameter == "embedding.weight":
+        return GROUPS[0]
+    return GROUPS[1] if parameter.endswith("positions.weight") else GROUPS[2]
+
+
+def found(data, strategy):
+    """Group -> (measured standard deviation, power of n in the rate), the farthest of a group."""
+    stds, powers, _ = PRINTED[strategy]
+    result = {}
+    rows = data[data["parametrization_name"] == strategy]
+    for name, std, power in zip(GROUPS, stds, powers, strict=True):
+        own = rows[rows["parameter"].map(group) == name]
+        spread = max(own["init_std"], key=lambda value, std=std: abs(value / std - 1))
+        slopes = [
+            slope(np.log(part["model.width"]), np.log(part["lr"]))
+            for _, part in own.groupby("parameter")
+        ]
+        result[name] = spread, max(slopes, key=lambda value, power=power: abs(value - power))
+    return result
+
+
+def rescaling(data, strategy):
+    """Power of n in the model's N_rescale."""
+    widths = np.sort(data["model.width"].unique())
+    return slope(np.log(widths), np.log([tied_multiplier(strategy, n) for n in widths]))
+
+
+def measure(data, scale):
+    powers, spreads = [], []
+    for strategy, (stds, printed, rescale) in PRINTED.items():
+        for (spread, power), std, expected in zip(
+            found(data, strategy).values(), stds, printed, strict=True
+        ):
+            powers.append(abs(power - expected))
+            spreads.append(abs(spread / std - 1))
+        powers.append(abs(rescaling(data, strategy) - rescale))
+    decay = float((data["lr"] * data["weight_decay"] - 1).abs().max())
+    values = {"exponents": max(powers), "init": max(spreads), "decay": decay}
+    return {f"table_bart.{name}": Measurement(v, v, v, 1) for name, v in values.items()}
+
+
+def draw(data, scale):
+    from repro import drawing
+
+    rows = []
+    for i, name in enumerate(GROUPS):
+        row = [name]
+        for strategy, (stds, powers, _) in PRINTED.items():
+            spread, power = found(data, strategy)[name]
+            row += [f"{stds[i]:g} | {spread:.4f}"]
+            row += [f"{power_words(powers[i])} | n^{power + 0:.3f}"]
+        rows.append(row)
+    row = ["output N_rescale"]
+    for strategy, (_, _, printed) in PRINTED.items():
+        row += [f"{power_words(printed)} | n^{rescaling(data, strategy) + 0:.3f}", ""]
+    rows.append(row)
+    columns = [""]
+    for name in ("standard", "neural-tangent"):
+        columns += [f"{name}: initial std", f"{name}: lr factor"]
+    figure, axes = drawing.panels(1, width=12, height=0.9 + 0.3 * len(rows))
+    drawing.table(axes[0, 0], rows, columns)
+    widths = ", ".join(str(n) for n in sorted(data["model.width"].unique()))
+    axes[0, 0].set_title(f"printed | as built at n = {widths}", fontsize=8, loc="left")
+    return figure
+
+
+def power_words(exponent):
+    """`n^-1/2`, `1`."""
+    return format_power(exponent).replace("d^", "n^")

@@ -1,0 +1,77 @@
+"""Figures 3 and 4: BART-large, both strategies over the learning rate, weight decay fixed (II.2.E).
+
+standard and neural_tangent: the sweeps, grids a factor of n^3/2 apart; what is selected has the
+smallest validation loss along its run, as the captions report. Their best runs are Figure 4's;
+standard_best and neural_tangent_best, ours, not at paper scale: the same with seeds of their own.
+
+Paper scale: the grid is ours, two octaves below the printed 1e-3 and one above; it grows where the
+best run is at its edge. Reduced: a grid with the optima of trial runs of one seed (2^-7 for both)
+and what lies two octaves below them inside.
+"""
+
+from repro.study import SCALES, Best, Scale, Study
+from studies.effective_theory._bart import PAPER, STRATEGIES, WIDTH, lengths, settings, shift
+
+METRIC = "lowest_valid_loss"
+RATES = {
+    "smoke": [2.0**-8, 2.0**-7],
+    "reduced": [2.0**k for k in range(-10, -4)],
+    "paper": [1e-3 * 2.0**k for k in range(-2, 2)],
+}
+SEEDS = {"smoke": [0], "reduced": [0, 1], "paper": [0]}
+BEST_SEEDS = {"smoke": [], "reduced": [10, 11], "paper": []}
+ROUNDS = {"smoke": 0, "reduced": 2, "paper": 3}
+LENGTHS = {"smoke": lengths(4, 2, 4), "reduced": lengths(300, 10, 300), "paper": {}}
+
+
+def sweep(strategy: str) -> Study:
+    """The sweep of one strategy."""
+
+    def grid(scale: str) -> dict:
+        factor = shift(strategy, WIDTH["bart"][scale])
+        return {"lr": [factor * lr for lr in RATES[scale]], "seed": SEEDS[scale]}
+
+    return Study(
+        task="span_denoising",
+        spec=PAPER,
+        grid=grid("paper"),
+        scales={
+            scale: Scale(
+                settings("bart", strategy, scale) | LENGTHS[scale],
+                grid(scale),
+                together=() if scale == "paper" else ("lr", "seed"),
+                rounds=ROUNDS[scale],
+            )
+            for scale in SCALES
+        },
+        search=("lr",),
+        metric=METRIC,
+    )
+
+
+def at_best(strategy: str) -> Study:
+    """Runs at a sweep's best learning rate."""
+    return Study(
+        task="span_denoising",
+        spec=PAPER | {"lr": Best(stage_name(strategy), "lr", METRIC, over=("seed",))},
+        grid={"seed": BEST_SEEDS["paper"]},
+        scales={
+            scale: Scale(
+                settings("bart", strategy, scale) | LENGTHS[scale],
+                {"seed": BEST_SEEDS[scale]},
+                together=() if scale == "paper" else ("seed",),
+            )
+            for scale in SCALES
+        },
+    )
+
+
+def stage_name(strategy: str) -> str:
+    """`neural_tangent`."""
+    return strategy.replace("-", "_")
+
+
+STAGES = {
+    **{stage_name(each): sweep(each) for each in STRATEGIES},
+    **{f"{stage_name(each)}_best": at_best(each) for each in STRATEGIES},
+}

@@ -1,0 +1,50 @@
+"""Table of II.2.E: BART-large's and R2C2's parameters, counted, and built under both strategies.
+
+strategies: one block of each stack at several widths, for the powers of the width.
+"""
+
+from repro.study import SCALES, Scale, Study
+from studies.effective_theory._bart import DEPTH, HEADS, PAPER, PAPER_STD, WIDTH
+
+FIXED = {"vocab_size": 50_265, "padding": 1, "sequence_length": 512}
+SPEC = {
+    "model": PAPER["model"],
+    "fixed": FIXED,
+    "parametrization_name": "SP",
+    "family": "adam",
+    "draw": False,
+    "threads": 1,
+    "seed": 0,
+}
+MODELS = {
+    name: {
+        f"model.{key}": sizes[name]["paper"]
+        for key, sizes in (("width", WIDTH), ("depth", DEPTH), ("heads", HEADS))
+    }
+    for name in WIDTH
+}
+STAGES = {
+    "count": Study(
+        "parameter_table",
+        SPEC,
+        {"model": list(MODELS.values())},
+        {name: Scale(together=("model",)) for name in SCALES},
+    ),
+    "strategies": Study(
+        "parameter_table",
+        SPEC
+        | {
+            "model": PAPER["model"] | {"depth": 1},
+            "fixed": FIXED | {"vocab_size": 512, "sequence_length": 126},
+            "draw": True,
+        },
+        {
+            "strategy": [
+                {"parametrization_name": "SP", "model.embedding_std": PAPER_STD},
+                {"parametrization_name": "neural-tangent", "model.embedding_std": 1.0},
+            ],
+            "model.width": [64, 128, 256, 512],
+        },
+        {name: Scale(together=("strategy", "model.width")) for name in SCALES},
+    ),
+}

@@ -1,0 +1,44 @@
+"""Figure 5: R2C2, untuned (II.2.E): both strategies at one rate, stopped early in the schedule.
+
+Paper scale: lr 7e-4 and weight decay 0.01, n^3/2 and n^-3/2 times as large for neural-tangent;
+15,000 of 200,000 steps. Reduced: the same shares of warm-up and schedule, and 0.7 times what the
+standard sweep of the reduced BART selected (2^-7), as 7e-4 is of 1e-3.
+"""
+
+from repro.study import SCALES, Scale, Study
+from studies.effective_theory._bart import PAPER, STRATEGIES, WIDTH, lengths, settings, shift
+
+RATE = {"smoke": 0.7 * 2.0**-7, "reduced": 0.7 * 2.0**-7, "paper": 7e-4}
+SEEDS = {"smoke": [0], "reduced": [0, 1], "paper": [0]}
+STEPS = 15_000
+LENGTHS = {
+    "smoke": lengths(4, 2, 160),
+    "reduced": lengths(240, 12, 3_200),  # 240 / 3_200 = 15_000 / 200_000
+    "paper": {"steps": STEPS, "evaluations": 75, "parts": 64},
+}
+
+
+def strategies(scale: str) -> list[dict]:
+    """What each strategy changes."""
+    width = WIDTH["r2c2"][scale]
+    keys = ("parametrization_name", "model.embedding_std", "optimizer.weight_decay")
+    return [
+        {key: settings("r2c2", each, scale)[key] for key in keys}
+        | {"lr": shift(each, width) * RATE[scale]}
+        for each in STRATEGIES
+    ]
+
+
+STUDY = Study(
+    task="span_denoising",
+    spec=PAPER,
+    grid={"strategy": strategies("paper"), "seed": SEEDS["paper"]},
+    scales={
+        scale: Scale(
+            settings("r2c2", "standard", scale) | LENGTHS[scale],
+            {"strategy": strategies(scale), "seed": SEEDS[scale]},
+            together={"smoke": ("strategy", "seed"), "reduced": ("seed",), "paper": ()}[scale],
+        )
+        for scale in SCALES
+    },
+)
