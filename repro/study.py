@@ -309,8 +309,11 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The file's stem: the axes for a reader, the id for the suite."""
-        described = ",".join(f"{key.split('.')[-1]}={_short(v)}" for key, v in self.axes.items())
+        """The file's stem: the axes for a reader, the id for the suite.
+
+        No commas: Snakemake takes those between a job's wildcards apart, on a cluster.
+        """
+        described = "+".join(f"{key.split('.')[-1]}={_short(v)}" for key, v in self.axes.items())
         return f"{described or 'all'}-{self.id[:12]}"
 
 

@@ -76,6 +76,13 @@ def test_time_and_memory_follow_the_cost_and_grow_by_attempt():
     assert request(cell, "paper", replace(H100, gpu_scales=())).gpus == 0
 
 
+def test_no_cell_s_name_is_taken_apart_on_its_way_to_a_job():
+    """Found on Slurm: Snakemake splits a job's wildcards at commas, quoted ones too."""
+    names = [cell.name for cells in studied(suite_at("reduced")).values() for cell in cells]
+    assert any("+" in name for name in names)
+    assert not any(set(name) & set(",'\"\\ ") for name in names)
+
+
 def test_short_jobs_are_those_that_share_one():
     assert request(one_cell("smoke", "embedding_lr/width"), "smoke", Site()).is_short
     assert not request(one_cell("paper", "upscaling/mlp_sgd/tune"), "paper", Site()).is_short

@@ -73,7 +73,9 @@ def asks(wildcards, attempt=1):
 
 def short(wildcards):
     """The group of a short training job, a stage each, where the profile puts such jobs together."""
-    if "short" not in workflow.group_settings.group_components or not asks(wildcards).is_short:
+    groups = workflow.group_settings
+    together = "short" in groups.group_components or groups.local_groupid != "local"
+    if not together or not asks(wildcards).is_short:
         return None
     name = f"short-{wildcards.study}"
     workflow.parent_groupids[name] = "short"

@@ -1,0 +1,260 @@
+"""The cluster profile on a real Slurm: one node, this machine, of Debian's packages.
+
+Asked for by REPRO_SLURM=1, since it installs packages and starts daemons; they end with the test.
+"""
+
+import fcntl
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from test_workflow import SMOKE, build
+
+from repro.registry import ROOT
+
+pytestmark = pytest.mark.slurm
+
+PROGRAMS = ("munged", "slurmctld", "slurmd")
+ETC = Path("/etc/slurm/slurm.conf")
+LIMIT = 540  # seconds of one workflow
+
+CONF = """\
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+SlurmctldPort={ports[0]}
+SlurmdPort={ports[1]}
+CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+CredType=cred/munge
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+DefMemPerCPU=1000
+SchedulerParameters=sched_interval=1,bf_interval=1,batch_sched_delay=0
+PriorityType=priority/basic
+ReturnToService=2
+KillWait=5
+MinJobAge=300
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} State=UNKNOWN
+PartitionName=only Nodes=ALL Default=NO MaxTime=INFINITE State=UP
+"""
+
+
+def output(*words):
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
+def installed():
+    return all(shutil.which(name, path=f"/usr/sbin:{os.environ['PATH']}") for name in PROGRAMS)
+
+
+def require_slurm():
+    """Skip with the reason, or return with Debian's Slurm installed and none running."""
+    if os.environ.get("REPRO_SLURM") != "1":
+        pytest.skip("starts a Slurm on this machine: ask for it with REPRO_SLURM=1")
+    if os.geteuid():
+        pytest.skip("a Slurm of one node is started by root only")
+    if ETC.exists() and not ETC.is_symlink():
+        pytest.skip(f"{ETC} is there: this machine belongs to a cluster")
+    if not installed():
+        if not shutil.which("apt-get"):
+            pytest.skip("no Slurm here, and no apt-get to install it")
+        quiet = {"env": os.environ | {"DEBIAN_FRONTEND": "noninteractive"}, "capture_output": True}
+        apt = ["apt-get", "install", "-y", "--no-install-recommends", "slurm-wlm", "munge"]
+        subprocess.run(["apt-get", "update"], check=False, **quiet)
+        if subprocess.run(apt, check=False, **quiet).returncode or not installed():
+            pytest.skip("apt-get could not install slurm-wlm and munge")
+
+
+def free_ports(n):
+    sockets = [socket.socket() for _ in range(n)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+@pytest.fixture(scope="module")
+def site():
+    """A running Slurm of one node; the file that names its partition."""
+    require_slurm()
+    with open("/tmp/repro-slurm.lock", "w") as lock:  # one at a time, /etc/slurm is one
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder = Path(tempfile.mkdtemp(prefix="repro-slurm-"))
+        folder.chmod(0o755)  # munge refuses a socket that not all can reach
+        pids = {name: folder / f"{name}.pid" for name in PROGRAMS}
+        try:
+            start(folder, pids)
+            (folder / "site.yaml").write_text("partition: only\n")
+            yield folder / "site.yaml"
+            subprocess.run(["scancel", "--user=root"], check=False)
+        finally:
+            for name in reversed(PROGRAMS):
+                if pids[name].exists():
+                    stop(int(pids[name].read_text()))
+            ETC.unlink(missing_ok=True)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def start(folder, pids):
+    (folder / "state").mkdir()
+    (folder / "spool").mkdir()
+    key = folder / "munge.key"
+    key.touch(0o600)
+    key.write_bytes(os.urandom(128))
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20
+    host = socket.gethostname().split(".")[0]
+    ETC.parent.mkdir(exist_ok=True)
+    ETC.unlink(missing_ok=True)  # a link of a test that was killed
+    conf = folder / "slurm.conf"
+    conf.write_text(
+        CONF.format(
+            host=host, folder=folder, ports=free_ports(2), cpus=os.cpu_count(), memory=memory - 512
+        )
+    )
+    ETC.symlink_to(conf)
+    munge = [f"--key-file={key}", f"--socket={folder}/munge.socket", f"--pid-file={pids['munged']}"]
+    munge += [f"--log-file={folder}/munged.log", f"--seed-file={folder}/munge.seed"]
+    for program in (["munged", *munge], ["slurmctld"], ["slurmd"]):
+        subprocess.run([f"/usr/sbin/{program[0]}", *program[1:]], check=True)
+    deadline = time.monotonic() + 30
+    while (
+        "idle" not in subprocess.run(["sinfo", "-ho", "%T"], capture_output=True, text=True).stdout
+    ):
+        logs = "\n".join(path.read_text()[-2000:] for path in folder.glob("*.log"))
+        assert time.monotonic() < deadline, logs
+        time.sleep(0.2)
+
+
+def stop(pid):
+    """End a daemon and wait for it."""
+    os.kill(pid, signal.SIGTERM)
+    for _ in range(100):
+        if not Path(f"/proc/{pid}").exists():
+            return
+        time.sleep(0.1)
+    os.kill(pid, signal.SIGKILL)
+
+
+class Workflow:
+    """Snakemake under the cluster profile, ended by SIGINT past a limit: it cancels its jobs."""
+
+    def __init__(self, site, directory, *words):
+        directory.mkdir()
+        environment = os.environ | {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "REPRO_SITE": str(site),
+        }
+        self.before = set(states())
+        self.log = directory / "log"
+        with open(self.log, "w") as log:
+            self.process = subprocess.Popen(
+                ["timeout", "--signal=INT", "--kill-after=30", str(LIMIT),
+                 sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"),
+                 "--workflow-profile", str(ROOT / "profiles" / "slurm"),
+                 "--directory", str(directory), "--latency-wait", "10",
+                 "--slurm-init-seconds-before-status-checks", "2", *words],
+                cwd=ROOT,
+                env=environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            )  # fmt: skip
+
+    def wait_for(self, condition):
+        while not (found := condition()):
+            assert self.process.poll() is None, self.log.read_text()
+            time.sleep(0.02)
+        return found
+
+    def running(self, rule):
+        """The running job of a rule, None before it runs."""
+        listed = output("squeue", "-h", "--states=RUNNING", "-o", "%i %k").splitlines()
+        return next((line.split()[0] for line in listed if rule in line), None)
+
+    def end(self):
+        """Its jobs' states, once it is through; what it said."""
+        assert self.process.wait() == 0, self.log.read_text()
+        return {k: v for k, v in states().items() if k not in self.before}, self.log.read_text()
+
+
+def states():
+    """Job -> state, of all jobs Slurm remembers."""
+    lines = output("squeue", "-h", "--states=all", "-o", "%i %T").splitlines()
+    return dict(line.split() for line in lines)
+
+
+def results(directory, name):
+    """What a figure is made of and says, byte by byte."""
+    (folder,) = directory.glob(f"results/smoke/*/{name}")
+    kept = ("data.csv", "claims.json", "figure.pdf", "figure.png")
+    files = [folder / each for each in kept] + [directory / "figures" / f"{name}.pdf"]
+    return [path.read_bytes() for path in files]
+
+
+def test_a_cancelled_job_is_queued_again_and_ends_with_the_same_checksums(
+    site, tmp_path, text_folder
+):
+    name = "embedding_lr/fig1"
+    words = (f"figures/{name}.pdf", *SMOKE, f"wikitext2={text_folder}")
+    work = tmp_path / "cluster"
+    begin = time.monotonic()
+    workflow = Workflow(site, work, *words)
+    workflow.wait_for(lambda: list(work.glob("results/smoke/*/runs/[0-9a-f]*.json")))
+    job = workflow.running("train")
+    subprocess.run(["scancel", job], check=True)
+    ended, said = workflow.end()
+    seconds = time.monotonic() - begin
+    assert ended.pop(job) == "CANCELLED"
+    assert len(ended) <= 4 and set(ended.values()) == {"COMPLETED"}
+    assert "Trying to restart job" in said
+    (log,) = work.glob("logs/train/smoke/embedding_lr/width/*.log")
+    assert int(re.search(r"resumed (\d+) runs", log.read_text()).group(1)) >= 1
+    assert list(work.glob(f"logs/slurm/**/{job}.log")), "a failed job's log is kept"
+
+    build(*words, directory=tmp_path / "here")
+    assert results(work, name) == results(tmp_path / "here", name)
+    print(f"{len(ended) + 1} jobs in {seconds:.0f} s: {ended}")
+
+
+def test_a_preempted_job_is_queued_again_by_slurm_itself(site, tmp_path):
+    name = "embedding_lr/table2"
+    work = tmp_path / "cluster"
+    workflow = Workflow(site, work, f"figures/{name}.pdf", *SMOKE)
+    workflow.wait_for(lambda: list(work.glob("results/smoke/*/runs/[0-9a-f]*.json")))
+    job = workflow.running("train")
+    subprocess.run(["scontrol", "requeue", job], check=True)
+    workflow.wait_for(lambda: states()[job] == "PENDING")
+    subprocess.run(["scontrol", "update", f"jobid={job}", "StartTime=now"], check=True)
+    ended, said = workflow.end()
+    assert "Restarts=1" in output("scontrol", "show", "job", job)
+    assert set(ended.values()) == {"COMPLETED"} and len(ended) == 2
+    assert "Trying to restart job" not in said
+    (log,) = work.glob("logs/train/smoke/embedding_lr/parametrizations/*.log")
+    assert int(re.search(r"resumed (\d+) runs", log.read_text()).group(1)) >= 1
+
+    build(f"figures/{name}.pdf", *SMOKE, directory=tmp_path / "here")
+    assert results(work, name) == results(tmp_path / "here", name)
