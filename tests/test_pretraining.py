@@ -70,15 +70,18 @@ def test_bfloat16_is_near_float32(tmp_path, monkeypatch):
 def test_a_diverged_run_has_infinite_records(tmp_path, monkeypatch):
     changed(monkeypatch, lr=1e38, optimizer=SPEC["optimizer"] | {"weight_decay": 1e38})
     last = records("pretraining", tmp_path)[-1]
-    assert last["step"] == 12 and last["tokens"] == 12 * 4 * 24
-    assert all(v == float("inf") for k, v in last.items() if k not in ("step", "tokens"))
+    expected = {"step": 12, "tokens": 12 * 4 * 24, "ratio": 8.0, "words_split": "valid"}
+    assert {key: last.pop(key) for key in expected} == expected
+    assert set(last.values()) == {float("inf")}
 
 
 def test_without_words_only_the_corpus_is_needed_and_evaluated(tmp_path, monkeypatch):
     with_words = records("pretraining", tmp_path / "a")
     changed(monkeypatch, words=None)
     found = records("pretraining", tmp_path / "b")
-    assert [{k: v for k, v in r.items() if k != "word_perplexity"} for r in with_words] == found
+    for record in with_words:
+        assert record.pop("words_split") == "valid" and record.pop("word_perplexity") > 1
+    assert with_words == found
 
 
 @pytest.fixture
@@ -93,16 +96,24 @@ def prepared(tmp_path):
 
 def test_words_are_counted_as_published_and_tokenized_as_the_corpus(prepared):
     words = {"dataset": "words", "split": "valid", "limit": None}
-    tokens, count = load_words(words, Tokens("corpus", 160), prepared, "cpu")
-    assert count == 4_000
+    tokens, count, split = load_words(words, Tokens("corpus", 160), prepared, "cpu")
+    assert (count, split) == (4_000, "valid")
     assert tokens[0] == 1
     manifest = prepared[Tokens("corpus", 160)]
     assert len(tokens) - 1 == read_json(manifest)["tokens"]["valid"]
 
 
-def test_a_missing_split_says_what_there_is(prepared):
-    words = {"dataset": "words", "split": "test", "limit": None}
-    with pytest.raises(UserError, match="has no split test, it has train, valid; give a folder"):
+def test_of_a_text_without_the_split_the_last_one_is_taken_and_named(prepared):
+    words = {"dataset": "words", "split": "test", "limit": 500}
+    tokens, count, split = load_words(words, Tokens("corpus", 160), prepared, "cpu")
+    assert split == "valid" and count == 500 and len(tokens) > 500
+
+
+def test_a_damaged_text_is_named(prepared):
+    path = prepared[Text("words")].parent / "train.txt"
+    path.write_text("other")
+    words = {"dataset": "words", "split": "train", "limit": None}
+    with pytest.raises(UserError, match=r"train.txt: is not what .*manifest.json says"):
         load_words(words, Tokens("corpus", 160), prepared, "cpu")
 
 

@@ -32,19 +32,18 @@ def read_folder(dataset: str, folder: Path) -> dict[str, str]:
     return result
 
 
-def read_split(manifest_path: Path, split: str) -> str:
-    """A split of a prepared text dataset.
+def split_or_nearest(manifest_path: Path, split: str) -> str:
+    """`split`, or where a prepared text dataset has none of that name, the last it has."""
+    splits = list(read_json(manifest_path)["splits"])
+    return split if split in splits else splits[-1]
 
-    Raises UserError where there is none of that name, or its file is not what the manifest says.
-    """
-    splits = read_json(manifest_path).get("splits", {})
-    if split not in splits:
-        raise UserError(
-            f"{manifest_path}: this text has no split {split}, it has {', '.join(splits) or 'none'}"
-            f"; give a folder with {FILES[split]}, or another source of the dataset"
-        )
-    path = Path(manifest_path).parent / splits[split]["file"]
-    if not path.exists() or sha256_file(path) != splits[split]["sha256"]:
+
+def read_split(manifest_path: Path, split: str) -> str:
+    """A split of a prepared text dataset; raises UserError where its file is not what the manifest
+    says."""
+    entry = read_json(manifest_path)["splits"][split]
+    path = Path(manifest_path).parent / entry["file"]
+    if not path.exists() or sha256_file(path) != entry["sha256"]:
         raise UserError(
             f"{path}: is not what {manifest_path} says; delete {manifest_path} and run again"
         )

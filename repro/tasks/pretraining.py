@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
 from repro import device as devices
 from repro import models, parametrization, train, upscaling
 from repro.data import tokenization
-from repro.data.text import read_split
+from repro.data.text import read_split, split_or_nearest
 from repro.files import read_json
 from repro.parametrization import KINDS
 from repro.perplexity import exponential, log_probabilities, word_perplexity
@@ -17,18 +18,21 @@ from repro.tasks import Text, Tokens
 from repro.tasks.warm_start import load_data, loss, validation
 
 
+def ratio(width: int, embedding_lr: Mapping) -> float:
+    """The embedding's learning rate over all others': factor * width^power."""
+    return embedding_lr["factor"] * width ** embedding_lr["power"]
+
+
 def make_groups(net, scaling: str, optimizer: Mapping, lr: float, embedding_lr: Mapping):
-    """Optimizer groups: one rate for every role but the embedding, which is
-    embedding_lr["factor"] * width^embedding_lr["power"] times as fast.
+    """Optimizer groups: one rate for every role but the embedding, whose is `ratio` times that.
 
     scaling: parametrization whose factors multiply both.
     """
-    ratio = embedding_lr["factor"] * net.width ** embedding_lr["power"]
     return parametrization.param_groups(
         net,
         scaling=scaling,
         family=train.FAMILY[optimizer["name"]],
-        lr=dict.fromkeys(KINDS, lr) | {"embedding": ratio * lr},
+        lr=dict.fromkeys(KINDS, lr) | {"embedding": ratio(net.width, embedding_lr) * lr},
         weight_decay=optimizer["weight_decay"],
         eps=optimizer.get("eps"),
         coupled=optimizer["name"] != "adamw",
@@ -49,10 +53,19 @@ def beginning(text: str, words: int | None) -> str:
     return "".join(lines)
 
 
-def load_words(words: Mapping, need: Tokens, inputs: Mapping, device) -> tuple[torch.Tensor, int]:
-    """(token ids by the tokenizer of the training corpus, the number of words they spell).
+class Words(NamedTuple):
+    """A text to evaluate: tokens_N, its ids; words, how many they spell; split, which it is."""
 
-    words: {"dataset", "split", "limit"}, the last as `beginning` has it.
+    tokens_N: torch.Tensor
+    words: int
+    split: str
+
+
+def load_words(words: Mapping, need: Tokens, inputs: Mapping, device) -> Words:
+    """A text encoded by the tokenizer of the training corpus.
+
+    words: {"dataset", "split", "limit"}, the last as `beginning` has it. Where a text lacks the
+    split, the last it has is taken.
     Words are what whitespace separates in the text as published, `<unk>` and punctuation
     included: 241,211 in WikiText-2's test split. The published 245,569 count the 4,358 ends of
     lines too, which a tokenizer that splits at whitespace does not predict.
@@ -60,23 +73,24 @@ def load_words(words: Mapping, need: Tokens, inputs: Mapping, device) -> tuple[t
     """
     from tokenizers import Tokenizer
 
-    text = beginning(read_split(inputs[Text(words["dataset"])], words["split"]), words["limit"])
+    path = inputs[Text(words["dataset"])]
+    split = split_or_nearest(path, words["split"])
+    text = beginning(read_split(path, split), words["limit"])
     manifest = Path(inputs[need])
     tokenizer = Tokenizer.from_file(str(manifest.parent / "tokenizer.json"))
     tokenizer.encode_special_tokens = True  # their names in a text are plain text
     separator = read_json(manifest).get("separator")
     ids = tokenization.encode(tokenizer, [text]).tolist()
     ids = ids if separator is None else [separator, *ids]
-    return torch.tensor(ids, device=device), len(text.split())
+    return Words(torch.tensor(ids, device=device), len(text.split()), split)
 
 
 def make_evaluation(
-    net, held_out, words: Mapping | None, need: Tokens, inputs: Mapping, length: int, precision
+    net, held_out, text: Words | None, length: int, stride: int, precision: str
 ) -> Callable[[], dict]:
-    """What is evaluated: `valid_perplexity`, and with `words` also `word_perplexity`."""
+    """What is evaluated: `valid_perplexity`, and with a text also `word_perplexity`, in windows of
+    `length` tokens moved by `stride`."""
     device = next(net.parameters()).device
-    if words:
-        tokens, count = load_words(words, need, inputs, device)
 
     def logits(tokens_BT: torch.Tensor) -> torch.Tensor:
         with devices.autocast(device, precision):
@@ -85,10 +99,10 @@ def make_evaluation(
     def evaluate() -> dict[str, float]:
         found = validation(net, held_out, precision)
         result = {"valid_perplexity": exponential(found["valid_loss"])}
-        if words:
+        if text:
             at_once = len(held_out[0][0])
-            scores = log_probabilities(logits, tokens, length, words["stride"], at_once)
-            result["word_perplexity"] = word_perplexity(scores, count)
+            scores = log_probabilities(logits, text.tokens_N, length, stride, at_once)
+            result["word_perplexity"] = word_perplexity(scores, text.words)
         return result
 
     return evaluate
@@ -117,9 +131,9 @@ def run(
     progress,
     checkpoint: Path,
 ) -> list[dict]:
-    """Train one model; records as `repro.train.train`, with `tokens` read, `train_perplexity`,
-    that of the mean loss since the last record, `valid_perplexity` and, with `words`,
-    `word_perplexity` of another text.
+    """Train one model; records as `repro.train.train`, with `ratio`, `tokens` read,
+    `train_perplexity`, that of the mean loss since the last record, `valid_perplexity` and, with
+    `words`, `word_perplexity` of another text.
 
     data: as `warm_start.load_data` has it for tokens. words: as `load_words`, and "stride" of the
     windows, tokens. init: parametrization whose init every role takes. scaling, embedding_lr: as
@@ -133,6 +147,8 @@ def run(
     parametrization.initialize(net, dict.fromkeys(KINDS, init), generator)
     need = Tokens(dataset, data["vocab_size"], data["tokenizer"])
     length = data["sequence_length"]
+    text = load_words(words, need, inputs, on) if words else None
+    stride = words["stride"] if words else length
     records = train.train(
         net,
         loss,
@@ -144,7 +160,7 @@ def run(
         progress=progress,
         checkpoint=checkpoint,
         clip=upscaling.clipper(net, optimizer["clip"]),
-        evaluate=make_evaluation(net, held_out, words, need, inputs, length, precision),
+        evaluate=make_evaluation(net, held_out, text, length, stride, precision),
         schedule=make_schedule(schedule, steps),
         parts=parts,
     )
@@ -152,10 +168,12 @@ def run(
     return [
         {
             "step": record["step"],
+            "ratio": ratio(net.width, embedding_lr),
             "tokens": record["step"] * data["batch_size"] * length,
             "train_loss": record["train_loss"],
             "train_perplexity": exponential(record["train_loss"]),
             **{key: record.get(key, float("inf")) for key in kept},
+            **({"words_split": text.split} if text else {}),
         }
         for record in records
     ]
