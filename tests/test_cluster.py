@@ -45,7 +45,9 @@ def test_every_job_asks_for_something_a_node_has(scale):
             assert asked.gpus <= (1 if scale == "paper" else 0), study
             assert asked.cpus == (H100.cpus_per_gpu if asked.gpus else 1), study
             assert 2_000 <= asked.mem_mb <= 128_000, study
-            assert 5 <= asked.runtime <= (60 * 24 * 14 if scale == "paper" else 120), study
+            assert asked.runtime >= 5, study
+            if scale != "paper":
+                assert asked.runtime <= 120, study
 
 
 def test_no_figure_is_asked_to_mix_devices():
