@@ -142,12 +142,12 @@ def drawn(module, stds, generator):
 
 def test_the_attention_step_and_the_kernel_through_it():
     """Equations 1.65, 1.161 and 1.163 on `blocks.Attention`, where C_Q C_K makes 1.163 matter."""
-    B, T, n, C = 2, 3, 128, 1.2
+    B, T, n, C = 2, 3, 160, 1.2
     F_, P = kernel(B, T, 0), kernel(B, T, 5)
     generator = torch.Generator().manual_seed(0)
-    one = Attention(n, n // 2, causal=False)
+    one = Attention(n, n // 4, causal=False)
     rows, through = layer_moments(
-        lambda: drawn(one, (C / n**0.5, 0.8 / n**0.5), generator), F_, n, 200, P
+        lambda: drawn(one, (C / n**0.5, 0.8 / n**0.5), generator), F_, n, 300, P
     )
     E = averages.attention_averages(F_, C**4, causal=False, points=4096, seed=0)
     outer = 0.8**2 * C**2
@@ -215,6 +215,17 @@ def test_words_and_contact():
     found = theory.forward(model, inputs, points=16, seed=0)
     expected = 40 * 0.25 / (found.G[-1][1, 2, 1, 2] + 1e-3)
     assert theory.contact(model, found, words, 40)[1, 2] == pytest.approx(expected)
+
+
+def test_the_last_term_of_footnote_19_s_toy_model():
+    """A slip: C_WE^2 (1 + C_W2/n) x_(1; i2) x_(2; i1), not (1/n)(C_W2 + 1)."""
+    rng, n, draws, C_WE, C_W2 = np.random.default_rng(0), 4, 100_000, 1.5, 0.8
+    words = C_WE**0.5 * rng.normal(size=(draws, n, 2))
+    matrix = np.eye(n) + (C_W2 / n) ** 0.5 * rng.normal(size=(draws, n, n))
+    outputs = np.einsum("dji,djk,dkm->dim", words, matrix, words, optimize=True) / n**0.5
+    crossed = (outputs[:, 1, 0] * outputs[:, 0, 1]).mean()  # i1, i2 = 1, 0; inputs 0, 1
+    assert crossed == pytest.approx(C_WE**2 * (1 + C_W2 / n), rel=0.05)
+    assert C_WE**2 * (C_W2 + 1) / n < 0.5 * crossed
 
 
 @pytest.mark.parametrize("model", [VISION, LANGUAGE, LANGUAGE | {"causal": True}])

@@ -6,7 +6,8 @@ numbered as there: 1 is the stem, then attention and MLP in turn, L the head. Na
 (patchify, or the word embedding where it embeds), positions, Q, K, V, U, W, X, head (the word
 embedding where it reads out), bias.
 
-Slips: 1.65's last factor should read s_(alpha_2; t'_2); the second line of 1.61 lacks a 1/n.
+Slips: 1.65's last factor should read s_(alpha_2; t'_2); the second line of 1.61 lacks a 1/n;
+footnote 19's toy model has C_WE^2 (1 + C_W2/n) where it prints (1/n)(C_W2 + 1), its last term.
 """
 
 from collections.abc import Mapping
