@@ -239,6 +239,21 @@ def test_workers_draw_what_one_process_draws(images):
     assert equal(first(batches(0), 2), first(batches(2), 2))
 
 
+def test_chunks_of_a_batch_make_the_same_batch(images, monkeypatch):
+    cpu = torch.device("cpu")
+
+    def found():
+        batches = recipe.training_batches("imagenet", images["train"], DATA, MODEL, 1, cpu)
+        held_out = recipe.evaluation_batches(images["train"], DATA, 32, cpu)
+        return first(batches, 2), [torch.cat(part) for part in zip(*held_out, strict=True)]
+
+    whole, ordered = found()
+    assert ordered[1].tolist() == [0] * 4 + [1] * 4 + [2] * 4
+    monkeypatch.setattr(recipe, "CHUNK", 3)
+    cut, in_chunks = found()
+    assert equal(cut, whole) and equal([in_chunks], [ordered])
+
+
 def test_the_global_generators_are_left_alone(images):
     random.seed(1), np.random.seed(1), torch.manual_seed(1)
     expected = random.random(), np.random.random(), float(torch.rand(()))
