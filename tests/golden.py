@@ -24,7 +24,7 @@ DECODER = {
     "base_width": 1,
 }
 SHAPE = {"samples": 2, "depth": 1, "heads": 2, "expansion": 2}
-VISION = {"kind": "vision", **SHAPE, "patch": 1, "resolution": 2, "classes": 4}
+VISION = {"kind": "vision", **SHAPE, "patch": 2, "resolution": 4, "classes": 4}
 LANGUAGE = {
     "kind": "language",
     **SHAPE,

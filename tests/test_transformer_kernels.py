@@ -329,7 +329,7 @@ def test_factors_are_those_of_the_tables():
     sgd = tangent_kernels.rates(setting, "neural-tangent, M", "sgd")
     adam = tangent_kernels.rates(setting, "neural-tangent, M", "adam")
     assert sgd["Q"] == sgd["W"] == sgd["head"] == 1 / 16 and sgd["X"] == 1 / 32
-    assert sgd["stem"] == 1 / 3 and sgd["positions"] == sgd["bias"] == 1
+    assert sgd["stem"] == 1 / 12 and sgd["positions"] == sgd["bias"] == 1
     assert adam["U"] == pytest.approx(16**-1.5) and adam["positions"] == pytest.approx(1 / 4)
     assert adam["head"] == pytest.approx(1 / 32) and adam["bias"] == pytest.approx(1 / 2)
     tied = tangent_kernels.rates(transformer_kernels.build(LANGUAGE, 16, 0), "s=0", "adam")
