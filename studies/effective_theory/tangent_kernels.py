@@ -27,7 +27,7 @@ STUDY = Study(
             together=("size", "network", "seed"),
         ),
         "reduced": Scale(
-            spec={"draws": 40},
+            spec={"draws": 80},
             grid={"size": sizes(64, 128, 256, blocks_at=128)},
             together=("size", "network"),
         ),
