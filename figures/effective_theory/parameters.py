@@ -4,52 +4,100 @@ from repro.claims import Claim, Expectation, Measurement, all_scales
 
 TITLE = "Parameter counts of the paper's models"
 CAPTION = (
-    "Parameters of the built models beside the sums the paper writes out (Dinan et al., II.1.B)."
+    "Parameters of the built models beside the sums the paper writes out, term by term (Dinan et "
+    "al., II.1.B and II.2.B)."
 )
 VIT = "effective_theory/vit_parameters/count"
-STUDIES = (VIT,)
-SUMS = {  # II.1.B, term by term
-    "patchify": 768 * 768,
-    "positional embedding": 196 * 768,
-    "attention and MLP": 768**2 * (4 + 2 * 4) * 12,
-    "head": 768 * 1_000 + 1_000,
+BART = "effective_theory/bart_parameters/count"
+STUDIES = (VIT, BART)
+
+
+def bart_sum(n, depth):
+    """II.2.B; 514 positions of the encoder and of the decoder, M = 4."""
+    return {
+        "word embedding": 50_265 * n,
+        "positional embedding": 514 * n + 514 * n,
+        "encoder": n**2 * (4 + 2 * 4) * depth,
+        "decoder": n**2 * (4 + 4 + 2 * 4) * depth,
+    }
+
+
+SUMS = {
+    "vit": {  # II.1.B
+        "patchify": 768 * 768,
+        "positional embedding": 196 * 768,
+        "attention and MLP": 768**2 * (4 + 2 * 4) * 12,
+        "head": 768 * 1_000 + 1_000,
+    },
+    "bart": bart_sum(1_024, 12),
+    "r2c2": bart_sum(2_048, 22),
 }
-TOTAL = sum(SUMS.values())
-CLAIMS = (
+NAMES = {"vit": "ViT-B/16", "bart": "BART-large", "r2c2": "R2C2"}
+WORDS = {
+    "vit": ("II.1.B", "768^2 + 196 * 768 + 768^2 (4 + 2 * 4) 12 + 768 * 1000 + 1000"),
+    "bart": ("II.2.B", "n (50265 + 514 + 514) + n^2 (4 + 8) 12 + n^2 (8 + 8) 12, n = 1024,"),
+    "r2c2": ("II.2.B", "n (50265 + 514 + 514) + n^2 (4 + 8) 22 + n^2 (8 + 8) 22, n = 2048,"),
+}
+# First part of a parameter's name -> its term; anything else is attention and MLP.
+TERMS = {
+    "patchify": "patchify",
+    "positions": "positional embedding",
+    "head": "head",
+    "embedding": "word embedding",
+    "encoder_positions": "positional embedding",
+    "decoder_positions": "positional embedding",
+    "encoder": "encoder",
+    "decoder": "decoder",
+}
+
+
+def exactly(total):
+    return Expectation(total, total, f"{total:,}")
+
+
+CLAIMS = tuple(
     Claim(
-        id="parameters.vit",
-        statement="ViT-B/16 has 768^2 + 196 * 768 + 768^2 (4 + 2 * 4) 12 + 768 * 1000 + 1000 "
-        "parameters",
-        source="II.1.B",
+        id=f"parameters.{model}",
+        statement=f"{NAMES[model]} has {words} parameters",
+        source=place,
         quantity="parameters of the built model",
-        expected=all_scales(Expectation(TOTAL, TOTAL, f"{TOTAL:,}")),
-    ),
+        expected=all_scales(exactly(sum(SUMS[model].values()))),
+    )
+    for model, (place, words) in WORDS.items()
 )
 
 
 def reduce(runs):
-    return runs[VIT].assign(model="vit")
+    import pandas as pd
+
+    by_width = {1_024: "bart", 2_048: "r2c2"}
+    bart = runs[BART].assign(model=runs[BART]["model.width"].map(by_width))
+    tables = [runs[VIT].assign(model="vit"), bart]
+    return pd.concat(tables, ignore_index=True)[["model", "parameter", "kind", "count"]]
 
 
 def measure(data, scale):
-    total = float(data["count"].sum())
-    return {"parameters.vit": Measurement(total, total, total, 1, "", f"{total:,.0f}")}
+    totals = data.groupby("model")["count"].sum()
+    return {
+        f"parameters.{model}": Measurement(total, total, total, 1, "", f"{total:,.0f}")
+        for model, total in ((model, float(totals[model])) for model in SUMS)
+    }
 
 
-def group(parameter):
+def term(parameter):
     """The term of the paper's sum a parameter belongs to."""
-    first = parameter.split(".")[0]
-    return {"patchify": "patchify", "positions": "positional embedding", "head": "head"}.get(
-        first, "attention and MLP"
-    )
+    return TERMS.get(parameter.split(".")[0], "attention and MLP")
 
 
 def draw(data, scale):
     from repro import drawing
 
-    counted = data.groupby(data["parameter"].map(group))["count"].sum()
-    rows = [[name, f"{value:,}", f"{counted[name]:,}"] for name, value in SUMS.items()]
-    rows.append(["ViT-B/16", f"{TOTAL:,}", f"{counted.sum():,}"])
-    figure, axes = drawing.panels(1, width=7, height=0.9 + 0.3 * len(rows))
-    drawing.table(axes[0, 0], rows, ["", "the paper's sum", "built"])
+    rows = []
+    for model, terms in SUMS.items():
+        own = data[data["model"] == model]
+        counted = own.groupby(own["parameter"].map(term))["count"].sum()
+        rows += [[NAMES[model], name, f"{n:,}", f"{counted[name]:,}"] for name, n in terms.items()]
+        rows.append([NAMES[model], "all", f"{sum(terms.values()):,}", f"{counted.sum():,}"])
+    figure, axes = drawing.panels(1, width=8, height=0.9 + 0.3 * len(rows))
+    drawing.table(axes[0, 0], rows, ["", "", "the paper's sum", "built"])
     return figure
