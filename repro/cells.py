@@ -117,6 +117,7 @@ def run_cell(
                     "provenance": provenance(here, time.monotonic() - start),
                 }
                 write_json(stored, seal(result))
+                context["checkpoint"].unlink(missing_ok=True)
             if final and result["records"]:
                 link(final, checkpoints / final.name)
         results.append(result | {"axes": run.axes})

@@ -65,7 +65,8 @@ def train(
     loss: (model, batch) -> scalar tensor. batches: has `from_step(step)` -> iterator.
     evaluations: number of equal parts of the run.
     checkpoint: file of the resume state, rewritten every `checkpoint_seconds`, read if it is
-        there and removed at the end; a resumed run ends as an undisturbed one.
+        there; a resumed run ends as an undisturbed one. Left for the caller to remove once the
+        result is stored, so that a job killed in between does not start over.
     clip: called between the backward pass and the optimizer's step.
     evaluate: called at every evaluation, the model in eval mode; its entries join the record.
     schedule: step -> factor on every group's learning rate, constant if None.
@@ -114,7 +115,6 @@ def train(
             saved = now
     lost = dict.fromkeys(records[-1] if records else ["train_loss"], math.inf)
     records += [{**lost, "step": b} for b in boundaries[len(records) :]]
-    checkpoint.unlink(missing_ok=True)
     return records
 
 

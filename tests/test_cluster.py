@@ -160,6 +160,42 @@ def test_the_container_is_built_of_files_that_are_there():
     assert tuple(map(int, python.split("."))) in [(3, 11), (3, 12), (3, 13)]
 
 
+def test_a_job_killed_between_checkpoint_and_result_goes_on_from_the_checkpoint(
+    suite, monkeypatch, capsys
+):
+    """As a requeue may: all steps are done, the resume state is older, nothing is stored yet."""
+    from repro import cells, train
+    from repro.__main__ import main
+
+    cell = suite.cells("upscaling/mlp_sgd/tune")[0]
+    assert main(["fetch", "covtype", "--config", "scale=smoke"]) == 0
+    monkeypatch.setitem(train.train.__kwdefaults__, "checkpoint_seconds", 0.0)
+    whole = cells.write_json
+
+    class Killed(BaseException):
+        pass
+
+    def killing(path, value):
+        raise Killed
+
+    def carry_out(name):
+        path = suite.results / name / "cell.json"
+        arguments = (suite.needs(cell), "cpu", lambda index, run: lambda step, loss: None)
+        cells.run_cell(cell, path, suite.results / name / "runs", *arguments)
+        return [run["records"] for run in cells.read_cell(path, cell)["runs"]]
+
+    monkeypatch.setattr(cells, "write_json", killing)
+    with pytest.raises(Killed):
+        carry_out("killed")
+    left = list((suite.results / "killed" / "runs").glob("*.state"))
+    assert len(left) == 1
+    monkeypatch.setattr(cells, "write_json", whole)
+    resumed = carry_out("killed")
+    assert "resumed a run at step 23 of 24" in capsys.readouterr().out
+    assert resumed == carry_out("undisturbed")
+    assert not list((suite.results / "killed" / "runs").glob("*.state"))
+
+
 def test_two_workflows_on_one_folder_and_the_second_refuses(tmp_path, text_folder):
     words = ("figures/embedding_lr/fig1.pdf", *SMOKE, f"wikitext2={text_folder}")
     first = subprocess.Popen(
