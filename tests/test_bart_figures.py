@@ -178,3 +178,12 @@ def test_a_paper_run_costs_what_6nd_says():
     assert cost.flops == pytest.approx(6 * 404.8e6 * cost.seen, rel=0.1)
     (run, _) = paper_runs("r2c2")
     assert TASKS["span_denoising"].cost(run.spec).parameters == 2_688_739_328
+
+
+@pytest.mark.parametrize("name", ["bart/standard", "bart/neural_tangent", "r2c2"])
+def test_every_run_fits_an_80_gb_gpu(name):
+    from repro.tasks import TASKS
+
+    for run in paper_runs(name):
+        assert TASKS["span_denoising"].cost(run.spec).memory_bytes < 75e9
+        assert run.spec["data"]["batch_size"] % run.spec["parts"] == 0
