@@ -18,16 +18,15 @@ try:
     SELECTED = registry.selected_figures(SUITE.config.figures)
     for name in SELECTED:
         SUITE.figure_cells(name)
-    SITE = cluster.load_site(Path(workflow.basedir) / "profiles" / "slurm")
+    SITE = cluster.load_site(Path(workflow.basedir, "profiles", "slurm"))
     if not workflow.remote_exec:
         products.mark_stale(SUITE)
 except UserError as error:
     sys.exit(f"error: {error}")
 
-shell.prefix(
-    (SITE.prologue() if workflow.remote_exec else "")
-    + f"export PYTHONPATH={shlex.quote(str(workflow.basedir))}:${{{{PYTHONPATH:-}}}}; "
-)
+PROLOGUE = SITE.prologue() if workflow.remote_exec else ""
+SOURCE = shlex.quote(str(workflow.basedir))
+shell.prefix(f"{PROLOGUE}export PYTHONPATH={SOURCE}:${{{{PYTHONPATH:-}}}}; ")
 if SITE.container:
 
     container: SITE.container
