@@ -24,10 +24,13 @@ REQUIRED = {
     "fig3.beats-mup",
     "fig3.near-optimal",
     "fig3.sqrt-d-rule",
+    "fig4.flat-above",
     "fig4.noise-nonzero",
     "fig4.selected-lr",
     "fig4.selected-lr-upscaled",
     "fig4.selected-noise",
+    "fig4.sqrt-d-better",
+    "fig5.consistent",
     "fig6.noise-nonzero",
     "fig6.selected-lr",
     "fig6.selected-lr-upscaled",
@@ -41,7 +44,26 @@ REQUIRED = {
     ),
     *(f"fig{n}.{what}" for n in (8, 10) for what in SELECTED),
     "fig8.generalisation",
+    "fig1.equivalent-lr",
+    "fig1.optimum-lr",
+    "fig2.nt-better",
+    "fig2.nt-better-long",
+    "fig2.order",
+    "fig2.spikes",
+    "fig3.optimum-lr",
+    "fig3.equivalent-lr",
+    "fig3.robust-to-low-lr",
+    "fig4.marginal",
+    "fig5.nt-faster",
     "infinite_width.limit",
+    "kernels.one-over-n",
+    "parameters.bart",
+    "parameters.r2c2",
+    "parameters.vit",
+    "tangent_kernels.width-free",
+    "tangent_kernels.uniform-sgd",
+    "tangent_kernels.uniform-adamw",
+    "table3.parameters",
     "table4.costs-gpt2",
     "table4.costs-mlp",
     "table4.costs-resnet",
@@ -110,7 +132,7 @@ def test_a_figure_is_built_without_snakemake_and_rebuilt_byte_for_byte(suite, na
 
     rows = read_json(folder / "claims.json")
     assert [row["claim"] for row in rows] == [c.id for c in registry.figure(name).CLAIMS]
-    training = {f"embedding_lr/fig{i}" for i in (1, 3)} | {
+    training = {f"embedding_lr/fig{i}" for i in (1, 3, 4, 5)} | {
         f"upscaling/fig{i}" for i in (4, 5, 6, 7)
     }
     if name in training:

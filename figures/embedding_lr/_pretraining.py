@@ -1,0 +1,77 @@
+"""Pretraining runs by ratio of the embedding's learning rate to all others: curves, comparisons."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from repro.claims import Measurement
+from repro.optimum import bootstrap
+
+FACTOR, POWER = "embedding_lr.factor", "embedding_lr.power"
+BASELINE, RULE, TWICE = (1.0, 0.0), (1.0, 0.5), (2.0, 0.5)  # factor and power of d
+
+
+def of(data, ratio: tuple[float, float]):
+    """The rows of one ratio."""
+    return data[(data[FACTOR] == ratio[0]) & (data[POWER] == ratio[1])]
+
+
+def ratios(data) -> list[tuple[float, float]]:
+    """Every ratio, from the smallest."""
+    found = data.groupby([FACTOR, POWER])["ratio"].first().sort_values()
+    return list(found.index)
+
+
+def label(data, ratio: tuple[float, float]) -> str:
+    """`1`, or `sqrt(d)/4 = 2.8` in mathematical type."""
+    factor, power = ratio
+    if power == 0:
+        return f"{factor:g}"
+    root = r"\sqrt{d}"
+    words = root if factor == 1 else f"{factor:g}{root}" if factor > 1 else f"{root}/{1 / factor:g}"
+    return f"${words}$ = {of(data, ratio)['ratio'].iloc[0]:.3g}"
+
+
+def by_seed(data, ratio, metric: str):
+    """Table of a metric, a row per number of tokens, a column per seed."""
+    return of(data, ratio).pivot(index="tokens", columns="seed", values=metric)
+
+
+def final_comparison(data, ratio, other, metric: str, seeds: Sequence[int]) -> float:
+    """Last perplexity of one ratio over another's, geometric mean over seeds (repeats count)."""
+    logs = [np.log(by_seed(data, each, metric).iloc[-1][list(seeds)]) for each in (ratio, other)]
+    return float(np.exp(logs[0].mean() - logs[1].mean()))
+
+
+def measured(data, statistic, detail: str = "") -> Measurement:
+    """A statistic of (data, seeds) with its bootstrap interval over seeds; runs of one seed read
+    the same batches. Not judged where every run that it compares diverged."""
+    seeds = sorted(int(s) for s in data["seed"].unique())
+    with np.errstate(invalid="ignore"):
+        value = statistic(data, seeds)
+        low, high = bootstrap(seeds, lambda sample: statistic(data, sample))
+    problem = "the runs compared diverged" if np.isnan([value, low, high]).any() else ""
+    return Measurement(value, low, high, len(seeds), problem, detail)
+
+
+def draw_curves(axes, data, metric: str, colors, shown=None) -> None:
+    """A metric against tokens per ratio: geometric mean over seeds, band from lowest to highest."""
+    for color, ratio in zip(colors, shown or ratios(data), strict=False):
+        table = by_seed(data, ratio, metric)
+        finite = table[np.isfinite(table).all(axis=1)]
+        axes.plot(
+            finite.index,
+            np.exp(np.log(finite).mean(axis=1)),
+            "o-",
+            ms=2.5,
+            color=color,
+            label=label(data, ratio),
+        )
+        axes.fill_between(
+            finite.index, finite.min(axis=1), finite.max(axis=1), color=color, alpha=0.2, lw=0
+        )
+        if len(finite) < len(table):
+            axes.plot([], [], "x", color=color, label=f"{label(data, ratio)}: diverged")
+    axes.set_yscale("log")
+    axes.set_xlabel("tokens")
+    axes.legend(title=r"$\eta_\mathrm{emb}/\eta$", fontsize=7, title_fontsize=7)

@@ -1,0 +1,127 @@
+"""Figure 4: pretraining perplexity at embedding learning rates of 1 to 4 sqrt(d) times the rest."""
+
+import numpy as np
+
+from figures.embedding_lr import _pretraining
+from figures.embedding_lr._pretraining import BASELINE, RULE, TWICE
+from repro.claims import Claim, below, reported, within
+
+TITLE = "Figure 4. Pretraining perplexity by ratio of the embedding's learning rate to the rest"
+CAPTION = (
+    "Training perplexity of the decoder of Table 3 against tokens, at the ratio 1 and sqrt(d), and "
+    "at ratios around sqrt(d) on fewer tokens (Hayou & Liu, Figure 4)."
+)
+LONG, SHORT = "embedding_lr/pretraining", "embedding_lr/pretraining_ratios"
+STUDIES = (LONG, SHORT)
+METRIC = "train_perplexity"
+CLAIMS = (
+    Claim(
+        id="fig4.sqrt-d-better",
+        statement="An embedding learning rate sqrt(d) times the rest ends at a lower perplexity",
+        source="Figure 4a; Section 4.2",
+        quantity="final training perplexity, ratio sqrt(d) over ratio 1",
+        expected={"reduced": below(1), "paper": below(1)},
+    ),
+    Claim(
+        id="fig4.flat-above",
+        statement="Ratios above sqrt(d) gain only marginally",
+        source="Figure 4b; Section 4.2",
+        quantity="final training perplexity, ratio 2 sqrt(d) over ratio sqrt(d)",
+        expected={"paper": within(1, 0.02)},
+    ),
+    Claim(
+        id="fig4.near-optimal",
+        statement="sqrt(d) leads to near-optimal performance",
+        source="Figure 4b; Section 4.2",
+        quantity="final training perplexity, ratio sqrt(d) over the best ratio's",
+        expected={s: reported("no bound: the paper states none") for s in ("reduced", "paper")},
+    ),
+)
+
+
+def reduce(runs):
+    import pandas as pd
+
+    parts = [runs[name].assign(study=name.split("/")[1]) for name in STUDIES]
+    return pd.concat(parts, ignore_index=True)
+
+
+def part(data, study):
+    return data[data["study"] == study.split("/")[1]]
+
+
+def over_best(data, seeds):
+    """Final perplexity of the rule over the lowest of all ratios, both means over the seeds."""
+    return max(
+        _pretraining.final_comparison(data, RULE, other, METRIC, seeds)
+        for other in _pretraining.ratios(data)
+    )
+
+
+def validation(data, ratio, other):
+    seeds = sorted(data["seed"].unique())
+    found = _pretraining.final_comparison(data, ratio, other, "valid_perplexity", seeds)
+    return f"{found:.4g} in validation perplexity"
+
+
+def measure(data, scale):
+    long, short = part(data, LONG), part(data, SHORT)
+    seeds = sorted(short["seed"].unique())
+    against = ", ".join(
+        f"{ratio[0]:g} d^{ratio[1]:g}: "
+        f"{_pretraining.final_comparison(short, ratio, RULE, METRIC, seeds):.4g}"
+        for ratio in _pretraining.ratios(short)
+    )
+    return {
+        "fig4.sqrt-d-better": _pretraining.measured(
+            long,
+            lambda table, sample: _pretraining.final_comparison(
+                table, RULE, BASELINE, METRIC, sample
+            ),
+            validation(long, RULE, BASELINE),
+        ),
+        "fig4.flat-above": _pretraining.measured(
+            short,
+            lambda table, sample: _pretraining.final_comparison(table, TWICE, RULE, METRIC, sample),
+            validation(short, TWICE, RULE),
+        ),
+        "fig4.near-optimal": _pretraining.measured(
+            short, over_best, f"perplexity over that at sqrt(d), by ratio: {against}"
+        ),
+    }
+
+
+def draw(data, scale):
+    from repro import drawing
+
+    figure, axes = drawing.panels(3, width=4.0)
+    left, middle, right = axes[0]
+    long, short = part(data, LONG), part(data, SHORT)
+    _pretraining.draw_curves(left, long, METRIC, drawing.COLORS)
+    left.set_ylabel("training perplexity")
+    left.set_title("(a)", fontsize=9, loc="left")
+    shown = _pretraining.ratios(short)
+    colors = drawing.sns.color_palette("viridis", len(shown))
+    _pretraining.draw_curves(middle, short, METRIC, colors)
+    middle.set_ylabel("training perplexity")
+    middle.set_title("(b)", fontsize=9, loc="left")
+    for metric, marker, words in (
+        (METRIC, "o", "training"),
+        ("valid_perplexity", "s", "validation"),
+    ):
+        last = [_pretraining.by_seed(short, ratio, metric).iloc[-1] for ratio in shown]
+        x = [_pretraining.of(short, ratio)["ratio"].iloc[0] for ratio in shown]
+        values = np.array([row.where(np.isfinite(row)) for row in last])
+        mean = np.exp(np.log(values).mean(1))
+        error = [mean - values.min(1), values.max(1) - mean]
+        right.errorbar(x, mean, error, fmt=marker + "-", ms=4, lw=1, capsize=2, label=words)
+    right.axvline(
+        _pretraining.of(short, RULE)["ratio"].iloc[0], ls="--", color="0.5", label=r"$\sqrt{d}$"
+    )
+    right.set_xscale("log", base=2)
+    drawing.log2_axis(right.xaxis)
+    right.set_xlabel(r"$\eta_\mathrm{emb}/\eta$")
+    right.set_ylabel("final perplexity (bars: range over seeds)")
+    right.set_title("(b), at its end", fontsize=9, loc="left")
+    right.legend(fontsize=7)
+    return figure

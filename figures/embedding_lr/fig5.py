@@ -1,0 +1,74 @@
+"""Figure 5: word-level perplexity of WikiText's test split along pretraining."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from figures.embedding_lr import _pretraining
+from figures.embedding_lr._pretraining import BASELINE, RULE
+from repro.claims import Claim, above
+
+TITLE = "Figure 5. Word-level perplexity of the WikiText test split along pretraining"
+CAPTION = (
+    "Word-level perplexity of WikiText-2's test split, sliding window, negative log-likelihood of "
+    "all tokens over the number of words as published, of the decoder of Table 3 trained at the "
+    "ratio 1 and sqrt(d) (Hayou & Liu, Figure 5)."
+)
+STUDY = "embedding_lr/pretraining"
+STUDIES = (STUDY,)
+METRIC = "word_perplexity"
+CLAIMS = (
+    Claim(
+        id="fig5.consistent",
+        statement="The model trained at sqrt(d) consistently has the lower word-level perplexity",
+        source="Figure 5; Section 4.2",
+        quantity="share of evaluations, all seeds, where the ratio sqrt(d) is better than 1",
+        expected={"reduced": above(0.9), "paper": above(0.9)},
+    ),
+)
+
+
+def reduce(runs):
+    return runs[STUDY]
+
+
+def split(data):
+    """Which part of the text was evaluated."""
+    return data["words_split"].iloc[0]
+
+
+def comparison(data):
+    """Word-level perplexity at sqrt(d) over that at 1, a row per evaluation, a column per seed."""
+    return _pretraining.by_seed(data, RULE, METRIC) / _pretraining.by_seed(data, BASELINE, METRIC)
+
+
+def share_better(data, seeds):
+    return float((comparison(data)[list(seeds)] < 1).to_numpy().mean())
+
+
+def measure(data, scale):
+    last = comparison(data).iloc[-1]
+    seeds = ", ".join(f"{value:.4g}" for value in last)
+    detail = f"at the end, sqrt(d) over 1, by seed: {seeds}"
+    found = _pretraining.measured(data, share_better, detail)
+    if split(data) != "test":
+        found = replace(found, problem=f"the text has no test split, measured on {split(data)}")
+    return {"fig5.consistent": found}
+
+
+def draw(data, scale):
+    from repro import drawing
+
+    figure, axes = drawing.panels(2)
+    left, right = axes[0]
+    _pretraining.draw_curves(left, data, METRIC, drawing.COLORS)
+    left.set_ylabel(f"word-level perplexity, WikiText {split(data)}")
+    found = comparison(data)
+    for seed in found:
+        finite = found[seed][np.isfinite(found[seed])]
+        right.plot(finite.index, finite, "o-", ms=3, lw=1, label=f"seed {seed}")
+    right.axhline(1, color="0.5", lw=1)
+    right.set_xlabel("tokens")
+    right.set_ylabel(r"word-level perplexity, ratio $\sqrt{d}$ over ratio 1")
+    right.legend(fontsize=7)
+    return figure

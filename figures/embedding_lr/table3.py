@@ -1,0 +1,73 @@
+"""Table 3: the pretrained decoder, and how many parameters it has."""
+
+from repro.claims import Claim, Measurement, all_scales, reported
+
+TITLE = "Table 3. The pretrained decoder and its parameters"
+CAPTION = "The configuration as printed and the parameters it makes (Hayou & Liu, Table 3)."
+STUDY = "embedding_lr/llm_parameters"
+STUDIES = (STUDY,)
+CLAIMS = (
+    Claim(
+        id="table3.parameters",
+        statement="The paper calls the model of Table 3 a 1B model",
+        source="Table 3; Section 4.2",
+        quantity="parameters of the model as printed",
+        expected=all_scales(reported("no bound: about 1 billion, says the paper")),
+    ),
+)
+PRINTED = (
+    ("vocab_size", "32064"),
+    ("n_position", "4096"),
+    ("n_layers", "24"),
+    ("n_embed", "2048"),
+    ("normalization", "LayerNorm"),
+    ("window_size", "2048"),
+    ("n_head", "32"),
+    ("n_kv_head", "8"),
+    ("head_dim", "128"),
+    ("rotary_dim", "128"),
+    ("activation", "SwiGLU"),
+    ("inner_dim", "8192"),
+)
+GROUPS = {
+    "embedding": "embedding",
+    "q": "query (2048 to 32 x 128 = 4096)",
+    "kv": "key, value (2048 to 2 x 8 x 128)",
+    "attention.out": "attention's output (4096 to 2048)",
+    "mlp": "SwiGLU: gate, up, down",
+    "norm": "LayerNorm's gains and biases",
+    "output": "output, untied",
+}
+
+
+def group(parameter):
+    """Which of GROUPS a parameter belongs to."""
+    first, *rest = parameter.split(".")
+    if "norm" in first:
+        return "norm"
+    if first == "attention":
+        return {"q": "q", "kv": "kv", "out": "attention.out"}[rest[1]]
+    return first
+
+
+def reduce(runs):
+    return runs[STUDY]
+
+
+def measure(data, scale):
+    counted = data.groupby(data["parameter"].map(group))["count"].sum()
+    total, ends = float(counted.sum()), counted["embedding"] + counted["output"]
+    detail = f"{total:,.0f}, of which {ends:,} in the embedding and the output"
+    return {"table3.parameters": Measurement(total, total, total, 1, "", detail)}
+
+
+def draw(data, scale):
+    from repro import drawing
+
+    counted = data.groupby(data["parameter"].map(group))["count"].sum()
+    counts = [(words, f"{counted[name]:,}") for name, words in GROUPS.items()]
+    counts.append(("all", f"{counted.sum():,}"))
+    figure, axes = drawing.panels(2, width=4.6, height=0.4 + 0.3 * len(PRINTED))
+    drawing.table(axes[0, 0], [list(row) for row in PRINTED], ["as printed", ""])
+    drawing.table(axes[0, 1], [list(row) for row in counts], ["parameters, 24 layers", "built"])
+    return figure

@@ -1,0 +1,101 @@
+"""The pretrained decoder of Hayou & Liu (arXiv 2506.15025), Section 4.2 and Table 3.
+
+The paper states Table 3, the corpus (Phi-3's, not public), 1.75T tokens (Figure 4a) and 65B
+(Figure 4b), and the two learning-rate ratios. Ours is everything else: FineWeb-Edu, of which 1.75T
+tokens are about 1.35 passes, with a BPE tokenizer of Table 3's vocabulary trained on its beginning;
+a global batch of 2^22 tokens; AdamW, betas 0.9 and 0.95, eps 1e-8, decay 0.1 of the matrices alone,
+so that a ratio changes nothing but the embedding's rate; clipping at 1; peak rate 3e-4, linear
+warm-up of 2,000 steps, cosine decay to a tenth at the run's own end; all matrices and the embedding
+drawn with fan_in^-1/2 (d^-1/2 for the embedding: 0.022 at d = 2048); bfloat16 autocast; one seed;
+the ratios around sqrt(d).
+
+Word-level perplexity: WikiText-2's test split as published, `<unk>` included, windows of the
+training context moved by half of it, the negative log-likelihood of all tokens over the number of
+words (`repro.tasks.pretraining.load_words`). The paper states neither window nor normalization.
+
+Reduced: Table 3's proportions (attention twice as wide as the model, four query heads a key-value
+head, window half the context, SwiGLU four widths inside, m about 16 d) in 1.6 million parameters.
+Chosen after looking at results: the rate, best of 2^-9 to 2^-6 for ratio 1 in 150 steps, so the
+baseline is the one that is tuned; the sizes and numbers of steps before that, for their time alone.
+"""
+
+PAPER = {
+    "dataset": "fineweb_edu",
+    "data": {
+        "batch_size": 1_024,  # 1_024 sequences * 4_096 tokens = 2^22 tokens
+        "sequence_length": 4_096,
+        "vocab_size": 32_064,
+        "tokenizer": "bpe",
+        "validation_blocks": 1_280,
+    },
+    "words": {"dataset": "wikitext2", "split": "test", "stride": 2_048, "limit": None},
+    "model": {
+        "name": "llm",
+        "depth": 24,
+        "width": 2_048,
+        "heads": 32,
+        "kv_heads": 8,
+        "head_dim": 128,
+        "rotary_dim": 128,
+        "window": 2_048,
+        "inner": 8_192,
+        "base_width": 1,
+    },
+    "init": "LVP",
+    "scaling": "SP",
+    "embedding_lr": {"factor": 1.0, "power": 0.0},
+    "optimizer": {
+        "name": "adamw",
+        "betas": [0.9, 0.95],
+        "eps": 1e-8,
+        "weight_decay": 0.1,
+        "decayed": ["hidden", "output"],
+        "clip": {"norm": 1.0, "width_aware": False},
+    },
+    "lr": 3e-4,
+    "schedule": {"name": "cosine", "warmup": 2_000, "final": 0.1},
+    "steps": 417_233,  # * 2^22 = 1.75T tokens
+    "evaluations": 100,
+    "parts": 1_024,  # one sequence at a time: memory, nothing else
+    "precision": "bfloat16",
+    "threads": 1,
+    "seed": 0,
+}
+
+SMALL = {
+    "data.batch_size": 4,
+    "data.sequence_length": 64,
+    "data.vocab_size": 2_048,
+    "data.validation_blocks": 32,
+    "model.depth": 4,
+    "model.width": 128,
+    "model.heads": 8,
+    "model.kv_heads": 2,
+    "model.head_dim": 32,
+    "model.rotary_dim": 32,
+    "model.window": 32,
+    "model.inner": 512,
+    "lr": 2.0**-7,
+    "schedule.warmup": 15,
+    "parts": 1,
+    "precision": "float32",
+}
+TINY = SMALL | {
+    "data.vocab_size": 256,
+    "data.validation_blocks": 8,
+    "model.depth": 2,
+    "model.width": 16,
+    "model.head_dim": 4,
+    "model.rotary_dim": 4,
+    "model.inner": 64,
+    "schedule.warmup": 2,
+    "steps": 6,
+    "evaluations": 3,
+}
+
+BASELINE = {"embedding_lr.factor": 1.0, "embedding_lr.power": 0.0}  # ratio 1, "slope 0"
+
+
+def sqrt_d(factor: float) -> dict[str, float]:
+    """A ratio of factor * sqrt(d); at factor 1 the paper's rule, "slope -1/2"."""
+    return {"embedding_lr.factor": factor, "embedding_lr.power": 0.5}

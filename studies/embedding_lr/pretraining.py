@@ -1,0 +1,23 @@
+"""Figures 4a and 5: the decoder of Table 3 at the baseline's ratio and at sqrt(d), 1.75T tokens."""
+
+from repro.study import Scale, Study
+from studies.embedding_lr._llm import BASELINE, PAPER, SMALL, TINY, sqrt_d
+
+WORDS = {"words.stride": 32}
+
+STUDY = Study(
+    task="pretraining",
+    spec=PAPER,
+    grid={"ratio": [BASELINE, sqrt_d(1.0)], "seed": [0]},
+    scales={
+        "smoke": Scale(
+            TINY | WORDS | {"words.limit": 50}, {"seed": [0, 1]}, together=("ratio", "seed")
+        ),
+        "reduced": Scale(
+            SMALL | WORDS | {"words.limit": 1_000, "steps": 400, "evaluations": 10},
+            {"seed": [0, 1, 2]},
+            together=("seed",),
+        ),
+        "paper": Scale(),
+    },
+)

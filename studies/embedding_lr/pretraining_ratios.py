@@ -1,0 +1,21 @@
+"""Figure 4b: ratios of the embedding's learning rate around sqrt(d), 65B tokens."""
+
+from repro.study import Scale, Study
+from studies.embedding_lr._llm import BASELINE, PAPER, SMALL, TINY, sqrt_d
+
+STUDY = Study(
+    task="pretraining",
+    spec=PAPER | {"words": None, "steps": 15_497, "evaluations": 50},  # * 2^22 = 65B tokens
+    grid={"ratio": [BASELINE, *(sqrt_d(2.0**k) for k in range(-2, 3))], "seed": [0]},
+    scales={
+        "smoke": Scale(
+            TINY,
+            {"ratio": [BASELINE, sqrt_d(1.0), sqrt_d(2.0)], "seed": [0, 1]},
+            together=("ratio", "seed"),
+        ),
+        "reduced": Scale(
+            SMALL | {"steps": 150, "evaluations": 5}, {"seed": [0, 1]}, together=("seed",)
+        ),
+        "paper": Scale(),
+    },
+)

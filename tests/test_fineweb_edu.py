@@ -1,0 +1,49 @@
+import pytest
+
+from data import fineweb, fineweb_edu
+from repro.config import Source
+from repro.data import documents as streams
+from repro.errors import UserError
+from repro.files import read_json, sha256
+
+
+def test_the_embedded_documents_are_the_stated_ones_and_their_own(monkeypatch):
+    found = "".join(f"{d}\n" for d in fineweb_edu.documents(Source("embedded"), "valid"))
+    assert sha256(found.encode()) == fineweb_edu.EMBEDDED_SHA256["valid"]
+    assert not set(fineweb_edu.EMBEDDED_SHA256.values()) & set(fineweb.EMBEDDED_SHA256.values())
+    monkeypatch.setitem(fineweb_edu.EMBEDDED, "valid", (100, 1))
+    with pytest.raises(UserError, match=r"fineweb_edu \(embedded\): split valid has SHA-256"):
+        next(fineweb_edu.documents(Source("embedded"), "valid"))
+
+
+def test_the_hub_is_read_in_every_crawl_and_divided(monkeypatch, small_text):
+    asked = []
+
+    def from_hub(*place):
+        asked.append(place)
+        yield from small_text.splitlines()
+
+    monkeypatch.setattr(streams, "from_hub", from_hub)
+    monkeypatch.setattr(fineweb_edu, "VALID_TOKENS", 2_000)
+    parts = [list(fineweb_edu.documents(Source("real"), split)) for split in ("valid", "train")]
+    assert parts[0] and parts[0] + parts[1] == small_text.splitlines()
+    assert set(asked) == {("fineweb_edu", fineweb.REPOSITORY, "default", fineweb.REVISION)}
+
+
+def test_what_was_read_is_locked(monkeypatch, tmp_path):
+    monkeypatch.setattr(fineweb_edu, "LOCK", tmp_path / "lock.json")
+    found = {"train": {"documents": 3, "text_sha256": "a"}}
+    fineweb_edu.check_documents(Source("real"), found)
+    assert read_json(fineweb_edu.LOCK)["revision"] == fineweb.REVISION
+    with pytest.raises(UserError, match="fineweb_edu: split train has 4 documents"):
+        fineweb_edu.check_documents(Source("real"), {"train": found["train"] | {"documents": 4}})
+
+
+def test_a_folder_takes_the_place_of_both(tmp_path):
+    (tmp_path / "train.txt").write_text("one\n\ntwo\n")
+    (tmp_path / "valid.txt").write_text("three\n")
+    source = Source("folder", tmp_path)
+    assert list(fineweb_edu.documents(source, "train")) == ["one", "two"]
+    assert list(fineweb_edu.documents(source, "valid")) == ["three"]
+    assert fineweb_edu.identity(source)["sha256"].keys() == {"train.txt", "valid.txt"}
+    assert "train.txt sha256" in fineweb_edu.describe(source)

@@ -1,0 +1,128 @@
+"""The pretrained decoder at paper scale: Table 3's settings, shapes, cost, and a real step."""
+
+import pytest
+import torch
+
+from repro import cost, models, parametrization, registry, train, upscaling
+from repro.parametrization import KINDS
+from repro.study import cells
+from repro.tasks import TASKS, Text, Tokens
+from repro.tasks.pretraining import make_groups, ratio
+from repro.tasks.warm_start import loss
+
+TOKENS = {"pretraining": 1.75e12, "pretraining_ratios": 65e9}  # Figure 4a and 5; 4b
+
+
+def paper_runs(name):
+    study = registry.study(f"embedding_lr/{name}")
+    found = cells(f"embedding_lr/{name}", study, "paper", TASKS[study.task].version, {})
+    return [run.spec for cell in found for run in cell.runs]
+
+
+def build(spec, **changes):
+    fixed = {key: spec["data"][key] for key in ("vocab_size", "sequence_length")}
+    return models.build(spec["model"] | changes, spec["scaling"], **fixed)
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_settings_are_the_paper_s(name):
+    """Table 3; Section 4.2."""
+    for spec in paper_runs(name):
+        assert spec["data"]["vocab_size"] == 32_064
+        assert spec["data"]["sequence_length"] == 4_096
+        model = spec["model"]
+        assert (model["depth"], model["width"], model["inner"]) == (24, 2_048, 8_192)
+        assert (model["heads"], model["kv_heads"]) == (32, 8)
+        assert model["head_dim"] == model["rotary_dim"] == 128
+        assert model["window"] == 2_048
+        tokens = spec["steps"] * spec["data"]["batch_size"] * 4_096
+        assert tokens == pytest.approx(TOKENS[name], rel=1e-4)
+        assert spec["dataset"] == "fineweb_edu"
+
+
+def test_ratios_are_the_baseline_s_and_around_sqrt_d():
+    root = 2_048**0.5
+    expected = {
+        "pretraining": [1, root],
+        "pretraining_ratios": [1, *(root * 2**k for k in range(-2, 3))],
+    }
+    for name, values in expected.items():
+        found = [ratio(2_048, spec["embedding_lr"]) for spec in paper_runs(name)]
+        assert found == pytest.approx(values)
+    assert root == pytest.approx(45.3, abs=0.05), "Figure 4's caption"
+
+
+def test_runs_of_a_figure_differ_in_the_ratio_alone():
+    for name in TOKENS:
+        specs = paper_runs(name)
+        assert all({**s, "embedding_lr": None} == {**specs[0], "embedding_lr": None} for s in specs)
+
+
+def test_the_long_runs_read_wikitext_as_well():
+    for name, words in (("pretraining", True), ("pretraining_ratios", False)):
+        for spec in paper_runs(name):
+            needs = TASKS["pretraining"].needs(spec)
+            assert Tokens("fineweb_edu", 32_064) in needs
+            assert (Text("wikitext2") in needs) == words
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_every_run_fits_an_80_gb_gpu(name):
+    for spec in paper_runs(name):
+        assert TASKS["pretraining"].cost(spec).memory_bytes < 75e9
+        assert spec["data"]["batch_size"] % spec["parts"] == 0
+
+
+def test_cost_is_written_out():
+    """6 (N + attention over the whole context); about 19,000 hours of an H100 a long run."""
+    spec = paper_runs("pretraining")[0]
+    weights = 24 * 71_303_168 + 32_064 * 2_048
+    found = TASKS["pretraining"].cost(spec)
+    assert found.parameters == 1_842_810_880
+    per_token = 6 * weights + 12 * 24 * 4_096 * 4_096
+    assert found.flops == per_token * spec["steps"] * 2**22
+    assert 18_000 < cost.gpu_hours(found.flops) < 20_000
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_a_part_steps_at_full_shape_on_the_meta_device(name):
+    spec = paper_runs(name)[-1]
+    rows = spec["data"]["batch_size"] // spec["parts"]
+    with torch.device("meta"):
+        net = build(spec)
+        tokens = torch.zeros(rows, 4_096, dtype=torch.long)
+    value = loss(net, (tokens, tokens))
+    assert value.shape == ()
+    value.backward()
+    assert all(p.grad.shape == p.shape for p in net.parameters())
+    groups = make_groups(net, spec["scaling"], spec["optimizer"], spec["lr"], spec["embedding_lr"])
+    optimizer = train.make_optimizer(groups, spec["optimizer"])
+    names = {id(p): name for name, p in net.named_parameters()}
+    for group in optimizer.param_groups:
+        for p in group["params"]:
+            embedding = names[id(p)] == "embedding.weight"
+            factor = ratio(2_048, spec["embedding_lr"]) if embedding else 1
+            assert group["lr"] == pytest.approx(3e-4 * factor)
+
+
+def test_a_step_runs_at_the_paper_s_width():
+    """One layer, 64 tokens in a window of 32, a vocabulary of 512: a CPU's share of the shape."""
+    spec = paper_runs("pretraining")[1]
+    data = spec["data"] | {"vocab_size": 512, "sequence_length": 64}
+    net = build(spec | {"data": data}, depth=1, window=32)
+    parametrization.initialize(
+        net, dict.fromkeys(KINDS, spec["init"]), torch.Generator().manual_seed(0)
+    )
+    groups = make_groups(net, spec["scaling"], spec["optimizer"], spec["lr"], spec["embedding_lr"])
+    optimizer = train.make_optimizer(groups, spec["optimizer"])
+    clip = upscaling.clipper(net, spec["optimizer"]["clip"])
+    tokens = torch.randint(512, (1, 65), generator=torch.Generator().manual_seed(0))
+    losses = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        value = loss(net, (tokens[:, :-1], tokens[:, 1:]))
+        value.backward()
+        clip()
+        optimizer.step()
+        losses.append(value.item())
+    assert max(losses[1:]) < losses[0] / 2, "one batch, again and again"
