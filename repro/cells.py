@@ -207,12 +207,23 @@ def _stored(path: Path, run: Run, here: Mapping, final: Path | None) -> dict | N
 def locked(path: Path):
     """Hold a file lock; a process that dies lets it go."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
+    while True:
+        with open(path, "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if not _is_at(file, path):  # the holder before removed it: others lock a new one
+                continue
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+            return
+
+
+def _is_at(file, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def read_cell(path: Path, cell: Cell) -> dict:

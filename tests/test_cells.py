@@ -1,6 +1,8 @@
 import json
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
@@ -207,3 +209,23 @@ def test_seconds_and_commits_are_no_part_of_the_data(tmp_path, calls):
     assert set(cellfiles.frame([content]).columns) == {"seed", "step", "train_loss"}
     assert {"seconds", "commit", "versions", "device"} <= set(content["runs"][0]["provenance"])
     assert studies.Run("fake", 1, SPEC, {"a": 1}, {}).id == studies.Run("fake", 1, SPEC, {}, {}).id
+
+
+def test_no_two_holders_of_a_lock_whose_file_was_removed_meanwhile(tmp_path):
+    """Three jobs: the second waits on the first's file, which is gone when the third comes."""
+    path, inside, worst = tmp_path / "lock", [], []
+
+    def hold(seconds):
+        with cellfiles.locked(path):
+            inside.append(1)
+            worst.append(len(inside))
+            time.sleep(seconds)
+            inside.pop()
+
+    threads = [threading.Thread(target=hold, args=(0.05,)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.01)
+    for thread in threads:
+        thread.join()
+    assert len(worst) == 6 and max(worst) == 1

@@ -236,7 +236,12 @@ def test_a_lost_checkpoint_is_made_again_and_what_started_from_it_is_the_same(tm
     data, study = results / "upscaling/fig7/data.csv", results / "upscaling/mlp_adamw"
     (tuned,), (upscaled,) = study.glob("tune/*.json"), study.glob("tune_upscaled/*.json")
     (checkpoints,) = study.glob("tune/*.checkpoints")
-    before = data.read_bytes(), {p.name: p.read_bytes() for p in checkpoints.iterdir()}
+
+    def content():
+        found = {p.name: p.read_bytes() for p in checkpoints.glob("*.safetensors")}
+        return data.read_bytes(), found
+
+    before = content()
     assert len(before[1]) == 2
 
     shutil.rmtree(results / "runs")
@@ -246,7 +251,7 @@ def test_a_lost_checkpoint_is_made_again_and_what_started_from_it_is_the_same(tm
     data.unlink()
     built = build(figure, *SMOKE, directory=tmp_path)
     assert "train_base" in built and "tune_upscaled_code" not in built.split("Job stats")[0]
-    assert (data.read_bytes(), {p.name: p.read_bytes() for p in checkpoints.iterdir()}) == before
+    assert content() == before
     assert upscaled.exists()
 
 
