@@ -174,7 +174,7 @@ def curve_claims(figure, where, setting):
     selected = (
         ("lr", f"Sweep 1 selects {first:g}", "Sweep 1's rate", first),
         ("lr-upscaled", f"Sweep 2 selects the rate {second:g}", "Sweep 2's rate", second),
-        ("noise", f"Sweep 2 selects noise {noise:g}", "Sweep 2's noise, code's convention", noise),
+        ("noise", f"Sweep 2 selects noise {noise:g}", "Sweep 2's noise, as in the code", noise),
     )
     return (
         *(
@@ -253,10 +253,9 @@ def measure_curves(figure, data, setting):
     used = best(stage(data, "tune_upscaled"), ["lr", LEVEL], metric)
     by_minimum = best(sweep, ["lr", LEVEL], metric, "minimum")
     same = "the same" if by_minimum == second else _point(by_minimum)
-    detail = (
-        f"by the minimum over the run the sweep would select {same}; "
-        f"in Algorithm 2's convention it selects {_point(used)}"
-    )
+    detail = f"by the minimum over the run the sweep would select {same}"
+    if sweep_stage(data) != "tune_upscaled":
+        detail += f"; in Algorithm 2's convention it selects {_point(used)}"
     problem = all_edges(data, setting)
     up, quiet = losses(data, "upscaled"), losses(data, "upscaled_without_noise")
     return {
