@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from repro import budget, cost, registry
+from repro import budget, config, cost, registry
 from repro.__main__ import main
 from repro.errors import UserError
 from repro.models.decoder import Decoder
@@ -439,5 +439,7 @@ def test_every_figure_is_priced_at_every_scale(capsys):
     for scale in ("smoke", "reduced", "paper"):
         assert main(["cost", "all", "--scale", scale]) == 0
         text = capsys.readouterr().out
+        suite = registry.Suite(config.parse({"scale": scale}, registry.dataset_names()))
         for name in registry.figure_names():
-            assert all(study in text for study in registry.figure(name).STUDIES)
+            assert name in text and suite.figure_cells(name)
+            assert all(study in text for study in suite.figure_cells(name))
