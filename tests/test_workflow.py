@@ -248,7 +248,7 @@ def test_a_lost_checkpoint_is_made_again_and_what_started_from_it_is_the_same(tm
     shutil.rmtree(checkpoints)
     tuned.unlink()
     upscaled.unlink()
-    data.unlink()
+    shutil.rmtree(data.parent)
     built = build(figure, *SMOKE, directory=tmp_path)
     assert "train_base" in built and "tune_upscaled_code" not in built.split("Job stats")[0]
     assert content() == before

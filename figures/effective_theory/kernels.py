@@ -11,7 +11,7 @@ CAPTION = (
     "language encoder with a tied head, block by block, against the recursions at leading order "
     "in 1/n (Dinan, Yaida & Zhang, equations 1.41 to 1.84)."
 )
-GRID = "effective_theory/kernels"
+GRID = "effective_theory/encoder_kernels"
 STUDIES = (GRID,)
 KINDS = {"vision": "ViT", "language": "language encoder"}
 QUANTITIES = ("G", "F")

@@ -12,7 +12,7 @@ CAPTION = (
     "to 1.116, s = 0, and the kernels of every block against their recursions (Dinan, Yaida & "
     "Zhang). AdamW: gradients over their group's root mean square."
 )
-GRID = "effective_theory/tangent_kernels"
+GRID = "effective_theory/encoder_tangent_kernels"
 STUDIES = (GRID,)
 KINDS = {"vision": "ViT, pooled head", "language": "language encoder, tied head"}
 GROUPS = ("stem", "positions", "Q", "K", "V", "U", "W", "X", "head", "bias")
