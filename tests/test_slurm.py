@@ -101,7 +101,8 @@ def free_ports(n):
 def site():
     """A running Slurm of one node; the file that names its partition."""
     require_slurm()
-    with open("/tmp/repro-slurm.lock", "w") as lock:  # one at a time, /etc/slurm is one
+    one_at_a_time = Path(tempfile.gettempdir()) / "repro-slurm.lock"  # /etc/slurm is one
+    with open(one_at_a_time, "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         folder = Path(tempfile.mkdtemp(prefix="repro-slurm-"))
         folder.chmod(0o755)  # munge refuses a socket that not all can reach
