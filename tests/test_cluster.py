@@ -1,6 +1,7 @@
 """What jobs ask of a cluster, what a site says, and what happens to two workflows in one folder."""
 
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -209,10 +210,12 @@ def test_two_workflows_on_one_folder_and_the_second_refuses(tmp_path, text_folde
         while not list((tmp_path / "work").glob(".snakemake/locks/*.output.lock")):
             assert first.poll() is None, first.communicate()[0]
             time.sleep(0.01)
+        first.send_signal(signal.SIGSTOP)  # or it may be done before the second has started
         second = snakemake(*words, directory=tmp_path / "work")
         assert second.returncode != 0
         assert "Directory cannot be locked" in second.stdout
         assert "Traceback" not in second.stdout
     finally:
+        first.send_signal(signal.SIGCONT)
         output, _ = first.communicate()
     assert first.returncode == 0, output
