@@ -207,7 +207,8 @@ def test_two_workflows_on_one_folder_and_the_second_refuses(tmp_path, text_folde
         text=True,
     )
     try:
-        while not list((tmp_path / "work").glob(".snakemake/locks/*.output.lock")):
+        locks = (tmp_path / "work/.snakemake/locks").glob
+        while not any(lock.stat().st_size for lock in locks("*.output.lock")):
             assert first.poll() is None, first.communicate()[0]
             time.sleep(0.01)
         first.send_signal(signal.SIGSTOP)  # or it may be done before the second has started
