@@ -106,7 +106,11 @@ def run_cell(
                     "checkpoint": store / f"{run.id}.state",
                     **({"final": final} if final else {}),
                 }
-                records = TASKS[run.task].run(spec, **context) if made else []
+                try:
+                    records = TASKS[run.task].run(spec, **context) if made else []
+                except UserError as error:
+                    where = ", ".join([cell.study, *(f"{k} {v}" for k, v in run.axes.items())])
+                    raise UserError(f"{where}: {error}") from error
                 result = {
                     "id": run.id,
                     "spec": spec,

@@ -16,7 +16,12 @@ from repro.tasks import TASKS
 
 # Assumed operations per second, below what is measured, since a job that runs out of time is
 # queued again: 40 % of an H100's dense peaks; the smallest models on one core of a CPU.
-GPU_RATES = {"bfloat16": 0.4 * 989e12, "tf32": 0.4 * 495e12, "float32": 0.4 * 67e12}
+GPU_RATES = {
+    "bfloat16": 0.4 * 989e12,
+    "float16": 0.4 * 989e12,
+    "tf32": 0.4 * 495e12,
+    "float32": 0.4 * 67e12,
+}
 CPU_RATE = 5e9
 STEP_SECONDS = {"gpu": 0.02, "cpu": 0.005}  # a step takes no less, however small the model
 MARGIN = 2.0  # evaluations, checkpoints, a slower device

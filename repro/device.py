@@ -1,10 +1,13 @@
-"""Devices and number formats: CPU deterministic, CUDA with TF32 or bf16 autocast."""
+"""Devices and number formats: CPU deterministic, CUDA with TF32, bf16 or fp16 autocast."""
+
+from collections.abc import Callable
 
 import torch
 
 from repro.errors import UserError
 
-PRECISIONS = ("float32", "tf32", "bfloat16")
+PRECISIONS = ("float32", "tf32", "bfloat16", "float16")
+MIN_LOSS_SCALE = 1e-4  # fairseq's --min-loss-scale
 
 
 def select(name: str, threads: int) -> torch.device:
@@ -38,4 +41,49 @@ def autocast(device: torch.device, precision: str):
         allow = precision != "float32"
         torch.backends.cuda.matmul.allow_tf32 = allow
         torch.backends.cudnn.allow_tf32 = allow
-    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16")
+    half = precision in ("bfloat16", "float16")
+    return torch.autocast(device.type, getattr(torch, precision) if half else None, enabled=half)
+
+
+class LossScaler(torch.amp.GradScaler):
+    """torch's dynamic loss scale at float16, the plain step at any other precision.
+
+    skipped: how many steps were not taken, their gradients not finite; each halves the scale.
+    """
+
+    def __init__(self, device: torch.device, precision: str):
+        super().__init__(device.type, enabled=precision == "float16")
+        self.skipped = 0
+
+    def take(
+        self, step: int, optimizer: torch.optim.Optimizer, clip: Callable[[], object] | None
+    ) -> None:
+        """Clip the gradients and take a step, or skip it; `clip` sees them without the scale.
+
+        A fused optimizer is not left to skip for itself, as `step` would: SGD's then starts from a
+        momentum that was never written, and FairseqAdamW counts an update that was not made.
+        Raises UserError, naming the step, where the scale falls below MIN_LOSS_SCALE.
+        """
+        self.unscale_(optimizer)
+        if clip:
+            clip()
+        found = self._found_inf_per_device(optimizer).values() if self.is_enabled() else ()
+        overflow = any(float(each) for each in found)
+        self.skipped += overflow
+        if not overflow:
+            optimizer.step()
+        self.update()
+        if self.get_scale() < MIN_LOSS_SCALE:
+            raise UserError(
+                f"step {step}: gradients overflow float16 down to a loss scale of {MIN_LOSS_SCALE} "
+                f"({self.skipped} steps skipped); take precision bfloat16, or a lower learning rate"
+            )
+
+    def state_dict(self) -> dict:
+        """With the count of skipped steps."""
+        return super().state_dict() | {"skipped": self.skipped}
+
+    def load_state_dict(self, state: dict) -> None:
+        """Go on from `state_dict`."""
+        self.skipped = state["skipped"]
+        super().load_state_dict(state)

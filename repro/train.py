@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from repro.adam import EPS_CONVENTIONS, FairseqAdamW
-from repro.device import autocast
+from repro.device import LossScaler, autocast
 from repro.errors import UserError
 from repro.files import atomic_path
 
@@ -73,12 +73,15 @@ def train(
     parts: a batch goes through forward and backward in so many equal parts, one after another,
         for a model whose activations would not fit; the loss must be a mean over its rows.
     The state of torch's generators is kept, so dropout goes on as in an undisturbed run.
-    A loss that is not finite ends the run: its records from there on have train_loss infinite.
+    A loss that is not finite ends the run: its records from there on have train_loss infinite. At
+    float16 such a step is skipped and left out of train_loss, and records have `skipped`, how many
+    were so far (`LossScaler`); raises UserError where that does not end.
     """
     device = next(model.parameters()).device
     losses = torch.zeros(steps, device=device)
     rates = [group["lr"] for group in optimizer.param_groups]
-    start, records = _resume(checkpoint, model, optimizer, losses)
+    scaler = LossScaler(device, precision)
+    start, records = _resume(checkpoint, model, optimizer, scaler, losses)
     boundaries = [steps * (i + 1) // evaluations for i in range(evaluations)]
     source = batches.from_step(start)
     saved = reported = time.monotonic()
@@ -90,28 +93,30 @@ def train(
         for part in cut(next(source), parts):
             with autocast(device, precision):
                 value = loss(model, part) / parts
-            value.backward()
+            scaler.scale(value).backward()
             losses[step] += value.detach()
-        if clip:
-            clip()
-        optimizer.step()
         done = step + 1
+        scaler.take(done, optimizer, clip)
         if done == boundaries[len(records)]:
             begin = records[-1]["step"] if records else 0
-            records.append({"step": done, "train_loss": _mean(losses[begin:done])})
-            if evaluate and math.isfinite(records[-1]["train_loss"]):
+            since, skipped = losses[begin:done], {}
+            if scaler.is_enabled():
+                since, skipped = since[since.isfinite()], {"skipped": scaler.skipped}
+            records.append({"step": done, "train_loss": _mean(since), **skipped})
+            diverged = math.isinf(records[-1]["train_loss"]) and not scaler.is_enabled()
+            if evaluate and not diverged:
                 model.eval()
                 records[-1] |= evaluate()
                 model.train()
             progress(done, records[-1]["train_loss"])
-            if math.isinf(records[-1]["train_loss"]):
+            if diverged:
                 break
         now = time.monotonic()
         if now - reported > 1.0:
             progress(done, float(losses[step]))
             reported = now
         if now - saved > checkpoint_seconds and done < steps:
-            _save(checkpoint, model, optimizer, losses, done, records)
+            _save(checkpoint, model, optimizer, scaler, losses, done, records)
             saved = now
     lost = dict.fromkeys(records[-1] if records else ["train_loss"], math.inf)
     records += [{**lost, "step": b} for b in boundaries[len(records) :]]
@@ -133,11 +138,12 @@ def _mean(losses: torch.Tensor) -> float:
     return mean if math.isfinite(mean) else math.inf
 
 
-def _save(path: Path, model, optimizer, losses: torch.Tensor, step: int, records: list) -> None:
+def _save(path: Path, model, optimizer, scaler, losses, step: int, records: list) -> None:
     state = {
         "records": records,
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
+        "scaler": scaler.state_dict(),
         "losses": losses,
         "step": step,
         "rng": torch.get_rng_state(),
@@ -148,7 +154,7 @@ def _save(path: Path, model, optimizer, losses: torch.Tensor, step: int, records
             torch.save(state, file)
 
 
-def _resume(path: Path, model, optimizer, losses: torch.Tensor) -> tuple[int, list[dict]]:
+def _resume(path: Path, model, optimizer, scaler, losses) -> tuple[int, list[dict]]:
     """Load a resume state if there is one, tensors only: the step to go on from, and the records
     until there."""
     if not path.exists():
@@ -162,6 +168,7 @@ def _resume(path: Path, model, optimizer, losses: torch.Tensor) -> tuple[int, li
         ) from error
     model.load_state_dict(state["model"])
     optimizer.load_state_dict(state["optimizer"])
+    scaler.load_state_dict(state["scaler"])
     losses.copy_(state["losses"])
     torch.set_rng_state(state["rng"].cpu())
     if losses.is_cuda:

@@ -47,6 +47,16 @@ def test_runs_already_made_are_taken_over(tmp_path, calls):
     assert calls == [0, 1]
 
 
+def test_a_mistake_found_in_a_run_names_the_run(tmp_path, monkeypatch):
+    class Overflowing(Task):
+        def run(self, spec, **context):
+            raise UserError("step 7: gradients overflow")
+
+    monkeypatch.setitem(TASKS, "fake", Overflowing(1, "", lambda spec: [], lambda spec: 0.0))
+    with pytest.raises(UserError, match="^p/s, lr 0.5, seed 0: step 7: gradients overflow$"):
+        run(fake_cell({"lr": 0.5, "seed": 0}), tmp_path)
+
+
 def test_a_run_shared_by_two_studies_keeps_each_one_s_axes(tmp_path, calls):
     """Found on Figure 1: runs taken over from another study's cell lost their coordinates."""
     first, second = (

@@ -20,7 +20,7 @@ def losses(found):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16"])
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16", "float16"])
 def test_training_is_near_the_golden_run(tmp_path, monkeypatch, device, precision):
     """Another device draws other initial weights from the same seed, so the loss is only near."""
     changed = SPECS["language_model"] | {"precision": precision}

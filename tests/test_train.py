@@ -194,6 +194,107 @@ def test_an_unknown_optimizer_is_named():
         train.make_optimizer([], {"name": "lion"})
 
 
+class Overflowing:
+    """1 % of the squared error, which fits float16 at the first scale; infinite in some calls."""
+
+    def __init__(self, *calls):
+        self.calls, self.count = calls, 0
+
+    def __call__(self, model, batch):
+        self.count += 1
+        value = 0.01 * squared_error(model, batch).float()
+        return value * math.inf if self.count in self.calls else value
+
+
+OPTIMIZERS = {
+    "sgd": ({"name": "sgd", "momentum": 0.9, "nesterov": False}, torch.optim.SGD),
+    "adam": ({"name": "adam", "betas": (0.9, 0.999)}, torch.optim.Adam),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_float16_is_torch_s_recipe_for_it(tmp_path, name):
+    """GradScaler with an optimizer that is not fused, which it steps or not; steps 1, 5, 6 skip."""
+    settings, kind = OPTIMIZERS[name]
+    model, _ = parts()
+    groups = [{"params": [*model.parameters()], "lr": 0.1, "eps": 1e-8, "weight_decay": 0.0}]
+    optimizer = train.make_optimizer(groups, settings)
+    records = run(
+        model, optimizer, tmp_path / "state", loss=Overflowing(1, 5, 6), precision="float16"
+    )
+    reference, _ = parts()
+    plain = kind(reference.parameters(), 0.1, **{k: v for k, v in settings.items() if k != "name"})
+    scaler, loss = torch.amp.GradScaler("cpu"), Overflowing(1, 5, 6)
+    for _, batch in zip(range(STEPS), Batches().from_step(0), strict=False):
+        plain.zero_grad()
+        with torch.autocast("cpu", torch.float16):
+            value = loss(reference, batch)
+        scaler.scale(value).backward()
+        scaler.step(plain)
+        scaler.update()
+    torch.testing.assert_close(model.weight, reference.weight, rtol=0, atol=1e-6)
+    assert not torch.equal(model.weight, parts()[0].weight)
+    assert [record["skipped"] for record in records] == [1, 3, 3, 3]
+    assert all(math.isfinite(record["train_loss"]) for record in records)
+
+
+def test_clipping_under_float16_sees_the_gradients_without_the_scale(tmp_path):
+    norms = []
+
+    def clip():
+        norms.append(float(torch.nn.utils.get_total_norm([p.grad for p in model.parameters()])))
+
+    model, optimizer = parts(lr=0.0)
+    run(model, optimizer, tmp_path / "a", clip=clip, loss=Overflowing())
+    exact = norms.copy()
+    norms.clear()
+    run(model, optimizer, tmp_path / "b", clip=clip, loss=Overflowing(), precision="float16")
+    assert norms == pytest.approx(exact, rel=0.01)
+
+
+def test_an_overflow_of_float16_that_persists_stops_with_the_step(tmp_path):
+    """2^16 halved 30 times is the first scale below 1e-4."""
+    model, optimizer = parts()
+    with pytest.raises(UserError, match=r"^step 35: .*overflow float16.*30 steps skipped.*bfloat"):
+        run(
+            model,
+            optimizer,
+            tmp_path / "state",
+            loss=Overflowing(*range(6, 100)),
+            precision="float16",
+            steps=100,
+        )
+    assert model.weight.isfinite().all()
+
+
+def test_a_float16_run_killed_between_steps_ends_as_an_undisturbed_one(tmp_path):
+    """Scale and count of skipped steps are part of the resume state."""
+    half = {"precision": "float16"}
+    model, optimizer = parts()
+    undisturbed = run(model, optimizer, tmp_path / "a", loss=Overflowing(2, 10), **half)
+
+    def killing(step, value):
+        if step == 6:
+            raise KeyboardInterrupt
+
+    again, optimizer = parts()
+    with pytest.raises(KeyboardInterrupt):
+        run(
+            again,
+            optimizer,
+            tmp_path / "b",
+            loss=Overflowing(2),
+            progress=killing,
+            checkpoint_seconds=0.0,
+            **half,
+        )
+    fresh, optimizer = parts()
+    resumed = run(fresh, optimizer, tmp_path / "b", loss=Overflowing(10 - 5), **half)
+    assert resumed == undisturbed
+    assert resumed[-1]["skipped"] == 2
+    assert torch.equal(fresh.weight, model.weight)
+
+
 def test_weight_decay_and_learning_rate_of_each_group_are_used(tmp_path):
     """One AdamW step on a zero gradient leaves w (1 - lr * wd), group by group."""
     weights = [nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))]

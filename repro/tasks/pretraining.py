@@ -173,6 +173,7 @@ def run(
             "train_loss": record["train_loss"],
             "train_perplexity": exponential(record["train_loss"]),
             **{key: record.get(key, float("inf")) for key in kept},
+            **({"skipped": record["skipped"]} if "skipped" in record else {}),
             **({"words_split": text.split} if text else {}),
         }
         for record in records
