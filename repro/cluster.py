@@ -149,13 +149,13 @@ def load_site(folder: Path) -> Site:
 def request(cell: Cell, scale: str, site: Site, attempt: int = 1) -> Request:
     """What a cell's job asks for, all its runs counted; an attempt twice the time of the last.
 
-    GPUs are for the training of `gpu_scales`, as many as the largest run's memory needs. Memory
-    grows by its first amount an attempt.
+    GPUs are for the training of `gpu_scales`, that is for what reads data, as many as the largest
+    run's memory needs. Memory grows by its first amount an attempt.
     """
     costs = [TASKS[run.task].cost(run.spec) for run in cell.runs]
     priced = any(cost.flops for cost in costs)
     memory = max(cost.memory_bytes for cost in costs)
-    wanted = priced and scale in site.gpu_scales
+    wanted = any(cost.seen for cost in costs) and scale in site.gpu_scales
     gpus = math.ceil(memory / (GPU_SHARE * site.gpu_memory_gb * 1e9)) if wanted else 0
     spec = cell.runs[0].spec
     threads = spec.get("threads", 1)

@@ -51,6 +51,13 @@ def test_every_job_asks_for_something_a_node_has(scale):
                 assert asked.runtime <= 120, study
 
 
+def test_what_trains_nothing_asks_for_time_and_no_gpu():
+    for study in ("effective_theory/encoder_kernels", "effective_theory/encoder_tangent_kernels"):
+        asked = request(one_cell("paper", study), "paper", H100)
+        assert asked.gpus == 0
+        assert 60 < asked.runtime < 24 * 60, study
+
+
 def test_no_figure_is_asked_to_mix_devices():
     for scale in SCALES:
         suite = suite_at(scale)

@@ -17,7 +17,8 @@ from repro.models.llm import LLM
 from repro.models.mlp import MLP
 from repro.models.resnet import ResNet
 from repro.study import Cell, Run
-from repro.tasks import TASKS
+from repro.tasks import TASKS, transformer_kernels
+from studies.effective_theory._encoders import LANGUAGE, VISION
 
 SGD = {"name": "sgd", "momentum": 0.0, "nesterov": False, "weight_decay": 1e-4}
 ADAMW = {"name": "adamw", "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 1e-4}
@@ -258,7 +259,35 @@ def test_llm_activations_are_what_autograd_keeps():
     assert cost.llm_activations(**TABLE_3, vocab_size=320) == pytest.approx(kept, rel=0.05)
 
 
+@pytest.mark.parametrize("model", [LANGUAGE, VISION], ids=["language", "vision"])
+def test_an_encoder_s_counts_are_torch_s(model):
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    setting = transformer_kernels.build(model, 32, 0)
+    found = cost.encoder({"model": model, "width": 32})
+    with sdpa_kernel(SDPBackend.MATH):
+        assert found.forward == forward_flops(setting.network, setting.inputs)
+        assert found.outputs == setting.network(setting.inputs)[..., 0].numel()
+    assert found.parameters == parameters(setting.network)
+    assert found.tokens == setting.kernel.shape[0] * setting.kernel.shape[1]
+
+
 # Costs of runs
+
+
+def test_costs_of_kernels_grow_with_draws_and_rows():
+    """A gradient of every one of 8 words, or of 2 pooled images; of 5 blocks' tokens as well."""
+    spec = {"model": LANGUAGE, "width": 64, "draws": 10, "channels": 1, "every_block": False}
+    for name in ("transformer_kernels", "tangent_kernels"):
+        found, twice = (TASKS[name].cost(spec | {"draws": draws}) for draws in (10, 20))
+        assert 0 < 2 * found.flops == twice.flops
+        assert not found.seen
+    words, images, all_blocks = (
+        cost.tangent_kernels_cost(spec | changes).flops
+        for changes in ({}, {"model": VISION}, {"every_block": True})
+    )
+    assert 3 < words / images < 8
+    assert 2 < all_blocks / words < 28 / 8
 
 
 def test_cost_of_an_mlp_run():

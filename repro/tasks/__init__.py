@@ -14,6 +14,8 @@ from repro.cost import (
     language_model_cost,
     pretraining_cost,
     span_denoising_cost,
+    tangent_kernels_cost,
+    transformer_kernels_cost,
     warm_start_cost,
 )
 
@@ -125,6 +127,8 @@ TASKS = {
     "dynamic_equivalence": Task(2, "repro.tasks.dynamic_equivalence", _nothing, _free),
     "training_costs": Task(1, "repro.tasks.training_costs", _nothing, _free),
     "deep_linear": Task(1, "repro.tasks.deep_linear", _nothing, _free),
-    "transformer_kernels": Task(1, "repro.tasks.transformer_kernels", _nothing, _free),
-    "tangent_kernels": Task(1, "repro.tasks.tangent_kernels", _nothing, _free),
+    "transformer_kernels": Task(
+        1, "repro.tasks.transformer_kernels", _nothing, transformer_kernels_cost
+    ),
+    "tangent_kernels": Task(1, "repro.tasks.tangent_kernels", _nothing, tangent_kernels_cost),
 }

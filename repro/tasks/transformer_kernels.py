@@ -17,12 +17,12 @@ from torch.overrides import TorchFunctionMode
 
 from repro import device as devices
 from repro import parametrization
+from repro.cost import STACKED
 from repro.errors import UserError
 from repro.models import vit
 from repro.models.tied_encoder import TiedEncoder
 from repro.theory import transformer_kernels as theory
 
-ENTRIES = 2**22  # of the parameters drawn at a time: 16 MB in float32
 INITS = dict.fromkeys(parametrization.KINDS, "neural-tangent")
 GROUPS = {
     "patchify.weight": ("stem",),
@@ -197,7 +197,7 @@ def run(
     setting = build(model, width, input_seed)
     setting.network.to(on)
     generator = torch.Generator(on).manual_seed(_stream(seed, width))
-    batch = max(1, min(draws, ENTRIES // sum(p.numel() for p in setting.network.parameters())))
+    batch = max(1, min(draws, STACKED // sum(p.numel() for p in setting.network.parameters())))
     found: dict[tuple[str, int], list[torch.Tensor]] = {}
     controls = []
     for first in range(0, draws, batch):
