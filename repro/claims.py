@@ -136,8 +136,11 @@ def all_scales(expectation: Expectation) -> dict[str, Expectation]:
 
 
 def interval(row: dict) -> str:
-    """`value [low, high]`, or the value alone where nothing is random."""
+    """`value [low, high]`, or the value alone where nothing is random; None is not finite."""
     if row["measured"] is None:
         return "nothing finite"
-    text = f"{row['measured']:.3g}"
-    return text if row["low"] == row["high"] else f"{text} [{row['low']:.3g}, {row['high']:.3g}]"
+    value, low, high = (
+        "not finite" if row[key] is None else f"{row[key]:.3g}"
+        for key in ("measured", "low", "high")
+    )
+    return value if row["low"] == row["high"] else f"{value} [{low}, {high}]"

@@ -7,6 +7,7 @@ from repro.claims import (
     at_most,
     below,
     between,
+    interval,
     judge,
     reported,
     within,
@@ -57,3 +58,16 @@ def test_data_of_a_user_are_judged():
 def test_a_value_that_is_not_finite_is_not_reproduced():
     assert verdict(below(0), float("-inf"), float("-inf"))[0] == "not reproduced"
     assert verdict(above(0), float("nan"), float("nan"))[0] == "not reproduced"
+
+
+@pytest.mark.parametrize(
+    ("measured", "low", "high", "words"),
+    [
+        (2.0, 1.0, 3.0, "2 [1, 3]"),
+        (2.0, 2.0, 2.0, "2"),
+        (2.0, 1.0, None, "2 [1, not finite]"),
+        (None, None, None, "nothing finite"),
+    ],
+)
+def test_an_interval_in_words(measured, low, high, words):
+    assert interval({"measured": measured, "low": low, "high": high}) == words

@@ -44,7 +44,8 @@ def measure(data, scale):
         for each in pair:
             lr, decay = _vit.optimum(searched[each], seeds)
             found += [lr / PRINTED[each], lr * decay / 8e-4]
-        return float(np.abs(np.log2(found)).max())
+        with np.errstate(divide="ignore"):  # the best decay may be 0
+            return float(np.abs(np.log2(found)).max())
 
     def ratio(seeds):
         rates = [_vit.optimum(searched[each], seeds)[0] for each in pair]
