@@ -69,11 +69,13 @@ def finish(figure: Figure, title: str, claims: list[dict], footer: str) -> None:
     lines = [(line, "black") for claim in claims for line in claim_lines(claim, characters)]
     lines += [(line, "0.35") for line in textwrap.wrap(footer, characters)]
     room = LINE_INCHES * (len(lines) + 1)
-    head = 0.35
+    titles = textwrap.wrap(title, int(width * 11.5))
+    head = 0.35 + 0.17 * (len(titles) - 1)
     total = height + room + head
     figure.set_size_inches(width, total)
     figure.get_layout_engine().set(rect=(0, room / total, 1, height / total))
-    figure.text(0.01, 1 - 0.08 / total, title, va="top", fontsize=10, fontweight="bold")
+    style = {"va": "top", "fontsize": 10, "fontweight": "bold"}
+    figure.text(0.01, 1 - 0.08 / total, "\n".join(titles), **style)
     for i, (line, color) in enumerate(lines):
         y = (room - LINE_INCHES * (i + 0.5)) / total
         style = {"va": "top", "fontsize": 6.5, "family": "monospace", "color": color}
