@@ -1,7 +1,10 @@
 """Claims of the papers, expectations, and verdicts. No torch."""
 
 import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+
+from repro.optimum import bootstrap
 
 REPRODUCED = "reproduced"
 NOT_REPRODUCED = "not reproduced"
@@ -72,6 +75,23 @@ class Measurement:
     n: int
     problem: str = ""
     detail: str = ""
+
+
+def over_seeds(
+    statistic: Callable[[Sequence[int]], float],
+    seeds: Iterable[int],
+    problem: str = "",
+    detail: str = "",
+) -> Measurement:
+    """A statistic of a sample of seeds, with its bootstrap interval."""
+    seeds = sorted(int(seed) for seed in seeds)
+    low, high = bootstrap(seeds, statistic)
+    return Measurement(float(statistic(seeds)), low, high, len(seeds), problem, detail)
+
+
+def without_interval(value: float, n: int = 1, problem: str = "", detail: str = "") -> Measurement:
+    """A value in which nothing is random, or of one run."""
+    return Measurement(float(value), float(value), float(value), n, problem, detail)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,6 @@ import math
 import numpy as np
 
 from repro import registry, search
-from repro.claims import Measurement
-from repro.optimum import bootstrap
 from repro.study import lookup, override
 from studies.effective_theory._bart import STRATEGIES, shift
 from studies.effective_theory.bart import METRIC, stage_name
@@ -82,13 +80,6 @@ def setting(scale, strategy, key):
 def factor(scale, strategy):
     """What the strategy's learning rates are shifted by, n^3/2 or 1."""
     return shift(strategy, setting(scale, strategy, "model.width"))
-
-
-def over_seeds(statistic, seeds, problem="", detail=""):
-    """A statistic of a sample of seeds with its bootstrap interval."""
-    seeds = sorted(int(seed) for seed in seeds)
-    low, high = bootstrap(seeds, statistic)
-    return Measurement(float(statistic(seeds)), low, high, len(seeds), problem, detail)
 
 
 def draw_curve(panel, rows, label, **style):

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from figures.upscaling._protocol import over_seeds
 from repro import registry, search
-from repro.claims import Measurement
+from repro.claims import over_seeds
 from repro.study import lookup, override
 from studies.effective_theory._vit import STRATEGIES
 from studies.effective_theory.vit import MOVES, stage_name
@@ -111,11 +110,6 @@ def in_words(data, part="best"):
 def epochs(rows, scale):
     """Epochs at every evaluation, of which there is one an epoch at reduced and paper scale."""
     return rows["step"] / (setting(scale, "steps") / setting(scale, "evaluations"))
-
-
-def nothing(problem):
-    """A measurement that was not made."""
-    return Measurement(float("nan"), float("nan"), float("nan"), 0, problem)
 
 
 def difference(one, other, problem="", detail=""):

@@ -4,7 +4,7 @@ import numpy as np
 
 from figures.effective_theory import _vit
 from figures.effective_theory._vit import DECAY, reduce  # noqa: F401
-from repro.claims import Claim, at_most, between
+from repro.claims import Claim, at_most, between, over_seeds
 from studies.effective_theory._vit import STRATEGIES, matrix_factor
 
 TITLE = "Figure 1. ViT, searches in learning rate and weight decay"
@@ -59,8 +59,8 @@ def measure(data, scale):
         words.append(f"{each} lr {lr:.4g}, wd {decay:.4g} (matrices {rate:.3g})")
     detail = "; ".join(words)
     return {
-        "fig1.optimum-lr": _vit.over_seeds(octaves_off, seeds, problem, detail),
-        "fig1.equivalent-lr": _vit.over_seeds(ratio, seeds, problem, detail),
+        "fig1.optimum-lr": over_seeds(octaves_off, seeds, problem, detail),
+        "fig1.equivalent-lr": over_seeds(ratio, seeds, problem, detail),
     }
 
 

@@ -1,8 +1,10 @@
 """Figure 2: the four strategies at their optima."""
 
+import math
+
 from figures.effective_theory import _vit
 from figures.effective_theory._vit import reduce  # noqa: F401
-from repro.claims import Claim, above
+from repro.claims import Claim, above, over_seeds, without_interval
 from studies.effective_theory._vit import STRATEGIES
 
 TITLE = "Figure 2. ViT, the four strategies at their best learning rate and weight decay"
@@ -73,14 +75,14 @@ def measure(data, scale):
     counted = {each: pd.Series(spikes(part, scale), dtype=float) for each, part in rows.items()}
     others = sum(counted[each] for each in STRATEGIES if each != "standard") / 3
     words = ", ".join(f"{each} {found.mean():.2f}" for each, found in counted.items())
-    long = _vit.nothing("no longer runs at this scale")
+    long = without_interval(math.nan, 0, "no longer runs at this scale")
     if len(data[data["part"] == "long"]):
         both = (_vit.rows_of(data, each, "long") for each in ("neural-tangent", "standard"))
         long = _vit.difference(*map(_vit.top1, both), pair, _vit.in_words(data, "long"))
     return {
         "fig2.nt-better": _vit.difference(tangent, standard, pair, _vit.in_words(data)),
         "fig2.nt-better-long": long,
-        "fig2.order": _vit.over_seeds(margin, standard.index, limits, _vit.in_words(data)),
+        "fig2.order": over_seeds(margin, standard.index, limits, _vit.in_words(data)),
         "fig2.spikes": _vit.difference(counted["standard"], others, limits, f"a run: {words}"),
     }
 

@@ -4,7 +4,7 @@ import math
 
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import reduce  # noqa: F401
-from repro.claims import Claim, above, at_most, between
+from repro.claims import Claim, above, at_most, between, over_seeds, without_interval
 from studies.effective_theory._bart import STRATEGIES
 
 TITLE = "Figure 3. Learning rates of BART under the standard and the neural-tangent strategy"
@@ -70,7 +70,7 @@ def measure(data, scale):
     lacking = [each for each, (_, low, _) in ends.items() if low is None]
     if lacking:
         problem = f"no run at a quarter of the best rate: {', '.join(lacking)}"
-        robust = _bart.Measurement(math.nan, math.nan, math.nan, len(seeds), problem)
+        robust = without_interval(math.nan, len(seeds), problem)
     else:
 
         def robustness(sample):
@@ -78,10 +78,10 @@ def measure(data, scale):
             return standard / tangent if tangent > 0 else math.inf
 
         detail = ", ".join(f"{each} {increase(ends[each], seeds):+.3g}" for each in STRATEGIES)
-        robust = _bart.over_seeds(robustness, seeds, edge, f"increase in nats: {detail}")
+        robust = over_seeds(robustness, seeds, edge, f"increase in nats: {detail}")
     return {
-        "fig3.optimum-lr": _bart.over_seeds(lambda s: distance, seeds[:1], edge, ", ".join(words)),
-        "fig3.equivalent-lr": _bart.over_seeds(ratio, seeds, edge, ", ".join(words)),
+        "fig3.optimum-lr": over_seeds(lambda s: distance, seeds[:1], edge, ", ".join(words)),
+        "fig3.equivalent-lr": over_seeds(ratio, seeds, edge, ", ".join(words)),
         "fig3.robust-to-low-lr": robust,
     }
 

@@ -2,7 +2,7 @@
 
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import METRIC, STRATEGIES, reduce  # noqa: F401
-from repro.claims import Claim, below, reported
+from repro.claims import Claim, below, over_seeds, reported
 
 TITLE = "Figure 4. BART under the standard and the neural-tangent strategy, each at its best rate"
 CAPTION = (
@@ -40,7 +40,7 @@ def measure(data, scale):
         return float(standard - tangent)
 
     detail = ", ".join(f"{each} {found.mean():.4g}" for each, found in losses.items())
-    return {"fig4.marginal": _bart.over_seeds(difference, seeds, "; ".join(edges), detail)}
+    return {"fig4.marginal": over_seeds(difference, seeds, "; ".join(edges), detail)}
 
 
 def draw(data, scale):

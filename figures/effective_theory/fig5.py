@@ -6,7 +6,7 @@ import numpy as np
 
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import R2C2, STRATEGIES, reduce  # noqa: F401
-from repro.claims import Claim, Measurement, below, reported
+from repro.claims import Claim, below, over_seeds, reported, without_interval
 
 TITLE = "Figure 5. R2C2 under the standard and the neural-tangent strategy, untuned"
 CAPTION = (
@@ -38,10 +38,10 @@ def measure(data, scale):
     finite = [table.index[np.isfinite(table).all(axis=1)] for table in tables]
     common = sorted(set(finite[0]) & set(finite[1]))
     if not common:
-        nothing = Measurement(math.nan, math.nan, math.nan, 1, "a strategy diverged from the start")
+        nothing = without_interval(math.nan, 1, "a strategy diverged from the start")
         return {"fig5.nt-faster": nothing}
     standard, tangent = (table.loc[common[-1]] for table in tables)
-    found = _bart.over_seeds(
+    found = over_seeds(
         lambda s: float((tangent[list(s)] - standard[list(s)]).mean()),
         standard.index,
         detail=f"at update {common[-1]}: standard {standard.mean():.4g}, neural-tangent "

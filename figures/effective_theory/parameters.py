@@ -1,6 +1,6 @@
 """How many parameters the paper's models have."""
 
-from repro.claims import Claim, Expectation, Measurement, all_scales
+from repro.claims import Claim, Expectation, all_scales, without_interval
 
 TITLE = "Parameter counts of the paper's models"
 CAPTION = (
@@ -79,7 +79,7 @@ def reduce(runs):
 def measure(data, scale):
     totals = data.groupby("model")["count"].sum()
     return {
-        f"parameters.{model}": Measurement(total, total, total, 1, "", f"{total:,.0f}")
+        f"parameters.{model}": without_interval(total, detail=f"{total:,.0f}")
         for model, total in ((model, float(totals[model])) for model in SUMS)
     }
 

@@ -2,7 +2,7 @@
 
 from figures.effective_theory import _vit
 from figures.effective_theory._vit import reduce  # noqa: F401
-from repro.claims import Claim, above, below, reported
+from repro.claims import Claim, above, below, over_seeds, reported
 
 TITLE = "Footnote 44. ViT, only the positional embedding's learning rate changed"
 CAPTION = (
@@ -62,7 +62,7 @@ def measure(data, scale):
     return {
         "positions.raised": _vit.difference(raised, standard, problem, words),
         "positions.lowered": _vit.difference(lowered, tangent, problem, words),
-        "positions.share": _vit.over_seeds(share, standard.index, problem, words),
+        "positions.share": over_seeds(share, standard.index, problem, words),
     }
 
 

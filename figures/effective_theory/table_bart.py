@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from repro.claims import Claim, Measurement, all_scales, at_most
+from repro.claims import Claim, all_scales, at_most, without_interval
 from repro.optimum import slope
 from repro.parametrization import format_power, tied_multiplier
 
@@ -90,7 +90,7 @@ def measure(data, scale):
         powers.append(abs(rescaling(data, strategy) - rescale))
     decay = float((data["lr"] * data["weight_decay"] - 1).abs().max())
     values = {"exponents": max(powers), "init": max(spreads), "decay": decay}
-    return {f"table_bart.{name}": Measurement(v, v, v, 1) for name, v in values.items()}
+    return {f"table_bart.{name}": without_interval(v) for name, v in values.items()}
 
 
 def draw(data, scale):

@@ -1,6 +1,6 @@
 """Table II.1.E: initial spread and relative learning rates of the ViT's parameters."""
 
-from repro.claims import Claim, Measurement, all_scales, at_most
+from repro.claims import Claim, all_scales, at_most, without_interval
 
 TITLE = "Table II.1.E. ViT-B/16: initial standard deviations and relative learning-rate factors"
 CAPTION = (
@@ -74,7 +74,7 @@ def measure(data, scale):
         factors.append(abs(row.lr / factor - 1))
         spreads.append(abs(row.init_std / std - 1) if std else abs(row.init_std))
     return {
-        f"table_vit.{name}": Measurement(max(found), max(found), max(found), len(found))
+        f"table_vit.{name}": without_interval(max(found), len(found))
         for name, found in (("factors", factors), ("init", spreads))
     }
 

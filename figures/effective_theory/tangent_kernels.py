@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from repro.claims import Claim, Measurement, at_most, within
-from repro.optimum import bootstrap
+from repro.claims import Claim, at_most, over_seeds, within
 
 TITLE = "Section I.3. Tangent kernels of Transformers at initialization, by group"
 CAPTION = (
@@ -119,11 +118,6 @@ def deviations(data, value, factor):
     return of, names
 
 
-def measurement(seeds, statistic, detail=""):
-    low, high = bootstrap(seeds, statistic)
-    return Measurement(statistic(seeds), low, high, len(seeds), detail=detail)
-
-
 def measure(data, scale):
     seeds = range(data["seed"].nunique())
     cases = {
@@ -142,14 +136,16 @@ def measure(data, scale):
             return float(max(every(sample), key=abs))
 
         at = [n for _, names in found for n in names][int(np.argmax(np.abs(every(seeds))))]
-        measured[f"tangent_kernels.{name}"] = measurement(seeds, farthest, f"at {at[0]}, {at[1]}")
+        measured[f"tangent_kernels.{name}"] = over_seeds(
+            farthest, seeds, detail=f"at {at[0]}, {at[1]}"
+        )
     kernels = [totals(data, kind) for kind in KINDS]
 
     def error(sample):
         ratios = [found[list(sample)].mean(0) / wanted for _, found, wanted in kernels]
         return float(np.mean(np.abs(np.concatenate(ratios) - 1)))
 
-    measured["tangent_kernels.recursions"] = measurement(seeds, error)
+    measured["tangent_kernels.recursions"] = over_seeds(error, seeds)
     return measured
 
 

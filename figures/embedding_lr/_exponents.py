@@ -5,8 +5,8 @@ Of several parameters of a kind the one farthest from the printed exponent is sh
 
 import numpy as np
 
-from repro.claims import Measurement
-from repro.optimum import bootstrap, slope
+from repro.claims import over_seeds
+from repro.optimum import slope
 from repro.parametrization import format_power
 
 STUDY = "embedding_lr/parametrizations"
@@ -41,9 +41,7 @@ def largest_error(data, seeds, names):
 
 
 def measurement(data, names):
-    seeds = sorted(int(s) for s in data["seed"].unique())
-    low, high = bootstrap(seeds, lambda sample: largest_error(data, sample, names))
-    return Measurement(largest_error(data, seeds, names), low, high, len(seeds))
+    return over_seeds(lambda sample: largest_error(data, sample, names), data["seed"].unique())
 
 
 def draw(data, names):

@@ -6,8 +6,7 @@ from functools import cache
 import numpy as np
 
 from repro import registry, search
-from repro.claims import Claim, Measurement, above, below, reported, within
-from repro.optimum import bootstrap
+from repro.claims import Claim, above, below, over_seeds, reported, within, without_interval
 from repro.study import override
 from repro.tasks import TASKS
 
@@ -156,18 +155,6 @@ def flops_ratio(study, scale):
     return flops("base") / flops("scratch")
 
 
-def over_seeds(statistic, seeds, problem="", detail=""):
-    """A statistic of a sample of seeds with its bootstrap interval."""
-    seeds = sorted(int(seed) for seed in seeds)
-    low, high = bootstrap(seeds, statistic)
-    return Measurement(statistic(seeds), low, high, len(seeds), problem, detail)
-
-
-def single(value, problem="", detail=""):
-    """A value of one run."""
-    return Measurement(float(value), float(value), float(value), 1, problem, detail)
-
-
 def curve_claims(figure, where, setting):
     """Claims of a figure of curves: what the sweeps select, and that noise helps."""
     first, second, noise = setting.selected
@@ -259,9 +246,9 @@ def measure_curves(figure, data, setting):
     problem = all_edges(data, setting)
     up, quiet = losses(data, "upscaled"), losses(data, "upscaled_without_noise")
     return {
-        f"{figure}.selected-lr": single(first["lr"], problem, detail),
-        f"{figure}.selected-lr-upscaled": single(second["lr"], problem, detail),
-        f"{figure}.selected-noise": single(second[LEVEL], problem, detail),
+        f"{figure}.selected-lr": without_interval(first["lr"], 1, problem, detail),
+        f"{figure}.selected-lr-upscaled": without_interval(second["lr"], 1, problem, detail),
+        f"{figure}.selected-noise": without_interval(second[LEVEL], 1, problem, detail),
         f"{figure}.noise-nonzero": over_seeds(
             lambda s: float(up[list(s)].mean() - quiet[list(s)].mean()),
             up.index,
@@ -375,7 +362,9 @@ def measure_sweep(figure, data):
     ends = by_level.iloc[[0, -1]]
     words = _point(best(rows, ["lr", LEVEL], "train_loss")) + f": {by_level.min():.4g}"
     problem = "" if np.isfinite(by_level.min()) else "every run diverged"
-    return {f"{figure}.optimal-noise": single(ends.min() / by_level.min(), problem, words)}
+    return {
+        f"{figure}.optimal-noise": without_interval(ends.min() / by_level.min(), 1, problem, words)
+    }
 
 
 def draw_sweep(data, setting):

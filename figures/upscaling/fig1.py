@@ -1,7 +1,7 @@
 """Figure 1: the upscaling method and transfer, drawn from real runs instead of a schematic."""
 
 from figures.upscaling import _protocol, fig3
-from repro.claims import Claim, all_scales, at_most, reported
+from repro.claims import Claim, all_scales, at_most, over_seeds, reported
 
 TITLE = "Figure 1. Leaving the widened subspace, and hyperparameter transfer"
 CAPTION = (
@@ -47,10 +47,8 @@ def measure(data, scale):
     noisy = data[data["stage"] == "upscaled"].sort_values("step").groupby("seed")["outside"]
     growth = noisy.last() / noisy.first()
     return {
-        "fig1.stays-inside": _protocol.over_seeds(
-            lambda s: float(share[list(s)].max()), share.index
-        ),
-        "fig1.leaves": _protocol.over_seeds(lambda s: float(growth[list(s)].mean()), growth.index),
+        "fig1.stays-inside": over_seeds(lambda s: float(share[list(s)].max()), share.index),
+        "fig1.leaves": over_seeds(lambda s: float(growth[list(s)].mean()), growth.index),
     }
 
 

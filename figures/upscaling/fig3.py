@@ -5,8 +5,7 @@ import math
 import numpy as np
 
 from repro import registry
-from repro.claims import Claim, Measurement, at_most
-from repro.optimum import bootstrap
+from repro.claims import Claim, at_most, over_seeds
 
 TITLE = "Figure 3. Hyperparameter transfer of upscaled models"
 CAPTION = (
@@ -92,8 +91,8 @@ def measure(data, scale):
             outside = [str(n) for n, value in found.items() if value in ends]
             problem = f"at the grid's edge: width {', '.join(outside)}" if outside else ""
             words = ", ".join(f"2^{value:.3g} at width {n}" for n, value in found.items())
-            measured[f"fig3.transfer-{sweep}-{key}"] = Measurement(
-                spread(seeds), *bootstrap(seeds, spread), len(seeds), problem, f"best: {words}"
+            measured[f"fig3.transfer-{sweep}-{key}"] = over_seeds(
+                spread, seeds, problem, f"best: {words}"
             )
     return measured
 

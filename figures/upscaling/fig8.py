@@ -2,7 +2,7 @@
 
 from figures.upscaling import _protocol
 from figures.upscaling._protocol import SETTINGS, reduce  # noqa: F401
-from repro.claims import Claim, below, reported
+from repro.claims import Claim, below, over_seeds, reported
 
 SETTING = SETTINGS["resnet"]
 TITLE = "Figure 8. Upscaling against training from scratch, ResNet-18 with SGD"
@@ -27,9 +27,7 @@ def measure(data, scale):
     ours, scratch = (
         _protocol.losses(data, name, "valid_accuracy") for name in ("upscaled", "scratch")
     )
-    gain = _protocol.over_seeds(
-        lambda s: float(ours[list(s)].mean() - scratch[list(s)].mean()), ours.index
-    )
+    gain = over_seeds(lambda s: float(ours[list(s)].mean() - scratch[list(s)].mean()), ours.index)
     return _protocol.measure_curves("fig8", data, SETTING) | {"fig8.generalisation": gain}
 
 
