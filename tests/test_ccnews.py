@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from data import ccnews
+from data.ccnews import CORPUS as ccnews
 from repro.config import Source
 from repro.data import prepare
 from repro.errors import UserError
@@ -19,11 +19,11 @@ def texts(small_text):
 def test_the_embedded_documents_are_the_stated_ones_and_have_sentences(monkeypatch):
     documents = list(ccnews.documents(Source("embedded"), "valid"))
     found = sha256("".join(f"{document}\n" for document in documents).encode())
-    assert found == ccnews.EMBEDDED_SHA256["valid"]
+    assert found == ccnews.sha256["valid"]
     stops = [document.split().count(".") for document in documents]
     assert sum(stops) / len(stops) > 7, "a permutation of sentences needs some"
     assert all(document.endswith(" .") for document in documents[:-1])
-    monkeypatch.setitem(ccnews.EMBEDDED, "valid", (100, 1))
+    monkeypatch.setitem(ccnews.embedded, "valid", (100, 1))
     with pytest.raises(UserError, match=r"ccnews \(embedded\): split valid has SHA-256"):
         next(ccnews.documents(Source("embedded"), "valid"))
 
@@ -36,37 +36,37 @@ def hub(tmp_path, texts, monkeypatch):
 
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     folder = tmp_path / "hub"
-    path = folder / ccnews.SUBSET / "train-00000-of-00001.parquet"
+    path = folder / ccnews.subset / "train-00000-of-00001.parquet"
     path.parent.mkdir(parents=True)
     datasets.Dataset.from_dict({"title": ["x"] * len(texts), "text": texts}).to_parquet(path)
     (folder / "README.md").write_text(
-        f"---\nconfigs:\n- config_name: {ccnews.SUBSET}\n  data_files:\n    - split: train\n"
-        f"      path: {ccnews.SUBSET}/*\n---\n"
+        f"---\nconfigs:\n- config_name: {ccnews.subset}\n  data_files:\n    - split: train\n"
+        f"      path: {ccnews.subset}/*\n---\n"
     )
     newest = SimpleNamespace(sha="5" * 40)
     monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda self, repository: newest)
-    monkeypatch.setattr(ccnews, "REPOSITORY", str(folder))
-    monkeypatch.setattr(ccnews, "LOCK", tmp_path / "ccnews.lock.json")
-    monkeypatch.setattr(ccnews, "VALID_TOKENS", 2_000)
-    monkeypatch.setattr(ccnews, "SHARD_TOKENS", 4_000)
+    monkeypatch.setattr(ccnews, "repository", str(folder))
+    monkeypatch.setattr(ccnews, "lock", tmp_path / "ccnews.lock.json")
+    monkeypatch.setattr(ccnews, "valid_tokens", 2_000)
+    monkeypatch.setattr(ccnews, "shard_tokens", 4_000)
     return SimpleNamespace(folder=folder, newest=newest, path=path)
 
 
 def test_the_first_read_writes_the_revision_and_the_digests(hub, texts, tmp_path, capsys):
     source, before = Source("real"), ccnews.identity(Source("real"))
     valid = list(ccnews.documents(source, "valid"))
-    assert read_json(ccnews.LOCK) == {"revision": "5" * 40}
+    assert read_json(ccnews.lock) == {"revision": "5" * 40}
     assert f"revision {'5' * 40} written to" in capsys.readouterr().out
     hub.newest.sha = "6" * 40
     assert valid + list(ccnews.documents(source, "train")) == texts
     need = Tokens("ccnews", 300)
     prepare.tokenize_stream(ccnews, source, need, tmp_path / "a" / "tokens.json")
-    locked = read_json(ccnews.LOCK)
+    locked = read_json(ccnews.lock)
     assert locked["revision"] == "5" * 40, "a later read takes the locked one"
     assert locked["splits"]["valid"]["documents"] == len(valid)
     assert ccnews.identity(source) == before, "an id does not change with the lock file"
 
-    shutil.rmtree(hub.folder / ccnews.SUBSET)
+    shutil.rmtree(hub.folder / ccnews.subset)
     hub.path.parent.mkdir()
     import datasets
 
@@ -78,7 +78,7 @@ def test_the_first_read_writes_the_revision_and_the_digests(hub, texts, tmp_path
 def test_the_locked_revision_is_the_one_asked_for(hub, monkeypatch):
     import datasets
 
-    write_json(ccnews.LOCK, {"revision": "7" * 40})
+    write_json(ccnews.lock, {"revision": "7" * 40})
     asked = []
     load = datasets.load_dataset
     monkeypatch.setattr(
@@ -91,11 +91,11 @@ def test_the_locked_revision_is_the_one_asked_for(hub, monkeypatch):
 
 
 def test_no_network_ends_in_one_line_and_leaves_no_lock(tmp_path, monkeypatch):
-    monkeypatch.setattr(ccnews, "LOCK", tmp_path / "ccnews.lock.json")
+    monkeypatch.setattr(ccnews, "lock", tmp_path / "ccnews.lock.json")
     with pytest.raises(UserError, match=r"could not be asked for.*ccnews=FOLDER") as caught:
         next(ccnews.documents(Source("real"), "valid"))
     assert "\n" not in str(caught.value)
-    assert not ccnews.LOCK.exists()
+    assert not ccnews.lock.exists()
 
 
 def test_a_folder_is_read_in_order(tmp_path, texts):

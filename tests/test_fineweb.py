@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from data import fineweb
+from data.fineweb import CORPUS as fineweb
 from repro.config import Source
 from repro.data import documents as streams
 from repro.data import prepare, shards, tokenization
@@ -249,21 +249,21 @@ def test_a_large_vocabulary_takes_four_bytes_a_token(tmp_path, texts, tokenizer)
 
 
 @pytest.fixture
-def module(texts, monkeypatch):
+def corpus(texts):
     """A streamed dataset in small."""
     parts = {"train": texts[:-20], "valid": texts[-20:]}
     return SimpleNamespace(
-        __name__="data.stream",
-        SPLITS=("train", "valid"),
-        SHARD_TOKENS=4_000,
-        BPE_CHARACTERS=20_000,
+        name="stream",
+        shard_tokens=4_000,
+        bpe_characters=20_000,
         documents=lambda source, split: iter(parts[split]),
         check_documents=lambda source, found: None,
     )
 
 
 @pytest.fixture
-def prepared(module, tmp_path):
+def prepared(corpus, tmp_path):
+    module = SimpleNamespace(__name__="data.stream", CORPUS=corpus)
     manifest = tmp_path / "manifest.json"
     prepare.prepare(module, Source("embedded"), {"source": "embedded"}, manifest)
 
@@ -300,8 +300,8 @@ def test_a_corpus_in_memory_takes_gpt2_too(tmp_path, small_text, gpt2):
     assert manifest["vocab_reached"] == 50_257
 
 
-def test_the_tokenizer_is_trained_on_the_stated_first_part(module, texts):
-    first = list(prepare.beginning(module.documents(None, "train"), module.BPE_CHARACTERS))
+def test_the_tokenizer_is_trained_on_the_stated_first_part(corpus, texts):
+    first = list(prepare.beginning(corpus.documents(None, "train"), corpus.bpe_characters))
     assert first == texts[: len(first)]
     length = sum(map(len, first))
     assert length >= 20_000 > length - len(first[-1])
@@ -346,15 +346,15 @@ def test_checksums_are_taken_once_per_state_of_a_file(tmp_path, monkeypatch):
     assert len(taken) == 3
 
 
-def test_a_stream_that_breaks_leaves_no_manifest(module, tmp_path, texts):
+def test_a_stream_that_breaks_leaves_no_manifest(corpus, tmp_path, texts):
     def broken(source, split):
         yield from texts[:100]
         raise UserError("stream: broke off")
 
-    module.documents = broken
+    corpus.documents = broken
     with pytest.raises(UserError, match="broke off"):
         prepare.tokenize_stream(
-            module, Source("real"), Tokens("stream", 300), tmp_path / "t" / "tokens.json"
+            corpus, Source("real"), Tokens("stream", 300), tmp_path / "t" / "tokens.json"
         )
     assert not (tmp_path / "t" / "tokens.json").exists()
 
@@ -375,8 +375,8 @@ def test_a_stream_shorter_than_valid_says_so(texts):
 def test_the_embedded_documents_are_the_published_ones(monkeypatch):
     documents = fineweb.documents(Source("embedded"), "valid")
     found = sha256("".join(f"{document}\n" for document in documents).encode())
-    assert found == fineweb.EMBEDDED_SHA256["valid"]
-    monkeypatch.setitem(fineweb.EMBEDDED, "valid", (100, 1))
+    assert found == fineweb.sha256["valid"]
+    monkeypatch.setitem(fineweb.embedded, "valid", (100, 1))
     with pytest.raises(UserError, match=r"fineweb \(embedded\): split valid has SHA-256"):
         next(fineweb.documents(Source("embedded"), "valid"))
 
@@ -422,7 +422,7 @@ def test_a_folder_is_read_in_order(tmp_path, texts, suffix, cache):
 def test_a_folder_without_validation_files_is_divided(tmp_path, texts, cache, monkeypatch):
     folder = folder_of(tmp_path, "jsonl", texts)
     (folder / "valid.jsonl").unlink()
-    monkeypatch.setattr(fineweb, "VALID_TOKENS", 2_000)
+    monkeypatch.setattr(fineweb, "valid_tokens", 2_000)
     source = Source("folder", folder)
     valid = list(fineweb.documents(source, "valid"))
     assert 0 < len(valid) < 60
@@ -443,7 +443,7 @@ def test_a_folder_without_validation_files_is_divided(tmp_path, texts, cache, mo
     ],
 )
 def test_a_faulty_folder_is_named_with_the_fault(tmp_path, files, message, cache, monkeypatch):
-    monkeypatch.setattr(fineweb, "VALID_TOKENS", 1)
+    monkeypatch.setattr(fineweb, "valid_tokens", 1)
     folder = tmp_path / "folder"
     folder.mkdir()
     for name, data in files.items():
@@ -460,41 +460,42 @@ def hub(tmp_path, texts, cache):
 
     folder = tmp_path / "hub"
     for i, part in enumerate((texts[:90], texts[90:])):
-        path = folder / "data" / fineweb.SUBSET / f"train-{i:05d}-of-00002.parquet"
+        path = folder / "data" / fineweb.subset / f"train-{i:05d}-of-00002.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         datasets.Dataset.from_dict({"text": part, "dump": ["x"] * len(part)}).to_parquet(path)
     (folder / "README.md").write_text(
-        f"---\nconfigs:\n- config_name: {fineweb.SUBSET}\n  data_files:\n    - split: train\n"
-        f"      path: data/{fineweb.SUBSET}/*\n---\n"
+        f"---\nconfigs:\n- config_name: {fineweb.subset}\n  data_files:\n    - split: train\n"
+        f"      path: data/{fineweb.subset}/*\n---\n"
     )
     return folder
 
 
 def test_the_hub_is_streamed_and_its_texts_locked(hub, texts, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(fineweb, "REPOSITORY", str(hub))
-    monkeypatch.setattr(fineweb, "REVISION", None)
-    monkeypatch.setattr(fineweb, "VALID_TOKENS", 2_000)
-    monkeypatch.setattr(fineweb, "SHARD_TOKENS", 4_000)
-    monkeypatch.setattr(fineweb, "LOCK", tmp_path / "fineweb.lock.json")
+    monkeypatch.setattr(fineweb, "repository", str(hub))
+    monkeypatch.setattr(fineweb, "revision", None)
+    monkeypatch.setattr(streams, "locked_revision", lambda *place: None)
+    monkeypatch.setattr(fineweb, "valid_tokens", 2_000)
+    monkeypatch.setattr(fineweb, "shard_tokens", 4_000)
+    monkeypatch.setattr(fineweb, "lock", tmp_path / "fineweb.lock.json")
     source, need = Source("real"), Tokens("fineweb", 300)
     valid = list(fineweb.documents(source, "valid"))
     assert valid + list(fineweb.documents(source, "train")) == texts
 
     prepare.tokenize_stream(fineweb, source, need, tmp_path / "a" / "tokens.json")
     assert "first download, digests written" in capsys.readouterr().out
-    locked = read_json(fineweb.LOCK)["splits"]
+    locked = read_json(fineweb.lock)["splits"]
     assert locked["valid"]["documents"] == len(valid)
     assert locked["train"]["documents"] == len(texts) - len(valid)
     gpt2_need = Tokens("fineweb", 50_257, "gpt2")
     prepare.tokenize_stream(fineweb, source, gpt2_need, tmp_path / "b" / "tokens.json")
-    assert read_json(fineweb.LOCK)["splits"] == locked, "the lock holds for every tokenizer"
+    assert read_json(fineweb.lock)["splits"] == locked, "the lock holds for every tokenizer"
 
-    shutil.rmtree(hub / "data" / fineweb.SUBSET)
-    (hub / "data" / fineweb.SUBSET).mkdir()
+    shutil.rmtree(hub / "data" / fineweb.subset)
+    (hub / "data" / fineweb.subset).mkdir()
     import datasets
 
     datasets.Dataset.from_dict({"text": texts[:-1]}).to_parquet(
-        hub / "data" / fineweb.SUBSET / "train-00000-of-00001.parquet"
+        hub / "data" / fineweb.subset / "train-00000-of-00001.parquet"
     )
     with pytest.raises(UserError, match="split train has .* documents .*lock.json says"):
         prepare.tokenize_stream(fineweb, source, need, tmp_path / "c" / "tokens.json")

@@ -1,6 +1,7 @@
 import pytest
 
-from data import fineweb, fineweb_edu
+from data.fineweb import CORPUS as fineweb
+from data.fineweb_edu import CORPUS as fineweb_edu
 from repro.config import Source
 from repro.data import documents as streams
 from repro.errors import UserError
@@ -9,9 +10,9 @@ from repro.files import read_json, sha256
 
 def test_the_embedded_documents_are_the_stated_ones_and_their_own(monkeypatch):
     found = "".join(f"{d}\n" for d in fineweb_edu.documents(Source("embedded"), "valid"))
-    assert sha256(found.encode()) == fineweb_edu.EMBEDDED_SHA256["valid"]
-    assert not set(fineweb_edu.EMBEDDED_SHA256.values()) & set(fineweb.EMBEDDED_SHA256.values())
-    monkeypatch.setitem(fineweb_edu.EMBEDDED, "valid", (100, 1))
+    assert sha256(found.encode()) == fineweb_edu.sha256["valid"]
+    assert not set(fineweb_edu.sha256.values()) & set(fineweb.sha256.values())
+    monkeypatch.setitem(fineweb_edu.embedded, "valid", (100, 1))
     with pytest.raises(UserError, match=r"fineweb_edu \(embedded\): split valid has SHA-256"):
         next(fineweb_edu.documents(Source("embedded"), "valid"))
 
@@ -24,17 +25,17 @@ def test_the_hub_is_read_in_every_crawl_and_divided(monkeypatch, small_text):
         yield from small_text.splitlines()
 
     monkeypatch.setattr(streams, "from_hub", from_hub)
-    monkeypatch.setattr(fineweb_edu, "VALID_TOKENS", 2_000)
+    monkeypatch.setattr(fineweb_edu, "valid_tokens", 2_000)
     parts = [list(fineweb_edu.documents(Source("real"), split)) for split in ("valid", "train")]
     assert parts[0] and parts[0] + parts[1] == small_text.splitlines()
-    assert set(asked) == {("fineweb_edu", fineweb.REPOSITORY, "default", fineweb.REVISION)}
+    assert set(asked) == {("fineweb_edu", fineweb.repository, "default", fineweb.revision)}
 
 
 def test_what_was_read_is_locked(monkeypatch, tmp_path):
-    monkeypatch.setattr(fineweb_edu, "LOCK", tmp_path / "lock.json")
+    monkeypatch.setattr(fineweb_edu, "lock", tmp_path / "lock.json")
     found = {"train": {"documents": 3, "text_sha256": "a"}}
     fineweb_edu.check_documents(Source("real"), found)
-    assert read_json(fineweb_edu.LOCK)["revision"] == fineweb.REVISION
+    assert read_json(fineweb_edu.lock)["revision"] == fineweb.revision
     with pytest.raises(UserError, match="fineweb_edu: split train has 4 documents"):
         fineweb_edu.check_documents(Source("real"), {"train": found["train"] | {"documents": 4}})
 

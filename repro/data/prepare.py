@@ -3,9 +3,7 @@
 A module of data/ offers `identity(source)`, `describe(source)` and one of
   splits(source) -> {split: text}
   arrays(source) -> {split: {"inputs": array, "labels": array}}
-  documents(source, split) -> iterator of texts, one a document; with it the names of its SPLITS,
-      SHARD_TOKENS, BPE_CHARACTERS and check_documents(source, {split: {"documents",
-      "text_sha256"}}), called when all were read.
+  CORPUS, a `repro.data.corpus.Corpus`, for documents read as a stream.
 One that offers arrays may offer `image_folder(source)` too: the folder of image files to be read
 where they lie, None where the source has arrays.
 """
@@ -17,6 +15,7 @@ from types import ModuleType
 from repro.config import Source
 from repro.data import tokenization
 from repro.data.arrays import write_arrays
+from repro.data.corpus import SPLITS, Corpus
 from repro.data.image_folder import write_index
 from repro.data.shards import write_shards
 from repro.errors import UserError
@@ -45,10 +44,10 @@ def prepare(module: ModuleType, source: Source, identity: Mapping, destination: 
     elif hasattr(module, "arrays"):
         write_arrays(module.arrays(source), identity, destination)
     else:
-        first = next(module.documents(source, "valid"), None)
+        first = next(module.CORPUS.documents(source, "valid"), None)
         if first is None:
             raise UserError(f"{_name(module)}: split valid has no documents")
-        write_json(destination, {"dataset": dict(identity), "streamed": list(module.SPLITS)})
+        write_json(destination, {"dataset": dict(identity), "streamed": list(SPLITS)})
 
 
 def tokenize(
@@ -62,42 +61,42 @@ def tokenize(
     if "splits" in manifest:
         tokenization.tokenize(prepared, need.vocab_size, destination, need.tokenizer)
     elif "streamed" in manifest:
-        tokenize_stream(module, source, need, destination)
+        tokenize_stream(module.CORPUS, source, need, destination)
     else:
         raise UserError(f"{_name(module)}: is not text and has no tokens")
 
 
-def tokenize_stream(module: ModuleType, source: Source, need: Tokens, destination: Path) -> None:
-    """Encode a streamed dataset into shards beside `destination`, its manifest.
+def tokenize_stream(corpus: Corpus, source: Source, need: Tokens, destination: Path) -> None:
+    """Encode a corpus into shards beside `destination`, its manifest.
 
-    A BPE tokenizer is trained on the first BPE_CHARACTERS characters of train, whole documents.
+    A BPE tokenizer is trained on the first `bpe_characters` characters of train, whole documents.
     """
     tokenization.check_vocab_size(need.tokenizer, need.vocab_size)
     if need.tokenizer == "gpt2":
         tokenizer = tokenization.gpt2()
     else:
-        first = list(beginning(module.documents(source, "train"), module.BPE_CHARACTERS))
+        first = list(beginning(corpus.documents(source, "train"), corpus.bpe_characters))
         tokenizer = tokenization.train_bpe(first, need.vocab_size, separator=True)
     folder = destination.parent
     tokenization.write_tokenizer(tokenizer, folder / "tokenizer.json", need.vocab_size)
     separator = tokenizer.token_to_id(tokenization.SEPARATOR)
     written = {
         split: write_shards(
-            module.documents(source, split),
+            corpus.documents(source, split),
             tokenizer,
-            dataset=_name(module),
+            dataset=corpus.name,
             split=split,
             separator=separator,
-            shard_tokens=module.SHARD_TOKENS,
+            shard_tokens=corpus.shard_tokens,
             folder=folder,
         )
-        for split in module.SPLITS
+        for split in SPLITS
     }
     read = {
         split: {key: entry[key] for key in ("documents", "text_sha256")}
         for split, entry in written.items()
     }
-    module.check_documents(source, read)
+    corpus.check_documents(source, read)
     write_json(
         destination,
         {
