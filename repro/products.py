@@ -253,15 +253,16 @@ def scoreboard(suite: Suite) -> None:
     writer.writeheader()
     writer.writerows(rows)
     write_bytes(suite.results / "scoreboard.csv", buffer.getvalue().encode())
-    title = f"# Scoreboard: scale {suite.config.scale}, data {suite.label}"
-    text = "\n".join([title, "", *table(rows)]) + "\n"
-    write_bytes(suite.results / "scoreboard.md", text.encode())
+    title = f"scale {suite.config.scale}, data {suite.label}"
+    write_bytes(suite.results / "scoreboard.md", board(title, rows))
     write_json(suite.results / "manifest.json", manifest)
 
 
-def table(rows: list[dict]) -> list[str]:
-    """Judged claims as lines of a Markdown table, expected beside measured."""
+def board(title: str, rows: list[dict]) -> bytes:
+    """Judged claims as a Markdown page, expected beside measured."""
     lines = [
+        f"# Scoreboard: {title}",
+        "",
         "| claim | where | quantity | expected | measured | n | verdict |",
         "|---|---|---|---|---|---|---|",
     ]
@@ -277,7 +278,7 @@ def table(rows: list[dict]) -> list[str]:
             verdict,
         ]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return lines
+    return ("\n".join(lines) + "\n").encode()
 
 
 def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
@@ -303,7 +304,8 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
 
 
 def record(suite: Suite) -> list[Path]:
-    """Copy data, claims, provenance and picture of the configured figures to records/."""
+    """Copy data, claims, provenance and picture of the configured figures to records/, and write
+    the scoreboard of all that lies there beside them."""
     written = []
     for figure_name in registry.selected_figures(suite.config.figures):
         folder = built_folder(suite, figure_name)
@@ -321,7 +323,16 @@ def record(suite: Suite) -> list[Path]:
             },
         )
         written.append(target)
+    for folder in {target.parents[1] for target in written}:
+        title = folder.relative_to(RECORDS).as_posix()
+        write_bytes(folder / "scoreboard.md", board(title, recorded_claims(folder)))
     return written
+
+
+def recorded_claims(folder: Path) -> list[dict]:
+    """Judged claims of every figure on record in records/<scale>/<data>/<device>/."""
+    saved = (folder / f"{name}.json" for name in registry.figure_names())
+    return [claim for path in saved if path.exists() for claim in read_json(path)["claims"]]
 
 
 def recorded(suite: Suite, figure_name: str) -> list[Path]:

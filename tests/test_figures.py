@@ -204,6 +204,7 @@ def test_records_redraw_and_verify(built, monkeypatch, tmp_path):
     with pytest.raises(UserError, match="no records for scale smoke"):
         products.redraw(built)
     (base,) = products.record(built)
+    assert "| embedding_lr/table2.exponents |" in (base.parents[1] / "scoreboard.md").read_text()
     original = Path(f"figures/{NAME}.pdf").read_bytes()
     Path(f"figures/{NAME}.pdf").unlink()
     assert products.redraw(built) == [f"figures/{NAME}.pdf"]

@@ -1,11 +1,16 @@
 import re
+from collections import Counter
+
+import pytest
 
 from repro import products, registry
-from repro.files import read_json
+from repro.claims import NOT_JUDGED, NOT_REPRODUCED, REPRODUCED
 from repro.registry import ROOT
 
 README = (ROOT / "README.md").read_text()
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("studies/*/README.md"))]
 RECORDED = ROOT / "records" / "reduced" / "embedded" / "cpu"
+VERDICTS = (REPRODUCED, NOT_REPRODUCED, NOT_JUDGED)
 
 
 def test_the_first_command_builds_and_the_second_tests():
@@ -15,26 +20,24 @@ def test_the_first_command_builds_and_the_second_tests():
 
 
 def test_the_scoreboard_is_the_recorded_one():
-    """Every number of the README's scoreboard comes from the run behind records/."""
-    rows, missing = [], []
-    for name in registry.figure_names():
-        if (RECORDED / f"{name}.json").exists():
-            rows += read_json(RECORDED / f"{name}.json")["claims"]
-        else:
-            missing.append(f"`{name}`")
-    (named,) = re.findall(r"No reduced run on record yet: (.*?)\.\n", README, re.S) or [""]
-    assert re.findall(r"`[^`]+`", named) == missing
-    table = [line for line in products.table(rows) if line.startswith("|")]
-    block = README.split("<!-- scoreboard -->")[1].split("<!-- /scoreboard -->")[0]
-    assert block.strip().splitlines() == table
+    """Its numbers come from the runs behind records/, and the README counts them right."""
+    rows = products.recorded_claims(RECORDED)
+    assert {row["figure"] for row in rows} == set(registry.figure_names())
+    page = products.board("reduced/embedded/cpu", rows)
+    assert (RECORDED / "scoreboard.md").read_bytes() == page
+    for paper in {row["paper"] for row in rows}:
+        counts = Counter(row["verdict"] for row in rows if row["paper"] == paper)
+        (line,) = re.findall(rf"\| \[`{paper}`\]\(.*\) \| (.*) \|", README)
+        assert line.split(" | ") == [str(counts[v]) for v in VERDICTS]
 
 
-def test_every_picture_and_path_is_there():
-    named = re.findall(r"\]\(([^)]+)\)", README) + re.findall(
-        r"`((?:repro|studies)/[^`<]+)`", README
-    )
-    assert len(named) > 5
-    assert all((ROOT / path).exists() for path in named)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+def test_every_picture_and_path_is_there(page):
+    text = page.read_text()
+    linked = [page.parent / path for path in re.findall(r"\]\(([^)]+)\)", text)]
+    named = [ROOT / path for path in re.findall(r"`((?:repro|studies)/[^`<]+)`", text)]
+    assert len(linked) > 3
+    assert all(path.exists() for path in linked + named)
 
 
 def test_every_figure_of_a_paper_is_listed():
