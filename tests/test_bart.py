@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from repro import cost, parametrization, train
 from repro.errors import UserError
 from repro.models.bart import BART
+from repro.models.blocks import attend_dropping
 
 PAD, BOS, EOS = 1, 0, 2
 LARGE = {
@@ -227,6 +228,25 @@ def test_dropout_is_off_in_evaluation_and_drawn_in_training():
     assert torch.equal(net(source, previous), net(source, previous))
     net.train()
     assert not torch.equal(net(source, previous), net(source, previous))
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("scale", [None, 0.3])
+def test_attention_with_dropout_on_a_cpu_is_torch_s_bit_for_bit(causal, scale):
+    def made(attend):
+        torch.manual_seed(0)
+        inputs = [torch.randn(4, 9, 3, 5).transpose(1, 2).requires_grad_() for _ in range(3)]
+        y = attend(*inputs)
+        y.square().sum().backward()
+        return [y, *(x.grad for x in inputs)]
+
+    mask = None if causal else (torch.arange(9) < torch.tensor([[9], [7], [1], [4]]))[:, None, None]
+    expected = made(
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, mask, 0.2, causal, scale=scale)
+    )
+    found = made(lambda q, k, v: attend_dropping(q, k, v, scale, causal, mask, 0.2))
+    for one, other in zip(found, expected, strict=True):
+        assert torch.equal(one, other)
 
 
 @pytest.mark.parametrize(

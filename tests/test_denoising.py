@@ -341,6 +341,15 @@ def test_a_batch_is_the_same_whatever_came_before(batches):
     assert not torch.equal(next(batches().from_step(0))[2], next(batches(seed=4).from_step(0))[2])
 
 
+def test_how_many_batches_are_corrupted_at_a_time_changes_none(batches, monkeypatch):
+    count = 2 * batches().per_epoch + 3
+    together = list(itertools.islice(batches().from_step(0), count))
+    monkeypatch.setattr(denoising, "AHEAD", 1)
+    for ones, others in zip(together, batches().from_step(0), strict=False):
+        for one, other in zip(ones, others, strict=True):
+            assert torch.equal(one, other)
+
+
 def test_another_epoch_has_other_noise(batches):
     made = batches()
 

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ FULL_STOP = "."
 
 PERMUTATION, LENGTHS, WORDS, INSERTIONS = range(4)  # streams of random numbers
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+AHEAD = 2**14  # tokens corrupted at a time
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def mix(z: np.ndarray) -> np.ndarray:
     return z ^ (z >> np.uint64(31))
 
 
-def sample_keys(seed: int, epoch: int, index_B: np.ndarray) -> np.ndarray:
+def sample_keys(seed: int, epoch: int | np.ndarray, index_B: np.ndarray) -> np.ndarray:
     """uint64 (B,): where the random numbers of each block start."""
     key_B = np.zeros(len(index_B), dtype=np.uint64)
     for part in (seed, epoch, index_B):
@@ -318,15 +320,28 @@ class DenoisingBatches(Epochs):
         return tokens_BT, length_B
 
     def from_step(self, step: int) -> Iterator[tuple[torch.Tensor, ...]]:
-        """Batches number step, step + 1, ..."""
-        for number, index in self._from_step(step, "cpu"):
-            blocks = index.numpy()
-            target_BT, length_B = self.read(blocks)
-            key_B = sample_keys(self.seed, number // self.per_epoch, blocks)
-            source_BS, _ = self.denoising(target_BT, length_B, key_B)
-            total_B = np.full(len(blocks), length_B.sum())
-            arrays = (source_BS, previous(target_BT), target_BT, total_B)
-            yield tuple(torch.from_numpy(a).to(self.device, non_blocking=True) for a in arrays)
+        """Batches number step, step + 1, ...
+
+        As many at a time as have AHEAD tokens: numpy's calls take longer than what they do to one.
+        """
+        order = self._from_step(step, "cpu")
+        size = self.batch_size
+        ahead = max(1, AHEAD // (size * self.denoising.longest))
+        while True:
+            numbers, indices = zip(*islice(order, ahead), strict=True)
+            blocks = torch.cat(indices).numpy()
+            targets, lengths = self.read(blocks)
+            epochs = np.repeat(numbers, size) // self.per_epoch
+            sources, kept = self.denoising(targets, lengths, sample_keys(self.seed, epochs, blocks))
+            for rows in (slice(i * size, (i + 1) * size) for i in range(ahead)):
+                target_BT = targets[rows, : lengths[rows].max()]
+                source_BS = sources[rows, : kept[rows].max()]
+                total_B = np.full(size, lengths[rows].sum())
+                arrays = (source_BS, previous(target_BT), target_BT, total_B)
+                yield tuple(
+                    torch.from_numpy(np.ascontiguousarray(a)).to(self.device, non_blocking=True)
+                    for a in arrays
+                )
 
 
 def previous(target_BT: np.ndarray) -> np.ndarray:
