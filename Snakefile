@@ -27,6 +27,7 @@ rule all:
 
 
 onstart:
+    prepare_slurm()
     refuse_if_too_costly()
     MONITOR.start()
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import os
 import tarfile
 import time
 from pathlib import Path
@@ -166,13 +167,13 @@ def mark_stale(suite: Suite) -> None:
         folder = suite.figure_folder(figure_name)
         data, provenance = folder / "data.csv", folder / "provenance.json"
         if data.exists() and _made_of(provenance) != cell_ids(suite, figure_name):
-            _stamp(folder / "data.stale")
+            _stamp(folder / "data.stale", data)
         for suffix in (".pdf", ".png"):
             source, target = folder / f"figure{suffix}", Path("figures") / (figure_name + suffix)
             if target.exists() and not (
                 source.exists() and source.read_bytes() == target.read_bytes()
             ):
-                _stamp(folder / "published.stale")
+                _stamp(folder / "published.stale", target)
 
 
 def _made_of(provenance: Path) -> list[str] | None:
@@ -194,8 +195,11 @@ def built_folder(suite: Suite, figure_name: str) -> Path:
     return folder
 
 
-def _stamp(path: Path) -> None:
+def _stamp(path: Path, stale: Path) -> None:
+    """Write a stamp; the stale file is older, even if a clock that is ahead dated it."""
     write_bytes(path, f"{time.time_ns()}\n".encode())
+    older = min(path.stat().st_mtime_ns - 1_000_000_000, stale.stat().st_mtime_ns)
+    os.utime(stale, ns=(older, older))
 
 
 def stamps(suite: Suite, figure_name: str, name: str) -> list[Path]:

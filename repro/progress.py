@@ -1,12 +1,15 @@
 """Progress of long runs: a line now and then in the log, a bar on a terminal."""
 
+import math
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from shutil import get_terminal_size
 
 LINE_SECONDS = 5.0
+SHOWN_SECONDS = 15.0  # a log not written to for so long is no longer shown
 
 
 def duration(seconds: float) -> str:
@@ -20,11 +23,13 @@ class Progress:
     """Progress of a job of several runs.
 
     Call it with a run's index and label for that run's callback (step, loss). Writes to
-    `stream`: a line per LINE_SECONDS, or a bar that redraws itself where it is a terminal.
+    `stream`, stderr if None: a line per LINE_SECONDS, or a bar that redraws itself where it is a
+    terminal.
     """
 
-    def __init__(self, title: str, runs: int, steps: int, stream=sys.stderr):
-        self.title, self.runs, self.steps, self.stream = title, runs, steps, stream
+    def __init__(self, title: str, runs: int, steps: int, stream=None):
+        self.title, self.runs, self.steps = title, runs, steps
+        self.stream = stream or sys.stderr
         self.begin = self.last = time.monotonic()
         self.first_index = None
 
@@ -58,16 +63,31 @@ def bar(lines: list[str], columns: int) -> str:
     return " | ".join(line[-max(each, 1) :] for line in lines)[: columns - 1]
 
 
+def states(logs: Path) -> dict[Path, tuple[int, int]]:
+    """Log -> its time and size: one that is written to has others afterwards.
+
+    The times are of the clock of whoever writes, another node's or the file server's; they are
+    compared with each other, never with this machine's.
+    """
+    found = {}
+    for path in sorted(logs.rglob("*.log")):
+        with suppress(OSError):  # a log may vanish between listing and reading
+            status = path.stat()
+            found[path] = status.st_mtime_ns, status.st_size
+    return found
+
+
 class Monitor:
     """A bar on the terminal of a workflow: the latest line of every log that is being written.
 
-    Does nothing where the stream is no terminal; the logs then hold everything.
+    Draws nothing where the stream is no terminal; the logs then hold everything.
     """
 
     def __init__(self, logs: Path, stream=sys.stderr):
         self.logs, self.stream = logs, stream
         self.stopped = threading.Event()
-        self.begin = time.time()
+        self.before = self.last = states(logs)
+        self.written: dict[Path, float] = {}  # when it was seen to have changed
         self.thread = None
 
     def start(self) -> None:
@@ -92,32 +112,31 @@ class Monitor:
                 self.stream.flush()
 
     def lines(self) -> list[str]:
-        """Last progress line of every log written to in the last 15 s of this workflow."""
-        now, result = time.time(), []
-        for path in sorted(self.logs.rglob("*.log")):
-            try:
-                changed = path.stat().st_mtime
-                if changed < self.begin or now - changed > 15:
-                    continue
-                last = path.read_text(errors="replace").rstrip().rsplit("\n", 1)[-1]
-            except OSError:  # a log may vanish between listing and reading
+        """Last progress line of every log seen to be written to in the last SHOWN_SECONDS."""
+        now, found = time.monotonic(), states(self.logs)
+        self.written |= {path: now for path in found if found[path] != self.last.get(path)}
+        self.last = found
+        result = []
+        for path in found:
+            if now - self.written.get(path, -math.inf) > SHOWN_SECONDS:
                 continue
-            if last.endswith(" left") and not last.endswith("00:00 left"):
-                result.append(last)
+            with suppress(OSError):
+                last = path.read_text(errors="replace").rstrip().rsplit("\n", 1)[-1]
+                if last.endswith(" left") and not last.endswith("00:00 left"):
+                    result.append(last)
         return result
 
+    def failures(self) -> list[str]:
+        """`<log>: <error>` of every log written to since the beginning that ends in an error.
 
-def failures(logs: Path, since: float) -> list[str]:
-    """`<log>: <error>` of every log written since a time that ends in an error.
-
-    A user's mistake is its own line; anything else the last line of its traceback.
-    """
-    result = []
-    for path in sorted(logs.rglob("*.log")):
-        if path.stat().st_mtime < since:
-            continue
-        lines = path.read_text(errors="replace").rstrip().splitlines()
-        traced = any(line.startswith("Traceback ") for line in lines)
-        if lines and (traced or lines[-1].startswith("error: ")):
-            result.append(f"{path}: {lines[-1]}")
-    return result
+        A user's mistake is its own line; anything else the last line of its traceback.
+        """
+        result = []
+        for path, state in states(self.logs).items():
+            if state == self.before.get(path):
+                continue
+            lines = path.read_text(errors="replace").rstrip().splitlines()
+            traced = any(line.startswith("Traceback ") for line in lines)
+            if lines and (traced or lines[-1].startswith("error: ")):
+                result.append(f"{path}: {lines[-1]}")
+        return result

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import yaml
@@ -202,6 +203,50 @@ def test_a_job_killed_between_checkpoint_and_result_goes_on_from_the_checkpoint(
     assert "resumed a run at step 23 of 24" in capsys.readouterr().out
     assert resumed == carry_out("undisturbed")
     assert not list((suite.results / "killed" / "runs").glob("*.state"))
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """The PATH of a machine whose programs of Slurm's are the given ones, name -> script."""
+
+    def make(**scripts):
+        folder = tmp_path / "bin"
+        folder.mkdir()
+        ours = {"sbatch", "sacct", "sacctmgr", "sinfo", "squeue", "scontrol", "srun", "sshare"}
+        for place in ("/bin", "/usr/bin"):
+            for program in Path(place).iterdir():
+                if program.name not in ours and not (folder / program.name).is_symlink():
+                    (folder / program.name).symlink_to(program)
+        for name, script in scripts.items():
+            (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+            (folder / name).chmod(0o755)
+        monkeypatch.setenv("PATH", str(folder))
+        monkeypatch.setenv("REPRO_SITE", str(tmp_path / "site.yaml"))
+        (tmp_path / "site.yaml").write_text("partition: only\n")
+
+    return make
+
+
+def on_slurm(*words, directory):
+    quick = ("--retries", "0", "--slurm-init-seconds-before-status-checks", "1")
+    return snakemake(*words, *quick, directory=directory, profile="slurm")
+
+
+def test_the_cluster_s_profile_where_there_is_no_slurm_ends_in_one_line(machine, tmp_path):
+    machine()
+    done = on_slurm("figures/table2.pdf", *SMOKE, directory=tmp_path / "work")
+    assert done.returncode == 1
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("error: ")]
+    assert "profiles/slurm: this machine has no sbatch" in line and "profiles/default" in line
+    assert "Traceback" not in done.stdout
+
+
+def test_a_site_without_sacct_is_submitted_to(machine, tmp_path):
+    machine(sbatch='echo "$@" > "$0.call"; echo queue is closed >&2; exit 1')
+    done = on_slurm("figures/table2.pdf", *SMOKE, directory=tmp_path / "work")
+    assert "queue is closed" in done.stdout and "Traceback" not in done.stdout
+    call = (tmp_path / "bin" / "sbatch.call").read_text()
+    assert "-p only" in call and "-A" not in call.split()
 
 
 def test_two_workflows_on_one_folder_and_the_second_refuses(tmp_path, text_folder):

@@ -1,5 +1,7 @@
 import hashlib
+import os
 import re
+import time
 from pathlib import Path
 
 import pandas as pd
@@ -8,7 +10,6 @@ import pytest
 from repro import products, registry
 from repro.errors import UserError
 from repro.files import read_json, write_json
-from repro.tasks import Tokens
 
 WINS = ("upscaled-wins", "upscaled-wins-tuned", "upscaled-wins-long", "faster", "end-to-end")
 SELECTED = ("selected-lr", "selected-lr-upscaled", "selected-noise", "noise-nonzero")
@@ -92,32 +93,12 @@ def test_every_claim_is_there_once_and_says_where_it_stands():
             assert claim.id.startswith(name.split("/")[1] + ".")
 
 
-def carry_out(suite, cell, words):
-    """A cell's job, after those of the earlier stages and the data it reads."""
-    from repro.__main__ import main
-
-    for earlier in suite.earlier(cell).values():
-        if not suite.cell_path(earlier).exists():
-            carry_out(suite, earlier, words)
-    for need, path in suite.needs(cell).items():
-        if not suite.manifest_path(need.dataset).exists():
-            assert main(["fetch", need.dataset, *words]) == 0
-        if isinstance(need, Tokens) and not path.exists():
-            tokens = [str(need.vocab_size), "--tokenizer", need.tokenizer]
-            assert main(["tokenize", need.dataset, *tokens, *words]) == 0
-    assert main(["train", cell.study, cell.name, *words]) == 0
-
-
 def run_all(suite, name):
     """A figure from nothing, without Snakemake."""
     from repro.__main__ import main
 
     words = ["--config", *suite.config.arguments()]
-    for cells in suite.figure_cells(name).values():
-        for cell in cells:
-            if not suite.cell_path(cell).exists():
-                carry_out(suite, cell, words)
-    for command in ("reduce", "draw", "publish"):
+    for command in ("run", "reduce", "draw", "publish"):
         assert main([command, name, *words]) == 0
 
 
@@ -179,6 +160,21 @@ def test_edited_data_are_not_drawn(built):
     path.write_text(path.read_text().replace("SP,128", "SP,129", 1))
     with pytest.raises(UserError, match=r"data.csv: was changed after it was written"):
         products.draw(built, NAME)
+
+
+@pytest.mark.parametrize("skew", [-3600, 0, 3600])
+def test_a_stamp_is_younger_than_what_is_stale_whatever_clock_wrote_that(suite, skew):
+    """What Snakemake goes by, where it remembers nothing."""
+    data, published = suite.figure_folder(NAME) / "data.csv", Path(f"figures/{NAME}.pdf")
+    for path in (data, published):
+        path.parent.mkdir(parents=True)
+        path.write_text("of another scale")
+        os.utime(path, (time.time() + skew,) * 2)
+    products.mark_stale(suite)
+    for stale, name in ((data, "data.stale"), (published, "published.stale")):
+        (stamp,) = products.stamps(suite, NAME, name)
+        assert stamp.stat().st_mtime > stale.stat().st_mtime
+        assert stamp.stat().st_mtime <= time.time()
 
 
 def test_a_hole_in_the_grid_stops_reduce(built):

@@ -2,6 +2,8 @@ import io
 import os
 import time
 
+import pytest
+
 from repro import progress
 
 
@@ -58,13 +60,23 @@ def test_a_terminal_shows_one_line_that_redraws_itself(monkeypatch):
 
 
 def test_the_monitor_shows_what_is_running_and_nothing_else(tmp_path):
+    (tmp_path / "old.log").write_text("old run 1/2 step 1/9 loss 4, 00:30 left\n")
     monitor = progress.Monitor(tmp_path, stream=Terminal())
-    monitor.begin -= 1  # a file's time may lag the clock by a tick
     (tmp_path / "a.log").write_text("a run 1/2 step 1/9 loss 4, 00:30 left\n")
     (tmp_path / "b.log").write_text("b step 9/9 loss 4, 00:00 left\nresumed 0 runs, trained 2\n")
-    (tmp_path / "old.log").write_text("old run 1/2 step 1/9 loss 4, 00:30 left\n")
-    os.utime(tmp_path / "old.log", (0, 0))
     assert monitor.lines() == ["a run 1/2 step 1/9 loss 4, 00:30 left"]
+
+
+def test_a_log_no_longer_written_to_is_no_longer_shown(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monitor = progress.Monitor(tmp_path, stream=Terminal())
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.log").write_text(f"{name} run 1/2 step 1/9 loss 4, 00:30 left\n")
+    assert len(monitor.lines()) == 2
+    now[0] = 16.0
+    (tmp_path / "b.log").write_text("b run 1/2 step 2/9 loss 3.5, 00:25 left\n")
+    assert monitor.lines() == ["b run 1/2 step 2/9 loss 3.5, 00:25 left"]
 
 
 def test_the_monitor_is_silent_without_a_terminal(tmp_path):
@@ -76,14 +88,22 @@ def test_the_monitor_is_silent_without_a_terminal(tmp_path):
     assert monitor.thread is None
 
 
-def test_failures_name_the_log_and_the_last_line(tmp_path):
-    (tmp_path / "good.log").write_text("fine\n")
-    (tmp_path / "mistake.log").write_text("step 1\nerror: disk: full\n")
-    (tmp_path / "bug.log").write_text("Traceback (most recent call last):\n  x\nKeyError: 'a'\n")
-    (tmp_path / "old.log").write_text("error: of yesterday\n")
-    os.utime(tmp_path / "old.log", (0, 0))
-    found = progress.failures(tmp_path, time.time() - 60)
-    assert found == [
+@pytest.mark.parametrize("skew", [-3600, 0, 3600])
+def test_failures_name_the_log_and_the_last_line_whatever_the_nodes_clocks_say(tmp_path, skew):
+    def write(name, text, age=0):
+        (tmp_path / name).write_text(text)
+        os.utime(tmp_path / name, (time.time() + skew - age,) * 2)
+
+    write("old.log", "error: of yesterday\n", age=86_400)
+    write("again.log", "error: disk: full\n", age=86_400)
+    monitor = progress.Monitor(tmp_path)
+    assert monitor.failures() == []
+    write("good.log", "fine\n")
+    write("mistake.log", "step 1\nerror: disk: full\n")
+    write("bug.log", "Traceback (most recent call last):\n  x\nKeyError: 'a'\n")
+    write("again.log", "error: disk: full\n")
+    assert monitor.failures() == [
+        f"{tmp_path / 'again.log'}: error: disk: full",
         f"{tmp_path / 'bug.log'}: KeyError: 'a'",
         f"{tmp_path / 'mistake.log'}: error: disk: full",
     ]

@@ -17,20 +17,20 @@ FIGURE = "figures/embedding_lr/table2.pdf"
 DATA = "results/smoke/embedded/embedding_lr/table2/data.csv"
 
 
-def command(*words, root=ROOT, directory=None):
+def command(*words, root=ROOT, directory=None, profile="default"):
     where = ["--directory", str(directory)] if directory else []
     return [
         sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile"),
-        "--workflow-profile", str(root / "profiles" / "default"), "--cores", "2", *where, *words,
+        "--workflow-profile", str(root / "profiles" / profile), "--cores", "2", *where, *words,
     ]  # fmt: skip
 
 
-def snakemake(*words, root=ROOT, directory=None):
+def snakemake(*words, **where):
     """Run Snakemake; returns the finished process with its output as text."""
     env = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     return subprocess.run(
-        command(*words, root=root, directory=directory),
-        cwd=root,
+        command(*words, **where),
+        cwd=where.get("root", ROOT),
         env=env,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -73,6 +73,20 @@ def test_a_page_is_built_once_and_a_second_run_does_nothing(tmp_path):
     assert (tmp_path / DATA).exists()
     second = build("figures/table2.pdf", *SMOKE, directory=tmp_path)
     assert "Nothing to be done" in second
+
+
+def test_where_clocks_differ_nothing_is_trained_again(tmp_path, text_folder):
+    """As of nodes on a file system that takes the writer's clock, ahead and behind by an hour."""
+    figure, config = "figures/embedding_lr/fig2.pdf", (*SMOKE, f"wikitext2={text_folder}")
+    build(figure, *config, "--until", "train", directory=tmp_path / "work")
+    work = tmp_path / "work"
+    for pattern, hours in (("resources/**/*.json", 1), ("results/**/frequencies/*.json", -1)):
+        found = list(work.glob(pattern))
+        assert found
+        for path in found:
+            os.utime(path, (time.time() + 3600 * hours,) * 2)
+    plan = build(figure, *config, "--dry-run", directory=work).split("Reasons:")[0]
+    assert "reduce" in plan and not {"train", "tokenize", "fetch"} & set(plan.split())
 
 
 def test_a_published_figure_follows_the_configuration_without_snakemake_s_memory(tmp_path):

@@ -1,5 +1,6 @@
 import re
 import shlex
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -9,9 +10,9 @@ sys.path.insert(0, str(workflow.basedir))
 from repro import config as settings
 from repro import cluster, products, registry
 from repro.errors import UserError
-from repro.progress import Monitor, failures
+from repro.progress import Monitor
 
-BEGIN = time.time()
+BEGIN = time.monotonic()
 
 try:
     SUITE = registry.Suite(settings.parse(config, registry.dataset_names()))
@@ -81,6 +82,21 @@ def short(wildcards):
     return name
 
 
+def prepare_slurm():
+    """Stop where Slurm is not; where sacct is not, keep the plugin from asking it for an account."""
+    if workflow.executor_plugin.name != "slurm":
+        return
+    if not shutil.which("sbatch"):
+        sys.exit(
+            "error: profiles/slurm: this machine has no sbatch: give the command on a login node "
+            "of a Slurm cluster, or --workflow-profile profiles/default"
+        )
+    if not shutil.which("sacct"):
+        import snakemake_executor_plugin_slurm as plugin
+
+        plugin.get_account = lambda logger: None  # its own ends every submission where sacct is not
+
+
 def refuse_if_too_costly():
     """Print what paper scale costs; stop unless max_gpu_hours allows it."""
     if SUITE.config.scale != "paper":
@@ -99,7 +115,7 @@ def refuse_if_too_costly():
 def finish():
     """Print what failed and why, what was built, every claim's verdict, and the time."""
     MONITOR.stop()
-    for line in failures(Path("logs"), BEGIN):
+    for line in MONITOR.failures():
         print(line, file=sys.stderr)
     jobs = [job for job in workflow.dag.jobs if job.rule.name == "publish"]
     built = {
@@ -107,4 +123,4 @@ def finish():
         for job in jobs
     }
     if built:
-        print(products.summary(SUITE, built, time.time() - BEGIN), file=sys.stderr)
+        print(products.summary(SUITE, built, time.monotonic() - BEGIN), file=sys.stderr)
