@@ -8,6 +8,8 @@ from repro import registry
 from repro.config import Config, parse
 from repro.errors import UserError
 from repro.registry import ROOT, Suite
+from repro.study import Cell
+from repro.tasks import Tokens
 
 
 def load_config(words: list[str]) -> Config:
@@ -23,36 +25,33 @@ def load_config(words: list[str]) -> Config:
     return parse(values, registry.dataset_names())
 
 
-def fetch(suite: Suite, args) -> None:
+def fetch(suite: Suite, dataset: str) -> None:
     from repro.data.prepare import prepare
 
     prepare(
-        registry.dataset(args.dataset),
-        suite.source(args.dataset),
-        suite.identity(args.dataset),
-        suite.manifest_path(args.dataset),
+        registry.dataset(dataset),
+        suite.source(dataset),
+        suite.identity(dataset),
+        suite.manifest_path(dataset),
     )
 
 
-def tokenize(suite: Suite, args) -> None:
+def tokenize(suite: Suite, need: Tokens) -> None:
     from repro.data.prepare import tokenize
-    from repro.tasks import Tokens
 
-    need = Tokens(args.dataset, args.vocab_size, args.tokenizer)
     tokenize(
-        registry.dataset(args.dataset),
-        suite.source(args.dataset),
-        suite.manifest_path(args.dataset),
+        registry.dataset(need.dataset),
+        suite.source(need.dataset),
+        suite.manifest_path(need.dataset),
         need,
         suite.tokens_path(need),
     )
 
 
-def train(suite: Suite, args) -> None:
+def train(suite: Suite, cell: Cell, device: str) -> None:
     from repro.cells import Earlier, run_cell
     from repro.progress import Progress
 
-    cell = suite.cell(args.study, args.cell)
     progress = Progress(
         cell.name.rsplit("-", 1)[0], len(cell.runs), cell.runs[0].spec.get("steps", 1)
     )
@@ -74,13 +73,36 @@ def train(suite: Suite, args) -> None:
         suite.cell_path(cell),
         suite.store,
         suite.needs(cell),
-        args.device,
+        device,
         label,
         read=Earlier(earlier),
         checkpoints=suite.checkpoints_path(cell) if keep else None,
         widen=suite.config.at_edge == "widen",
     )
     print(f"resumed {resumed} runs, trained {len(cell.runs) - resumed}")
+
+
+def run(suite: Suite, args) -> None:
+    done = set()
+    for name in registry.selected_figures(args.figures, "run"):
+        for cells in suite.figure_cells(name).values():
+            for cell in cells:
+                carry_out(suite, cell, args.device, done)
+
+
+def carry_out(suite: Suite, cell: Cell, device: str, done: set[str]) -> None:
+    """A cell, after the data and the cells it reads. done: ids of those that are not made again."""
+    if cell.id in done:
+        return
+    done.add(cell.id)
+    for earlier in suite.earlier(cell).values():
+        carry_out(suite, earlier, device, done)
+    for need, path in suite.needs(cell).items():
+        if not suite.manifest_path(need.dataset).exists():
+            fetch(suite, need.dataset)
+        if not path.exists():
+            tokenize(suite, need)
+    train(suite, cell, device)
 
 
 def show(text) -> None:
@@ -157,15 +179,26 @@ def parser() -> argparse.ArgumentParser:
         return command
 
     add("list", listing, "the figures there are")
-    command = add("fetch", fetch, "prepare a dataset")
+    command = add("fetch", lambda suite, args: fetch(suite, args.dataset), "prepare a dataset")
     command.add_argument("dataset")
-    command = add("tokenize", tokenize, "train a BPE tokenizer, or take GPT-2's, encode a dataset")
+    command = add(
+        "tokenize",
+        lambda suite, args: tokenize(suite, Tokens(args.dataset, args.vocab_size, args.tokenizer)),
+        "train a BPE tokenizer, or take GPT-2's, encode a dataset",
+    )
     command.add_argument("dataset")
     command.add_argument("vocab_size", type=int)
     command.add_argument("--tokenizer", choices=("bpe", "gpt2"), default="bpe")
-    command = add("train", train, "carry out the runs of one cell")
+    command = add(
+        "train",
+        lambda suite, args: train(suite, suite.cell(args.study, args.cell), args.device),
+        "carry out the runs of one cell",
+    )
     command.add_argument("study")
     command.add_argument("cell")
+    command.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    command = add("run", run, "carry out all runs of figures one after another, after their data")
+    command.add_argument("figures", nargs="+", metavar="FIGURE")
     command.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     for name, text in (
         ("reduce", "collect a figure's cells into data.csv"),
