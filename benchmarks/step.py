@@ -2,13 +2,15 @@
 
     uv run python benchmarks/step.py [--model gpt2] [--device cuda --precision bfloat16 --paper]
 
-decoder: the first paper's transformer. mlp, resnet, gpt2: the settings of study `upscaling/<model>`
-(MLP: with AdamW) at its widths, on random data. `--paper` takes the paper's batch, length and
-widths in place of the reduced ones; `--batch` cuts a batch that does not fit.
-One thread, as the workflow's jobs run. Times are the fastest of five repeats, on a CPU the
-process's own time, which is wall time where nothing else runs. The peak is the best of several
-square float32 (on CUDA: bfloat16) products. The split is of the profiler's self time over the
-step's operators.
+decoder: the first paper's transformer. llm: one block of the decoder of its Table 3, between an
+embedding and an output of 256 entries, 1,024 tokens a step. mlp, resnet, gpt2: the settings of
+study `upscaling/<model>` (MLP: with AdamW) at its widths, on random data. `--paper` takes the
+paper's batch, length and widths in place of the reduced ones (llm: 4 sequences of 4,096 tokens);
+`--batch` cuts a batch that does not fit.
+One thread, as the workflow's jobs run. Times are the fastest of five repeats, two where a step
+takes 5 s; on a CPU the process's own time, which is wall time where nothing else runs. The peak is
+the best of several square float32 (on CUDA: bfloat16) products. The split is of the profiler's
+self time over the step's operators.
 """
 
 import argparse
@@ -29,13 +31,15 @@ from torch.profiler import ProfilerActivity, profile
 from repro import config, models, parametrization, registry, train, upscaling
 from repro import device as devices
 from repro.budget import matmul_peak
-from repro.cost import language_model_cost, warm_start_cost
+from repro.cost import Cost, language_model_cost, pretraining_cost, warm_start_cost
 from repro.data.batches import ArrayBatches, TokenBatches
 from repro.parametrization import KINDS
 from repro.study import override
+from repro.tasks import pretraining
 from repro.tasks.language_model import build_model
 from repro.tasks.warm_start import loss, make_groups
 from studies.embedding_lr._decoder import ADAM, LVP_INIT, PAPER
+from studies.embedding_lr._llm import PAPER as PRETRAINING
 
 GROUPS = {
     "matmul": ("aten::mm", "aten::addmm", "aten::bmm", "convolution"),
@@ -66,14 +70,14 @@ def seconds(call: Callable, device: torch.device, repeats: int) -> float:
 
 @dataclass(frozen=True)
 class Case:
-    """A model with its optimizer and batches; flops: operations of one training step."""
+    """A model with its optimizer and batches; cost: of one training step."""
 
     width: float
     net: torch.nn.Module
     optimizer: torch.optim.Optimizer
     batches: object
     clip: Callable | None
-    flops: int
+    cost: Cost
 
 
 def random_tokens(vocab: int, batch: int, length: int, device: torch.device) -> TokenBatches:
@@ -106,7 +110,7 @@ def decoder(k: int, shape: dict, device: torch.device) -> Case:
         train.make_optimizer(groups, ADAM),
         random_tokens(vocab, batch, length, device),
         None,
-        language_model_cost(spec).flops,
+        language_model_cost(spec),
     )
 
 
@@ -117,6 +121,34 @@ def decoders(paper: bool, batch: int | None, device: torch.device):
     shape, sizes = (full, range(8, 13)) if paper else (reduced, range(5, 10))
     shape["batch_size"] = batch or shape["batch_size"]
     return {2**k: lambda k=k: decoder(k, shape, device) for k in sizes}
+
+
+def llm_blocks(paper: bool, batch: int | None, device: torch.device):
+    """Width -> a call that makes its Case: one block of Table 3."""
+    rows = batch or (4 if paper else 1)
+    length = PRETRAINING["data"]["sequence_length"] if paper else 1_024
+    return {PRETRAINING["model"]["width"]: lambda: llm_block(rows, length, device)}
+
+
+def llm_block(rows: int, length: int, device: torch.device) -> Case:
+    """One block of Table 3, with the optimizer and the clipping of study `pretraining`."""
+    data = {"batch_size": rows, "sequence_length": length, "vocab_size": 256}
+    spec = override(PRETRAINING, {f"data.{key}": value for key, value in data.items()})
+    spec = override(spec, {"model.depth": 1, "steps": 1, "parts": 1})
+    with torch.device(device):
+        net = models.build(spec["model"], "SP", vocab_size=256, sequence_length=length)
+    generator = torch.Generator(device).manual_seed(0)
+    parametrization.initialize(net, dict.fromkeys(KINDS, spec["init"]), generator)
+    optimizer = spec["optimizer"]
+    groups = pretraining.make_groups(net, "SP", optimizer, spec["lr"], spec["embedding_lr"])
+    return Case(
+        net.width,
+        net,
+        train.make_optimizer(groups, optimizer),
+        random_tokens(256, rows, length, device),
+        upscaling.clipper(net, optimizer["clip"]),
+        pretraining_cost(spec),
+    )
 
 
 def warm_starts(name: str, paper: bool, batch: int | None, device: torch.device):
@@ -159,7 +191,7 @@ def warm_start(spec: dict, batch: int | None, device: torch.device) -> Case:
         train.make_optimizer(groups, spec["optimizer"]),
         batches,
         upscaling.clipper(net, spec["optimizer"]["clip"]),
-        warm_start_cost(spec).flops,
+        warm_start_cost(spec),
     )
 
 
@@ -182,8 +214,9 @@ def measure(case: Case, device: torch.device, precision: str) -> tuple[float, di
             )
 
     steps(2)
-    count = max(1, min(20, round(0.5 / seconds(lambda: steps(1), device, 1))))
-    step = seconds(lambda: steps(count), device, 5) / count
+    once = seconds(lambda: steps(1), device, 1)
+    count = max(1, min(20, round(0.5 / once)))
+    step = seconds(lambda: steps(count), device, 5 if once < 5 else 2) / count
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         steps(count)
     spent = {name: 0.0 for name in GROUPS} | {"other": 0.0}
@@ -197,7 +230,9 @@ def measure(case: Case, device: torch.device, precision: str) -> tuple[float, di
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--model", choices=("decoder", "mlp", "resnet", "gpt2"), default="decoder")
+    parser.add_argument(
+        "--model", choices=("decoder", "llm", "mlp", "resnet", "gpt2"), default="decoder"
+    )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", default="float32")
     parser.add_argument("--paper", action="store_true", help="the paper's batch, length and widths")
@@ -207,23 +242,29 @@ def main() -> None:
     device = devices.select(args.device, threads=1)
     if args.model == "decoder":
         cases = decoders(args.paper, args.batch, device)
+    elif args.model == "llm":
+        cases = llm_blocks(args.paper, args.batch, device)
     else:
         cases = warm_starts(args.model, args.paper, args.batch, device)
     best = matmul_peak(device.type)
     print(f"{devices.describe(device)}, torch {torch.__version__}, {args.precision}, {args.model}")
     print(f"matmul peak {best / 1e9:.1f} GFLOP/s")
     names = [*GROUPS, "other"]
-    print("| width | parameters | ms a step | GFLOP/s | of peak | " + " | ".join(names) + " |")
-    print("|---" * (5 + len(names)) + "|")
+    print(
+        "| width | parameters | ms a step | read a second | GFLOP/s | of peak | "
+        + " | ".join(names)
+        + " |"
+    )
+    print("|---" * (6 + len(names)) + "|")
     for width in args.widths or cases:
         case = cases[width]()
         step, split = measure(case, device, args.precision)
-        flops = case.flops / step
+        flops, seen = case.cost.flops / step, case.cost.seen / step
         size = sum(p.numel() for p in case.net.parameters())
         shares = " | ".join(f"{split[name]:.0%}" for name in names)
         print(
-            f"| {width:g} | {size:,} | {step * 1e3:.1f} | {flops / 1e9:.1f} | {flops / best:.0%} "
-            f"| {shares} |",
+            f"| {width:g} | {size:,} | {step * 1e3:.1f} | {seen:,.0f} {case.cost.unit} "
+            f"| {flops / 1e9:.1f} | {flops / best:.0%} | {shares} |",
             flush=True,
         )
 

@@ -1,0 +1,78 @@
+"""Tokens a second that come from shards, against what a 1B model consumes on one H100.
+
+    uv run python benchmarks/loading.py [--tokens 400e6] [--device cuda] [--folder FOLDER]
+
+Shards of random uint16 ids are written and memory-mapped as a tokenized corpus is; batches of 16
+sequences of 4,096 tokens come in the order training reads them, a random block at a time, to the
+device. cold: after the file's pages were dropped from memory. One thread.
+Consumed: 6 operations a parameter and token at 40 % of an H100's bf16 peak, as `repro cost` has it.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import numpy as np
+import torch
+
+from repro import device as devices
+from repro.cost import GPU_FLOPS, pretraining_cost
+from repro.data.batches import TokenBatches
+from repro.data.shards import ShardedTokens
+from studies.embedding_lr._llm import PAPER
+
+SHARDS, ROWS = 4, 16
+
+
+def drop(paths: list[Path]) -> None:
+    """Have the next read of some files go to the disk."""
+    for path in paths:
+        with open(path, "rb") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def rate(batches: TokenBatches, count: int, device: torch.device) -> float:
+    """Tokens a second of the first `count` batches."""
+    source = batches.from_step(0)
+    start = time.perf_counter()
+    for _ in range(count):
+        inputs, _ = next(source)
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return count * inputs.numel() / (time.perf_counter() - start)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tokens", type=float, default=400e6)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--folder", help="where the shards go")
+    args = parser.parse_args()
+    device = devices.select(args.device, threads=1)
+    length, each = PAPER["data"]["sequence_length"], int(args.tokens) // SHARDS
+    wanted = GPU_FLOPS / (6 * pretraining_cost(PAPER).parameters)
+    print(f"{devices.describe(device)}, torch {torch.__version__}; {wanted:,.0f} tokens/s consumed")
+    print("| shards | tokens/s | times what is consumed |\n|---|---|---|")
+    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+        paths = [Path(folder) / f"{i}.npy" for i in range(SHARDS)]
+        rng = np.random.default_rng(0)
+        for path in paths:
+            np.save(path, rng.integers(0, 32_064, each, dtype=np.uint16))
+        drop(paths)
+        shards = ShardedTokens([np.load(path, mmap_mode="r") for path in paths])
+        batches = TokenBatches("random", shards, ROWS, length, 0, device)
+        count = batches.per_epoch
+        for name in ("cold", "in memory"):
+            found = rate(batches, count, device)
+            print(f"| {name} | {found:,.0f} | {found / wanted:.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""What pretraining spends besides training: evaluations and checkpoints, as shares of its time.
+
+    uv run python benchmarks/overheads.py [--folder FOLDER]
+
+reduced, measured: the first run of study `embedding_lr/pretraining` on one thread, its evaluations
+and three checkpoints timed inside the loop. A checkpoint counts as often as the loop writes one.
+paper, computed: operations of the evaluations, a third of training's a token, over those of the
+training steps; a checkpoint of 12 bytes a parameter (weights, Adam's moments) at the rate at which
+this machine writes 1 GB into FOLDER, the temporary one by default.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import torch
+
+from repro import config, registry, train
+from repro.__main__ import fetch, tokenize
+from repro.cost import pretraining_cost
+from repro.tasks import TASKS, Tokens, pretraining
+from studies.embedding_lr.pretraining import STUDY as LONG
+from studies.embedding_lr.pretraining_ratios import STUDY as SHORT
+
+WORD_TOKENS = 300_000  # WikiText-2's test split under a vocabulary of 32,064, about
+
+
+class Timed:
+    """A function, and the seconds of each of its calls."""
+
+    def __init__(self, function):
+        self.function, self.seconds = function, []
+
+    def __call__(self, *args, **kwargs):
+        start = time.perf_counter()
+        result = self.function(*args, **kwargs)
+        self.seconds.append(time.perf_counter() - start)
+        return result
+
+
+def interval(seconds: float) -> float:
+    """Seconds from one checkpoint to the next, by how long one takes."""
+    return max(train.CHECKPOINT_SECONDS, seconds / train.CHECKPOINT_SHARE)
+
+
+def measured() -> list[str]:
+    """The reduced run's row."""
+    suite = registry.Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
+    cell = suite.cells("embedding_lr/pretraining")[0]
+    for name in ("fineweb_edu", "wikitext2"):
+        fetch(suite, name)
+    for need in suite.needs(cell):
+        if isinstance(need, Tokens):
+            tokenize(suite, need)
+    evaluations, save = [], Timed(train._save)
+    make, train._save = pretraining.make_evaluation, save
+
+    def make_evaluation(*args):
+        evaluations.append(Timed(make(*args)))
+        return evaluations[0]
+
+    pretraining.make_evaluation = make_evaluation
+    train.train.__kwdefaults__["checkpoint_seconds"] = 1.0
+    spec = cell.runs[0].spec
+    start = time.perf_counter()
+    TASKS["pretraining"].run(
+        spec,
+        inputs=suite.needs(cell),
+        device="cpu",
+        progress=lambda step, loss: None,
+        checkpoint=Path("state"),
+    )
+    total = time.perf_counter() - start
+    evaluating, written = sum(evaluations[0].seconds), sum(save.seconds)
+    one = written / len(save.seconds)
+    training = total - evaluating - written
+    return [
+        "pretraining, reduced",
+        "measured",
+        f"{training:.1f} s",
+        f"{len(evaluations[0].seconds)} x {evaluations[0].seconds[-1]:.2f} s",
+        f"{evaluating / training:.1%}",
+        f"{one:.2f} s every {interval(one):.0f} s",
+        f"{one / interval(one):.2%}",
+    ]
+
+
+def computed(name: str, spec: dict, rate: float) -> list[str]:
+    """A row of the paper's scale; rate: bytes written a second."""
+    cost, data, words = pretraining_cost(spec), spec["data"], spec["words"]
+    tokens = data["validation_blocks"] * data["sequence_length"]
+    if words:
+        tokens += WORD_TOKENS * data["sequence_length"] / words["stride"]
+    evaluating = spec["evaluations"] * tokens / (3 * cost.seen)
+    one = 12 * cost.parameters / rate
+    return [
+        f"{name}, paper",
+        "computed",
+        f"{cost.flops:.3g} operations",
+        f"{spec['evaluations']} x {tokens / 1e6:.1f} M tokens",
+        f"{evaluating:.3%}",
+        f"{one:.0f} s every {interval(one):.0f} s",
+        f"{one / interval(one):.2%}",
+    ]
+
+
+def write_rate() -> float:
+    """Bytes a second of a checkpoint of 1 GB."""
+    state, path = {"tensor": torch.zeros(250_000_000)}, Path("state.1gb")
+    write = Timed(lambda: torch.save(state, path))
+    write()
+    sync = Timed(lambda: os.fsync(os.open(path, os.O_RDONLY)))
+    sync()
+    path.unlink()
+    return 1e9 / (write.seconds[0] + sync.seconds[0])
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--folder", help="where checkpoints go")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+        os.chdir(folder)
+        rate = write_rate()
+        rows = [measured()]
+    rows += [computed("pretraining", LONG.spec, rate)]
+    rows += [computed("pretraining_ratios", SHORT.spec, rate)]
+    print(f"torch {torch.__version__}, writes {rate / 1e9:.2f} GB a second")
+    print("| run | | training | evaluations | share | a checkpoint | share |")
+    print("|---" * 7 + "|")
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+
+
+if __name__ == "__main__":
+    main()
