@@ -45,7 +45,7 @@ class Timed:
 
 def interval(seconds: float) -> float:
     """Seconds from one checkpoint to the next, by how long one takes."""
-    return max(train.CHECKPOINT_SECONDS, seconds / train.CHECKPOINT_SHARE)
+    return train.patience(train.CHECKPOINT_SECONDS, seconds)
 
 
 def measured() -> list[str]:

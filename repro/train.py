@@ -14,6 +14,7 @@ from repro.files import atomic_path
 
 FAMILY = {"sgd": "sgd", "adam": "adam", "adamw": "adam"}
 CHECKPOINT_SECONDS = 300.0
+CHECKPOINT_SHARE = 0.01  # of the time goes into writing checkpoints, at most
 
 
 def make_optimizer(groups: list[dict], settings: Mapping) -> torch.optim.Optimizer:
@@ -64,9 +65,10 @@ def train(
 
     loss: (model, batch) -> scalar tensor. batches: has `from_step(step)` -> iterator.
     evaluations: number of equal parts of the run.
-    checkpoint: file of the resume state, rewritten every `checkpoint_seconds`, read if it is
-        there; a resumed run ends as an undisturbed one. Left for the caller to remove once the
-        result is stored, so that a job killed in between does not start over.
+    checkpoint: file of the resume state, rewritten every `checkpoint_seconds`, more rarely where
+        that takes long (`patience`), read if it is there; a resumed run ends as an undisturbed
+        one. Left for the caller to remove once the result is stored, so that a job killed in
+        between does not start over.
     clip: called between the backward pass and the optimizer's step.
     evaluate: called at every evaluation, the model in eval mode; its entries join the record.
     schedule: step -> factor on every group's learning rate, constant if None.
@@ -85,6 +87,7 @@ def train(
     boundaries = [steps * (i + 1) // evaluations for i in range(evaluations)]
     source = batches.from_step(start)
     saved = reported = time.monotonic()
+    wrote = 0.0
     for step in range(start, steps):
         if schedule:
             for group, rate in zip(optimizer.param_groups, rates, strict=True):
@@ -115,12 +118,19 @@ def train(
         if now - reported > 1.0:
             progress(done, float(losses[step]))
             reported = now
-        if now - saved > checkpoint_seconds and done < steps:
+        if now - saved > patience(checkpoint_seconds, wrote) and done < steps:
             _save(checkpoint, model, optimizer, scaler, losses, done, records)
-            saved = now
+            saved = time.monotonic()
+            wrote = saved - now
     lost = dict.fromkeys(records[-1] if records else ["train_loss"], math.inf)
     records += [{**lost, "step": b} for b in boundaries[len(records) :]]
     return records
+
+
+def patience(seconds: float, wrote: float) -> float:
+    """Seconds to the next checkpoint where the last one took `wrote`: `seconds`, 300 by default,
+    and then as many more as keep writing below CHECKPOINT_SHARE of the time."""
+    return seconds * (1 + wrote / (CHECKPOINT_SHARE * 300))
 
 
 def cut(batch, parts: int) -> list:

@@ -338,3 +338,11 @@ def test_a_text_shorter_than_one_batch_says_so():
         UserError, match="text: 12 tokens make 2 blocks of 5, fewer than one batch of 3"
     ):
         batches(tokens=12)
+
+
+@pytest.mark.parametrize("wrote", [0.0, 0.1, 3.0, 60.0, 3600.0])
+def test_writing_checkpoints_takes_at_most_a_hundredth_of_the_time(wrote):
+    found = train.patience(train.CHECKPOINT_SECONDS, wrote)
+    assert found >= 300 and wrote <= 0.01 * found
+    assert train.patience(300.0, 0.05) == pytest.approx(300, rel=0.02)
+    assert train.patience(0.0, wrote) == 0
