@@ -4,12 +4,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from repro import registry
+from repro import launch, registry
+from repro.cluster import load_site
 from repro.config import Config, parse
 from repro.errors import UserError
 from repro.registry import ROOT, Suite
 from repro.study import Cell
-from repro.tasks import Tokens
+from repro.tasks import TASKS, Tokens
 
 
 def load_config(words: list[str]) -> Config:
@@ -48,7 +49,19 @@ def tokenize(suite: Suite, need: Tokens) -> None:
     )
 
 
-def train(suite: Suite, cell: Cell, device: str) -> None:
+def train(suite: Suite, cell: Cell, args) -> None:
+    """Carry out a cell's runs, by `args.ranks` processes where they can share its steps."""
+    shared = all(TASKS[run.task].cost(run.spec).divides(args.ranks) for run in cell.runs)
+    if args.ranks > 1 and not shared:
+        print(f"{cell.study}: one process, {args.ranks} would have no equal parts of a step")
+    elif args.ranks > 1 and not launch.is_rank():
+        launch.check_devices(args.ranks, args.device)
+        forced = [f"--{name}" for name in ("shard", "recompute") if getattr(args, name)]
+        config = ["--config", *suite.config.arguments()]
+        words = ["train", cell.study, cell.name, "--device", args.device, *forced, *config]
+        launch.launch(words, args.ranks)
+        return
+    from repro import distributed
     from repro.cells import Earlier, run_cell
     from repro.progress import Progress
 
@@ -68,18 +81,22 @@ def train(suite: Suite, cell: Cell, device: str) -> None:
         for run_id, found in suite.earlier(cell).items()
     }
     keep = registry.keeps_checkpoints(cell.study)
-    resumed = run_cell(
-        cell,
-        suite.cell_path(cell),
-        suite.store,
-        suite.needs(cell),
-        device,
-        label,
-        read=Earlier(earlier),
-        checkpoints=suite.checkpoints_path(cell) if keep else None,
-        widen=suite.config.at_edge == "widen",
-    )
-    print(f"resumed {resumed} runs, trained {len(cell.runs) - resumed}")
+    forced = {"shard": args.shard, "recompute": args.recompute}
+    with distributed.joined(args.device):
+        resumed = run_cell(
+            cell,
+            suite.cell_path(cell),
+            suite.store,
+            suite.needs(cell),
+            args.device,
+            label,
+            read=Earlier(earlier),
+            checkpoints=suite.checkpoints_path(cell) if keep else None,
+            widen=suite.config.at_edge == "widen",
+            layout=lambda cost: distributed.choose_layout(cost, args.device, **forced),
+        )
+        if distributed.is_main():
+            print(f"resumed {resumed} runs, trained {len(cell.runs) - resumed}")
 
 
 def run(suite: Suite, args) -> None:
@@ -87,22 +104,22 @@ def run(suite: Suite, args) -> None:
     for name in registry.selected_figures(args.figures, "run"):
         for cells in suite.figure_cells(name).values():
             for cell in cells:
-                carry_out(suite, cell, args.device, done)
+                carry_out(suite, cell, args, done)
 
 
-def carry_out(suite: Suite, cell: Cell, device: str, done: set[str]) -> None:
+def carry_out(suite: Suite, cell: Cell, args, done: set[str]) -> None:
     """A cell, after the data and the cells it reads. done: ids of those that are not made again."""
     if cell.id in done:
         return
     done.add(cell.id)
     for earlier in suite.earlier(cell).values():
-        carry_out(suite, earlier, device, done)
+        carry_out(suite, earlier, args, done)
     for need, path in suite.needs(cell).items():
         if not suite.manifest_path(need.dataset).exists():
             fetch(suite, need.dataset)
         if not path.exists():
             tokenize(suite, need)
-    train(suite, cell, device)
+    train(suite, cell, args)
 
 
 def show(text) -> None:
@@ -128,7 +145,8 @@ def cost(suite: Suite, args) -> None:
     from repro import budget
 
     figures = registry.selected_figures(args.figures or suite.config.figures, "cost")
-    show(budget.table(suite, figures, *budget.device_rate(args.device_flops, args.measure)))
+    rate = budget.device_rate(args.device_flops, args.measure)
+    show(budget.table(suite, figures, *rate, load_site(ROOT / "profiles" / "slurm")))
 
 
 def products(name: str, *fields: str):
@@ -191,15 +209,15 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--tokenizer", choices=("bpe", "gpt2"), default="bpe")
     command = add(
         "train",
-        lambda suite, args: train(suite, suite.cell(args.study, args.cell), args.device),
+        lambda suite, args: train(suite, suite.cell(args.study, args.cell), args),
         "carry out the runs of one cell",
     )
     command.add_argument("study")
     command.add_argument("cell")
-    command.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    add_places(command)
     command = add("run", run, "carry out all runs of figures one after another, after their data")
     command.add_argument("figures", nargs="+", metavar="FIGURE")
-    command.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    add_places(command)
     for name, text in (
         ("reduce", "collect a figure's cells into data.csv"),
         ("draw", "judge a figure's claims and draw it"),
@@ -235,6 +253,20 @@ def parser() -> argparse.ArgumentParser:
     return main
 
 
+def add_places(command: argparse.ArgumentParser) -> None:
+    """Where and by how many processes a command trains."""
+    command.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    command.add_argument(
+        "--ranks", type=int, default=1, metavar="N", help="processes that share a run, a GPU each"
+    )
+    command.add_argument(
+        "--shard", action="store_true", help="cut the state among the ranks, also where it fits"
+    )
+    command.add_argument(
+        "--recompute", action="store_true", help="recompute activations, also where they fit"
+    )
+
+
 def _page(name: str) -> None:
     from repro.products import page
 
@@ -248,12 +280,18 @@ def main(arguments: list[str] | None = None) -> int:
         args.config = [*args.config, f"scale={args.scale}"]
     try:
         args.run(Suite(load_config(args.config)), args)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
     except KeyboardInterrupt:
-        print("interrupted; run the same command again to go on", file=sys.stderr)
+        if not launch.is_rank():
+            print("interrupted; run the same command again to go on", file=sys.stderr)
         return 130
+    except Exception as error:
+        if launch.is_rank():
+            launch.report(error)
+        elif isinstance(error, UserError):
+            print(f"error: {error}", file=sys.stderr)
+        else:
+            raise
+        return 1
     return 0
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 
 from repro import cost
+from repro.cluster import Site, request
 from repro.errors import UserError
 from repro.registry import Suite
 from repro.study import Cell
@@ -20,6 +21,7 @@ HEADER = (
     "parameters",
     "state GB",
     "activations GB",
+    "GPUs",
     "hours",
 )
 
@@ -78,7 +80,9 @@ def _number(value: float) -> str:
     return f"{float(f'{value:.3g}'):,g}" if value else "-"
 
 
-def _row(suite: Suite, name: str, cells: Iterable[Cell], rate: float) -> tuple[str, ...]:
+def _row(
+    suite: Suite, name: str, cells: Iterable[Cell], rate: float, site: Site
+) -> tuple[str, ...]:
     """A line of the table; a run that is in several cells counts once."""
     cells = {(cell.study, cell.id): cell for cell in cells}.values()
     runs = {run.id: run for cell in cells for run in cell.runs}
@@ -94,6 +98,8 @@ def _row(suite: Suite, name: str, cells: Iterable[Cell], rate: float) -> tuple[s
         return _number(value)
 
     flops = sum(each.flops for each in costs.values())
+    layouts = [request(cell, suite.config.scale, site).layout for cell in cells]
+    layout = max(layouts, key=lambda each: (each.gpus, each.shard), default=cost.Layout(0))
     return (
         name,
         str(len(cells)),
@@ -104,30 +110,33 @@ def _row(suite: Suite, name: str, cells: Iterable[Cell], rate: float) -> tuple[s
         largest("parameters"),
         largest("state_bytes", 1e9),
         largest("activation_bytes", 1e9),
+        str(layout) if layout.gpus else "-",
         _number(cost.hours(sum(costs[key].flops for key in left), rate)) if left else "0",
     )
 
 
-def table(suite: Suite, figures: list[str], rate: float, words: str) -> list[str]:
+def table(suite: Suite, figures: list[str], rate: float, words: str, site: Site) -> list[str]:
     """Lines: what every study behind some figures costs, by figure, and all of them together.
 
-    rate, words: `device_rate`'s. Runs, FLOPs and what is read are those of the study; `to do`
-    and hours leave out the runs already made. Parameters and memory are the largest model's.
+    rate, words: `device_rate`'s. site: whose GPUs a job asks for. Runs, FLOPs and what is read are
+    those of the study; `to do` and hours leave out the runs already made. Parameters, memory and
+    GPUs are the largest model's.
     The total counts a run once that several studies or figures share.
     """
     rows, all_cells = [HEADER], []
     for figure_name in figures:
         rows.append((figure_name, *[""] * (len(HEADER) - 1)))
         for study_name, cells in suite.figure_cells(figure_name).items():
-            rows.append(_row(suite, f"  {study_name}", cells, rate))
+            rows.append(_row(suite, f"  {study_name}", cells, rate, site))
             all_cells += cells
-    rows.append(_row(suite, "total", all_cells, rate))
+    rows.append(_row(suite, "total", all_cells, rate, site))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         f"scale {suite.config.scale}, data {suite.label}",
         f"{words}; of the runs to do",
         "FLOPs, read: of all runs. state: weights, gradients, optimizer, float32. "
-        "activations: an estimate, float32, the whole batch at once",
+        "activations: an estimate, float32, of one of a batch's parts",
+        f"GPUs: of the largest job, on nodes of {site.gpus_per_node} of {site.gpu_memory_gb:g} GB",
     ]
     for name, *cells in rows:
         padded = [f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True)]

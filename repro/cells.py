@@ -9,11 +9,12 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from repro.cost import Cost, Layout
 from repro.errors import UserError
 from repro.files import atomic_path, canonical_json, read_json, sha256, sha256_file, write_json
 from repro.study import Cell, Neighbour, Run
@@ -64,8 +65,11 @@ def run_cell(
     read: Callable[[Run], Mapping] | None = None,
     checkpoints: Path | None = None,
     widen: bool = True,
+    layout: Callable[[Cost], Layout] = lambda cost: Layout(),
 ) -> int:
     """Carry out the runs of a cell and write its file; returns how many were taken over.
+
+    Where several ranks do so together (`repro.distributed`), rank 0 alone writes and takes locks.
 
     store: folder of finished runs, one sealed file per run id, shared by all cells; a run found
     there is taken over, so a killed job goes on where it was, unless it was made on another
@@ -75,8 +79,12 @@ def run_cell(
     read: run of an earlier stage -> its result (`Earlier`), where runs take from one.
     checkpoints: folder to put the runs' final checkpoints in, None where no later stage needs them.
     widen: whether a search may grow past its grid.
+    layout: a run's cost -> how it lies on its GPUs.
     Raises UserError when a stored run was edited, and where a search may not grow and would.
     """
+    from repro import distributed
+
+    main = distributed.is_main()
     results, resumed = [], 0
     if checkpoints:
         checkpoints.mkdir(parents=True, exist_ok=True)
@@ -90,8 +98,8 @@ def run_cell(
             for u in each.runs
         }
         here = {"device": device_used, "inputs": digests | taken}
-        with locked(store / f"{run.id}.lock"):
-            result = _stored(stored, run, here, final)
+        with locked(store / f"{run.id}.lock") if main else nullcontext():
+            result = distributed.from_main(lambda: _stored(stored, run, here, final))  # noqa: B023
             resumed += result is not None
             if result is None:
                 start = time.monotonic()
@@ -99,18 +107,22 @@ def run_cell(
                 made = None not in tuned.values()
                 if made and not widen:
                     refuse_growth(run, tuned)
+                task = TASKS[run.task]
                 context = {
                     "inputs": inputs,
                     "device": device,
-                    "progress": progress(index, run),
+                    "progress": progress(index, run) if main else lambda step, loss: None,
                     "checkpoint": store / f"{run.id}.state",
                     **({"final": final} if final else {}),
                 }
                 try:
-                    records = TASKS[run.task].run(spec, **context) if made else []
+                    with distributed.laid_out(layout(task.cost(spec)) if made else Layout()):
+                        records = task.run(spec, **context) if made else []
                 except UserError as error:
                     where = ", ".join([cell.study, *(f"{k} {v}" for k, v in run.axes.items())])
                     raise UserError(f"{where}: {error}") from error
+                if not main:
+                    continue
                 result = {
                     "id": run.id,
                     "spec": spec,
@@ -118,27 +130,24 @@ def run_cell(
                     **({"sha256_checkpoint": sha256_file(final)} if final and made else {}),
                     "datasets": run.datasets,
                     "records": [_encode(record) for record in records],
-                    "provenance": provenance(here, time.monotonic() - start),
+                    "provenance": provenance(here, distributed.ranks(), time.monotonic() - start),
                 }
                 write_json(stored, seal(result))
                 context["checkpoint"].unlink(missing_ok=True)
-            if final and result["records"]:
+            if main and final and result["records"]:
                 link(final, checkpoints / final.name)
         results.append(result | {"axes": run.axes})
-    write_json(
-        path,
-        seal(
-            {
-                "format": FORMAT,
-                "id": cell.id,
-                "study": cell.study,
-                "task": cell.runs[0].task,
-                "task_version": cell.runs[0].task_version,
-                "axes": cell.axes,
-                "runs": results,
-            }
-        ),
-    )
+    if main:
+        content = {
+            "format": FORMAT,
+            "id": cell.id,
+            "study": cell.study,
+            "task": cell.runs[0].task,
+            "task_version": cell.runs[0].task_version,
+            "axes": cell.axes,
+            "runs": results,
+        }
+        write_json(path, seal(content))
     return resumed
 
 
@@ -282,10 +291,11 @@ def input_digests(inputs: Mapping) -> dict[str, str]:
     return {need.name: sha256_file(path) for need, path in sorted(inputs.items(), key=str)}
 
 
-def provenance(here: Mapping, seconds: float) -> dict:
+def provenance(here: Mapping, ranks: int, seconds: float) -> dict:
     """Where and with what a run was made; no part of its id."""
     return {
         **here,
+        "ranks": ranks,
         "host_cpu": platform.processor() or platform.machine(),
         "python": platform.python_version(),
         "versions": {package: _version(package) for package in PACKAGES},

@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from repro import distributed
 from repro.errors import UserError
 from repro.files import atomic_path, sha256_file
 
@@ -13,7 +14,7 @@ from repro.files import atomic_path, sha256_file
 def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """Write `model.<name>` and `optimizer.<state>.<parameter>`, the whole file or nothing.
 
-    Tied weights are written once, under their first name.
+    Tied weights are written once, under their first name; by rank 0, what is sharded gathered.
     """
     from safetensors.torch import save_file
 
@@ -23,8 +24,10 @@ def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None
         for key, value in optimizer.state.get(parameter, {}).items():
             if value is not None:
                 tensors[f"optimizer.{key}.{name}"] = torch.as_tensor(value)
-    with atomic_path(path) as temporary:
-        save_file({k: v.detach().cpu().contiguous() for k, v in tensors.items()}, temporary)
+    tensors = distributed.whole_state(tensors)
+    if distributed.is_main():
+        with atomic_path(path) as temporary:
+            save_file({k: v.detach().cpu().contiguous() for k, v in tensors.items()}, temporary)
 
 
 def load(start: Mapping, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:

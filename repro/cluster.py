@@ -5,10 +5,11 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from repro import cost
 from repro.config import did_you_mean
 from repro.errors import UserError
 from repro.study import SCALES, Cell
@@ -27,21 +28,26 @@ STEP_SECONDS = {"gpu": 0.02, "cpu": 0.005}  # a step takes no less, however smal
 MARGIN = 2.0  # evaluations, checkpoints, a slower device
 START_SECONDS = 300.0  # importing torch from a shared file system, reading data
 UNPRICED_MINUTES = 60  # a task without a cost function
+WANTED_HOURS = 48.0  # that a job may ask for before it takes more GPUs
 SHORT_MINUTES = 10  # such jobs share one of the cluster's
 
 CPU_MB = 2_000  # torch and its libraries: 0.6 to 0.9 GB, and data
 GPU_MB = 8_000  # CUDA's as well
-GPU_SHARE = 0.95  # of a GPU's memory that runs may fill
 
 
 @dataclass(frozen=True)
 class Request:
-    """What one job asks for; runtime in minutes."""
+    """What one job asks for; runtime in minutes. layout: of its largest run."""
 
     cpus: int
-    gpus: int
     mem_mb: int
     runtime: int
+    layout: cost.Layout = field(default_factory=lambda: cost.Layout(0))
+
+    @property
+    def gpus(self) -> int:
+        """GPUs, all on one node."""
+        return self.layout.gpus
 
     @property
     def is_short(self) -> bool:
@@ -56,7 +62,8 @@ class Site:
     partition, gpu_partition: where jobs without and with a GPU go. account, qos, extra: passed
     to sbatch. modules: loaded in every job. container: image jobs run in. gpu_scales: scales
     whose training takes a GPU. gpu_model: as Slurm calls it. gpu_memory_gb: of one GPU.
-    cpus_per_gpu: CPUs beside each. max_hours: longest job the partitions take.
+    gpus_per_node: the most one job gets. cpus_per_gpu: CPUs beside each. max_hours: longest job
+    the partitions take.
     """
 
     partition: str = ""
@@ -69,6 +76,7 @@ class Site:
     gpu_scales: tuple[str, ...] = ("paper",)
     gpu_model: str = ""
     gpu_memory_gb: float = 80.0
+    gpus_per_node: int = 8
     cpus_per_gpu: int = 4
     max_hours: float = math.inf
 
@@ -79,7 +87,7 @@ class Site:
             "slurm_partition": partition,
             "slurm_account": self.account,
             "qos": self.qos,
-            "slurm_extra": self.extra,
+            "slurm_extra": f"{'--nodes=1' if gpus > 1 else ''} {self.extra}".strip(),
             "gpu_model": self.gpu_model if gpus else "",
         }
         return {key: value for key, value in named.items() if value}
@@ -149,31 +157,52 @@ def load_site(folder: Path) -> Site:
 def request(cell: Cell, scale: str, site: Site, attempt: int = 1) -> Request:
     """What a cell's job asks for, all its runs counted; an attempt twice the time of the last.
 
-    GPUs are for the training of `gpu_scales`, that is for what reads data, as many as the largest
-    run's memory needs. Memory grows by its first amount an attempt.
+    GPUs are for the training of `gpu_scales`, that is for what reads data: as many as the largest
+    run's memory needs, and up to a node's while it would take longer than WANTED_HOURS.
+    Memory grows by its first amount an attempt.
     """
     costs = [TASKS[run.task].cost(run.spec) for run in cell.runs]
-    priced = any(cost.flops for cost in costs)
-    memory = max(cost.memory_bytes for cost in costs)
-    wanted = any(cost.seen for cost in costs) and scale in site.gpu_scales
-    gpus = math.ceil(memory / (GPU_SHARE * site.gpu_memory_gb * 1e9)) if wanted else 0
     spec = cell.runs[0].spec
-    threads = spec.get("threads", 1)
-    if gpus:
-        rate, floor = gpus * GPU_RATES[spec.get("precision", "float32")], STEP_SECONDS["gpu"]
-        cpus = site.cpus_per_gpu * gpus
-        mem_mb = GPU_MB + 2 * max(cost.state_bytes for cost in costs) / 1e6
-    else:
-        rate, floor = CPU_RATE * threads, STEP_SECONDS["cpu"]
-        cpus, mem_mb = threads, CPU_MB + 2 * memory / 1e6
-    if priced:
+
+    def minutes(rate: float, floor: float) -> float:
         seconds = sum(max(c.flops / rate, spec.get("steps", 0) * floor) for c in costs)
-        minutes = (START_SECONDS + MARGIN * seconds) / 60
+        return (START_SECONDS + MARGIN * seconds) / 60
+
+    if any(c.seen for c in costs) and scale in site.gpu_scales:
+        rate = GPU_RATES[spec.get("precision", "float32")]
+        times = {n: minutes(n * rate, STEP_SECONDS["gpu"]) for n in counts(costs, site)}
+        wanted = 60 * min(WANTED_HOURS, site.max_hours)
+        gpus = min(times, key=lambda n: (max(times[n], wanted), n))
+        largest = max(costs, key=lambda c: c.memory_bytes)
+        layout, time = lay_out(largest, gpus, site), times[gpus]
+        cpus, mem_mb = site.cpus_per_gpu * gpus, GPU_MB * gpus + 2 * largest.state_bytes / 1e6
     else:
-        minutes = UNPRICED_MINUTES
+        layout = cost.Layout(0)
+        cpus = spec.get("threads", 1)
+        mem_mb = CPU_MB + 2 * max(c.memory_bytes for c in costs) / 1e6
+        priced = any(c.flops for c in costs)
+        time = minutes(CPU_RATE * cpus, STEP_SECONDS["cpu"]) if priced else UNPRICED_MINUTES
     return Request(
         cpus=cpus,
-        gpus=gpus,
         mem_mb=math.ceil(mem_mb) * attempt,
-        runtime=math.ceil(min(minutes * 2 ** (attempt - 1), 60 * site.max_hours)),
+        runtime=math.ceil(min(time * 2 ** (attempt - 1), 60 * site.max_hours)),
+        layout=layout,
     )
+
+
+def lay_out(each: cost.Cost, gpus: int, site: Site) -> cost.Layout:
+    """How a run of this cost lies on so many of a site's GPUs."""
+    return cost.layout(each, gpus, 1e9 * site.gpu_memory_gb)
+
+
+def counts(costs: Sequence[cost.Cost], site: Site) -> list[int]:
+    """Numbers of GPUs that share the steps of these runs evenly and hold them: the most a node has
+    where none holds them, for activations then are recomputed."""
+    even = [n for n in range(1, site.gpus_per_node + 1) if all(c.divides(n) for c in costs)]
+    fit = [n for n in even if not any(lay_out(c, n, site).recompute for c in costs)]
+    return fit or even[-1:]
+
+
+def device(gpus: int) -> str:
+    """What follows `python -m repro train ... --device`: cpu, cuda, or cuda and its ranks."""
+    return f"cuda --ranks {gpus}" if gpus > 1 else "cuda" if gpus else "cpu"

@@ -5,6 +5,7 @@ Operations are those of training, 2 per multiply-add, a backward pass at twice i
 own work are left out, as in Ma et al. (arXiv 2602.10545), Appendix F.4.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,6 +15,8 @@ from repro.errors import UserError
 # Assumption for GPU-hours: 40 % of the 989 TFLOP/s an H100 SXM offers in dense bf16.
 GPU_FLOPS = 0.4 * 989e12
 BYTES = 4  # float32
+GPU_SHARE = 0.95  # of a GPU's memory that state and activations may fill
+REPLICA_SHARE = 0.5  # that they may fill on each of several GPUs before the state is cut among them
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class Cost:
     state_bytes: weights, gradients and optimizer state in float32.
     activation_bytes: an estimate of what a step keeps for its backward pass, float32, of a
         batch or of one of its `parts`; autocast needs less.
+    rows: of a step, that GPUs may share evenly; 1 where they may not.
     """
 
     flops: int = 0
@@ -34,11 +38,42 @@ class Cost:
     parameters: int = 0
     state_bytes: int = 0
     activation_bytes: int = 0
+    rows: int = 1
+    parts: int = 1
 
     @property
     def memory_bytes(self) -> int:
         """State and activations."""
         return self.state_bytes + self.activation_bytes
+
+    def divides(self, gpus: int) -> bool:
+        """Whether so many GPUs take equal parts of a step."""
+        return self.rows % math.lcm(self.parts, gpus) == 0 or gpus == 1
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a run lies on its GPUs; no part of its id.
+
+    shard: parameters, gradients and optimizer state are cut among them (FSDP2), or each holds all.
+    recompute: a block's activations are made again for the backward pass (checkpointing).
+    """
+
+    gpus: int = 1
+    shard: bool = False
+    recompute: bool = False
+
+    def __str__(self) -> str:
+        words = {"sharded": self.shard, "recomputing": self.recompute}
+        return ", ".join([str(self.gpus), *(word for word, set_ in words.items() if set_)])
+
+
+def layout(cost: Cost, gpus: int, memory: float) -> Layout:
+    """How a run lies on so many GPUs of `memory` bytes each."""
+    activations = cost.activation_bytes * cost.parts / math.lcm(cost.parts, gpus)
+    shard = gpus > 1 and cost.state_bytes + activations > REPLICA_SHARE * memory
+    state = cost.state_bytes / (gpus if shard else 1)
+    return Layout(gpus, shard, recompute=state + activations > GPU_SHARE * memory)
 
 
 def optimizer_copies(optimizer: Mapping) -> int:
@@ -55,16 +90,26 @@ def optimizer_copies(optimizer: Mapping) -> int:
 
 
 def _cost(
-    spec: Mapping, *, flops: int, batch: int, unit: str, parameters: int, activations: int
+    spec: Mapping,
+    *,
+    flops: int,
+    batch: int,
+    unit: str,
+    parameters: int,
+    activations: int,
+    rows: int,
 ) -> Cost:
     """flops and activations (numbers kept): per sample or token, of which a step reads `batch`."""
+    parts = spec.get("parts", 1)
     return Cost(
         flops=flops * batch * spec["steps"],
         seen=batch * spec["steps"],
         unit=unit,
         parameters=parameters,
         state_bytes=BYTES * (2 + optimizer_copies(spec["optimizer"])) * parameters,
-        activation_bytes=BYTES * batch * activations // spec.get("parts", 1),
+        activation_bytes=BYTES * batch * activations // parts,
+        rows=rows,
+        parts=parts,
     )
 
 
@@ -120,6 +165,7 @@ def language_model_cost(spec: Mapping) -> Cost:
         unit="tokens",
         parameters=transformer_weights(**sizes) + spec["vocab_size"] * model["width"],
         activations=transformer_activations(**sizes),
+        rows=spec["batch_size"],
     )
 
 
@@ -199,6 +245,7 @@ def pretraining_cost(spec: Mapping) -> Cost:
         # The embedding, and a gain and a bias of 2 L + 1 LayerNorms.
         parameters=weights + data["vocab_size"] * width + 2 * (2 * depth + 1) * width,
         activations=llm_activations(**sizes),
+        rows=data["batch_size"],
     )
 
 
@@ -311,6 +358,7 @@ def warm_start_cost(spec: Mapping) -> Cost:
             unit="samples",
             parameters=mlp_parameters(**sizes),
             activations=mlp_activations(**sizes),
+            rows=data["batch_size"],
         )
     if model["name"] == "resnet":
         sizes = {key: model[key] for key in ("width", "classes")}
@@ -321,6 +369,7 @@ def warm_start_cost(spec: Mapping) -> Cost:
             unit="samples",
             parameters=resnet_parameters(**sizes),
             activations=resnet_activations(**sizes, resolution=data["resolution"]),
+            rows=1,  # batch normalization
         )
     if model["name"] == "gpt2":
         sizes = {key: model[key] for key in ("width", "depth")}
@@ -332,6 +381,7 @@ def warm_start_cost(spec: Mapping) -> Cost:
             unit="tokens",
             parameters=gpt2_parameters(**sizes, sequence_length=data["sequence_length"]),
             activations=transformer_activations(**sizes, expansion=4),
+            rows=data["batch_size"],
         )
     raise UserError(f"model {model['name']!r} is unknown: choose from mlp, resnet, gpt2")
 
@@ -382,6 +432,7 @@ def image_classification_cost(spec: Mapping) -> Cost:
         unit="samples",
         parameters=vit_parameters(**sizes),
         activations=patches + sizes["width"] + sizes["classes"],
+        rows=1,  # every rank would decode and augment the whole batch, which takes longest
     )
 
 
@@ -437,6 +488,7 @@ def span_denoising_cost(spec: Mapping) -> Cost:
         unit="tokens",
         parameters=bart_parameters(**shape, sequence_length=data["sequence_length"]),
         activations=bart_activations(**shape),
+        rows=data["batch_size"],
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import torch
 
+from repro import distributed
 from repro.errors import UserError
 
 PRECISIONS = ("float32", "tf32", "bfloat16", "float16")
@@ -68,6 +69,8 @@ class LossScaler(torch.amp.GradScaler):
         if clip:
             clip()
         found = self._found_inf_per_device(optimizer).values() if self.is_enabled() else ()
+        for each in found:
+            distributed.largest(each)
         overflow = any(float(each) for each in found)
         self.skipped += overflow
         if not overflow:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,14 +48,29 @@ def atomic_path(path: Path | str):
         os.umask(umask)
         os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, path)
-    except OSError as error:
+    except Exception as error:
+        found = _disk_error(error)
+        if found is None:
+            raise
         raise UserError(
-            f"{path}: could not be written ({error.strerror or error}); "
+            f"{path}: could not be written ({found.strerror or found}); "
             "free space or choose another folder, nothing was left half-written"
         ) from error
     finally:
         if temporary and os.path.exists(temporary):
             os.unlink(temporary)
+
+
+def _disk_error(error: BaseException) -> OSError | None:
+    """The disk's error in one that a library raised in its place: torch while it handled it,
+    safetensors with its number."""
+    if isinstance(error, OSError):
+        return error
+    if type(error).__name__ == "SafetensorError":
+        number = re.search(r"os error (\d+)", str(error))
+        return OSError(int(number[1]), os.strerror(int(number[1]))) if number else None
+    earlier = error.__context__
+    return earlier if isinstance(error, RuntimeError) and isinstance(earlier, OSError) else None
 
 
 def write_bytes(path: Path | str, data: bytes) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from repro import distributed
 from repro.adam import EPS_CONVENTIONS, FairseqAdamW
 from repro.device import LossScaler, autocast
 from repro.errors import UserError
@@ -63,7 +64,8 @@ def train(
 ) -> list[dict]:
     """Train and return one record per evaluation: `step`, `train_loss`, the mean since the last.
 
-    loss: (model, batch) -> scalar tensor. batches: has `from_step(step)` -> iterator.
+    loss: (model, batch) -> scalar tensor, of equal parts of a batch one whose mean is the batch's.
+    batches: has `from_step(step)` -> iterator.
     evaluations: number of equal parts of the run.
     checkpoint: file of the resume state, rewritten every `checkpoint_seconds`, more rarely where
         that takes long (`patience`), read if it is there; a resumed run ends as an undisturbed
@@ -73,13 +75,17 @@ def train(
     evaluate: called at every evaluation, the model in eval mode; its entries join the record.
     schedule: step -> factor on every group's learning rate, constant if None.
     parts: a batch goes through forward and backward in so many equal parts, one after another,
-        for a model whose activations would not fit; the loss must be a mean over its rows.
+        for a model whose activations would not fit.
     The state of torch's generators is kept, so dropout goes on as in an undisturbed run.
+    Several ranks share the parts of every batch, more of them where there are too few.
     A loss that is not finite ends the run: its records from there on have train_loss infinite. At
     float16 such a step is skipped and left out of train_loss, and records have `skipped`, how many
     were so far (`LossScaler`); raises UserError where that does not end.
     """
     device = next(model.parameters()).device
+    distributed.prepare(model, optimizer)
+    count, own = distributed.share(parts)
+    base = torch.initial_seed()
     losses = torch.zeros(steps, device=device)
     rates = [group["lr"] for group in optimizer.param_groups]
     scaler = LossScaler(device, precision)
@@ -93,11 +99,14 @@ def train(
             for group, rate in zip(optimizer.param_groups, rates, strict=True):
                 group["lr"] = rate * schedule(step)
         optimizer.zero_grad(set_to_none=True)
-        for part in cut(next(source), parts):
+        batch = cut(next(source), count)
+        for part in own:
+            distributed.seed_part(base, step, part, device)
             with autocast(device, precision):
-                value = loss(model, part) / parts
+                value = loss(model, batch[part]) / count
             scaler.scale(value).backward()
             losses[step] += value.detach()
+        distributed.add_up(losses[step], model)
         done = step + 1
         scaler.take(done, optimizer, clip)
         if done == boundaries[len(records)]:
@@ -118,7 +127,8 @@ def train(
         if now - reported > 1.0:
             progress(done, float(losses[step]))
             reported = now
-        if now - saved > patience(checkpoint_seconds, wrote) and done < steps:
+        due = now - saved > patience(checkpoint_seconds, wrote) and done < steps
+        if distributed.from_main(lambda due=due: due):
             _save(checkpoint, model, optimizer, scaler, losses, done, records)
             saved = time.monotonic()
             wrote = saved - now
@@ -159,6 +169,11 @@ def _save(path: Path, model, optimizer, scaler, losses, step: int, records: list
         "rng": torch.get_rng_state(),
         "cuda_rng": torch.cuda.get_rng_state() if losses.is_cuda else None,
     }
+    state = distributed.whole_state(state)
+    distributed.from_main(lambda: _write(path, state))
+
+
+def _write(path: Path, state: dict) -> None:
     with atomic_path(path) as temporary:
         with open(temporary, "wb") as file:
             torch.save(state, file)
@@ -167,21 +182,23 @@ def _save(path: Path, model, optimizer, scaler, losses, step: int, records: list
 def _resume(path: Path, model, optimizer, scaler, losses) -> tuple[int, list[dict]]:
     """Load a resume state if there is one, tensors only: the step to go on from, and the records
     until there."""
-    if not path.exists():
+    if not distributed.from_main(path.exists):
         return 0, []
+    sharded = distributed.is_sharded()  # a rank then reads from the disk what it needs
     try:
-        state = torch.load(path, map_location=losses.device, weights_only=True)
+        place = "cpu" if sharded else losses.device
+        state = torch.load(path, map_location=place, mmap=sharded, weights_only=True)
     except Exception as error:  # truncated or foreign file: torch raises many kinds
         reason = str(error).strip().splitlines()[0]
         raise UserError(
             f"{path}: the resume state cannot be read ({reason}); delete it to start this run over"
         ) from error
-    model.load_state_dict(state["model"])
-    optimizer.load_state_dict(state["optimizer"])
+    distributed.load_state(model, optimizer, state)
     scaler.load_state_dict(state["scaler"])
     losses.copy_(state["losses"])
     torch.set_rng_state(state["rng"].cpu())
     if losses.is_cuda:
         torch.cuda.set_rng_state(state["cuda_rng"].cpu())
-    print(f"resumed a run at step {state['step']} of {len(losses)}")
+    if distributed.is_main():
+        print(f"resumed a run at step {state['step']} of {len(losses)}")
     return state["step"], state["records"]

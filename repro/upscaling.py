@@ -7,12 +7,11 @@ adds the noise that lets the wide model leave the subspace of duplicated units.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch import nn
 
-from repro import parametrization
+from repro import distributed, parametrization
 from repro.errors import UserError
 
 # Update's degree of homogeneity in the gradient (Definition 2.3), by the optimizer's exact class.
@@ -30,6 +29,7 @@ WRAPPERS = {
     "DistributedDataParallel": "DistributedDataParallel: widen model.module",
     "DataParallel": "DataParallel: widen model.module",
     "FullyShardedDataParallel": "FSDP: gather the full parameters and widen the bare module",
+    "FSDPModule": "fully_shard: gather the full parameters and widen a module that was not sharded",
 }
 CONVENTIONS = ("paper", "code", "code-raw")
 
@@ -338,7 +338,7 @@ def clip_grad_norm(
     `Role.squared_norm_factor` one that widening does not change.
     """
     gradients = [p.grad for p in parameters]
-    norms = torch.stack(torch._foreach_norm(gradients))
+    norms = distributed.whole(torch.stack(torch._foreach_norm(gradients)))
     weights = torch.tensor(factors, dtype=norms.dtype, device=norms.device)
     total = (norms.square() * weights).sum().sqrt()
     torch._foreach_mul_(gradients, torch.clamp(limit / (total + 1e-6), max=1.0))
@@ -357,7 +357,7 @@ def clipper(model: nn.Module, clip: Mapping | None) -> Callable[[], torch.Tensor
         roles[name].squared_norm_factor if clip["width_aware"] else 1.0
         for name, _ in model.named_parameters()
     ]
-    return partial(clip_grad_norm, [*model.parameters()], factors, clip["norm"])
+    return lambda: clip_grad_norm([*model.parameters()], factors, clip["norm"])
 
 
 @torch.no_grad()
@@ -365,6 +365,7 @@ def subspace_distance(model: nn.Module, growth: Mapping[str, Growth]) -> tuple[f
     """(distance from the widened subspace, norm of the part inside) over all grown tensors."""
     outside = inside = 0.0
     for name, parameter in model.named_parameters():
+        parameter = distributed.whole(parameter)
         if math.prod(growth[name].factors) > 1:
             projected = growth[name].project(parameter)
             outside += float((parameter - projected).square().sum())

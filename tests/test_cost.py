@@ -10,6 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from repro import budget, config, cost, registry
 from repro.__main__ import main
+from repro.cluster import Site
 from repro.errors import UserError
 from repro.models.decoder import Decoder
 from repro.models.gpt2 import GPT2
@@ -375,7 +376,7 @@ def test_the_command_lists_a_figure_s_studies(tmp_path, monkeypatch, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "scale paper, data embedded"
     assert lines[1] == "hours: at 5e+10 FLOP/s, as given; of the runs to do"
-    rows = {fields(line)[0]: fields(line)[1:] for line in lines[3:]}
+    rows = {fields(line)[0]: fields(line)[1:] for line in lines[4:]}
     assert list(rows) == [
         "figure, study",
         "embedding_lr/fig3",
@@ -440,9 +441,9 @@ def test_shared_runs_count_once_and_made_ones_are_not_spent_again(tmp_path):
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(TASKS, "fake", SimpleNamespace(cost=cost.warm_start_cost))
-        lines = budget.table(suite, ["paper/fig"], 1e12, "hours: at 1e12")
+        lines = budget.table(suite, ["paper/fig"], 1e12, "hours: at 1e12", Site())
     one = cost.warm_start_cost(MLP_SPEC)
-    rows = {fields(line)[0]: fields(line)[1:] for line in lines[3:]}
+    rows = {fields(line)[0]: fields(line)[1:] for line in lines[4:]}
     assert rows["paper/one/base"][:3] == ["1", "3", "2"]
     assert rows["paper/two"][:3] == ["1", "2", "1"]
     assert rows["total"][:3] == ["2", "3", "2"]
@@ -458,7 +459,7 @@ def test_made_runs_are_found_in_the_store(suite):
     assert suite.is_made(cell.runs[0])
     (line,) = [
         line
-        for line in budget.table(suite, ["embedding_lr/table1"], 1e12, "")
+        for line in budget.table(suite, ["embedding_lr/table1"], 1e12, "", Site())
         if "/parametrizations" in line
     ]
     assert fields(line)[1:4] == ["1", str(len(cell.runs)), str(len(cell.runs) - 1)]

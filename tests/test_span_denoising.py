@@ -59,8 +59,8 @@ def test_a_killed_run_goes_on_to_the_same_curve(run, monkeypatch):
     monkeypatch.setitem(train.train.__kwdefaults__, "checkpoint_seconds", -1.0)
     build = span_denoising.make_loss
 
-    def dying(parts):
-        calls, loss = [], build(parts)
+    def dying(batch_size):
+        calls, loss = [], build(batch_size)
 
         def value(net, batch):
             calls.append(1)
@@ -104,7 +104,7 @@ def test_the_loss_is_the_mean_over_tokens_that_are_no_padding(inputs):
     ]
     expected = torch.cat(rows)
     assert len(expected) == total[0]
-    found = span_denoising.make_loss(1)(net, batch)
+    found = span_denoising.make_loss(len(source))(net, batch)
     assert found.item() == pytest.approx(expected.mean().item(), rel=1e-5)
 
 

@@ -1,11 +1,12 @@
 import math
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from repro import train
+from repro import checkpoints, train
 from repro.data.batches import TokenBatches
 from repro.errors import UserError
 from repro.schedule import make_schedule
@@ -108,6 +109,47 @@ def test_a_run_killed_in_warm_up_resumes_with_its_schedule_and_its_dropout(tmp_p
     resumed = run(fresh, optimizer, tmp_path / "b", loss=dropping, schedule=schedule)
     assert resumed == undisturbed
     assert torch.equal(fresh.weight, model.weight)
+
+
+@contextmanager
+def small_files(limit):
+    """No file may grow past so many bytes: the disk's error, at a place of our choice."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_leaves_the_checkpoint_before_and_says_so(tmp_path, capsys):
+    """torch and safetensors raise errors of their own, which are no OSError."""
+    model, optimizer = parts()
+    undisturbed = run(model, optimizer, tmp_path / "a")
+
+    def interrupted(step, value):
+        if step == 6:
+            raise KeyboardInterrupt
+
+    again, optimizer = parts()
+    with pytest.raises(KeyboardInterrupt):
+        run(again, optimizer, tmp_path / "b", progress=interrupted, checkpoint_seconds=0.0)
+    before = (tmp_path / "b").read_bytes()
+    for size in (0, 100, len(before) - 1):
+        with small_files(size):
+            fresh, optimizer = parts()
+            with pytest.raises(UserError, match="b: could not be written .File too large.; free"):
+                run(fresh, optimizer, tmp_path / "b", checkpoint_seconds=0.0)
+        assert (tmp_path / "b").read_bytes() == before
+        assert {path.name for path in tmp_path.iterdir()} == {"b"}
+    with small_files(100):
+        with pytest.raises(UserError, match="c: could not be written .File too large.; free"):
+            checkpoints.save(tmp_path / "c", model, optimizer)
+    assert not (tmp_path / "c").exists()
+    fresh, optimizer = parts()
+    assert run(fresh, optimizer, tmp_path / "b") == undisturbed
+    assert "resumed a run at step 5" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("count", [2, 4, 8])

@@ -30,9 +30,14 @@ def summed_loss(net: torch.nn.Module, batch: Batch) -> torch.Tensor:
     )
 
 
-def make_loss(parts: int) -> Callable[[torch.nn.Module, Batch], torch.Tensor]:
-    """The loss of one of `parts` parts, whose mean is the mean over the whole batch's tokens."""
-    return lambda net, batch: summed_loss(net, batch) * (parts / batch[3][0])
+def make_loss(batch_size: int) -> Callable[[torch.nn.Module, Batch], torch.Tensor]:
+    """The loss of equal parts of a batch, whose mean is the mean over the whole batch's tokens."""
+
+    def loss(net: torch.nn.Module, batch: Batch) -> torch.Tensor:
+        parts = batch_size / len(batch[0])
+        return summed_loss(net, batch) * (parts / batch[3][0])
+
+    return loss
 
 
 @torch.no_grad()
@@ -130,7 +135,7 @@ def run(
     torch.manual_seed(seed)
     records = train.train(
         net,
-        make_loss(parts),
+        make_loss(data["batch_size"]),
         batches,
         make_optimizer(net, parametrization_name, optimizer, lr),
         steps=steps,

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
-from repro import checkpoints, models, parametrization, train, upscaling
+from repro import checkpoints, distributed, models, parametrization, train, upscaling
 from repro import device as devices
 from repro.data.arrays import load_arrays
 from repro.data.augmentation import CropFlip, Normalize, image_statistics, pool
@@ -230,5 +230,6 @@ def displacement(net, origin: Mapping, growth: Mapping) -> dict[str, float]:
     moved = 0.0
     with torch.no_grad():
         for name, parameter in net.named_parameters():
-            moved += float(growth[name].project(parameter - origin[name]).square().sum())
+            change = distributed.whole(parameter) - origin[name]
+            moved += float(growth[name].project(change).square().sum())
     return {"outside": upscaling.subspace_distance(net, growth)[0], "inside": moved**0.5}

@@ -16,7 +16,7 @@ rule train:
     resources:
         **{
             name: lambda wildcards, name=name: SITE.names(asks(wildcards).gpus).get(name, "")
-            for name in SITE.names(gpus=1)
+            for name in SITE.names(gpus=2)
         },
         gpu=lambda wildcards: asks(wildcards).gpus,
         cpus_per_task=lambda wildcards: asks(wildcards).cpus,
@@ -24,7 +24,7 @@ rule train:
         runtime=lambda wildcards, attempt: asks(wildcards, attempt).runtime,
     params:
         config=CONFIG,
-        device=lambda wildcards, resources: "cuda" if resources.gpu else "cpu",
+        device=lambda wildcards, resources: cluster.device(resources.gpu),
     shell:
         "python -m repro train {wildcards.study} {wildcards.cell:q} --device {params.device}"
         " {params.config} > {log} 2>&1"

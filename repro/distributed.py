@@ -1,0 +1,246 @@
+"""One run on several processes, a GPU each (PyTorch's ranks). One process alone: nothing changes.
+
+Every rank holds the same model and draws the same batches, takes its share of a batch's parts, and
+losses and gradients are summed over all. A model that is too large is sharded: parameters,
+gradients and optimizer state are cut among the ranks (FSDP2). `repro.launch` starts the ranks.
+"""
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import partial
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from repro import launch
+from repro.cost import Cost, Layout, layout
+from repro.errors import UserError
+
+BUCKET = 2**25  # numbers summed over the ranks at once
+PATIENCE = timedelta(days=30)  # for rank 0, which may wait for another job's lock, or a slow disk
+
+_layout = Layout()
+_control: dist.ProcessGroup | None = None  # of gloo, for what is not training
+
+
+def ranks() -> int:
+    """How many processes share the run."""
+    return dist.get_world_size() if dist.is_initialized() else 1
+
+
+def rank() -> int:
+    """This process's number."""
+    return dist.get_rank() if dist.is_initialized() else 0
+
+
+def is_main() -> bool:
+    """Whether this process is rank 0, which alone writes files, logs and takes locks."""
+    return rank() == 0
+
+
+@contextmanager
+def joined(device: str, init_method: str = "env://", **place):
+    """Be one of the ranks where `repro.launch` or torchrun started this process as one.
+
+    device: cpu (gloo) or cuda (NCCL), a GPU each. place: rank and world_size, without the launcher.
+    """
+    global _control
+    if not (launch.is_rank() or place):
+        yield
+        return
+    if device == "cuda":
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    backend = "nccl" if device == "cuda" else "gloo"
+    dist.init_process_group(backend, init_method=init_method, **place)
+    _control = dist.new_group(backend="gloo", timeout=PATIENCE)
+    yield  # after an error the launcher ends all ranks
+    dist.destroy_process_group()
+
+
+def is_sharded() -> bool:
+    """Whether a run's state is cut among the ranks."""
+    return _layout.shard and ranks() > 1
+
+
+def from_main(make: Callable):
+    """What `make` returns on rank 0, on every rank. An error of rank 0's ends the job."""
+    if ranks() == 1:
+        return make()
+    box = [make() if is_main() else None]
+    dist.broadcast_object_list(box, 0, group=_control)
+    return box[0]
+
+
+# How a run lies on its GPUs
+
+
+def choose_layout(cost: Cost, device: str, *, shard: bool, recompute: bool) -> Layout:
+    """The layout of a run by its cost and this GPU's memory; shard, recompute: in any case."""
+    memory = torch.cuda.get_device_properties(device).total_memory if device == "cuda" else math.inf
+    chosen = layout(cost, ranks(), memory)
+    return Layout(ranks(), chosen.shard or shard, chosen.recompute or recompute)
+
+
+@contextmanager
+def laid_out(chosen: Layout):
+    """Train inside with this layout."""
+    global _layout
+    before, _layout = _layout, chosen
+    try:
+        yield
+    finally:
+        _layout = before
+
+
+def prepare(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Make a model and its optimizer, the same on all ranks, ready to train by the layout.
+
+    Raises UserError on batch normalization, whose statistics are of one rank's part.
+    """
+    blocks = [b for b in _blocks(model) if any(True for _ in b.children())]
+    if _layout.recompute:
+        for block in blocks:
+            block.forward = partial(checkpoint, block.forward, use_reentrant=False)
+    if ranks() == 1:
+        return
+    if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules()):
+        raise UserError("batch normalization needs the whole batch: train this model on one rank")
+    for tensor in (*model.parameters(), *model.buffers()):
+        dist.broadcast(tensor.detach(), 0)
+    if is_sharded():
+        _shard(model, optimizer, blocks)
+
+
+def _blocks(model: nn.Module) -> Iterator[nn.Module]:
+    """The members of a model's lists of layers."""
+    for module in model.modules():
+        if isinstance(module, nn.ModuleList):
+            yield from module
+
+
+def _shard(model: nn.Module, optimizer: torch.optim.Optimizer, blocks: Iterable) -> None:
+    """Cut parameters, and what the optimizer keeps of them, among the ranks; gradients are sums."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    whole_parameters = dict(model.named_parameters())
+    mesh = init_device_mesh(next(model.parameters()).device.type, (ranks(),))
+    for module in (*blocks, model):
+        # The outermost too, or its parameters stay whole after an evaluation.
+        fully_shard(module, mesh=mesh, reshard_after_forward=True)
+        module.set_gradient_divide_factor(1.0)
+        module.set_force_sum_reduction_for_comms(True)  # gloo has no sum with a factor
+    cut = {whole_parameters[name]: parameter for name, parameter in model.named_parameters()}
+    for group in optimizer.param_groups:
+        group["params"] = [cut[parameter] for parameter in group["params"]]
+        group["fused"] &= not isinstance(optimizer, torch.optim.SGD)  # no fused SGD of DTensors
+    for parameter, state in list(optimizer.state.items()):
+        del optimizer.state[parameter]
+        optimizer.state[cut[parameter]] = {
+            key: cut_like(value, cut[parameter]) for key, value in state.items()
+        }
+
+
+def is_cut(tensor: object) -> bool:
+    """Whether a tensor is cut among the ranks (a DTensor, whose module takes a second to load)."""
+    return hasattr(tensor, "full_tensor")
+
+
+def whole(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor, gathered where it is cut among the ranks; all of them must call this."""
+    return tensor.full_tensor() if is_cut(tensor) else tensor
+
+
+def cut_like(value, like: torch.Tensor):
+    """A tensor of a parameter's shape, cut as the parameter is; anything else as it is."""
+    if not is_cut(like) or getattr(value, "shape", None) != like.shape:
+        return value
+    from torch.distributed.tensor import distribute_tensor
+
+    value = value.to(like.device)
+    return distribute_tensor(value, like.device_mesh, like.placements, src_data_rank=None)
+
+
+# A step
+
+
+def share(parts: int) -> tuple[int, range]:
+    """(number of equal parts of a batch, those of this rank); as many for every rank."""
+    count = math.lcm(parts, ranks())
+    each = count // ranks()
+    return count, range(rank() * each, (rank() + 1) * each)
+
+
+def seed_part(base: int, step: int, part: int, device: torch.device) -> None:
+    """Seed what a part of a batch draws, dropout, so that it is the same on whatever rank.
+
+    One process on a CPU goes on drawing instead, as it did before there were ranks.
+    """
+    if ranks() > 1 or device.type == "cuda":
+        sequence = np.random.SeedSequence((base, step, part))
+        torch.manual_seed(int(sequence.generate_state(1, np.uint64)[0]))
+
+
+def add_up(loss: torch.Tensor, model: nn.Module) -> None:
+    """Sum a step's loss and gradients over the ranks, in place; FSDP has summed its own."""
+    if ranks() == 1:
+        return
+    gradients = [p.grad for p in model.parameters() if p.grad is not None]
+    for bucket in _buckets([loss, *(g for g in gradients if not is_cut(g))]):
+        flat = torch.cat([tensor.flatten() for tensor in bucket])
+        dist.all_reduce(flat)
+        for tensor, total in zip(bucket, flat.split([t.numel() for t in bucket]), strict=True):
+            tensor.copy_(total.view_as(tensor))
+
+
+def _buckets(tensors: Iterable[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
+    """The tensors in groups of at most BUCKET numbers, or of one tensor."""
+    bucket: list[torch.Tensor] = []
+    for tensor in tensors:
+        if bucket and sum(t.numel() for t in (*bucket, tensor)) > BUCKET:
+            yield bucket
+            bucket = []
+        bucket.append(tensor)
+    yield bucket
+
+
+def largest(tensor: torch.Tensor) -> None:
+    """Replace a tensor by the largest over the ranks, entry by entry."""
+    if ranks() > 1:
+        dist.all_reduce(tensor, dist.ReduceOp.MAX)
+
+
+# The state of a run
+
+
+def whole_state(state):
+    """A nested state with every cut tensor whole, on the CPU; empty but on rank 0."""
+    if isinstance(state, Mapping):
+        return {key: whole_state(value) for key, value in state.items()}
+    if isinstance(state, (list, tuple)):
+        return [whole_state(value) for value in state]
+    if not is_cut(state):
+        return state
+    gathered = whole(state.detach())
+    return gathered.cpu() if is_main() else None
+
+
+def load_state(model: nn.Module, optimizer: torch.optim.Optimizer, state: Mapping) -> None:
+    """Load the whole states of a model and its optimizer, whatever number of ranks wrote them."""
+    targets = model.state_dict()
+    model.load_state_dict({k: cut_like(v, targets[k]) for k, v in state["model"].items()})
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    kept = {
+        index: {key: cut_like(value, parameters[index]) for key, value in entries.items()}
+        for index, entries in state["optimizer"]["state"].items()
+    }
+    fused = [group["fused"] for group in optimizer.param_groups]
+    optimizer.load_state_dict({**state["optimizer"], "state": kept})
+    for group, own in zip(optimizer.param_groups, fused, strict=True):
+        group["fused"] = own
