@@ -4,9 +4,11 @@
 
 decoder: the first paper's transformer. llm: one block of the decoder of its Table 3, between an
 embedding and an output of 256 entries, 1,024 tokens a step. mlp, resnet, gpt2: the settings of
-study `upscaling/<model>` (MLP: with AdamW) at its widths, on random data. `--paper` takes the
-paper's batch, length and widths in place of the reduced ones (llm: 4 sequences of 4,096 tokens);
-`--batch` cuts a batch that does not fit.
+study `upscaling/<model>` (MLP: with AdamW) at its widths, on random data. vit, bart, r2c2: those of
+the third paper. `--paper` takes the paper's batch, length and widths in place of the reduced ones
+(llm: 4 sequences of 4,096 tokens); `--batch` cuts a batch that does not fit. Batches go through in
+the parts the study states, sequences are as long as they may be. Memory: on CUDA, the most that
+torch held.
 One thread, as the workflow's jobs run. Times are the fastest of five repeats, two where a step
 takes 5 s; on a CPU the process's own time, which is wall time where nothing else runs. The peak is
 the best of several square float32 (on CUDA: bfloat16) products. The split is of the profiler's
@@ -14,6 +16,7 @@ self time over the step's operators.
 """
 
 import argparse
+import itertools
 import math
 import sys
 import tempfile
@@ -31,11 +34,21 @@ from torch.profiler import ProfilerActivity, profile
 from repro import config, models, parametrization, registry, train, upscaling
 from repro import device as devices
 from repro.budget import matmul_peak
-from repro.cost import Cost, language_model_cost, pretraining_cost, warm_start_cost
+from repro.cost import (
+    Cost,
+    denoising_vocabulary_size,
+    image_classification_cost,
+    language_model_cost,
+    pretraining_cost,
+    span_denoising_cost,
+    warm_start_cost,
+)
 from repro.data.batches import ArrayBatches, TokenBatches
+from repro.data.denoising import FIRST, PADDING
+from repro.data.recipe import cross_entropy
 from repro.parametrization import KINDS
 from repro.study import override
-from repro.tasks import pretraining
+from repro.tasks import image_classification, pretraining, span_denoising
 from repro.tasks.language_model import build_model
 from repro.tasks.warm_start import loss, make_groups
 from studies.embedding_lr._decoder import ADAM, LVP_INIT, PAPER
@@ -45,6 +58,7 @@ GROUPS = {
     "matmul": ("aten::mm", "aten::addmm", "aten::bmm", "convolution"),
     "attention": ("scaled_dot_product", "flash_atten"),
     "softmax, GELU, norm": ("softmax", "gelu", "layer_norm", "nll_loss", "batch_norm"),
+    "dropout": ("bernoulli", "dropout"),
     "optimizer": ("Optimizer", "_fused_adam", "_fused_sgd", "_foreach"),
 }
 
@@ -70,7 +84,10 @@ def seconds(call: Callable, device: torch.device, repeats: int) -> float:
 
 @dataclass(frozen=True)
 class Case:
-    """A model with its optimizer and batches; cost: of one training step."""
+    """A model with its optimizer and batches; cost: of one training step.
+
+    loss, parts: as `train.train` has them.
+    """
 
     width: float
     net: torch.nn.Module
@@ -78,6 +95,8 @@ class Case:
     batches: object
     clip: Callable | None
     cost: Cost
+    loss: Callable = loss
+    parts: int = 1
 
 
 def random_tokens(vocab: int, batch: int, length: int, device: torch.device) -> TokenBatches:
@@ -195,6 +214,79 @@ def warm_start(spec: dict, batch: int | None, device: torch.device) -> Case:
     )
 
 
+class Repeated:
+    """One batch, again and again."""
+
+    def __init__(self, *batch: torch.Tensor):
+        self.batch = batch
+
+    def from_step(self, step: int):
+        """It, endlessly."""
+        return itertools.repeat(self.batch)
+
+
+THIRD = {
+    "vit": "effective_theory/vit/standard_search",
+    "bart": "effective_theory/bart/standard",
+    "r2c2": "effective_theory/r2c2",
+}
+
+
+def third_paper(name: str, paper: bool, batch: int | None, device: torch.device):
+    """Width -> a call that makes the Case of a model of the third paper, standard strategy."""
+    settings = {"scale": "paper" if paper else "reduced"}
+    suite = registry.Suite(config.parse(settings, registry.dataset_names()))
+    spec = suite.cells(THIRD[name])[0].runs[0].spec
+    rows = batch or spec["data"]["batch_size"]
+    parts = math.ceil(rows * spec["parts"] / spec["data"]["batch_size"])
+    spec = override(spec, {"data.batch_size": rows, "parts": parts, "steps": 1})
+    make = vision_transformer if name == "vit" else encoder_decoder
+    return {spec["model"]["width"]: lambda: make(spec, device)}
+
+
+def vision_transformer(spec: dict, device: torch.device) -> Case:
+    """The ViT of a spec on random images."""
+    model, rows, scaling = spec["model"], spec["data"]["batch_size"], spec["parametrization_name"]
+    with torch.device(device):
+        net = models.build(model, scaling)
+        images = torch.randn(rows, 3, model["resolution"], model["resolution"])
+        labels = torch.randint(model["classes"], (rows,))
+    generator = torch.Generator(device).manual_seed(0)
+    parametrization.initialize(net, dict.fromkeys(KINDS, scaling), generator)
+    return Case(
+        model["width"],
+        net,
+        image_classification.make_optimizer(net, scaling, spec["optimizer"], spec["lr"], {}),
+        Repeated(images, labels),
+        upscaling.clipper(net, spec["optimizer"]["clip"]),
+        image_classification_cost(spec),
+        cross_entropy(spec["label_smoothing"]),
+        spec["parts"],
+    )
+
+
+def encoder_decoder(spec: dict, device: torch.device) -> Case:
+    """The BART of a spec on random tokens, the corrupted text as long as the original."""
+    data, scaling = spec["data"], spec["parametrization_name"]
+    size, length = denoising_vocabulary_size(data["vocab_size"]), data["sequence_length"]
+    fixed = {"vocab_size": size, "padding": PADDING, "sequence_length": length}
+    with torch.device(device):
+        net = models.build(spec["model"], scaling, **fixed)
+        tokens = torch.randint(FIRST, size, (data["batch_size"], length))
+        total = torch.full((len(tokens),), tokens.numel())
+    span_denoising.start(net, scaling, seed=0)
+    return Case(
+        net.width,
+        net,
+        span_denoising.make_optimizer(net, scaling, spec["optimizer"], spec["lr"]),
+        Repeated(tokens, tokens, tokens, total),
+        upscaling.clipper(net, spec["optimizer"]["clip"]),
+        span_denoising_cost(spec),
+        span_denoising.make_loss(spec["parts"]),
+        spec["parts"],
+    )
+
+
 def measure(case: Case, device: torch.device, precision: str) -> tuple[float, dict[str, float]]:
     """(seconds a step, group -> share of time)."""
 
@@ -202,7 +294,7 @@ def measure(case: Case, device: torch.device, precision: str) -> tuple[float, di
         with tempfile.TemporaryDirectory() as folder:
             train.train(
                 case.net,
-                loss,
+                case.loss,
                 case.batches,
                 case.optimizer,
                 steps=count,
@@ -211,6 +303,7 @@ def measure(case: Case, device: torch.device, precision: str) -> tuple[float, di
                 progress=lambda step, value: None,
                 checkpoint=Path(folder) / "state",
                 clip=case.clip,
+                parts=case.parts,
             )
 
     steps(2)
@@ -230,9 +323,8 @@ def measure(case: Case, device: torch.device, precision: str) -> tuple[float, di
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
-    parser.add_argument(
-        "--model", choices=("decoder", "llm", "mlp", "resnet", "gpt2"), default="decoder"
-    )
+    choices = ("decoder", "llm", "mlp", "resnet", "gpt2", *THIRD)
+    parser.add_argument("--model", choices=choices, default="decoder")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", default="float32")
     parser.add_argument("--paper", action="store_true", help="the paper's batch, length and widths")
@@ -244,6 +336,8 @@ def main() -> None:
         cases = decoders(args.paper, args.batch, device)
     elif args.model == "llm":
         cases = llm_blocks(args.paper, args.batch, device)
+    elif args.model in THIRD:
+        cases = third_paper(args.model, args.paper, args.batch, device)
     else:
         cases = warm_starts(args.model, args.paper, args.batch, device)
     best = matmul_peak(device.type)
@@ -251,20 +345,24 @@ def main() -> None:
     print(f"matmul peak {best / 1e9:.1f} GFLOP/s")
     names = [*GROUPS, "other"]
     print(
-        "| width | parameters | ms a step | read a second | GFLOP/s | of peak | "
+        "| width | parameters | ms a step | read a second | GFLOP/s | of peak | memory, GB | "
         + " | ".join(names)
         + " |"
     )
-    print("|---" * (6 + len(names)) + "|")
+    print("|---" * (7 + len(names)) + "|")
     for width in args.widths or cases:
         case = cases[width]()
+        if device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats()
         step, split = measure(case, device, args.precision)
         flops, seen = case.cost.flops / step, case.cost.seen / step
+        held = torch.cuda.max_memory_allocated() / 1e9 if device.type == "cuda" else None
+        memory = "-" if held is None else f"{held:.1f}"
         size = sum(p.numel() for p in case.net.parameters())
         shares = " | ".join(f"{split[name]:.0%}" for name in names)
         print(
             f"| {width:g} | {size:,} | {step * 1e3:.1f} | {seen:,.0f} {case.cost.unit} "
-            f"| {flops / 1e9:.1f} | {flops / best:.0%} | {shares} |",
+            f"| {flops / 1e9:.1f} | {flops / best:.0%} | {memory} | {shares} |",
             flush=True,
         )
 

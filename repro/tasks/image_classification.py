@@ -25,6 +25,28 @@ def load_images(dataset: str, manifest: Path) -> dict:
     }
 
 
+def make_optimizer(
+    net: torch.nn.Module,
+    parametrization_name: str,
+    optimizer: Mapping,
+    lr: float,
+    factors: Mapping[str, float],
+) -> torch.optim.Optimizer:
+    """An optimizer over the groups of a parametrization; its settings are those of `run`."""
+    groups = parametrization.param_groups(
+        net,
+        scaling=parametrization_name,
+        family=train.FAMILY[optimizer["name"]],
+        lr=dict.fromkeys(KINDS, lr),
+        weight_decay=optimizer["weight_decay"],
+        eps=optimizer["eps"],
+        coupled=optimizer["name"] != "adamw",
+        decayed=optimizer["decayed"],
+        factors=factors,
+    )
+    return train.make_optimizer(groups, optimizer)
+
+
 def run(
     *,
     dataset: str,
@@ -63,23 +85,12 @@ def run(
         net = models.build(model, parametrization_name)
     generator = torch.Generator(on).manual_seed(seed)
     parametrization.initialize(net, dict.fromkeys(KINDS, parametrization_name), generator)
-    groups = parametrization.param_groups(
-        net,
-        scaling=parametrization_name,
-        family=train.FAMILY[optimizer["name"]],
-        lr=dict.fromkeys(KINDS, lr),
-        weight_decay=optimizer["weight_decay"],
-        eps=optimizer["eps"],
-        coupled=optimizer["name"] != "adamw",
-        decayed=optimizer["decayed"],
-        factors=factors,
-    )
     shape = {"name": schedule["name"], "warmup": schedule["warmup"]}
     records = train.train(
         net,
         cross_entropy(label_smoothing),
         batches,
-        train.make_optimizer(groups, optimizer),
+        make_optimizer(net, parametrization_name, optimizer, lr, factors),
         steps=steps,
         evaluations=evaluations,
         precision=precision,
