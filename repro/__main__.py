@@ -146,7 +146,8 @@ def cost(suite: Suite, args) -> None:
 
     figures = registry.selected_figures(args.figures or suite.config.figures, "cost")
     rate = budget.device_rate(args.device_flops, args.measure)
-    show(budget.table(suite, figures, *rate, load_site(ROOT / "profiles" / "slurm")))
+    site = load_site(ROOT / "profiles" / "slurm")
+    show(budget.table(suite, figures, *rate, site, by_study=bool(args.figures)))
 
 
 def products(name: str, *fields: str):
@@ -232,7 +233,9 @@ def parser() -> argparse.ArgumentParser:
     add("redraw", products("redraw"), "draw figures from records/, without training")
     add("verify", verify, "hold new data against records/")
     command = add("cost", cost, "runs, operations, memory and hours of figures")
-    command.add_argument("figures", nargs="*", metavar="FIGURE", help="default: as configured")
+    command.add_argument(
+        "figures", nargs="*", metavar="FIGURE", help="default: a line each, as configured"
+    )
     command.add_argument("--scale", help="as --config scale=SCALE")
     rate = command.add_mutually_exclusive_group()
     rate.add_argument(

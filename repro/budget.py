@@ -1,6 +1,7 @@
 """What figures cost, in a table: `python -m repro cost`. torch only to measure a device."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 
 from repro import cost
@@ -115,21 +116,32 @@ def _row(
     )
 
 
-def table(suite: Suite, figures: list[str], rate: float, words: str, site: Site) -> list[str]:
+def table(
+    suite: Suite, figures: list[str], rate: float, words: str, site: Site, by_study: bool = True
+) -> list[str]:
     """Lines: what every study behind some figures costs, by figure, and all of them together.
 
     rate, words: `device_rate`'s. site: whose GPUs a job asks for. Runs, FLOPs and what is read are
     those of the study; `to do` and hours leave out the runs already made. Parameters, memory and
     GPUs are the largest model's.
     The total counts a run once that several studies or figures share.
+    by_study: otherwise a line a figure, and one of the cells that several figures share.
     """
-    rows, all_cells = [HEADER], []
+    rows, all_cells = [HEADER if by_study else ("figure", *HEADER[1:])], []
     for figure_name in figures:
-        rows.append((figure_name, *[""] * (len(HEADER) - 1)))
-        for study_name, cells in suite.figure_cells(figure_name).items():
-            rows.append(_row(suite, f"  {study_name}", cells, rate, site))
-            all_cells += cells
-    rows.append(_row(suite, "total", all_cells, rate, site))
+        studies = suite.figure_cells(figure_name)
+        cells = [cell for found in studies.values() for cell in found]
+        if by_study:
+            rows.append((figure_name, *[""] * (len(HEADER) - 1)))
+            rows += [_row(suite, f"  {name}", found, rate, site) for name, found in studies.items()]
+        else:
+            rows.append(_row(suite, figure_name, cells, rate, site))
+        all_cells.append(cells)
+    if not by_study:
+        users = Counter(i for cells in all_cells for i in {r.id for c in cells for r in c.runs})
+        shared = [c for cells in all_cells for c in cells if any(users[r.id] > 1 for r in c.runs)]
+        rows.append(_row(suite, "of these in several figures", shared, rate, site))
+    rows.append(_row(suite, "total", [cell for cells in all_cells for cell in cells], rate, site))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         f"scale {suite.config.scale}, data {suite.label}",

@@ -465,6 +465,24 @@ def test_made_runs_are_found_in_the_store(suite):
     assert fields(line)[1:4] == ["1", str(len(cell.runs)), str(len(cell.runs) - 1)]
 
 
+def test_without_a_figure_every_one_has_a_line_and_what_they_share_another(capsys):
+    assert main(["cost", "--scale", "paper"]) == 0
+    header, *lines = capsys.readouterr().out.splitlines()[4:]
+    rows = {re.split(r"  +", line)[0]: re.split(r"  +", line)[1:] for line in lines}
+    assert list(rows) == [*registry.figure_names(), "of these in several figures", "total"]
+    assert len(re.split(r"  +", header)) == len(rows["total"]) + 1
+
+    def hours(name):
+        return float(rows[name][-1].replace(",", "").replace("-", "0"))
+
+    # fig5's runs are fig4's as well
+    assert hours("embedding_lr/fig5") == pytest.approx(38_100, rel=0.01)
+    several, alone = hours("of these in several figures"), hours("embedding_lr/fig1")
+    assert several > 38_000
+    figures = sum(hours(name) for name in registry.figure_names())
+    assert alone + several < hours("total") < figures
+
+
 def test_every_figure_is_priced_at_every_scale(capsys):
     for scale in ("smoke", "reduced", "paper"):
         assert main(["cost", "all", "--scale", scale]) == 0
