@@ -29,6 +29,7 @@ MARGIN = 2.0  # evaluations, checkpoints, a slower device
 START_SECONDS = 300.0  # importing torch from a shared file system, reading data
 UNPRICED_MINUTES = 60  # a task without a cost function
 WANTED_HOURS = 48.0  # that a job may ask for before it takes more GPUs
+STREAM_CPUS, STREAM_MINUTES = 16, 7 * 24 * 60  # to tokenize one; a job that ended there goes on
 SHORT_MINUTES = 10  # such jobs share one of the cluster's
 
 CPU_MB = 2_000  # torch and its libraries: 0.6 to 0.9 GB, and data
@@ -206,3 +207,18 @@ def counts(costs: Sequence[cost.Cost], site: Site) -> list[int]:
 def device(gpus: int) -> str:
     """What follows `python -m repro train ... --device`: cpu, cuda, or cuda and its ranks."""
     return f"cuda --ranks {gpus}" if gpus > 1 else "cuda" if gpus else "cpu"
+
+
+def tokenizing(shard_tokens: int, site: Site) -> dict[str, int]:
+    """What a job that tokenizes asks for, as Snakemake's resources.
+
+    shard_tokens: of a streamed corpus, which is read for days, one shard in memory at a time; 0
+    for a text.
+    """
+    if not shard_tokens:
+        return {"cpus_per_task": 1, "mem_mb": 2 * CPU_MB, "runtime": 30}
+    return {
+        "cpus_per_task": STREAM_CPUS,
+        "mem_mb": 2 * CPU_MB + math.ceil(4 * shard_tokens / 1e6),
+        "runtime": math.ceil(min(STREAM_MINUTES, 60 * site.max_hours)),
+    }

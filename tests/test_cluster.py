@@ -13,7 +13,7 @@ import yaml
 from test_workflow import SMOKE, command, snakemake
 
 from repro import config, registry
-from repro.cluster import Site, device, load_site, parse_site, request
+from repro.cluster import Site, device, load_site, parse_site, request, tokenizing
 from repro.errors import UserError
 from repro.registry import ROOT, Suite
 from repro.study import SCALES
@@ -129,6 +129,15 @@ def test_the_workflow_calls_several_ranks(tmp_path):
     two = ("--set-resources", "train:gpu=2", "--dry-run", "--printshellcmds", "--quiet", "progress")
     done = snakemake("figures/table2.pdf", *SMOKE, *two, directory=tmp_path)
     assert "--device cuda --ranks 2 --config scale=smoke" in done.stdout
+
+
+def test_a_streamed_corpus_gets_the_time_and_the_memory_of_a_shard():
+    shard = registry.dataset("fineweb_edu").CORPUS.shard_tokens
+    asked = tokenizing(shard, Site())
+    assert asked["mem_mb"] * 1e6 > 2 * shard + 2e9, "uint16 ids, and the process"
+    assert asked["runtime"] == 7 * 24 * 60 and asked["cpus_per_task"] > 1
+    assert tokenizing(shard, Site(max_hours=24))["runtime"] == 24 * 60
+    assert tokenizing(0, Site())["runtime"] <= 60
 
 
 def test_no_cell_s_name_is_taken_apart_on_its_way_to_a_job():

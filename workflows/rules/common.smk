@@ -66,6 +66,13 @@ def cell_of(wildcards):
     return SUITE.cell(wildcards.study, wildcards.cell)
 
 
+def tokenizing(wildcards):
+    """What a tokenizing job asks a cluster for."""
+    corpus = getattr(registry.dataset(wildcards.dataset), "CORPUS", None)
+    embedded = SUITE.source(wildcards.dataset).kind == "embedded"
+    return cluster.tokenizing(corpus.shard_tokens if corpus and not embedded else 0, SITE)
+
+
 def asks(wildcards, attempt=1):
     """What a training job asks a cluster for."""
     return cluster.request(cell_of(wildcards), SUITE.config.scale, SITE, attempt)

@@ -20,6 +20,9 @@ rule tokenize:
     priority: 1e6
     resources:
         **SITE.names(),
+        cpus_per_task=lambda wildcards: tokenizing(wildcards)["cpus_per_task"],
+        mem_mb=lambda wildcards: tokenizing(wildcards)["mem_mb"],
+        runtime=lambda wildcards: tokenizing(wildcards)["runtime"],
     params:
         vocab_size=lambda wildcards: wildcards.tokens.split("-")[1],
         tokenizer=lambda wildcards: wildcards.tokens.split("-")[0],
