@@ -5,6 +5,7 @@ import torch
 from golden import SPECS, corpus
 
 from repro import models
+from repro.__main__ import main
 from repro.data.tokenization import tokenize
 from repro.errors import UserError
 from repro.files import read_json, write_json
@@ -132,3 +133,22 @@ def test_the_beginning_is_whole_lines():
     assert beginning(text, 3) == "a b c\n"
     assert beginning(text, 4) == "a b c\n\n d e\n"
     assert beginning(text, 99) == text
+
+
+def test_a_job_without_its_shard_names_corpus_shard_and_the_way_out(suite, capsys):
+    (cell,) = suite.cells("embedding_lr/pretraining_ratios")
+    (need,) = suite.needs(cell)
+    manifest = suite.tokens_path(need)
+    config = ["--config", *suite.config.arguments()]
+    make = ["tokenize", need.dataset, str(need.vocab_size), *config]
+    assert main(["fetch", need.dataset, *config]) == 0 and main(make) == 0
+    shard = manifest.parent / "valid-00000.npy"
+    before = shard.read_bytes()
+    for damage in (lambda: shard.write_bytes(before[:-2] + b"xx"), shard.unlink):
+        damage()
+        assert main(["train", cell.study, cell.name, *config]) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith("error: ") and f"resources/fineweb_edu/{manifest.parts[2]}" in line
+        assert shard.name in line and f"delete {manifest} and run the same command again" in line
+    manifest.unlink()
+    assert main(make) == 0 and shard.read_bytes() == before
