@@ -4,9 +4,10 @@
 #   bash profiles/gpu/bare.sh verify cells.tar.gz embedding_lr/fig3 [KEY=VALUE ...]   here
 # KEY=VALUE: as snakemake's --config. DEVICE=cpu in the environment takes the CPU. Both work in the
 # current folder: take an empty one, since a figure never mixes devices. There, Python 3.11 to 3.13
-# with torch 2.11 or later, numpy, pyyaml, safetensors and tokenizers will do for embedded text.
+# with torch 2.11 or later, numpy, pyyaml, safetensors and tokenizers will do for embedded text, and
+# scikit-learn for tables.
 set -euo pipefail
-(($# >= 3)) || { sed -n "2,7s/^# //p" "$0"; exit 2; }
+(($# >= 3)) || { sed -n "2,8s/^# //p" "$0"; exit 2; }
 suite=$(cd "$(dirname "$0")/../.." && pwd)
 export PYTHONPATH="$suite${PYTHONPATH:+:$PYTHONPATH}"
 mode=$1 archive=$2 figure=$3
