@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from repro import launch, registry
@@ -127,7 +128,7 @@ def show(text) -> None:
 
 
 def verify(suite: Suite, args) -> None:
-    from repro.products import verify
+    from repro.records import verify
 
     lines, agree = verify(suite)
     show(lines)
@@ -150,13 +151,13 @@ def cost(suite: Suite, args) -> None:
     show(budget.table(suite, figures, *rate, site, by_study=bool(args.figures)))
 
 
-def products(name: str, *fields: str):
-    """A command that calls a function of repro.products and prints what it returns."""
+def calling(place: str, *fields: str):
+    """A command that calls `module.function` of repro and prints what it returns."""
+    module, name = place.split(".")
 
     def command(suite: Suite, args) -> None:
-        from repro import products
-
-        result = getattr(products, name)(suite, *(getattr(args, field) for field in fields))
+        function = getattr(import_module(f"repro.{module}"), name)
+        result = function(suite, *(getattr(args, field) for field in fields))
         if result is not None:
             show(result)
 
@@ -164,13 +165,13 @@ def products(name: str, *fields: str):
 
 
 def pack(suite: Suite, args) -> None:
-    from repro.products import pack
+    from repro.packs import pack
 
     print(f"packed {pack(suite, args.archive)} cells into {args.archive}")
 
 
 def unpack(suite: Suite, args) -> None:
-    from repro.products import unpack
+    from repro.packs import unpack
 
     print(f"unpacked {unpack(args.archive)} new cells")
 
@@ -224,13 +225,13 @@ def parser() -> argparse.ArgumentParser:
         ("draw", "judge a figure's claims and draw it"),
         ("publish", "copy a figure to figures/"),
     ):
-        command = add(name, products(name, "figure"), text)
+        command = add(name, calling(f"products.{name}", "figure"), text)
         command.add_argument("figure")
     command = add("page", lambda suite, args: _page(args.name), "every paper's figure of a name")
     command.add_argument("name")
-    add("scoreboard", products("scoreboard"), "all verdicts of the configured figures")
-    add("record", products("record"), "copy the configured figures' data to records/")
-    add("redraw", products("redraw"), "draw figures from records/, without training")
+    add("scoreboard", calling("products.scoreboard"), "all verdicts of the configured figures")
+    add("record", calling("records.record"), "copy the configured figures' data to records/")
+    add("redraw", calling("records.redraw"), "draw figures from records/, without training")
     add("verify", verify, "hold new data against records/")
     command = add("cost", cost, "runs, operations, memory and hours of figures")
     command.add_argument(
@@ -242,7 +243,7 @@ def parser() -> argparse.ArgumentParser:
         "--device-flops", type=float, metavar="FLOPS", help="operations a second, instead of H100's"
     )
     rate.add_argument("--measure", action="store_true", help="measure this machine's")
-    command = add("explain", products("explain", "claim"), "from a verdict to its runs")
+    command = add("explain", calling("products.explain", "claim"), "from a verdict to its runs")
     command.add_argument("claim")
     command = add("pack", pack, "finished cells into an archive, to carry them elsewhere")
     command.add_argument("archive", type=Path)

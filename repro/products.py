@@ -1,11 +1,9 @@
-"""What is made of the runs: data.csv, figures, judged claims, scoreboard, records, packs."""
+"""What is made of the runs: data.csv, figures, judged claims, scoreboard."""
 
 import csv
 import io
-import json
 import math
 import os
-import tarfile
 import time
 from pathlib import Path
 
@@ -31,9 +29,6 @@ COLUMNS = [
     "scale",
     "data",
 ]
-RECORDS = ROOT / "records"
-# Second tier of `verify`: relative difference allowed where data come from other hardware.
-TOLERANCE = 0.02
 
 
 def reduce(suite: Suite, figure_name: str) -> None:
@@ -307,177 +302,6 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
     return "\n".join(lines)
 
 
-def record(suite: Suite) -> list[Path]:
-    """Copy data, claims, provenance and picture of the configured figures to records/, and write
-    the scoreboard of all that lies there beside them."""
-    written = []
-    for figure_name in registry.selected_figures(suite.config.figures):
-        folder = built_folder(suite, figure_name)
-        provenance = read_json(folder / "provenance.json")
-        (device,) = {entry["device"] for entry in provenance["made"]}
-        target = RECORDS / suite.config.scale / suite.label / device / figure_name
-        for source, suffix in (("data.csv", ".csv"), ("figure.png", ".png")):
-            write_bytes(target.with_suffix(suffix), (folder / source).read_bytes())
-        write_json(
-            target.with_suffix(".json"),
-            {
-                "provenance": provenance,
-                "data_sha256": sha256_file(folder / "data.csv"),
-                "claims": read_json(folder / "claims.json"),
-            },
-        )
-        written.append(target)
-    for folder in {target.parents[1] for target in written}:
-        title = folder.relative_to(RECORDS).as_posix()
-        write_bytes(folder / "scoreboard.md", board(title, recorded_claims(folder)))
-    return written
-
-
-def recorded_claims(folder: Path) -> list[dict]:
-    """Judged claims of every figure on record in records/<scale>/<data>/<device>/."""
-    saved = (folder / f"{name}.json" for name in registry.figure_names())
-    return [claim for path in saved if path.exists() for claim in read_json(path)["claims"]]
-
-
-def recorded(suite: Suite, figure_name: str) -> list[Path]:
-    """The records of a figure at this scale and data, one per device, without suffix."""
-    folder = RECORDS / suite.config.scale / suite.label
-    found = folder.glob(f"*/{figure_name}.json")
-    return sorted(path.with_suffix("") for path in found)
-
-
-def redraw(suite: Suite) -> list[str]:
-    """Draw the configured figures from records/ into figures/, without training; offline.
-
-    Returns what was drawn and which figures have no record.
-    """
-    drawn, missing = [], []
-    for figure_name in registry.selected_figures(suite.config.figures):
-        bases = recorded(suite, figure_name)
-        missing += [] if bases else [f"figures/{figure_name}.pdf: no record"]
-        for base in bases[:1]:
-            saved = read_json(base.with_suffix(".json"))
-            data = base.with_suffix(".csv")
-            if not data.exists() or sha256_file(data) != saved["data_sha256"]:
-                raise UserError(f"{data}: is not the data recorded; restore records/ with git")
-            pdf, png = (Path("figures") / (figure_name + s) for s in (".pdf", ".png"))
-            render(figure_name, data, saved["provenance"], pdf, png)
-            drawn.append(str(pdf))
-    if not drawn:
-        raise UserError(
-            f"no records for scale {suite.config.scale}, data {suite.label}; there are "
-            + ", ".join(
-                sorted(
-                    {
-                        p.parent.parent.parent.relative_to(RECORDS).as_posix()
-                        for p in RECORDS.rglob("*.csv")
-                    }
-                )
-            )
-        )
-    return drawn + missing
-
-
-def verify(suite: Suite) -> tuple[list[str], bool]:
-    """Hold every configured figure against records/, in two tiers.
-
-    Identical data by SHA-256; or, for other hardware, equal keys, numbers within TOLERANCE, and
-    the same verdict for every claim.
-    Returns lines to print and whether all agree; a figure without a record does not count.
-    """
-    import pandas as pd
-
-    lines, agree = [], True
-    for figure_name in registry.selected_figures(suite.config.figures):
-        folder = built_folder(suite, figure_name)
-        data = folder / "data.csv"
-        outcomes = []
-        for base in recorded(suite, figure_name):
-            saved = read_json(base.with_suffix(".json"))
-            if saved["data_sha256"] == sha256_file(data):
-                outcomes.append("identical")
-                continue
-            found = difference(pd.read_csv(data), pd.read_csv(base.with_suffix(".csv")))
-            found = found or changed_verdicts(read_json(folder / "claims.json"), saved["claims"])
-            outcomes.append(found or f"equal within {TOLERANCE:.0%}, the same verdicts")
-        good = [o for o in outcomes if o.startswith(("identical", "equal"))]
-        agree = agree and (bool(good) or not outcomes)
-        none = ["no record at this scale and data"]
-        lines.append(f"{figure_name}: {([*sorted(good, reverse=True), *outcomes] or none)[0]}")
-    return lines, agree
-
-
-def changed_verdicts(new: list[dict], old: list[dict]) -> str:
-    """The first claim whose verdict differs, in words; empty when none does."""
-    before = {row["claim"]: row["verdict"] for row in old}
-    for row in new:
-        if row["verdict"] != before.get(row["claim"]):
-            return f"differs: {row['claim']} is {row['verdict']}, was {before.get(row['claim'])}"
-    return ""
-
-
-def difference(new, old) -> str:
-    """Where two tables differ by more than TOLERANCE; empty when they do not."""
-    import numpy as np
-
-    if list(new.columns) != list(old.columns) or len(new) != len(old):
-        return f"differs: {new.shape} rows and columns against {old.shape}"
-    for column in new.columns:
-        a, b = new[column], old[column]
-        if a.dtype.kind == "f" or b.dtype.kind == "f":
-            close = np.isclose(a.astype(float), b.astype(float), rtol=TOLERANCE, equal_nan=True)
-        else:
-            close = (a == b).to_numpy()
-        if not close.all():
-            row = int(np.flatnonzero(~close)[0])
-            return f"differs: column {column}, row {row}: {a[row]} against {b[row]}"
-    return ""
-
-
-def pack(suite: Suite, archive: Path) -> int:
-    """Write every finished cell of the configured figures to a .tar.gz; returns how many."""
-    paths = {
-        suite.cell_path(cell)
-        for figure_name in registry.selected_figures(suite.config.figures)
-        for study_cells in suite.figure_cells(figure_name).values()
-        for cell in study_cells
-    }
-    finished = sorted(path for path in paths if path.exists())
-    if not finished:
-        raise UserError(f"nothing to pack: no finished cell under {suite.results}")
-    with atomic_path(archive) as temporary, tarfile.open(temporary, "w:gz") as tar:
-        for path in finished:
-            cellfiles.unseal(path)
-            tar.add(path, arcname=path.as_posix())
-    return len(finished)
-
-
-def unpack(archive: Path) -> int:
-    """Put packed cells under results/; returns how many were new.
-
-    Raises UserError on anything that is not a sealed cell; a cell that is there already is kept.
-    """
-    if not archive.exists():
-        raise UserError(f"{archive}: does not exist")
-    try:
-        with tarfile.open(archive) as tar:
-            members = {m.name: tar.extractfile(m).read() for m in tar.getmembers() if m.isfile()}
-    except (tarfile.TarError, EOFError, OSError) as error:
-        raise UserError(f"{archive}: is not a readable pack ({error}); copy it again") from None
-    for name in members:
-        parts = Path(name).parts
-        if parts[0] != "results" or ".." in parts or not name.endswith(".json"):
-            raise UserError(f"{archive}: {name} is no cell; nothing was unpacked")
-        try:
-            cellfiles.check_seal(json.loads(members[name]), f"{archive}: {name}")
-        except ValueError:
-            raise UserError(f"{archive}: {name} is not JSON; nothing was unpacked") from None
-    new = [name for name in members if not Path(name).exists()]
-    for name in new:
-        write_bytes(name, members[name])
-    return len(new)
-
-
 def explain(suite: Suite, word: str) -> str:
     """From a claim to its runs: statement, verdict, studies, seeds, data, device, commit."""
     known = {
@@ -495,7 +319,7 @@ def explain(suite: Suite, word: str) -> str:
     folder = suite.figure_folder(figure_name)
     made = _made_of(folder / "provenance.json") == cell_ids(suite, figure_name)
     if not made or not (folder / "claims.json").exists():
-        lines.append(f"  not measured yet: snakemake figures/{figure_name}.pdf --cores")
+        lines.append(f"  not measured yet: uv run snakemake figures/{figure_name}.pdf")
         return "\n".join(lines)
     row = next(r for r in read_json(folder / "claims.json") if r["claim"] == claim.id)
     provenance = read_json(folder / "provenance.json")

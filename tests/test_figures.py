@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from repro import products, registry
+from repro import packs, products, records, registry
 from repro.errors import UserError
 from repro.files import read_json, write_json
 
@@ -196,17 +196,17 @@ def test_scoreboard_and_manifest_hold_every_claim(built):
 
 
 def test_records_redraw_and_verify(built, monkeypatch, tmp_path):
-    monkeypatch.setattr(products, "RECORDS", tmp_path / "records")
+    monkeypatch.setattr(records, "RECORDS", tmp_path / "records")
     with pytest.raises(UserError, match="no records for scale smoke"):
-        products.redraw(built)
-    (base,) = products.record(built)
+        records.redraw(built)
+    (base,) = records.record(built)
     assert "| embedding_lr/table2.exponents |" in (base.parents[1] / "scoreboard.md").read_text()
     original = Path(f"figures/{NAME}.pdf").read_bytes()
     Path(f"figures/{NAME}.pdf").unlink()
-    assert products.redraw(built) == [f"figures/{NAME}.pdf"]
+    assert records.redraw(built) == [f"figures/{NAME}.pdf"]
     assert Path(f"figures/{NAME}.pdf").read_bytes() == original
 
-    lines, agree = products.verify(built)
+    lines, agree = records.verify(built)
     assert agree and "identical" in lines[0]
 
     table = pd.read_csv(base.with_suffix(".csv"))
@@ -219,34 +219,34 @@ def test_records_redraw_and_verify(built, monkeypatch, tmp_path):
         write_json(base.with_suffix(".json"), saved | {"data_sha256": digest})
 
     rewrite(1.01)
-    lines, agree = products.verify(built)
+    lines, agree = records.verify(built)
     assert agree and "equal within 2%" in lines[0]
     rewrite(1.05)
-    lines, agree = products.verify(built)
+    lines, agree = records.verify(built)
     assert not agree and "column init_variance, row 0" in lines[0]
 
     flipped = [row | {"verdict": "not reproduced"} for row in saved["claims"]]
     other = table.assign(init_variance=table["init_variance"] * 1.01)
     other.to_csv(base.with_suffix(".csv"), index=False)
     write_json(base.with_suffix(".json"), saved | {"claims": flipped, "data_sha256": "0" * 64})
-    lines, agree = products.verify(built)
+    lines, agree = records.verify(built)
     assert not agree and "table2.exponents is reproduced, was not reproduced" in lines[0]
 
     write_json(base.with_suffix(".json"), saved)
     with pytest.raises(UserError, match="is not the data recorded"):
-        products.redraw(built)
+        records.redraw(built)
 
 
 def test_cells_travel_in_packs(built, tmp_path, monkeypatch):
     archive = tmp_path / "cells.tar.gz"
-    assert products.pack(built, archive) == 1
+    assert packs.pack(built, archive) == 1
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    assert products.unpack(archive) == 1
+    assert packs.unpack(archive) == 1
     products.reduce(built, NAME)
     products.draw(built, NAME)
-    assert products.unpack(archive) == 0, "a cell that is there already is kept"
+    assert packs.unpack(archive) == 0, "a cell that is there already is kept"
 
 
 @pytest.mark.parametrize("name", ["../evil.json", "results/../../evil.json", "results/code.py"])
@@ -261,7 +261,7 @@ def test_a_pack_with_anything_but_cells_is_refused(tmp_path, monkeypatch, name):
         tar.addfile(member, io.BytesIO(b"{}"))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match="is no cell; nothing was unpacked"):
-        products.unpack(archive)
+        packs.unpack(archive)
     assert [p.name for p in tmp_path.iterdir()] == ["cells.tar.gz"]
 
 
@@ -280,7 +280,7 @@ def test_an_edited_cell_is_not_unpacked(built, tmp_path, monkeypatch):
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     with pytest.raises(UserError, match=r"cells.tar.gz: results/edited.json: was changed"):
-        products.unpack(tmp_path / "cells.tar.gz")
+        packs.unpack(tmp_path / "cells.tar.gz")
     assert not list((tmp_path / "empty").iterdir())
 
 
@@ -289,15 +289,15 @@ def test_a_pack_with_an_edited_cell_is_refused(built, tmp_path, monkeypatch):
     sealed = path.read_text()
     path.write_text(sealed.replace('"kind": "output"', '"kind": "hidden"', 1))
     with pytest.raises(UserError, match="was changed after it was written"):
-        products.pack(built, tmp_path / "cells.tar.gz")
+        packs.pack(built, tmp_path / "cells.tar.gz")
 
 
 def test_a_truncated_pack_is_named(built, tmp_path):
     archive = tmp_path / "cells.tar.gz"
-    products.pack(built, archive)
+    packs.pack(built, archive)
     archive.write_bytes(archive.read_bytes()[:100])
     with pytest.raises(UserError, match="is not a readable pack"):
-        products.unpack(archive)
+        packs.unpack(archive)
 
 
 def test_explain_goes_from_a_claim_to_its_runs(built):

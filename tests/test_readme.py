@@ -3,7 +3,7 @@ from collections import Counter
 
 import pytest
 
-from repro import products, registry
+from repro import products, records, registry
 from repro.claims import NOT_JUDGED, NOT_REPRODUCED, REPRODUCED
 from repro.registry import ROOT
 
@@ -21,7 +21,7 @@ def test_the_first_command_builds_and_the_second_tests():
 
 def test_the_scoreboard_is_the_recorded_one():
     """Its numbers come from the runs behind records/, and the README counts them right."""
-    rows = products.recorded_claims(RECORDED)
+    rows = records.recorded_claims(RECORDED)
     assert {row["figure"] for row in rows} == set(registry.figure_names())
     page = products.board("reduced/embedded/cpu", rows)
     assert (RECORDED / "scoreboard.md").read_bytes() == page
