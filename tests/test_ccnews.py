@@ -1,3 +1,4 @@
+import importlib
 import shutil
 from types import SimpleNamespace
 
@@ -96,6 +97,15 @@ def test_no_network_ends_in_one_line_and_leaves_no_lock(tmp_path, monkeypatch):
         next(ccnews.documents(Source("real"), "valid"))
     assert "\n" not in str(caught.value)
     assert not ccnews.lock.exists()
+
+
+def test_an_empty_validation_set_is_named(tmp_path):
+    module = importlib.import_module("data.ccnews")
+    (tmp_path / "train.txt").write_text("one two .\n")
+    (tmp_path / "valid.txt").write_text("\n \n")
+    with pytest.raises(UserError, match="^ccnews: split valid has no documents; give a source"):
+        prepare.prepare(module, Source("folder", tmp_path), {}, tmp_path / "manifest.json")
+    assert not (tmp_path / "manifest.json").exists()
 
 
 def test_a_folder_is_read_in_order(tmp_path, texts):

@@ -142,6 +142,12 @@ def flatten(folder):
         (folder / "val" / name).rmdir()
 
 
+def empty_valid(folder):
+    flatten(folder)
+    for file in (folder / "val").iterdir():
+        file.unlink()
+
+
 def no_valid(folder):
     (folder / "val").rename(folder / "validation")
 
@@ -153,6 +159,7 @@ def no_valid(folder):
         (empty_class, r"val/n01443537 has no image .*remove the folder or extract"),
         (rename_class, r"val lacks \['n01443537'\] and .*train lacks \['fish'\]"),
         (flatten, r"val has 3 images but no class folders; expected .*sort its files"),
+        (empty_valid, r"val is empty; expected train/<class>.* and val/<class>"),
         (no_valid, r"val does not exist; expected train/<class>"),
     ],
 )

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from figures.effective_theory import _vit, fig2
+from figures.effective_theory import _vit, fig1, fig2
 from repro import products, registry
+from repro.drawing import plt
 from repro.study import lookup, override
 from studies.effective_theory import vit
 from studies.effective_theory._vit import STRATEGIES, matrix_factor
@@ -24,6 +25,7 @@ def search_rows(strategy, optimum, seeds=(0, 1), around=vit.MOVES):
                 {
                     "strategy": strategy,
                     "part": "search",
+                    "round": int((dx, dy) != (0, 0)),
                     "lr": optimum[0] * 2.0**dx,
                     _vit.DECAY: optimum[1] * 2.0**dy,
                     "seed": seed,
@@ -93,6 +95,29 @@ def test_a_neighbour_that_was_not_tried_leaves_the_search_open(gone):
     for name, claim in (("fig1", "fig1.equivalent-lr"), ("fig2", "fig2.nt-better")):
         row = verdicts(name, data)[claim]
         assert row["verdict"] == "not judged" and "search limit" in row["reason"]
+
+
+def test_the_search_s_path_is_the_best_after_each_round():
+    tried = [(0, 1.0, 0.5), (1, 2.0, 0.4), (1, 0.5, 0.6), (2, 4.0, 0.45), (3, 2.0, 0.3)]
+    decays = [0.1, 0.1, 0.1, 0.1, 0.05]
+    rows = [
+        {"round": number, "lr": lr, _vit.DECAY: decay, "seed": 0, "step": 1, "lowest_error": error}
+        for (number, lr, error), decay in zip(tried, decays, strict=True)
+    ]
+    assert _vit.path(pd.DataFrame(rows)) == [(1.0, 0.1), (2.0, 0.1), (2.0, 0.1), (2.0, 0.05)]
+
+
+def test_the_round_of_a_search_is_in_figure_1_s_data_and_drawn():
+    run = pd.DataFrame([{"lr": 1.0, _vit.DECAY: 0.1, "seed": 0, "step": 1, "lowest_error": 0.5}])
+    stage = "effective_theory/vit/standard_search"
+    data = fig1.reduce({stage: run, f"{stage}+2": run.assign(lr=2.0)})
+    assert data["round"].tolist() == [0, 2] and set(data["part"]) == {"search"}
+    assert "round" not in fig2.reduce({stage: run})
+    drawn = fig1.draw(table(EQUAL), "reduced")
+    for plane in drawn.axes[1::2]:
+        assert {text.get_text()[:2] for text in plane.texts} == {"0:", "1:"}
+        assert len(plane.texts) == 7
+    plt.close(drawn)
 
 
 def test_no_weight_decay_is_the_end_of_its_axis():

@@ -21,17 +21,21 @@ def stages(*parts):
     return tuple(f"{STUDY}/{stage_name(each, part)}" for part in parts for each in STRATEGIES)
 
 
-def reduce(runs):
-    """Every stage's records in one table; a search's rounds belong to its stage."""
+def reduce(runs, *further):
+    """Every stage's records in one table; a search's rounds belong to its stage.
+
+    further: columns beside COLUMNS; there is `round`, of a search, 0 its starting grid.
+    """
     import pandas as pd
 
     places = {stage_name(each, part): (each, part) for each in STRATEGIES for part in PARTS}
     places |= {name: (strategy, name) for name, strategy in ABLATIONS.items()}
     tables = []
     for name, table in runs.items():
-        strategy, part = places[name.rpartition("/")[2].partition("+")[0]]
-        tables.append(table.assign(strategy=strategy, part=part))
-    return pd.concat(tables, ignore_index=True).reindex(columns=COLUMNS)
+        stage, _, number = name.rpartition("/")[2].partition("+")
+        strategy, part = places[stage]
+        tables.append(table.assign(strategy=strategy, part=part, round=int(number or 0)))
+    return pd.concat(tables, ignore_index=True).reindex(columns=[*COLUMNS, *further])
 
 
 PARTS = ("search", "best", "long")
@@ -77,6 +81,12 @@ def optimum(rows, seeds=None):
     found = errors(rows, seeds)
     equals = [point for point, error in found.items() if error <= min(found.values()) + 1e-9]
     return min(equals, key=lambda point: len(open_around(found, point)))
+
+
+def path(rows):
+    """The best (lr, wd) after each round of a search, its last the optimum."""
+    rounds = sorted(rows["round"].unique())
+    return [optimum(rows[rows["round"] <= number]) for number in rounds]
 
 
 def edge(data, strategy):

@@ -3,14 +3,15 @@
 import numpy as np
 
 from figures.effective_theory import _vit
-from figures.effective_theory._vit import DECAY, reduce  # noqa: F401
+from figures.effective_theory._vit import DECAY
 from repro.claims import Claim, at_most, between, over_seeds
 from studies.effective_theory._vit import STRATEGIES, matrix_factor
 
 TITLE = "Figure 1. ViT, searches in learning rate and weight decay"
 CAPTION = (
     "Top-1 validation accuracy of the ViT against epochs, over steps of 2 in (lr, wd) around each "
-    "strategy's optimum, which is better than its six neighbours (Dinan et al., Figure 1)."
+    "strategy's optimum, which is better than its six neighbours (Dinan et al., Figure 1). Beside "
+    "it the search: points with their round and largest top-1, and the way of the best."
 )
 STUDIES = _vit.stages("search")
 PRINTED = {"standard": 1e-3, "neural-tangent": 20.0}
@@ -31,6 +32,10 @@ CLAIMS = (
     ),
 )
 SHOWN = 12  # curves in a legend, the best
+
+
+def reduce(runs):
+    return _vit.reduce(runs, "round")
 
 
 def measure(data, scale):
@@ -67,12 +72,14 @@ def measure(data, scale):
 def draw(data, scale):
     from repro import drawing
 
-    figure, axes = drawing.panels(2, 2, width=4.8, height=3.6)
-    for panel, strategy in zip(axes.flat, STRATEGIES, strict=True):
+    figure, axes = drawing.panels(4, 2, width=3.6, height=3.6)
+    pairs = axes.reshape(-1, 2)
+    for (panel, plane), strategy in zip(pairs, STRATEGIES, strict=True):
         rows = _vit.rows_of(data, strategy, "search")
         points = dict(list(rows.groupby(["lr", DECAY])))
         largest = {point: _vit.top1(group).mean() for point, group in points.items()}
-        ranked = sorted(points, key=lambda point: -largest[point])
+        best = _vit.optimum(rows)
+        ranked = sorted(points, key=lambda point: (point != best, -largest[point]))
         colors = drawing.sns.color_palette("viridis", max(len(ranked) - 1, 1))
         for rank, (lr, decay) in enumerate(ranked):
             label = f"({lr:.3g}, {decay:.3g}) [{100 * largest[lr, decay]:.1f}]"
@@ -87,4 +94,40 @@ def draw(data, scale):
         panel.set_xlabel("epoch")
         panel.set_ylabel("top-1 (%)")
         panel.legend(title="(lr, wd) [largest]", fontsize=5.5, title_fontsize=6)
+        draw_path(plane, rows, drawing)
     return figure
+
+
+def draw_path(plane, rows, drawing):
+    """A search in the plane of (lr, wd): its points by round, and the way of the best."""
+    positive = rows.loc[rows[DECAY] > 0, DECAY]
+    zero = positive.min() / 2  # where no weight decay is drawn
+
+    def place(point):
+        return point[0], point[1] or zero
+
+    error = _vit.errors(rows)
+    for (lr, decay), group in rows.groupby(["lr", DECAY]):
+        number = int(group["round"].iloc[0])
+        color = drawing.COLORS[number]
+        plane.plot(*place((lr, decay)), "o", ms=4, color=color)
+        plane.annotate(
+            f"{number}: {100 * (1 - error[lr, decay]):.1f}",
+            place((lr, decay)),
+            (4, 4),
+            textcoords="offset points",
+            fontsize=6.5,
+            color=color,
+        )
+    way = [place(point) for point in _vit.path(rows)]
+    plane.plot(*zip(*way, strict=True), "-", lw=1, color="0.6", zorder=0)
+    plane.plot(*way[-1], "o", ms=10, mfc="none", color="black")
+    plane.set_xscale("log", base=2)
+    plane.set_yscale("log", base=2)
+    plane.margins(0.25)
+    decays = sorted(rows[DECAY].unique())
+    plane.set_yticks([wd or zero for wd in decays], [f"{wd:.3g}" for wd in decays])
+    plane.minorticks_off()
+    plane.set_xlabel("lr")
+    plane.set_ylabel("wd")
+    plane.set_title("the search, round: largest top-1 (%)", fontsize=9)

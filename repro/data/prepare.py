@@ -46,7 +46,9 @@ def prepare(module: ModuleType, source: Source, identity: Mapping, destination: 
     else:
         first = next(module.CORPUS.documents(source, "valid"), None)
         if first is None:
-            raise UserError(f"{_name(module)}: split valid has no documents")
+            raise UserError(
+                f"{_name(module)}: split valid has no documents; give a source with text"
+            )
         write_json(destination, {"dataset": dict(identity), "streamed": list(SPLITS)})
 
 
