@@ -10,7 +10,11 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FIGURE = "figures/embedding_lr/fig3.pdf"
+FIGURES = (
+    "figures/embedding_lr/fig3.pdf",
+    "figures/effective_theory/fig3.pdf",
+    "figures/effective_theory/kernels.pdf",  # at four widths
+)
 
 
 def snakemake(folder: str, *words: str) -> float:
@@ -34,8 +38,8 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         rows.append(("dry run of every figure", snakemake(folder, "--dry-run")))
-        rows.append((f"{FIGURE}, reduced", snakemake(folder, FIGURE)))
-        rows.append(("the same again", snakemake(folder, FIGURE)))
+        rows += [(f"{figure}, reduced", snakemake(folder, figure)) for figure in FIGURES]
+        rows.append(("the same again", snakemake(folder, *FIGURES)))
         rows.append(("every other figure, reduced", snakemake(folder)))
     with tempfile.TemporaryDirectory() as folder:
         rows.append(("every figure, smoke", snakemake(folder, "--config", "scale=smoke")))
