@@ -356,7 +356,7 @@ def test_the_language_encoder_names_its_parameters():
 # The figures' verdicts
 
 
-def kernel_verdicts(power=-1.0, noise=1e-4, contact=1.0):
+def kernel_data(power=-1.0, noise=1e-4, contact=1.0):
     """Made-up batches of `kernels` whose errors follow given powers of n."""
     figure = registry.figure("effective_theory/kernels")
     rng = np.random.default_rng(0)
@@ -382,8 +382,11 @@ def kernel_verdicts(power=-1.0, noise=1e-4, contact=1.0):
                             "accuracy": 1e-5,
                         }
                     )
-    data = figure.reduce({figure.GRID: pd.DataFrame(rows)})
-    return verdicts("effective_theory/kernels", data)
+    return figure.reduce({figure.GRID: pd.DataFrame(rows)})
+
+
+def kernel_verdicts(**changes):
+    return verdicts("effective_theory/kernels", kernel_data(**changes))
 
 
 def verdicts(name, data):
@@ -399,6 +402,11 @@ def test_the_kernels_verdicts_follow_the_data():
     assert kernel_verdicts(contact=0.5)["contact"][0] == "not reproduced"
     verdict, reason = kernel_verdicts(noise=0.05)["one-over-n"]
     assert verdict == "not judged" and reason.startswith("noise: more than a third")
+
+
+def test_the_accuracy_of_the_attention_s_expectation_is_stated():
+    measured = registry.figure("effective_theory/kernels").measure(kernel_data(), "reduced")
+    assert "attention's expectation: to 1e-05 an entry" in measured["kernels.one-over-n"].detail
 
 
 def tangent_verdicts(shift=0.0, root=0.0, factor=1.0):

@@ -124,6 +124,8 @@ def measure(data, scale):
     detail = "; ".join(f"{k} {q}: {v[0]:.2f}" for (k, q), v in judged.items())
     for (kind, quantity), value in noisy.items():
         detail += f"; {kind} {quantity}: not judged, noise at the widest n {value[3]:.2f} of it"
+    inside = data[data["quantity"].isin(QUANTITIES)]
+    detail += f"; attention's expectation: to {inside['accuracy'].max():.1g} an entry"
     values = list((judged or found).values())
     one_over_n = Measurement(
         float(max((v[0] for v in values), key=lambda power: abs(power + 1))),
