@@ -13,6 +13,12 @@ from repro.registry import ROOT, Suite
 from repro.study import Cell
 from repro.tasks import TASKS, Tokens
 
+FORCED = {
+    "shard": "cut the state among the ranks, also where it fits",
+    "recompute": "recompute activations, also where they fit",
+    "compile": "compile the model's blocks, on CUDA",
+}
+
 
 def load_config(words: list[str]) -> Config:
     """config/config.yaml with `key=value` words over it, as snakemake --config does."""
@@ -57,7 +63,7 @@ def train(suite: Suite, cell: Cell, args) -> None:
         print(f"{cell.study}: one process, {args.ranks} would have no equal parts of a step")
     elif args.ranks > 1 and not launch.is_rank():
         launch.check_devices(args.ranks, args.device)
-        forced = [f"--{name}" for name in ("shard", "recompute") if getattr(args, name)]
+        forced = [f"--{name}" for name in FORCED if getattr(args, name)]
         config = ["--config", *suite.config.arguments()]
         words = ["train", cell.study, cell.name, "--device", args.device, *forced, *config]
         launch.launch(words, args.ranks)
@@ -82,7 +88,7 @@ def train(suite: Suite, cell: Cell, args) -> None:
         for run_id, found in suite.earlier(cell).items()
     }
     keep = registry.keeps_checkpoints(cell.study)
-    forced = {"shard": args.shard, "recompute": args.recompute}
+    forced = {name: getattr(args, name) for name in FORCED}
     with distributed.joined(args.device):
         resumed = run_cell(
             cell,
@@ -263,12 +269,8 @@ def add_places(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--ranks", type=int, default=1, metavar="N", help="processes that share a run, a GPU each"
     )
-    command.add_argument(
-        "--shard", action="store_true", help="cut the state among the ranks, also where it fits"
-    )
-    command.add_argument(
-        "--recompute", action="store_true", help="recompute activations, also where they fit"
-    )
+    for name, text in FORCED.items():
+        command.add_argument(f"--{name}", action="store_true", help=text)
 
 
 def _page(name: str) -> None:

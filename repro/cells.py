@@ -99,6 +99,8 @@ def run_cell(
         }
         here = {"device": device_used, "inputs": digests | taken}
         with locked(store / f"{run.id}.lock") if main else nullcontext():
+            for left in store.glob(f".{run.id}-*") if main else ():
+                left.unlink(missing_ok=True)  # by a job killed while it wrote
             result = distributed.from_main(lambda: _stored(stored, run, here, final))  # noqa: B023
             resumed += result is not None
             if result is None:

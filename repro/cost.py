@@ -57,11 +57,13 @@ class Layout:
 
     shard: parameters, gradients and optimizer state are cut among them (FSDP2), or each holds all.
     recompute: a block's activations are made again for the backward pass (checkpointing).
+    compile: blocks are compiled (torch.compile), which is never chosen but asked for.
     """
 
     gpus: int = 1
     shard: bool = False
     recompute: bool = False
+    compile: bool = False
 
     def __str__(self) -> str:
         words = {"sharded": self.shard, "recomputing": self.recompute}

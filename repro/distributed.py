@@ -80,11 +80,18 @@ def from_main(make: Callable):
 # How a run lies on its GPUs
 
 
-def choose_layout(cost: Cost, device: str, *, shard: bool, recompute: bool) -> Layout:
-    """The layout of a run by its cost and this GPU's memory; shard, recompute: in any case."""
+def choose_layout(
+    cost: Cost, device: str, *, shard: bool, recompute: bool, compile: bool
+) -> Layout:
+    """The layout of a run by its cost and this GPU's memory; shard, recompute: in any case.
+
+    Raises UserError on compile for a CPU, where a run's bits are part of what it is.
+    """
+    if compile and device == "cpu":
+        raise UserError("--compile: runs on a CPU are not compiled; leave it out")
     memory = torch.cuda.get_device_properties(device).total_memory if device == "cuda" else math.inf
     chosen = layout(cost, ranks(), memory)
-    return Layout(ranks(), chosen.shard or shard, chosen.recompute or recompute)
+    return Layout(ranks(), chosen.shard or shard, chosen.recompute or recompute, compile)
 
 
 @contextmanager
@@ -104,8 +111,10 @@ def prepare(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     Raises UserError on batch normalization, whose statistics are of one rank's part.
     """
     blocks = [b for b in _blocks(model) if any(True for _ in b.children())]
-    if _layout.recompute:
-        for block in blocks:
+    for block in blocks:
+        if _layout.compile:
+            block.forward = torch.compile(block.forward)
+        if _layout.recompute:
             block.forward = partial(checkpoint, block.forward, use_reentrant=False)
     if ranks() == 1:
         return

@@ -57,6 +57,17 @@ def test_a_mistake_found_in_a_run_names_the_run(tmp_path, monkeypatch):
         run(fake_cell({"lr": 0.5, "seed": 0}), tmp_path)
 
 
+def test_what_a_job_killed_while_it_wrote_has_left_is_removed(tmp_path, calls):
+    """The temporary file of a resume state; that of another run may be in another job's hands."""
+    cell = fake_cell({"seed": 0})
+    (tmp_path / "runs").mkdir()
+    own, other = (tmp_path / "runs" / f".{name}-x1.state" for name in (cell.runs[0].id, "0" * 64))
+    own.touch()
+    other.touch()
+    run(cell, tmp_path)
+    assert other.exists() and not own.exists()
+
+
 def test_a_run_shared_by_two_studies_keeps_each_one_s_axes(tmp_path, calls):
     """Found on Figure 1: runs taken over from another study's cell lost their coordinates."""
     first, second = (

@@ -15,7 +15,7 @@ from torch import nn
 
 from repro import cells as cellfiles
 from repro import distributed, launch, train, upscaling
-from repro.cost import Layout
+from repro.cost import Cost, Layout
 from repro.data.tokenization import tokenize
 from repro.errors import UserError
 from repro.files import sha256_file
@@ -315,3 +315,19 @@ def test_fewer_gpus_than_ranks_are_named(suite, capsys):
     words = ["train", cell.study, cell.name, "--config", *suite.config.arguments()]
     assert main([*words, "--device", "cuda", "--ranks", "2"]) == 1
     assert "--ranks 2: 0 CUDA devices are visible" in capsys.readouterr().err
+
+
+def test_a_job_whose_steps_cannot_be_shared_goes_on_in_one_process(suite, capsys):
+    from repro.__main__ import main
+
+    (cell,) = suite.cells("embedding_lr/parametrizations")
+    words = ["train", cell.study, cell.name, "--config", *suite.config.arguments()]
+    assert main([*words, "--ranks", "2"]) == 0
+    assert "one process, 2 would have no equal parts" in capsys.readouterr().out
+    runs = cellfiles.read_cell(suite.cell_path(cell), cell)["runs"]
+    assert {run["provenance"]["ranks"] for run in runs} == {1}
+
+
+def test_a_run_on_a_cpu_is_not_compiled():
+    with pytest.raises(UserError, match="--compile: runs on a CPU are not compiled"):
+        distributed.choose_layout(Cost(), "cpu", shard=False, recompute=False, compile=True)
