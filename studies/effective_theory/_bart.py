@@ -80,7 +80,7 @@ SMALL = {
     "data.sequence_length": 48,
     "data.vocab_size": 256,
     "data.tokenizer": "bpe",
-    "data.validation_blocks": 256,
+    "data.validation_blocks": 128,
     "parts": 1,
     "precision": "float32",
 }
