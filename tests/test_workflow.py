@@ -304,7 +304,7 @@ def test_a_text_shorter_than_one_batch_is_named_at_the_end(tmp_path):
     words = (*SMOKE, f"wikitext2={tmp_path / 'text'}")
     done = snakemake("figures/embedding_lr/fig1.pdf", *words, directory=tmp_path / "work")
     assert done.returncode == 1
-    assert "error: wikitext2: " in done.stdout
+    assert re.search(r"error: embedding_lr/\w+, .*: wikitext2: ", done.stdout)
     assert "fewer than one batch of 8: use a longer text or a smaller batch" in done.stdout
     assert "fig1.pdf: not built, see the errors above" in done.stdout
     assert "Traceback" not in done.stdout

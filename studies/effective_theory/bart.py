@@ -21,7 +21,7 @@ RATES = {
 SEEDS = {"smoke": [0], "reduced": [0, 1], "paper": [0]}
 BEST_SEEDS = {"smoke": [], "reduced": [10, 11], "paper": []}
 ROUNDS = {"smoke": 0, "reduced": 2, "paper": 3}
-LENGTHS = {"smoke": lengths(4, 2, 4), "reduced": lengths(240, 8, 240), "paper": {}}
+LENGTHS = {"smoke": lengths(4, 2, 4), "reduced": lengths(200, 8, 200), "paper": {}}
 
 
 def sweep(strategy: str) -> Study:
