@@ -7,9 +7,9 @@ bfloat16 for the paper's mixed precision, batches in parts that fit one GPU.
 
 Reduced: widths 48 and 96 for 1,024 and 2,048, one and two blocks for 12 and 22, head dimension 12,
 generated text. Every standard deviation that is 0.02 there is 0.02 * (1,024 / 48)^1/2 here, so that
-C_Q, ..., C_X stay the paper's. Chosen after looking at trial runs: these widths, and 200 steps of 16
-blocks where there were 300, for the time they take (4.5 s a run; 1.3 nats below the unigram entropy
-of 5.05).
+C_Q, ..., C_X stay the paper's. Chosen after looking at trial runs: these widths, and 200 steps of
+16 blocks where there were 300, for the time they take (4.5 s a run; 1.3 nats below the unigram
+entropy of 5.05).
 """
 
 PAPER_STD = 0.02
