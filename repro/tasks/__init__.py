@@ -128,7 +128,7 @@ TASKS = {
     "training_costs": Task(1, "repro.tasks.training_costs", _nothing, _free),
     "deep_linear": Task(1, "repro.tasks.deep_linear", _nothing, _free),
     "transformer_kernels": Task(
-        1, "repro.tasks.transformer_kernels", _nothing, transformer_kernels_cost
+        2, "repro.tasks.transformer_kernels", _nothing, transformer_kernels_cost
     ),
-    "tangent_kernels": Task(1, "repro.tasks.tangent_kernels", _nothing, tangent_kernels_cost),
+    "tangent_kernels": Task(2, "repro.tasks.tangent_kernels", _nothing, tangent_kernels_cost),
 }
