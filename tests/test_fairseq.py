@@ -15,6 +15,7 @@ from repro import models, parametrization, train, upscaling
 from repro.data import denoising
 from repro.data.denoising import BEGIN, END, FIRST, PADDING, Denoising, sample_keys
 from repro.tasks import span_denoising
+from repro.tasks.warm_start import make_groups
 
 fairseq = pytest.importorskip("fairseq", reason="the extra `fairseq` is not installed")
 
@@ -335,7 +336,7 @@ def test_fifty_updates_are_fairseq_s(tmp_path, strategy, embedding_std, factors)
         net,
         lambda net, batch: span_denoising.make_loss(len(batch[0]))(net, batch),
         Given(batches),
-        span_denoising.make_optimizer(net, strategy, optimizer, lr),
+        train.make_optimizer(make_groups(net, strategy, optimizer, lr), optimizer),
         steps=STEPS,
         evaluations=STEPS,
         precision="float32",

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from repro import device as devices
 from repro import models, parametrization, train, upscaling
 from repro.parametrization import KINDS
+from repro.tasks.warm_start import make_groups
 
 BATCHES = 4  # random batches, used in turn
 
@@ -73,15 +74,7 @@ def run(
     parametrization.initialize(base, dict.fromkeys(KINDS, parametrization_name), generator)
     base = base.to(device=on, dtype=torch.float64)
     batches = [tuple(t.to(on) for t in batch) for batch in random_batches(model, data, generator)]
-    groups = parametrization.param_groups(
-        base,
-        scaling=parametrization_name,
-        family=train.FAMILY[optimizer["name"]],
-        lr=dict.fromkeys(KINDS, lr),
-        weight_decay=optimizer["weight_decay"],
-        eps=optimizer.get("eps"),
-        coupled=optimizer["name"] != "adamw",
-    )
+    groups = make_groups(base, parametrization_name, optimizer, lr)
     stepper = train.make_optimizer(groups, optimizer)
     base_clip = upscaling.clipper(base, clip)
     for step in range(steps_before):

@@ -14,7 +14,7 @@ from repro.data.recipe import ArrayImages, cross_entropy, evaluation_batches, tr
 from repro.parametrization import KINDS
 from repro.schedule import make_schedule
 from repro.tasks import Arrays
-from repro.tasks.warm_start import validation
+from repro.tasks.warm_start import make_groups, validation
 
 
 def load_images(dataset: str, manifest: Path) -> dict:
@@ -23,28 +23,6 @@ def load_images(dataset: str, manifest: Path) -> dict:
         split: ArrayImages(part["inputs"], part["labels"])
         for split, part in load_arrays(manifest).items()
     }
-
-
-def make_optimizer(
-    net: torch.nn.Module,
-    parametrization_name: str,
-    optimizer: Mapping,
-    lr: float,
-    factors: Mapping[str, float],
-) -> torch.optim.Optimizer:
-    """An optimizer over the groups of a parametrization; its settings are those of `run`."""
-    groups = parametrization.param_groups(
-        net,
-        scaling=parametrization_name,
-        family=train.FAMILY[optimizer["name"]],
-        lr=dict.fromkeys(KINDS, lr),
-        weight_decay=optimizer["weight_decay"],
-        eps=optimizer["eps"],
-        coupled=optimizer["name"] != "adamw",
-        decayed=optimizer["decayed"],
-        factors=factors,
-    )
-    return train.make_optimizer(groups, optimizer)
 
 
 def run(
@@ -90,7 +68,9 @@ def run(
         net,
         cross_entropy(label_smoothing),
         batches,
-        make_optimizer(net, parametrization_name, optimizer, lr, factors),
+        train.make_optimizer(
+            make_groups(net, parametrization_name, optimizer, lr, factors), optimizer
+        ),
         steps=steps,
         evaluations=evaluations,
         precision=precision,

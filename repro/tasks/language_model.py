@@ -12,6 +12,7 @@ from repro.data.batches import TokenBatches
 from repro.data.tokenization import load_tokens
 from repro.models.decoder import Decoder
 from repro.tasks import Tokens
+from repro.tasks.warm_start import make_groups
 
 
 def build_model(
@@ -79,15 +80,7 @@ def run(
             scaling=scaling,
         )
     parametrization.initialize(net, init, torch.Generator(on).manual_seed(seed))
-    groups = parametrization.param_groups(
-        net,
-        scaling=scaling,
-        family=train.FAMILY[optimizer["name"]],
-        lr=lr,
-        weight_decay=optimizer["weight_decay"],
-        eps=optimizer.get("eps"),
-        coupled=optimizer["name"] != "adamw",
-    )
+    groups = make_groups(net, scaling, optimizer, lr)
     records = train.train(
         net,
         loss,

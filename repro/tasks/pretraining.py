@@ -14,7 +14,7 @@ from repro.files import read_json
 from repro.parametrization import KINDS
 from repro.perplexity import exponential, log_probabilities, word_perplexity
 from repro.schedule import make_schedule
-from repro.tasks import Text, Tokens
+from repro.tasks import Text, Tokens, warm_start
 from repro.tasks.warm_start import load_data, loss, validation
 
 
@@ -28,16 +28,8 @@ def make_groups(net, scaling: str, optimizer: Mapping, lr: float, embedding_lr: 
 
     scaling: parametrization whose factors multiply both.
     """
-    return parametrization.param_groups(
-        net,
-        scaling=scaling,
-        family=train.FAMILY[optimizer["name"]],
-        lr=dict.fromkeys(KINDS, lr) | {"embedding": ratio(net.width, embedding_lr) * lr},
-        weight_decay=optimizer["weight_decay"],
-        eps=optimizer.get("eps"),
-        coupled=optimizer["name"] != "adamw",
-        decayed=optimizer["decayed"],
-    )
+    rates = dict.fromkeys(KINDS, lr) | {"embedding": ratio(net.width, embedding_lr) * lr}
+    return warm_start.make_groups(net, scaling, optimizer, rates)
 
 
 def beginning(text: str, words: int | None) -> str:

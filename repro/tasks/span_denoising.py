@@ -17,6 +17,7 @@ from repro.models.bart import BART
 from repro.parametrization import KINDS
 from repro.schedule import make_schedule
 from repro.tasks import Tokens
+from repro.tasks.warm_start import make_groups
 
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
 
@@ -86,20 +87,6 @@ def start(net: BART, parametrization_name: str, seed: int) -> None:
     net.clear_padding()
 
 
-def make_optimizer(net: BART, parametrization_name: str, optimizer: Mapping, lr: float):
-    """AdamW over the groups of a parametrization; every group decays by lr * weight_decay."""
-    groups = parametrization.param_groups(
-        net,
-        scaling=parametrization_name,
-        family=train.FAMILY[optimizer["name"]],
-        lr=dict.fromkeys(KINDS, lr),
-        weight_decay=optimizer["weight_decay"],
-        eps=optimizer["eps"],
-        coupled=optimizer["name"] != "adamw",
-    )
-    return train.make_optimizer(groups, optimizer)
-
-
 def run(
     *,
     dataset: str,
@@ -137,7 +124,7 @@ def run(
         net,
         make_loss(data["batch_size"]),
         batches,
-        make_optimizer(net, parametrization_name, optimizer, lr),
+        train.make_optimizer(make_groups(net, parametrization_name, optimizer, lr), optimizer),
         steps=steps,
         evaluations=evaluations,
         precision=precision,

@@ -6,6 +6,7 @@ with its optimizer, perturbs it, and goes on at a learning rate of its own.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import torch
 import torch.nn.functional as F
@@ -97,20 +98,29 @@ def load_data(
     )
 
 
-def make_groups(model, parametrization_name: str, optimizer: Mapping, lr: float) -> list[dict]:
-    """Optimizer groups under a parametrization, one learning-rate constant for every role.
+def make_groups(
+    model,
+    parametrization_name: str,
+    optimizer: Mapping,
+    lr: float | Mapping[str, float],
+    factors: Mapping[str, float] = MappingProxyType({}),
+) -> list[dict]:
+    """Optimizer groups under a parametrization, of any task.
 
-    optimizer: also "weight_decay", "decayed" (kinds of role that decay) and, for Adam, "eps".
+    optimizer: `train.make_optimizer`'s, "weight_decay", "decayed" (kinds of role that decay, all if
+    left out) and, for Adam, "eps". lr: constant of every role, or kind of role -> its own.
+    factors: as `parametrization.param_groups`.
     """
     return parametrization.param_groups(
         model,
         scaling=parametrization_name,
         family=train.FAMILY[optimizer["name"]],
-        lr=dict.fromkeys(KINDS, lr),
+        lr=lr if isinstance(lr, Mapping) else dict.fromkeys(KINDS, lr),
         weight_decay=optimizer["weight_decay"],
         eps=optimizer.get("eps"),
         coupled=optimizer["name"] != "adamw",
-        decayed=optimizer["decayed"],
+        decayed=optimizer.get("decayed", KINDS),
+        factors=factors,
     )
 
 
