@@ -3,9 +3,14 @@
 Where the test plugins are missing: python -m pytest -o addopts= tests/test_device.py
 """
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
-from golden import SPECS, records, saved
+from golden import SPECS, near, records, saved
 
 DEVICES = [
     "cpu",
@@ -43,3 +48,32 @@ def test_the_tables_hold(tmp_path, device):
     assert found["embedding"]["lr"] == pytest.approx(16**-0.5)
     assert found["hidden"]["lr"] == found["output"]["lr"] == pytest.approx(1 / 16)
     assert found["embedding"]["init_variance"] == pytest.approx(1 / 16, rel=0.3)
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess:
+    """A Python process of its own, in this folder."""
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=Path(__file__).parent, capture_output=True, text=True
+    )
+
+
+def test_every_task_stays_on_its_device():
+    """No operator mixes tensors of the device with the CPU's, and the numbers are the CPU's."""
+    done = python("simulated_device.py")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found.keys() == SPECS.keys()
+    for task in SPECS:
+        assert found[task] == [near(record) for record in saved(task)["records"]]
+
+
+def test_the_simulated_device_does_not_mix_with_the_cpu():
+    code = """
+import torch, simulated_device
+kept = simulated_device.register()
+there, here = torch.ones(2, device="simulated"), torch.ones(2)
+assert (there + here.to("simulated")).cpu().tolist() == [2, 2]
+there + here
+"""
+    done = python("-c", code)
+    assert "RuntimeError: aten.add.Tensor: tensors of simulated and of the CPU" in done.stderr
