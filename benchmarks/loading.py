@@ -21,7 +21,8 @@ import numpy as np
 import torch
 
 from repro import device as devices
-from repro.cost import GPU_FLOPS, pretraining_cost
+from repro.cost import GPU_FLOPS
+from repro.cost.llm import pretraining_cost
 from repro.data.batches import TokenBatches
 from repro.data.shards import ShardedTokens
 from studies.embedding_lr._llm import PAPER

@@ -22,7 +22,7 @@ import torch
 
 from repro import config, registry, train
 from repro.__main__ import fetch, tokenize
-from repro.cost import pretraining_cost
+from repro.cost.llm import pretraining_cost
 from repro.tasks import TASKS, Tokens, pretraining
 from studies.embedding_lr.pretraining import STUDY as LONG
 from studies.embedding_lr.pretraining_ratios import STUDY as SHORT

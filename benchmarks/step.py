@@ -34,15 +34,12 @@ from torch.profiler import ProfilerActivity, profile
 from repro import config, models, parametrization, registry, train, upscaling
 from repro import device as devices
 from repro.budget import matmul_peak
-from repro.cost import (
-    Cost,
-    denoising_vocabulary_size,
-    image_classification_cost,
-    language_model_cost,
-    pretraining_cost,
-    span_denoising_cost,
-    warm_start_cost,
-)
+from repro.cost import Cost
+from repro.cost.bart import denoising_vocabulary_size, span_denoising_cost
+from repro.cost.decoder import language_model_cost
+from repro.cost.llm import pretraining_cost
+from repro.cost.vit import image_classification_cost
+from repro.cost.warm_start import warm_start_cost
 from repro.data.batches import ArrayBatches, TokenBatches
 from repro.data.denoising import FIRST, PADDING
 from repro.data.recipe import cross_entropy

@@ -4,7 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from repro import cost, parametrization, train
+from repro import parametrization, train
+from repro.cost import bart as bart_cost
 from repro.errors import UserError
 from repro.models.bart import BART
 from repro.models.blocks import attend_dropping
@@ -275,10 +276,10 @@ def test_parameters_and_operations_are_torch_s():
         tokens = torch.empty(2, 64, dtype=torch.long)
         with FlopCounterMode(display=False) as counter, torch.no_grad():
             net(tokens, tokens)
-    assert cost.bart_parameters(**COUNTED, sequence_length=64) == sum(
+    assert bart_cost.parameters(**COUNTED, sequence_length=64) == sum(
         p.numel() for p in net.parameters()
     )
-    assert cost.bart_flops(**COUNTED, sequence_length=64) * 2 * 64 == 3 * counter.get_total_flops()
+    assert bart_cost.flops(**COUNTED, sequence_length=64) * 2 * 64 == 3 * counter.get_total_flops()
 
 
 def test_activations_are_what_autograd_keeps():
@@ -290,7 +291,7 @@ def test_activations_are_what_autograd_keeps():
         torch.nn.init.normal_(parameter, std=0.02)
     tokens = torch.randint(4, 320, (4, 64))
     kept = kept_numbers(lambda_net(net, tokens), tokens, tokens)
-    assert cost.bart_activations(**COUNTED) * 4 * 64 == pytest.approx(kept, rel=0.1)
+    assert bart_cost.activations(**COUNTED) * 4 * 64 == pytest.approx(kept, rel=0.1)
 
 
 def lambda_net(net, tokens):
@@ -310,5 +311,5 @@ def lambda_net(net, tokens):
 def test_a_run_of_the_paper_costs_what_its_sum_says():
     """6 N D with N of II.2.B, and the attentions' share: 12 * 36 * 1024 * 512 per token."""
     sizes = {"width": 1024, "depth": 12, "expansion": 4, "vocab_size": 50_265}
-    per_token = cost.bart_flops(**sizes, sequence_length=512)
+    per_token = bart_cost.flops(**sizes, sequence_length=512)
     assert per_token == 6 * (404_845_568 - 2 * 514 * 1024) + 12 * 36 * 1024 * 512

@@ -11,6 +11,10 @@ from torch.utils.flop_counter import FlopCounterMode
 from repro import budget, config, cost, registry
 from repro.__main__ import main
 from repro.cluster import Site
+from repro.cost import decoder, gpt2, kernels, llm, mlp, resnet, transformer
+from repro.cost.llm import pretraining_cost
+from repro.cost.paper import paper_costs
+from repro.cost.warm_start import warm_start_cost
 from repro.errors import UserError
 from repro.models.decoder import Decoder
 from repro.models.gpt2 import GPT2
@@ -68,7 +72,7 @@ TABLE_3 = {"depth": 3, "width": 48, "heads": 8, "kv_heads": 2, "head_dim": 12, "
 REST = {"base_width": 1, "output_multiplier": 1.0}
 
 
-def gpt2(**changes):
+def gpt2_model(**changes):
     shape = (
         TEXT
         | {"heads": 4, "sequence_length": 64, "attention_constant": 8.0, "embedding_std": 0.02}
@@ -77,7 +81,7 @@ def gpt2(**changes):
     return GPT2(**shape, **REST)
 
 
-def llm():
+def llm_model():
     rest = {"rotary_dim": 12, "window": 32, "sequence_length": 64}
     return LLM(**TABLE_3, vocab_size=320, **rest, **REST)
 
@@ -91,7 +95,7 @@ LLM_SPEC = MLP_SPEC | {
 }
 
 
-def decoder():
+def decoder_model():
     rest = {"head_dim": 12, "sequence_length": 64, "expansion": 4, "norm": "post"}
     return Decoder(**TEXT, **rest, **REST, positional_rms=1.0)
 
@@ -127,14 +131,14 @@ def kept_numbers(net, batch, targets) -> int:
 
 
 def test_speedups_have_the_printed_digits():
-    speedups = {k: v for k, v in cost.paper_costs().items() if k.startswith("speedup.")}
+    speedups = {k: v for k, v in paper_costs().items() if k.startswith("speedup.")}
     assert set(speedups) == {"speedup.mlp", "speedup.resnet", "speedup.gpt2"}
     for row in speedups.values():
         assert round(row.computed, 1) == round(row.recounted, 1) == row.printed
 
 
 def test_mlp_and_resnet_totals_are_the_printed_integers():
-    costs = cost.paper_costs()
+    costs = paper_costs()
     for name, printed in {
         "costs.mlp.base": 740,
         "costs.mlp.wide": 11_326,
@@ -146,7 +150,7 @@ def test_mlp_and_resnet_totals_are_the_printed_integers():
 
 
 def test_gpt2_totals_are_near_and_recounted_exactly_the_printed_integers():
-    costs = cost.paper_costs()
+    costs = paper_costs()
     for name, printed in {
         "costs.gpt2.base": 10_615_488,
         "costs.gpt2.wide": 37_929_809,
@@ -159,7 +163,7 @@ def test_gpt2_totals_are_near_and_recounted_exactly_the_printed_integers():
 
 
 def test_end_to_end_speedups_have_the_printed_digits():
-    rows = [v for k, v in cost.paper_costs().items() if k.startswith("end-to-end.")]
+    rows = [v for k, v in paper_costs().items() if k.startswith("end-to-end.")]
     assert len(rows) == 5
     for row in rows:
         assert round(row.computed, 1) == round(row.recounted, 1) == row.printed
@@ -167,9 +171,9 @@ def test_end_to_end_speedups_have_the_printed_digits():
 
 def test_a_run_of_the_paper_costs_the_printed_total():
     """GPT-2's batch of F.3 costs twice F.4's total, whole batches of the MLP 0.4 % less."""
-    assert cost.warm_start_cost(MLP_SPEC).flops / 1e12 == pytest.approx(740, rel=5e-3)
-    assert cost.warm_start_cost(RESNET_SPEC).flops / 1e12 == pytest.approx(66_547, rel=5e-3)
-    assert cost.warm_start_cost(GPT2_SPEC).flops / 1e12 == pytest.approx(2 * 10_615_488, rel=2e-3)
+    assert warm_start_cost(MLP_SPEC).flops / 1e12 == pytest.approx(740, rel=5e-3)
+    assert warm_start_cost(RESNET_SPEC).flops / 1e12 == pytest.approx(66_547, rel=5e-3)
+    assert warm_start_cost(GPT2_SPEC).flops / 1e12 == pytest.approx(2 * 10_615_488, rel=2e-3)
 
 
 # Against torch
@@ -179,9 +183,9 @@ def test_mlp_counts_are_torch_s():
     with torch.device("meta"):
         net = MLP(**SIZES, **REST)
         forward = forward_flops(net, torch.empty(5, 54))
-    assert cost.mlp_parameters(**SIZES) == parameters(net)
-    assert cost.mlp_flops(**SIZES) * 5 == 3 * forward
-    assert cost.mlp_flops(**SIZES) == 6 * (54 * 40 + 2 * 40**2 + 40 * 7)
+    assert mlp.parameters(**SIZES) == parameters(net)
+    assert mlp.flops(**SIZES) * 5 == 3 * forward
+    assert mlp.flops(**SIZES) == 6 * (54 * 40 + 2 * 40**2 + 40 * 7)
 
 
 @pytest.mark.parametrize("width", [0.5, 1.0, (1.0, 0.5, 1.0, 2.0)])
@@ -190,63 +194,63 @@ def test_resnet_counts_are_torch_s(width, resolution):
     with torch.device("meta"):
         net = ResNet(classes=100, width=width, **REST)
         forward = forward_flops(net, torch.empty(2, 3, resolution, resolution))
-    assert cost.resnet_parameters(width=width, classes=100) == parameters(net)
-    assert cost.resnet_flops(width=width, classes=100, resolution=resolution) * 2 == 3 * forward
+    assert resnet.parameters(width=width, classes=100) == parameters(net)
+    assert resnet.flops(width=width, classes=100, resolution=resolution) * 2 == 3 * forward
 
 
 def test_resnet_has_the_known_size():
     """ResNet-18 for CIFAR-10 has 11,173,962 parameters and 0.56 G multiply-adds."""
-    assert cost.resnet_parameters(width=1, classes=10) == 11_173_962
-    assert cost.resnet_flops(width=1, classes=10) / 6 == pytest.approx(0.556e9, rel=2e-3)
+    assert resnet.parameters(width=1, classes=10) == 11_173_962
+    assert resnet.flops(width=1, classes=10) / 6 == pytest.approx(0.556e9, rel=2e-3)
 
 
 def test_gpt2_counts_are_torch_s():
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     with torch.device("meta"), sdpa_kernel(SDPBackend.MATH):
-        net = gpt2()
+        net = gpt2_model()
         forward = forward_flops(net, torch.empty(2, 64, dtype=torch.long))
-    assert cost.gpt2_parameters(**TEXT, sequence_length=64) == parameters(net)
-    assert cost.gpt2_flops(**TEXT, sequence_length=64) * 2 * 64 == 3 * forward
+    assert gpt2.parameters(**TEXT, sequence_length=64) == parameters(net)
+    assert gpt2.flops(**TEXT, sequence_length=64) * 2 * 64 == 3 * forward
 
 
 def test_gpt2_has_the_known_size():
     """GPT-2 small has 124,439,808 parameters with biases: 11 widths a block and one at the end."""
     small = {"depth": 12, "width": 768}
-    without = cost.gpt2_parameters(**small, vocab_size=50_257, sequence_length=1024)
+    without = gpt2.parameters(**small, vocab_size=50_257, sequence_length=1024)
     assert without + (12 * 11 + 1) * 768 == 124_439_808
     # nanoGPT prints 123.69M for it: without the positions, vocabulary 50,304
-    assert cost.nanogpt_weights(**small) == 124_439_808 - 1024 * 768 + 47 * 768 == 123_689_472
+    assert gpt2.nanogpt_weights(**small) == 124_439_808 - 1024 * 768 + 47 * 768 == 123_689_472
 
 
-@pytest.mark.parametrize("build", [gpt2, decoder])
+@pytest.mark.parametrize("build", [gpt2_model, decoder_model])
 def test_transformer_activations_are_what_autograd_keeps(build):
     torch.manual_seed(0)
     tokens = torch.randint(320, (8, 64))
     kept = kept_numbers(build(), tokens, tokens) / tokens.numel()
-    assert cost.transformer_activations(**TEXT, expansion=4) == pytest.approx(kept, rel=0.03)
+    assert transformer.activations(**TEXT, expansion=4) == pytest.approx(kept, rel=0.03)
 
 
 def test_mlp_activations_are_what_autograd_keeps():
     batch, targets = torch.randn(400, 54), torch.randint(7, (400,))
     kept = kept_numbers(MLP(**SIZES, **REST), batch, targets) / 400
-    assert cost.mlp_activations(**SIZES) == pytest.approx(kept, rel=0.05)
+    assert mlp.activations(**SIZES) == pytest.approx(kept, rel=0.05)
 
 
 def test_resnet_activations_are_what_autograd_keeps():
     batch, targets = torch.randn(8, 3, 32, 32), torch.randint(10, (8,))
     net = ResNet(classes=10, width=0.125, **REST)
     kept = kept_numbers(net, batch, targets) / 8
-    estimate = cost.resnet_activations(width=0.125, classes=10, resolution=32)
+    estimate = resnet.activations(width=0.125, classes=10, resolution=32)
     assert estimate == pytest.approx(kept, rel=0.05)
 
 
 def test_llm_counts_are_torch_s():
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    found = cost.pretraining_cost(LLM_SPEC)
+    found = pretraining_cost(LLM_SPEC)
     with torch.device("meta"), sdpa_kernel(SDPBackend.MATH):
-        net = llm()
+        net = llm_model()
         forward = forward_flops(net, torch.empty(8, 64, dtype=torch.long))
     assert found.parameters == parameters(net)
     assert found.flops == 3 * forward * 10
@@ -256,8 +260,8 @@ def test_llm_counts_are_torch_s():
 def test_llm_activations_are_what_autograd_keeps():
     torch.manual_seed(0)
     tokens = torch.randint(320, (8, 64))
-    kept = kept_numbers(llm(), tokens, tokens) / tokens.numel()
-    assert cost.llm_activations(**TABLE_3, vocab_size=320) == pytest.approx(kept, rel=0.05)
+    kept = kept_numbers(llm_model(), tokens, tokens) / tokens.numel()
+    assert llm.activations(**TABLE_3, vocab_size=320) == pytest.approx(kept, rel=0.05)
 
 
 @pytest.mark.parametrize("model", [LANGUAGE, VISION], ids=["language", "vision"])
@@ -265,7 +269,7 @@ def test_an_encoder_s_counts_are_torch_s(model):
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     setting = transformer_kernels.build(model, 32, 0)
-    found = cost.encoder({"model": model, "width": 32})
+    found = kernels.encoder({"model": model, "width": 32})
     with sdpa_kernel(SDPBackend.MATH):
         assert found.forward == forward_flops(setting.network, setting.inputs)
         assert found.outputs == setting.network(setting.inputs)[..., 0].numel()
@@ -284,7 +288,7 @@ def test_costs_of_kernels_grow_with_draws_and_rows():
         assert 0 < 2 * found.flops == twice.flops
         assert not found.seen
     words, images, all_blocks = (
-        cost.tangent_kernels_cost(spec | changes).flops
+        kernels.tangent_kernels_cost(spec | changes).flops
         for changes in ({}, {"model": VISION}, {"every_block": True})
     )
     assert 3 < words / images < 8
@@ -292,7 +296,7 @@ def test_costs_of_kernels_grow_with_draws_and_rows():
 
 
 def test_cost_of_an_mlp_run():
-    found = cost.warm_start_cost(MLP_SPEC)
+    found = warm_start_cost(MLP_SPEC)
     assert (found.seen, found.unit) == (2000 * 116_000, "samples")
     assert found.parameters == 54 * 500 + 2 * 500**2 + 500 * 7 + 3 * 500 + 7
     assert found.state_bytes == 4 * 2 * found.parameters
@@ -301,22 +305,22 @@ def test_cost_of_an_mlp_run():
 
 
 def test_cost_of_a_resnet_run():
-    found = cost.warm_start_cost(RESNET_SPEC)
+    found = warm_start_cost(RESNET_SPEC)
     assert (found.seen, found.unit) == (128 * 39_000, "samples")
     assert found.state_bytes == 4 * 3 * found.parameters
     small = RESNET_SPEC | {"data": {"batch_size": 128, "augment": True, "resolution": 16}}
-    assert 3.9 < found.flops / cost.warm_start_cost(small).flops < 4
+    assert 3.9 < found.flops / warm_start_cost(small).flops < 4
 
 
 def test_cost_of_a_gpt2_run():
-    found = cost.warm_start_cost(GPT2_SPEC)
+    found = warm_start_cost(GPT2_SPEC)
     assert (found.seen, found.unit) == (512 * 1024 * 10_000, "tokens")
     assert found.parameters == (50_257 + 1024 + 25) * 1920 + 144 * 1920**2
     assert found.state_bytes == 4 * 4 * found.parameters
 
 
 def test_a_batch_in_parts_keeps_the_activations_of_one():
-    whole, part = (cost.warm_start_cost(GPT2_SPEC | {"parts": parts}) for parts in (1, 128))
+    whole, part = (warm_start_cost(GPT2_SPEC | {"parts": parts}) for parts in (1, 128))
     assert part.activation_bytes * 128 == whole.activation_bytes
     assert part.flops == whole.flops and part.state_bytes == whole.state_bytes
 
@@ -331,11 +335,9 @@ def test_cost_of_a_language_model_run():
         "optimizer": ADAMW,
     }
     found = TASKS["language_model"].cost(spec)
-    assert found.parameters == parameters(decoder())
+    assert found.parameters == parameters(decoder_model())
     assert (found.seen, found.unit) == (4 * 64 * 10, "tokens")
-    assert found.flops == 3 * 2560 * cost.decoder_forward_flops(
-        **TEXT, expansion=4, sequence_length=64
-    )
+    assert found.flops == 3 * 2560 * decoder.forward_flops(**TEXT, expansion=4, sequence_length=64)
 
 
 @pytest.mark.parametrize(
@@ -359,7 +361,7 @@ def test_unknown_names_are_named():
     with pytest.raises(UserError, match="optimizer 'lion' is unknown"):
         cost.optimizer_copies({"name": "lion"})
     with pytest.raises(UserError, match="model 'vit' is unknown"):
-        cost.warm_start_cost(MLP_SPEC | {"model": {"name": "vit"}})
+        warm_start_cost(MLP_SPEC | {"model": {"name": "vit"}})
 
 
 # The command
@@ -440,9 +442,9 @@ def test_shared_runs_count_once_and_made_ones_are_not_spent_again(tmp_path):
         is_made=lambda run: run.spec["seed"] == 0,
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(TASKS, "fake", SimpleNamespace(cost=cost.warm_start_cost))
+        patch.setitem(TASKS, "fake", SimpleNamespace(cost=warm_start_cost))
         lines = budget.table(suite, ["paper/fig"], 1e12, "hours: at 1e12", Site())
-    one = cost.warm_start_cost(MLP_SPEC)
+    one = warm_start_cost(MLP_SPEC)
     rows = {fields(line)[0]: fields(line)[1:] for line in lines[4:]}
     assert rows["paper/one/base"][:3] == ["1", "3", "2"]
     assert rows["paper/two"][:3] == ["1", "2", "1"]

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from repro import parametrization
-from repro.cost import decoder_forward_flops
+from repro.cost.decoder import forward_flops
 from repro.errors import UserError
 from repro.models.blocks import sinusoids
 from repro.models.decoder import Decoder
@@ -106,7 +106,7 @@ def test_operation_count_is_torch_s():
     ):
         model(tokens)
     sizes = {key: value for key, value in SIZES.items() if key != "head_dim"}
-    assert decoder_forward_flops(**sizes) * tokens.numel() == counter.get_total_flops()
+    assert forward_flops(**sizes) * tokens.numel() == counter.get_total_flops()
 
 
 def test_gradients_reach_every_parameter():

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from golden import SPECS, pictures
 
 from repro import models, parametrization, train
-from repro.cost import image_classification_cost
+from repro.cost.vit import image_classification_cost
 from repro.data.recipe import MEAN, STD
 from repro.errors import UserError
 from repro.tasks import TASKS, Arrays

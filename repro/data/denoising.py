@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from repro.cost import denoising_vocabulary_size
+from repro.cost.bart import denoising_vocabulary_size
 from repro.data.batches import Epochs
 from repro.data.shards import ShardedTokens
 from repro.errors import UserError

@@ -8,16 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
-from repro.cost import (
-    Cost,
-    image_classification_cost,
-    language_model_cost,
-    pretraining_cost,
-    span_denoising_cost,
-    tangent_kernels_cost,
-    transformer_kernels_cost,
-    warm_start_cost,
-)
+from repro.cost import Cost
+from repro.cost.bart import span_denoising_cost
+from repro.cost.decoder import language_model_cost
+from repro.cost.kernels import tangent_kernels_cost, transformer_kernels_cost
+from repro.cost.llm import pretraining_cost
+from repro.cost.vit import image_classification_cost
+from repro.cost.warm_start import warm_start_cost
 
 TOKENIZATION = 1  # raise it when `repro.data.tokenization` gives other tokens
 

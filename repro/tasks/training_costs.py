@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from repro.cost import paper_costs
+from repro.cost.paper import paper_costs
 
 
 def run(*, inputs: Mapping, device: str, progress, checkpoint: Path) -> list[dict]:

@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from repro import device as devices
 from repro import parametrization
-from repro.cost import STACKED
+from repro.cost.kernels import STACKED
 from repro.errors import UserError
 from repro.models import vit
 from repro.models.tied_encoder import TiedEncoder

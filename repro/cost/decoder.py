@@ -1,0 +1,36 @@
+"""The decoder of `language_model`: untied output, neither biases nor trained norms."""
+
+from collections.abc import Mapping
+
+from repro.cost import Cost, of_training, transformer
+
+
+def forward_flops(
+    *, vocab_size: int, width: int, depth: int, expansion: int, sequence_length: int
+) -> int:
+    """Operations of a forward pass per token: a third of training's."""
+    weights = transformer.weights(
+        vocab_size=vocab_size, width=width, depth=depth, expansion=expansion
+    )
+    total = transformer.flops(
+        weights=weights, depth=depth, width=width, sequence_length=sequence_length
+    )
+    return total // 3
+
+
+def language_model_cost(spec: Mapping) -> Cost:
+    """One run of task `language_model`: untied output, neither biases nor trained norms."""
+    model = spec["model"]
+    sizes = {
+        "vocab_size": spec["vocab_size"],
+        **{key: model[key] for key in ("width", "depth", "expansion")},
+    }
+    return of_training(
+        spec,
+        flops=3 * forward_flops(**sizes, sequence_length=spec["sequence_length"]),
+        batch=spec["batch_size"] * spec["sequence_length"],
+        unit="tokens",
+        parameters=transformer.weights(**sizes) + spec["vocab_size"] * model["width"],
+        activations=transformer.activations(**sizes),
+        rows=spec["batch_size"],
+    )

@@ -1,0 +1,34 @@
+"""GPT-2: tied embedding, MLP expansion 4."""
+
+from repro.cost import transformer
+
+
+def weights(*, depth: int, width: int, vocab_size: int) -> int:
+    """GPT-2's matrix products, N of F.4: MLP expansion 4, the tied embedding once."""
+    return transformer.weights(vocab_size=vocab_size, width=width, depth=depth, expansion=4)
+
+
+def parameters(*, depth: int, width: int, vocab_size: int, sequence_length: int) -> int:
+    """GPT-2 without biases: `weights`, learned positions, 2 L + 1 LayerNorm scales."""
+    matrices = weights(depth=depth, width=width, vocab_size=vocab_size)
+    return matrices + sequence_length * width + (2 * depth + 1) * width
+
+
+def flops(*, depth: int, width: int, vocab_size: int, sequence_length: int) -> int:
+    """GPT-2's training operations per token (`transformer.flops`)."""
+    matrices = weights(depth=depth, width=width, vocab_size=vocab_size)
+    return transformer.flops(
+        weights=matrices, depth=depth, width=width, sequence_length=sequence_length
+    )
+
+
+def nanogpt_weights(*, depth: int, width: int) -> int:
+    """The N behind F.4's printed GPT-2 totals: nanoGPT's `get_num_params` of a default model.
+
+    All parameters but the positions, with biases and LayerNorm's, although F.4 says weight
+    matrices, and with the vocabulary padded to a multiple of 64, although F.3 says 50,257.
+    """
+    biases = 3 + 1 + 4 + 1  # query, key and value; attention's output; up; down
+    norms = 2 * 2  # two LayerNorms a block, scale and shift
+    vectors = depth * (biases + norms) + 2  # and the last LayerNorm
+    return weights(depth=depth, width=width, vocab_size=50_304) + vectors * width
