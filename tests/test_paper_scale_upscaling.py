@@ -137,13 +137,27 @@ def test_settings_are_the_paper_s(stage):
     for run in runs(stage):
         expected = MODELS[run.spec["model"]["name"]] | STUDIES[study]
         for key, value in expected.items():
-            if key == "steps" and short == "scratch_long":
+            if key in ("steps", "evaluations") and short == "scratch_long":
                 value *= 2
             assert lookup(run.spec, key) == value, key
         decayed = set(run.spec["optimizer"]["decayed"])
         plain = {"embedding", "hidden", "output"}
         every = plain | {"vector", "scalar"}
         assert decayed == (plain if run.spec["model"]["name"] == "gpt2" else every)
+
+
+@pytest.mark.parametrize("study", those(WIDTHS))
+@pytest.mark.parametrize("scale", ["smoke", "reduced", "paper"])
+def test_training_losses_are_means_over_equally_many_steps(study, scale):
+    suite = registry.Suite(config.parse({"scale": scale}, registry.dataset_names()))
+    periods = {
+        run.spec["steps"] / run.spec["evaluations"]
+        for stage in stages()
+        if stage.startswith(f"{study}/")
+        for cell in suite.cells(f"upscaling/{stage}")
+        for run in cell.runs
+    }
+    assert len(periods) == 1
 
 
 @pytest.mark.parametrize("study", those(WIDTHS))

@@ -95,7 +95,12 @@ def protocol(
         else Best("tune_upscaled", "start.level", metric)
     )
     quiet = {"start.level": 0.0}
-    longer = _By({name: 2 * scales[name].get("steps", spec["steps"]) for name in SCALES})
+
+    def twice(key: str) -> _By:
+        return _By({name: 2 * scales[name].get(key, spec[key]) for name in SCALES})
+
+    # As many steps between two evaluations as anywhere else: the training loss is their mean.
+    longer = {key: twice(key) for key in ("steps", "evaluations")}
     own_lr = Best("scratch_rates", "lr", metric)
 
     def sweep(convention: str, grid: Mapping[str, Sequence[float]]) -> Study:
@@ -128,7 +133,7 @@ def protocol(
             (),
         ),
         "scratch_rates": stage("wide", {}, {"lr": lr_scratch}, (), ("lr",)),
-        "scratch_long": stage("wide", {"lr": own_lr, "steps": longer}, {"seed": seeds}, ()),
+        "scratch_long": stage("wide", {"lr": own_lr, **longer}, {"seed": seeds}, ()),
     }
 
 
