@@ -31,7 +31,7 @@ import numpy as np
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from repro import config, models, parametrization, registry, train, upscaling
+from repro import clipping, config, models, parametrization, registry, train
 from repro import device as devices
 from repro.budget import matmul_peak
 from repro.cost import Cost
@@ -162,7 +162,7 @@ def llm_block(rows: int, length: int, device: torch.device) -> Case:
         net,
         train.make_optimizer(groups, optimizer),
         random_tokens(256, rows, length, device),
-        upscaling.clipper(net, optimizer["clip"]),
+        clipping.clipper(net, optimizer["clip"]),
         pretraining_cost(spec),
     )
 
@@ -206,7 +206,7 @@ def warm_start(spec: dict, batch: int | None, device: torch.device) -> Case:
         net,
         train.make_optimizer(groups, spec["optimizer"]),
         batches,
-        upscaling.clipper(net, spec["optimizer"]["clip"]),
+        clipping.clipper(net, spec["optimizer"]["clip"]),
         warm_start_cost(spec),
     )
 
@@ -255,7 +255,7 @@ def vision_transformer(spec: dict, device: torch.device) -> Case:
         net,
         image_classification.make_optimizer(net, scaling, spec["optimizer"], spec["lr"], {}),
         Repeated(images, labels),
-        upscaling.clipper(net, spec["optimizer"]["clip"]),
+        clipping.clipper(net, spec["optimizer"]["clip"]),
         image_classification_cost(spec),
         cross_entropy(spec["label_smoothing"]),
         spec["parts"],
@@ -277,7 +277,7 @@ def encoder_decoder(spec: dict, device: torch.device) -> Case:
         net,
         span_denoising.make_optimizer(net, scaling, spec["optimizer"], spec["lr"]),
         Repeated(tokens, tokens, tokens, total),
-        upscaling.clipper(net, spec["optimizer"]["clip"]),
+        clipping.clipper(net, spec["optimizer"]["clip"]),
         span_denoising_cost(spec),
         span_denoising.make_loss(spec["parts"]),
         spec["parts"],

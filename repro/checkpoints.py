@@ -64,11 +64,16 @@ def load(start: Mapping, model: nn.Module, optimizer: torch.optim.Optimizer) -> 
     with torch.no_grad():
         for name, target in targets.items():
             target.copy_(tensors[name])
-    for name, parameter in model.named_parameters():
-        for full, value in tensors.items():
-            kind, _, rest = full.partition(".")
-            key, _, owner = rest.partition(".")
-            if kind == "optimizer" and owner == name:
-                optimizer.state[parameter][key] = (
-                    value if key == "step" else value.to(parameter.device)
-                )
+    parameters = dict(model.named_parameters())
+    for full, value in tensors.items():
+        kind, _, rest = full.partition(".")
+        key, _, owner = rest.partition(".")
+        if kind != "optimizer":
+            continue
+        parameter = parameters.get(owner)
+        if parameter is None or (value.ndim and value.shape != parameter.shape):
+            raise UserError(
+                f"{path}: is of another model: {full} is {tuple(value.shape)} there, "
+                f"{owner} {None if parameter is None else tuple(parameter.shape)} here; {again}"
+            )
+        optimizer.state[parameter][key] = value if key == "step" else value.to(parameter.device)

@@ -4,12 +4,16 @@
 adds the noise that lets the wide model leave the subspace of duplicated units.
 """
 
+import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import torch
 from torch import nn
+from torch.nn.modules.conv import _ConvTransposeNd
+from torch.nn.modules.dropout import _DropoutNd
 
 from repro import distributed, parametrization
 from repro.errors import UserError
@@ -24,14 +28,20 @@ STATE_POWER = {
     "max_exp_avg_sq": 2,
     "step": 0,
 }
+# Keys of a parameter group that are learning rates: torch's own and its schedulers'.
+RATES = ("lr", "initial_lr", "max_lr", "min_lr", "swa_lr")
 WRAPPERS = {
     "OptimizedModule": "torch.compile: widen the module it was made from, model._orig_mod",
     "DistributedDataParallel": "DistributedDataParallel: widen model.module",
     "DataParallel": "DataParallel: widen model.module",
     "FullyShardedDataParallel": "FSDP: gather the full parameters and widen the bare module",
     "FSDPModule": "fully_shard: gather the full parameters and widen a module that was not sharded",
+    "AveragedModel": "AveragedModel: widen model.module",
 }
+# Layers of torch.nn that store a matrix as (out, in), so that factors may differ along its axes.
+OUT_IN = (nn.Linear, nn.modules.conv._ConvNd)
 CONVENTIONS = ("paper", "code", "code-raw")
+TOLERANCE = 1e-9  # relative, of outputs and gradients in float64
 
 
 @dataclass(frozen=True)
@@ -98,10 +108,12 @@ class Growth:
 def width_axes(model: nn.Module, other: nn.Module) -> dict[str, tuple[int, ...]]:
     """Parameter name -> its width axes: those along which the same module differs at two widths.
 
-    A matrix' axes are (out, in), as torch.nn's layers have them.
+    A matrix' axes are (out, in), in this order also for a transposed convolution, which has them
+    the other way round.
     Raises UserError naming a parameter that only one of the modules has, or that grows along
     more than two axes.
     """
+    owners = _owners(model)
     shapes, others = _shapes(model), _shapes(other)
     _same_names(shapes, others)
     result = {}
@@ -113,18 +125,24 @@ def width_axes(model: nn.Module, other: nn.Module) -> dict[str, tuple[int, ...]]
         axes = tuple(i for i, n in enumerate(shape) if n != others[name][i])
         if len(axes) > 2:
             raise UserError(f"{name}: grows along {len(axes)} axes; Table 1 knows two at most")
-        result[name] = axes
+        result[name] = axes[::-1] if isinstance(owners[name], _ConvTransposeNd) else axes
     return result
+
+
+def _owners(model: nn.Module) -> dict[str, nn.Module]:
+    """Parameter name -> the module that holds it."""
+    names = (name for name, _ in model.named_parameters())
+    return {name: model.get_submodule(name.rpartition(".")[0]) for name in names}
 
 
 def _shapes(model: nn.Module) -> dict[str, tuple[int, ...]]:
     return {name: tuple(p.shape) for name, p in model.named_parameters()}
 
 
-def _same_names(narrow: Mapping, wide: Mapping) -> None:
+def _same_names(narrow: Mapping, wide: Mapping, what: str = "parameters") -> None:
     if set(narrow) != set(wide):
         raise UserError(
-            f"the modules differ in more than width: parameters {sorted(set(narrow) ^ set(wide))} "
+            f"the modules differ in more than width: {what} {sorted(set(narrow) ^ set(wide))} "
             "are in one of them only (tie the same weights in both)"
         )
 
@@ -150,11 +168,24 @@ def _factors(name: str, shape: Sequence[int], target: Sequence[int]) -> tuple[in
     return tuple(big // small for small, big in zip(shape, target, strict=True))
 
 
-def check_wrappers(model: nn.Module) -> None:
-    """Raise UserError on a wrapped module, saying what to widen in its place."""
-    for kind in type(model).__mro__:
-        if kind.__name__ in WRAPPERS:
-            raise UserError(f"cannot widen a module wrapped by {WRAPPERS[kind.__name__]}")
+def check_module(model: nn.Module) -> None:
+    """Raise UserError on a module that cannot be widened, saying what to do: a wrapped one, on the
+    outside or within, one of `nn.MultiheadAttention`, and one without initialized parameters."""
+    for name, module in model.named_modules():
+        for kind in type(module).__mro__:
+            if kind.__name__ in WRAPPERS:
+                where = f" ({name})" if name else ""
+                raise UserError(
+                    f"cannot widen a module wrapped by {WRAPPERS[kind.__name__]}{where}"
+                )
+        if isinstance(module, nn.MultiheadAttention):
+            raise UserError(
+                f"{name or 'the module'}: nn.MultiheadAttention scales its logits as "
+                "head_dim^-1/2, which widening changes; write one that scales them as 1 / head_dim"
+            )
+    parameters = list(model.parameters())
+    if not parameters or any(nn.parameter.is_lazy(p) for p in parameters):
+        raise UserError("widen: the module has no parameters, or lazy ones that were never used")
 
 
 def widen(
@@ -162,50 +193,187 @@ def widen(
     optimizer: torch.optim.Optimizer | None,
     factor,
     make: Callable | None = None,
+    inputs=None,
 ) -> tuple[nn.Module, torch.optim.Optimizer | None]:
     """A model `factor` times as wide, and its optimizer, that train exactly as these would.
 
-    factor: a whole number, or what `make` takes for widths that grow apart (one a stage).
-    make: factor -> the same module at `factor` times the width, on any device, values ignored;
-        `model.wider` if None. Its readout must average over the width: at `factor` times the width
-        its output multiplier is divided by `factor`. Attention logits must scale as 1 / head_dim.
+    factor: a whole number, or what `make` takes for widths that grow apart: a tuple, list or
+        mapping of whole numbers.
+    make: factor -> the same module at `factor` times the width, on any device but meta,
+        values ignored; `model.wider` if None. Called for factors of 1 and 2 as well, where it may
+        draw from torch's generators. Its readout must average over the width: at `factor` times
+        the width its output multiplier is divided by `factor`. Attention logits must scale as
+        1 / head_dim; groups of channels must not grow in number.
+    inputs: a batch, or a tuple of arguments, on which to hold the wide model against the narrow
+        one (`compare`): the way to know that a module is one that Table 1 holds for.
     optimizer: SGD, Adam or AdamW over the model's parameters, or None. State and hyperparameters
-        follow Table 1 and Appendix D; one that never stepped has no state to carry.
-    Raises UserError on a wrapped module, another optimizer, a state tensor it does not know,
-    sizes that do not divide, and tensors that grow along more than two axes.
+        follow Table 1 and Appendix D; one that never stepped has no state to carry. Learning rates
+        that schedulers keep in its groups (RATES) are scaled as well; other entries are copied, and
+        a scheduler is to be made anew, with last_epoch one below the old one's.
+    The wide model has the narrow one's dtypes, device, tensors without gradient, and modes of its
+    modules, and no gradients. A buffer still as made whose value depends on the width (1 / n) is
+    the wide module's own.
+    Raises UserError on a wrapped module, `nn.MultiheadAttention`, another optimizer, a state tensor
+    it does not know, sizes that do not divide, tensors that grow along more than two axes, a buffer
+    of numbers that grows, and where the two models differ on `inputs`.
     """
-    check_wrappers(model)
+    check_module(model)
     make = make or getattr(model, "wider", None)
     if make is None:
         raise UserError("widen: give make=factor -> the same module `factor` times as wide")
-    reference = next(model.parameters())
-    wide = make(factor).to(device=reference.device, dtype=reference.dtype)
-    uniform = isinstance(factor, int) and factor > 1
-    axes = width_axes(model, wide if uniform else make(2))
+    _check_factor(factor)
+    wide = make(factor)
+    shared = {id(p) for p in model.parameters()} & {id(p) for p in wide.parameters()}
+    if shared:
+        raise UserError("widen: make returned a module that shares parameters with the model")
+    if any(p.is_meta for p in wide.parameters()):
+        raise UserError("widen: make returned a module on the meta device, which holds no values")
+    uniform = isinstance(factor, Integral) and factor > 1
+    axes = width_axes(model, wide if uniform else make(_filled(factor, 2)))
     growth = growths(model, wide, axes)
-    _widen_tensors(model, wide, growth)
-    wide.train(model.training)
+    _check_orientation(model, growth)
+    _widen_parameters(model, wide, growth)
+    if any(True for _ in model.buffers()) or any(True for _ in wide.buffers()):
+        _widen_buffers(model, wide, make(_filled(factor, 1)))
+    for narrow, grown in zip(model.modules(), wide.modules(), strict=True):
+        grown.training = narrow.training
+    if inputs is not None:
+        compare(model, wide, growth, inputs)
     return wide, None if optimizer is None else _widen_optimizer(model, optimizer, wide, growth)
 
 
+def _filled(factor, number: int):
+    """The factor's structure with `number` in every place."""
+    if isinstance(factor, Mapping):
+        return {key: _filled(value, number) for key, value in factor.items()}
+    if isinstance(factor, tuple | list):
+        return type(factor)(_filled(value, number) for value in factor)
+    return number
+
+
+def _check_factor(factor) -> None:
+    values = factor.values() if isinstance(factor, Mapping) else factor
+    if isinstance(factor, Mapping | tuple | list):
+        for value in values:
+            _check_factor(value)
+    elif not isinstance(factor, Integral) or factor < 1:
+        raise UserError(f"widen: factor {factor!r} is no whole number of at least 1")
+
+
+def _check_orientation(model: nn.Module, growth: Mapping[str, Growth]) -> None:
+    """Raise UserError where a matrix grows apart along its axes and nobody knows which is out.
+
+    Known are torch.nn's layers and the suite's own modules, which name roles.
+    """
+    if hasattr(model, "roles"):
+        return
+    for name, owner in _owners(model).items():
+        known = isinstance(owner, OUT_IN)
+        if growth[name].k_in != growth[name].k_out and len(growth[name].axes) == 2 and not known:
+            raise UserError(
+                f"{name}: grows {growth[name].k_out} and {growth[name].k_in} times along its axes, "
+                "and which of them is its input is known of nn.Linear and convolutions only; "
+                "hold it in one of these, or widen by one factor"
+            )
+
+
 @torch.no_grad()
-def _widen_tensors(model: nn.Module, wide: nn.Module, growth: Mapping[str, Growth]) -> None:
-    """Copy parameters by Table 1; buffers are repeated without rescaling (Appendix D)."""
+def _widen_parameters(model: nn.Module, wide: nn.Module, growth: Mapping[str, Growth]) -> None:
+    """Table 1, each parameter in its own dtype and place."""
     narrow = dict(model.named_parameters())
     for name, parameter in wide.named_parameters():
-        parameter.copy_(growth[name].repeat(narrow[name], growth[name].weight))
+        parameter.data = growth[name].repeat(narrow[name].detach(), growth[name].weight)
         parameter.requires_grad_(narrow[name].requires_grad)
-    buffers = dict(model.named_buffers())
-    for name, buffer in wide.named_buffers():
-        source = buffers[name]
+
+
+@torch.no_grad()
+def _widen_buffers(model: nn.Module, wide: nn.Module, new: nn.Module) -> None:
+    """Repeat buffers without rescaling (Appendix D). new: a narrow module as it is made."""
+    narrow, buffers = dict(model.named_buffers()), dict(wide.named_buffers())
+    made = dict(new.named_buffers())
+    _same_names(narrow, buffers, "buffers")
+    for name, buffer in buffers.items():
+        source = narrow[name]
         factors = _factors(name, source.shape, buffer.shape)
         axes = tuple(i for i, k in enumerate(factors) if k != 1)
         if len(axes) > 1:
             raise UserError(f"buffer {name}: grows along {len(axes)} axes; only vectors are known")
-        buffer.copy_(Growth(factors, axes).repeat(source))
+        if axes and not (source.is_floating_point() or source.dtype == torch.bool):
+            raise UserError(f"buffer {name}: {source.dtype} grows; only values are known to repeat")
+        own = not axes and _depends_on_width(source, made[name], buffer)
+        value = buffer if own else Growth(factors, axes).repeat(source)
+        buffer.data = value.to(source.device, source.dtype)
 
 
-def _widen_optimizer(model, optimizer, wide, growth: Mapping[str, Growth]):
+def _depends_on_width(source: torch.Tensor, narrow: torch.Tensor, wide: torch.Tensor) -> bool:
+    """Whether a buffer is still as made, and made otherwise at another width."""
+    source, wide = (tensor.to(narrow.device, narrow.dtype) for tensor in (source, wide))
+    return torch.equal(source, narrow) and not torch.equal(narrow, wide)
+
+
+def compare(model: nn.Module, wide: nn.Module, growth: Mapping[str, Growth], inputs) -> None:
+    """Hold a wide model against the narrow one, in float64 and their modes, without dropout.
+
+    inputs: a tensor, or a tuple of arguments. Outputs must be equal and every gradient of a random
+    projection of them the narrow one's, repeated: what Table 1 says, within TOLERANCE.
+    Raises UserError naming the first tensor for which it does not hold.
+    """
+    arguments = inputs if isinstance(inputs, tuple) else (inputs,)
+    arguments = [
+        a.double() if torch.is_tensor(a) and a.is_floating_point() else a for a in arguments
+    ]
+    gradients, outputs = [], []
+    for each in (model, wide):
+        twin = _twin(each)
+        found = twin(*arguments)
+        if not torch.is_tensor(found):
+            raise UserError(f"widen: inputs= needs a tensor from the module, not {type(found)}")
+        generator = torch.Generator(found.device).manual_seed(0)
+        weights = torch.randn(
+            found.shape, generator=generator, dtype=found.dtype, device=found.device
+        )
+        (found * weights).sum().abs().backward()
+        outputs.append(found.detach())
+        gradients.append({n: p.grad for n, p in twin.named_parameters() if p.grad is not None})
+    _hold("its output", outputs[1], outputs[0], float(outputs[0].abs().max()))
+    narrow = {
+        n: growth[n].repeat(g.to_dense(), growth[n].gradient) for n, g in gradients[0].items()
+    }
+    largest = max((float(g.abs().max()) for g in narrow.values()), default=0.0)
+    for name, gradient in narrow.items():
+        # A bias before a normalization has a gradient of 0 but for rounding.
+        scale = max(float(gradient.abs().max()), 1e-3 * largest)
+        _hold(f"the gradient of {name}", gradients[1][name].to_dense(), gradient, scale)
+
+
+def _twin(model: nn.Module) -> nn.Module:
+    """A copy in float64 without dropout."""
+    try:
+        twin = copy.deepcopy(model).double()
+    except RuntimeError as error:
+        raise UserError(f"widen: inputs= needs a module that can be copied ({error})") from None
+    for module in twin.modules():
+        if isinstance(module, _DropoutNd):
+            module.p = 0.0
+    return twin
+
+
+def _hold(what: str, wide: torch.Tensor, expected: torch.Tensor, scale: float) -> None:
+    off = float((wide - expected).abs().max()) / (scale or 1.0)
+    if not off <= TOLERANCE:
+        raise UserError(
+            f"the wide module is not the narrow one widened: {what} differs by {off:.1g} (relative)"
+            "; see `widen`, make: the readout must average over the width, logits scale as "
+            "1 / head_dim, groups keep their number"
+        )
+
+
+def _widen_optimizer(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    wide: nn.Module,
+    growth: Mapping[str, Growth],
+) -> torch.optim.Optimizer:
     """The optimizer of the wide model: groups split where their factors differ, state carried."""
     kind = type(optimizer)
     if kind not in DEGREE:
@@ -221,23 +389,23 @@ def _widen_optimizer(model, optimizer, wide, growth: Mapping[str, Growth]):
                 raise UserError("the optimizer holds a parameter that is not the model's")
             grown = growth[names[id(parameter)]]
             scales = {
-                "lr": grown.lr(DEGREE[kind]),
-                "initial_lr": grown.lr(DEGREE[kind]),
+                **dict.fromkeys(RATES, grown.lr(DEGREE[kind])),
                 "weight_decay": grown.weight_decay(DEGREE[kind], coupled),
                 "eps": grown.eps,
             }
             key = (index, *scales.values())
             if key not in groups:
-                rest = {k: v for k, v in group.items() if k not in ("params", "param_names")}
+                own = {k: v for k, v in group.items() if k not in ("params", "param_names")}
+                rest = copy.deepcopy(own)
                 scaled = {k: v * scales[k] for k, v in rest.items() if k in scales}
                 groups[key] = rest | scaled | {"params": []}
             groups[key]["params"].append(parameters[names[id(parameter)]])
     result = kind(list(groups.values()))
-    result.state.update(widen_state(model, optimizer, wide, growth))
+    result.state.update(_widen_state(model, optimizer, wide, growth))
     return result
 
 
-def widen_state(model, optimizer, wide, growth: Mapping[str, Growth]) -> dict:
+def _widen_state(model, optimizer, wide, growth: Mapping[str, Growth]) -> dict:
     """Wide parameter -> its optimizer state; raises UserError on a state tensor it cannot scale."""
     narrow, state = dict(model.named_parameters()), {}
     for name, parameter in wide.named_parameters():
@@ -245,12 +413,24 @@ def widen_state(model, optimizer, wide, growth: Mapping[str, Growth]) -> dict:
         unknown = [key for key in old if key not in STATE_POWER]
         if unknown:
             raise UserError(f"optimizer state {unknown[0]!r} of {name}: no rule to widen it")
+        check_state(name, narrow[name], old)
         if old:
             state[parameter] = {
                 key: _widen_entry(value, STATE_POWER[key], growth[name])
                 for key, value in old.items()
             }
     return state
+
+
+def check_state(name: str, parameter: torch.Tensor, state: Mapping) -> None:
+    """Raise UserError on a state tensor of another shape than its parameter's: torch's fused
+    optimizers do not look, and write past its end."""
+    for key, value in state.items():
+        if torch.is_tensor(value) and value.ndim and value.shape != parameter.shape:
+            raise UserError(
+                f"optimizer state {key!r} of {name}: has the shape {tuple(value.shape)}, "
+                f"the parameter {tuple(parameter.shape)}"
+            )
 
 
 def _widen_entry(value, power: int, growth: Growth):
@@ -319,45 +499,19 @@ def perturb(
             ratio = _spectral_norm(parameter) / _spectral_norm(noise)
             constants[name] = level * ratio
         else:
-            constants[name] = level[name] if isinstance(level, Mapping) else level
+            constants[name] = _constant(level, name)
         parameter.add_(noise, alpha=constants[name])
     return constants
 
 
+def _constant(level: float | Mapping[str, float], name: str) -> float:
+    if isinstance(level, Mapping) and name not in level:
+        raise UserError(f"noise: no constant for {name}; there are {', '.join(level) or 'none'}")
+    return level[name] if isinstance(level, Mapping) else level
+
+
 def _spectral_norm(tensor: torch.Tensor) -> float:
     return float(torch.linalg.matrix_norm(tensor.flatten(1).float(), 2))
-
-
-@torch.no_grad()
-def clip_grad_norm(
-    parameters: Sequence[nn.Parameter], factors: Sequence[float], limit: float
-) -> torch.Tensor:
-    """Scale gradients down to a norm of at most `limit`; returns the norm before.
-
-    factors: weight of each tensor's squared norm: ones give the plain global norm,
-    `Role.squared_norm_factor` one that widening does not change.
-    """
-    gradients = [p.grad for p in parameters]
-    norms = distributed.whole(torch.stack(torch._foreach_norm(gradients)))
-    weights = torch.tensor(factors, dtype=norms.dtype, device=norms.device)
-    total = (norms.square() * weights).sum().sqrt()
-    torch._foreach_mul_(gradients, torch.clamp(limit / (total + 1e-6), max=1.0))
-    return total
-
-
-def clipper(model: nn.Module, clip: Mapping | None) -> Callable[[], torch.Tensor] | None:
-    """A call that clips a model's gradients by `clip_grad_norm`, None for no clipping.
-
-    clip: {"norm": limit, "width_aware": weigh each tensor's norm by its role's factor}.
-    """
-    if clip is None:
-        return None
-    roles = model.roles()
-    factors = [
-        roles[name].squared_norm_factor if clip["width_aware"] else 1.0
-        for name, _ in model.named_parameters()
-    ]
-    return lambda: clip_grad_norm([*model.parameters()], factors, clip["norm"])
 
 
 @torch.no_grad()

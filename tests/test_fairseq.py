@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from repro import models, parametrization, train, upscaling
+from repro import clipping, models, parametrization, train
 from repro.data import denoising
 from repro.data.denoising import BEGIN, END, FIRST, PADDING, Denoising, sample_keys
 from repro.tasks import span_denoising
@@ -342,7 +342,7 @@ def test_fifty_updates_are_fairseq_s(tmp_path, strategy, embedding_std, factors)
         precision="float32",
         progress=lambda step, loss: None,
         checkpoint=tmp_path / "state",
-        clip=upscaling.clipper(net, {"norm": 0.1, "width_aware": False}),
+        clip=clipping.clipper(net, {"norm": 0.1, "width_aware": False}),
         schedule=lambda step: min(1.0, (step + 1) / WARMUP),
     )
     found = [record["train_loss"] / math.log(2) for record in records]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from repro import cost, models, parametrization, registry, train, upscaling
+from repro import clipping, cost, models, parametrization, registry, train
 from repro.parametrization import KINDS
 from repro.study import cells
 from repro.tasks import TASKS, Text, Tokens
@@ -115,7 +115,7 @@ def test_a_step_runs_at_the_paper_s_width():
     )
     groups = make_groups(net, spec["scaling"], spec["optimizer"], spec["lr"], spec["embedding_lr"])
     optimizer = train.make_optimizer(groups, spec["optimizer"])
-    clip = upscaling.clipper(net, spec["optimizer"]["clip"])
+    clip = clipping.clipper(net, spec["optimizer"]["clip"])
     tokens = torch.randint(512, (1, 65), generator=torch.Generator().manual_seed(0))
     losses = []
     for _ in range(3):

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from repro import models, parametrization, train, upscaling
+from repro import clipping, models, parametrization, train, upscaling
 from repro.errors import UserError
 from repro.parametrization import KINDS
 from repro.tasks import dynamic_equivalence
@@ -230,6 +230,202 @@ def test_a_users_own_module_is_widened():
     )
 
 
+def averaging(body):
+    """factor -> a module around body(width) whose readout averages over its width."""
+
+    class Net(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.body = body(width)
+            self.output = nn.Linear(width, 3, bias=False)
+            self.scale = 4 / width
+
+        def forward(self, x):
+            return self.output(self.body(x)) * self.scale
+
+    torch.manual_seed(0)
+    return lambda factor: Net(4 * factor).double()
+
+
+def image_net(layer):
+    return averaging(
+        lambda width: nn.Sequential(
+            nn.Conv2d(2, width, 3),
+            layer(width),
+            nn.Tanh(),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+        )
+    )
+
+
+def pictures():
+    return torch.randn(6, 2, 6, 6, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+
+def descend(model, optimizer, x, steps, between=lambda: None):
+    outputs = []
+    for _ in range(steps):
+        found = model(x)
+        outputs.append(found.detach())
+        optimizer.zero_grad()
+        (found - 1).square().mean().backward()
+        optimizer.step()
+        between()
+    return torch.stack(outputs)
+
+
+LAYERS = {
+    "convolution": lambda w: nn.Conv2d(w, w, 3),
+    "transposed": lambda w: nn.ConvTranspose2d(w, w, 3),
+    "depthwise": lambda w: nn.Conv2d(w, w, 3, groups=w),
+    "groups of fixed number": lambda w: nn.GroupNorm(2, w),
+    "batch normalization": nn.BatchNorm2d,
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_of_torch_widen_and_inputs_prove_it(name):
+    make = image_net(LAYERS[name])
+    model = make(1)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, eps=1e-3)
+    x = pictures()
+    descend(model, optimizer, x, 3)
+    wide, grown = upscaling.widen(model, optimizer, 3, make=make, inputs=x)
+    after, expected = descend(wide, grown, x, 10), descend(model, optimizer, x, 10)
+    torch.testing.assert_close(after, expected, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("layer", "differs"),
+    [
+        (lambda w: nn.GroupNorm(w // 2, w), "its output differs"),
+        (lambda w: nn.Conv2d(w, w, 3, groups=w // 2), "its output differs"),
+        (lambda w: nn.Sequential(nn.Conv2d(w, 4 * w, 3), nn.PixelShuffle(2)), "the gradient of"),
+    ],
+)
+def test_inputs_show_what_table_1_does_not_hold_for(layer, differs):
+    make = image_net(layer)
+    upscaling.widen(make(1), None, 3, make=make)
+    with pytest.raises(UserError, match=differs):
+        upscaling.widen(make(1), None, 3, make=make, inputs=pictures())
+
+
+def test_modes_dtypes_and_gradients_off_are_the_narrow_one_s():
+    make = image_net(nn.BatchNorm2d)
+    model = make(1)
+    model.body[1].eval().float()
+    model.output.weight.requires_grad_(False)
+    wide, _ = upscaling.widen(model, None, 2, make=make)
+    assert [m.training for m in wide.modules()] == [m.training for m in model.modules()]
+    dtypes = {name: tensor.dtype for name, tensor in model.state_dict().items()}
+    assert {name: tensor.dtype for name, tensor in wide.state_dict().items()} == dtypes
+    assert not wide.output.weight.requires_grad
+    assert wide.body[0].weight.requires_grad
+
+
+class Buffered(nn.Module):
+    """A layer with a buffer beside its weight."""
+
+    def __init__(self, width, make_buffer):
+        super().__init__()
+        self.linear = nn.Linear(width, width, bias=False)
+        self.register_buffer("kept", make_buffer(width))
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+def buffered(make_buffer):
+    return averaging(lambda width: nn.Sequential(nn.Linear(5, width), Buffered(width, make_buffer)))
+
+
+def test_a_buffer_that_depends_on_the_width_is_the_wide_one_s():
+    make = buffered(lambda width: torch.tensor(4 / width))
+    assert upscaling.widen(make(1), None, 2, make=make)[0].body[1].kept == 0.5
+    model = make(1)
+    model.body[1].kept += 1.0
+    assert upscaling.widen(model, None, 2, make=make)[0].body[1].kept == 2.0
+
+
+def test_a_buffer_of_numbers_that_grows_is_refused_and_a_mask_repeated():
+    mask = buffered(lambda width: torch.arange(width) % 2 == 0)
+    wide, _ = upscaling.widen(mask(1), None, 2, make=mask)
+    assert wide.body[1].kept.tolist() == [True, True, False, False] * 2
+    permutation = buffered(lambda width: torch.arange(width).flip(0))
+    with pytest.raises(UserError, match=r"buffer body.1.kept: torch.int64 grows"):
+        upscaling.widen(permutation(1), None, 2, make=permutation)
+
+
+class Apart(nn.Module):
+    """Two widths that grow apart, with a layer of some kind between them."""
+
+    def __init__(self, first, second, kind):
+        super().__init__()
+        shape = 4 * first, 6 * second
+        self.first = nn.Linear(5, 4 * first)
+        self.between = {
+            "linear": lambda: nn.Linear(*shape),
+            "transposed": lambda: nn.ConvTranspose1d(*shape, 1),
+            "bare": lambda: nn.ParameterList([torch.randn(shape)]),
+        }[kind]()
+        self.output = nn.Linear(6 * second, 3, bias=False)
+        self.kind, self.scale = kind, 1 / second
+
+    def forward(self, x):
+        x = torch.tanh(self.first(x))
+        x = self.between(x[..., None])[..., 0] if self.kind == "transposed" else self.between(x)
+        return self.output(torch.tanh(x)) * self.scale
+
+
+def apart(kind):
+    return lambda factors: Apart(*factors, kind).double()
+
+
+@pytest.mark.parametrize("kind", ["linear", "transposed"])
+@pytest.mark.parametrize("factor", [(2, 3), (1, 2), (3, 1)])
+def test_widths_of_a_user_s_module_may_grow_apart(kind, factor):
+    torch.manual_seed(0)
+    model = apart(kind)((1, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    x = torch.randn(6, 5, dtype=torch.float64)
+    descend(model, optimizer, x, 3)
+    wide, grown = upscaling.widen(model, optimizer, factor, make=apart(kind), inputs=x)
+    after, expected = descend(wide, grown, x, 10), descend(model, optimizer, x, 10)
+    torch.testing.assert_close(after, expected, rtol=0, atol=1e-11)
+
+
+def test_a_matrix_whose_input_axis_is_unknown_is_refused():
+    make = apart("bare")
+    with pytest.raises(UserError, match=r"between.0: grows 3 and 2 times along its axes"):
+        upscaling.widen(make((1, 1)), None, (3, 2), make=make)
+
+
+def test_a_one_cycle_schedule_made_anew_goes_on():
+    make = image_net(nn.BatchNorm2d)
+    model, x = make(1), pictures()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.02, eps=1e-3)
+
+    def schedule(optimizer, last_epoch):
+        return torch.optim.lr_scheduler.OneCycleLR(
+            optimizer, max_lr=0.05, total_steps=20, last_epoch=last_epoch, cycle_momentum=False
+        )
+
+    scheduler = schedule(optimizer, -1)
+    descend(model, optimizer, x, 5, scheduler.step)
+    wide, grown = upscaling.widen(model, optimizer, 3, make=make)
+    again = schedule(grown, scheduler.last_epoch - 1)
+    after = descend(wide, grown, x, 10, again.step)
+    expected = descend(model, optimizer, x, 10, scheduler.step)
+    torch.testing.assert_close(after, expected, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("factor", [0, -1, 2.0, "2", None, (2, 0)])
+def test_a_factor_is_a_whole_number(factor):
+    with pytest.raises(UserError, match="is no whole number of at least 1"):
+        upscaling.widen(own(), None, factor, make=lambda k: Own(4 * k))
+
+
 class OptimizedModule(nn.Module):
     """Named as what torch.compile returns."""
 
@@ -245,6 +441,16 @@ class Untied(Own):
     [
         (lambda: upscaling.widen(OptimizedModule(), None, 2), "torch.compile.*_orig_mod"),
         (lambda: upscaling.widen(nn.DataParallel(own()), None, 2), "DataParallel.*model.module"),
+        (
+            lambda: upscaling.widen(nn.Sequential(nn.ReLU(), OptimizedModule()), None, 2),
+            r"torch.compile.*\(1\)",
+        ),
+        (
+            lambda: upscaling.widen(nn.MultiheadAttention(4, 2), None, 2),
+            "nn.MultiheadAttention scales its logits as head_dim",
+        ),
+        (lambda: upscaling.widen(nn.Tanh(), None, 2), "has no parameters"),
+        (lambda: upscaling.widen(nn.LazyLinear(2), None, 2), "lazy ones"),
         (
             lambda: upscaling.widen(own(), None, 2, make=lambda k: Own(4 * k + 1)),
             "cannot be widened.*widths that divide",
@@ -267,6 +473,9 @@ def test_an_optimizer_or_a_state_without_a_rule_is_named():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     optimizer.state[model.input.weight]["curvature"] = torch.ones(())
     with pytest.raises(UserError, match=r"state 'curvature' of input.weight: no rule"):
+        upscaling.widen(model, optimizer, 2)
+    optimizer.state[model.input.weight] = {"momentum_buffer": torch.ones(7, 5)}
+    with pytest.raises(UserError, match=r"state 'momentum_buffer' of input.weight: has the shape"):
         upscaling.widen(model, optimizer, 2)
 
 
@@ -365,7 +574,7 @@ def test_clipping_with_ones_is_torchs(limit):
     for model in (ours, theirs):
         model(torch.ones(3, 5, dtype=torch.float64)).square().sum().backward()
     ones = [1.0] * len(list(ours.parameters()))
-    found = upscaling.clip_grad_norm(list(ours.parameters()), ones, limit)
+    found = clipping.clip_grad_norm(list(ours.parameters()), ones, limit)
     expected = nn.utils.clip_grad_norm_(theirs.parameters(), limit)
     torch.testing.assert_close(found, expected)
     for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
@@ -378,7 +587,7 @@ def test_the_width_aware_norm_does_not_change_by_widening():
     for net in (model, upscaling.widen(model, None, 3)[0]):
         net(torch.ones(3, 5, dtype=torch.float64)).square().sum().backward()
         factors = [net.roles()[name].squared_norm_factor for name, _ in net.named_parameters()]
-        norms.append(float(upscaling.clip_grad_norm(list(net.parameters()), factors, 1.0)))
+        norms.append(float(clipping.clip_grad_norm(list(net.parameters()), factors, 1.0)))
     assert norms[0] == pytest.approx(norms[1], rel=1e-12)
 
 

@@ -59,6 +59,11 @@ def test_widths_that_do_not_divide_and_another_base_are_refused(tmp_path):
         run(tmp_path, start=start(final), model=wider(30))
     with pytest.raises(UserError, match="the base has width 12, not 16"):
         run(tmp_path, start=start(final, width=16), model=wider(48))
+    with pytest.raises(UserError, match="the base has hidden_layers 2, the run 5"):
+        run(tmp_path, start=start(final), model=wider(36) | {"hidden_layers": 5})
+    sgd = {"name": "sgd", "momentum": 0.9, "nesterov": False, "weight_decay": 0.0, "clip": None}
+    with pytest.raises(UserError, match="the base has optimizer 'adamw', the run 'sgd'"):
+        run(tmp_path, start=start(final), model=wider(36), optimizer=sgd)
 
 
 def test_labels_and_features_must_be_the_model_s(tmp_path):
@@ -116,6 +121,23 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path):
     _, final = run(tmp_path)
     with pytest.raises(UserError, match="is of another model"):
         checkpoints.load({"file": final, "sha256": sha256_file(final)}, *pair(24))
+
+
+def test_optimizer_state_of_another_shape_or_parameter_is_refused(tmp_path):
+    """torch's fused optimizers do not look at shapes, and would write past the end."""
+    from safetensors.torch import load_file, save_file
+
+    _, final = run(tmp_path)
+    whole = load_file(final)
+    key = "optimizer.exp_avg.input.weight"
+    for changed in (
+        whole | {key: whole[key][:3]},
+        whole | {"optimizer.exp_avg.other": whole[key].clone()},
+    ):
+        path = tmp_path / "changed"
+        save_file(changed, path)
+        with pytest.raises(UserError, match=r"is of another model: optimizer.exp_avg"):
+            checkpoints.load({"file": path, "sha256": sha256_file(path)}, *pair())
 
 
 def test_a_diverged_run_is_recorded_to_its_end(tmp_path):

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import torch
 import torch.nn.functional as F
 
+from repro import clipping, models, parametrization, train, upscaling
 from repro import device as devices
-from repro import models, parametrization, train, upscaling
 from repro.parametrization import KINDS
 from repro.tasks.warm_start import make_groups
 
@@ -76,11 +76,11 @@ def run(
     batches = [tuple(t.to(on) for t in batch) for batch in random_batches(model, data, generator)]
     groups = make_groups(base, parametrization_name, optimizer, lr)
     stepper = train.make_optimizer(groups, optimizer)
-    base_clip = upscaling.clipper(base, clip)
+    base_clip = clipping.clipper(base, clip)
     for step in range(steps_before):
         _step(base, stepper, batches[step % BATCHES], base_clip)
     wide, wide_stepper = upscaling.widen(base, stepper, factor)
-    wide_clip = upscaling.clipper(wide, clip)
+    wide_clip = clipping.clipper(wide, clip)
     records, worst = [], 0.0
     for step in range(steps):
         batch = batches[(steps_before + step) % BATCHES]

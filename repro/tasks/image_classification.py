@@ -6,8 +6,8 @@ from pathlib import Path
 
 import torch
 
+from repro import clipping, models, parametrization, train
 from repro import device as devices
-from repro import models, parametrization, train, upscaling
 from repro.data.arrays import load_arrays
 from repro.data.image_folder import load_index
 from repro.data.recipe import ArrayImages, cross_entropy, evaluation_batches, training_batches
@@ -52,7 +52,7 @@ def run(
 
     data: as `repro.data.recipe`. factors: parameter name -> factor on its learning rate in place of
     the parametrization's. optimizer: `train.make_optimizer`'s, "eps", "weight_decay", "decayed"
-    (kinds of role) and "clip" (`upscaling.clipper`). schedule: {"name", "warmup", "final_lr"}, the
+    (kinds of role) and "clip" (`clipping.clipper`). schedule: {"name", "warmup", "final_lr"}, the
     rate that a group of factor 1 would end at (the paper's lr_min, II.1.D).
     """
     on = devices.select(device, threads)
@@ -76,7 +76,7 @@ def run(
         precision=precision,
         progress=progress,
         checkpoint=checkpoint,
-        clip=upscaling.clipper(net, optimizer["clip"]),
+        clip=clipping.clipper(net, optimizer["clip"]),
         evaluate=lambda: validation(net, held_out, precision),
         schedule=make_schedule(shape | {"final": schedule["final_lr"] / lr}, steps),
         parts=parts,

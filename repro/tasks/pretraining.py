@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import torch
 
+from repro import clipping, models, parametrization, train
 from repro import device as devices
-from repro import models, parametrization, train, upscaling
 from repro.data import tokenization
 from repro.data.text import read_split, split_or_nearest
 from repro.files import read_json
@@ -151,7 +151,7 @@ def run(
         precision=precision,
         progress=progress,
         checkpoint=checkpoint,
-        clip=upscaling.clipper(net, optimizer["clip"]),
+        clip=clipping.clipper(net, optimizer["clip"]),
         evaluate=make_evaluation(net, held_out, text, length, stride, precision),
         schedule=make_schedule(schedule, steps),
         parts=parts,

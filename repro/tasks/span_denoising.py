@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
+from repro import clipping, models, parametrization, train
 from repro import device as devices
-from repro import models, parametrization, train, upscaling
 from repro.data import denoising
 from repro.data.denoising import Denoising, DenoisingBatches
 from repro.data.tokenization import load_tokens
@@ -111,7 +111,7 @@ def run(
     `train_bits` and `valid_bits`, and `lowest_valid_loss`, the smallest so far.
 
     optimizer: {"name": "adamw", "betas", "eps", "eps_convention", "weight_decay", "clip"}, the last
-    as `upscaling.clipper` has it. schedule: as `make_schedule`, and "steps", the length it is made
+    as `clipping.clipper` has it. schedule: as `make_schedule`, and "steps", the length it is made
     for, which a run may stop short of. seed: of the parameters, the order, the noise and dropout.
     """
     on = devices.select(device, threads)
@@ -130,7 +130,7 @@ def run(
         precision=precision,
         progress=progress,
         checkpoint=checkpoint,
-        clip=upscaling.clipper(net, optimizer["clip"]),
+        clip=clipping.clipper(net, optimizer["clip"]),
         evaluate=lambda: validation(net, held_out, precision),
         schedule=make_schedule(schedule, schedule["steps"]),
         parts=parts,

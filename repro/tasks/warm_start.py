@@ -11,7 +11,7 @@ from types import MappingProxyType
 import torch
 import torch.nn.functional as F
 
-from repro import checkpoints, distributed, models, parametrization, train, upscaling
+from repro import checkpoints, clipping, distributed, models, parametrization, train, upscaling
 from repro import device as devices
 from repro.data.arrays import load_arrays
 from repro.data.augmentation import CropFlip, Normalize, image_statistics, pool
@@ -124,23 +124,32 @@ def make_groups(
     )
 
 
-def upscale(start: Mapping, net, parametrization_name: str, optimizer: Mapping, lr: float, seed):
+def upscale(
+    start: Mapping,
+    model: Mapping,
+    fixed: Mapping,
+    parametrization_name: str,
+    optimizer: Mapping,
+    lr: float,
+    seed: int,
+    device: torch.device,
+):
     """(upscaled model, its optimizer, growth, noise constants) by Meta-algorithm 1.
 
     start: "checkpoint", the base run; "width", its width; "noise", "gaussian" or "signal";
     "convention"; "level", sigma_delta, t, or one constant a tensor.
-    net: a model of the target's shape, for its widths.
-    Raises UserError on another base, and on widths that do not divide.
+    model: the target's settings; fixed: what its data say beside them (`models.build`).
+    Raises UserError on a base that differs in more than width, and on widths that do not divide.
     """
     checkpoint, settings = start["checkpoint"], start["checkpoint"]["spec"]
-    narrow, target = settings["model"]["width"], start["target"]
+    narrow, target = settings["model"]["width"], model["width"]
     if narrow != start["width"]:
         raise UserError(f"the base has width {narrow}, not {start['width']} as start.width says")
     if target % narrow:
         raise UserError(f"width {narrow} cannot be widened to {target}: no whole multiple")
-    device = next(net.parameters()).device
+    check_base(settings, model, optimizer)
     with torch.device(device):
-        base = models.build(settings["model"], parametrization_name, **start["fixed"])
+        base = models.build(settings["model"], parametrization_name, **fixed)
     groups = make_groups(base, parametrization_name, settings["optimizer"], settings["lr"])
     base_optimizer = train.make_optimizer(groups, settings["optimizer"])
     checkpoints.load(checkpoint, base, base_optimizer)
@@ -159,6 +168,18 @@ def upscale(start: Mapping, net, parametrization_name: str, optimizer: Mapping, 
     result = train.make_optimizer(make_groups(wide, parametrization_name, optimizer, lr), optimizer)
     result.state.update(widened.state)
     return wide, result, growth, constants
+
+
+def check_base(settings: Mapping, model: Mapping, optimizer: Mapping) -> None:
+    """Raise UserError where a base's spec has another model, width aside, or another optimizer."""
+    theirs = settings["model"] | {"width": None, "optimizer": settings["optimizer"]["name"]}
+    ours = model | {"width": None, "optimizer": optimizer["name"]}
+    for key in sorted(theirs.keys() | ours.keys()):
+        if theirs.get(key) != ours.get(key):
+            raise UserError(
+                f"the base has {key} {theirs.get(key)!r}, the run {ours.get(key)!r}: "
+                "upscaling changes the width alone"
+            )
 
 
 def run(
@@ -191,19 +212,18 @@ def run(
     """
     on = devices.select(device, threads)
     batches, held_out, fixed = load_data(dataset, data, model, parts, inputs, seed, on)
-    with torch.device(on):
-        net = models.build(model, parametrization_name, **fixed)
     growth, constants = None, {}
     if start is None:
+        with torch.device(on):
+            net = models.build(model, parametrization_name, **fixed)
         generator = torch.Generator(on).manual_seed(seed)
         parametrization.initialize(net, dict.fromkeys(KINDS, parametrization_name), generator)
         stepper = train.make_optimizer(
             make_groups(net, parametrization_name, optimizer, lr), optimizer
         )
     else:
-        start = {**start, "target": model["width"], "fixed": fixed}
         net, stepper, growth, constants = upscale(
-            start, net, parametrization_name, optimizer, lr, seed
+            start, model, fixed, parametrization_name, optimizer, lr, seed, on
         )
     origin = {name: p.detach().clone() for name, p in net.named_parameters()} if growth else {}
 
@@ -224,7 +244,7 @@ def run(
         precision=precision,
         progress=progress,
         checkpoint=checkpoint,
-        clip=upscaling.clipper(net, optimizer["clip"]),
+        clip=clipping.clipper(net, optimizer["clip"]),
         evaluate=evaluate,
     )
     if constants:

@@ -1,0 +1,42 @@
+"""Clipping of gradients by a global norm, plain or one that widening does not change."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch import nn
+
+from repro import distributed
+
+
+@torch.no_grad()
+def clip_grad_norm(
+    parameters: Sequence[nn.Parameter], factors: Sequence[float], limit: float
+) -> torch.Tensor:
+    """Scale gradients down to a norm of at most `limit`; returns the norm before.
+
+    factors: weight of each tensor's squared norm, of which those without gradient are left out:
+        ones give the plain global norm,
+    `Role.squared_norm_factor` one that widening does not change.
+    """
+    pairs = zip(parameters, factors, strict=True)
+    gradients, factors = zip(*((p.grad, f) for p, f in pairs if p.grad is not None), strict=True)
+    norms = distributed.whole(torch.stack(torch._foreach_norm(gradients)))
+    weights = torch.tensor(factors, dtype=norms.dtype, device=norms.device)
+    total = (norms.square() * weights).sum().sqrt()
+    torch._foreach_mul_(gradients, torch.clamp(limit / (total + 1e-6), max=1.0))
+    return total
+
+
+def clipper(model: nn.Module, clip: Mapping | None) -> Callable[[], torch.Tensor] | None:
+    """A call that clips a model's gradients by `clip_grad_norm`, None for no clipping.
+
+    clip: {"norm": limit, "width_aware": weigh each tensor's norm by its role's factor}.
+    """
+    if clip is None:
+        return None
+    roles = model.roles()
+    factors = [
+        roles[name].squared_norm_factor if clip["width_aware"] else 1.0
+        for name, _ in model.named_parameters()
+    ]
+    return lambda: clip_grad_norm([*model.parameters()], factors, clip["norm"])
