@@ -409,7 +409,8 @@ def test_the_accuracy_of_the_attention_s_expectation_is_stated():
     assert "attention's expectation: to 1e-05 an entry" in measured["kernels.one-over-n"].detail
 
 
-def tangent_verdicts(shift=0.0, root=0.0, factor=1.0):
+def tangent_data(shift=0.0, root=0.0, factor=1.0):
+    """Made-up parts of `tangent_kernels` with the stated exponents, or off by the arguments."""
     figure = registry.figure("effective_theory/tangent_kernels")
     rows = []
     for kind, powers in figure.UNIFORM.items():
@@ -435,8 +436,22 @@ def tangent_verdicts(shift=0.0, root=0.0, factor=1.0):
                                 "adam": float(n) ** -adam,
                             }
                         )
-    data = figure.reduce({figure.GRID: pd.DataFrame(rows)})
-    return {k: v for k, (v, _) in verdicts("effective_theory/tangent_kernels", data).items()}
+    return figure.reduce({figure.GRID: pd.DataFrame(rows)})
+
+
+def tangent_verdicts(**changes):
+    found = verdicts("effective_theory/tangent_kernels", tangent_data(**changes))
+    return {claim: verdict for claim, (verdict, _) in found.items()}
+
+
+def test_an_exponent_that_rounds_to_zero_has_no_sign():
+    from repro.drawing import plt
+
+    drawn = registry.figure("effective_theory/tangent_kernels").draw(tangent_data(-1e-3), "reduced")
+    legends = [axes.get_legend().get_texts() for axes in drawn.axes]
+    words = [text.get_text() for texts in legends for text in texts]
+    assert "stem: 0.00" in words and not any("-0.00" in text for text in words)
+    plt.close(drawn)
 
 
 def test_the_tangent_kernels_verdicts_follow_the_data():

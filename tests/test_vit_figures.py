@@ -120,6 +120,50 @@ def test_the_round_of_a_search_is_in_figure_1_s_data_and_drawn():
     plt.close(drawn)
 
 
+def circles(plane):
+    """Places of the circles in a plane of Figure 1."""
+    return {
+        tuple(line.get_xydata()[0])
+        for line in plane.lines
+        if line.get_marker() == "o" and line.get_markerfacecolor() == "none"
+    }
+
+
+def test_figure_1_says_where_the_optimum_is_a_tie():
+    """57.65 % twice, which with one decimal may read 57.6 and 57.7."""
+    data = table(EQUAL)
+    own = (data["strategy"] == "standard") & (data["part"] == "search")
+    lr, decay = _vit.optimum(data[own])
+    data.loc[own, ["valid_accuracy", "lowest_error"]] = 0.5
+    for wd, accuracies in ((decay, (0.584, 0.569)), (decay / 2, (0.595, 0.558))):
+        at = own & (data["lr"] == lr) & (data[_vit.DECAY] == wd)
+        data.loc[at, "valid_accuracy"] = accuracies
+        data.loc[at, "lowest_error"] = 1 - np.array(accuracies)
+    drawn = fig1.draw(data, "reduced")
+    tied, plain = drawn.axes[1], drawn.axes[3]
+    assert tied.get_title().endswith("a tie") and "tie" not in plain.get_title()
+    assert circles(tied) == {(lr, decay), (lr, decay / 2)} and len(circles(plain)) == 1
+    assert sorted(text.get_text()[3:] for text in tied.texts)[-2:] == ["57.65"] * 2
+    plt.close(drawn)
+
+
+def test_no_weight_decay_is_drawn_beyond_a_break_of_its_axis():
+    data = table(EQUAL)
+    own = (data["strategy"] == "standard") & (data["part"] == "search")
+    data.loc[own & (data[_vit.DECAY] == data.loc[own, _vit.DECAY].min()), _vit.DECAY] = 0.0
+    drawn = fig1.draw(data, "reduced")
+    breaks = [
+        [line.get_ydata() for line in plane.lines if isinstance(line.get_marker(), list)]
+        for plane in drawn.axes[1::2]
+    ]
+    assert [len(found) for found in breaks] == [1, 0, 0, 0]
+    low, high = breaks[0][0]
+    zero, least, _ = drawn.axes[1].get_yticks()
+    assert zero < low < high < least
+    assert drawn.axes[1].get_yticklabels()[0].get_text() == "0"
+    plt.close(drawn)
+
+
 def test_no_weight_decay_is_the_end_of_its_axis():
     points = {(1.0, 0.0): 0.1, (2.0, 0.0): 0.2, (0.5, 0.0): 0.2, (1.0, 0.05): 0.2}
 
@@ -163,7 +207,7 @@ def test_neural_tangent_is_better_beyond_noise_or_not_judged(tangent, wanted):
     data = table(EQUAL | {"neural-tangent": tangent}, long=EQUAL)
     found = verdicts("fig2", data)
     row = found["fig2.nt-better"]
-    assert row["measured"] == pytest.approx(tangent - 0.7) and row["n"] == 3
+    assert row["measured"] == pytest.approx(100 * (tangent - 0.7)) and row["n"] == 3
     if wanted == "not judged":  # here every seed agrees; noise that outweighs it is unpaired
         noisy = data.copy()
         swap = {10: 0.02, 11: -0.02, 12: 0.0}
@@ -178,9 +222,9 @@ def test_the_order_needs_both_ends():
     paper = {"hybrid": 0.8, "maximal-update": 0.6}
     data = table(EQUAL | paper)
     row = verdicts("fig2", data)["fig2.order"]
-    assert row["measured"] == pytest.approx(0.1) and "judged at paper" in row["reason"]
+    assert row["measured"] == pytest.approx(10) and "judged at paper" in row["reason"]
     swapped = table(EQUAL | {"hybrid": 0.6, "maximal-update": 0.8})
-    assert verdicts("fig2", swapped)["fig2.order"]["measured"] == pytest.approx(-0.1)
+    assert verdicts("fig2", swapped)["fig2.order"]["measured"] == pytest.approx(-10)
 
 
 def test_spikes_are_falls_over_five_points_below_the_best_so_far_after_warm_up():
@@ -198,7 +242,9 @@ def test_the_ablation_tells_the_positional_embedding_from_the_rest():
     data = table(EQUAL | {"neural-tangent": 0.8}, positions_raised=0.8, positions_lowered=0.7)
     found = verdicts("positions", data)
     assert found["positions.raised"]["verdict"] == "reproduced"
+    assert found["positions.raised"]["measured"] == pytest.approx(10), "percentage points"
     assert found["positions.lowered"]["verdict"] == "reproduced"
+    assert found["positions.lowered"]["measured"] == pytest.approx(-10)
     assert found["positions.share"]["measured"] == pytest.approx(1.0)
     other = table(EQUAL | {"neural-tangent": 0.8}, positions_raised=0.69, positions_lowered=0.81)
     found = verdicts("positions", other)

@@ -12,7 +12,6 @@ from studies.effective_theory.bart import METRIC, stage_name
 SWEEPS = {each: f"effective_theory/bart/{stage_name(each)}" for each in STRATEGIES}
 BESTS = {each: f"effective_theory/bart/{stage_name(each)}_best" for each in STRATEGIES}
 R2C2 = "effective_theory/r2c2"
-COLORS = {"standard": "black", "neural-tangent": "tab:blue"}  # the paper's
 COLUMNS = ["model", "part", "strategy", "lr", "optimizer.weight_decay", "seed", "step"]
 COLUMNS += ["train_loss", "valid_loss", METRIC]
 
@@ -95,15 +94,16 @@ def draw_curve(panel, rows, label, **style):
     panel.fill_between(spread.index, spread["min"], spread["max"], color=color, alpha=0.2, lw=0)
 
 
-def finish(panel, title):
-    """Labels, and bits on the right as fairseq logs them."""
+def finish(panel, title, legend):
+    """Labels, the legend's title, and bits on the right as fairseq logs them."""
     panel.set_xlabel("updates")
+    panel.xaxis.get_major_locator().set_params(integer=True)
     panel.set_ylabel("validation loss (nats)")
     bits = panel.secondary_yaxis("right", functions=(nats_to_bits, bits_to_nats))
     bits.set_ylabel("bits", fontsize=7)
     bits.tick_params(labelsize=7)
     panel.set_title(title, fontsize=9)
-    panel.legend(fontsize=6.5)
+    panel.legend(title=legend, fontsize=7, title_fontsize=7)
 
 
 def nats_to_bits(loss):

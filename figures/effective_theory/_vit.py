@@ -53,8 +53,8 @@ def setting(scale, key):
 
 
 def top1(rows):
-    """Seed -> largest top-1 along the run, as the captions report; 0 where there is none."""
-    return rows.groupby("seed")["valid_accuracy"].max().fillna(0.0)
+    """Seed -> largest top-1 along the run in %, as the captions report; 0 where there is none."""
+    return 100 * rows.groupby("seed")["valid_accuracy"].max().fillna(0.0)
 
 
 def errors(rows, seeds=None):
@@ -72,15 +72,19 @@ def open_around(found, point):
     return search.missing(found | {point: -1.0}, MOVES)
 
 
-def optimum(rows, seeds=None):
-    """(lr*, wd*) by the mean over seeds; among equals one whose neighbours were all tried.
+def equals(found):
+    """The points of `errors` with the lowest one.
 
     Top-1 is a count of images, so two points may be equal: the last digit, which is not the same
     in a CSV file, must not decide between them.
     """
+    return [point for point, error in found.items() if error <= min(found.values()) + 1e-9]
+
+
+def optimum(rows, seeds=None):
+    """(lr*, wd*) by the mean over seeds; among equals one whose neighbours were all tried."""
     found = errors(rows, seeds)
-    equals = [point for point, error in found.items() if error <= min(found.values()) + 1e-9]
-    return min(equals, key=lambda point: len(open_around(found, point)))
+    return min(equals(found), key=lambda point: len(open_around(found, point)))
 
 
 def path(rows):
@@ -113,13 +117,21 @@ def in_words(data, part="best"):
         rows = rows_of(data, strategy, part)
         if len(rows):
             lr, decay = rows[["lr", DECAY]].iloc[0]
-            words.append(f"{strategy} {top1(rows).mean():.4f} at lr {lr:.4g}, wd {decay:.4g}")
+            words.append(f"{strategy} {top1(rows).mean():.2f} % at lr {lr:.4g}, wd {decay:.4g}")
     return "; ".join(words)
 
 
-def epochs(rows, scale):
-    """Epochs at every evaluation, of which there is one an epoch at reduced and paper scale."""
-    return rows["step"] / (setting(scale, "steps") / setting(scale, "evaluations"))
+def draw_curve(panel, run, scale, **style):
+    """Top-1 in % at every evaluation, of which there is one an epoch at reduced and paper scale."""
+    evaluation = run["step"] / (setting(scale, "steps") / setting(scale, "evaluations"))
+    panel.plot(evaluation, 100 * run["valid_accuracy"], **style)
+
+
+def label_axes(panel, scale):
+    """Axes of `draw_curve`, ticks at whole epochs."""
+    panel.set_xlabel("epoch" if scale in TRAINED else "evaluation")
+    panel.set_ylabel("top-1 (%)")
+    panel.xaxis.get_major_locator().set_params(integer=True)
 
 
 def difference(one, other, problem="", detail=""):

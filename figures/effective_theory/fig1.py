@@ -9,9 +9,12 @@ from studies.effective_theory._vit import STRATEGIES, matrix_factor
 
 TITLE = "Figure 1. ViT, searches in learning rate and weight decay"
 CAPTION = (
-    "Top-1 validation accuracy of the ViT against epochs, over steps of 2 in (lr, wd) around each "
-    "strategy's optimum, which is better than its six neighbours (Dinan et al., Figure 1). Beside "
-    "it the search: points with their round and largest top-1, and the way of the best."
+    "Top-1 validation accuracy of the ViT against epochs, mean over seeds, for every (lr, wd) that "
+    "a strategy's search tried in steps of 2 (Dinan et al., Figure 1). Right of it the search, "
+    "each point with its round and the largest top-1 along the run: colour is lr, marker wd, in "
+    "both. Black circle, thick curve: the optimum, no worse than its six neighbours (search limit: "
+    "some were not tried); grey circle: a tie with it; grey line: the best from round to round. "
+    "wd = 0, below the break of its axis, is not to scale."
 )
 STUDIES = _vit.stages("search")
 PRINTED = {"standard": 1e-3, "neural-tangent": 20.0}
@@ -31,7 +34,7 @@ CLAIMS = (
         expected=dict.fromkeys(_vit.TRAINED, between(0.5, 2)),
     ),
 )
-SHOWN = 12  # curves in a legend, the best
+MARKERS = "osD^vPX<>*"  # of weight decays
 
 
 def reduce(runs):
@@ -74,60 +77,72 @@ def draw(data, scale):
 
     figure, axes = drawing.panels(4, 2, width=3.6, height=3.6)
     pairs = axes.reshape(-1, 2)
+    for panel, _ in pairs[1:]:
+        panel.sharey(pairs[0, 0])
     for (panel, plane), strategy in zip(pairs, STRATEGIES, strict=True):
         rows = _vit.rows_of(data, strategy, "search")
         points = dict(list(rows.groupby(["lr", DECAY])))
-        largest = {point: _vit.top1(group).mean() for point, group in points.items()}
+        styles = point_styles(points, drawing.sns)
         best = _vit.optimum(rows)
-        ranked = sorted(points, key=lambda point: (point != best, -largest[point]))
-        colors = drawing.sns.color_palette("viridis", max(len(ranked) - 1, 1))
-        for rank, (lr, decay) in enumerate(ranked):
-            label = f"({lr:.3g}, {decay:.3g}) [{100 * largest[lr, decay]:.1f}]"
-            style = {"color": "black", "lw": 1.8, "zorder": 3} if rank == 0 else {}
-            style = style or {"color": colors[rank - 1], "lw": 0.9}
-            curve = points[lr, decay].groupby("step", as_index=False)["valid_accuracy"].mean()
-            accuracy = 100 * curve["valid_accuracy"]
-            label = label if rank < SHOWN else None
-            panel.plot(_vit.epochs(curve, scale), accuracy, label=label, **style)
+        for point, group in points.items():
+            curve = group.groupby("step", as_index=False)["valid_accuracy"].mean()
+            style = {"lw": 2, "zorder": 3} if point == best else {"lw": 0.9}
+            style |= {"ms": 4, "markevery": max(1, len(curve) // 8)}
+            _vit.draw_curve(panel, curve, scale, **styles[point], **style)
         closed = "" if not _vit.edge(data, strategy) else ", search limit"
         panel.set_title(strategy + closed, fontsize=9)
-        panel.set_xlabel("epoch")
-        panel.set_ylabel("top-1 (%)")
-        panel.legend(title="(lr, wd) [largest]", fontsize=5.5, title_fontsize=6)
-        draw_path(plane, rows, drawing)
+        _vit.label_axes(panel, scale)
+        draw_search(plane, rows, styles)
     return figure
 
 
-def draw_path(plane, rows, drawing):
+def point_styles(points, sns):
+    """(lr, wd) -> colour by the rate, marker by the decay."""
+    rates, decays = (sorted({point[i] for point in points}) for i in (0, 1))
+    colors = dict(zip(rates, sns.color_palette("viridis", len(rates)), strict=True))
+    return {
+        (lr, decay): {"color": colors[lr], "marker": MARKERS[decays.index(decay) % len(MARKERS)]}
+        for lr, decay in points
+    }
+
+
+def draw_search(plane, rows, styles):
     """A search in the plane of (lr, wd): its points by round, and the way of the best."""
-    positive = rows.loc[rows[DECAY] > 0, DECAY]
-    zero = positive.min() / 2  # where no weight decay is drawn
+    rates, decays = (sorted(rows[key].unique()) for key in ("lr", DECAY))
+    zero = min(wd for wd in decays if wd > 0) / 2  # where no weight decay is drawn
 
     def place(point):
         return point[0], point[1] or zero
 
-    error = _vit.errors(rows)
-    for (lr, decay), group in rows.groupby(["lr", DECAY]):
-        number = int(group["round"].iloc[0])
-        color = drawing.COLORS[number]
-        plane.plot(*place((lr, decay)), "o", ms=4, color=color)
-        plane.annotate(
-            f"{number}: {100 * (1 - error[lr, decay]):.1f}",
-            place((lr, decay)),
-            (4, 4),
-            textcoords="offset points",
-            fontsize=6.5,
-            color=color,
-        )
-    way = [place(point) for point in _vit.path(rows)]
-    plane.plot(*zip(*way, strict=True), "-", lw=1, color="0.6", zorder=0)
-    plane.plot(*way[-1], "o", ms=10, mfc="none", color="black")
-    plane.set_xscale("log", base=2)
-    plane.set_yscale("log", base=2)
-    plane.margins(0.25)
-    decays = sorted(rows[DECAY].unique())
+    for point, group in rows.groupby(["lr", DECAY]):
+        plane.plot(*place(point), ms=5, **styles[point])
+        words = f"{group['round'].iloc[0]:.0f}: {_vit.top1(group).mean():.2f}"
+        offset = {"xytext": (5, 5), "textcoords": "offset points"}
+        plane.annotate(words, place(point), fontsize=7, **offset)
+    way = _vit.path(rows)
+    plane.plot(*zip(*map(place, way), strict=True), "-", lw=1, color="0.6", zorder=0)
+    equals = _vit.equals(_vit.errors(rows))
+    for point in equals:
+        color = "black" if point == way[-1] else "0.6"
+        plane.plot(*place(point), "o", ms=12, mfc="none", color=color)
+    plane.set_xscale("log")
+    plane.set_yscale("log")
+    plane.set_xlim(rates[0] / 2**0.6, rates[-1] * 2**0.8)
+    plane.set_ylim((decays[0] or zero) / 2**0.6, decays[-1] * 2**0.6)
+    plane.set_xticks(rates, [f"{lr:.3g}" for lr in rates])
     plane.set_yticks([wd or zero for wd in decays], [f"{wd:.3g}" for wd in decays])
     plane.minorticks_off()
+    if decays[0] == 0:
+        draw_break(plane, zero * 2**0.45, zero * 2**0.55)
     plane.set_xlabel("lr")
     plane.set_ylabel("wd")
-    plane.set_title("the search, round: largest top-1 (%)", fontsize=9)
+    tie = ", a tie" if len(equals) > 1 else ""
+    plane.set_title(f"round: largest top-1 (%){tie}", fontsize=9)
+
+
+def draw_break(plane, low, high):
+    """Cut the y axis between two heights: what is below is not to scale."""
+    style = {"transform": plane.get_yaxis_transform(), "clip_on": False}
+    plane.plot([0, 0], [low, high], color="white", lw=3, zorder=4, **style)
+    slant = {"marker": [(-1, -0.5), (1, 0.5)], "ms": 8, "ls": "none", "color": "black"}
+    plane.plot([0, 0], [low, high], zorder=5, **slant, **style)

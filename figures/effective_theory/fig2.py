@@ -3,46 +3,53 @@
 import math
 
 from figures.effective_theory import _vit
+from figures.effective_theory._strategies import COLORS
 from figures.effective_theory._vit import reduce  # noqa: F401
 from repro.claims import Claim, above, over_seeds, without_interval
 from studies.effective_theory._vit import STRATEGIES
 
 TITLE = "Figure 2. ViT, the four strategies at their best learning rate and weight decay"
 CAPTION = (
-    "Top-1 validation accuracy of the ViT against epochs at each strategy's (lr*, wd*), one line a "
-    "seed; right, ours, at the same (lr*, wd*) for three times the epochs (Dinan et al., Figure 2)."
+    "Top-1 validation accuracy of the ViT against epochs at (lr*, wd*), the optimum of each "
+    "strategy's search, one line a seed that the search did not see (Dinan et al., Figure 2). "
+    "Colour and line style: the strategy; in brackets the largest top-1 along each seed's run. "
+    "Right (ours, at reduced scale): the same (lr*, wd*) for three times the epochs."
 )
 STUDIES = _vit.stages("search", "best", "long")
 SPIKE = 0.05  # of top-1: five points
+LINES = {"standard": "-", "neural-tangent": "--", "hybrid": "-.", "maximal-update": ":"}
 PANELS = {"best": "at (lr*, wd*)", "long": "three times the epochs, same (lr*, wd*)"}
 CLAIMS = (
     Claim(
         id="fig2.nt-better",
         statement="The neural-tangent strategy ends at a higher accuracy than the standard one",
         source="Figure 2; II.1.E",
-        quantity="largest top-1, neural-tangent minus standard, each at its (lr*, wd*)",
+        quantity="largest top-1 in percentage points, neural-tangent minus standard, each at its "
+        "(lr*, wd*)",
         expected=dict.fromkeys(_vit.TRAINED, above(0)),
     ),
     Claim(
         id="fig2.nt-better-long",
         statement="Ours: the same for three times the epochs",
         source="suite",
-        quantity="largest top-1, neural-tangent minus standard, (lr*, wd*) of the short runs",
+        quantity="largest top-1 in percentage points, neural-tangent minus standard, (lr*, wd*) of "
+        "the short runs",
         expected={"reduced": above(0)},
     ),
     Claim(
         id="fig2.order",
         statement="Of the four, the hybrid is best and the maximal-update strategy worst",
         source="Figure 2; footnotes 35 and 43",
-        quantity="smaller of hybrid minus the next best, and the next worst minus maximal-update",
+        quantity="largest top-1 in percentage points: smaller of hybrid minus the next best, and "
+        "the next worst minus maximal-update",
         expected={"paper": above(0)},
     ),
     Claim(
         id="fig2.spikes",
         statement="Spikes in mid-training are rarer than with the standard strategy",
         source="Figure 2; II.1.E, footnote 43",
-        quantity="drops of top-1 over 5 points below its running maximum after the warm-up, a run: "
-        "standard minus the mean of the other three",
+        quantity="drops of top-1 over 5 percentage points below its running maximum after the "
+        "warm-up, a run: standard minus the mean of the other three",
         expected={"paper": above(0)},
     ),
 )
@@ -91,23 +98,27 @@ def draw(data, scale):
     from repro import drawing
 
     shown = [part for part in PANELS if len(data[data["part"] == part])]
-    figure, axes = drawing.panels(len(shown), width=max(5.0, 9.0 / len(shown)))
-    colors = ("black", "tab:blue", "tab:purple", "tab:red")  # the paper's
+    figure, axes = drawing.panels(len(shown), width=max(5.0, 7.0 / len(shown)), height=4.2)
+    for panel in axes[0, 1:]:
+        panel.sharey(axes[0, 0])
     for panel, part in zip(axes[0], shown, strict=True):
-        for color, strategy in zip(colors, STRATEGIES, strict=True):
+        for strategy in STRATEGIES:
             rows = _vit.rows_of(data, strategy, part)
             lr, decay = rows[["lr", _vit.DECAY]].iloc[0]
-            largest = ", ".join(f"{100 * value:.1f}" for value in _vit.top1(rows))
+            largest = ", ".join(f"{value:.1f}" for value in _vit.top1(rows))
             label = f"{strategy} ({lr:.3g}, {decay:.3g}) [{largest}]"
             for i, (_, run) in enumerate(rows.groupby("seed")):
                 run = run.sort_values("step")
-                style = {"color": color, "alpha": 1 - 0.25 * i, "lw": 1.1}
-                accuracy = 100 * run["valid_accuracy"]
-                panel.plot(
-                    _vit.epochs(run, scale), accuracy, label=label if i == 0 else None, **style
-                )
+                style = {"color": COLORS[strategy], "ls": LINES[strategy], "lw": 1.1}
+                style["label"] = label if i == 0 else None
+                _vit.draw_curve(panel, run, scale, **style)
         panel.set_title(PANELS[part], fontsize=9)
-        panel.set_xlabel("epoch")
-        panel.set_ylabel("top-1 (%)")
-        panel.legend(title="(lr*, wd*) [largest, by seed]", fontsize=6, title_fontsize=6.5)
+        _vit.label_axes(panel, scale)
+        panel.legend(
+            title="(lr*, wd*) [largest, by seed]",
+            fontsize=7,
+            title_fontsize=7,
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.15),  # the curves leave no room
+        )
     return figure

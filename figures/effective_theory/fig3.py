@@ -9,8 +9,10 @@ from studies.effective_theory._bart import STRATEGIES
 
 TITLE = "Figure 3. Learning rates of BART under the standard and the neural-tangent strategy"
 CAPTION = (
-    "Validation loss against updates, one curve a learning rate, the smallest loss along it in "
-    "brackets; black the best rate, blue lower ones, red higher ones (Dinan et al., Figure 3)."
+    "Validation loss of BART against updates, a curve a learning rate: mean over seeds, band: "
+    "range over seeds (Dinan et al., Figure 3). Black: the best rate; blue: lower, red: higher "
+    "ones, paler the farther from it. In brackets the smallest loss along the run, mean over "
+    "seeds."
 )
 STUDIES = tuple(_bart.SWEEPS.values())
 PRINTED = {"standard": 1e-3, "neural-tangent": 32.768}
@@ -90,6 +92,7 @@ def draw(data, scale):
     from repro import drawing
 
     figure, axes = drawing.panels(2, width=4.6, height=3.8)
+    axes[0, 1].sharey(axes[0, 0])
     for panel, strategy in zip(axes[0], STRATEGIES, strict=True):
         rows = _bart.rows_of(data, strategy, "sweep")
         best, _ = _bart.optimum(rows)
@@ -102,6 +105,5 @@ def draw(data, scale):
         for lr, color in zip(rates, colors, strict=True):
             _bart.draw_curve(panel, rows[rows["lr"] == lr], f"{lr:.4g}", color=color)
         decay = _bart.setting(scale, strategy, "optimizer.weight_decay")
-        _bart.finish(panel, f"{strategy}, wd = {decay:.2g}")
-        panel.get_legend().set_title("lr [smallest loss]", prop={"size": 7})
+        _bart.finish(panel, f"{strategy}, wd = {decay:.2g}", "lr [smallest loss]")
     return figure

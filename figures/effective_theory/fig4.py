@@ -2,12 +2,14 @@
 
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import METRIC, STRATEGIES, reduce  # noqa: F401
+from figures.effective_theory._strategies import COLORS
 from repro.claims import Claim, below, over_seeds, reported
 
 TITLE = "Figure 4. BART under the standard and the neural-tangent strategy, each at its best rate"
 CAPTION = (
-    "Validation loss against updates at the rates that Figure 3's sweeps select, the smallest "
-    "loss along the run in brackets (Dinan et al., Figure 4)."
+    "Validation loss of BART against updates at the rates that Figure 3's sweeps select: mean over "
+    "seeds, band: range over seeds (Dinan et al., Figure 4). In brackets the smallest loss along "
+    "the run, mean over seeds."
 )
 STUDIES = ("effective_theory/bart",)
 CLAIMS = (
@@ -51,6 +53,6 @@ def draw(data, scale):
         rows = _bart.best_runs(data, strategy)
         lr = _bart.optimum(_bart.rows_of(data, strategy, "sweep"))[0]
         label = _bart.pair(scale, strategy, lr)
-        _bart.draw_curve(axes[0, 0], rows, label, color=_bart.COLORS[strategy])
-    _bart.finish(axes[0, 0], "strategy, (lr, wd) [smallest loss]")
+        _bart.draw_curve(axes[0, 0], rows, label, color=COLORS[strategy])
+    _bart.finish(axes[0, 0], "BART", "strategy, (lr, wd) [smallest loss]")
     return figure

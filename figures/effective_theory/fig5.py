@@ -6,12 +6,14 @@ import numpy as np
 
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import R2C2, STRATEGIES, reduce  # noqa: F401
+from figures.effective_theory._strategies import COLORS
 from repro.claims import Claim, below, over_seeds, reported, without_interval
 
 TITLE = "Figure 5. R2C2 under the standard and the neural-tangent strategy, untuned"
 CAPTION = (
-    "Validation loss against updates at rates taken over from elsewhere, the smallest loss along "
-    "the run in brackets; dashed: BART's best runs (Dinan et al., Figure 5)."
+    "Validation loss against updates: mean over seeds, band: range over seeds (Dinan et al., "
+    "Figure 5). Solid: R2C2, at rates taken over from elsewhere; dashed: BART, the runs of Figure "
+    "4; colour: the strategy. In brackets the smallest loss along the run, mean over seeds."
 )
 STUDIES = (R2C2, "effective_theory/bart")
 CLAIMS = (
@@ -59,11 +61,11 @@ def draw(data, scale):
         rows = _bart.rows_of(data, strategy, "untuned", "R2C2")
         lr, decay = (rows[key].iloc[0] for key in ("lr", "optimizer.weight_decay"))
         label = f"R2C2, {strategy}, ({lr:.4g}, {decay:.2g})"
-        _bart.draw_curve(panel, rows, label, color=_bart.COLORS[strategy])
+        _bart.draw_curve(panel, rows, label, color=COLORS[strategy])
     for strategy in STRATEGIES:
         lr = _bart.optimum(_bart.rows_of(data, strategy, "sweep"))[0]
-        style = {"color": _bart.COLORS[strategy], "ls": "--"}
+        style = {"color": COLORS[strategy], "ls": "--"}
         label = f"BART, {_bart.pair(scale, strategy, lr)}"
         _bart.draw_curve(panel, _bart.best_runs(data, strategy), label, **style)
-    _bart.finish(panel, "(lr, wd) [smallest loss]")
+    _bart.finish(panel, "R2C2 and BART", "model, strategy, (lr, wd) [smallest loss]")
     return figure

@@ -1,14 +1,16 @@
 """Footnote 44: is the gain due to the positional embedding's learning rate?"""
 
 from figures.effective_theory import _vit
+from figures.effective_theory._strategies import COLORS
 from figures.effective_theory._vit import reduce  # noqa: F401
 from repro.claims import Claim, above, below, over_seeds, reported
 
 TITLE = "Footnote 44. ViT, only the positional embedding's learning rate changed"
 CAPTION = (
-    "Largest top-1 of the standard strategy, of the same with the positional embedding's rate n "
-    "times as high, of the neural-tangent strategy, and of the same with the matrices' rate for "
-    "the positional embedding, each at the strategy's (lr*, wd*) (Dinan et al., footnote 44)."
+    "Largest top-1 of the ViT along the run under the standard and the neural-tangent strategy, "
+    "and with the positional embedding's rate alone changed, to n times as high and to that of the "
+    "matrices, each at the strategy's (lr*, wd*) (Dinan et al., footnote 44). Circles: seeds; "
+    "line: their mean; colour: the strategy."
 )
 STUDIES = (
     *_vit.stages("search", "best")[:2],
@@ -27,14 +29,16 @@ CLAIMS = (
         id="positions.raised",
         statement="The positional embedding's higher rate alone improves the standard strategy",
         source=WHERE,
-        quantity="largest top-1, standard with positions n times faster minus standard",
+        quantity="largest top-1 in percentage points, standard with positions n times faster minus "
+        "standard",
         expected=dict.fromkeys(_vit.TRAINED, above(0)),
     ),
     Claim(
         id="positions.lowered",
         statement="Without it the neural-tangent strategy loses",
         source=WHERE,
-        quantity="largest top-1, neural-tangent with positions as its matrices, minus without",
+        quantity="largest top-1 in percentage points, neural-tangent with positions as its "
+        "matrices, minus without",
         expected=dict.fromkeys(_vit.TRAINED, below(0)),
     ),
     Claim(
@@ -51,7 +55,7 @@ def measure(data, scale):
     found = {name: _vit.top1(_vit.rows_of(data, *place)) for name, place in BARS.items()}
     standard, raised, tangent, lowered = found.values()
     problem = _vit.edges(data, "standard", "neural-tangent")
-    words = ", ".join(f"{name} {each.mean():.4f}" for name, each in found.items())
+    words = ", ".join(f"{name} {each.mean():.2f} %" for name, each in found.items())
     words = words.replace("\n", " ")
 
     def share(seeds):
@@ -72,10 +76,9 @@ def draw(data, scale):
     figure, axes = drawing.panels(1, width=6.5)
     panel = axes[0, 0]
     for i, (strategy, part) in enumerate(BARS.values()):
-        largest = 100 * _vit.top1(_vit.rows_of(data, strategy, part))
-        color = drawing.COLORS[0 if strategy == "standard" else 1]
-        panel.plot([i] * len(largest), largest, "o", color=color, alpha=0.6, ms=5)
-        panel.plot([i - 0.2, i + 0.2], [largest.mean()] * 2, color=color, lw=2)
+        largest = _vit.top1(_vit.rows_of(data, strategy, part))
+        panel.plot([i] * len(largest), largest, "o", color=COLORS[strategy], mfc="none", ms=6)
+        panel.plot([i - 0.2, i + 0.2], [largest.mean()] * 2, color=COLORS[strategy], lw=2)
     panel.set_xticks(range(len(BARS)), list(BARS), fontsize=7)
-    panel.set_ylabel("largest top-1 (%); line: mean")
+    panel.set_ylabel("largest top-1 (%)")
     return figure

@@ -8,9 +8,10 @@ from repro.parametrization import format_power, tied_multiplier
 
 TITLE = "Table II.2.E. BART and R2C2: initial standard deviations, rescaling, learning rates"
 CAPTION = (
-    "As printed, and as built: standard deviations of the drawn weights, powers of the width n in "
-    "the optimizer's learning rates and in N_rescale, fitted over widths (Dinan et al., Table "
-    "II.2.E)."
+    "In every cell left the printed value, right that of the built models: the standard deviation "
+    "of the drawn weights, and the powers of the width n in the output's rescaling N_rescale and "
+    "in the optimizer's relative learning rates, fitted over widths (Dinan et al., Table II.2.E). "
+    "Of a group's parameters the one farthest from the printed value is shown."
 )
 STUDY = "effective_theory/bart_parameters/strategies"
 STUDIES = (STUDY,)
@@ -101,16 +102,16 @@ def draw(data, scale):
         row = [name]
         for strategy, (stds, powers, _) in PRINTED.items():
             spread, power = found(data, strategy)[name]
-            row += [f"{stds[i]:g} | {spread:.4f}"]
-            row += [f"{power_words(powers[i])} | n^{power + 0:.3f}"]
+            row += [f"{stds[i]:g} | {spread:.4f}", ""]
+            row += [f"{power_words(powers[i])} | n^{power:z.3f}"]
         rows.append(row)
-    row = ["output N_rescale"]
+    row = ["output"]
     for strategy, (_, _, printed) in PRINTED.items():
-        row += [f"{power_words(printed)} | n^{rescaling(data, strategy) + 0:.3f}", ""]
+        row += ["", f"{power_words(printed)} | n^{rescaling(data, strategy):z.3f}", ""]
     rows.append(row)
     columns = [""]
     for name in ("standard", "neural-tangent"):
-        columns += [f"{name}: initial std", f"{name}: lr factor"]
+        columns += [f"{name}: {what}" for what in ("initial std", "N_rescale", "lr factor")]
     figure, axes = drawing.panels(1, width=12, height=0.9 + 0.3 * len(rows))
     drawing.table(axes[0, 0], rows, columns)
     widths = ", ".join(str(n) for n in sorted(data["model.width"].unique()))

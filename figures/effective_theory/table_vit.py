@@ -4,9 +4,9 @@ from repro.claims import Claim, all_scales, at_most, without_interval
 
 TITLE = "Table II.1.E. ViT-B/16: initial standard deviations and relative learning-rate factors"
 CAPTION = (
-    "Learning-rate factors of every parameter group as printed, and as the built model's optimizer "
-    "has them; initial standard deviations of the drawn weights (Dinan et al., Table II.1.E, "
-    "constants of II.1.C)."
+    "In every cell left the printed value, right that of the built model: the standard deviation "
+    "of the drawn weights, and the relative learning-rate factor in its optimizer (Dinan et al., "
+    "Table II.1.E, constants of II.1.C)."
 )
 STUDY = "effective_theory/vit_parameters/strategies"
 STUDIES = (STUDY,)

@@ -7,9 +7,10 @@ from repro.claims import Claim, all_scales, at_most, over_seeds, within
 TITLE = "Section I.3. Tangent kernels of Transformers at initialization, by group"
 CAPTION = (
     "Each group's part of the neural tangent kernel of a Vision Transformer and of a language "
-    "encoder with a tied head, with uniform learning rates and with the factors of equations 1.99 "
-    "to 1.116, s = 0, and the kernels of every block against their recursions (Dinan, Yaida & "
-    "Zhang). AdamW: gradients over their group's root mean square."
+    "encoder with a tied head, mean over random initializations, with one learning rate for all "
+    "and with the factors of equations 1.99 to 1.116, s = 0 (Dinan, Yaida & Zhang). AdamW: "
+    "gradients over their group's root mean square. Last column: the kernel of every block, all "
+    "groups together; dots measured, bars one standard error, lines the recursions."
 )
 GRID = "effective_theory/encoder_tangent_kernels"
 STUDIES = (GRID,)
@@ -200,7 +201,7 @@ def draw_parts(axes, rows, value, factor, drawing):
             ms=4,
             lw=0.8,
             color=color,
-            label=f"{group}: {power + 0:.2f}",
+            label=f"{group}: {power:z.2f}",
         )
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
