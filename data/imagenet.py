@@ -28,13 +28,16 @@ EMBEDDED_SHA256 = {  # of the images' bytes, then the labels'
 def identity(source: Source) -> dict:
     """What the data are, for a run's id; lists a folder, opens no image.
 
-    Raises UserError on a folder of another layout, and where no folder is given for the real one.
+    The real one without a folder has an identity, for data=real, and can never be fetched
+    (`image_folder`). Raises UserError on a folder of another layout.
     """
     if source.kind == "embedded":
         return {"source": "embedded", "sha256": EMBEDDED_SHA256}
+    if source.kind == "real":
+        return {"source": "real"}
     from repro.data import image_folder as folders
 
-    listing = folders.list_folder("imagenet", _folder(source))
+    listing = folders.list_folder("imagenet", source.folder)
     counts = {split: sum(map(len, classes.values())) for split, classes in listing.items()}
     return {"source": "folder", "listing_sha256": folders.digest(listing), "images": counts}
 
@@ -43,9 +46,11 @@ def describe(source: Source) -> str:
     """The data source in words, for a figure's footer."""
     if source.kind == "embedded":
         return "embedded images in place of ImageNet (generated textures, 10 classes)"
+    if source.kind == "real":
+        return "ImageNet-1k"
     from repro.data import image_folder as folders
 
-    listing = folders.list_folder("imagenet", _folder(source))
+    listing = folders.list_folder("imagenet", source.folder)
     counts = {split: sum(map(len, classes.values())) for split, classes in listing.items()}
     found = {"classes": len(listing["train"]), **counts}
     name = "ImageNet-1k" if found == PUBLISHED else "images"

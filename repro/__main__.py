@@ -237,6 +237,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("name")
     add("scoreboard", calling("products.scoreboard"), "all verdicts of the configured figures")
     add("record", calling("records.record"), "copy the configured figures' data to records/")
+    add("rejudge", calling("records.rejudge"), "judge and draw what is on record again")
     add("redraw", calling("records.redraw"), "draw figures from records/, without training")
     add("verify", verify, "hold new data against records/")
     command = add("cost", cost, "runs, operations, memory and hours of figures")

@@ -34,16 +34,28 @@ def unseal(path: Path) -> dict:
     return check_seal(read_json(path), path)
 
 
-def check_seal(content: dict, name: object) -> dict:
+REMEDY = "delete it and run the same command again"
+
+
+def check_seal(content: dict, name: object, remedy: str = REMEDY) -> dict:
     """A sealed JSON value without its checksum; raises UserError naming it when they differ."""
     found = content.pop("sha256", None) if isinstance(content, dict) else None
     expected = sha256(canonical_json(content))
     if found != expected:
         raise UserError(
             f"{name}: was changed after it was written (its checksum says {str(found)[:12]}, its "
-            f"content {expected[:12]}); delete it and run the same command again"
+            f"content {expected[:12]}); {remedy}"
         )
     return content
+
+
+def check_format(content: Mapping, name: object, remedy: str = REMEDY) -> None:
+    """Raise UserError, naming it, unless a cell is of the format this suite reads."""
+    if content.get("format") != FORMAT:
+        raise UserError(
+            f"{name}: is no cell of this suite's format {FORMAT} (format {content.get('format')}); "
+            + remedy
+        )
 
 
 def _encode(record: Mapping) -> dict:
@@ -246,8 +258,7 @@ def read_cell(path: Path, cell: Cell) -> dict:
     if not path.exists():
         raise UserError(f"{path}: is missing; the grid has a hole, run the same command again")
     content = unseal(path)
-    if content.get("format") != FORMAT:
-        raise UserError(f"{path}: format {content.get('format')}, this suite reads {FORMAT}")
+    check_format(content, path)
     if content["id"] != cell.id or [r["id"] for r in content["runs"]] != [r.id for r in cell.runs]:
         raise UserError(
             f"{path}: holds cell {content['id'][:12]}, not {cell.id[:12]} (another spec, scale or "

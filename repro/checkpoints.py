@@ -41,7 +41,7 @@ def load(start: Mapping, model: nn.Module, optimizer: torch.optim.Optimizer) -> 
     from safetensors.torch import load_file
 
     path = Path(start["file"])
-    again = "delete it and run the same command again"
+    again = f"delete the folder {path.parent} and run the same command again"
     if not path.exists():
         raise UserError(f"{path}: the base's checkpoint is missing; {again}")
     if sha256_file(path) != start["sha256"]:

@@ -30,29 +30,37 @@ class Expectation:
         return self.text
 
 
+def number(value: float, form: str = "g") -> str:
+    """A number in words: counts of a thousand and more in full, others in the format given."""
+    if 1_000 <= abs(value) < 2**53 and value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:{form}}"
+
+
 def within(value: float, tolerance: float) -> Expectation:
     """The value give or take the tolerance, ends included."""
-    return Expectation(value - tolerance, value + tolerance, f"{value:g} within {tolerance:g}")
+    text = f"{number(value)} within {number(tolerance)}"
+    return Expectation(value - tolerance, value + tolerance, text)
 
 
 def between(low: float, high: float) -> Expectation:
     """From low to high, ends included."""
-    return Expectation(low, high, f"{low:g} to {high:g}")
+    return Expectation(low, high, f"{number(low)} to {number(high)}")
 
 
 def below(value: float) -> Expectation:
     """Strictly below the value."""
-    return Expectation(-math.inf, value, f"below {value:g}", strict=True)
+    return Expectation(-math.inf, value, f"below {number(value)}", strict=True)
 
 
 def at_most(value: float) -> Expectation:
     """At most the value."""
-    return Expectation(-math.inf, value, f"at most {value:g}")
+    return Expectation(-math.inf, value, f"at most {number(value)}")
 
 
 def above(value: float) -> Expectation:
     """Strictly above the value."""
-    return Expectation(value, math.inf, f"above {value:g}", strict=True)
+    return Expectation(value, math.inf, f"above {number(value)}", strict=True)
 
 
 def reported(text: str) -> Expectation:
@@ -160,7 +168,7 @@ def interval(row: dict) -> str:
     if row["measured"] is None:
         return "nothing finite"
     value, low, high = (
-        "not finite" if row[key] is None else f"{row[key]:.3g}"
+        "not finite" if row[key] is None else number(row[key], ".3g")
         for key in ("measured", "low", "high")
     )
     return value if row["low"] == row["high"] else f"{value} [{low}, {high}]"

@@ -1,4 +1,4 @@
-"""House style, the footer and the claims below a figure, reproducible files."""
+"""House style; caption, claims and footer below a figure; reproducible files."""
 
 import math
 import textwrap
@@ -17,6 +17,7 @@ from repro.files import atomic_path
 MARKS = {REPRODUCED: "+", NOT_REPRODUCED: "x"}
 COLORS = sns.color_palette("colorblind")
 LINE_INCHES = 0.145
+UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
 def style() -> None:
@@ -46,28 +47,37 @@ def panels(columns: int, rows: int = 1, width: float = 4.2, height: float = 3.4)
     return figure, axes
 
 
+def wrapped(text: str, characters: int, **options) -> list[str]:
+    """Lines of a text, broken at spaces, and never around an equals sign."""
+    text = text.replace(" = ", f"{UNBROKEN}={UNBROKEN}")
+    return textwrap.wrap(text, characters, break_on_hyphens=False, **options)
+
+
 def claim_lines(claim: dict, characters: int) -> list[str]:
     """One judged claim in words: what the paper says, and beside it what was measured."""
     mark = MARKS.get(claim["verdict"], " ")
     says = f"[{mark}] {claim['claim']}: {claim['statement']} ({claim['source']})"
-    found = f"{claim['quantity']}: expected {claim['expected']}, measured {interval(claim)}"
-    if claim["low"] != claim["high"]:
-        found += f", n = {claim['n']}"
-    found += f": {claim['verdict'].upper()}"
+    measured, verdict = (
+        words.replace(" ", UNBROKEN) for words in (interval(claim), claim["verdict"].upper())
+    )
+    found = f"{claim['quantity']}: expected {claim['expected']}, measured {measured}"
+    found += f", n = {claim['n']}: {verdict}"
     found += f" ({claim['reason']})" if claim["reason"] else ""
     indent = " " * 4
     return [
-        *textwrap.wrap(says, characters, subsequent_indent=indent),
-        *textwrap.wrap(found, characters, initial_indent=indent, subsequent_indent=indent),
+        *wrapped(says, characters, subsequent_indent=indent),
+        *wrapped(found, characters, initial_indent=indent, subsequent_indent=indent),
     ]
 
 
-def finish(figure: Figure, title: str, claims: list[dict], footer: str) -> None:
-    """Add the title, the claims and the footer in room of their own."""
+def finish(figure: Figure, title: str, caption: str, claims: list[dict], footer: str) -> None:
+    """Add the title above, and below the caption, the claims and the footer, in room of their
+    own."""
     width, height = figure.get_size_inches()
     characters = int(width * 17)
-    lines = [(line, "black") for claim in claims for line in claim_lines(claim, characters)]
-    lines += [(line, "0.35") for line in textwrap.wrap(footer, characters)]
+    lines = [(line, "0.35") for line in wrapped(caption, characters)]
+    lines += [(line, "black") for claim in claims for line in claim_lines(claim, characters)]
+    lines += [(line, "0.35") for line in wrapped(footer, characters)]
     room = LINE_INCHES * (len(lines) + 1)
     titles = textwrap.wrap(title, int(width * 11.5))
     head = 0.35 + 0.17 * (len(titles) - 1)
@@ -79,7 +89,7 @@ def finish(figure: Figure, title: str, claims: list[dict], footer: str) -> None:
     for i, (line, color) in enumerate(lines):
         y = (room - LINE_INCHES * (i + 0.5)) / total
         style = {"va": "top", "fontsize": 6.5, "family": "monospace", "color": color}
-        figure.text(0.01, y, line, **style)
+        figure.text(0.01, y, line, parse_math=False, **style)
 
 
 def save(figure: Figure, pdf: Path, png: Path) -> None:
@@ -101,9 +111,16 @@ def _settle(figure: Figure) -> None:
 
 
 def table(axes, rows: list[list[str]], columns: list[str]) -> None:
-    """Draw a plain table filling the axes."""
+    """Draw a plain table filling the axes, its columns as wide as their longest texts need."""
     axes.axis("off")
-    drawn = axes.table(cellText=rows, colLabels=columns, loc="center", cellLoc="center")
+    longest = [
+        max(len(line) for text in column for line in text.split("\n")) + 4
+        for column in zip(columns, *rows, strict=True)
+    ]
+    widths = [length / sum(longest) for length in longest]
+    drawn = axes.table(
+        cellText=rows, colLabels=columns, colWidths=widths, loc="center", cellLoc="center"
+    )
     drawn.auto_set_font_size(False)
     drawn.set_fontsize(8)
     drawn.scale(1, 1.4)

@@ -12,7 +12,11 @@ from repro.registry import Suite
 
 
 def pack(suite: Suite, archive: Path) -> int:
-    """Write every finished cell of the configured figures to a .tar.gz; returns how many."""
+    """Write every finished cell of the configured figures to a .tar.gz; returns how many.
+
+    Of a stage that others start from the folder of checkpoints goes along empty: what started from
+    it is packed too, and nothing of it is trained again.
+    """
     paths = {
         suite.cell_path(cell)
         for figure_name in registry.selected_figures(suite.config.figures)
@@ -26,30 +30,40 @@ def pack(suite: Suite, archive: Path) -> int:
         for path in finished:
             cellfiles.unseal(path)
             tar.add(path, arcname=path.as_posix())
+            checkpoints = path.with_suffix(".checkpoints")
+            if checkpoints.exists():
+                tar.add(checkpoints, arcname=checkpoints.as_posix(), recursive=False)
     return len(finished)
 
 
 def unpack(archive: Path) -> int:
     """Put packed cells under results/; returns how many were new.
 
-    Raises UserError on anything that is not a sealed cell; a cell that is there already is kept.
+    Raises UserError on anything that is not a sealed cell of this suite's format; a cell that is
+    there already is kept.
     """
     if not archive.exists():
         raise UserError(f"{archive}: does not exist")
     try:
         with tarfile.open(archive) as tar:
             members = {m.name: tar.extractfile(m).read() for m in tar.getmembers() if m.isfile()}
+            folders = [m.name for m in tar.getmembers() if m.isdir()]
     except (tarfile.TarError, EOFError, OSError) as error:
         raise UserError(f"{archive}: is not a readable pack ({error}); copy it again") from None
-    for name in members:
+    for name, suffix in [*((n, ".json") for n in members), *((n, ".checkpoints") for n in folders)]:
         parts = Path(name).parts
-        if parts[0] != "results" or ".." in parts or not name.endswith(".json"):
+        if parts[0] != "results" or ".." in parts or not name.endswith(suffix):
             raise UserError(f"{archive}: {name} is no cell; nothing was unpacked")
+    for name, content in members.items():
+        place, remedy = f"{archive}: {name}", "nothing was unpacked; copy or pack it again"
         try:
-            cellfiles.check_seal(json.loads(members[name]), f"{archive}: {name}")
+            cell = cellfiles.check_seal(json.loads(content), place, remedy)
         except ValueError:
-            raise UserError(f"{archive}: {name} is not JSON; nothing was unpacked") from None
+            raise UserError(f"{place}: is not JSON; {remedy}") from None
+        cellfiles.check_format(cell, place, remedy)
     new = [name for name in members if not Path(name).exists()]
+    for name in folders:
+        Path(name).mkdir(parents=True, exist_ok=True)
     for name in new:
         write_bytes(name, members[name])
     return len(new)

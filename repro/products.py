@@ -122,7 +122,7 @@ def render(figure_name: str, data: Path, provenance: dict, pdf: Path, png: Path)
     drawing.style()
     drawn = module.draw(table, provenance["scale"])
     title = f"{module.TITLE}  [{figure_name.split('/')[0]}]"
-    drawing.finish(drawn, title, rows, footer(provenance, sha256_file(data)))
+    drawing.finish(drawn, title, module.CAPTION, rows, footer(provenance, sha256_file(data)))
     drawing.save(drawn, pdf, png)
     return rows
 
@@ -139,6 +139,9 @@ def draw(suite: Suite, figure_name: str) -> None:
     rows = render(figure_name, data, provenance, pdf, png)
     write_json(folder / "claims.json", rows)
     write_json(folder / "manifest.json", {p.name: sha256_file(p) for p in (data, pdf, png)})
+
+
+DRAWN = ("figure.pdf", "figure.png", "claims.json", "manifest.json")
 
 
 def publish(suite: Suite, figure_name: str) -> None:
@@ -161,6 +164,9 @@ def mark_stale(suite: Suite) -> None:
     for figure_name in registry.figure_names():
         folder = suite.figure_folder(figure_name)
         data, provenance = folder / "data.csv", folder / "provenance.json"
+        if not (data.exists() and provenance.exists()):
+            for name in DRAWN:  # Snakemake would take them for finished
+                (folder / name).unlink(missing_ok=True)
         if data.exists() and _made_of(provenance) != cell_ids(suite, figure_name):
             _stamp(folder / "data.stale", data)
         for suffix in (".pdf", ".png"):

@@ -4,6 +4,7 @@ import math
 import sys
 import threading
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from shutil import get_terminal_size
@@ -126,10 +127,11 @@ class Monitor:
                     result.append(last)
         return result
 
-    def failures(self) -> list[str]:
+    def failures(self, unfinished: Collection[Path] = ()) -> list[str]:
         """`<log>: <error>` of every log written to since the beginning that ends in an error.
 
-        A user's mistake is its own line; anything else the last line of its traceback.
+        A user's mistake is its own line; anything else the last line of its traceback. The log of
+        a job that is unfinished, and says nothing of why, is named as one whose job was killed.
         """
         result = []
         for path, state in states(self.logs).items():
@@ -139,4 +141,9 @@ class Monitor:
             traced = any(line.startswith("Traceback ") for line in lines)
             if lines and (traced or lines[-1].startswith("error: ")):
                 result.append(f"{path}: {lines[-1]}")
+            elif path in unfinished:
+                result.append(
+                    f"{path}: ended without a word: stopped, killed (out of memory?) or no room on "
+                    "the disk; run the same command again, finished runs are kept"
+                )
         return result

@@ -1,5 +1,6 @@
 """The data behind each figure as committed: kept, drawn again without training, compared with."""
 
+import tempfile
 from pathlib import Path
 
 from repro import registry
@@ -33,10 +34,40 @@ def record(suite: Suite) -> list[Path]:
             },
         )
         written.append(target)
+    _write_boards(written)
+    return written
+
+
+def rejudge(suite: Suite) -> list[Path]:
+    """Judge and draw the configured figures on record again, from the data there: for a changed
+    claim or drawing, whose runs and table are what they were."""
+    written = []
+    for figure_name in registry.selected_figures(suite.config.figures):
+        for base in recorded(suite, figure_name):
+            saved, data = _saved(base), base.with_suffix(".csv")
+            with tempfile.TemporaryDirectory() as folder:
+                pdf = Path(folder, "figure.pdf")
+                png = base.with_suffix(".png")
+                claims = render(figure_name, data, saved["provenance"], pdf, png)
+            write_json(base.with_suffix(".json"), saved | {"claims": claims})
+            written.append(base)
+    _write_boards(written)
+    return written
+
+
+def _saved(base: Path) -> dict:
+    """A record's JSON; raises UserError where its data are not those recorded."""
+    saved, data = read_json(base.with_suffix(".json")), base.with_suffix(".csv")
+    if not data.exists() or sha256_file(data) != saved["data_sha256"]:
+        raise UserError(f"{data}: is not the data recorded; restore records/ with git")
+    return saved
+
+
+def _write_boards(written: list[Path]) -> None:
+    """The scoreboard of all that lies beside what was written."""
     for folder in {target.parents[1] for target in written}:
         title = folder.relative_to(RECORDS).as_posix()
         write_bytes(folder / "scoreboard.md", board(title, recorded_claims(folder)))
-    return written
 
 
 def recorded_claims(folder: Path) -> list[dict]:
@@ -62,12 +93,9 @@ def redraw(suite: Suite) -> list[str]:
         bases = recorded(suite, figure_name)
         missing += [] if bases else [f"figures/{figure_name}.pdf: no record"]
         for base in bases[:1]:
-            saved = read_json(base.with_suffix(".json"))
-            data = base.with_suffix(".csv")
-            if not data.exists() or sha256_file(data) != saved["data_sha256"]:
-                raise UserError(f"{data}: is not the data recorded; restore records/ with git")
+            saved = _saved(base)
             pdf, png = (Path("figures") / (figure_name + s) for s in (".pdf", ".png"))
-            render(figure_name, data, saved["provenance"], pdf, png)
+            render(figure_name, base.with_suffix(".csv"), saved["provenance"], pdf, png)
             drawn.append(str(pdf))
     if not drawn:
         raise UserError(

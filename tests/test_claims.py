@@ -51,6 +51,11 @@ def test_what_may_not_be_judged_is_not_whatever_was_measured():
         assert verdict(reported("text"), low, high)[1] == "reported only"
 
 
+def test_an_expected_count_is_worded_in_full():
+    assert str(within(86_444_008, 0)) == "86,444,008 within 0"
+    assert str(at_most(0.05)) == "at most 0.05"
+
+
 def test_data_of_a_user_are_judged():
     assert verdict(below(0), -1, -1, embedded=False, real=True)[0] == "reproduced"
 
@@ -67,6 +72,9 @@ def test_a_value_that_is_not_finite_is_not_reproduced():
         (2.0, 2.0, 2.0, "2"),
         (2.0, 1.0, None, "2 [1, not finite]"),
         (None, None, None, "nothing finite"),
+        (1_842_810_880.0, 1_842_810_880.0, 1_842_810_880.0, "1,842,810,880"),
+        (-2_000.0, -2_000.5, 999.0, "-2,000 [-2e+03, 999]"),
+        (1e20, 1e20, 1e20, "1e+20"),
     ],
 )
 def test_an_interval_in_words(measured, low, high, words):

@@ -135,6 +135,7 @@ def test_a_figure_is_built_without_snakemake_and_rebuilt_byte_for_byte(suite, na
     text = re.sub(r"\s+", " ", PdfReader(folder / "figure.pdf").pages[0].extract_text())
     assert f"scale: {suite.config.scale}; data: {suite.data_words(name)}" in text
     assert all(row["claim"] in text for row in rows)
+    assert registry.figure(name).CAPTION in text
 
 
 @pytest.fixture
@@ -235,6 +236,11 @@ def test_records_redraw_and_verify(built, monkeypatch, tmp_path):
     write_json(base.with_suffix(".json"), saved)
     with pytest.raises(UserError, match="is not the data recorded"):
         records.redraw(built)
+
+    table.to_csv(base.with_suffix(".csv"), index=False)
+    write_json(base.with_suffix(".json"), saved | {"claims": flipped})
+    assert records.rejudge(built) == [base]
+    assert read_json(base.with_suffix(".json")) == saved
 
 
 def test_cells_travel_in_packs(built, tmp_path, monkeypatch):
@@ -384,6 +390,31 @@ def test_theorem1_errors_on_both_sides_are_not_noise():
     ratios = np.array([0.9, 1.1]) + np.random.default_rng(0).normal(0, 0.005, (12, 2))
     found = theorem1.with_interval(ratios, theorem1.largest_error)
     assert found.low > 0.09 and found.high < 0.11
+
+
+def test_the_optimum_by_the_papers_window_is_drawn_beside_ours():
+    from repro import drawing
+
+    data = fig3_data(lambda octaves: -4 - 0.5 * octaves)
+    panel = registry.figure("embedding_lr/fig3").draw(data, "reduced").axes[1]
+    drawn = {line.get_label(): line.get_ydata() for line in panel.lines}
+    # The window covers the grid, 2^-8 to 2^-1, at every width.
+    assert drawn["by the paper's 20%: slope 0.00"] == pytest.approx([2**-4.5] * 3)
+    assert any(label.startswith("m = 8d: slope -0.5") for label in drawn)
+    drawing.plt.close(panel.figure)
+
+
+@pytest.mark.parametrize("scale", ["smoke", "reduced", "paper"])
+def test_every_ratio_of_pretraining_has_a_colour_of_its_own(scale):
+    from figures.embedding_lr import _pretraining
+    from repro import config
+
+    suite = registry.Suite(config.parse({"scale": scale}, registry.dataset_names()))
+    runs = [run for cell in suite.cells("embedding_lr/pretraining_ratios") for run in cell.runs]
+    keys = (_pretraining.FACTOR, _pretraining.POWER)
+    ratios = {tuple(run.spec["embedding_lr"][key.split(".")[1]] for key in keys) for run in runs}
+    assert ratios <= set(_pretraining.COLORS)
+    assert len(set(_pretraining.COLORS.values())) == len(_pretraining.COLORS)
 
 
 def test_fig3_flags_an_optimum_at_the_edge():

@@ -174,9 +174,9 @@ def test_a_faulty_folder_is_named_with_the_fault(folder, damage, message):
 
 
 def test_the_real_one_without_a_folder_says_how_to_get_it():
-    for call in (imagenet.identity, imagenet.describe, imagenet.image_folder):
-        with pytest.raises(UserError, match=r"cannot be downloaded.*imagenet=FOLDER"):
-            call(Source("real"))
+    with pytest.raises(UserError, match=r"cannot be downloaded.*imagenet=FOLDER"):
+        imagenet.image_folder(Source("real"))
+    assert imagenet.identity(Source("real")) == {"source": "real"}, "data=real asks every dataset"
 
 
 def test_the_words_tell_imagenet_from_a_few_images(folder, monkeypatch):

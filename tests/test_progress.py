@@ -107,6 +107,9 @@ def test_failures_name_the_log_and_the_last_line_whatever_the_nodes_clocks_say(t
         f"{tmp_path / 'bug.log'}: KeyError: 'a'",
         f"{tmp_path / 'mistake.log'}: error: disk: full",
     ]
+    write("killed.log", "run 1/2 step 3/4 loss 2, 00:10 left\n")
+    (said,) = set(monitor.failures({tmp_path / "killed.log"})) - set(monitor.failures())
+    assert said.startswith(f"{tmp_path / 'killed.log'}: ended without a word: stopped, killed")
 
 
 def test_the_bar_fits_one_line_and_keeps_what_changes():

@@ -1,17 +1,35 @@
 """What is committed under records/ comes from the studies as they are."""
 
+import pandas as pd
 import pytest
 
 from repro import config, records, registry
 from repro.files import read_json
-from repro.products import cell_ids
+from repro.products import cell_ids, judge_all
 from repro.registry import Suite
 
+pytestmark = [
+    pytest.mark.parametrize("scale", ["smoke", "reduced"]),
+    pytest.mark.parametrize("figure", registry.figure_names()),
+]
 
-@pytest.mark.parametrize("scale", ["smoke", "reduced"])
-@pytest.mark.parametrize("figure", registry.figure_names())
-def test_a_record_is_of_the_runs_its_figure_asks_for(scale, figure):
+
+def saved(scale, figure):
     suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
     (base,) = records.recorded(suite, figure)
-    made_of = read_json(base.with_suffix(".json"))["provenance"]["cells"]
-    assert made_of == cell_ids(suite, figure), "record it anew: python -m repro record"
+    return suite, base, read_json(base.with_suffix(".json"))
+
+
+def test_a_record_is_of_the_runs_its_figure_asks_for(scale, figure):
+    suite, _, record = saved(scale, figure)
+    expected = cell_ids(suite, figure)
+    assert record["provenance"]["cells"] == expected, "record it anew: python -m repro record"
+
+
+def test_a_record_s_claims_are_what_its_data_say(scale, figure):
+    _, base, record = saved(scale, figure)
+    found = judge_all(figure, pd.read_csv(base.with_suffix(".csv")), record["provenance"])
+    numbers = ("measured", "low", "high")
+    for row in record["claims"]:
+        row |= {k: pytest.approx(row[k], rel=1e-6, abs=1e-12) for k in numbers}
+    assert found == record["claims"], "judge it anew: python -m repro rejudge"

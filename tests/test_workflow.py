@@ -13,6 +13,7 @@ import pytest
 
 from repro.registry import ROOT
 
+README = (ROOT / "README.md").read_text()
 FIGURE = "figures/embedding_lr/table2.pdf"
 DATA = "results/smoke/embedded/embedding_lr/table2/data.csv"
 
@@ -109,12 +110,15 @@ def test_cleared_results_are_built_again_though_the_figure_lies_there(tmp_path):
     assert (tmp_path / DATA).exists()
 
 
-def test_a_changed_spec_uses_no_old_result(clone):
+@pytest.mark.parametrize("lost_too", [(), ("data.csv", "provenance.json")])
+def test_a_changed_spec_uses_no_old_result(clone, lost_too):
     build(FIGURE, *SMOKE, root=clone)
     old = (clone / DATA).read_text()
     study = clone / "studies" / "embedding_lr" / "parametrizations.py"
     study.write_text(study.read_text().replace('"vocab_size": 1024', '"vocab_size": 512'))
     shutil.rmtree(clone / ".snakemake")
+    for lost in lost_too:
+        (clone / DATA).with_name(lost).unlink()
     build(FIGURE, *SMOKE, root=clone)
     assert (clone / DATA).read_text() != old
     cells = list((clone / "results/smoke/embedded/embedding_lr/parametrizations").iterdir())
@@ -142,6 +146,9 @@ def test_a_cell_edited_by_hand_stops_with_its_name_and_the_way_out(tmp_path):
     assert f"{cell.name}: was changed after it was written" in done.stdout
     assert "table2.pdf: not built, see the errors above" in done.stdout
     assert "Traceback" not in done.stdout
+    again = snakemake(FIGURE, *SMOKE, directory=tmp_path)
+    assert again.returncode != 0, "the failed job's data.csv is gone, the old figure is not"
+    assert f"{cell.name}: was changed after it was written" in again.stdout
     cell.unlink()
     build(FIGURE, *SMOKE, directory=tmp_path)
 
@@ -155,6 +162,7 @@ def test_a_cell_edited_by_hand_stops_with_its_name_and_the_way_out(tmp_path):
         (("--config", "figures=fig33"), "unknown 'fig33', did you mean 'fig3'?"),
         (("figures/fig33.pdf",), "unknown figure figures/fig33.pdf: did you mean"),
         (("figures/embedding_l/fig3.pdf",), "did you mean 'figures/embedding_lr/fig3.pdf'?"),
+        (("embedding_lr/fig3",), "did you mean 'figures/embedding_lr/fig3.pdf'?"),
     ],
 )
 def test_a_mistake_is_one_line_and_leaves_nothing(tmp_path, words, message):
@@ -296,6 +304,37 @@ def test_cells_from_another_machine_are_drawn_without_training(tmp_path, text_fo
     assert not {"train", "tokenize", "fetch"} & set(plan.split())
     build(figure, *config, directory=there)
     assert (there / figure).read_bytes() == (here / figure).read_bytes()
+
+
+def test_cells_that_start_from_checkpoints_travel_without_them(tmp_path):
+    figure, here, there = "figures/upscaling/fig7.pdf", tmp_path / "here", tmp_path / "there"
+    build(figure, *SMOKE, directory=here)
+    there.mkdir()
+    for folder, words in ((here, ["pack", "figures=upscaling/fig7"]), (there, ["unpack"])):
+        name, *selection = words
+        call = [sys.executable, "-m", "repro", name, str(tmp_path / "cells.tar.gz")]
+        env = os.environ | {"PYTHONPATH": str(ROOT)}
+        subprocess.run([*call, *SMOKE, *selection], cwd=folder, env=env, check=True)
+    plan = build(figure, *SMOKE, "--dry-run", directory=there).split("Reasons:")[0]
+    assert "reduce" in plan
+    assert "train" not in plan
+    data = "results/smoke/embedded/upscaling/fig7/data.csv"
+    build(figure, *SMOKE, directory=there)
+    assert (there / data).read_bytes() == (here / data).read_bytes()
+
+
+def test_the_readme_s_paper_scale_command_needs_no_imagenet(tmp_path):
+    """Its Figure 3 reads real data of which ImageNet, which cannot be downloaded, is no part."""
+    (call,) = re.findall(r"```\n(uv run snakemake figures/fig3.*?scale=paper.*?)```", README, re.S)
+    words = call.replace("\\\n", " ").split()[3:]
+    words = words[: words.index("--workflow-profile")]
+    plan = build("figures/fig3.pdf", *words, "--dry-run", directory=tmp_path)
+    assert "train_base" in plan
+    done = snakemake("figures/effective_theory/fig2.pdf", "--config", "scale=smoke", "data=real",
+                     directory=tmp_path)  # fmt: skip
+    assert done.returncode != 0
+    assert "imagenet: cannot be downloaded without an account" in done.stdout
+    assert "Traceback" not in done.stdout
 
 
 def test_a_text_shorter_than_one_batch_is_named_at_the_end(tmp_path):

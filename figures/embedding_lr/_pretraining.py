@@ -9,6 +9,8 @@ from repro.optimum import bootstrap
 
 FACTOR, POWER = "embedding_lr.factor", "embedding_lr.power"
 BASELINE, RULE, TWICE = (1.0, 0.0), (1.0, 0.5), (2.0, 0.5)  # factor and power of d
+# Of every ratio in the studies, its place in the palette.
+COLORS = {BASELINE: 0, (0.25, 0.5): 9, (0.5, 0.5): 2, RULE: 1, TWICE: 4, (4.0, 0.5): 3}
 
 
 def of(data, ratio: tuple[float, float]):
@@ -54,9 +56,16 @@ def measured(data, statistic, detail: str = "") -> Measurement:
     return Measurement(value, low, high, len(seeds), problem, detail)
 
 
-def draw_curves(axes, data, metric: str, colors, shown=None) -> None:
+def color(ratio: tuple[float, float]):
+    """The ratio's colour in every panel."""
+    from repro import drawing
+
+    return drawing.COLORS[COLORS[ratio]]
+
+
+def draw_curves(axes, data, metric: str) -> None:
     """A metric against tokens per ratio: geometric mean over seeds, band from lowest to highest."""
-    for color, ratio in zip(colors, shown or ratios(data), strict=False):
+    for ratio in ratios(data):
         table = by_seed(data, ratio, metric)
         finite = table[np.isfinite(table).all(axis=1)]
         axes.plot(
@@ -64,14 +73,19 @@ def draw_curves(axes, data, metric: str, colors, shown=None) -> None:
             np.exp(np.log(finite).mean(axis=1)),
             "o-",
             ms=2.5,
-            color=color,
+            color=color(ratio),
             label=label(data, ratio),
         )
         axes.fill_between(
-            finite.index, finite.min(axis=1), finite.max(axis=1), color=color, alpha=0.2, lw=0
+            finite.index,
+            finite.min(axis=1),
+            finite.max(axis=1),
+            color=color(ratio),
+            alpha=0.2,
+            lw=0,
         )
         if len(finite) < len(table):
-            axes.plot([], [], "x", color=color, label=f"{label(data, ratio)}: diverged")
+            axes.plot([], [], "x", color=color(ratio), label=f"{label(data, ratio)}: diverged")
     axes.set_yscale("log")
     axes.set_xlabel("tokens")
     axes.legend(title=r"$\eta_\mathrm{emb}/\eta$", fontsize=7, title_fontsize=7)

@@ -19,6 +19,14 @@ LR = "lr.embedding"
 WIDTH = "model.width"
 # At losses of 4 to 5 nats the paper's 20 % covers the whole grid; see the suite's notes.
 WINDOW = {"smoke": 0.01, "reduced": 0.01, "paper": PAPER_WINDOW}
+HEIGHT = 4.0  # inches of a panel with its legend
+ABOVE = {  # a legend over its panel
+    "loc": "lower center",
+    "bbox_to_anchor": (0.5, 1.01),
+    "fontsize": 7,
+    "columnspacing": 1,
+    "handlelength": 1.5,
+}
 
 
 def final(table):
@@ -62,6 +70,14 @@ def optimum_slope(table, seeds: Sequence[int], window: float) -> float:
     return slope(np.log2(list(found)), [o.log2 for o in found.values()])
 
 
+def slope_words(found: dict[int, Optimum]) -> str:
+    """`slope -0.39` of optima by width."""
+    if len(found) < 2:
+        return "no slope"
+    value = slope(np.log2(list(found)), [o.log2 for o in found.values()])
+    return f"slope {round(value, 2) + 0:.2f}"  # + 0: no negative zero
+
+
 def measured(table, statistic, window: float, detail: str = "") -> Measurement:
     """A statistic of (table, seeds) with its bootstrap interval over seeds and edge warning."""
     seeds = sorted(int(s) for s in table["seed"].unique())
@@ -103,12 +119,8 @@ def slope_measurement(table, window: float) -> Measurement:
         return measured(table, optimum_slope, window)
     found = optima(table, seeds, window)
     words = ", ".join(f"d={d}: 2^{o.log2:.2f}" for d, o in found.items())
-    paper = {}
-    for width, part in table.groupby(WIDTH):
-        curve = mean_curve(part, seeds)
-        paper[width] = grid_optimum(curve.index, curve.to_numpy(), PAPER_WINDOW)
-    in_paper_window = slope(np.log2(list(paper)), list(paper.values()))
-    detail = f"optima {words}; slope {in_paper_window:.2f} with the paper's 20 % window on the grid"
+    in_paper_window = slope_words(optima(table, seeds, PAPER_WINDOW))
+    detail = f"optima {words}; {in_paper_window} with the paper's 20 % window on the grid"
     return measured(table, lambda t, s: optimum_slope(t, s, window), window, detail)
 
 
@@ -142,20 +154,31 @@ def draw_losses(axes, table, label) -> None:
     log2_axis(axes.xaxis)
     axes.set_xlabel(r"embedding learning rate $\eta_E$")
     axes.set_ylabel("training loss (nats per token)")
-    axes.legend()
+    axes.legend(ncols=3, **ABOVE)
 
 
 def draw_optima(axes, table, window: float, label: str, color, marker="o", guides=False) -> None:
-    """Optimal eta_E against width with its window shaded; guides of slope 0 and -1/2."""
+    """Optimal eta_E against width; with guides also its window shaded, the optimum by the paper's
+    20 % where that is another, and lines of slope 0 and -1/2."""
     from repro.drawing import log2_axis
 
-    found = optima(table, sorted(table["seed"].unique()), window)
+    seeds = sorted(table["seed"].unique())
+    found = optima(table, seeds, window)
     if not found:
         return
     d = np.array(list(found))
     centre = 2.0 ** np.array([o.log2 for o in found.values()])
-    axes.plot(d, centre, marker + "-", color=color, label=label)
+    axes.plot(d, centre, marker + "-", color=color, label=f"{label}: {slope_words(found)}")
     if guides:
+        if window != PAPER_WINDOW:
+            paper = optima(table, seeds, PAPER_WINDOW)
+            axes.plot(
+                d,
+                [2**o.log2 for o in paper.values()],
+                "x",
+                color="0.3",
+                label=f"by the paper's {PAPER_WINDOW:.0%}: {slope_words(paper)}",
+            )
         axes.fill_between(
             d,
             [2**o.low for o in found.values()],
@@ -169,11 +192,18 @@ def draw_optima(axes, table, window: float, label: str, color, marker="o", guide
         axes.plot(d, centre[0] * (d / d[0]) ** -0.5, "--", color="0.3", label="slope -1/2")
     for width, optimum in found.items():
         if optimum.at_edge:
-            axes.annotate("edge", (width, 2**optimum.log2), fontsize=7)
+            axes.annotate(
+                "edge",
+                (width, 2**optimum.log2),
+                (0, 5),
+                textcoords="offset points",
+                ha="center",
+                fontsize=7,
+            )
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     log2_axis(axes.xaxis)
     log2_axis(axes.yaxis)
     axes.set_xlabel("width $d$")
-    axes.set_ylabel(r"optimal embedding learning rate $\eta_E^*$")
-    axes.legend(fontsize=7)
+    axes.set_ylabel(r"optimum $\eta_E^*$")
+    axes.legend(ncols=2, **ABOVE)

@@ -5,8 +5,10 @@ from repro.theory import zipf
 
 TITLE = "Figure 2. Token frequency against rank"
 CAPTION = (
-    "Frequencies of BPE tokens by rank at two vocabulary sizes, with fits of Zipf's and "
-    "Zipf-Mandelbrot's laws (Hayou & Liu, Figure 2)."
+    "Frequency of BPE tokens by rank in the tokenizer's training text, vocabulary sizes m. Lines: "
+    "least-squares fits in the logarithms, dashed Zipf's law, dotted Zipf-Mandelbrot's, to the "
+    "ranks drawn, evenly spaced in log rank up to the last token that occurs (Hayou & Liu, "
+    "Figure 2)."
 )
 STUDIES = ("embedding_lr/frequencies",)
 CLAIMS = (
@@ -101,10 +103,9 @@ def draw(data, scale):
             f"$R^2$ = {mandelbrot.r2:.3f}",
         )
         first = part.iloc[0]
-        ax.set_title(
-            f"m = {size}: reached {first['vocab_reached']}, used {first['types_used']}",
-            fontsize=8,
-        )
+        reached = first["vocab_reached"]
+        vocabulary = f"m = {size}" if reached == size else f"m = {reached} ({size} asked for)"
+        ax.set_title(f"{vocabulary}, fit over ranks 1 to {first['types_used']}", fontsize=8)
         ax.set_xlabel("rank $i$")
         ax.set_ylabel("frequency")
         ax.legend()

@@ -9,8 +9,11 @@ from repro.claims import Claim, above, at_most, below, reported, within
 
 TITLE = "Figure 3. Optimal embedding learning rate against width, vocabulary m = 8d"
 CAPTION = (
-    "Training loss against the embedding learning rate at (d, m) = (2^k, 2^(k+3)), the optimum "
-    "with the range of near-best rates, and two controls (Hayou & Liu, Figure 3)."
+    "Left: training loss against the embedding learning rate, mean and range (band) over seeds; "
+    "crosses at the top: diverged. Right: its optimum against width. Dots: centre of the rates of "
+    "near-best loss (grey band; edge: it meets the grid's end); crosses: by the paper's rule, "
+    "geometric mean of the grid's rates within 20 %; guides: from the first dot; controls: "
+    "embeddings of std 1, one vocabulary (Hayou & Liu, Figure 3)."
 )
 MAIN, UNIT, FIXED = (
     f"embedding_lr/{name}" for name in ("width_and_vocabulary", "unit_init", "fixed_vocabulary")
@@ -19,7 +22,7 @@ STUDIES = (MAIN, UNIT, FIXED)
 CLAIMS = (
     Claim(
         id="fig3.sqrt-d-rule",
-        statement="The optimal embedding learning rate falls with width as d^-1/2",
+        statement="The optimal embedding learning rate falls with width (the paper: as d^-1/2)",
         source="Figure 3; Section 4.1",
         quantity="slope of log eta_E* against log d, m = 8d",
         expected={"reduced": below(-0.2), "paper": within(-0.5, 0.25)},
@@ -141,23 +144,24 @@ def draw(data, scale):
 
     window = _sweep.WINDOW[scale]
     reached = data.groupby([_sweep.WIDTH, "study"])["vocab_reached"].max()
-    figure, axes = drawing.panels(2)
+    figure, axes = drawing.panels(2, height=_sweep.HEIGHT)
     _sweep.draw_losses(
         axes[0, 0],
         part(data, MAIN),
         lambda width, _: f"d = {width}, m = {reached[width, MAIN.split('/')[1]]}",
     )
     controls = (
-        (MAIN, "m = 8d (the paper's)", "o", True),
-        (UNIT, "control: m = 8d, embedding std 1", "s", False),
+        (MAIN, "m = 8d", "black", "o", True),
+        (UNIT, "control, unit init", drawing.COLORS[3], "s", False),
         (
             FIXED,
-            f"control: m = {reached.xs(FIXED.split('/')[1], level=1).max()}",
+            f"control, m = {reached.xs(FIXED.split('/')[1], level=1).max()}",
+            drawing.COLORS[4],
             "^",
             False,
         ),
     )
-    for color, (study, label, marker, guides) in zip(drawing.COLORS, controls, strict=False):
+    for study, label, color, marker, guides in controls:
         _sweep.draw_optima(
             axes[0, 1], part(data, study), window, label, color, marker, guides=guides
         )

@@ -8,8 +8,10 @@ from repro.claims import Claim, below, reported, within
 
 TITLE = "Figure 4. Pretraining perplexity by ratio of the embedding's learning rate to the rest"
 CAPTION = (
-    "Training perplexity of the decoder of Table 3 against tokens, at the ratio 1 and sqrt(d), and "
-    "at ratios around sqrt(d) on fewer tokens (Hayou & Liu, Figure 4)."
+    "Training perplexity against tokens by ratio of the embedding's learning rate to the rest: (a) "
+    "1 and sqrt(d); (b) ratios around sqrt(d) on fewer tokens, and at their end. Lines: "
+    "geometric mean over seeds; bands and bars: range over seeds. At paper scale the "
+    "decoder of Table 3, below it a smaller one of its kind (Hayou & Liu, Figure 4)."
 )
 LONG, SHORT = "embedding_lr/pretraining", "embedding_lr/pretraining_ratios"
 STUDIES = (LONG, SHORT)
@@ -91,37 +93,51 @@ def measure(data, scale):
     }
 
 
+def draw_ends(axes, data):
+    """Last training (solid) and validation perplexity (dashed) against the ratio."""
+    shown = _pretraining.ratios(data)
+    ratios = np.array([_pretraining.of(data, ratio)["ratio"].iloc[0] for ratio in shown])
+    for metric, marker, line, words, beside in (
+        (METRIC, "o", "-", "training", 0.97),
+        ("valid_perplexity", "s", "--", "validation", 1.03),
+    ):
+        last = [_pretraining.by_seed(data, ratio, metric).iloc[-1] for ratio in shown]
+        values = np.array([row.where(np.isfinite(row)) for row in last])
+        mean = np.exp(np.log(values).mean(1))
+        low, high = mean - values.min(1), values.max(1) - mean
+        x = beside * ratios
+        axes.plot(x, mean, marker + line, ms=4, lw=1, color="0.5", label=words)
+        for i, ratio in enumerate(shown):
+            color = _pretraining.color(ratio)
+            axes.errorbar(
+                x[i], mean[i], [[low[i]], [high[i]]], fmt=marker, ms=4, capsize=2, color=color
+            )
+
+
 def draw(data, scale):
     from repro import drawing
 
     figure, axes = drawing.panels(3, width=4.0)
     left, middle, right = axes[0]
     long, short = part(data, LONG), part(data, SHORT)
-    _pretraining.draw_curves(left, long, METRIC, drawing.COLORS)
+    _pretraining.draw_curves(left, long, METRIC)
     left.set_ylabel("training perplexity")
     left.set_title("(a)", fontsize=9, loc="left")
-    shown = _pretraining.ratios(short)
-    colors = drawing.sns.color_palette("viridis", len(shown))
-    _pretraining.draw_curves(middle, short, METRIC, colors)
+    _pretraining.draw_curves(middle, short, METRIC)
     middle.set_ylabel("training perplexity")
     middle.set_title("(b)", fontsize=9, loc="left")
-    for metric, marker, words in (
-        (METRIC, "o", "training"),
-        ("valid_perplexity", "s", "validation"),
-    ):
-        last = [_pretraining.by_seed(short, ratio, metric).iloc[-1] for ratio in shown]
-        x = [_pretraining.of(short, ratio)["ratio"].iloc[0] for ratio in shown]
-        values = np.array([row.where(np.isfinite(row)) for row in last])
-        mean = np.exp(np.log(values).mean(1))
-        error = [mean - values.min(1), values.max(1) - mean]
-        right.errorbar(x, mean, error, fmt=marker + "-", ms=4, lw=1, capsize=2, label=words)
+    draw_ends(right, short)
     right.axvline(
-        _pretraining.of(short, RULE)["ratio"].iloc[0], ls="--", color="0.5", label=r"$\sqrt{d}$"
+        _pretraining.of(short, RULE)["ratio"].iloc[0],
+        ls=":",
+        color="0.5",
+        zorder=0,
+        label=r"$\sqrt{d}$",
     )
     right.set_xscale("log", base=2)
     drawing.log2_axis(right.xaxis)
     right.set_xlabel(r"$\eta_\mathrm{emb}/\eta$")
-    right.set_ylabel("final perplexity (bars: range over seeds)")
+    right.set_ylabel("final perplexity")
     right.set_title("(b), at its end", fontsize=9, loc="left")
     right.legend(fontsize=7)
     return figure

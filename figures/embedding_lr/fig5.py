@@ -1,4 +1,4 @@
-"""Figure 5: word-level perplexity of WikiText's test split along pretraining."""
+"""Figure 5: word-level perplexity of a test split, the paper's WikiText, along pretraining."""
 
 from dataclasses import replace
 
@@ -8,11 +8,13 @@ from figures.embedding_lr import _pretraining
 from figures.embedding_lr._pretraining import BASELINE, RULE
 from repro.claims import Claim, above
 
-TITLE = "Figure 5. Word-level perplexity of the WikiText test split along pretraining"
+TITLE = "Figure 5. Word-level perplexity of the test split along pretraining"
 CAPTION = (
-    "Word-level perplexity of WikiText-2's test split, sliding window, negative log-likelihood of "
-    "all tokens over the number of words as published, of the decoder of Table 3 trained at the "
-    "ratio 1 and sqrt(d) (Hayou & Liu, Figure 5)."
+    "Word-level perplexity of the test split of WikiText-2, or of the generated text in its place "
+    "(last line): negative log-likelihood of all tokens, in a sliding window, over the number of "
+    "words. Figure 4a's runs, by ratio of the embedding's learning rate to the rest. Left: "
+    "geometric mean and range (band) over seeds. Right: one line a seed (Hayou & Liu, "
+    "Figure 5)."
 )
 STUDY = "embedding_lr/pretraining"
 STUDIES = (STUDY,)
@@ -61,14 +63,13 @@ def draw(data, scale):
 
     figure, axes = drawing.panels(2)
     left, right = axes[0]
-    _pretraining.draw_curves(left, data, METRIC, drawing.COLORS)
-    left.set_ylabel(f"word-level perplexity, WikiText {split(data)}")
+    _pretraining.draw_curves(left, data, METRIC)
+    left.set_ylabel(f"word-level perplexity, {split(data)} split")
     found = comparison(data)
     for seed in found:
         finite = found[seed][np.isfinite(found[seed])]
-        right.plot(finite.index, finite, "o-", ms=3, lw=1, label=f"seed {seed}")
-    right.axhline(1, color="0.5", lw=1)
+        right.plot(finite.index, finite, "o-", ms=3, lw=1, color="0.3")
+    right.axhline(1, ls="--", color="0.5", lw=1)
     right.set_xlabel("tokens")
     right.set_ylabel(r"word-level perplexity, ratio $\sqrt{d}$ over ratio 1")
-    right.legend(fontsize=7)
     return figure

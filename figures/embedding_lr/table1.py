@@ -5,7 +5,8 @@ from repro.claims import Claim, all_scales, at_most
 
 TITLE = "Table 1. muP's init variance and learning rate"
 CAPTION = (
-    "Powers of the width d as printed, and measured on built and initialized decoders "
+    "Powers of the width d as printed and, in brackets, as fitted over built and initialized "
+    "decoders; of several parameters of a kind, the one farthest from the printed power "
     "(Hayou & Liu, Table 1)."
 )
 STUDIES = (_exponents.STUDY,)

@@ -3,7 +3,10 @@
 from repro.claims import Claim, Measurement, all_scales, reported
 
 TITLE = "Table 3. The pretrained decoder and its parameters"
-CAPTION = "The configuration as printed and the parameters it makes (Hayou & Liu, Table 3)."
+CAPTION = (
+    "Left: the configuration as printed. Right: the number of parameters of the model built from "
+    "it (Hayou & Liu, Table 3)."
+)
 STUDY = "embedding_lr/llm_parameters"
 STUDIES = (STUDY,)
 CLAIMS = (

@@ -8,8 +8,11 @@ from repro.theory import sign_sgd
 
 TITLE = "Theorem 1. Feature changes of one SignSGD step, measured over predicted"
 CAPTION = (
-    "Measured over predicted size of the output's change by the embedding's and the projection's "
-    "update, by token rank, and the two regimes in width (Hayou & Liu, Theorem 1, Lemma 1)."
+    "Change of the outputs by the update of the embedding (delta_E) and of the output projection "
+    "(delta_W). Left: mean over seeds; bars: range over seeds. Middle: a dot for each (d, m), mean "
+    "over seeds. Grey: the claims' bounds on these means; in the middle claimed for a = 0 past "
+    "rank 1 and for every a past rank 100. Right: dots measured, lines predicted (Hayou & Liu, "
+    "Theorem 1)."
 )
 GRID, REGIMES = "embedding_lr/rank_dependence", "embedding_lr/regimes"
 STUDIES = (GRID, REGIMES)
@@ -167,41 +170,45 @@ def draw(data, scale):
     left, middle, right = axes[0]
 
     embedding = grid[(grid["quantity"] == "delta_E") & (grid["zipf_exponent"] == 0)]
-    for color, (d, rows) in zip(drawing.COLORS, embedding.groupby("width"), strict=False):
+    for i, (d, rows) in enumerate(embedding.groupby("width")):
         ratio = rows.groupby("vocab_size")["ratio"].agg(["mean", "min", "max"])
         error = [ratio["mean"] - ratio["min"], ratio["max"] - ratio["mean"]]
         left.errorbar(
-            ratio.index,
+            ratio.index * 1.1 ** (i - 1),  # side by side
             ratio["mean"],
             error,
-            fmt="o-",
+            fmt="os^"[i] + "-",
             ms=4,
-            color=color,
+            lw=1,
+            color=("0", "0.35", "0.6")[i],
             label=f"d = {d}",
         )
     left.set_xscale("log", base=2)
+    left.set_xlim(embedding["vocab_size"].min() / 1.3, embedding["vocab_size"].max() * 1.3)
     left.axhspan(0.97, 1.03, color="0.9", lw=0)
+    drawing.log2_axis(left.xaxis)
     left.set_xlabel("vocabulary $m$")
     left.set_ylabel(r"$\bar\delta_E$, measured / predicted")
     left.legend()
 
     output = grid[grid["quantity"] == "delta_W"]
     labels = list(dict.fromkeys(output["ranks"]))
-    for offset, (color, (a, rows)) in enumerate(
-        zip(drawing.COLORS, output.groupby("zipf_exponent"), strict=False)
-    ):
-        x = rows["ranks"].map(labels.index) + 0.2 * (offset - 1)
-        middle.plot(x, rows["ratio"], "o", ms=3, alpha=0.5, color=color, label=f"a = {a:g}")
+    keys = ["zipf_exponent", "width", "vocab_size", "ranks"]
+    means = output.groupby(keys, as_index=False)["ratio"].mean()
+    for i, (a, rows) in enumerate(means.groupby("zipf_exponent")):
+        x = rows["ranks"].map(labels.index) + 0.2 * (i - 1)
+        color = drawing.COLORS[i]
+        middle.plot(x, rows["ratio"], "os^"[i], ms=4, alpha=0.6, color=color, label=f"a = {a:g}")
     middle.axhspan(0.95, 1.05, color="0.9", lw=0)
     middle.set_xticks(range(len(labels)), labels)
     middle.set_xlabel("token rank")
     middle.set_ylabel(r"$\bar\delta_W$, measured / predicted")
     middle.legend(title="frequencies $i^{-a}$")
 
-    for color, (vocab_size, label) in zip(
-        drawing.COLORS,
-        ((16, "m = 16"), ("8d", "m = 8d"), (32_768, "m = 32768")),
-        strict=False,
+    for vocab_size, label, marker, color in (
+        (16, "m = 16", "o", drawing.COLORS[3]),
+        ("8d", "m = 8d", "s", drawing.COLORS[4]),
+        (32_768, "m = 32768", "^", drawing.COLORS[5]),
     ):
         rows = regime(regimes, vocab_size)
         change = (rows["measured"] * np.sqrt(rows["width"])).groupby(rows["width"]).mean()
@@ -210,15 +217,15 @@ def draw(data, scale):
         right.loglog(
             change.index,
             change,
-            "o",
+            marker,
             ms=4,
             color=color,
-            label=f"{label}: slope {fitted:.2f}",
+            label=f"{label}: slope {fitted:.3f}",
         )
         right.loglog(predicted.index, predicted, "-", lw=1, color=color)
     right.set_xscale("log", base=2)
     drawing.log2_axis(right.xaxis)
     right.set_xlabel("width $d$")
-    right.set_ylabel(r"$\bar\delta_E / (\eta_E\sigma_W)$; lines: predicted")
+    right.set_ylabel(r"$\bar\delta_E / (\eta_E\sigma_W)$")
     right.legend()
     return figure

@@ -2,20 +2,23 @@
 
 import math
 
+import numpy as np
+
 from repro.claims import Claim, Measurement, above, all_scales, at_most
 
 TITLE = "Dynamic equivalence. A widened run against its base in float64, along training"
+FLOOR = 1e-17  # a difference of exactly zero is drawn here
 CAPTION = (
-    "Largest output difference over largest output in every five steps: the worst of the "
-    "factors k for each architecture and optimizer; right, with gradients clipped at every step, "
-    "by the plain global norm or by one with squared norms weighted k (vectors) and k_out / k_in "
-    "(matrices) (Ma et al., Appendix C.4; clipping is the suite's)."
+    "Largest output difference over largest output in every five steps, the worst of the factors k "
+    f"for each architecture and optimizer; a difference of zero is drawn at {FLOOR:g}. Right: "
+    "gradients clipped at every step, by the plain global norm (solid) or by one with squared "
+    "norms weighted k (vectors) and k_out / k_in (matrices) (dashed). Dotted: the bound of the "
+    "claims. (Ma et al., Appendix C.4; clipping is the suite's.)"
 )
 FREE, CLIPPING = "upscaling/architectures", "upscaling/clipping"
 STUDIES = (FREE, CLIPPING)
 ARCHITECTURES = {"mlp": "MLP", "resnet": "ResNet", "gpt2": "GPT-2"}
 BOUND = 1e-9
-FLOOR = 1e-17  # a difference of exactly zero is drawn here
 PLAIN, AWARE = "plain norm", "width-aware norm"
 BLOCK = 5  # steps, of which the largest difference is kept
 RUN = ["architecture", "optimizer", "factor"]
@@ -118,11 +121,9 @@ def over_factors(rows):
 
 
 def draw(data, scale):
-    from matplotlib.lines import Line2D
-
     from repro import drawing
 
-    figure, axes = drawing.panels(4, width=3.4)
+    figure, axes = drawing.panels(4, width=3.7)
     palette = [drawing.COLORS[i] for i in (0, 1, 2, 3, 4, 7)]
     for axis, (key, name) in zip(axes[0], ARCHITECTURES.items(), strict=False):
         rows = data[(data["architecture"] == key) & (data["clipping"] == "none")]
@@ -131,27 +132,30 @@ def draw(data, scale):
         ):
             curve = over_factors(part)
             axis.semilogy(curve.index, curve, lw=1, color=color, label=optimizer)
-        factors = ", ".join(str(k) for k in sorted(rows["factor"].unique()))
-        axis.set_title(f"{name}, largest over k = {factors}")
+        axis.set_title(f"{name}, largest over k = {factors(rows)}", fontsize=9)
     axis = axes[0, 3]
-    styles = {PLAIN: "-", AWARE: "--"}
-    clipped = data[data["clipping"] != "none"].groupby(["architecture", "optimizer"], sort=False)
+    clipped = data[data["clipping"] != "none"]
+    runs = clipped.groupby(["architecture", "optimizer"], sort=False)
     for color, ((key, optimizer), rows) in zip(
-        (drawing.COLORS[i] for i in (0, 4, 9)), clipped, strict=True
+        (drawing.COLORS[i] for i in (0, 4, 9)), runs, strict=True
     ):
-        for name, style in styles.items():
+        for name, style in ((PLAIN, "-"), (AWARE, "--")):
             curve = over_factors(rows[rows["clipping"] == name])
-            label = f"{ARCHITECTURES[key]} {optimizer}" if name == PLAIN else None
+            label = f"{ARCHITECTURES[key]} {optimizer},\n{name}"
             axis.semilogy(curve.index, curve, style, lw=1, color=color, label=label)
-    axis.set_title("gradients clipped at every step")
+    axis.set_title(f"clipped at every step, largest over k = {factors(clipped)}", fontsize=9)
+    highest = data["difference"][np.isfinite(data["difference"])].max()
     for axis in axes[0]:
         axis.axhline(BOUND, color="0.5", lw=0.8, ls=":")
         axis.set_xlabel("step after widening")
-        axis.set_ylim(FLOOR / 2, 1e6)
+        axis.set_ylim(FLOOR / 2, max(10, 2 * highest))
+    axes[0, 0].text(0, BOUND / 2, "bound: $10^{-9}$", va="top", fontsize=7, color="0.4")
     axes[0, 0].set_ylabel(r"$\max|f_{wide} - f_{base}|\ /\ \max|f_{base}|$")
-    axes[0, 0].legend(ncols=2, loc="upper left")
-    axis = axes[0, 3]
-    axis.add_artist(axis.legend(loc="upper left"))
-    norms = [Line2D([], [], color="0.3", ls=style, label=name) for name, style in styles.items()]
-    axis.legend(handles=norms, loc="upper right", bbox_to_anchor=(1, 0.35))
+    axes[0, 0].legend(ncols=2, loc="upper left", fontsize=7)
+    axes[0, 3].legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=7)
     return figure
+
+
+def factors(rows):
+    """The factors k of some rows, in words."""
+    return ", ".join(str(k) for k in sorted(rows["factor"].unique()))

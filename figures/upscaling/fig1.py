@@ -5,13 +5,18 @@ from repro.claims import Claim, all_scales, at_most, over_seeds, reported
 
 TITLE = "Figure 1. Leaving the widened subspace, and hyperparameter transfer"
 CAPTION = (
-    "Left: distance of the wide weights from the subspace of widened base models against their "
-    "movement along it during upscaled training, with and without noise. Right: final training "
-    "loss of a small and a large upscaled system against the learning rate. The paper's Figure 1 "
-    "is a schematic; these are runs of the MLP with AdamW (Ma et al., Figure 1)."
+    "The paper's Figure 1 is a schematic; these are runs of the MLP with AdamW. Left: distance of "
+    "the wide weights from the subspace of widened models against their movement along it, both "
+    "Euclidean norms over all weights. "
+    "Right: final training loss, a mean since the last evaluation, of a small and a large upscaled "
+    "system; mean, and range over seeds (band), stars: lowest mean, arrows at the top edge: a mean "
+    "above the panel, or a seed that diverged. (Ma et al., Figure 1.)"
 )
 MLP, TRANSFER = "upscaling/mlp_adamw", "upscaling/mlp_adamw_transfer/by_lr"
-STAGES = {"upscaled": "with noise", "upscaled_without_noise": "zero noise"}
+STAGES = {
+    "upscaled": "with noise, at its best rate",
+    "upscaled_without_noise": "zero noise, at its best rate",
+}
 STUDIES = (*(f"{MLP}/{stage}" for stage in STAGES), TRANSFER)
 CLAIMS = (
     Claim(
@@ -35,10 +40,11 @@ def reduce(runs):
     import pandas as pd
 
     path = _protocol.reduce({k: v for k, v in runs.items() if k != TRANSFER})
-    path = path[["stage", "seed", "step", "outside", "inside"]]
+    path = path[["stage", "seed", "step", "outside", "inside", "lr"]]
     sweep = fig3.reduce({TRANSFER: runs[TRANSFER]})
     sweep = sweep[["stage", fig3.WIDTH, "lr", "seed", "step", "train_loss"]]
-    return pd.concat([path, sweep], ignore_index=True)
+    columns = ["stage", "seed", "step", "outside", "inside", fig3.WIDTH, "lr", "train_loss"]
+    return pd.concat([path, sweep], ignore_index=True)[columns]
 
 
 def measure(data, scale):
@@ -58,18 +64,21 @@ def draw(data, scale):
     figure, axes = drawing.panels(2, width=4.8)
     path, curves = axes[0]
     for color, (stage, words) in zip(drawing.COLORS, STAGES.items(), strict=False):
-        for i, (_, rows) in enumerate(data[data["stage"] == stage].groupby("seed")):
+        runs = data[data["stage"] == stage]
+        words += "".join(f" {rate:.3g}" for rate in runs["lr"].dropna().unique())
+        for i, (_, rows) in enumerate(runs.groupby("seed")):
             label = f"upscaled, {words}" if i == 0 else None
             path.plot(rows["inside"], rows["outside"], "-o", ms=2.5, color=color, label=label)
             path.plot(rows["inside"].iloc[-1], rows["outside"].iloc[-1], "s", color=color, ms=5)
     path.axhline(0, color="0.6", lw=0.8, ls=":")
-    path.set_xlabel("movement along the widened subspace")
-    path.set_ylabel("distance from the widened subspace")
-    path.set_title("a seed each, from the first to the last record (square)", fontsize=8)
+    path.set_xlabel("movement along the widened subspace (norm)")
+    path.set_ylabel("distance from the widened subspace (norm)")
+    path.set_title("a curve a seed, from the first to the last record (square)", fontsize=8)
     path.legend(fontsize=7)
     sweep = data[data["stage"] == "by_lr"]
-    ends = sweep[sweep[fig3.WIDTH].isin([sweep[fig3.WIDTH].min(), sweep[fig3.WIDTH].max()])]
-    fig3.draw_panel(curves, ends, "lr", drawing)
+    colors = fig3.width_colors(sweep, drawing)
+    ends = {width: colors[width] for width in (min(colors), max(colors))}
+    fig3.draw_panel(curves, sweep, "lr", ends)
     curves.set_xlabel("learning rate (base constant)")
     curves.set_ylabel("final training loss (nats)")
     curves.set_title("tuned small, used large (stars: optima)", fontsize=8)

@@ -5,10 +5,7 @@ from figures.upscaling._protocol import SETTINGS, reduce  # noqa: F401
 
 SETTING = SETTINGS["gpt2"]
 TITLE = "Figure 10. Upscaling against training from scratch, GPT-2 with AdamW"
-CAPTION = (
-    "Training and validation curves of the base, the wide model from scratch and the upscaled "
-    "one, mean and range over seeds, with baselines of ours (Ma et al., Figure 10)."
-)
+CAPTION = f"{_protocol.MEANING} (Ma et al., Figure 10.)"
 STUDIES = (SETTING.study,)
 CLAIMS = _protocol.curve_claims("fig10", "Figure 10; F.3", SETTING)
 

@@ -1,20 +1,17 @@
 """Figure 11: Sweep 2 over learning rate and noise, GPT-2 with AdamW."""
 
 from figures.upscaling import _protocol
-from figures.upscaling._protocol import SETTINGS, reduce  # noqa: F401
+from figures.upscaling._protocol import LOSS, SETTINGS, reduce  # noqa: F401
 
 SETTING = SETTINGS["gpt2"]
 TITLE = "Figure 11. Sweep over learning rate and noise, GPT-2 with AdamW"
-CAPTION = (
-    "Final loss of the small upscaled system over learning rate and noise, and training curves "
-    "per noise level at the best rate (Ma et al., Figure 11)."
-)
+CAPTION = _protocol.SWEPT.format(LOSS[SETTING.metric], "Ma et al., Figure 11")
 STUDIES = (f"{SETTING.study}/tune_upscaled", f"{SETTING.study}/tune_upscaled_code")
-CLAIMS = _protocol.sweep_claims("fig11", "Figure 11; F.3")
+CLAIMS = _protocol.sweep_claims("fig11", "Figure 11; F.3", SETTING)
 
 
 def measure(data, scale):
-    return _protocol.measure_sweep("fig11", data)
+    return _protocol.measure_sweep("fig11", data, SETTING)
 
 
 def draw(data, scale):

@@ -5,10 +5,7 @@ from figures.upscaling._protocol import SETTINGS, reduce  # noqa: F401
 
 SHOWN = [SETTINGS[key] for key in ("mlp", "resnet", "gpt2")]
 TITLE = "Figure 2. Upscaled models against wide ones trained from scratch"
-CAPTION = (
-    "Training (top) and validation loss (bottom) of the base, the wide model from scratch and the "
-    "upscaled one, mean and range over seeds, with baselines of ours (Ma et al., Figure 2)."
-)
+CAPTION = f"{_protocol.MEANING} (Ma et al., Figure 2.)"
 STUDIES = tuple(setting.study for setting in SHOWN)
 CLAIMS = tuple(
     claim for s in SHOWN for claim in _protocol.win_claims("fig2", "Figure 2; Section 4", s)
@@ -26,11 +23,11 @@ def measure(data, scale):
 def draw(data, scale):
     from repro import drawing
 
-    figure, axes = drawing.panels(len(SHOWN), 2)
+    figure, axes = drawing.panels(len(SHOWN), 2, width=4.8)
     for (top, bottom), setting in zip(axes.T, SHOWN, strict=True):
         rows = data[data["study"] == setting.study]
         _protocol.draw_curve(top, rows, "train_loss", "training loss (nats)", setting)
         _protocol.draw_curve(bottom, rows, "valid_loss", "validation loss (nats)", setting)
-        top.set_title(setting.words)
-    axes[0, 0].legend(fontsize=6.5)
+        top.set_title(f"{setting.words}\n{_protocol.rates(rows, setting)}", fontsize=8)
+    _protocol.legend_beside(axes[0, -1])
     return figure

@@ -9,9 +9,10 @@ from repro.claims import Claim, at_most, over_seeds
 
 TITLE = "Figure 3. Hyperparameter transfer of upscaled models"
 CAPTION = (
-    "Final training loss against the learning rate at fixed noise (top) and against the noise at "
-    "a fixed rate (bottom) per target width, mean and range over seeds, optima marked "
-    "(Ma et al., Figure 3)."
+    "Final training loss, a mean since the last evaluation, against the learning rate at fixed "
+    "noise (top) and against the noise at a fixed rate (bottom), one curve a target width. "
+    "Mean, and range over seeds (band); stars: lowest mean. Arrows at the top edge: a mean above "
+    "the panel, or a seed that diverged. (Ma et al., Figure 3.)"
 )
 MODELS = {
     "gpt2": ("GPT-2 with AdamW", "upscaling/gpt2_transfer"),
@@ -65,12 +66,14 @@ def octaves(values):
 
 
 def optima(rows, axis, seeds):
-    """Width -> log2 of the value with the lowest mean loss over seeds."""
+    """Width -> log2 of the value with the lowest mean loss over seeds, nan where none is finite."""
     found = {}
     for width, group in rows.groupby(WIDTH):
         table = group.pivot(index=axis, columns="seed", values="train_loss").sort_index()
         means = table[list(seeds)].mean(axis=1)
-        found[int(width)] = octaves(table.index)[int(np.argmin(means))]
+        found[int(width)] = math.nan
+        if np.isfinite(means.min()):
+            found[int(width)] = octaves(table.index)[int(np.argmin(means))]
     return found
 
 
@@ -82,15 +85,20 @@ def measure(data, scale):
             seeds = sorted(int(s) for s in rows["seed"].unique())
 
             def spread(sample, rows=rows, axis=axis):
-                values = optima(rows, axis, sample).values()
-                return max(values) - min(values)
+                return float(np.ptp(list(optima(rows, axis, sample).values())))
 
             found = optima(rows, axis, seeds)
             grid = octaves(rows[axis].unique())
             ends = {grid[0], grid[-1]} if axis == "lr" else {grid[-1]}
             outside = [str(n) for n, value in found.items() if value in ends]
-            problem = f"at the grid's edge: width {', '.join(outside)}" if outside else ""
-            words = ", ".join(f"2^{value:.3g} at width {n}" for n, value in found.items())
+            lost = [str(n) for n, value in found.items() if math.isnan(value)]
+            problems = {"at the grid's edge": outside, "a seed diverged at every value": lost}
+            problem = "; ".join(
+                f"{why}: width {', '.join(which)}" for why, which in problems.items() if which
+            )
+            words = ", ".join(
+                f"2^{value:.3g} at width {n}" for n, value in found.items() if str(n) not in lost
+            )
             measured[f"fig3.transfer-{sweep}-{key}"] = over_seeds(
                 spread, seeds, problem, f"best: {words}"
             )
@@ -103,7 +111,8 @@ def draw(data, scale):
     figure, axes = drawing.panels(len(MODELS), len(SWEEPS))
     for column, (key, (words, study)) in zip(axes.T, MODELS.items(), strict=True):
         for panel, (sweep, (stage, axis, label, *_)) in zip(column, SWEEPS.items(), strict=True):
-            draw_panel(panel, rows_of(data, key, sweep), axis, drawing)
+            rows = rows_of(data, key, sweep)
+            draw_panel(panel, rows, axis, width_colors(rows, drawing))
             panel.set_xlabel(f"{label} (base constant)")
             panel.set_ylabel("final training loss (nats)")
             declared = registry.study(f"{study}/{stage}").scales[scale].spec
@@ -112,24 +121,27 @@ def draw(data, scale):
     return figure
 
 
-def draw_panel(panel, rows, axis, drawing):
-    """One curve a target width, its optimum marked; zero noise at the left end."""
+def width_colors(rows, drawing):
+    """Target width -> its colour."""
     widths = sorted(rows[WIDTH].unique())
-    colors = drawing.sns.color_palette("viridis", len(widths))
+    return dict(zip(widths, drawing.sns.color_palette("viridis", len(widths)), strict=True))
+
+
+def draw_panel(panel, rows, axis, colors):
+    """One curve a target width of `colors`, its optimum marked; zero noise at the left end."""
     grid = sorted(rows[axis].unique())
     places = dict(zip(grid, [2.0**v for v in octaves(grid)], strict=True))
-    losses = []
-    for color, width in zip(colors, widths, strict=True):
-        of_width = rows[(rows[WIDTH] == width) & np.isfinite(rows["train_loss"])]
-        spread = of_width.groupby(axis)["train_loss"].agg(["mean", "min", "max"])
-        x = [places[value] for value in spread.index]
-        panel.plot(x, spread["mean"], "-o", ms=2.5, lw=1.2, color=color, label=f"{int(width)}")
-        panel.fill_between(x, spread["min"], spread["max"], color=color, alpha=0.2, lw=0)
-        best = int(np.argmin(spread["mean"]))
-        panel.plot(
-            x[best], spread["mean"].iloc[best], "*", color=color, ms=11, mec="black", mew=0.5
-        )
-        losses.extend(spread["mean"])
+    curves = {}
+    for width, color in colors.items():
+        losses = rows[rows[WIDTH] == width].groupby(axis)["train_loss"].agg(["mean", "min", "max"])
+        losses.index = losses.index.map(places)
+        curves[width] = curve = losses.where(np.isfinite(losses["mean"]))
+        style = {"ms": 2.5, "lw": 1.2, "color": color, "label": f"{int(width)}"}
+        panel.plot(curve.index, curve["mean"], "-o", **style)
+        panel.fill_between(curve.index, curve["min"], curve["max"], color=color, alpha=0.2, lw=0)
+        if curve["mean"].notna().any():
+            best = curve["mean"].idxmin()
+            panel.plot(best, curve["mean"][best], "*", color=color, ms=11, mec="black", mew=0.5)
     ticks = whole_powers([v for v in grid if v > 0])
     labels = [f"$2^{{{k}}}$" for k in ticks]
     if 0.0 in places:
@@ -137,9 +149,31 @@ def draw_panel(panel, rows, axis, drawing):
     zero = [places[0.0]] if 0.0 in places else []
     panel.set_xscale("log", base=2)
     panel.set_xticks(zero + [2.0**k for k in ticks], ["0"] * len(zero) + labels, minor=False)
-    low, high = min(losses), float(np.quantile(losses, 0.85))
-    panel.set_ylim(low - 0.05 * (high - low), high + 0.3 * (high - low))
+    means = np.concatenate([curve["mean"].dropna() for curve in curves.values()])
+    if len(means):
+        low, high = means.min(), float(np.quantile(means, 0.85))
+        room = high - low
+        top = high + 0.3 * room if means.max() > high + 0.6 * room else means.max() + 0.05 * room
+        panel.set_ylim(low - 0.05 * (high - low), top)
+        draw_arrows(panel, curves, colors, top)
     panel.legend(title="target width", fontsize=6.5, title_fontsize=7)
+
+
+def draw_arrows(panel, curves, colors, top):
+    """An arrow at the top edge, side by side, for every mean above it or not finite."""
+    edge = {"xycoords": panel.get_xaxis_transform(), "textcoords": "offset points"}
+    style = {"ha": "center", "va": "center", "fontsize": 8, "annotation_clip": False}
+    for i, (width, curve) in enumerate(curves.items()):
+        aside = 6 * (i - (len(curves) - 1) / 2)
+        for x in curve.index[~(curve["mean"] <= top)]:
+            panel.annotate(
+                "\N{BLACK UP-POINTING TRIANGLE}",
+                (x, 1),
+                (aside, 0),
+                **edge,
+                **style,
+                color=colors[width],
+            ).set_in_layout(False)
 
 
 def whole_powers(values):

@@ -5,10 +5,7 @@ from figures.upscaling._protocol import SETTINGS, reduce  # noqa: F401
 
 SETTING = SETTINGS["mlp-sgd"]
 TITLE = "Figure 4. Upscaling against training from scratch, MLP with SGD"
-CAPTION = (
-    "Training and validation curves of the base, the wide model from scratch and the upscaled "
-    "one, mean and range over seeds, with baselines of ours (Ma et al., Figure 4)."
-)
+CAPTION = f"{_protocol.MEANING} (Ma et al., Figure 4.)"
 STUDIES = (SETTING.study,)
 CLAIMS = (
     *_protocol.curve_claims("fig4", "Figure 4; F.1", SETTING),

@@ -5,10 +5,7 @@ from figures.upscaling._protocol import SETTINGS, reduce  # noqa: F401
 
 SETTING = SETTINGS["mlp"]
 TITLE = "Figure 6. Upscaling against training from scratch, MLP with AdamW"
-CAPTION = (
-    "Training and validation curves of the base, the wide model from scratch and the upscaled "
-    "one, mean and range over seeds, with baselines of ours (Ma et al., Figure 6)."
-)
+CAPTION = f"{_protocol.MEANING} (Ma et al., Figure 6.)"
 STUDIES = (SETTING.study,)
 CLAIMS = _protocol.curve_claims("fig6", "Figure 6; F.1", SETTING)
 

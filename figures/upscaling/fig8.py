@@ -6,10 +6,7 @@ from repro.claims import Claim, below, over_seeds, reported
 
 SETTING = SETTINGS["resnet"]
 TITLE = "Figure 8. Upscaling against training from scratch, ResNet-18 with SGD"
-CAPTION = (
-    "Training and validation curves of the base, the wide model from scratch and the upscaled "
-    "one, mean and range over seeds, with baselines of ours (Ma et al., Figure 8)."
-)
+CAPTION = f"{_protocol.MEANING} (Ma et al., Figure 8.)"
 STUDIES = (SETTING.study,)
 CLAIMS = (
     *_protocol.curve_claims("fig8", "Figure 8; F.2", SETTING),
@@ -27,7 +24,14 @@ def measure(data, scale):
     ours, scratch = (
         _protocol.losses(data, name, "valid_accuracy") for name in ("upscaled", "scratch")
     )
-    gain = over_seeds(lambda s: float(ours[list(s)].mean() - scratch[list(s)].mean()), ours.index)
+    gain = over_seeds(
+        lambda s: float(ours[list(s)].mean() - scratch[list(s)].mean()),
+        ours.index,
+        _protocol.joined(
+            _protocol.limits(data, SETTING, "tune", "tune_upscaled"),
+            _protocol.diverged(data, "upscaled", "scratch"),
+        ),
+    )
     return _protocol.measure_curves("fig8", data, SETTING) | {"fig8.generalisation": gain}
 
 

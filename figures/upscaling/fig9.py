@@ -1,20 +1,17 @@
 """Figure 9: Sweep 2 over learning rate and noise, ResNet-18 with SGD."""
 
 from figures.upscaling import _protocol
-from figures.upscaling._protocol import SETTINGS, reduce  # noqa: F401
+from figures.upscaling._protocol import LOSS, SETTINGS, reduce  # noqa: F401
 
 SETTING = SETTINGS["resnet"]
 TITLE = "Figure 9. Sweep over learning rate and noise, ResNet-18 with SGD"
-CAPTION = (
-    "Final loss of the small upscaled system over learning rate and noise, and training curves "
-    "per noise level at the best rate (Ma et al., Figure 9)."
-)
+CAPTION = _protocol.SWEPT.format(LOSS[SETTING.metric], "Ma et al., Figure 9")
 STUDIES = (f"{SETTING.study}/tune_upscaled",)
-CLAIMS = _protocol.sweep_claims("fig9", "Figure 9; F.2")
+CLAIMS = _protocol.sweep_claims("fig9", "Figure 9; F.2", SETTING)
 
 
 def measure(data, scale):
-    return _protocol.measure_sweep("fig9", data)
+    return _protocol.measure_sweep("fig9", data, SETTING)
 
 
 def draw(data, scale):

@@ -7,9 +7,11 @@ from repro.optimum import bootstrap, slope
 
 TITLE = "Appendix E.3, E.4. Upscaled deep linear networks and their infinite-width limit"
 CAPTION = (
-    "Output of deep linear networks trained, widened twofold, perturbed and trained on, against "
-    "the recursions of the infinite width (Ma et al., equations 24 to 30), and against the narrow "
-    "networks trained on."
+    "Deep linear networks trained, widened twofold, perturbed and trained on. Left: mean and "
+    "standard deviation (bars) of the output over networks, beside the recursions of infinite "
+    "width. Middle and right: root mean squares over networks with their fitted power laws; where "
+    "the limits differ (dashed) there is no power law and none is fitted. (Ma et al., equations "
+    "24 to 30.)"
 )
 GRID = "upscaling/deep_linear_widths"
 ALONE = "upscaling/deep_linear_zero_noise"
@@ -161,7 +163,7 @@ def draw(data, scale):
     grid = data[data["study"] == "grid"]
     figure, axes = drawing.panels(3, 2, width=4.4)
     for row, (layers, example) in zip(axes, EXAMPLES.items(), strict=True):
-        draw_outputs(row[0], grid, layers, drawing.COLORS)
+        draw_outputs(row[0], grid, layers, drawing.sns.color_palette("magma", 3))
         draw_deviations(row[1], grid, layers, drawing)
         draw_gaps(row[2], grid, layers, drawing)
         row[0].set_title(rf"{example}: noise on all weights, $\gamma_\mathrm{{up}} = \gamma$")
@@ -227,20 +229,31 @@ def draw_gaps(axes, grid, layers, drawing):
     _, last = last_steps(grid)
     for (noise, label), color, marker in zip(NOISES.items(), drawing.COLORS, "os^", strict=False):
         values, widths = by_seed(grid, [(layers, noise, last)], "gap_rms")
-        draw_power(axes, widths, values[:, 0], label, color, marker)
         rows = curve(grid, layers, noise, last)
-        difference = float((rows["limit"] - rows["limit_alone"]).iloc[0])
-        if abs(difference) > 1e-9:
-            axes.axhline(abs(difference), color=color, lw=0.8, ls="--")
+        difference = abs(float((rows["limit"] - rows["limit_alone"]).iloc[0]))
+        if difference > 1e-9:
+            axes.axhline(difference, color=color, lw=0.8, ls="--")
+            draw_points(axes, widths, values[:, 0], label, color, marker)
+        else:
+            draw_power(axes, widths, values[:, 0], label, color, marker)
     axes.plot([], [], "--", color="0.4", lw=0.8, label="difference of the limits, where not 0")
     finish_power(axes, drawing, "RMS of $y_t - y'_{t-1}$, last step")
 
 
+def draw_points(axes, widths, values, label, color, marker):
+    """Root mean squares against n; values: (seeds, widths)."""
+    axes.loglog(widths, pooled(values), marker, ms=4, color=color, label=label)
+
+
+def pooled(values):
+    """Root mean squares over seeds."""
+    return np.sqrt((values**2).mean(0))
+
+
 def draw_power(axes, widths, values, label, color, marker):
-    """Points, fitted power law and exponent of root mean squares; values: (seeds, widths)."""
-    pooled = np.sqrt((values**2).mean(0))
-    power, intercept = np.polyfit(np.log(widths), np.log(pooled), 1)
-    axes.loglog(widths, pooled, marker, ms=4, color=color, label=f"{label}: {power:.2f}")
+    """`draw_points` with the fitted power law and its exponent."""
+    power, intercept = np.polyfit(np.log(widths), np.log(pooled(values)), 1)
+    draw_points(axes, widths, values, f"{label}: exponent {power:.2f}", color, marker)
     axes.loglog(widths, np.exp(intercept) * widths**power, "-", lw=0.8, color=color)
 
 
@@ -251,6 +264,4 @@ def finish_power(axes, drawing, label):
     axes.set_ylabel(label)
     low, high = axes.get_ylim()
     axes.set_ylim(low / (high / low) ** 0.75, high)  # room for the legend
-    axes.legend(
-        loc="lower left", fontsize=7, title="exponent in $n$", title_fontsize=7, alignment="left"
-    )
+    axes.legend(loc="lower left", fontsize=7)

@@ -104,6 +104,8 @@ def from_files(dataset: str, files: list[Path]) -> Iterator[str]:
 
     for path in files:
         kind = KINDS[path.suffix]
+        if not path.stat().st_size:
+            raise UserError(f"{dataset}: {path} is empty; mend or remove it")
         if kind == "text":
             yield from _lines(dataset, path)
             continue

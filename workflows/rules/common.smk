@@ -1,3 +1,4 @@
+import os
 import re
 import shlex
 import shutil
@@ -13,6 +14,9 @@ from repro.errors import UserError
 from repro.progress import Monitor
 
 BEGIN = time.monotonic()
+
+if not os.access(".", os.W_OK):
+    sys.exit(f"error: {Path.cwd()}: cannot be written to; give another folder with --directory")
 
 try:
     SUITE = registry.Suite(settings.parse(config, registry.dataset_names()))
@@ -39,6 +43,8 @@ CONFIG = "--config " + shlex.join(SUITE.config.arguments())
 TARGETS = {f"figures/{name}.pdf" for name in [*registry.figure_names(), *registry.pages()]}
 
 for word in sys.argv[1:]:
+    if word in registry.figure_names() or word in registry.pages():
+        sys.exit(f"error: unknown target {word}: did you mean 'figures/{word}.pdf'?")
     if word.startswith("figures/") and str(Path(word).with_suffix(".pdf")) not in TARGETS:
         sys.exit(f"error: unknown figure {word}: {settings.did_you_mean(word, TARGETS)}")
 
@@ -122,7 +128,8 @@ def refuse_if_too_costly():
 def finish():
     """Print what failed and why, what was built, every claim's verdict, and the time."""
     MONITOR.stop()
-    for line in MONITOR.failures():
+    unfinished = [job for job in workflow.dag.needrun_jobs() if not workflow.dag.finished(job)]
+    for line in MONITOR.failures({Path(log) for job in unfinished for log in job.log}):
         print(line, file=sys.stderr)
     jobs = [job for job in workflow.dag.jobs if job.rule.name == "publish"]
     built = {

@@ -1,8 +1,8 @@
-# Cells are kept by id, whatever the age of the data they read: those inputs are ancient.
+# Cells are kept by id, whatever the age of what they read: those inputs are ancient.
 rule train:
     input:
         lambda wildcards: [ancient(p) for p in SUITE.needs(cell_of(wildcards)).values()],
-        lambda wildcards: SUITE.earlier_paths(cell_of(wildcards)),
+        lambda wildcards: [ancient(p) for p in SUITE.earlier_paths(cell_of(wildcards))],
     output:
         f"{RESULTS}/{{study}}/{{cell}}.json",
     log:

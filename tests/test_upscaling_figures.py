@@ -1,0 +1,303 @@
+"""Figures of the upscaling protocol on made-up data: what diverged, what lies at a grid's edge."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from figures.upscaling import _protocol, fig3
+from repro import products, registry
+
+LRS, LEVELS, SEEDS = (0.1, 0.2, 0.4), (0.0, 0.5, 1.0), (0, 1, 2)
+RATE, LEVEL = 0.2, 0.5
+ENDS = {
+    "base": 1.2,
+    "scratch": 1.0,
+    "upscaled": 0.8,
+    "upscaled_without_noise": 0.9,
+    "scratch_long": 0.7,
+}
+INF = math.inf
+
+
+def runs(study, stage, loss, **axes):
+    """The records of one run that falls to a loss, all infinite and nothing else where it is."""
+    lost = not math.isfinite(loss)
+    return [
+        {
+            "study": study,
+            "stage": stage,
+            "step": step,
+            "train_loss": loss + more,
+            "valid_loss": math.nan if lost else loss + more,
+            "valid_accuracy": math.nan if lost else 0.5 - more,
+            **axes,
+        }
+        for step, more in ((10, 0.5), (20, 0.1), (30, 0.0))
+    ]
+
+
+def made_up(key, ends=None, **sweeps):
+    """A data.csv of one architecture; ends: stage -> loss, or one a seed. sweeps: stage -> loss of
+    (lr, level), the lowest in the middle by default."""
+    study = _protocol.SETTINGS[key].study
+    rows = []
+
+    def bowl(lr, level=LEVEL):
+        return 1 + abs(math.log2(lr / RATE)) / 10 + abs(level - LEVEL) / 10
+
+    for stage in ("tune", "scratch_rates"):
+        for lr in LRS:
+            rows += runs(study, stage, sweeps.get(stage, bowl)(lr), lr=lr)
+    for stage in ("tune_upscaled", "tune_upscaled_code"):
+        for lr in LRS:
+            for level in LEVELS:
+                loss = sweeps.get(stage, bowl)(lr, level)
+                rows += runs(study, stage, loss, lr=lr, **{_protocol.LEVEL: level})
+    for stage, end in (ENDS | (ends or {})).items():
+        for seed in SEEDS:
+            loss = end[seed] if isinstance(end, tuple) else end
+            rows += runs(study, stage, loss, lr=RATE, seed=seed)
+    return pd.DataFrame(rows).reindex(columns=_protocol.COLUMNS)
+
+
+def judged(figure, data):
+    """Claim's name -> its row."""
+    provenance = {"scale": "reduced", "embedded": False, "label": "embedded"}
+    rows = products.judge_all(f"upscaling/{figure}", data, provenance)
+    return {row["claim"].partition(".")[2]: row for row in rows}
+
+
+def verdicts(figure, data):
+    return {name: row["verdict"] for name, row in judged(figure, data).items()}
+
+
+def wins(ends=None, **sweeps):
+    """Figure 4's claims without the architecture's name."""
+    found = judged("fig4", made_up("mlp-sgd", ends, **sweeps))
+    return {name.removesuffix("-mlp-sgd"): row for name, row in found.items()}
+
+
+def test_made_up_data_are_judged():
+    found = wins()
+    for name in ("upscaled-wins", "faster", "noise-nonzero"):
+        assert found[name]["verdict"] == "reproduced"
+    assert found["upscaled-wins"]["measured"] == pytest.approx(0.8)
+    assert found["validation"]["measured"] == pytest.approx(0.8)
+    assert found["validation"]["reason"] == "reported only"
+
+
+@pytest.mark.parametrize("lost", [INF, (1.0, INF, 1.0)])
+@pytest.mark.parametrize("up", [0.8, INF])
+def test_a_baseline_that_diverged_is_nothing_to_win_against(lost, up):
+    found = wins({"scratch": lost, "upscaled": up})
+    count = 1 if isinstance(lost, tuple) else 3
+    for name in ("upscaled-wins", "faster", "end-to-end", "validation"):
+        assert found[name]["verdict"] == "not judged"
+        assert found[name]["reason"] == f"{count} of 3 runs of scratch diverged"
+    found = wins({"scratch_long": lost})
+    assert f"{count} of 3 runs of scratch_long" in found["upscaled-wins-long"]["reason"]
+    found = wins({"upscaled_without_noise": lost})
+    assert f"{count} of 3 runs of upscaled_without" in found["noise-nonzero"]["reason"]
+    found = wins(scratch_rates=lambda lr: INF)
+    assert "every run diverged" in found["upscaled-wins-tuned"]["reason"]
+
+
+def test_an_upscaled_run_that_diverged_loses():
+    """Also where it had been below the target before."""
+    found = wins({"upscaled": (0.8, 0.8, INF)})
+    for name in ("upscaled-wins", "faster", "noise-nonzero"):
+        assert found[name]["verdict"] == "not reproduced"
+        assert found[name]["detail"].startswith("1 of 3 runs of upscaled diverged")
+    data = made_up("mlp-sgd")
+    data.loc[(data["stage"] == "upscaled") & (data["step"] == 30), "train_loss"] = INF
+    data.loc[(data["stage"] == "upscaled") & (data["step"] == 20), "train_loss"] = 0.1
+    assert verdicts("fig4", data)["faster-mlp-sgd"] == "not reproduced"
+
+
+def test_accuracies_of_runs_that_diverged_are_not_compared():
+    data = made_up("resnet", {"upscaled": (0.8, INF, 0.8)})
+    data = data[data["stage"] != "tune_upscaled_code"]
+    gain = fig_measure("fig8", data)["fig8.generalisation"]
+    assert gain.problem == "1 of 3 runs of upscaled diverged"
+
+
+def fig_measure(name, data):
+    return registry.figure(f"upscaling/{name}").measure(data, "reduced")
+
+
+@pytest.mark.parametrize(
+    ("stage", "loss", "words", "claims"),
+    [
+        ("tune", lambda lr: lr, "Sweep 1: ", ("upscaled-wins", "faster", "noise-nonzero")),
+        (
+            "tune_upscaled",
+            lambda lr, level: lr + abs(level - LEVEL),
+            "Sweep 2: ",
+            ("upscaled-wins", "upscaled-wins-tuned", "faster", "noise-nonzero"),
+        ),
+        (
+            "tune_upscaled",
+            lambda lr, level: lr if level == 0 else abs(lr - RATE) + abs(level - LEVEL) / 10,
+            "Sweep 2 at zero noise: ",
+            ("noise-nonzero",),
+        ),
+    ],
+)
+def test_a_claim_that_rests_on_an_optimum_at_the_edge_is_not_judged(stage, loss, words, claims):
+    found = wins(**{stage: loss})
+    for name in claims:
+        assert found[name]["verdict"] == "not judged"
+        assert found[name]["reason"].startswith(f"{words}search limit")
+    resting = {name for name, row in found.items() if words in row["reason"]}
+    assert resting >= set(claims)
+    if words == "Sweep 2 at zero noise: ":
+        assert resting == {"noise-nonzero"}
+
+
+def test_a_sweep_of_which_every_run_diverged_selects_nothing():
+    problems = fig_measure("fig4", made_up("mlp-sgd", tune_upscaled_code=lambda lr, level: INF))
+    for name in ("selected-noise", "selected-lr-upscaled"):
+        assert "every run diverged" in problems[f"fig4.{name}"].problem
+
+
+def test_runs_that_diverged_count_where_the_validation_loss_selects():
+    """They have none, and must not pass for runs that were not made, nor for the best."""
+    data = made_up("gpt2", tune=lambda lr: INF if lr == 0.4 else lr)
+    rows = _protocol.stage(data, "tune")
+    assert (rows.loc[rows["lr"] == 0.4, "valid_loss"] == INF).all()
+    assert _protocol.edges(rows, ["lr"], "valid_loss").startswith("search limit")
+
+
+def test_the_optimal_noise_is_by_the_metric_that_selects():
+    data = made_up("gpt2")
+    at_zero = (data["stage"] == "tune_upscaled") & (data[_protocol.LEVEL] == 0)
+    data.loc[at_zero, "valid_loss"] -= 1
+    quiet = judged("fig11", data)["optimal-noise"]
+    assert (quiet["measured"], quiet["verdict"]) == (1, "not reproduced")
+    assert "final validation loss, one seed, small width" in quiet["quantity"]
+    found = judged("fig5", made_up("mlp-sgd"))["optimal-noise"]
+    assert found["verdict"] == "reproduced"
+    assert "4.8% below zero noise, 4.8% below the largest" in found["detail"]
+    edge = judged("fig5", made_up("mlp-sgd", tune_upscaled=lambda lr, level: lr - level))
+    assert edge["optimal-noise"]["reason"].startswith("Sweep 2: search limit")
+
+
+def test_the_best_rate_shown_is_the_one_the_claim_takes():
+    data = made_up("gpt2")
+    rates = (data["stage"] == "scratch_rates") & (data["lr"] == 0.4)
+    data.loc[rates, "train_loss"] = 0.5
+    setting = _protocol.SETTINGS["gpt2"]
+    assert "scratch, best rate 1" in _protocol.shown(data, setting)
+
+
+@pytest.mark.parametrize("key", _protocol.SETTINGS)
+def test_the_paper_s_selection_is_on_its_grids(key):
+    study = _protocol.SETTINGS[key].study
+    names = registry.study_names()
+    code = f"{study}/tune_upscaled_code"
+    second = registry.study(code if code in names else f"{study}/tune_upscaled").grid
+    grids = (registry.study(f"{study}/tune").grid["lr"], second["lr"], second[_protocol.LEVEL])
+    for value, grid in zip(_protocol.SETTINGS[key].selected, grids, strict=True):
+        assert value in grid
+
+
+@pytest.mark.parametrize(("value", "printed"), _protocol.ROUNDED.items())
+def test_what_the_paper_prints_is_the_grid_s_value_rounded(value, printed):
+    half = 0.5 * 10.0 ** -len(printed.partition(".")[2])
+    assert abs(float(printed) - value) <= half * (1 + 1e-9)
+
+
+def transfer(lost=(), width=64, seeds=(0, 1)):
+    """A data.csv of Figure 3; lost: seeds all of whose runs at one width diverged."""
+    rows = []
+    for _, study in fig3.MODELS.values():
+        for stage, axis, values in (
+            ("by_lr", "lr", (0.25, 0.5, 1.0)),
+            ("by_noise", _protocol.LEVEL, (0.0, 0.25, 0.5, 1.0)),
+        ):
+            for n in (32, 64, 128):
+                for seed in seeds:
+                    for value in values:
+                        loss = INF if (n, seed) in {(width, s) for s in lost} else 1.0
+                        loss += abs(value - 0.5)
+                        rows.append(
+                            {
+                                "study": study,
+                                "stage": stage,
+                                fig3.WIDTH: n,
+                                axis: value,
+                                "seed": seed,
+                                "step": 10,
+                                "train_loss": loss,
+                            }
+                        )
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize("lost", [(0, 1), (1,)])
+def test_a_width_that_diverged_has_no_optimum(lost):
+    assert set(verdicts("fig3", transfer()).values()) == {"reproduced"}
+    for row in judged("fig3", transfer(lost)).values():
+        assert row["verdict"] == "not judged"
+        assert row["reason"] == "a seed diverged at every value: width 64"
+        assert "width 64" not in row["detail"]
+
+
+@pytest.mark.parametrize("lost", [(), (1,), (0, 1)])
+def test_a_width_that_diverged_is_drawn_as_arrows(lost):
+    figure = fig3.draw(transfer(lost), "reduced")
+    for panel in figure.axes:
+        arrows = [
+            text for text in panel.texts if text.get_text() == "\N{BLACK UP-POINTING TRIANGLE}"
+        ]
+        values = 3 if panel in figure.axes[:3] else 4
+        assert len(arrows) == (values if lost else 0)
+
+
+def test_everything_diverged_is_drawn():
+    every = transfer((0, 1), 64)
+    every["train_loss"] = INF
+    fig3.draw(every, "reduced")
+    lost = made_up(
+        "resnet",
+        dict.fromkeys(ENDS, INF),
+        tune=lambda lr: INF,
+        scratch_rates=lambda lr: INF,
+        tune_upscaled=lambda lr, level: INF,
+    )
+    lost = lost[lost["stage"] != "tune_upscaled_code"]
+    for name in ("fig8", "fig9"):
+        registry.figure(f"upscaling/{name}").draw(lost, "reduced")
+        assert {row["verdict"] for row in judged(name, lost).values()} == {"not judged"}
+
+
+def test_a_seed_that_diverged_ends_the_mean():
+    data = made_up("mlp-sgd", {"scratch": (1.0, INF, 1.0)})
+    setting = _protocol.SETTINGS["mlp-sgd"]
+    for metric in ("train_loss", "valid_loss", "valid_accuracy"):
+        assert _protocol.spread(data, "scratch", metric, setting)["mean"].isna().all()
+    assert "1 of 3 runs of scratch diverged" in _protocol.rates(data, setting)
+
+
+def test_curves_that_are_cut_or_diverged_are_named():
+    study = _protocol.SETTINGS["mlp-sgd"].study
+    data = made_up("mlp-sgd", tune_upscaled=lambda lr, level: INF if level == 1 else 1 + level)
+    spiked = (data["stage"] == "tune_upscaled") & (data[_protocol.LEVEL] == 0.5)
+    data.loc[spiked & (data["step"] == 10), "train_loss"] = 200.0
+    data = data[data["study"] == study]
+    panel = registry.figure("upscaling/fig5").draw(data, "reduced").axes[2]
+    labels = [text.get_text() for text in panel.get_legend().get_texts()]
+    assert labels == ["0", "0.5, from 200", "1: diverged"]
+    assert panel.get_yscale() == "linear"
+    assert panel.get_ylim()[1] < 3
+
+
+def test_the_zoom_stays_within_the_data():
+    setting = _protocol.SETTINGS["mlp-sgd"]
+    data = made_up("mlp-sgd")
+    assert _protocol.zoomed(data, setting) is None
+    early = data["step"] == 10
+    data.loc[early, "train_loss"] += 5
+    low, high = _protocol.zoomed(data, setting)
+    assert 0.6 < low < 0.7 < 1.2 < high < 2
