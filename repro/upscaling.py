@@ -226,8 +226,10 @@ def widen(
     shared = {id(p) for p in model.parameters()} & {id(p) for p in wide.parameters()}
     if shared:
         raise UserError("widen: make returned a module that shares parameters with the model")
-    if any(p.is_meta for p in wide.parameters()):
+    first = next(model.parameters())
+    if any(p.is_meta for p in wide.parameters()) and not first.is_meta:
         raise UserError("widen: make returned a module on the meta device, which holds no values")
+    wide.to(device=first.device, dtype=first.dtype)  # `_put` sees to those that differ from it
     uniform = isinstance(factor, Integral) and factor > 1
     axes = width_axes(model, wide if uniform else make(_filled(factor, 2)))
     growth = growths(model, wide, axes)
@@ -282,7 +284,7 @@ def _widen_parameters(model: nn.Module, wide: nn.Module, growth: Mapping[str, Gr
     """Table 1, each parameter in its own dtype and place."""
     narrow = dict(model.named_parameters())
     for name, parameter in wide.named_parameters():
-        parameter.data = growth[name].repeat(narrow[name].detach(), growth[name].weight)
+        _put(parameter, growth[name].repeat(narrow[name].detach(), growth[name].weight))
         parameter.requires_grad_(narrow[name].requires_grad)
 
 
@@ -300,9 +302,17 @@ def _widen_buffers(model: nn.Module, wide: nn.Module, new: nn.Module) -> None:
             raise UserError(f"buffer {name}: grows along {len(axes)} axes; only vectors are known")
         if axes and not (source.is_floating_point() or source.dtype == torch.bool):
             raise UserError(f"buffer {name}: {source.dtype} grows; only values are known to repeat")
-        own = not axes and _depends_on_width(source, made[name], buffer)
+        own = not axes and not source.is_meta and _depends_on_width(source, made[name], buffer)
         value = buffer if own else Growth(factors, axes).repeat(source)
-        buffer.data = value.to(source.device, source.dtype)
+        _put(buffer, value.to(source.device, source.dtype))
+
+
+def _put(tensor: torch.Tensor, value: torch.Tensor) -> None:
+    """Give a tensor, wherever it is tied, a value with its dtype and place."""
+    if (tensor.dtype, tensor.device) == (value.dtype, value.device):
+        tensor.copy_(value)
+    else:
+        tensor.data = value
 
 
 def _depends_on_width(source: torch.Tensor, narrow: torch.Tensor, wide: torch.Tensor) -> bool:

@@ -214,7 +214,7 @@ def overflowing(folder):
     message = ""
     if distributed.ranks() > 1:
         with pytest.raises(UserError, match="fully_shard: gather the full parameters"):
-            upscaling.check_wrappers(model)
+            upscaling.check_module(model)
         with pytest.raises(UserError, match="batch normalization needs the whole batch") as caught:
             distributed.prepare(nn.Sequential(nn.BatchNorm1d(2)), optimizer)
         message = str(caught.value)

@@ -291,18 +291,21 @@ def measure_curves(figure, data, setting):
     metric = setting.metric
     name = code_sweep(data)
     sweep = stage(data, name)
-    first = best(stage(data, "tune"), ["lr"], metric)
+    tune = stage(data, "tune")
+    first = best(tune, ["lr"], metric)
     second = best(sweep, ["lr", LEVEL], metric)
     used = best(stage(data, "tune_upscaled"), ["lr", LEVEL], metric)
     by_minimum = best(sweep, ["lr", LEVEL], metric, "minimum")
-    same = "the same" if by_minimum == second else _point(by_minimum)
-    detail = f"by the minimum over the run the sweep would select {same}"
+    lowest = best(tune, ["lr"], metric, "minimum")
+    words = "by the minimum over the run the sweep would select "
+    first_detail = words + ("the same" if lowest == first else f"{lowest['lr']:.4g}")
+    detail = words + ("the same" if by_minimum == second else _point(by_minimum))
     if name != "tune_upscaled":
         detail += f"; in Algorithm 2's convention it selects {_point(used)}"
     problem = limits(data, setting, "tune", name)
     up, quiet = losses(data, "upscaled"), losses(data, "upscaled_without_noise")
     return {
-        f"{figure}.selected-lr": without_interval(first["lr"], 1, problem, detail),
+        f"{figure}.selected-lr": without_interval(first["lr"], 1, problem, first_detail),
         f"{figure}.selected-lr-upscaled": without_interval(second["lr"], 1, problem, detail),
         f"{figure}.selected-noise": without_interval(second[LEVEL], 1, problem, detail),
         f"{figure}.noise-nonzero": over_seeds(
