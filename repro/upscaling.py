@@ -214,8 +214,8 @@ def widen(
     modules, and no gradients. A buffer still as made whose value depends on the width (1 / n) is
     the wide module's own.
     Raises UserError on a wrapped module, `nn.MultiheadAttention`, another optimizer, a state tensor
-    it does not know, sizes that do not divide, tensors that grow along more than two axes, a buffer
-    of numbers that grows, and where the two models differ on `inputs`.
+    it does not know, sizes that do not divide or do not grow, tensors that grow along more than two
+    axes, a buffer of numbers that grows, and where the two models differ on `inputs`.
     """
     check_module(model)
     make = make or getattr(model, "wider", None)
@@ -233,12 +233,15 @@ def widen(
     uniform = isinstance(factor, Integral) and factor > 1
     axes = width_axes(model, wide if uniform else make(_filled(factor, 2)))
     growth = growths(model, wide, axes)
+    if uniform and not any(axes.values()):
+        raise UserError(f"widen: make returned the same widths for factor {factor}")
     _check_orientation(model, growth)
     _widen_parameters(model, wide, growth)
     if any(True for _ in model.buffers()) or any(True for _ in wide.buffers()):
         _widen_buffers(model, wide, make(_filled(factor, 1)))
-    for narrow, grown in zip(model.modules(), wide.modules(), strict=True):
-        grown.training = narrow.training
+    modes = {name: module.training for name, module in model.named_modules()}
+    for name, module in wide.named_modules():
+        module.training = modes.get(name, model.training)
     if inputs is not None:
         compare(model, wide, growth, inputs)
     return wide, None if optimizer is None else _widen_optimizer(model, optimizer, wide, growth)

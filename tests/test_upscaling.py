@@ -451,6 +451,7 @@ class Untied(Own):
         ),
         (lambda: upscaling.widen(nn.Tanh(), None, 2), "has no parameters"),
         (lambda: upscaling.widen(nn.LazyLinear(2), None, 2), "lazy ones"),
+        (lambda: upscaling.widen(own(), None, 2, make=lambda k: Own(4)), "the same widths"),
         (
             lambda: upscaling.widen(own(), None, 2, make=lambda k: Own(4 * k + 1)),
             "cannot be widened.*widths that divide",
