@@ -2,8 +2,9 @@
 
 Paper scale: 100 epochs, as F.5 says (the released code trains 200); noise fixed at 0.75 in the
 released code's convention, which is 0.375 in hidden matrices here, and its grid of 0 to 2 in steps
-of 1/8 likewise. Base models get panel e's rate (ours: F.5 names none). The rates swept are
-half-powers of two around 0.2 over ten octaves.
+of 1/8 likewise; on the input layer 0.375 is more than the code's 0.75 / 54^1/2 = 0.10. Base models
+get panel e's rate (ours: F.5 names none). The rates swept are half-powers of two around 0.2 over
+ten octaves.
 
 Reduced: 160 steps, 192 before, for the time they take.
 """
