@@ -262,7 +262,7 @@ def read_cell(path: Path, cell: Cell) -> dict:
     if content["id"] != cell.id or [r["id"] for r in content["runs"]] != [r.id for r in cell.runs]:
         raise UserError(
             f"{path}: holds cell {content['id'][:12]}, not {cell.id[:12]} (another spec, scale or "
-            "data source); delete it and run the same command again"
+            f"data source); {REMEDY}"
         )
     return content
 

@@ -230,14 +230,10 @@ def widen(
     if any(p.is_meta for p in wide.parameters()) and not first.is_meta:
         raise UserError("widen: make returned a module on the meta device, which holds no values")
     wide.to(device=first.device, dtype=first.dtype)  # `_put` sees to those that differ from it
-    uniform = isinstance(factor, Integral) and factor > 1
-    axes = width_axes(model, wide if uniform else make(_filled(factor, 2)))
-    growth = growths(model, wide, axes)
-    if uniform and not any(axes.values()):
-        raise UserError(f"widen: make returned the same widths for factor {factor}")
+    growth = growth_by(model, wide, factor, make)
     _check_orientation(model, growth)
     _widen_parameters(model, wide, growth)
-    if any(True for _ in model.buffers()) or any(True for _ in wide.buffers()):
+    if [*model.buffers(), *wide.buffers()]:
         _widen_buffers(model, wide, make(_filled(factor, 1)))
     modes = {name: module.training for name, module in model.named_modules()}
     for name, module in wide.named_modules():
@@ -245,6 +241,19 @@ def widen(
     if inputs is not None:
         compare(model, wide, growth, inputs)
     return wide, None if optimizer is None else _widen_optimizer(model, optimizer, wide, growth)
+
+
+def growth_by(model: nn.Module, wide: nn.Module, factor, make: Callable) -> dict[str, Growth]:
+    """Parameter name -> Growth from a model to the one that `make` made of `factor`.
+
+    Where no width need have grown, or not all, the axes are those of twice the width.
+    Raises UserError as `width_axes` and `growths`, and where a factor above 1 widened nothing.
+    """
+    uniform = isinstance(factor, Integral) and factor > 1
+    axes = width_axes(model, wide if uniform else make(_filled(factor, 2)))
+    if uniform and not any(axes.values()):
+        raise UserError(f"widen: make returned the same widths for factor {factor}")
+    return growths(model, wide, axes)
 
 
 def _filled(factor, number: int):

@@ -386,6 +386,15 @@ def saved(task: str) -> dict:
     return read_json(FOLDER / f"{task}.json")
 
 
+def text_inputs(folder: Path) -> dict:
+    """The golden text, and its tokens."""
+    from repro.data.tokenization import tokenize
+
+    text, manifest = corpus(folder), folder / "bpe" / "tokens.json"
+    tokenize(text, 160, manifest)
+    return {Text("golden"): text, Tokens("golden", 160): manifest}
+
+
 def near(record: dict) -> dict:
     """A record's numbers within 1e-4: processors differ in the last digits, a change of method
     moves far more."""

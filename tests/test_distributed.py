@@ -9,18 +9,17 @@ import time
 
 import pytest
 import torch
-from golden import SPECS, corpus
+from golden import SPECS, text_inputs
 from ranks import carry_out
 from torch import nn
 
 from repro import cells as cellfiles
 from repro import distributed, launch, train, upscaling
 from repro.cost import Cost, Layout
-from repro.data.tokenization import tokenize
 from repro.errors import UserError
 from repro.files import sha256_file
 from repro.registry import ROOT
-from repro.tasks import TASKS, Text, Tokens
+from repro.tasks import TASKS
 
 TOLERANCE = 1e-5  # relative, of losses in float32
 SHORT = {"steps": 6, "evaluations": 2}
@@ -59,11 +58,7 @@ SHARDED_ON = {"pretraining": 2, "gpt2": 4, "denoising": 2, "dropout": 4, "diverg
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
-    """The golden text, and its tokens."""
-    folder = tmp_path_factory.mktemp("golden")
-    text, manifest = corpus(folder), folder / "bpe" / "tokens.json"
-    tokenize(text, 160, manifest)
-    return {Text("golden"): text, Tokens("golden", 160): manifest}
+    return text_inputs(tmp_path_factory.mktemp("golden"))
 
 
 class Killed(Exception):

@@ -2,11 +2,10 @@ import shutil
 
 import pytest
 import torch
-from golden import SPECS, corpus
+from golden import SPECS, corpus, text_inputs
 
 from repro import models
 from repro.__main__ import main
-from repro.data.tokenization import tokenize
 from repro.errors import UserError
 from repro.files import read_json, write_json
 from repro.tasks import TASKS, Text, Tokens
@@ -17,11 +16,7 @@ SPEC = SPECS["pretraining"]
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
-    """The golden text, and its tokens."""
-    folder = tmp_path_factory.mktemp("golden")
-    text, manifest = corpus(folder), folder / "bpe" / "tokens.json"
-    tokenize(text, 160, manifest)
-    return {Text("golden"): text, Tokens("golden", 160): manifest}
+    return text_inputs(tmp_path_factory.mktemp("golden"))
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ def slope_words(found: dict[int, Optimum]) -> str:
     if len(found) < 2:
         return "no slope"
     value = slope(np.log2(list(found)), [o.log2 for o in found.values()])
-    return f"slope {round(value, 2) + 0:.2f}"  # + 0: no negative zero
+    return f"slope {value:z.2f}"
 
 
 def measured(table, statistic, window: float, detail: str = "") -> Measurement:

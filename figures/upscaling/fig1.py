@@ -65,7 +65,7 @@ def draw(data, scale):
     path, curves = axes[0]
     for color, (stage, words) in zip(drawing.COLORS, STAGES.items(), strict=False):
         runs = data[data["stage"] == stage]
-        words += "".join(f" {rate:.3g}" for rate in runs["lr"].dropna().unique())
+        words += "".join(f" {rate:.3g}" for rate in runs["lr"].unique())
         for i, (_, rows) in enumerate(runs.groupby("seed")):
             label = f"upscaled, {words}" if i == 0 else None
             path.plot(rows["inside"], rows["outside"], "-o", ms=2.5, color=color, label=label)

@@ -155,8 +155,7 @@ def upscale(
     checkpoints.load(checkpoint, base, base_optimizer)
     factor = round(target / narrow)
     wide, widened = upscaling.widen(base, base_optimizer, factor)
-    axes = upscaling.width_axes(base, base.wider(2))
-    growth = upscaling.growths(base, wide, axes)
+    growth = upscaling.growth_by(base, wide, factor, base.wider)
     constants = upscaling.perturb(
         wide,
         start["level"],
