@@ -23,7 +23,7 @@ rule all:
     default_target: True
     input:
         expand("figures/{figure}.pdf", figure=SELECTED),
-        SUITE.results / "scoreboard.md",
+        SUITE.paths.results / "scoreboard.md",
 
 
 onstart:

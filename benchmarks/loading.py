@@ -20,11 +20,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import numpy as np
 import torch
 
-from repro import device as devices
 from repro.cost import GPU_FLOPS
 from repro.cost.llm import pretraining_cost
 from repro.data.batches import TokenBatches
 from repro.data.shards import ShardedTokens
+from repro.training import device as devices
 from studies.embedding_lr._llm import PAPER
 
 SHARDS, ROWS = 4, 16

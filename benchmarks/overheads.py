@@ -20,10 +20,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import torch
 
-from repro import config, registry, train
 from repro.__main__ import fetch, tokenize
 from repro.cost.llm import pretraining_cost
-from repro.tasks import TASKS, Tokens, pretraining
+from repro.data.needs import Tokens
+from repro.suite import config, registry
+from repro.suite.suite import Suite
+from repro.tasks import TASKS, pretraining
+from repro.training import loop
 from studies.embedding_lr.pretraining import STUDY as LONG
 from studies.embedding_lr.pretraining_ratios import STUDY as SHORT
 
@@ -45,27 +48,27 @@ class Timed:
 
 def interval(seconds: float) -> float:
     """Seconds from one checkpoint to the next, by how long one takes."""
-    return train.patience(train.CHECKPOINT_SECONDS, seconds)
+    return loop.patience(loop.CHECKPOINT_SECONDS, seconds)
 
 
 def measured() -> list[str]:
     """The reduced run's row."""
-    suite = registry.Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
+    suite = Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
     cell = suite.cells("embedding_lr/pretraining")[0]
     for name in ("fineweb_edu", "wikitext2"):
         fetch(suite, name)
     for need in suite.needs(cell):
         if isinstance(need, Tokens):
             tokenize(suite, need)
-    evaluations, save = [], Timed(train._save)
-    make, train._save = pretraining.make_evaluation, save
+    evaluations, save = [], Timed(loop._save)
+    make, loop._save = pretraining.make_evaluation, save
 
     def make_evaluation(*args):
         evaluations.append(Timed(make(*args)))
         return evaluations[0]
 
     pretraining.make_evaluation = make_evaluation
-    train.train.__kwdefaults__["checkpoint_seconds"] = 1.0
+    loop.train.__kwdefaults__["checkpoint_seconds"] = 1.0
     spec = cell.runs[0].spec
     start = time.perf_counter()
     TASKS["pretraining"].run(

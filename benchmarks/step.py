@@ -31,9 +31,7 @@ import numpy as np
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from repro import clipping, config, models, parametrization, registry, train
-from repro import device as devices
-from repro.budget import matmul_peak
+from repro import models, parametrization
 from repro.cost import Cost
 from repro.cost.bart import denoising_vocabulary_size, span_denoising_cost
 from repro.cost.decoder import language_model_cost
@@ -44,10 +42,16 @@ from repro.data.batches import ArrayBatches, TokenBatches
 from repro.data.denoising import FIRST, PADDING
 from repro.data.recipe import cross_entropy
 from repro.parametrization import KINDS
-from repro.study import override
+from repro.suite import config, registry
+from repro.suite.budget import matmul_peak
+from repro.suite.spec import override
+from repro.suite.suite import Suite
 from repro.tasks import image_classification, pretraining, span_denoising
 from repro.tasks.language_model import build_model
-from repro.tasks.warm_start import loss, make_groups
+from repro.training import clipping, loop
+from repro.training import device as devices
+from repro.training.evaluation import loss
+from repro.training.optimizer import make_groups, make_optimizer
 from studies.embedding_lr._decoder import ADAM, LVP_INIT, PAPER
 from studies.embedding_lr._llm import PAPER as PRETRAINING
 
@@ -83,7 +87,7 @@ def seconds(call: Callable, device: torch.device, repeats: int) -> float:
 class Case:
     """A model with its optimizer and batches; cost: of one training step.
 
-    loss, parts: as `train.train` has them.
+    loss, parts: as `loop.train` has them.
     """
 
     width: float
@@ -123,7 +127,7 @@ def decoder(k: int, shape: dict, device: torch.device) -> Case:
     return Case(
         2**k,
         net,
-        train.make_optimizer(groups, ADAM),
+        make_optimizer(groups, ADAM),
         random_tokens(vocab, batch, length, device),
         None,
         language_model_cost(spec),
@@ -160,7 +164,7 @@ def llm_block(rows: int, length: int, device: torch.device) -> Case:
     return Case(
         net.width,
         net,
-        train.make_optimizer(groups, optimizer),
+        make_optimizer(groups, optimizer),
         random_tokens(256, rows, length, device),
         clipping.clipper(net, optimizer["clip"]),
         pretraining_cost(spec),
@@ -170,7 +174,7 @@ def llm_block(rows: int, length: int, device: torch.device) -> Case:
 def warm_starts(name: str, paper: bool, batch: int | None, device: torch.device):
     """Width -> a call that makes the Case of a model of the second paper."""
     settings = {"scale": "paper" if paper else "reduced"}
-    suite = registry.Suite(config.parse(settings, registry.dataset_names()))
+    suite = Suite(config.parse(settings, registry.dataset_names()))
     study = f"upscaling/{'mlp_adamw' if name == 'mlp' else name}"
     specs = {
         run.spec["model"]["width"]: run.spec
@@ -204,7 +208,7 @@ def warm_start(spec: dict, batch: int | None, device: torch.device) -> Case:
     return Case(
         model["width"],
         net,
-        train.make_optimizer(groups, spec["optimizer"]),
+        make_optimizer(groups, spec["optimizer"]),
         batches,
         clipping.clipper(net, spec["optimizer"]["clip"]),
         warm_start_cost(spec),
@@ -232,7 +236,7 @@ THIRD = {
 def third_paper(name: str, paper: bool, batch: int | None, device: torch.device):
     """Width -> a call that makes the Case of a model of the third paper, standard strategy."""
     settings = {"scale": "paper" if paper else "reduced"}
-    suite = registry.Suite(config.parse(settings, registry.dataset_names()))
+    suite = Suite(config.parse(settings, registry.dataset_names()))
     spec = suite.cells(THIRD[name])[0].runs[0].spec
     rows = batch or spec["data"]["batch_size"]
     parts = math.ceil(rows * spec["parts"] / spec["data"]["batch_size"])
@@ -289,7 +293,7 @@ def measure(case: Case, device: torch.device, precision: str) -> tuple[float, di
 
     def steps(count: int) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            train.train(
+            loop.train(
                 case.net,
                 case.loss,
                 case.batches,

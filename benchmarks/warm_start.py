@@ -3,7 +3,7 @@
     uv run python benchmarks/warm_start.py [--threads 2 --rounds 8 --widths 100 400 2000]
 
 Ma et al. (arXiv 2602.10545), Appendix F.1: 464,809 rows of 54 features, batch 2000. Ours is
-`repro.train` over `ArrayBatches` under muP; plain is an `nn.Sequential` with torch's stock
+`repro.training.loop` over `ArrayBatches` under muP; plain is an `nn.Sequential` with torch's stock
 optimizer over a shuffling `DataLoader` of a `TensorDataset` with two workers. The two take turns
 in short rounds, so that other work on the machine meets both. Before each a few steps go untimed:
 batches the workers had ready. Wall times are the fastest round's; processor times, workers'
@@ -27,11 +27,13 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from repro import device as devices
-from repro import models, parametrization, train
+from repro import models, parametrization
 from repro.data.batches import ArrayBatches
 from repro.parametrization import KINDS
-from repro.tasks.warm_start import loss, make_groups
+from repro.training import device as devices
+from repro.training import loop
+from repro.training.evaluation import loss
+from repro.training.optimizer import make_groups, make_optimizer
 from studies.upscaling._mlp import ADAMW, PAPER, SGD
 
 ROWS, INPUTS, CLASSES = 464_809, PAPER["model"]["inputs"], PAPER["model"]["classes"]
@@ -63,13 +65,13 @@ def ours(width: int, optimizer: dict, features: np.ndarray, labels: np.ndarray) 
     init = dict.fromkeys(KINDS, PAPER["parametrization_name"])
     parametrization.initialize(net, init, torch.Generator().manual_seed(0))
     groups = make_groups(net, PAPER["parametrization_name"], optimizer, LR)
-    stepper = train.make_optimizer(groups, optimizer)
+    stepper = make_optimizer(groups, optimizer)
     batches = Running(ArrayBatches("random", features, labels, BATCH, 0, torch.device("cpu")))
 
     def run(steps: int) -> float:
         with tempfile.TemporaryDirectory() as folder:
             start = time.perf_counter()
-            train.train(
+            loop.train(
                 net,
                 loss,
                 batches,

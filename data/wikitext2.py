@@ -7,9 +7,9 @@ folder: train.txt, and valid.txt and test.txt where there are.
 
 from pathlib import Path
 
-from repro.config import Source
 from repro.data import text
 from repro.errors import UserError
+from repro.suite.config import Source
 
 REPOSITORY = "Salesforce/wikitext"
 SUBSET = "wikitext-2-v1"

@@ -15,8 +15,9 @@ from torch import nn
 from torch.nn.modules.conv import _ConvTransposeNd
 from torch.nn.modules.dropout import _DropoutNd
 
-from repro import distributed, parametrization
+from repro import parametrization
 from repro.errors import UserError
+from repro.training import distributed
 
 # Update's degree of homogeneity in the gradient (Definition 2.3), by the optimizer's exact class.
 DEGREE = {torch.optim.SGD: 1, torch.optim.Adam: 0, torch.optim.AdamW: 0}

@@ -8,7 +8,8 @@ os.environ.setdefault("HF_DATASETS_OFFLINE", "1")
 
 import pytest
 
-from repro import config, registry
+from repro.suite import config, registry
+from repro.suite.suite import Suite
 
 
 @pytest.fixture(scope="session")
@@ -35,4 +36,4 @@ def suite(tmp_path, text_folder, monkeypatch):
     work.mkdir()
     monkeypatch.chdir(work)
     values = {"scale": "smoke", "wikitext2": str(text_folder)}
-    return registry.Suite(config.parse(values, registry.dataset_names()))
+    return Suite(config.parse(values, registry.dataset_names()))

@@ -10,8 +10,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from repro.data.needs import Arrays, Text, Tokens  # noqa: E402
 from repro.files import read_json, sha256, write_bytes, write_json  # noqa: E402
-from repro.tasks import TASKS, Arrays, Text, Tokens  # noqa: E402
+from repro.tasks import TASKS  # noqa: E402
 
 FOLDER = Path(__file__).parent / "golden"
 

@@ -33,7 +33,7 @@ def carry_out(ranks: int, work, *arguments, folder: Path):
 def _rank(rank, ranks, store, results, work, arguments):
     import torch
 
-    from repro import distributed
+    from repro.training import distributed
 
     torch.set_num_threads(1)
     try:

@@ -143,7 +143,7 @@ def main() -> None:
     """Print {task: records} of every golden run."""
     from golden import SPECS, records
 
-    from repro import device
+    from repro.training import device
 
     kept = register()
     select = device.select

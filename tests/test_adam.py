@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from repro import train
 from repro.errors import UserError
+from repro.training.optimizer import make_optimizer
 
 LR, BETAS, EPS, DECAY = 0.1, (0.9, 0.998), 1e-2, 0.05
 GRADIENTS = [[0.003, -0.2, 1e-5], [0.01, 0.1, -1e-4], [-0.02, 0.3, 0.0]]
@@ -15,7 +15,7 @@ GRADIENTS = [[0.003, -0.2, 1e-5], [0.01, 0.1, -1e-4], [-0.02, 0.3, 0.0]]
 def optimizer(weights, convention, **group):
     groups = [{"params": [weights], "lr": LR, "weight_decay": DECAY, "eps": EPS} | group]
     settings = {"name": "adamw", "betas": BETAS, "eps_convention": convention}
-    return train.make_optimizer(groups, settings)
+    return make_optimizer(groups, settings)
 
 
 def stepped(weights, made, gradients):

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from repro.registry import ROOT
+from repro.suite.registry import ROOT
 
 SCRIPT = ROOT / "profiles" / "gpu" / "bare.sh"
 FIGURE = "upscaling/fig7"  # of two stages: what one tunes the next takes

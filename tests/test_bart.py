@@ -4,11 +4,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from repro import parametrization, train
+from repro import parametrization
 from repro.cost import bart as bart_cost
 from repro.errors import UserError
 from repro.models.bart import BART
 from repro.models.blocks import attend_dropping
+from repro.training.optimizer import FAMILY
 
 PAD, BOS, EOS = 1, 0, 2
 LARGE = {
@@ -187,7 +188,7 @@ def test_groups_have_the_factors_of_table_ii_2_e(strategy, embedding, matrix, re
     groups = parametrization.param_groups(
         net,
         scaling=strategy,
-        family=train.FAMILY["adamw"],
+        family=FAMILY["adamw"],
         lr=dict.fromkeys(parametrization.KINDS, 1.0),
         weight_decay=0.01,
         eps=1e-6,

@@ -5,8 +5,10 @@ import math
 import pandas as pd
 import pytest
 
-from repro import config, products, registry
-from repro.study import lookup
+from repro.judge import products
+from repro.suite import config, registry
+from repro.suite.spec import lookup
+from repro.suite.suite import Suite
 from studies.effective_theory._bart import STRATEGIES
 from studies.effective_theory.bart import METRIC
 
@@ -76,7 +78,7 @@ def test_a_diverged_rate_is_never_best_and_is_drawn():
                  if r["lr"] == 2.0**-7 and r["seed"] == 1 else {}) for r in sweeps()]  # fmt: skip
     found = judged("fig3", rows)["fig3.equivalent-lr"]
     assert "standard 0.01562" in found["detail"] or "standard 0.003906" in found["detail"]
-    from repro import drawing
+    from repro.judge import drawing
 
     drawing.plt.close(registry.figure("effective_theory/fig3").draw(pd.DataFrame(rows), "reduced"))
 
@@ -107,7 +109,7 @@ def test_fig5_compares_at_the_last_update_both_reached():
 
 
 def paper_runs(name):
-    suite = registry.Suite(config.parse({"scale": "paper"}, registry.dataset_names()))
+    suite = Suite(config.parse({"scale": "paper"}, registry.dataset_names()))
     return [run for cell in suite.cells(f"effective_theory/{name}") for run in cell.runs]
 
 

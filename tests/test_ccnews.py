@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import pytest
 
 from data.ccnews import CORPUS as ccnews
-from repro.config import Source
 from repro.data import prepare
+from repro.data.needs import Tokens
 from repro.errors import UserError
 from repro.files import read_json, sha256, write_json
-from repro.tasks import Tokens
+from repro.suite.config import Source
 
 
 @pytest.fixture(scope="module")

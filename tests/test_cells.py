@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from repro import cells as cellfiles
-from repro import study as studies
 from repro.errors import UserError
-from repro.registry import ROOT
-from repro.study import Cell, Run
+from repro.suite import cells as cellfiles
+from repro.suite.execute import locked, run_cell
+from repro.suite.plan import Cell, Run
+from repro.suite.registry import ROOT
 from repro.tasks import TASKS, Task
 
 SPEC = {"x": 1.5, "seed": 0}
@@ -38,7 +38,7 @@ def calls(monkeypatch):
 
 def run(cell, folder, name="cell.json", **changes):
     arguments = {"inputs": {}, "device": "cpu", "progress": lambda index, run: None}
-    return cellfiles.run_cell(cell, folder / name, folder / "runs", **(arguments | changes))
+    return run_cell(cell, folder / name, folder / "runs", **(arguments | changes))
 
 
 def test_runs_already_made_are_taken_over(tmp_path, calls):
@@ -178,7 +178,7 @@ def test_a_killed_job_leaves_whole_runs_and_resumes(suite):
     """kill -9 in the middle: the next call takes over the finished runs and ends the same."""
     cell = suite.cells("embedding_lr/unit_init")[0]
     words = ["--config", *suite.config.arguments()]
-    path = suite.cell_path(cell)
+    path = suite.paths.cell(cell)
     for need in suite.needs(cell):
         for command in (
             ["fetch", need.dataset],
@@ -189,16 +189,16 @@ def test_a_killed_job_leaves_whole_runs_and_resumes(suite):
 
     call(train)
     undisturbed = cellfiles.frame([cellfiles.read_cell(path, cell)])
-    for file in [path, *suite.store.iterdir()]:
+    for file in [path, *suite.paths.runs.iterdir()]:
         file.unlink()
 
     process = subprocess.Popen([sys.executable, "-m", "repro", *train], env=environment())
-    while len(list(suite.store.glob("[0-9a-f]*.json"))) < 3:
+    while len(list(suite.paths.runs.glob("[0-9a-f]*.json"))) < 3:
         assert process.poll() is None, "the job ended before it could be killed"
     process.kill()
     process.wait()
     assert not path.exists()
-    finished = len(list(suite.store.glob("[0-9a-f]*.json")))
+    finished = len(list(suite.paths.runs.glob("[0-9a-f]*.json")))
     assert 3 <= finished < len(cell.runs)
 
     assert f"resumed {finished} runs, trained {len(cell.runs) - finished}" in call(train)
@@ -229,7 +229,7 @@ def test_seconds_and_commits_are_no_part_of_the_data(tmp_path, calls):
     content = cellfiles.read_cell(tmp_path / "cell.json", cell)
     assert set(cellfiles.frame([content]).columns) == {"seed", "step", "train_loss"}
     assert {"seconds", "commit", "versions", "device"} <= set(content["runs"][0]["provenance"])
-    assert studies.Run("fake", 1, SPEC, {"a": 1}, {}).id == studies.Run("fake", 1, SPEC, {}, {}).id
+    assert Run("fake", 1, SPEC, {"a": 1}, {}).id == Run("fake", 1, SPEC, {}, {}).id
 
 
 def test_no_two_holders_of_a_lock_whose_file_was_removed_meanwhile(tmp_path):
@@ -237,7 +237,7 @@ def test_no_two_holders_of_a_lock_whose_file_was_removed_meanwhile(tmp_path):
     path, inside, worst = tmp_path / "lock", [], []
 
     def hold(seconds):
-        with cellfiles.locked(path):
+        with locked(path):
             inside.append(1)
             worst.append(len(inside))
             time.sleep(seconds)

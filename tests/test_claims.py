@@ -1,6 +1,6 @@
 import pytest
 
-from repro.claims import (
+from repro.judge.claims import (
     Claim,
     Measurement,
     above,

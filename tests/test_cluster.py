@@ -12,11 +12,13 @@ import pytest
 import yaml
 from test_workflow import SMOKE, command, snakemake
 
-from repro import config, registry
-from repro.cluster import Site, device, load_site, parse_site, request, tokenizing
 from repro.errors import UserError
-from repro.registry import ROOT, Suite
-from repro.study import SCALES
+from repro.suite import config, registry
+from repro.suite.cluster import Site, device, load_site, parse_site, request, tokenizing
+from repro.suite.execute import run_cell
+from repro.suite.registry import ROOT
+from repro.suite.study import SCALES
+from repro.suite.suite import Suite
 from repro.tasks import TASKS
 
 PROFILE = ROOT / "profiles" / "slurm"
@@ -226,13 +228,14 @@ def test_a_job_killed_between_checkpoint_and_result_goes_on_from_the_checkpoint(
     suite, monkeypatch, capsys
 ):
     """As a requeue may: all steps are done, the resume state is older, nothing is stored yet."""
-    from repro import cells, train
     from repro.__main__ import main
+    from repro.suite import cells, execute
+    from repro.training import loop
 
     cell = suite.cells("upscaling/mlp_sgd/tune")[0]
     assert main(["fetch", "covtype", "--config", "scale=smoke"]) == 0
-    monkeypatch.setitem(train.train.__kwdefaults__, "checkpoint_seconds", 0.0)
-    whole = cells.write_json
+    monkeypatch.setitem(loop.train.__kwdefaults__, "checkpoint_seconds", 0.0)
+    whole = execute.write_json
 
     class Killed(BaseException):
         pass
@@ -241,21 +244,21 @@ def test_a_job_killed_between_checkpoint_and_result_goes_on_from_the_checkpoint(
         raise Killed
 
     def carry_out(name):
-        path = suite.results / name / "cell.json"
+        path = suite.paths.results / name / "cell.json"
         arguments = (suite.needs(cell), "cpu", lambda index, run: lambda step, loss: None)
-        cells.run_cell(cell, path, suite.results / name / "runs", *arguments)
+        run_cell(cell, path, suite.paths.results / name / "runs", *arguments)
         return [run["records"] for run in cells.read_cell(path, cell)["runs"]]
 
-    monkeypatch.setattr(cells, "write_json", killing)
+    monkeypatch.setattr(execute, "write_json", killing)
     with pytest.raises(Killed):
         carry_out("killed")
-    left = list((suite.results / "killed" / "runs").glob("*.state"))
+    left = list((suite.paths.results / "killed" / "runs").glob("*.state"))
     assert len(left) == 1
-    monkeypatch.setattr(cells, "write_json", whole)
+    monkeypatch.setattr(execute, "write_json", whole)
     resumed = carry_out("killed")
     assert "resumed a run at step 23 of 24" in capsys.readouterr().out
     assert resumed == carry_out("undisturbed")
-    assert not list((suite.results / "killed" / "runs").glob("*.state"))
+    assert not list((suite.paths.results / "killed" / "runs").glob("*.state"))
 
 
 @pytest.fixture

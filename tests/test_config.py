@@ -1,7 +1,7 @@
 import pytest
 
-from repro import config, registry
 from repro.errors import UserError
+from repro.suite import config, registry
 
 
 def parse(**values):

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from repro.coordinate_check import coordinate_check, decoder_sizes, model_sizes
+from repro.checks.coordinate_check import coordinate_check, decoder_sizes, model_sizes
 
 WIDTHS = [64, 128, 256, 512]
 

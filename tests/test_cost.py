@@ -8,9 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from repro import budget, config, cost, registry
+from repro import cost
 from repro.__main__ import main
-from repro.cluster import Site
 from repro.cost import decoder, gpt2, kernels, llm, mlp, resnet, transformer
 from repro.cost.llm import pretraining_cost
 from repro.cost.paper import paper_costs
@@ -21,7 +20,10 @@ from repro.models.gpt2 import GPT2
 from repro.models.llm import LLM
 from repro.models.mlp import MLP
 from repro.models.resnet import ResNet
-from repro.study import Cell, Run
+from repro.suite import budget, config, registry
+from repro.suite.cluster import Site
+from repro.suite.plan import Cell, Run
+from repro.suite.suite import Suite
 from repro.tasks import TASKS, transformer_kernels
 from studies.effective_theory._encoders import LANGUAGE, VISION
 
@@ -456,8 +458,8 @@ def test_shared_runs_count_once_and_made_ones_are_not_spent_again(tmp_path):
 def test_made_runs_are_found_in_the_store(suite):
     (cell,) = suite.cells("embedding_lr/parametrizations")
     assert not suite.is_made(cell.runs[0])
-    suite.store.mkdir(parents=True)
-    (suite.store / f"{cell.runs[0].id}.json").touch()
+    suite.paths.runs.mkdir(parents=True)
+    (suite.paths.runs / f"{cell.runs[0].id}.json").touch()
     assert suite.is_made(cell.runs[0])
     (line,) = [
         line
@@ -489,7 +491,7 @@ def test_every_figure_is_priced_at_every_scale(capsys):
     for scale in ("smoke", "reduced", "paper"):
         assert main(["cost", "all", "--scale", scale]) == 0
         text = capsys.readouterr().out
-        suite = registry.Suite(config.parse({"scale": scale}, registry.dataset_names()))
+        suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
         for name in registry.figure_names():
             assert name in text and suite.figure_cells(name)
             assert all(study in text for study in suite.figure_cells(name))

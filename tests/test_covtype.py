@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from data import covtype
-from repro.config import Source
 from repro.data.arrays import load_arrays
+from repro.data.needs import Tokens
 from repro.data.prepare import prepare, tokenize
 from repro.errors import UserError
 from repro.files import read_json, sha256
-from repro.tasks import Tokens
+from repro.suite.config import Source
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from data import wikitext2
-from repro.config import Source
 from repro.data import text, tokenization
 from repro.errors import UserError
 from repro.files import sha256, write_bytes, write_json
+from repro.suite.config import Source
 
 
 def folder_source(folder):

@@ -13,13 +13,15 @@ from golden import SPECS, text_inputs
 from ranks import carry_out
 from torch import nn
 
-from repro import cells as cellfiles
-from repro import distributed, launch, train, upscaling
+from repro import upscaling
 from repro.cost import Cost, Layout
 from repro.errors import UserError
 from repro.files import sha256_file
-from repro.registry import ROOT
+from repro.suite import cells as cellfiles
+from repro.suite.registry import ROOT
 from repro.tasks import TASKS
+from repro.training import distributed, launch, loop
+from repro.training.optimizer import make_optimizer
 
 TOLERANCE = 1e-5  # relative, of losses in float32
 SHORT = {"steps": 6, "evaluations": 2}
@@ -76,7 +78,7 @@ def golden_run(name, inputs, checkpoint, layout=None, stop=None, **more):
 
     with pytest.MonkeyPatch.context() as patch, distributed.laid_out(layout or Layout()):
         if stop:
-            patch.setitem(train.train.__kwdefaults__, "checkpoint_seconds", -1.0)
+            patch.setitem(loop.train.__kwdefaults__, "checkpoint_seconds", -1.0)
         return TASKS[task].run(
             SPECS[task] | changes,
             inputs=inputs,
@@ -185,7 +187,7 @@ def overflowing(folder):
     model = nn.Linear(2, 2, bias=False)
     groups = [{"params": [*model.parameters()], "lr": 0.1}]
     sgd = {"name": "sgd", "momentum": 0.9, "nesterov": False}
-    optimizer = train.make_optimizer(groups, sgd)
+    optimizer = make_optimizer(groups, sgd)
     scalers = []
 
     def loss(net, batch):
@@ -193,9 +195,9 @@ def overflowing(folder):
 
     with distributed.laid_out(Layout(2, shard=distributed.ranks() > 1)):
         with pytest.MonkeyPatch.context() as patch:
-            make = train.LossScaler
-            patch.setattr(train, "LossScaler", lambda *a: scalers.append(make(*a)) or scalers[0])
-            records = train.train(
+            make = loop.LossScaler
+            patch.setattr(loop, "LossScaler", lambda *a: scalers.append(make(*a)) or scalers[0])
+            records = loop.train(
                 model,
                 loss,
                 Rows(),
@@ -247,7 +249,7 @@ def test_a_killed_rank_ends_the_job_in_one_line_and_the_next_call_goes_on(suite,
         stderr=subprocess.PIPE,
         text=True,
     )
-    while len(list(suite.store.glob("[0-9a-f]*.json"))) < 2:
+    while len(list(suite.paths.runs.glob("[0-9a-f]*.json"))) < 2:
         assert job.poll() is None, job.communicate()
         time.sleep(0.05)
     os.kill(children(job.pid)[1], signal.SIGKILL)
@@ -257,17 +259,17 @@ def test_a_killed_rank_ends_the_job_in_one_line_and_the_next_call_goes_on(suite,
     assert line.startswith("error: rank 1 of 2: was killed by SIGKILL")
     assert line.endswith("run the same command again to go on")
     assert "Traceback" not in error
-    assert not [path for path in suite.store.iterdir() if path.name.startswith(".")]
+    assert not [path for path in suite.paths.runs.iterdir() if path.name.startswith(".")]
 
     assert main(call) == 0
     assert "resumed " in capsys.readouterr().out
-    runs = cellfiles.read_cell(suite.cell_path(cell), cell)["runs"]
+    runs = cellfiles.read_cell(suite.paths.cell(cell), cell)["runs"]
     assert {run["provenance"]["ranks"] for run in runs} == {1, 2}
     shared = next(run for run in runs if run["provenance"]["ranks"] == 2)
-    (suite.store / f"{shared['id']}.json").unlink()
-    suite.cell_path(cell).unlink()
+    (suite.paths.runs / f"{shared['id']}.json").unlink()
+    suite.paths.cell(cell).unlink()
     assert main(call) == 0
-    again = {run["id"]: run for run in cellfiles.read_cell(suite.cell_path(cell), cell)["runs"]}
+    again = {run["id"]: run for run in cellfiles.read_cell(suite.paths.cell(cell), cell)["runs"]}
     assert distance(again[shared["id"]]["records"], shared["records"]) < TOLERANCE
 
 
@@ -319,7 +321,7 @@ def test_a_job_whose_steps_cannot_be_shared_goes_on_in_one_process(suite, capsys
     words = ["train", cell.study, cell.name, "--config", *suite.config.arguments()]
     assert main([*words, "--ranks", "2"]) == 0
     assert "one process, 2 would have no equal parts" in capsys.readouterr().out
-    runs = cellfiles.read_cell(suite.cell_path(cell), cell)["runs"]
+    runs = cellfiles.read_cell(suite.paths.cell(cell), cell)["runs"]
     assert {run["provenance"]["ranks"] for run in runs} == {1}
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from repro import drawing
+from repro.judge import drawing
 
 CLAIM = {
     "claim": "fig3.sqrt-d-rule",

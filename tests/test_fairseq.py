@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from repro import clipping, models, parametrization, train
+from repro import models, parametrization
 from repro.data import denoising
 from repro.data.denoising import BEGIN, END, FIRST, PADDING, Denoising, sample_keys
 from repro.tasks import span_denoising
-from repro.tasks.warm_start import make_groups
+from repro.training import clipping, loop
+from repro.training.optimizer import make_groups, make_optimizer
 
 fairseq = pytest.importorskip("fairseq", reason="the extra `fairseq` is not installed")
 
@@ -167,7 +168,7 @@ def test_adam_steps_are_fairseq_s():
         else:
             group = {"params": [weights]} | {k: v for k, v in settings.items() if k != "betas"}
             chosen = {"name": "adamw", "betas": settings["betas"], "eps_convention": "fairseq"}
-            optimizer = train.make_optimizer([group], chosen)
+            optimizer = make_optimizer([group], chosen)
         for gradient in gradients:
             weights.grad = gradient.clone()
             optimizer.step()
@@ -332,11 +333,11 @@ def test_fifty_updates_are_fairseq_s(tmp_path, strategy, embedding_std, factors)
         "eps_convention": "fairseq",
         "weight_decay": decay,
     }
-    records = train.train(
+    records = loop.train(
         net,
         lambda net, batch: span_denoising.make_loss(len(batch[0]))(net, batch),
         Given(batches),
-        train.make_optimizer(make_groups(net, strategy, optimizer, lr), optimizer),
+        make_optimizer(make_groups(net, strategy, optimizer, lr), optimizer),
         steps=STEPS,
         evaluations=STEPS,
         precision="float32",

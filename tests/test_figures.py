@@ -7,9 +7,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from repro import packs, products, records, registry
 from repro.errors import UserError
 from repro.files import read_json, write_json
+from repro.judge import products, records
+from repro.judge.freshness import mark_stale, stamps
+from repro.judge.scoreboard import COLUMNS, explain, scoreboard
+from repro.suite import packs, registry
+from repro.suite.suite import Suite
 
 WINS = ("upscaled-wins", "upscaled-wins-tuned", "upscaled-wins-long", "faster", "end-to-end")
 SELECTED = ("selected-lr", "selected-lr-upscaled", "selected-noise", "noise-nonzero")
@@ -109,7 +113,7 @@ def digests(folder):
 @pytest.mark.parametrize("name", registry.figure_names())
 def test_a_figure_is_built_without_snakemake_and_rebuilt_byte_for_byte(suite, name):
     run_all(suite, name)
-    folder = suite.figure_folder(name)
+    folder = suite.paths.figure(name)
     first = digests(folder)
     assert {"figure.pdf", "figure.png", "data.csv"} <= set(first)
     for file in folder.iterdir():
@@ -141,13 +145,13 @@ def test_a_figure_is_built_without_snakemake_and_rebuilt_byte_for_byte(suite, na
 @pytest.fixture
 def built(suite):
     """A cheap figure, built."""
-    suite = registry.Suite(with_config(suite, figures="embedding_lr/table2"))
+    suite = Suite(with_config(suite, figures="embedding_lr/table2"))
     run_all(suite, "embedding_lr/table2")
     return suite
 
 
 def with_config(suite, **changes):
-    from repro import config
+    from repro.suite import config
 
     values = dict(word.split("=", 1) for word in suite.config.arguments()) | changes
     return config.parse(values, registry.dataset_names())
@@ -157,7 +161,7 @@ NAME = "embedding_lr/table2"
 
 
 def test_edited_data_are_not_drawn(built):
-    path = built.figure_folder(NAME) / "data.csv"
+    path = built.paths.figure(NAME) / "data.csv"
     path.write_text(path.read_text().replace("SP,128", "SP,129", 1))
     with pytest.raises(UserError, match=r"data.csv: was changed after it was written"):
         products.draw(built, NAME)
@@ -166,34 +170,34 @@ def test_edited_data_are_not_drawn(built):
 @pytest.mark.parametrize("skew", [-3600, 0, 3600])
 def test_a_stamp_is_younger_than_what_is_stale_whatever_clock_wrote_that(suite, skew):
     """What Snakemake goes by, where it remembers nothing."""
-    data, published = suite.figure_folder(NAME) / "data.csv", Path(f"figures/{NAME}.pdf")
+    data, published = suite.paths.figure(NAME) / "data.csv", Path(f"figures/{NAME}.pdf")
     for path in (data, published):
         path.parent.mkdir(parents=True)
         path.write_text("of another scale")
         os.utime(path, (time.time() + skew,) * 2)
-    products.mark_stale(suite)
+    mark_stale(suite)
     for stale, name in ((data, "data.stale"), (published, "published.stale")):
-        (stamp,) = products.stamps(suite, NAME, name)
+        (stamp,) = stamps(suite, NAME, name)
         assert stamp.stat().st_mtime > stale.stat().st_mtime
         assert stamp.stat().st_mtime <= time.time()
 
 
 def test_a_hole_in_the_grid_stops_reduce(built):
     cell = built.cells("embedding_lr/parametrizations")[0]
-    built.cell_path(cell).unlink()
+    built.paths.cell(cell).unlink()
     with pytest.raises(UserError, match="the grid has a hole"):
         products.reduce(built, NAME)
 
 
 def test_scoreboard_and_manifest_hold_every_claim(built):
-    products.scoreboard(built)
-    table = pd.read_csv(built.results / "scoreboard.csv")
-    assert list(table.columns) == list(products.COLUMNS)
+    scoreboard(built)
+    table = pd.read_csv(built.paths.results / "scoreboard.csv")
+    assert list(table.columns) == list(COLUMNS)
     assert table["claim"].tolist() == ["table2.exponents"]
     assert table["verdict"].tolist() == ["reproduced"]
     assert set(table["scale"]) == {"smoke"}
-    assert "| embedding_lr/table2.exponents |" in (built.results / "scoreboard.md").read_text()
-    assert NAME in read_json(built.results / "manifest.json")
+    assert "| embedding_lr/table2.exponents |" in (built.paths.results / "scoreboard.md").read_text()
+    assert NAME in read_json(built.paths.results / "manifest.json")
 
 
 def test_records_redraw_and_verify(built, monkeypatch, tmp_path):
@@ -275,7 +279,7 @@ def test_an_edited_cell_is_not_unpacked(built, tmp_path, monkeypatch):
     import io
     import tarfile
 
-    path = built.cell_path(built.cells("embedding_lr/parametrizations")[0])
+    path = built.paths.cell(built.cells("embedding_lr/parametrizations")[0])
     good = path.read_bytes()
     with tarfile.open(tmp_path / "cells.tar.gz", "w:gz") as tar:
         edited = good.replace(b'"kind": "output"', b'"kind": "hidden"', 1)
@@ -291,7 +295,7 @@ def test_an_edited_cell_is_not_unpacked(built, tmp_path, monkeypatch):
 
 
 def test_a_pack_with_an_edited_cell_is_refused(built, tmp_path, monkeypatch):
-    path = built.cell_path(built.cells("embedding_lr/parametrizations")[0])
+    path = built.paths.cell(built.cells("embedding_lr/parametrizations")[0])
     sealed = path.read_text()
     path.write_text(sealed.replace('"kind": "output"', '"kind": "hidden"', 1))
     with pytest.raises(UserError, match="was changed after it was written"):
@@ -307,13 +311,13 @@ def test_a_truncated_pack_is_named(built, tmp_path):
 
 
 def test_explain_goes_from_a_claim_to_its_runs(built):
-    text = products.explain(built, "table2.exponents")
+    text = explain(built, "table2.exponents")
     assert "verdict: reproduced" in text
     assert "seeds [0, 1, 2]" in text
-    assert str(built.cell_path(built.cells("embedding_lr/parametrizations")[0])) in text
+    assert str(built.paths.cell(built.cells("embedding_lr/parametrizations")[0])) in text
     assert re.search(r"data: .*data.csv sha256 [0-9a-f]{64}", text)
     with pytest.raises(UserError, match="did you mean 'embedding_lr/table2.exponents'"):
-        products.explain(built, "embedding_lr/table2.exponent")
+        explain(built, "embedding_lr/table2.exponent")
 
 
 def test_pages_hold_one_sheet_a_paper(built):
@@ -376,7 +380,7 @@ def test_a_sweep_whose_every_run_diverged_is_not_judged_and_drawn(tmp_path):
     row = rows["fig3.sqrt-d-rule"]
     assert (row["verdict"], row["measured"]) == ("not judged", None)
     assert row["reason"] == "a seed diverged at every learning rate at d = 64"
-    from repro import drawing
+    from repro.judge import drawing
 
     drawing.plt.close(registry.figure("embedding_lr/fig3").draw(data, "reduced"))
 
@@ -393,7 +397,7 @@ def test_theorem1_errors_on_both_sides_are_not_noise():
 
 
 def test_the_optimum_by_the_papers_window_is_drawn_beside_ours():
-    from repro import drawing
+    from repro.judge import drawing
 
     data = fig3_data(lambda octaves: -4 - 0.5 * octaves)
     panel = registry.figure("embedding_lr/fig3").draw(data, "reduced").axes[1]
@@ -407,9 +411,9 @@ def test_the_optimum_by_the_papers_window_is_drawn_beside_ours():
 @pytest.mark.parametrize("scale", ["smoke", "reduced", "paper"])
 def test_every_ratio_of_pretraining_has_a_colour_of_its_own(scale):
     from figures.embedding_lr import _pretraining
-    from repro import config
+    from repro.suite import config
 
-    suite = registry.Suite(config.parse({"scale": scale}, registry.dataset_names()))
+    suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
     runs = [run for cell in suite.cells("embedding_lr/pretraining_ratios") for run in cell.runs]
     keys = (_pretraining.FACTOR, _pretraining.POWER)
     ratios = {tuple(run.spec["embedding_lr"][key.split(".")[1]] for key in keys) for run in runs}
@@ -437,7 +441,7 @@ def test_a_diverged_seed_is_drawn_and_never_averaged_away():
     assert np.isinf(curve[0.5])
     assert np.isfinite(curve.drop(0.5)).all()
 
-    from repro import drawing
+    from repro.judge import drawing
 
     figure, axes = drawing.panels(1)
     _sweep.draw_losses(axes[0, 0], table, lambda width, part: str(width))

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from data.fineweb import CORPUS as fineweb
-from repro.config import Source
 from repro.data import documents as streams
 from repro.data import prepare, shards, tokenization
 from repro.data.digests import remembered_sha256
+from repro.data.needs import Tokens
 from repro.data.shards import write_shards
 from repro.errors import UserError
 from repro.files import read_json, sha256, sha256_file
-from repro.registry import ROOT
-from repro.tasks import Tokens
+from repro.suite.config import Source
+from repro.suite.registry import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -509,7 +509,7 @@ def test_no_network_ends_in_one_line_with_the_way_out():
 
 
 def test_a_need_has_a_name():
-    from repro.tasks import Arrays
+    from repro.data.needs import Arrays
 
     names = [Tokens("wikitext2", 512), Tokens("fineweb", 50_257, "gpt2"), Arrays("covtype")]
     assert [need.name for need in names] == ["wikitext2/512", "fineweb/gpt2", "covtype"]

@@ -2,10 +2,10 @@ import pytest
 
 from data.fineweb import CORPUS as fineweb
 from data.fineweb_edu import CORPUS as fineweb_edu
-from repro.config import Source
 from repro.data import documents as streams
 from repro.errors import UserError
 from repro.files import read_json, sha256
+from repro.suite.config import Source
 
 
 def test_the_embedded_documents_are_the_stated_ones_and_their_own(monkeypatch):

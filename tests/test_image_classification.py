@@ -6,12 +6,14 @@ import torch
 import torch.nn.functional as F
 from golden import SPECS, pictures
 
-from repro import models, parametrization, train
+from repro import models, parametrization
 from repro.cost.vit import image_classification_cost
+from repro.data.needs import Arrays
 from repro.data.recipe import MEAN, STD
 from repro.errors import UserError
-from repro.tasks import TASKS, Arrays
+from repro.tasks import TASKS
 from repro.tasks.image_classification import load_images
+from repro.training import loop
 
 GOLDEN = SPECS["image_classification"]
 PLAIN = dict.fromkeys(("crop", "randaugment", "mixup", "cutmix", "evaluation_resize"))
@@ -98,8 +100,8 @@ class Killed(Exception):
 @pytest.mark.parametrize("at", [2, 7])  # in the warm-up of 4 steps, and after it
 def test_a_run_killed_resumes_to_the_same_curve(tmp_path, monkeypatch, at):
     expected = run(tmp_path / "whole", evaluations=12)
-    always = train.train.__kwdefaults__ | {"checkpoint_seconds": -1.0}
-    monkeypatch.setattr(train.train, "__kwdefaults__", always)
+    always = loop.train.__kwdefaults__ | {"checkpoint_seconds": -1.0}
+    monkeypatch.setattr(loop.train, "__kwdefaults__", always)
 
     def kill(step, loss):
         if step == at:
@@ -126,8 +128,8 @@ def test_the_head_s_bias_does_not_decay_and_everything_else_does(tmp_path, monke
         kept["end"] = {n: p.detach().clone() for n, p in model.named_parameters()}
         return records
 
-    original = train.train
-    monkeypatch.setattr(train, "train", still)
+    original = loop.train
+    monkeypatch.setattr(loop, "train", still)
     changes = {"optimizer": {"weight_decay": 0.1}, "lr": 0.5, "steps": 1, "evaluations": 1}
     for name in ("SP", "neural-tangent", "maximal-update"):
         run(tmp_path, parametrization_name=name, **changes, schedule={"warmup": 1})

@@ -6,12 +6,13 @@ import torch
 from PIL import Image
 
 from data import imagenet
-from repro import config, registry
-from repro.config import Source
 from repro.data import recipe
 from repro.data.image_folder import load_index
 from repro.data.prepare import prepare
 from repro.errors import UserError
+from repro.suite import config, registry
+from repro.suite.config import Source
+from repro.suite.suite import Suite
 
 CLASSES = ("n01440764", "n01443537", "n02102040")
 DATA = {
@@ -381,7 +382,8 @@ def test_what_does_not_fit_is_named(images, data, model, message):
 def test_a_run_reads_a_folder(folder, tmp_path):
     from golden import SPECS
 
-    from repro.tasks import TASKS, Arrays
+    from repro.data.needs import Arrays
+    from repro.tasks import TASKS
 
     spec = SPECS["image_classification"]
     spec = spec | {"data": DATA, "steps": 2, "evaluations": 1, "dataset": "imagenet"}
@@ -398,8 +400,9 @@ def test_a_run_reads_a_folder(folder, tmp_path):
 
 def test_the_paper_s_settings_run_on_a_folder(folder, tmp_path):
     """Recipe, 196 patches, parts of a batch and bfloat16 as at paper scale; a small model."""
-    from repro.study import override
-    from repro.tasks import TASKS, Arrays
+    from repro.data.needs import Arrays
+    from repro.suite.spec import override
+    from repro.tasks import TASKS
 
     study = registry.study("effective_theory/vit/neural_tangent_search")
     small = {"model.width": 48, "model.depth": 1, "data.batch_size": 4, "parts": 2, "steps": 2}
@@ -419,6 +422,6 @@ def test_the_suite_takes_imagenet_from_a_folder(folder, tmp_path, monkeypatch):
 
     image_folder.list_folder.cache_clear()
     monkeypatch.chdir(tmp_path)
-    suite = registry.Suite(config.parse({"imagenet": str(folder)}, registry.dataset_names()))
+    suite = Suite(config.parse({"imagenet": str(folder)}, registry.dataset_names()))
     assert suite.identity("imagenet")["source"] == "folder"
     assert suite.label.startswith("embedded+imagenet=folder-")

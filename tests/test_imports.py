@@ -1,14 +1,15 @@
 import subprocess
 import sys
 
-from repro.registry import ROOT
+from repro.suite.registry import ROOT
 
 
 def test_parsing_loads_every_study_and_figure_without_torch():
     code = """
 import sys
-from repro import config, registry
-suite = registry.Suite(config.parse({}, registry.dataset_names()))
+from repro.suite import config, registry
+from repro.suite.suite import Suite
+suite = Suite(config.parse({}, registry.dataset_names()))
 names = registry.figure_names()
 assert len(names) > 5
 for name in names:

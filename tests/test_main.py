@@ -38,7 +38,7 @@ def test_cuda_without_a_gpu_is_named(suite, capsys):
 
 
 def test_list_names_every_figure(capsys):
-    from repro import registry
+    from repro.suite import registry
 
     assert main(["list"]) == 0
     listed = capsys.readouterr().out

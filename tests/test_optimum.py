@@ -3,7 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from repro.optimum import bootstrap, grid_optimum, slope, window_optimum
+from repro.judge.optimum import grid_optimum, window_optimum
+from repro.statistics import bootstrap, slope
 
 LR = 2.0 ** np.arange(-8, 1)
 

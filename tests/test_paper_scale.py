@@ -3,10 +3,12 @@
 import pytest
 import torch
 
-from repro import cost, parametrization, registry, train
-from repro.study import cells
+from repro import cost, parametrization
+from repro.suite import registry
+from repro.suite.plan import cells
 from repro.tasks import TASKS
 from repro.tasks.language_model import build_model, loss
+from repro.training.optimizer import make_optimizer
 
 STUDIES = ["width", "width_and_vocabulary", "unit_init", "fixed_vocabulary"]
 
@@ -78,7 +80,7 @@ def test_every_size_steps_at_full_shape_on_the_meta_device(k):
     groups = parametrization.param_groups(
         net, scaling="muP", family="adam", lr=spec["lr"], weight_decay=0.0, eps=1e-8
     )
-    optimizer = train.make_optimizer(groups, spec["optimizer"])
+    optimizer = make_optimizer(groups, spec["optimizer"])
     value = loss(net, (tokens, tokens))
     assert value.shape == ()
     value.backward()
@@ -96,7 +98,7 @@ def test_a_full_shape_step_runs_at_the_smallest_paper_size():
     groups = parametrization.param_groups(
         net, scaling="muP", family="adam", lr=spec["lr"], weight_decay=0.0, eps=1e-8
     )
-    optimizer = train.make_optimizer(groups, spec["optimizer"])
+    optimizer = make_optimizer(groups, spec["optimizer"])
     tokens = torch.randint(2048, (4, 257), generator=torch.Generator().manual_seed(0))
     losses = []
     for _ in range(3):

@@ -3,12 +3,16 @@
 import pytest
 import torch
 
-from repro import clipping, cost, models, parametrization, registry, train
+from repro import cost, models, parametrization
+from repro.data.needs import Text, Tokens
 from repro.parametrization import KINDS
-from repro.study import cells
-from repro.tasks import TASKS, Text, Tokens
+from repro.suite import registry
+from repro.suite.plan import cells
+from repro.tasks import TASKS
 from repro.tasks.pretraining import make_groups, ratio
-from repro.tasks.warm_start import loss
+from repro.training import clipping
+from repro.training.evaluation import loss
+from repro.training.optimizer import make_optimizer
 
 TOKENS = {"pretraining": 1.75e12, "pretraining_ratios": 65e9}  # Figure 4a and 5; 4b
 
@@ -96,7 +100,7 @@ def test_a_part_steps_at_full_shape_on_the_meta_device(name):
     value.backward()
     assert all(p.grad.shape == p.shape for p in net.parameters())
     groups = make_groups(net, spec["scaling"], spec["optimizer"], spec["lr"], spec["embedding_lr"])
-    optimizer = train.make_optimizer(groups, spec["optimizer"])
+    optimizer = make_optimizer(groups, spec["optimizer"])
     names = {id(p): name for name, p in net.named_parameters()}
     for group in optimizer.param_groups:
         for p in group["params"]:
@@ -114,7 +118,7 @@ def test_a_step_runs_at_the_paper_s_width():
         net, dict.fromkeys(KINDS, spec["init"]), torch.Generator().manual_seed(0)
     )
     groups = make_groups(net, spec["scaling"], spec["optimizer"], spec["lr"], spec["embedding_lr"])
-    optimizer = train.make_optimizer(groups, spec["optimizer"])
+    optimizer = make_optimizer(groups, spec["optimizer"])
     clip = clipping.clipper(net, spec["optimizer"]["clip"])
     tokens = torch.randint(512, (1, 65), generator=torch.Generator().manual_seed(0))
     losses = []

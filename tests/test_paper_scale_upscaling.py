@@ -12,11 +12,16 @@ import pytest
 import torch
 import torchvision
 
-from repro import config, models, registry, train, upscaling
+from repro import models, upscaling
 from repro.data.arrays import write_arrays
+from repro.data.needs import Tokens
 from repro.files import sha256_file, write_json
-from repro.study import lookup, override
-from repro.tasks import TASKS, Tokens, warm_start
+from repro.suite import config, registry
+from repro.suite.spec import lookup, override
+from repro.suite.suite import Suite
+from repro.tasks import TASKS, warm_start
+from repro.training.evaluation import loss
+from repro.training.optimizer import make_groups, make_optimizer
 
 # Rows of covertype's training part: 581,012 - ceil(581,012 / 5); its last batch is dropped.
 EPOCH = {"mlp": (581_012 - 116_203) // 2_000, "resnet": 50_000 // 128}
@@ -110,7 +115,7 @@ TFLOPS = {
 
 @cache
 def suite():
-    return registry.Suite(config.parse({"scale": "paper"}, registry.dataset_names()))
+    return Suite(config.parse({"scale": "paper"}, registry.dataset_names()))
 
 
 @cache
@@ -149,7 +154,7 @@ def test_settings_are_the_paper_s(stage):
 @pytest.mark.parametrize("study", those(WIDTHS))
 @pytest.mark.parametrize("scale", ["smoke", "reduced", "paper"])
 def test_training_losses_are_means_over_equally_many_steps(study, scale):
-    suite = registry.Suite(config.parse({"scale": scale}, registry.dataset_names()))
+    suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
     periods = {
         run.spec["steps"] / run.spec["evaluations"]
         for stage in stages()
@@ -360,13 +365,13 @@ def test_every_size_steps_at_full_shape_on_the_meta_device(name):
     with torch.device("meta"):
         net = build(spec)
         batch = meta_batch(spec)
-        value = warm_start.loss(net, batch)
+        value = loss(net, batch)
         value.backward()
     assert value.shape == ()
     assert all(p.grad.shape == p.shape for p in net.parameters())
     assert sum(p.numel() for p in net.parameters()) == parameters(spec)
-    groups = warm_start.make_groups(net, spec["parametrization_name"], spec["optimizer"], 1.0)
-    assert len(train.make_optimizer(groups, spec["optimizer"]).param_groups) == len(groups)
+    groups = make_groups(net, spec["parametrization_name"], spec["optimizer"], 1.0)
+    assert len(make_optimizer(groups, spec["optimizer"]).param_groups) == len(groups)
     kept = spec["model"]["name"] == "gpt2"
     assert all(
         bool(group["weight_decay"]) == (not kept or p.ndim > 1)
@@ -390,8 +395,8 @@ def by_name(net, optimizer):
 
 def with_state(net, spec):
     """An optimizer that looks as if it had stepped."""
-    groups = warm_start.make_groups(net, spec["parametrization_name"], spec["optimizer"], 0.5)
-    optimizer = train.make_optimizer(groups, spec["optimizer"])
+    groups = make_groups(net, spec["parametrization_name"], spec["optimizer"], 0.5)
+    optimizer = make_optimizer(groups, spec["optimizer"])
     adam = spec["optimizer"]["name"] == "adamw"
     keys = ("exp_avg", "exp_avg_sq") if adam else ("momentum_buffer",)
     for p in net.parameters():

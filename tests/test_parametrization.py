@@ -9,8 +9,7 @@ from repro import models
 from repro import parametrization as p
 from repro.errors import UserError
 from repro.models.decoder import Decoder
-from repro.tasks.warm_start import make_groups
-from repro.train import make_optimizer
+from repro.training.optimizer import make_groups, make_optimizer
 
 BASE, WIDTH, INPUTS, OUTPUTS = 8, 32, 6, 5
 

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from repro.perplexity import exponential, log_probabilities, windows, word_perplexity
+from repro.training.perplexity import exponential, log_probabilities, windows, word_perplexity
 
 
 @pytest.mark.parametrize("predictions", [1, 7, 8, 9, 30, 37])

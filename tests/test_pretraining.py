@@ -6,9 +6,10 @@ from golden import SPECS, corpus, text_inputs
 
 from repro import models
 from repro.__main__ import main
+from repro.data.needs import Text, Tokens
 from repro.errors import UserError
 from repro.files import read_json, write_json
-from repro.tasks import TASKS, Text, Tokens
+from repro.tasks import TASKS
 from repro.tasks.pretraining import beginning, load_words, make_groups
 
 SPEC = SPECS["pretraining"]
@@ -133,7 +134,7 @@ def test_the_beginning_is_whole_lines():
 def test_a_job_without_its_shard_names_corpus_shard_and_the_way_out(suite, capsys):
     (cell,) = suite.cells("embedding_lr/pretraining_ratios")
     (need,) = suite.needs(cell)
-    manifest = suite.tokens_path(need)
+    manifest = suite.paths.tokens(need)
     config = ["--config", *suite.config.arguments()]
     make = ["tokenize", need.dataset, str(need.vocab_size), *config]
     assert main(["fetch", need.dataset, *config]) == 0 and main(make) == 0

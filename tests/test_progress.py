@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from repro import progress
+from repro.suite import progress
 
 
 class Terminal(io.StringIO):

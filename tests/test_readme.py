@@ -3,9 +3,11 @@ from collections import Counter
 
 import pytest
 
-from repro import products, records, registry
-from repro.claims import NOT_JUDGED, NOT_REPRODUCED, REPRODUCED
-from repro.registry import ROOT
+from repro.judge import records
+from repro.judge.claims import NOT_JUDGED, NOT_REPRODUCED, REPRODUCED
+from repro.judge.scoreboard import board
+from repro.suite import registry
+from repro.suite.registry import ROOT
 
 README = (ROOT / "README.md").read_text()
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("studies/*/README.md"))]
@@ -23,7 +25,7 @@ def test_the_scoreboard_is_the_recorded_one():
     """Its numbers come from the runs behind records/, and the README counts them right."""
     rows = records.recorded_claims(RECORDED)
     assert {row["figure"] for row in rows} == set(registry.figure_names())
-    page = products.board("reduced/embedded/cpu", rows)
+    page = board("reduced/embedded/cpu", rows)
     assert (RECORDED / "scoreboard.md").read_bytes() == page
     for paper in {row["paper"] for row in rows}:
         counts = Counter(row["verdict"] for row in rows if row["paper"] == paper)

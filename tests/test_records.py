@@ -3,10 +3,11 @@
 import pandas as pd
 import pytest
 
-from repro import config, records, registry
 from repro.files import read_json
-from repro.products import cell_ids, judge_all
-from repro.registry import Suite
+from repro.judge import records
+from repro.judge.products import cell_ids, judge_all
+from repro.suite import config, registry
+from repro.suite.suite import Suite
 
 pytestmark = [
     pytest.mark.parametrize("scale", ["smoke", "reduced"]),

@@ -3,13 +3,15 @@ import math
 
 import pytest
 
-from repro import cells as cellfiles
-from repro import config, registry
-from repro.cells import Earlier, run_cell
 from repro.errors import UserError
 from repro.files import canonical_json, sha256
-from repro.search import missing, slots
-from repro.study import SCALES, Best, Checkpoint, Scale, Study, cells
+from repro.suite import cells as cellfiles
+from repro.suite import config, registry
+from repro.suite.execute import Earlier, run_cell
+from repro.suite.plan import cells
+from repro.suite.search import missing, slots
+from repro.suite.study import SCALES, Best, Checkpoint, Scale, Study
+from repro.suite.suite import Suite
 from repro.tasks import TASKS, Task
 
 
@@ -209,7 +211,7 @@ def test_the_search_s_rounds_are_stages_of_the_registry():
     names = registry.stages("upscaling/mlp_sgd")
     at = names.index("upscaling/mlp_sgd/tune")
     assert names[at + 1 : at + 4] == [f"upscaling/mlp_sgd/tune+{i}" for i in (1, 2, 3)]
-    reduced = registry.Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
+    reduced = Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
     assert reduced.cells(names[at + 2]) and not reduced.cells(names[at + 3])
     assert registry.keeps_checkpoints("upscaling/mlp_sgd/tune+1")
     (cell,) = reduced.cells("upscaling/mlp_sgd/tune+2")

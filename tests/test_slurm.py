@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from test_workflow import SMOKE, build
 
-from repro.registry import ROOT
+from repro.suite.registry import ROOT
 
 pytestmark = pytest.mark.slurm
 
@@ -268,7 +268,7 @@ def test_a_job_cancelled_and_then_preempted_goes_on_and_ends_with_the_same_check
 
     def in_flight(finished, before=None):
         """The training job after `before`, once more runs than these are finished, and not all."""
-        done = sum((work / suite.store / f"{run.id}.json").exists() for run in cell.runs)
+        done = sum((work / suite.paths.runs / f"{run.id}.json").exists() for run in cell.runs)
         job = workflow.running("train") if finished < done < len(cell.runs) else None
         return (job, done) if job not in (None, before) else None
 

@@ -5,10 +5,12 @@ import torch
 import torch.nn.functional as F
 from golden import SPECS, corpus
 
-from repro import models, train
+from repro import models
 from repro.data.denoising import PADDING
+from repro.data.needs import Tokens
 from repro.data.tokenization import tokenize
-from repro.tasks import Tokens, span_denoising
+from repro.tasks import span_denoising
+from repro.training import loop
 
 SPEC = SPECS["span_denoising"]
 
@@ -55,8 +57,8 @@ class Killed(Exception):
 def test_a_killed_run_goes_on_to_the_same_curve(run, monkeypatch):
     """Dropout on: the resume state keeps torch's generator."""
     straight = run()
-    monkeypatch.setattr(train, "CHECKPOINT_SECONDS", -1.0)
-    monkeypatch.setitem(train.train.__kwdefaults__, "checkpoint_seconds", -1.0)
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
+    monkeypatch.setitem(loop.train.__kwdefaults__, "checkpoint_seconds", -1.0)
     build = span_denoising.make_loss
 
     def dying(batch_size):

@@ -3,7 +3,8 @@ import math
 import pytest
 
 from repro.errors import UserError
-from repro.study import SCALES, Best, Checkpoint, Scale, Study, cells
+from repro.suite.plan import cells
+from repro.suite.study import SCALES, Best, Checkpoint, Scale, Study
 
 SPEC = {"lr": 0.1, "start": {"checkpoint": None, "level": 0.0}, "seed": 0}
 EVERYWHERE = {name: Scale() for name in SCALES}

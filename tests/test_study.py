@@ -1,8 +1,11 @@
 import pytest
 
-from repro import config, registry
 from repro.errors import UserError
-from repro.study import SCALES, Run, Scale, Study, cells, override
+from repro.suite import config, registry
+from repro.suite.plan import Run, cells
+from repro.suite.spec import override
+from repro.suite.study import SCALES, Scale, Study
+from repro.suite.suite import Suite
 
 SPEC = {"width": 1, "lr": {"embedding": 0.1}, "threads": 1, "seed": 0}
 
@@ -77,7 +80,7 @@ def test_a_study_must_state_every_scale():
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_study_resolves_at_every_scale(scale):
-    suite = registry.Suite(config.parse({"scale": scale}, registry.dataset_names()))
+    suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
     for name in registry.figure_names():
         for stage, found in suite.figure_cells(name).items():
             runs = [run.id for cell in found for run in cell.runs]

@@ -6,10 +6,11 @@ import pytest
 import torch
 from torch import nn
 
-from repro import checkpoints, train
 from repro.data.batches import TokenBatches
 from repro.errors import UserError
-from repro.schedule import make_schedule
+from repro.training import checkpoints, loop
+from repro.training.optimizer import make_optimizer
+from repro.training.schedule import make_schedule
 
 STEPS = 12
 
@@ -33,7 +34,7 @@ def parts(lr=0.1):
     torch.manual_seed(0)
     model = nn.Linear(3, 1)
     groups = [{"params": list(model.parameters()), "lr": lr, "eps": 1e-8, "weight_decay": 0.0}]
-    return model, train.make_optimizer(groups, {"name": "adam", "betas": (0.9, 0.999)})
+    return model, make_optimizer(groups, {"name": "adam", "betas": (0.9, 0.999)})
 
 
 def run(model, optimizer, checkpoint, *, batches=None, loss=squared_error, **changes):
@@ -44,7 +45,7 @@ def run(model, optimizer, checkpoint, *, batches=None, loss=squared_error, **cha
         progress=lambda step, value: None,
         checkpoint=checkpoint,
     )
-    return train.train(model, loss, batches or Batches(), optimizer, **(settings | changes))
+    return loop.train(model, loss, batches or Batches(), optimizer, **(settings | changes))
 
 
 def test_the_loop_is_the_plain_loop(tmp_path):
@@ -233,7 +234,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_as_diverged(tmp_path):
 
 def test_an_unknown_optimizer_is_named():
     with pytest.raises(UserError, match="optimizer 'lion'"):
-        train.make_optimizer([], {"name": "lion"})
+        make_optimizer([], {"name": "lion"})
 
 
 class Overflowing:
@@ -260,7 +261,7 @@ def test_float16_is_torch_s_recipe_for_it(tmp_path, name):
     settings, kind = OPTIMIZERS[name]
     model, _ = parts()
     groups = [{"params": [*model.parameters()], "lr": 0.1, "eps": 1e-8, "weight_decay": 0.0}]
-    optimizer = train.make_optimizer(groups, settings)
+    optimizer = make_optimizer(groups, settings)
     records = run(
         model, optimizer, tmp_path / "state", loss=Overflowing(1, 5, 6), precision="float16"
     )
@@ -344,7 +345,7 @@ def test_weight_decay_and_learning_rate_of_each_group_are_used(tmp_path):
         {"params": [w], "lr": lr, "weight_decay": wd, "eps": 1e-8}
         for w, lr, wd in zip(weights, (0.1, 0.01), (0.5, 2.0), strict=True)
     ]
-    optimizer = train.make_optimizer(groups, {"name": "adamw", "betas": (0.9, 0.999)})
+    optimizer = make_optimizer(groups, {"name": "adamw", "betas": (0.9, 0.999)})
     for w in weights:
         w.grad = torch.zeros(2)
     optimizer.step()
@@ -384,7 +385,7 @@ def test_a_text_shorter_than_one_batch_says_so():
 
 @pytest.mark.parametrize("wrote", [0.0, 0.1, 3.0, 60.0, 3600.0])
 def test_writing_checkpoints_takes_at_most_a_hundredth_of_the_time(wrote):
-    found = train.patience(train.CHECKPOINT_SECONDS, wrote)
+    found = loop.patience(loop.CHECKPOINT_SECONDS, wrote)
     assert found >= 300 and wrote <= 0.01 * found
-    assert train.patience(300.0, 0.05) == pytest.approx(300, rel=0.02)
-    assert train.patience(0.0, wrote) == 0
+    assert loop.patience(300.0, 0.05) == pytest.approx(300, rel=0.02)
+    assert loop.patience(0.0, wrote) == 0

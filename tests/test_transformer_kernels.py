@@ -10,10 +10,12 @@ import torch.nn.functional as F
 from golden import LANGUAGE, VISION
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from repro import parametrization, products, registry
+from repro import parametrization
 from repro.errors import UserError
+from repro.judge import products
 from repro.models.blocks import MLP, Attention
 from repro.models.tied_encoder import TiedEncoder
+from repro.suite import registry
 from repro.tasks import tangent_kernels, transformer_kernels
 from repro.theory import gaussian_averages as averages
 from repro.theory import transformer_kernels as theory
@@ -445,7 +447,7 @@ def tangent_verdicts(**changes):
 
 
 def test_an_exponent_that_rounds_to_zero_has_no_sign():
-    from repro.drawing import plt
+    from repro.judge.drawing import plt
 
     drawn = registry.figure("effective_theory/tangent_kernels").draw(tangent_data(-1e-3), "reduced")
     legends = [axes.get_legend().get_texts() for axes in drawn.axes]

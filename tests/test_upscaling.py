@@ -6,10 +6,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from repro import clipping, models, parametrization, train, upscaling
+from repro import models, parametrization, upscaling
 from repro.errors import UserError
 from repro.parametrization import KINDS
 from repro.tasks import dynamic_equivalence
+from repro.training import clipping
+from repro.training.optimizer import FAMILY, make_optimizer
 from studies.upscaling import _dynamics
 
 SCALING = "muP-multiplier"
@@ -114,13 +116,13 @@ def stepper(model, name, lr=0.01):
     groups = parametrization.param_groups(
         model,
         scaling=SCALING,
-        family=train.FAMILY[settings["name"]],
+        family=FAMILY[settings["name"]],
         lr=dict.fromkeys(KINDS, lr),
         weight_decay=settings["weight_decay"],
         eps=settings.get("eps"),
         coupled=settings["name"] != "adamw",
     )
-    return train.make_optimizer(groups, settings)
+    return make_optimizer(groups, settings)
 
 
 def by_name(model, optimizer):

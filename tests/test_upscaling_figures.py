@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from figures.upscaling import _protocol, fig3
-from repro import products, registry
+from repro.judge import products
+from repro.suite import registry
 
 LRS, LEVELS, SEEDS = (0.1, 0.2, 0.4), (0.0, 0.5, 1.0), (0, 1, 2)
 RATE, LEVEL = 0.2, 0.5

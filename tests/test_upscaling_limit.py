@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 import torch
 
-from repro import products
 from repro.errors import UserError
+from repro.judge import products
 from repro.tasks import deep_linear
 from repro.theory import upscaling_limit as theory
 

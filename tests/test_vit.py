@@ -9,7 +9,7 @@ from torch import nn
 from repro import models, parametrization
 from repro.errors import UserError
 from repro.parametrization import KINDS
-from repro.tasks.warm_start import make_groups
+from repro.training.optimizer import make_groups
 
 PAPER = {
     "name": "vit",

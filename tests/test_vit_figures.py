@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 
 from figures.effective_theory import _vit, fig1, fig2
-from repro import products, registry
-from repro.drawing import plt
-from repro.study import lookup, override
+from repro.judge import products
+from repro.judge.drawing import plt
+from repro.suite import registry
+from repro.suite.spec import lookup, override
 from studies.effective_theory import vit
 from studies.effective_theory._vit import STRATEGIES, matrix_factor
 

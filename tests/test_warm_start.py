@@ -3,10 +3,13 @@ import pickle
 import pytest
 from golden import SPECS, table
 
-from repro import checkpoints, models, train
+from repro import models
+from repro.data.needs import Arrays
 from repro.errors import UserError
 from repro.files import sha256_file
-from repro.tasks import Arrays, warm_start
+from repro.tasks import warm_start
+from repro.training import checkpoints
+from repro.training.optimizer import make_groups, make_optimizer
 
 SPEC = SPECS["warm_start"]
 
@@ -75,8 +78,8 @@ def test_labels_and_features_must_be_the_model_s(tmp_path):
 
 def pair(width=12):
     net = models.build(wider(width), "muP-multiplier")
-    groups = warm_start.make_groups(net, "muP-multiplier", SPEC["optimizer"], 0.1)
-    return net, train.make_optimizer(groups, SPEC["optimizer"])
+    groups = make_groups(net, "muP-multiplier", SPEC["optimizer"], 0.1)
+    return net, make_optimizer(groups, SPEC["optimizer"])
 
 
 def test_a_checkpoint_holds_weights_and_optimizer_state(tmp_path):

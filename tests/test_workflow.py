@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from repro.registry import ROOT
+from repro.suite.registry import ROOT
 
 README = (ROOT / "README.md").read_text()
 FIGURE = "figures/embedding_lr/table2.pdf"

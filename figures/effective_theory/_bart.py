@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from repro import registry, search
-from repro.study import lookup, override
+from repro.suite import registry, search
+from repro.suite.spec import lookup, override
 from studies.effective_theory._bart import STRATEGIES, shift
 from studies.effective_theory.bart import METRIC, stage_name
 

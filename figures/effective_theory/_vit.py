@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from repro import registry, search
-from repro.claims import over_seeds
-from repro.study import lookup, override
+from repro.judge.claims import over_seeds
+from repro.suite import registry, search
+from repro.suite.spec import lookup, override
 from studies.effective_theory._vit import STRATEGIES
 from studies.effective_theory.vit import MOVES, stage_name
 

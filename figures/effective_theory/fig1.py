@@ -4,7 +4,7 @@ import numpy as np
 
 from figures.effective_theory import _vit
 from figures.effective_theory._vit import DECAY
-from repro.claims import Claim, at_most, between, over_seeds
+from repro.judge.claims import Claim, at_most, between, over_seeds
 from studies.effective_theory._vit import STRATEGIES, matrix_factor
 
 TITLE = "Figure 1. ViT, searches in learning rate and weight decay"
@@ -73,7 +73,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     figure, axes = drawing.panels(4, 2, width=3.6, height=3.6)
     pairs = axes.reshape(-1, 2)

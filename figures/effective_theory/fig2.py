@@ -5,7 +5,7 @@ import math
 from figures.effective_theory import _vit
 from figures.effective_theory._strategies import COLORS
 from figures.effective_theory._vit import reduce  # noqa: F401
-from repro.claims import Claim, above, over_seeds, without_interval
+from repro.judge.claims import Claim, above, over_seeds, without_interval
 from studies.effective_theory._vit import STRATEGIES
 
 TITLE = "Figure 2. ViT, the four strategies at their best learning rate and weight decay"
@@ -95,7 +95,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     shown = [part for part in PANELS if len(data[data["part"] == part])]
     figure, axes = drawing.panels(len(shown), width=max(5.0, 7.0 / len(shown)), height=4.2)

@@ -4,7 +4,7 @@ import math
 
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import reduce  # noqa: F401
-from repro.claims import Claim, above, at_most, between, over_seeds, without_interval
+from repro.judge.claims import Claim, above, at_most, between, over_seeds, without_interval
 from studies.effective_theory._bart import STRATEGIES
 
 TITLE = "Figure 3. Learning rates of BART under the standard and the neural-tangent strategy"
@@ -92,7 +92,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     figure, axes = drawing.panels(2, width=4.6, height=3.8)
     axes[0, 1].sharey(axes[0, 0])

@@ -3,7 +3,7 @@
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import METRIC, STRATEGIES, reduce  # noqa: F401
 from figures.effective_theory._strategies import COLORS
-from repro.claims import Claim, below, over_seeds, reported
+from repro.judge.claims import Claim, below, over_seeds, reported
 
 TITLE = "Figure 4. BART under the standard and the neural-tangent strategy, each at its best rate"
 CAPTION = (
@@ -46,7 +46,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     figure, axes = drawing.panels(1, width=6, height=4)
     for strategy in STRATEGIES:

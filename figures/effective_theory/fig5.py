@@ -7,7 +7,7 @@ import numpy as np
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import R2C2, STRATEGIES, reduce  # noqa: F401
 from figures.effective_theory._strategies import COLORS
-from repro.claims import Claim, below, over_seeds, reported, without_interval
+from repro.judge.claims import Claim, below, over_seeds, reported, without_interval
 
 TITLE = "Figure 5. R2C2 under the standard and the neural-tangent strategy, untuned"
 CAPTION = (
@@ -53,7 +53,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     figure, axes = drawing.panels(1, width=6, height=4)
     panel = axes[0, 0]

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from repro.claims import Claim, Measurement, all_scales, within
-from repro.optimum import slope
+from repro.judge.claims import Claim, Measurement, all_scales, within
+from repro.statistics import slope
 
 TITLE = "Section I.1. Kernels of Transformers at initialization and their recursions"
 CAPTION = (
@@ -160,7 +160,7 @@ def contact_exponent(data, widths, left_out):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     figure, axes = drawing.panels(3, 2, width=4.4)
     for row, (kind, name) in zip(axes, KINDS.items(), strict=True):

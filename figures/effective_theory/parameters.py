@@ -1,6 +1,6 @@
 """How many parameters the paper's models have."""
 
-from repro.claims import Claim, Expectation, all_scales, without_interval
+from repro.judge.claims import Claim, Expectation, all_scales, without_interval
 
 TITLE = "Parameter counts of the paper's models"
 CAPTION = (
@@ -90,7 +90,7 @@ def term(parameter):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     rows = []
     for model, terms in SUMS.items():

@@ -3,7 +3,7 @@
 from figures.effective_theory import _vit
 from figures.effective_theory._strategies import COLORS
 from figures.effective_theory._vit import reduce  # noqa: F401
-from repro.claims import Claim, above, below, over_seeds, reported
+from repro.judge.claims import Claim, above, below, over_seeds, reported
 
 TITLE = "Footnote 44. ViT, only the positional embedding's learning rate changed"
 CAPTION = (
@@ -71,7 +71,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     figure, axes = drawing.panels(1, width=6.5)
     panel = axes[0, 0]

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from repro.claims import Claim, all_scales, at_most, without_interval
-from repro.optimum import slope
+from repro.judge.claims import Claim, all_scales, at_most, without_interval
 from repro.parametrization import format_power, tied_multiplier
+from repro.statistics import slope
 
 TITLE = "Table II.2.E. BART and R2C2: initial standard deviations, rescaling, learning rates"
 CAPTION = (
@@ -95,7 +95,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     rows = []
     for i, name in enumerate(GROUPS):

@@ -1,6 +1,6 @@
 """Table II.1.E: initial spread and relative learning rates of the ViT's parameters."""
 
-from repro.claims import Claim, all_scales, at_most, without_interval
+from repro.judge.claims import Claim, all_scales, at_most, without_interval
 
 TITLE = "Table II.1.E. ViT-B/16: initial standard deviations and relative learning-rate factors"
 CAPTION = (
@@ -80,7 +80,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     table = data.set_index(["parametrization_name", "parameter"])
     rows = []

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from repro.claims import Claim, all_scales, at_most, over_seeds, within
+from repro.judge.claims import Claim, all_scales, at_most, over_seeds, within
 
 TITLE = "Section I.3. Tangent kernels of Transformers at initialization, by group"
 CAPTION = (
@@ -169,7 +169,7 @@ def totals(data, kind, entry="diagonal"):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     figure, axes = drawing.panels(5, 2, width=3.5, height=3.6)
     columns = (

@@ -5,9 +5,9 @@ Of several parameters of a kind the one farthest from the printed exponent is sh
 
 import numpy as np
 
-from repro.claims import over_seeds
-from repro.optimum import slope
+from repro.judge.claims import over_seeds
 from repro.parametrization import format_power
+from repro.statistics import slope
 
 STUDY = "embedding_lr/parametrizations"
 KINDS = ("embedding", "output", "hidden")
@@ -45,7 +45,7 @@ def measurement(data, names):
 
 
 def draw(data, names):
-    from repro import drawing
+    from repro.judge import drawing
 
     found = exponents(data, sorted(data["seed"].unique()))
     rows = []

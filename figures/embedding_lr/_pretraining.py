@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from repro.claims import Measurement
-from repro.optimum import bootstrap
+from repro.judge.claims import Measurement
+from repro.statistics import bootstrap
 
 FACTOR, POWER = "embedding_lr.factor", "embedding_lr.power"
 BASELINE, RULE, TWICE = (1.0, 0.0), (1.0, 0.5), (2.0, 0.5)  # factor and power of d
@@ -58,7 +58,7 @@ def measured(data, statistic, detail: str = "") -> Measurement:
 
 def color(ratio: tuple[float, float]):
     """The ratio's colour in every panel."""
-    from repro import drawing
+    from repro.judge import drawing
 
     return drawing.COLORS[COLORS[ratio]]
 

@@ -5,15 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from repro.claims import Measurement
-from repro.optimum import (
-    PAPER_WINDOW,
-    Optimum,
-    bootstrap,
-    grid_optimum,
-    slope,
-    window_optimum,
-)
+from repro.judge.claims import Measurement
+from repro.judge.optimum import PAPER_WINDOW, Optimum, grid_optimum, window_optimum
+from repro.statistics import bootstrap, slope
 
 LR = "lr.embedding"
 WIDTH = "model.width"
@@ -130,7 +124,7 @@ def draw_losses(axes, table, label) -> None:
     The line is the best configuration of the mean over seeds, the band the range over seeds of
     each seed's own best.
     """
-    from repro.drawing import COLORS, log2_axis
+    from repro.judge.drawing import COLORS, log2_axis
 
     seeds = sorted(table["seed"].unique())
     for color, (width, part) in zip(COLORS, table.groupby(WIDTH), strict=False):
@@ -160,7 +154,7 @@ def draw_losses(axes, table, label) -> None:
 def draw_optima(axes, table, window: float, label: str, color, marker="o", guides=False) -> None:
     """Optimal eta_E against width; with guides also its window shaded, the optimum by the paper's
     20 % where that is another, and lines of slope 0 and -1/2."""
-    from repro.drawing import log2_axis
+    from repro.judge.drawing import log2_axis
 
     seeds = sorted(table["seed"].unique())
     found = optima(table, seeds, window)

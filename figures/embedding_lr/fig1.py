@@ -1,7 +1,7 @@
 """Figure 1: the optimal embedding learning rate against width at one vocabulary."""
 
 from figures.embedding_lr import _sweep
-from repro.claims import Claim, below
+from repro.judge.claims import Claim, below
 
 TITLE = "Figure 1. Optimal embedding learning rate against width, fixed vocabulary"
 CAPTION = (
@@ -33,7 +33,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     figure, axes = drawing.panels(2, height=_sweep.HEIGHT)
     table = data.drop(columns="vocab_reached")

@@ -1,6 +1,6 @@
 """Figure 2: token frequencies follow Zipf's law."""
 
-from repro.claims import Claim, Measurement, above, all_scales, between
+from repro.judge.claims import Claim, Measurement, above, all_scales, between
 from repro.theory import zipf
 
 TITLE = "Figure 2. Token frequency against rank"
@@ -72,7 +72,7 @@ def measure(data, scale):
 def draw(data, scale):
     import numpy as np
 
-    from repro import drawing
+    from repro.judge import drawing
 
     found = fits(data)
     figure, axes = drawing.panels(len(found))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from figures.embedding_lr import _sweep
-from repro.claims import Claim, above, at_most, below, reported, within
+from repro.judge.claims import Claim, above, at_most, below, reported, within
 
 TITLE = "Figure 3. Optimal embedding learning rate against width, vocabulary m = 8d"
 CAPTION = (
@@ -140,7 +140,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     window = _sweep.WINDOW[scale]
     reached = data.groupby([_sweep.WIDTH, "study"])["vocab_reached"].max()

@@ -4,7 +4,7 @@ import numpy as np
 
 from figures.embedding_lr import _pretraining
 from figures.embedding_lr._pretraining import BASELINE, RULE, TWICE
-from repro.claims import Claim, below, reported, within
+from repro.judge.claims import Claim, below, reported, within
 
 TITLE = "Figure 4. Pretraining perplexity by ratio of the embedding's learning rate to the rest"
 CAPTION = (
@@ -115,7 +115,7 @@ def draw_ends(axes, data):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     figure, axes = drawing.panels(3, width=4.0)
     left, middle, right = axes[0]

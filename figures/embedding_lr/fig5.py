@@ -6,7 +6,7 @@ import numpy as np
 
 from figures.embedding_lr import _pretraining
 from figures.embedding_lr._pretraining import BASELINE, RULE
-from repro.claims import Claim, above
+from repro.judge.claims import Claim, above
 
 TITLE = "Figure 5. Word-level perplexity of the test split along pretraining"
 CAPTION = (
@@ -59,7 +59,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     figure, axes = drawing.panels(2)
     left, right = axes[0]

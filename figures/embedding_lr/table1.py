@@ -1,7 +1,7 @@
 """Table 1: muP's scaling rules, read off built models."""
 
 from figures.embedding_lr import _exponents
-from repro.claims import Claim, all_scales, at_most
+from repro.judge.claims import Claim, all_scales, at_most
 
 TITLE = "Table 1. muP's init variance and learning rate"
 CAPTION = (

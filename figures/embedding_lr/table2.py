@@ -1,7 +1,7 @@
 """Table 2: SP, muP and LVP, read off built models."""
 
 from figures.embedding_lr import _exponents
-from repro.claims import Claim, all_scales, at_most
+from repro.judge.claims import Claim, all_scales, at_most
 
 TITLE = "Table 2. Init variance and learning rate of SP, muP and LVP"
 CAPTION = (

@@ -1,6 +1,6 @@
 """Table 3: the pretrained decoder, and how many parameters it has."""
 
-from repro.claims import Claim, Measurement, all_scales, reported
+from repro.judge.claims import Claim, Measurement, all_scales, reported
 
 TITLE = "Table 3. The pretrained decoder and its parameters"
 CAPTION = (
@@ -65,7 +65,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     counted = data.groupby(data["parameter"].map(group))["count"].sum()
     counts = [(words, f"{counted[name]:,}") for name, words in GROUPS.items()]

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from repro.claims import Claim, Measurement, all_scales, at_most, reported, within
-from repro.optimum import bootstrap, slope
+from repro.judge.claims import Claim, Measurement, all_scales, at_most, reported, within
+from repro.statistics import bootstrap, slope
 from repro.theory import sign_sgd
 
 TITLE = "Theorem 1. Feature changes of one SignSGD step, measured over predicted"
@@ -163,7 +163,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     grid, regimes = data[data["study"] == "rank_dependence"], data[data["study"] == "regimes"]
     figure, axes = drawing.panels(3, width=4.0)

@@ -6,9 +6,9 @@ from functools import cache
 
 import numpy as np
 
-from repro import registry, search
-from repro.claims import Claim, above, below, over_seeds, reported, within, without_interval
-from repro.study import override
+from repro.judge.claims import Claim, above, below, over_seeds, reported, within, without_interval
+from repro.suite import registry, search
+from repro.suite.spec import override
 from repro.tasks import TASKS
 
 LEVEL = "start.level"
@@ -413,7 +413,7 @@ def spread(data, name, metric, setting):
 
 def draw_curve(panel, data, metric, label, setting):
     """Base, from scratch and upscaled with baselines against steps: mean, and range over seeds."""
-    from repro import drawing
+    from repro.judge import drawing
 
     for color, (name, words) in zip(drawing.COLORS, (WIDE | BASELINES).items(), strict=False):
         curve = spread(data, name, metric, setting)
@@ -458,7 +458,7 @@ def zoomed(data, setting):
 def draw_curves(data, setting):
     """Training loss (whole, and zoomed on the end where that shows more), validation loss and
     accuracy."""
-    from repro import drawing
+    from repro.judge import drawing
 
     zoom = zoomed(data, setting)
     shown_as = [("train_loss", "training loss (nats)", None)]
@@ -507,7 +507,7 @@ def measure_sweep(figure, data, setting):
 
 def draw_sweep(data, setting):
     """Sweep 2 as heatmaps, one a noise convention, and curves at the best rate."""
-    from repro import drawing
+    from repro.judge import drawing
 
     conventions = {"tune_upscaled": "Algorithm 2's noise", "tune_upscaled_code": "the code's noise"}
     found = [name for name in conventions if name in set(data["stage"])]
@@ -547,7 +547,7 @@ def draw_heatmap(figure, panel, rows, setting, title):
 
 def draw_levels(panel, rows, setting, title):
     """Training curves at the best learning rate, one a noise level."""
-    from repro import drawing
+    from repro.judge import drawing
 
     chosen = best(rows, ["lr", LEVEL], setting.metric)
     at_best = rows[rows["lr"] == chosen["lr"]]

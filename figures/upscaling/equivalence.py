@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from repro.claims import Claim, Measurement, above, all_scales, at_most
+from repro.judge.claims import Claim, Measurement, above, all_scales, at_most
 
 TITLE = "Dynamic equivalence. A widened run against its base in float64, along training"
 FLOOR = 1e-17  # a difference of exactly zero is drawn here
@@ -121,7 +121,7 @@ def over_factors(rows):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     figure, axes = drawing.panels(4, width=3.7)
     palette = [drawing.COLORS[i] for i in (0, 1, 2, 3, 4, 7)]

@@ -1,7 +1,7 @@
 """Figure 1: the upscaling method and transfer, drawn from real runs instead of a schematic."""
 
 from figures.upscaling import _protocol, fig3
-from repro.claims import Claim, all_scales, at_most, over_seeds, reported
+from repro.judge.claims import Claim, all_scales, at_most, over_seeds, reported
 
 TITLE = "Figure 1. Leaving the widened subspace, and hyperparameter transfer"
 CAPTION = (
@@ -59,7 +59,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     figure, axes = drawing.panels(2, width=4.8)
     path, curves = axes[0]

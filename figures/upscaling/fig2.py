@@ -21,7 +21,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     figure, axes = drawing.panels(len(SHOWN), 2, width=4.8)
     for (top, bottom), setting in zip(axes.T, SHOWN, strict=True):

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from repro import registry
-from repro.claims import Claim, at_most, over_seeds
+from repro.judge.claims import Claim, at_most, over_seeds
+from repro.suite import registry
 
 TITLE = "Figure 3. Hyperparameter transfer of upscaled models"
 CAPTION = (
@@ -106,7 +106,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     figure, axes = drawing.panels(len(MODELS), len(SWEEPS))
     for column, (key, (words, study)) in zip(axes.T, MODELS.items(), strict=True):

@@ -2,7 +2,7 @@
 
 from figures.upscaling import _protocol
 from figures.upscaling._protocol import SETTINGS, reduce  # noqa: F401
-from repro.claims import Claim, below, over_seeds, reported
+from repro.judge.claims import Claim, below, over_seeds, reported
 
 SETTING = SETTINGS["resnet"]
 TITLE = "Figure 8. Upscaling against training from scratch, ResNet-18 with SGD"

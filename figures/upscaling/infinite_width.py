@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from repro.claims import Claim, Measurement, all_scales, at_most, within
-from repro.optimum import bootstrap, slope
+from repro.judge.claims import Claim, Measurement, all_scales, at_most, within
+from repro.statistics import bootstrap, slope
 
 TITLE = "Appendix E.3, E.4. Upscaled deep linear networks and their infinite-width limit"
 CAPTION = (
@@ -158,7 +158,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     grid = data[data["study"] == "grid"]
     figure, axes = drawing.panels(3, 2, width=4.4)

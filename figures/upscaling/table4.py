@@ -1,6 +1,6 @@
 """Table 4 and Appendix F.4: what the runs of the paper cost, printed beside computed."""
 
-from repro.claims import Claim, all_scales, at_most, within, without_interval
+from repro.judge.claims import Claim, all_scales, at_most, within, without_interval
 
 TITLE = "Table 4 and Appendix F.4. Training costs, printed and computed"
 CAPTION = (
@@ -89,7 +89,7 @@ def in_words(name):
 
 
 def draw(data, scale):
-    from repro import drawing
+    from repro.judge import drawing
 
     rows = []
     for row in data.itertuples():

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from repro.config import Source
 from repro.data import documents as streams
 from repro.data import text
+from repro.suite.config import Source
 
 SPLITS = ("train", "valid")
 

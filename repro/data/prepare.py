@@ -12,15 +12,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
-from repro.config import Source
 from repro.data import tokenization
 from repro.data.arrays import write_arrays
 from repro.data.corpus import SPLITS, Corpus
 from repro.data.image_folder import write_index
+from repro.data.needs import Tokens
 from repro.data.shards import write_shards
 from repro.errors import UserError
 from repro.files import read_json, sha256, sha256_file, write_bytes, write_json
-from repro.tasks import Tokens
+from repro.suite.config import Source
 
 
 def prepare(module: ModuleType, source: Source, identity: Mapping, destination: Path) -> None:

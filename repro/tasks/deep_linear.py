@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from repro import device as devices
 from repro.errors import UserError
 from repro.theory import upscaling_limit
+from repro.training import device as devices
 from repro.upscaling import Growth
 
 ENTRIES = 2**21  # of one batch of wide matrices: 8 MB in float32

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 import torch
 import torch.nn.functional as F
 
-from repro import clipping, models, parametrization, train, upscaling
-from repro import device as devices
+from repro import models, parametrization, upscaling
 from repro.parametrization import KINDS
-from repro.tasks.warm_start import make_groups
+from repro.training import clipping
+from repro.training import device as devices
+from repro.training.optimizer import make_groups, make_optimizer
 
 BATCHES = 4  # random batches, used in turn
 
@@ -75,7 +76,7 @@ def run(
     base = base.to(device=on, dtype=torch.float64)
     batches = [tuple(t.to(on) for t in batch) for batch in random_batches(model, data, generator)]
     groups = make_groups(base, parametrization_name, optimizer, lr)
-    stepper = train.make_optimizer(groups, optimizer)
+    stepper = make_optimizer(groups, optimizer)
     base_clip = clipping.clipper(base, clip)
     for step in range(steps_before):
         _step(base, stepper, batches[step % BATCHES], base_clip)

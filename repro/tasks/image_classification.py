@@ -6,15 +6,17 @@ from pathlib import Path
 
 import torch
 
-from repro import clipping, models, parametrization, train
-from repro import device as devices
+from repro import models, parametrization
 from repro.data.arrays import load_arrays
 from repro.data.image_folder import load_index
+from repro.data.needs import Arrays
 from repro.data.recipe import ArrayImages, cross_entropy, evaluation_batches, training_batches
 from repro.parametrization import KINDS
-from repro.schedule import make_schedule
-from repro.tasks import Arrays
-from repro.tasks.warm_start import make_groups, validation
+from repro.training import clipping, loop
+from repro.training import device as devices
+from repro.training.evaluation import validation
+from repro.training.optimizer import make_groups, make_optimizer
+from repro.training.schedule import make_schedule
 
 
 def load_images(dataset: str, manifest: Path) -> dict:
@@ -47,11 +49,11 @@ def run(
     progress,
     checkpoint: Path,
 ) -> list[dict]:
-    """Train one model; records as `repro.train.train`, with `valid_loss` (no smoothing),
+    """Train one model; records as `repro.training.loop.train`, with `valid_loss` (no smoothing),
     `valid_accuracy` (top-1) and `lowest_error`, 1 - the largest top-1 so far.
 
     data: as `repro.data.recipe`. factors: parameter name -> factor on its learning rate in place of
-    the parametrization's. optimizer: `train.make_optimizer`'s, "eps", "weight_decay", "decayed"
+    the parametrization's. optimizer: `make_optimizer`'s, "eps", "weight_decay", "decayed"
     (kinds of role) and "clip" (`clipping.clipper`). schedule: {"name", "warmup", "final_lr"}, the
     rate that a group of factor 1 would end at (the paper's lr_min, II.1.D).
     """
@@ -64,13 +66,11 @@ def run(
     generator = torch.Generator(on).manual_seed(seed)
     parametrization.initialize(net, dict.fromkeys(KINDS, parametrization_name), generator)
     shape = {"name": schedule["name"], "warmup": schedule["warmup"]}
-    records = train.train(
+    records = loop.train(
         net,
         cross_entropy(label_smoothing),
         batches,
-        train.make_optimizer(
-            make_groups(net, parametrization_name, optimizer, lr, factors), optimizer
-        ),
+        make_optimizer(make_groups(net, parametrization_name, optimizer, lr, factors), optimizer),
         steps=steps,
         evaluations=evaluations,
         precision=precision,

@@ -6,13 +6,14 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
-from repro import device as devices
-from repro import parametrization, train
+from repro import parametrization
 from repro.data.batches import TokenBatches
+from repro.data.needs import Tokens
 from repro.data.tokenization import load_tokens
 from repro.models.decoder import Decoder
-from repro.tasks import Tokens
-from repro.tasks.warm_start import make_groups
+from repro.training import device as devices
+from repro.training import loop
+from repro.training.optimizer import make_groups, make_optimizer
 
 
 def build_model(
@@ -63,7 +64,7 @@ def run(
     progress,
     checkpoint: Path,
 ) -> list[dict]:
-    """Train one model; records as `repro.train.train`, with the vocabulary reached.
+    """Train one model; records as `repro.training.loop.train`, with the vocabulary reached.
 
     init: kind of role -> parametrization whose init it takes. scaling: parametrization of the
     learning-rate, decay and eps factors; lr: kind of role -> its constant.
@@ -81,11 +82,11 @@ def run(
         )
     parametrization.initialize(net, init, torch.Generator(on).manual_seed(seed))
     groups = make_groups(net, scaling, optimizer, lr)
-    records = train.train(
+    records = loop.train(
         net,
         loss,
         TokenBatches(dataset, tokens["train"], batch_size, sequence_length, seed, on),
-        train.make_optimizer(groups, optimizer),
+        make_optimizer(groups, optimizer),
         steps=steps,
         evaluations=evaluations,
         precision=precision,

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import torch
 
-from repro import device as devices
 from repro import models, parametrization
 from repro.parametrization import KINDS
+from repro.training import device as devices
 
 
 def run(

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import torch
 
-from repro import device as devices
 from repro import parametrization
 from repro.tasks.language_model import build_model
+from repro.training import device as devices
 
 
 def run(

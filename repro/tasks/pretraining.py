@@ -6,16 +6,20 @@ from typing import NamedTuple
 
 import torch
 
-from repro import clipping, models, parametrization, train
-from repro import device as devices
+from repro import models, parametrization
 from repro.data import tokenization
+from repro.data.loading import load_data
+from repro.data.needs import Text, Tokens
 from repro.data.text import read_split, split_or_nearest
 from repro.files import read_json
 from repro.parametrization import KINDS
-from repro.perplexity import exponential, log_probabilities, word_perplexity
-from repro.schedule import make_schedule
-from repro.tasks import Text, Tokens, warm_start
-from repro.tasks.warm_start import load_data, loss, validation
+from repro.training import clipping, loop
+from repro.training import device as devices
+from repro.training import optimizer as optimizers
+from repro.training.evaluation import loss, validation
+from repro.training.optimizer import make_optimizer
+from repro.training.perplexity import exponential, log_probabilities, word_perplexity
+from repro.training.schedule import make_schedule
 
 
 def ratio(width: int, embedding_lr: Mapping) -> float:
@@ -29,7 +33,7 @@ def make_groups(net, scaling: str, optimizer: Mapping, lr: float, embedding_lr: 
     scaling: parametrization whose factors multiply both.
     """
     rates = dict.fromkeys(KINDS, lr) | {"embedding": ratio(net.width, embedding_lr) * lr}
-    return warm_start.make_groups(net, scaling, optimizer, rates)
+    return optimizers.make_groups(net, scaling, optimizer, rates)
 
 
 def beginning(text: str, words: int | None) -> str:
@@ -123,7 +127,7 @@ def run(
     progress,
     checkpoint: Path,
 ) -> list[dict]:
-    """Train one model; records as `repro.train.train`, with `ratio`, `tokens` read,
+    """Train one model; records as `repro.training.loop.train`, with `ratio`, `tokens` read,
     `train_perplexity`, that of the mean loss since the last record, `valid_perplexity` and, with
     `words`, `word_perplexity` of another text.
 
@@ -141,11 +145,11 @@ def run(
     length = data["sequence_length"]
     text = load_words(words, need, inputs, on) if words else None
     stride = words["stride"] if words else length
-    records = train.train(
+    records = loop.train(
         net,
         loss,
         batches,
-        train.make_optimizer(make_groups(net, scaling, optimizer, lr, embedding_lr), optimizer),
+        make_optimizer(make_groups(net, scaling, optimizer, lr, embedding_lr), optimizer),
         steps=steps,
         evaluations=evaluations,
         precision=precision,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import torch
 
-from repro import device as devices
 from repro.theory import sign_sgd
+from repro.training import device as devices
 
 # Rank bins, as inclusive bounds; the last is open.
 BINS = ((1, 1), (2, 10), (11, 100), (101, None))

@@ -8,16 +8,17 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
-from repro import clipping, models, parametrization, train
-from repro import device as devices
+from repro import models, parametrization
 from repro.data import denoising
 from repro.data.denoising import Denoising, DenoisingBatches
+from repro.data.needs import Tokens
 from repro.data.tokenization import load_tokens
 from repro.models.bart import BART
 from repro.parametrization import KINDS
-from repro.schedule import make_schedule
-from repro.tasks import Tokens
-from repro.tasks.warm_start import make_groups
+from repro.training import clipping, loop
+from repro.training import device as devices
+from repro.training.optimizer import make_groups, make_optimizer
+from repro.training.schedule import make_schedule
 
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
 
@@ -107,7 +108,7 @@ def run(
     progress,
     checkpoint: Path,
 ) -> list[dict]:
-    """Train one model; records as `repro.train.train`, with `valid_loss`, both losses in bits as
+    """Train one model; records as `training.loop.train`, with `valid_loss`, both losses in bits as
     `train_bits` and `valid_bits`, and `lowest_valid_loss`, the smallest so far.
 
     optimizer: {"name": "adamw", "betas", "eps", "eps_convention", "weight_decay", "clip"}, the last
@@ -120,11 +121,11 @@ def run(
         net = models.build(model, parametrization_name, **fixed)
     start(net, parametrization_name, seed)
     torch.manual_seed(seed)
-    records = train.train(
+    records = loop.train(
         net,
         make_loss(data["batch_size"]),
         batches,
-        train.make_optimizer(make_groups(net, parametrization_name, optimizer, lr), optimizer),
+        make_optimizer(make_groups(net, parametrization_name, optimizer, lr), optimizer),
         steps=steps,
         evaluations=evaluations,
         precision=precision,

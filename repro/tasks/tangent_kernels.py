@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from repro import device as devices
 from repro import parametrization
 from repro.tasks.transformer_kernels import (
     INITS,
@@ -24,6 +23,7 @@ from repro.tasks.transformer_kernels import (
     group_names,
 )
 from repro.theory import transformer_kernels as theory
+from repro.training import device as devices
 
 
 def run(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from repro.data.needs import Tokens
 from repro.data.tokenization import load_tokens
-from repro.tasks import Tokens
 
 
 def run(

@@ -15,13 +15,13 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
-from repro import device as devices
 from repro import parametrization
 from repro.cost.kernels import STACKED
 from repro.errors import UserError
 from repro.models import vit
 from repro.models.tied_encoder import TiedEncoder
 from repro.theory import transformer_kernels as theory
+from repro.training import device as devices
 
 INITS = dict.fromkeys(parametrization.KINDS, "neural-tangent")
 GROUPS = {

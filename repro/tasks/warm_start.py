@@ -4,124 +4,19 @@ One protocol for three architectures: cross-entropy, muP, a warm start that wide
 with its optimizer, perturbs it, and goes on at a learning rate of its own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 import torch
-import torch.nn.functional as F
 
-from repro import checkpoints, clipping, distributed, models, parametrization, train, upscaling
-from repro import device as devices
-from repro.data.arrays import load_arrays
-from repro.data.augmentation import CropFlip, Normalize, image_statistics, pool
-from repro.data.batches import ArrayBatches, OrderedBatches, TokenBatches
-from repro.data.tokenization import load_tokens
+from repro import models, parametrization, upscaling
+from repro.data.loading import load_data
 from repro.errors import UserError
 from repro.parametrization import KINDS
-from repro.tasks import Arrays, Tokens
-
-PAD = 4 / 32  # of an image's side: 4 of 32 pixels, Appendix F.2
-EVALUATION_BATCH = 1_000
-
-
-def loss(model: torch.nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-    """Mean cross-entropy in nats, of labels (B,) or of tokens (B, T)."""
-    logits = model(batch[0]).flatten(0, -2)
-    return F.cross_entropy(logits.float(), batch[1].flatten())
-
-
-@torch.no_grad()
-def validation(model: torch.nn.Module, batches: Sequence, precision: str) -> dict[str, float]:
-    """`valid_loss` in nats and `valid_accuracy`, means over every row or token."""
-    total = correct = count = 0.0
-    for inputs, labels in batches:
-        with devices.autocast(inputs.device, precision):
-            logits = model(inputs).flatten(0, -2).float()
-        labels = labels.flatten()
-        total += float(F.cross_entropy(logits, labels, reduction="sum"))
-        correct += float((logits.argmax(1) == labels).sum())
-        count += len(labels)
-    return {"valid_loss": total / count, "valid_accuracy": correct / count}
-
-
-def load_data(
-    dataset: str, data: Mapping, model: Mapping, parts: int, inputs: Mapping, seed: int, on
-):
-    """(training batches, validation batches, what the data fix of the model).
-
-    data: {"batch_size", ...}; images also "augment" and "resolution", tokens "sequence_length",
-    "vocab_size", "tokenizer" and "validation_blocks", how many blocks are evaluated.
-    Raises UserError when features or labels are not those the model is for.
-    """
-    if "vocab_size" in data:
-        need = Tokens(dataset, data["vocab_size"], data["tokenizer"])
-        manifest, tokens = load_tokens(inputs[need])
-        length = data["sequence_length"]
-        batches = TokenBatches(dataset, tokens["train"], data["batch_size"], length, seed, on)
-        at_once = max(1, data["batch_size"] // parts)
-        valid = TokenBatches(dataset, tokens["valid"], at_once, length, 0, on)
-        count = max(1, min(valid.per_epoch, data["validation_blocks"] // at_once))
-        held_out = [batch for batch, _ in zip(valid.from_step(0), range(count), strict=False)]
-        fixed = {"vocab_size": manifest["vocab_reached"], "sequence_length": length}
-        return batches, held_out, fixed
-    arrays = load_arrays(inputs[Arrays(dataset)])
-    rows, valid = arrays["train"], arrays["valid"]
-    if rows["labels"].max() >= model["classes"]:
-        raise UserError(
-            f"{dataset}: label {rows['labels'].max()} for a model of {model['classes']} classes"
-        )
-    if "resolution" not in data:
-        if rows["inputs"].shape[1] != model["inputs"]:
-            raise UserError(
-                f"{dataset}: {rows['inputs'].shape[1]} features for a model of {model['inputs']}"
-            )
-        batches = ArrayBatches(dataset, **rows, batch_size=data["batch_size"], seed=seed, device=on)
-        return batches, OrderedBatches(**valid, batch_size=EVALUATION_BATCH, device=on), {}
-    normalize = Normalize(*image_statistics(rows["inputs"]), on)
-    images, held_out = (pool(part["inputs"], data["resolution"]) for part in (rows, valid))
-    batches = ArrayBatches(
-        dataset,
-        images,
-        rows["labels"],
-        data["batch_size"],
-        seed,
-        on,
-        CropFlip(round(PAD * data["resolution"]), normalize, seed)
-        if data["augment"]
-        else lambda x, step: normalize(x),
-    )
-    return (
-        batches,
-        OrderedBatches(held_out, valid["labels"], EVALUATION_BATCH, on, normalize),
-        {},
-    )
-
-
-def make_groups(
-    model,
-    parametrization_name: str,
-    optimizer: Mapping,
-    lr: float | Mapping[str, float],
-    factors: Mapping[str, float] = MappingProxyType({}),
-) -> list[dict]:
-    """Optimizer groups under a parametrization, of any task.
-
-    optimizer: `train.make_optimizer`'s, "weight_decay", "decayed" (kinds of role that decay, all if
-    left out) and, for Adam, "eps". lr: constant of every role, or kind of role -> its own.
-    factors: as `parametrization.param_groups`.
-    """
-    return parametrization.param_groups(
-        model,
-        scaling=parametrization_name,
-        family=train.FAMILY[optimizer["name"]],
-        lr=lr if isinstance(lr, Mapping) else dict.fromkeys(KINDS, lr),
-        weight_decay=optimizer["weight_decay"],
-        eps=optimizer.get("eps"),
-        coupled=optimizer["name"] != "adamw",
-        decayed=optimizer.get("decayed", KINDS),
-        factors=factors,
-    )
+from repro.training import checkpoints, clipping, distributed, loop
+from repro.training import device as devices
+from repro.training.evaluation import loss, validation
+from repro.training.optimizer import make_groups, make_optimizer
 
 
 def upscale(
@@ -151,7 +46,7 @@ def upscale(
     with torch.device(device):
         base = models.build(settings["model"], parametrization_name, **fixed)
     groups = make_groups(base, parametrization_name, settings["optimizer"], settings["lr"])
-    base_optimizer = train.make_optimizer(groups, settings["optimizer"])
+    base_optimizer = make_optimizer(groups, settings["optimizer"])
     checkpoints.load(checkpoint, base, base_optimizer)
     factor = round(target / narrow)
     wide, widened = upscaling.widen(base, base_optimizer, factor)
@@ -164,7 +59,7 @@ def upscale(
         convention=start["convention"],
         signal=start["noise"] == "signal",
     )
-    result = train.make_optimizer(make_groups(wide, parametrization_name, optimizer, lr), optimizer)
+    result = make_optimizer(make_groups(wide, parametrization_name, optimizer, lr), optimizer)
     result.state.update(widened.state)
     return wide, result, growth, constants
 
@@ -202,7 +97,7 @@ def run(
     checkpoint: Path,
     final: Path | None = None,
 ) -> list[dict]:
-    """Train one model; records as `repro.train.train`, with `valid_loss`, `valid_accuracy`.
+    """Train one model; records as `repro.training.loop.train`, with `valid_loss`, `valid_accuracy`.
 
     start: None, or the base to upscale (`upscale`); then also `outside` and `inside`, distances
     from the widened subspace and along it, and in the last record `noise`, each tensor's base
@@ -217,9 +112,7 @@ def run(
             net = models.build(model, parametrization_name, **fixed)
         generator = torch.Generator(on).manual_seed(seed)
         parametrization.initialize(net, dict.fromkeys(KINDS, parametrization_name), generator)
-        stepper = train.make_optimizer(
-            make_groups(net, parametrization_name, optimizer, lr), optimizer
-        )
+        stepper = make_optimizer(make_groups(net, parametrization_name, optimizer, lr), optimizer)
     else:
         net, stepper, growth, constants = upscale(
             start, model, fixed, parametrization_name, optimizer, lr, seed, on
@@ -232,7 +125,7 @@ def run(
             result |= displacement(net, origin, growth)
         return result
 
-    records = train.train(
+    records = loop.train(
         net,
         loss,
         batches,

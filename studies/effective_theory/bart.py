@@ -9,7 +9,7 @@ best run is at its edge. Reduced: a grid with the optima of trial runs of one se
 and what lies two octaves below them inside.
 """
 
-from repro.study import SCALES, Best, Scale, Study
+from repro.suite.study import SCALES, Best, Scale, Study
 from studies.effective_theory._bart import PAPER, STRATEGIES, WIDTH, lengths, settings, shift
 
 METRIC = "lowest_valid_loss"

@@ -3,7 +3,7 @@
 strategies: one block of each stack at several widths, for the powers of the width.
 """
 
-from repro.study import SCALES, Scale, Study
+from repro.suite.study import SCALES, Scale, Study
 from studies.effective_theory._bart import DEPTH, HEADS, PAPER, PAPER_STD, WIDTH
 
 FIXED = {"vocab_size": 50_265, "padding": 1, "sequence_length": 512}

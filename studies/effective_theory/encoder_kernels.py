@@ -3,7 +3,7 @@
 A seed is a batch of independent initializations.
 """
 
-from repro.study import Scale, Study
+from repro.suite.study import Scale, Study
 from studies.effective_theory._encoders import NETWORKS, SEEDS, SPEC
 
 STUDY = Study(

@@ -3,7 +3,7 @@
 Those of every block at one width; at the others only the network's own.
 """
 
-from repro.study import Scale, Study
+from repro.suite.study import Scale, Study
 from studies.effective_theory._encoders import NETWORKS, SEEDS, SPEC
 
 

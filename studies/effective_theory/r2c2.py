@@ -5,7 +5,7 @@ Paper scale: lr 7e-4 and weight decay 0.01, n^3/2 and n^-3/2 times as large for 
 standard sweep of the reduced BART selected (2^-7), as 7e-4 is of 1e-3.
 """
 
-from repro.study import SCALES, Scale, Study
+from repro.suite.study import SCALES, Scale, Study
 from studies.effective_theory._bart import PAPER, STRATEGIES, WIDTH, lengths, settings, shift
 
 RATE = {"smoke": 0.7 * 2.0**-7, "reduced": 0.7 * 2.0**-7, "paper": 7e-4}

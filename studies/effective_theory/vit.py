@@ -22,7 +22,7 @@ neural-tangent and hybrid among them, and from no weight decay: a first search w
 
 from collections.abc import Mapping
 
-from repro.study import SCALES, Best, Scale, Study
+from repro.suite.study import SCALES, Best, Scale, Study
 from studies.effective_theory._vit import MODEL, STRATEGIES, matrix_factor
 
 EPOCH = 1_281_167 // 4_096  # 312 iterations

@@ -1,6 +1,6 @@
 """Control of Figure 3: the same sweep with one vocabulary for every width."""
 
-from repro.study import Scale, Study
+from repro.suite.study import Scale, Study
 from studies.embedding_lr._decoder import PAPER, REDUCED, SMOKE, octaves
 
 STUDY = Study(

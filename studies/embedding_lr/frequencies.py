@@ -1,6 +1,6 @@
 """Figure 2: token frequencies of the training text at two vocabulary sizes."""
 
-from repro.study import Scale, Study
+from repro.suite.study import Scale, Study
 
 STUDY = Study(
     task="token_frequencies",

@@ -1,6 +1,6 @@
 """Tables 1 and 2: init variances and learning rates read off built models over widths."""
 
-from repro.study import Scale, Study
+from repro.suite.study import Scale, Study
 
 STUDY = Study(
     task="parametrization_exponents",

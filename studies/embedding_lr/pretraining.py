@@ -1,6 +1,6 @@
 """Figures 4a and 5: the decoder of Table 3 at the baseline's ratio and at sqrt(d), 1.75T tokens."""
 
-from repro.study import Scale, Study
+from repro.suite.study import Scale, Study
 from studies.embedding_lr._llm import BASELINE, PAPER, SMALL, TINY, sqrt_d
 
 WORDS = {"words.stride": 32}

@@ -1,6 +1,6 @@
 """Figure 4b: ratios of the embedding's learning rate around sqrt(d), 65B tokens."""
 
-from repro.study import Scale, Study
+from repro.suite.study import Scale, Study
 from studies.embedding_lr._llm import BASELINE, PAPER, SMALL, TINY, sqrt_d
 
 STUDY = Study(

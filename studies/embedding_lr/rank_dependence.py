@@ -1,6 +1,6 @@
 """Theorem 1 by measurement: one SignSGD step over (d, m) and frequencies i^-a."""
 
-from repro.study import Scale, Study
+from repro.suite.study import Scale, Study
 
 SIZES = [
     (64, 256),

@@ -4,7 +4,7 @@ m = 16: width far above 1.6 m, muP's regime. m = 8d: the large-vocabulary regime
 m = 32768: the paper's own Figure 1, whose vocabulary is fixed yet far larger than any width.
 """
 
-from repro.study import Scale, Study
+from repro.suite.study import Scale, Study
 
 WIDTHS = [256, 512, 1024, 2048, 4096]
 SIZES = [(d, m) for m in (16, 32_768) for d in WIDTHS] + [(d, 8 * d) for d in WIDTHS[:-1]]

@@ -1,6 +1,6 @@
 """Figure 3's sweep: eta_E at (d, m) = (2^k, 2^(k+3)), eta_H = eta_W = 0.2/d, all inits d^-1/2."""
 
-from repro.study import Scale, Study
+from repro.suite.study import Scale, Study
 from studies.embedding_lr._decoder import PAPER, REDUCED, SMOKE, octaves, size
 
 STUDY = Study(

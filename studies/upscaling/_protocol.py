@@ -15,7 +15,7 @@ named in the figures' claims.
 
 from collections.abc import Mapping, Sequence
 
-from repro.study import SCALES, Best, Checkpoint, Scale, Study
+from repro.suite.study import SCALES, Best, Checkpoint, Scale, Study
 
 ROUNDS = {"smoke": 0, "reduced": 2, "paper": 3}  # ours
 

@@ -7,7 +7,7 @@ A seed has its own base (ours: F.5 does not say).
 
 from collections.abc import Mapping, Sequence
 
-from repro.study import SCALES, Checkpoint, Scale, Study
+from repro.suite.study import SCALES, Checkpoint, Scale, Study
 
 FACTOR = 2
 

@@ -3,7 +3,7 @@
 Sizes and learning rates keep rounding small over 200 steps; `_dynamics` holds them.
 """
 
-from repro.study import Scale, Study
+from repro.suite.study import Scale, Study
 from studies.upscaling import _dynamics
 
 STUDY = Study(

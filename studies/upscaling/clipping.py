@@ -3,7 +3,7 @@
 The norms are small enough for clipping to act at every step.
 """
 
-from repro.study import Scale, Study
+from repro.suite.study import Scale, Study
 from studies.upscaling import _dynamics
 
 NORMS = {"mlp": 0.01, "gpt2": 0.01}

@@ -1,6 +1,6 @@
 """The training costs the paper prints, computed: Table 4 and Appendix F.4."""
 
-from repro.study import Scale, Study
+from repro.suite.study import Scale, Study
 
 STUDY = Study(
     task="training_costs",

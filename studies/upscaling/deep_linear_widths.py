@@ -4,7 +4,7 @@ Noise on the trained matrices alone; on every weight; on every weight with the l
 the paper's rule for equal dynamics asks for. A seed is a batch of independent networks.
 """
 
-from repro.study import Scale, Study
+from repro.suite.study import Scale, Study
 from repro.theory.upscaling_limit import NAMES, equal_dynamics_lr
 from studies.upscaling._deep_linear import LR, SIGMA, SPEC
 

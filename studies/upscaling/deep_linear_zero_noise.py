@@ -3,7 +3,7 @@
 Against the narrow networks trained on: widening alone must change nothing.
 """
 
-from repro.study import Scale, Study
+from repro.suite.study import Scale, Study
 from repro.theory.upscaling_limit import NAMES
 from studies.upscaling._deep_linear import SPEC
 

@@ -8,10 +8,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(workflow.basedir))
 
-from repro import config as settings
-from repro import cluster, products, registry
 from repro.errors import UserError
-from repro.progress import Monitor
+from repro.judge import freshness, scoreboard
+from repro.suite import cluster, registry
+from repro.suite import config as settings
+from repro.suite.progress import Monitor
+from repro.suite.suite import Suite
 
 BEGIN = time.monotonic()
 
@@ -19,13 +21,13 @@ if not os.access(".", os.W_OK):
     sys.exit(f"error: {Path.cwd()}: cannot be written to; give another folder with --directory")
 
 try:
-    SUITE = registry.Suite(settings.parse(config, registry.dataset_names()))
+    SUITE = Suite(settings.parse(config, registry.dataset_names()))
     SELECTED = registry.selected_figures(SUITE.config.figures)
     for name in SELECTED:
         SUITE.figure_cells(name)
     SITE = cluster.load_site(Path(workflow.basedir, "profiles", "slurm"))
     if not workflow.remote_exec:
-        products.mark_stale(SUITE)
+        freshness.mark_stale(SUITE)
 except UserError as error:
     sys.exit(f"error: {error}")
 
@@ -38,7 +40,7 @@ if SITE.container:
 
 
 MONITOR = Monitor(Path("logs"))
-RESULTS = SUITE.results.as_posix()
+RESULTS = SUITE.paths.results.as_posix()
 CONFIG = "--config " + shlex.join(SUITE.config.arguments())
 TARGETS = {f"figures/{name}.pdf" for name in [*registry.figure_names(), *registry.pages()]}
 
@@ -137,4 +139,4 @@ def finish():
         for job in jobs
     }
     if built:
-        print(products.summary(SUITE, built, time.monotonic() - BEGIN), file=sys.stderr)
+        print(scoreboard.summary(SUITE, built, time.monotonic() - BEGIN), file=sys.stderr)

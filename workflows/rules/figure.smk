@@ -1,12 +1,12 @@
 rule reduce:
     input:
         cells=lambda wildcards: [
-            SUITE.cell_path(cell)
+            SUITE.paths.cell(cell)
             for cells in SUITE.figure_cells(wildcards.figure).values()
             for cell in cells
         ],
-        script=lambda wildcards: products.sources(wildcards.figure),
-        stale=lambda wildcards: products.stamps(SUITE, wildcards.figure, "data.stale"),
+        script=lambda wildcards: freshness.sources(wildcards.figure),
+        stale=lambda wildcards: freshness.stamps(SUITE, wildcards.figure, "data.stale"),
     output:
         data=f"{RESULTS}/{{figure}}/data.csv",
         provenance=f"{RESULTS}/{{figure}}/provenance.json",
@@ -24,7 +24,7 @@ rule draw:
     input:
         data=f"{RESULTS}/{{figure}}/data.csv",
         provenance=f"{RESULTS}/{{figure}}/provenance.json",
-        script=lambda wildcards: products.sources(wildcards.figure),
+        script=lambda wildcards: freshness.sources(wildcards.figure),
     output:
         pdf=f"{RESULTS}/{{figure}}/figure.pdf",
         png=report(
@@ -50,7 +50,7 @@ rule publish:
     input:
         pdf=f"{RESULTS}/{{figure}}/figure.pdf",
         png=f"{RESULTS}/{{figure}}/figure.png",
-        stale=lambda wildcards: products.stamps(SUITE, wildcards.figure, "published.stale"),
+        stale=lambda wildcards: freshness.stamps(SUITE, wildcards.figure, "published.stale"),
     output:
         "figures/{figure}.pdf",
         "figures/{figure}.png",

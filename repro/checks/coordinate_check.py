@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from repro import models, parametrization, train
+from repro import models, parametrization
 from repro.models.decoder import Decoder
-from repro.optimum import bootstrap, slope
-from repro.tasks.warm_start import loss
+from repro.statistics import bootstrap, slope
+from repro.training.evaluation import loss
+from repro.training.optimizer import FAMILY, make_optimizer
 
 TOLERANCE = 0.15
 
@@ -116,7 +117,7 @@ def decoder_sizes(name: str, *, steps: int, lr: float, vocab_size: int = 64, bas
             weight_decay=0.0,
             eps=1e-12,
         )
-        optimizer = train.make_optimizer(groups, {"name": "adam", "betas": (0.9, 0.999)})
+        optimizer = make_optimizer(groups, {"name": "adam", "betas": (0.9, 0.999)})
         return train_and_measure(model, optimizer, batch, steps)
 
     return sizes
@@ -133,7 +134,7 @@ def model_sizes(
 ):
     """`sizes` for a model of `repro.models.build` under a parametrization, trained on one batch.
 
-    settings: every argument of the model but its width. optimizer: as `train.make_optimizer`,
+    settings: every argument of the model but its width. optimizer: as `make_optimizer`,
     and "eps" for Adam's kind. batch: (inputs, labels) drawn anew for every width.
     """
 
@@ -146,12 +147,12 @@ def model_sizes(
         groups = parametrization.param_groups(
             model,
             scaling=name,
-            family=train.FAMILY[optimizer["name"]],
+            family=FAMILY[optimizer["name"]],
             lr=dict.fromkeys(kinds, lr),
             weight_decay=0.0,
             eps=optimizer.get("eps"),
         )
-        return train_and_measure(model, train.make_optimizer(groups, optimizer), drawn, steps)
+        return train_and_measure(model, make_optimizer(groups, optimizer), drawn, steps)
 
     return sizes
 

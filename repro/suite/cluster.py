@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from repro import cost
-from repro.config import did_you_mean
 from repro.errors import UserError
-from repro.study import SCALES, Cell
+from repro.suite.config import did_you_mean
+from repro.suite.plan import Cell
+from repro.suite.study import SCALES
 from repro.tasks import TASKS
 
 # Assumed operations per second, below what is measured, since a job that runs out of time is

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from repro.errors import UserError
 from repro.files import canonical_json, sha256
-from repro.study import SCALES
+from repro.suite.study import SCALES
 
 SOURCES = ("embedded", "real")
 AT_EDGE = ("widen", "stop")

@@ -6,9 +6,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from repro import distributed
 from repro.errors import UserError
 from repro.files import atomic_path, sha256_file
+from repro.training import distributed
 
 
 def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:

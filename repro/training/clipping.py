@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import nn
 
-from repro import distributed
+from repro.training import distributed
 
 
 @torch.no_grad()

@@ -2,7 +2,7 @@
 
 Every rank holds the same model and draws the same batches, takes its share of a batch's parts, and
 losses and gradients are summed over all. A model that is too large is sharded: parameters,
-gradients and optimizer state are cut among the ranks (FSDP2). `repro.launch` starts the ranks.
+gradients and optimizer state are cut among the ranks (FSDP2). `training.launch` starts the ranks.
 """
 
 import math
@@ -18,9 +18,9 @@ import torch.distributed as dist
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from repro import launch
 from repro.cost import Cost, Layout, layout
 from repro.errors import UserError
+from repro.training import launch
 
 BUCKET = 2**25  # numbers summed over the ranks at once
 PATIENCE = timedelta(days=30)  # for rank 0, which may wait for another job's lock, or a slow disk
@@ -46,7 +46,7 @@ def is_main() -> bool:
 
 @contextmanager
 def joined(device: str, init_method: str = "env://", **place):
-    """Be one of the ranks where `repro.launch` or torchrun started this process as one.
+    """Be one of the ranks where `repro.training.launch` or torchrun started this process as one.
 
     device: cpu (gloo) or cuda (NCCL), a GPU each. place: rank and world_size, without the launcher.
     """

@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 from repro import cost
-from repro.cluster import Site, request
 from repro.errors import UserError
-from repro.registry import Suite
-from repro.study import Cell
+from repro.suite.cluster import Site, request
+from repro.suite.plan import Cell
+from repro.suite.suite import Suite
 from repro.tasks import TASKS
 
 SHARE = 0.4  # of a measured peak that training is assumed to reach

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from repro.optimum import bootstrap
+from repro.statistics import bootstrap
 
 REPRODUCED = "reproduced"
 NOT_REPRODUCED = "not reproduced"

@@ -4,11 +4,11 @@ import json
 import tarfile
 from pathlib import Path
 
-from repro import cells as cellfiles
-from repro import registry
 from repro.errors import UserError
 from repro.files import atomic_path, write_bytes
-from repro.registry import Suite
+from repro.suite import cells as cellfiles
+from repro.suite import registry
+from repro.suite.suite import Suite
 
 
 def pack(suite: Suite, archive: Path) -> int:
@@ -18,14 +18,14 @@ def pack(suite: Suite, archive: Path) -> int:
     it is packed too, and nothing of it is trained again.
     """
     paths = {
-        suite.cell_path(cell)
+        suite.paths.cell(cell)
         for figure_name in registry.selected_figures(suite.config.figures)
         for study_cells in suite.figure_cells(figure_name).values()
         for cell in study_cells
     }
     finished = sorted(path for path in paths if path.exists())
     if not finished:
-        raise UserError(f"nothing to pack: no finished cell under {suite.results}")
+        raise UserError(f"nothing to pack: no finished cell under {suite.paths.results}")
     with atomic_path(archive) as temporary, tarfile.open(temporary, "w:gz") as tar:
         for path in finished:
             cellfiles.unseal(path)

@@ -3,11 +3,13 @@
 import tempfile
 from pathlib import Path
 
-from repro import registry
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
-from repro.products import board, built_folder, render
-from repro.registry import ROOT, Suite
+from repro.judge.products import built_folder, render
+from repro.judge.scoreboard import board
+from repro.suite import registry
+from repro.suite.registry import ROOT
+from repro.suite.suite import Suite
 
 RECORDS = ROOT / "records"
 # Second tier of `verify`: relative difference allowed where data come from other hardware.

@@ -2,47 +2,18 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
-from repro import distributed
-from repro.adam import EPS_CONVENTIONS, FairseqAdamW
-from repro.device import LossScaler, autocast
 from repro.errors import UserError
 from repro.files import atomic_path
+from repro.training import distributed
+from repro.training.device import LossScaler, autocast
 
-FAMILY = {"sgd": "sgd", "adam": "adam", "adamw": "adam"}
 CHECKPOINT_SECONDS = 300.0
 CHECKPOINT_SHARE = 0.01  # of the time goes into writing checkpoints, at most
-
-
-def make_optimizer(groups: list[dict], settings: Mapping) -> torch.optim.Optimizer:
-    """A fused torch optimizer over parameter groups that carry lr, weight_decay and eps.
-
-    settings: {"name": "sgd", "momentum", "nesterov"}, or {"name": "adam" | "adamw", "betas"} and
-    "amsgrad" where it is wanted. For adamw also "eps_convention": "torch" (if left out), eps added
-    to the root of the corrected v, or "fairseq", to that of v as it is.
-    Raises UserError on another name or convention.
-    """
-    name = settings["name"]
-    if name == "sgd":
-        return torch.optim.SGD(
-            groups,
-            momentum=settings["momentum"],
-            nesterov=settings["nesterov"],
-            fused=True,
-        )
-    if name in ("adam", "adamw"):
-        kind = torch.optim.Adam if name == "adam" else torch.optim.AdamW
-        amsgrad = settings.get("amsgrad", False)
-        convention = settings.get("eps_convention", "torch")
-        if convention not in EPS_CONVENTIONS or (convention == "fairseq" and name != "adamw"):
-            raise UserError(f"optimizer {name}: eps_convention {convention!r} is unknown")
-        kind = FairseqAdamW if convention == "fairseq" else kind
-        return kind(groups, betas=tuple(settings["betas"]), amsgrad=amsgrad, fused=True)
-    raise UserError(f"optimizer {name!r} is unknown: choose from {', '.join(FAMILY)}")
 
 
 def train(

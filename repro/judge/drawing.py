@@ -11,8 +11,8 @@ import matplotlib.pyplot as plt
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from repro.claims import NOT_REPRODUCED, REPRODUCED, interval
 from repro.files import atomic_path
+from repro.judge.claims import NOT_REPRODUCED, REPRODUCED, interval
 
 MARKS = {REPRODUCED: "+", NOT_REPRODUCED: "x"}
 COLORS = sns.color_palette("colorblind")

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import torch
 
-from repro import distributed
 from repro.errors import UserError
+from repro.training import distributed
 
 PRECISIONS = ("float32", "tf32", "bfloat16", "float16")
 MIN_LOSS_SCALE = 1e-4  # fairseq's --min-loss-scale

@@ -1,0 +1,162 @@
+"""What each subcommand does: (suite, its arguments) -> lines to print, or None.
+
+Imports are within the functions, so that a command starts without the libraries of the others.
+"""
+
+from argparse import Namespace
+
+from repro.suite import registry
+from repro.suite.suite import Suite
+
+
+def list(suite: Suite, arguments: Namespace) -> str:
+    """The figures there are."""
+    names = registry.figure_names()
+    return "\n".join(f"figures/{name}.pdf  {registry.figure(name).TITLE}" for name in names)
+
+
+def cost(suite: Suite, arguments: Namespace) -> str:
+    """Runs, operations, memory and hours of figures."""
+    from repro.suite import budget
+    from repro.suite.cluster import load_site
+
+    names = arguments.figures or suite.config.figures
+    figures = registry.selected_figures(names, "cost")
+    rate, words = budget.device_rate(arguments.device_flops, arguments.measure)
+    site = load_site(registry.ROOT / "profiles" / "slurm")
+    by_study = bool(arguments.figures)
+    return "\n".join(budget.table(suite, figures, rate, words, site, by_study))
+
+
+def explain(suite: Suite, arguments: Namespace) -> str:
+    """From a verdict to its runs."""
+    from repro.judge import scoreboard
+
+    return scoreboard.explain(suite, arguments.claim)
+
+
+def fetch(suite: Suite, arguments: Namespace) -> None:
+    """Prepare a dataset."""
+    from repro.suite import jobs
+
+    jobs.fetch(suite, arguments.dataset)
+
+
+def tokenize(suite: Suite, arguments: Namespace) -> None:
+    """Train a BPE tokenizer, or take GPT-2's, and encode a dataset."""
+    from repro.data.needs import Tokens
+    from repro.suite import jobs
+
+    need = Tokens(arguments.dataset, arguments.vocab_size, arguments.tokenizer)
+    jobs.tokenize(suite, need)
+
+
+def train(suite: Suite, arguments: Namespace) -> None:
+    """Carry out the runs of one cell."""
+    from repro.suite import jobs
+
+    jobs.train(suite, suite.cell(arguments.study, arguments.cell), _place(arguments))
+
+
+def run(suite: Suite, arguments: Namespace) -> None:
+    """Carry out all runs of figures one after another, after their data."""
+    from repro.suite import jobs
+
+    jobs.run(suite, arguments.figures, _place(arguments))
+
+
+def _place(arguments: Namespace):
+    from dataclasses import fields
+
+    from repro.suite.jobs import Place
+
+    return Place(**{field.name: getattr(arguments, field.name) for field in fields(Place)})
+
+
+def reduce(suite: Suite, arguments: Namespace) -> None:
+    """Collect a figure's cells into data.csv."""
+    from repro.judge import products
+
+    products.reduce(suite, arguments.figure)
+
+
+def draw(suite: Suite, arguments: Namespace) -> None:
+    """Judge a figure's claims and draw it."""
+    from repro.judge import products
+
+    products.draw(suite, arguments.figure)
+
+
+def publish(suite: Suite, arguments: Namespace) -> None:
+    """Copy a figure to figures/."""
+    from repro.judge import products
+
+    products.publish(suite, arguments.figure)
+
+
+def page(suite: Suite, arguments: Namespace) -> None:
+    """Every paper's figure of a name, a page each."""
+    from repro.judge import products
+
+    products.page(arguments.name)
+
+
+def scoreboard(suite: Suite, arguments: Namespace) -> None:
+    """All verdicts of the configured figures."""
+    from repro.judge import scoreboard
+
+    scoreboard.scoreboard(suite)
+
+
+def record(suite: Suite, arguments: Namespace) -> str:
+    """Copy the configured figures' data to records/."""
+    from repro.judge import records
+
+    return "\n".join(map(str, records.record(suite)))
+
+
+def rejudge(suite: Suite, arguments: Namespace) -> str:
+    """Judge and draw what is on record again."""
+    from repro.judge import records
+
+    return "\n".join(map(str, records.rejudge(suite)))
+
+
+def redraw(suite: Suite, arguments: Namespace) -> str:
+    """Draw figures from records/, without training."""
+    from repro.judge import records
+
+    return "\n".join(records.redraw(suite))
+
+
+def verify(suite: Suite, arguments: Namespace) -> None:
+    """Hold new data against records/."""
+    from repro.errors import UserError
+    from repro.judge import records
+
+    lines, agree = records.verify(suite)
+    print("\n".join(lines))
+    if not agree:
+        raise UserError("verify: some figures differ from records/; see the lines above")
+
+
+def pack(suite: Suite, arguments: Namespace) -> str:
+    """Finished cells into an archive, to carry them elsewhere."""
+    from repro.suite import packs
+
+    return f"packed {packs.pack(suite, arguments.archive)} cells into {arguments.archive}"
+
+
+def unpack(suite: Suite, arguments: Namespace) -> str:
+    """Cells of an archive into results/."""
+    from repro.suite import packs
+
+    return f"unpacked {packs.unpack(arguments.archive)} new cells"
+
+
+def coordinate_check(suite: Suite, arguments: Namespace) -> str:
+    """Slope of activation sizes against width."""
+    from repro.checks.coordinate_check import report
+
+    asked = arguments.parametrization, arguments.widths, arguments.steps, arguments.seeds
+    return "\n".join(report(*asked))

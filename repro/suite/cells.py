@@ -1,0 +1,111 @@
+"""Cell files: runs, their records and provenance, with a checksum; finished runs kept by id."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from repro.errors import UserError
+from repro.files import canonical_json, read_json, sha256
+from repro.suite.plan import Cell
+
+FORMAT = 1
+
+
+def seal(content: dict) -> dict:
+    """The content with its own SHA-256 under `sha256`."""
+    return content | {"sha256": sha256(canonical_json(content))}
+
+
+def unseal(path: Path) -> dict:
+    """Read a sealed JSON file; raises UserError when it is not what was written."""
+    return check_seal(read_json(path), path)
+
+
+REMEDY = "delete it and run the same command again"
+
+
+def check_seal(content: dict, name: object, remedy: str = REMEDY) -> dict:
+    """A sealed JSON value without its checksum; raises UserError naming it when they differ."""
+    found = content.pop("sha256", None) if isinstance(content, dict) else None
+    expected = sha256(canonical_json(content))
+    if found != expected:
+        raise UserError(
+            f"{name}: was changed after it was written (its checksum says {str(found)[:12]}, its "
+            f"content {expected[:12]}); {remedy}"
+        )
+    return content
+
+
+def check_format(content: Mapping, name: object, remedy: str = REMEDY) -> None:
+    """Raise UserError, naming it, unless a cell is of the format this suite reads."""
+    if content.get("format") != FORMAT:
+        raise UserError(
+            f"{name}: is no cell of this suite's format {FORMAT} (format {content.get('format')}); "
+            + remedy
+        )
+
+
+def _encode(record: Mapping) -> dict:
+    """JSON has no infinity: write `"inf"`, which float() and pandas read back."""
+    return {
+        key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in record.items()
+    }
+
+
+def read_cell(path: Path, cell: Cell) -> dict:
+    """A cell's file, wherever it was computed; raises UserError unless it is exactly this cell."""
+    if not path.exists():
+        raise UserError(f"{path}: is missing; the grid has a hole, run the same command again")
+    content = unseal(path)
+    check_format(content, path)
+    if content["id"] != cell.id or [r["id"] for r in content["runs"]] != [r.id for r in cell.runs]:
+        raise UserError(
+            f"{path}: holds cell {content['id'][:12]}, not {cell.id[:12]} (another spec, scale or "
+            f"data source); {REMEDY}"
+        )
+    return content
+
+
+def check_compatible(contents: Mapping[Path, Mapping]) -> None:
+    """Raise UserError when cells of one figure come from several devices or other tokens."""
+    devices: dict[str, Path] = {}
+    digests: dict[str, tuple[str, Path]] = {}
+    for path, content in contents.items():
+        for run in content["runs"]:
+            devices.setdefault(run["provenance"]["device"], path)
+            for name, digest in run["provenance"]["inputs"].items():
+                first = digests.setdefault(name, (digest, path))
+                if first[0] != digest:
+                    raise UserError(
+                        f"{path}: read other {name} than {first[1]} did ({digest[:12]} against "
+                        f"{first[0][:12]}); delete the one that is not to be kept"
+                    )
+    if len(devices) > 1:
+        listed = ", ".join(f"{device} ({path})" for device, path in devices.items())
+        raise UserError(
+            f"one figure never mixes devices, found {listed}; delete the cells of one of them"
+        )
+
+
+def frame(contents: list[Mapping]):
+    """A pandas DataFrame: one row per run and evaluation, columns the axes and the record."""
+    import pandas as pd
+
+    rows = [
+        {
+            **run["axes"],
+            **run.get("tuned", {}),
+            **{key: value for key, value in record.items() if not isinstance(value, Mapping)},
+        }
+        for content in contents
+        for run in content["runs"]
+        for record in run["records"]
+    ]
+    table = pd.DataFrame(rows)
+    for column in table.columns:
+        if table[column].dtype == object:
+            numeric = pd.to_numeric(table[column], errors="coerce")
+            if numeric.notna().all():
+                table[column] = numeric
+    return table

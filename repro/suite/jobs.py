@@ -1,0 +1,133 @@
+"""What a job of the workflow does, and all jobs of some figures without Snakemake.
+
+No torch at import.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from repro.data.needs import Tokens
+from repro.suite import registry
+from repro.suite.plan import Cell, Run
+from repro.suite.suite import Suite
+from repro.tasks import TASKS
+from repro.training import launch
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where and by how many processes a job trains.
+
+    device: "cpu" or "cuda". ranks: processes that share a run, a GPU each.
+    shard, recompute, compile: asked for also where the layout would not (`repro.cost.Layout`).
+    """
+
+    device: str = "cpu"
+    ranks: int = 1
+    shard: bool = False
+    recompute: bool = False
+    compile: bool = False
+
+    @property
+    def forced(self) -> dict[str, bool]:
+        """The parts of the layout that were asked for."""
+        return {key: value for key, value in asdict(self).items() if isinstance(value, bool)}
+
+
+def fetch(suite: Suite, dataset: str) -> None:
+    """Prepare a dataset: download or generate it, check it, write its manifest."""
+    from repro.data.prepare import prepare
+
+    prepare(
+        registry.dataset(dataset),
+        suite.source(dataset),
+        suite.identity(dataset),
+        suite.paths.manifest(dataset),
+    )
+
+
+def tokenize(suite: Suite, need: Tokens) -> None:
+    """Encode a prepared dataset, by a tokenizer trained on it or by GPT-2's."""
+    from repro.data.prepare import tokenize
+
+    tokenize(
+        registry.dataset(need.dataset),
+        suite.source(need.dataset),
+        suite.paths.manifest(need.dataset),
+        need,
+        suite.paths.tokens(need),
+    )
+
+
+def train(suite: Suite, cell: Cell, place: Place) -> None:
+    """Carry out a cell's runs, by several processes where they can share its steps."""
+    shared = all(TASKS[run.task].cost(run.spec).divides(place.ranks) for run in cell.runs)
+    if place.ranks > 1 and not shared:
+        print(f"{cell.study}: one process, {place.ranks} would have no equal parts of a step")
+    elif place.ranks > 1 and not launch.is_rank():
+        launch.check_devices(place.ranks, place.device)
+        forced = [f"--{name}" for name, asked in place.forced.items() if asked]
+        config = ["--config", *suite.config.arguments()]
+        words = ["train", cell.study, cell.name, "--device", place.device, *forced, *config]
+        launch.launch(words, place.ranks)
+        return
+    from repro.suite.execute import Earlier, run_cell
+    from repro.suite.progress import Progress
+    from repro.training import distributed
+
+    title, steps = cell.name.rsplit("-", 1)[0], cell.runs[0].spec.get("steps", 1)
+    progress = Progress(title, len(cell.runs), steps)
+    earlier = {
+        run_id: (found, suite.paths.cell(found), suite.paths.checkpoints(found))
+        for run_id, found in suite.earlier(cell).items()
+    }
+    keep = registry.keeps_checkpoints(cell.study)
+    with distributed.joined(place.device):
+        resumed = run_cell(
+            cell,
+            suite.paths.cell(cell),
+            suite.paths.runs,
+            suite.needs(cell),
+            place.device,
+            lambda index, run: progress(index, _label(cell, run)),
+            read=Earlier(earlier),
+            checkpoints=suite.paths.checkpoints(cell) if keep else None,
+            widen=suite.config.at_edge == "widen",
+            layout=lambda cost: distributed.choose_layout(cost, place.device, **place.forced),
+        )
+        if distributed.is_main():
+            print(f"resumed {resumed} runs, trained {len(cell.runs) - resumed}")
+
+
+def _label(cell: Cell, run: Run) -> str:
+    """The axes along which a cell's runs differ, for its line of progress."""
+    inner = {k.split(".")[-1]: v for k, v in run.axes.items() if k not in cell.axes}
+    words = (f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in inner.items())
+    return " ".join(words)
+
+
+def run(suite: Suite, figures: Iterable[str], place: Place) -> None:
+    """Carry out all runs of some figures one after another, each after what it reads."""
+    done: set[str] = set()
+    for name in registry.selected_figures(figures, "run"):
+        for cells in suite.figure_cells(name).values():
+            for cell in cells:
+                _train_after_upstream(suite, cell, place, done)
+
+
+def _train_after_upstream(suite: Suite, cell: Cell, place: Place, done: set[str]) -> None:
+    """Train a cell after its data and the cells it reads.
+
+    done: ids of the cells already visited by this call, to which this one's is added.
+    """
+    if cell.id in done:
+        return
+    done.add(cell.id)
+    for earlier in suite.earlier(cell).values():
+        _train_after_upstream(suite, earlier, place, done)
+    for need, path in suite.needs(cell).items():
+        if not suite.paths.manifest(need.dataset).exists():
+            fetch(suite, need.dataset)
+        if not path.exists():
+            tokenize(suite, need)
+    train(suite, cell, place)

@@ -1,0 +1,37 @@
+"""Settings in nested mappings, by dotted keys."""
+
+from collections.abc import Iterator, Mapping
+
+
+def lookup(spec: Mapping, path: str) -> object:
+    """The setting at a dotted key."""
+    for key in path.split("."):
+        spec = spec[key]
+    return spec
+
+
+def override(spec: Mapping, changes: Mapping[str, object]) -> dict:
+    """A copy of `spec` with dotted keys replaced; raises KeyError on a key that is not there."""
+    result = _copy(spec)
+    for path, value in changes.items():
+        *parents, last = path.split(".")
+        node = result
+        for parent in parents:
+            node = node[parent]
+        if last not in node:
+            raise KeyError(f"{path} is not a setting of this spec; it has {sorted(node)}")
+        node[last] = value
+    return result
+
+
+def _copy(value: object) -> object:
+    return {k: _copy(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+
+
+def settings(spec: Mapping, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """(dotted key, value) of every setting."""
+    for key, value in spec.items():
+        if isinstance(value, Mapping):
+            yield from settings(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value

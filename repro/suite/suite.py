@@ -1,0 +1,167 @@
+"""The suite under one configuration: its jobs, and what they read. No torch."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from repro import cost
+from repro.data.needs import TOKENIZATION, Need, Tokens
+from repro.errors import UserError
+from repro.suite.config import Config, Source, data_label, parse
+from repro.suite.paths import Paths
+from repro.suite.plan import Cell, Run, cells
+from repro.suite.registry import (
+    ROOT,
+    dataset,
+    dataset_names,
+    figure,
+    keeps_checkpoints,
+    stages,
+    study,
+)
+from repro.tasks import TASKS
+
+
+def load(words: list[str]) -> "Suite":
+    """The suite under config/config.yaml with `key=value` words over it, as snakemake --config.
+
+    Raises UserError on a word without `=` and on a configuration that is not valid.
+    """
+    import yaml
+
+    values = yaml.safe_load((ROOT / "config" / "config.yaml").read_text()) or {}
+    for word in words:
+        key, separator, value = word.partition("=")
+        if not separator:
+            raise UserError(f"--config {word!r}: give key=value")
+        values[key] = yaml.safe_load(value) if value else value
+    return Suite(parse(values, dataset_names()))
+
+
+class Suite:
+    """The registry under one configuration: cells, costs, paths relative to the work folder."""
+
+    def __init__(self, config: Config):
+        self.config = config
+        self._identities: dict[str, Mapping] = {}
+        self.label = data_label(config, {name: self.identity(name) for name in config.sources})
+        self.paths = Paths(config.scale, self.label, self.identity)
+        self._cells: dict[str, list[Cell]] = {}
+        self._by_name: dict[str, dict[str, Cell]] = {}
+
+    def source(self, dataset_name: str) -> Source:
+        """Where a dataset comes from under this configuration."""
+        return self.config.source(dataset_name)
+
+    def identity(self, dataset_name: str) -> Mapping:
+        """What a dataset is, for the ids of the runs that read it."""
+        return self._identities.setdefault(
+            dataset_name, dataset(dataset_name).identity(self.source(dataset_name))
+        )
+
+    def cells(self, study_name: str) -> list[Cell]:
+        """A study's cells at this scale on these data; none in a round the scale does not allow."""
+        whole, _, number = study_name.partition("+")
+        if number and int(number) > study(whole).scales[self.config.scale].rounds:
+            return []
+        if study_name not in self._cells:
+            chosen = study(study_name)
+            task = TASKS[chosen.task]
+            used = {
+                need.dataset: {
+                    **self.identity(need.dataset),
+                    **({"tokenization": TOKENIZATION} if isinstance(need, Tokens) else {}),
+                }
+                for need in task.needs(chosen.spec)
+            }
+            self._cells[study_name] = cells(
+                study_name,
+                chosen,
+                self.config.scale,
+                task.version,
+                used,
+                lambda stage: [r for c in self.earlier_cells(study_name, stage) for r in c.runs],
+            )
+        return self._cells[study_name]
+
+    def earlier_cells(self, study_name: str, stage: str) -> list[Cell]:
+        """Cells of a stage, rounds included, that another or a later round of it may take from."""
+        names = stages(f"{study_name.rpartition('/')[0]}/{stage}")
+        if study_name in names:
+            names = names[: names.index(study_name)]
+        return [cell for name in names for cell in self.cells(name)]
+
+    def cell(self, study_name: str, cell_name: str) -> Cell:
+        """One cell by name; raises UserError when this configuration has none of that name."""
+        if study_name not in self._by_name:
+            self._by_name[study_name] = {found.name: found for found in self.cells(study_name)}
+        if cell_name not in self._by_name[study_name]:
+            raise UserError(f"study {study_name} has no cell {cell_name} under this configuration")
+        return self._by_name[study_name][cell_name]
+
+    def earlier(self, cell: Cell) -> dict[str, Cell]:
+        """Run id -> cell, of every run of earlier stages that a cell's runs take something from."""
+        taken = [taken for run in cell.runs for taken in run.takes.values()]
+        wanted = {run.id for each in taken for run in each.runs}
+        return {
+            run.id: found
+            for stage in dict.fromkeys(each.reference.stage for each in taken)
+            for found in self.earlier_cells(cell.study, stage)
+            for run in found.runs
+            if run.id in wanted
+        }
+
+    def earlier_paths(self, cell: Cell) -> list[Path]:
+        """The files of earlier stages a cell's job reads."""
+        paths = {}
+        for found in self.earlier(cell).values():
+            paths[self.paths.cell(found)] = None
+            if keeps_checkpoints(found.study):
+                paths[self.paths.checkpoints(found)] = None
+        return list(paths)
+
+    def needs(self, cell: Cell) -> dict[Need, Path]:
+        """Inputs of a cell's runs -> their manifests."""
+        needs = {need: None for run in cell.runs for need in TASKS[run.task].needs(run.spec)}
+        return {need: self.paths.need(need) for need in needs}
+
+    def figure_cells(self, figure_name: str) -> dict[str, list[Cell]]:
+        """Study -> cells, for every study behind a figure."""
+        return {
+            stage: self.cells(stage)
+            for name in figure(figure_name).STUDIES
+            for stage in stages(name)
+            if self.cells(stage)
+        }
+
+    def figure_datasets(self, figure_name: str) -> list[str]:
+        """The datasets behind a figure."""
+        names = {}
+        for name in figure(figure_name).STUDIES:
+            chosen = study(stages(name)[0])
+            names |= {n.dataset: None for n in TASKS[chosen.task].needs(chosen.spec)}
+        return list(names)
+
+    def data_words(self, figure_name: str) -> str:
+        """The data behind a figure, in words, for its footer."""
+        used = self.figure_datasets(figure_name)
+        words = [dataset(name).describe(self.source(name)) for name in used]
+        return "; ".join(words) or "none needed"
+
+    def is_embedded(self, figure_name: str) -> bool:
+        """Whether any data behind a figure were generated by the suite."""
+        return any(self.source(n).kind == "embedded" for n in self.figure_datasets(figure_name))
+
+    def is_made(self, run: Run) -> bool:
+        """Whether a run is among the finished ones."""
+        return (self.paths.runs / f"{run.id}.json").exists()
+
+    def gpu_hours(self, cells: Iterable[Cell]) -> float:
+        """Hours of one H100 for the runs of some cells that are still to be made, each once."""
+        runs = {run.id: run for cell in cells for run in cell.runs}
+        return cost.gpu_hours(
+            sum(
+                TASKS[run.task].cost(run.spec).flops
+                for run in runs.values()
+                if not self.is_made(run)
+            )
+        )

@@ -1,0 +1,66 @@
+"""Optimizers and their parameter groups."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import torch
+
+from repro import parametrization
+from repro.errors import UserError
+from repro.parametrization import KINDS
+from repro.training.adam import EPS_CONVENTIONS, FairseqAdamW
+
+FAMILY = {"sgd": "sgd", "adam": "adam", "adamw": "adam"}
+
+
+def make_optimizer(groups: list[dict], settings: Mapping) -> torch.optim.Optimizer:
+    """A fused torch optimizer over parameter groups that carry lr, weight_decay and eps.
+
+    settings: {"name": "sgd", "momentum", "nesterov"}, or {"name": "adam" | "adamw", "betas"} and
+    "amsgrad" where it is wanted. For adamw also "eps_convention": "torch" (if left out), eps added
+    to the root of the corrected v, or "fairseq", to that of v as it is.
+    Raises UserError on another name or convention.
+    """
+    name = settings["name"]
+    if name == "sgd":
+        return torch.optim.SGD(
+            groups,
+            momentum=settings["momentum"],
+            nesterov=settings["nesterov"],
+            fused=True,
+        )
+    if name in ("adam", "adamw"):
+        kind = torch.optim.Adam if name == "adam" else torch.optim.AdamW
+        amsgrad = settings.get("amsgrad", False)
+        convention = settings.get("eps_convention", "torch")
+        if convention not in EPS_CONVENTIONS or (convention == "fairseq" and name != "adamw"):
+            raise UserError(f"optimizer {name}: eps_convention {convention!r} is unknown")
+        kind = FairseqAdamW if convention == "fairseq" else kind
+        return kind(groups, betas=tuple(settings["betas"]), amsgrad=amsgrad, fused=True)
+    raise UserError(f"optimizer {name!r} is unknown: choose from {', '.join(FAMILY)}")
+
+
+def make_groups(
+    model,
+    parametrization_name: str,
+    optimizer: Mapping,
+    lr: float | Mapping[str, float],
+    factors: Mapping[str, float] = MappingProxyType({}),
+) -> list[dict]:
+    """Optimizer groups under a parametrization, of any task.
+
+    optimizer: `make_optimizer`'s, "weight_decay", "decayed" (kinds of role that decay, all if
+    left out) and, for Adam, "eps". lr: constant of every role, or kind of role -> its own.
+    factors: as `parametrization.param_groups`.
+    """
+    return parametrization.param_groups(
+        model,
+        scaling=parametrization_name,
+        family=FAMILY[optimizer["name"]],
+        lr=lr if isinstance(lr, Mapping) else dict.fromkeys(KINDS, lr),
+        weight_decay=optimizer["weight_decay"],
+        eps=optimizer.get("eps"),
+        coupled=optimizer["name"] != "adamw",
+        decayed=optimizer.get("decayed", KINDS),
+        factors=factors,
+    )
