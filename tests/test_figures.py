@@ -196,7 +196,8 @@ def test_scoreboard_and_manifest_hold_every_claim(built):
     assert table["claim"].tolist() == ["table2.exponents"]
     assert table["verdict"].tolist() == ["reproduced"]
     assert set(table["scale"]) == {"smoke"}
-    assert "| embedding_lr/table2.exponents |" in (built.paths.results / "scoreboard.md").read_text()
+    board = (built.paths.results / "scoreboard.md").read_text()
+    assert "| embedding_lr/table2.exponents |" in board
     assert NAME in read_json(built.paths.results / "manifest.json")
 
 
