@@ -11,9 +11,9 @@ normalisation are the task's.
 
 from pathlib import Path
 
+from repro.data.source import Source
 from repro.errors import UserError
 from repro.files import sha256, sha256_file
-from repro.suite.config import Source
 
 CLASSES = 100
 ROWS = {"train": 50_000, "valid": 10_000}

@@ -10,9 +10,9 @@ with the mean and standard deviation of the train part, the binary ones as they 
 
 from pathlib import Path
 
+from repro.data.source import Source
 from repro.errors import UserError
 from repro.files import sha256, sha256_file
-from repro.suite.config import Source
 
 ROWS = 581_012
 CONTINUOUS = (

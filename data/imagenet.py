@@ -10,9 +10,9 @@ The published validation images are valid.
 
 from pathlib import Path
 
+from repro.data.source import Source
 from repro.errors import UserError
 from repro.files import sha256
-from repro.suite.config import Source
 
 PUBLISHED = {"classes": 1_000, "train": 1_281_167, "valid": 50_000}
 

@@ -8,8 +8,8 @@ folder: train.txt, and valid.txt and test.txt where there are.
 from pathlib import Path
 
 from repro.data import text
+from repro.data.source import Source
 from repro.errors import UserError
-from repro.suite.config import Source
 
 REPOSITORY = "Salesforce/wikitext"
 SUBSET = "wikitext-2-v1"

@@ -7,9 +7,9 @@ import pytest
 from data.ccnews import CORPUS as ccnews
 from repro.data import prepare
 from repro.data.needs import Tokens
+from repro.data.source import Source
 from repro.errors import UserError
 from repro.files import read_json, sha256, write_json
-from repro.suite.config import Source
 
 
 @pytest.fixture(scope="module")

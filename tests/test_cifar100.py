@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from data import cifar100
+from repro.data.source import Source
 from repro.errors import UserError
-from repro.suite.config import Source
 
 
 @pytest.fixture(scope="module")

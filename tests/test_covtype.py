@@ -7,9 +7,9 @@ from data import covtype
 from repro.data.arrays import load_arrays
 from repro.data.needs import Tokens
 from repro.data.prepare import prepare, tokenize
+from repro.data.source import Source
 from repro.errors import UserError
 from repro.files import read_json, sha256
-from repro.suite.config import Source
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ import pytest
 
 from data import wikitext2
 from repro.data import text, tokenization
+from repro.data.source import Source
 from repro.errors import UserError
 from repro.files import sha256, write_bytes, write_json
-from repro.suite.config import Source
 
 
 def folder_source(folder):

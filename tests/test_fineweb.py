@@ -15,9 +15,9 @@ from repro.data import prepare, shards, tokenization
 from repro.data.digests import remembered_sha256
 from repro.data.needs import Tokens
 from repro.data.shards import write_shards
+from repro.data.source import Source
 from repro.errors import UserError
 from repro.files import read_json, sha256, sha256_file
-from repro.suite.config import Source
 from repro.suite.registry import ROOT
 
 

@@ -3,9 +3,9 @@ import pytest
 from data.fineweb import CORPUS as fineweb
 from data.fineweb_edu import CORPUS as fineweb_edu
 from repro.data import documents as streams
+from repro.data.source import Source
 from repro.errors import UserError
 from repro.files import read_json, sha256
-from repro.suite.config import Source
 
 
 def test_the_embedded_documents_are_the_stated_ones_and_their_own(monkeypatch):

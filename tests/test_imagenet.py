@@ -9,9 +9,9 @@ from data import imagenet
 from repro.data import recipe
 from repro.data.image_folder import load_index
 from repro.data.prepare import prepare
+from repro.data.source import Source
 from repro.errors import UserError
 from repro.suite import config, registry
-from repro.suite.config import Source
 from repro.suite.suite import Suite
 
 CLASSES = ("n01440764", "n01443537", "n02102040")

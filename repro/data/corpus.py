@@ -6,7 +6,7 @@ from pathlib import Path
 
 from repro.data import documents as streams
 from repro.data import text
-from repro.suite.config import Source
+from repro.data.source import Source
 
 SPLITS = ("train", "valid")
 

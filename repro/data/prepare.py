@@ -18,9 +18,9 @@ from repro.data.corpus import SPLITS, Corpus
 from repro.data.image_folder import write_index
 from repro.data.needs import Tokens
 from repro.data.shards import write_shards
+from repro.data.source import Source
 from repro.errors import UserError
 from repro.files import read_json, sha256, sha256_file, write_bytes, write_json
-from repro.suite.config import Source
 
 
 def prepare(module: ModuleType, source: Source, identity: Mapping, destination: Path) -> None:

@@ -3,12 +3,11 @@
 import math
 from pathlib import Path
 
-from repro.errors import UserError
+from repro.errors import UserError, did_you_mean
 from repro.files import atomic_path, read_json, sha256_file, write_bytes, write_json
 from repro.judge.claims import Judgement, judge
 from repro.suite import cells as cellfiles
 from repro.suite import registry
-from repro.suite.config import did_you_mean
 from repro.suite.provenance import provenances
 from repro.suite.suite import Suite
 

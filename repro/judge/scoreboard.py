@@ -3,12 +3,11 @@
 import csv
 import io
 
-from repro.errors import UserError
+from repro.errors import UserError, did_you_mean
 from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge.claims import interval
 from repro.judge.products import _made_of, built_folder, cell_ids
 from repro.suite import registry
-from repro.suite.config import did_you_mean
 from repro.suite.suite import Suite
 
 COLUMNS = [

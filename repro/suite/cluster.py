@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from repro import cost
-from repro.errors import UserError
-from repro.suite.config import did_you_mean
+from repro.errors import UserError, did_you_mean
 from repro.suite.plan import Cell
 from repro.suite.study import SCALES
 from repro.tasks import TASKS

@@ -1,31 +1,16 @@
 """The configuration: scale, data sources, figures. One validation for Snakemake and the CLI."""
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from repro.errors import UserError
+from repro.data.source import Source
+from repro.errors import UserError, did_you_mean
 from repro.files import canonical_json, sha256
 from repro.suite.study import SCALES
 
 SOURCES = ("embedded", "real")
 AT_EDGE = ("widen", "stop")
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of an error message: the nearest known word, or all of them."""
-    known = sorted(known)
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(known)}"
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where one dataset comes from: `embedded`, `real`, or a folder of the user's."""
-
-    kind: str
-    folder: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from repro.errors import UserError
-from repro.suite.config import did_you_mean
+from repro.errors import UserError, did_you_mean
 from repro.suite.spec import override, settings
 from repro.suite.study import Checkpoint, Study
 

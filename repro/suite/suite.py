@@ -5,8 +5,9 @@ from pathlib import Path
 
 from repro import cost
 from repro.data.needs import TOKENIZATION, Need, Tokens
+from repro.data.source import Source
 from repro.errors import UserError
-from repro.suite.config import Config, Source, data_label, parse
+from repro.suite.config import Config, data_label, parse
 from repro.suite.paths import Paths
 from repro.suite.plan import Cell, Run, cells
 from repro.suite.registry import (

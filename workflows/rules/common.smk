@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(workflow.basedir))
 
-from repro.errors import UserError
+from repro.errors import UserError, did_you_mean
 from repro.judge import freshness, scoreboard
 from repro.suite import cluster, registry
 from repro.suite import config as settings
@@ -48,7 +48,7 @@ for word in sys.argv[1:]:
     if word in registry.figure_names() or word in registry.pages():
         sys.exit(f"error: unknown target {word}: did you mean 'figures/{word}.pdf'?")
     if word.startswith("figures/") and str(Path(word).with_suffix(".pdf")) not in TARGETS:
-        sys.exit(f"error: unknown figure {word}: {settings.did_you_mean(word, TARGETS)}")
+        sys.exit(f"error: unknown figure {word}: {did_you_mean(word, TARGETS)}")
 
 
 wildcard_constraints:

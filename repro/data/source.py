@@ -1,0 +1,12 @@
+"""Where a dataset comes from. No torch."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where one dataset comes from: `embedded`, `real`, or a folder of the user's."""
+
+    kind: str
+    folder: Path | None = None
