@@ -1,12 +1,13 @@
 """Carrying out a job: its runs one after another, finished ones taken over. No torch at import."""
 
-import fcntl
 import os
 import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from repro.cost import Cost, Layout
 from repro.errors import UserError
@@ -16,6 +17,8 @@ from repro.suite.plan import Cell, Run
 from repro.suite.provenance import device_name, input_digests, provenance
 from repro.suite.study import Neighbour
 from repro.tasks import TASKS
+
+QUIET_SECONDS = 5.0  # waited for another job's lock before a word about it
 
 
 def run_cell(
@@ -185,22 +188,17 @@ def _stored(path: Path, run: Run, here: Mapping, final: Path | None) -> dict | N
 
 @contextmanager
 def locked(path: Path):
-    """Hold a file lock; a process that dies lets it go."""
+    """Hold a file lock, which a process that dies lets go; one that has to wait for it says so."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        with open(path, "w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            if not _is_at(file, path):  # the holder before removed it: others lock a new one
-                continue
-            try:
-                yield
-            finally:
-                path.unlink(missing_ok=True)
-            return
-
-
-def _is_at(file, path: Path) -> bool:
+    # A lock by existence, which a killed job would leave behind, is no substitute.
+    lock = FileLock(path, fallback_to_soft=False)
     try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
-        return False
+        lock.acquire(timeout=QUIET_SECONDS)
+    except Timeout:
+        print(f"{path}: waits for another job, which is at this run", flush=True)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)  # while held: who waits for this file then locks a new one
+        lock.release()
