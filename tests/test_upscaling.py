@@ -606,10 +606,10 @@ def test_distance_from_the_subspace():
     model = build("mlp")
     wide, _ = upscaling.widen(model, None, 2)
     growth = upscaling.growths(model, wide, upscaling.width_axes(model, wide))
-    outside, inside = upscaling.subspace_distance(wide, growth)
+    outside, inside = upscaling.subspace_distance(wide.named_parameters(), growth)
     assert outside == 0
     grown = [p for name, p in wide.named_parameters() if math.prod(growth[name].factors) > 1]
     assert inside == pytest.approx(math.sqrt(sum(float(p.detach().square().sum()) for p in grown)))
     generator = torch.Generator().manual_seed(0)
     upscaling.perturb(wide, 0.5, generator, factor=2, convention="paper")
-    assert upscaling.subspace_distance(wide, growth)[0] > 0.1
+    assert upscaling.subspace_distance(wide.named_parameters(), growth)[0] > 0.1

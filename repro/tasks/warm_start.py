@@ -154,4 +154,5 @@ def displacement(net, origin: Mapping, growth: Mapping) -> dict[str, float]:
         for name, parameter in net.named_parameters():
             change = distributed.whole(parameter) - origin[name]
             moved += float(growth[name].project(change).square().sum())
-    return {"outside": upscaling.subspace_distance(net, growth)[0], "inside": moved**0.5}
+    gathered = ((name, distributed.whole(p)) for name, p in net.named_parameters())
+    return {"outside": upscaling.subspace_distance(gathered, growth)[0], "inside": moved**0.5}
