@@ -3,7 +3,7 @@
 embedded: generated textures of 32 x 32 pixels in 10 classes, deterministic, hard enough that
     models of different quality end apart.
 folder: train/<class>/*.JPEG and val/<class>/*.JPEG, as the archives are usually extracted. The
-    files are read where they lie; the identity is their listing, names without contents.
+    files are read where they lie; the identity is their listing, names and sizes, not contents.
 real: cannot be downloaded without an account: get it from image-net.org and use imagenet=FOLDER.
 The published validation images are valid.
 """

@@ -1,4 +1,5 @@
 import random
+import shutil
 
 import numpy as np
 import pytest
@@ -72,6 +73,44 @@ def test_a_folder_is_indexed_in_the_classes_order_and_read_where_it_lies(folder,
     np.testing.assert_array_equal(np.asarray(found["train"].image(4)), exact)
     sizes = [p.stat().st_size for p in (tmp_path / "prepared").iterdir() if not p.is_symlink()]
     assert sum(sizes) < 5_000, "an index, no copies"
+
+
+def test_a_job_reads_the_folder_that_is_named_though_another_has_the_same_listing(
+    folder, tmp_path, monkeypatch
+):
+    """Found in review: the second folder was never opened, and the footer named it."""
+    from repro.__main__ import main
+    from repro.suite import execute
+
+    other = shutil.copytree(folder, tmp_path / "other")
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    read = []
+
+    def look(cell, path, store, inputs, *arguments, **options):
+        (manifest,) = inputs.values()
+        read.append((manifest.parent / "images").resolve())
+        return 0
+
+    monkeypatch.setattr(execute, "run_cell", look)
+    for images in (folder, other):
+        words = ["--config", "scale=smoke", f"imagenet={images}"]
+        suite = Suite(config.parse({"scale": "smoke", "imagenet": str(images)}, ["imagenet"]))
+        cell = suite.cells("effective_theory/vit/standard_search")[0]
+        (manifest,) = suite.needs(cell).values()
+        if not manifest.exists():
+            assert main(["fetch", "imagenet", *words]) == 0
+        assert main(["train", cell.study, cell.name, *words]) == 0
+    assert read == [folder, other]
+
+
+def test_copies_of_other_sizes_are_other_data(folder, tmp_path):
+    from repro.data import image_folder
+
+    before = imagenet.identity(Source("folder", folder))
+    photograph(folder / "train" / CLASSES[0] / f"{CLASSES[0]}_0.JPEG", size=(30, 24))
+    image_folder.list_folder.cache_clear()
+    assert imagenet.identity(Source("folder", folder)) != before
 
 
 def test_manifests_of_one_listing_agree_wherever_it_lies(folder, tmp_path):
@@ -149,6 +188,21 @@ def empty_valid(folder):
         file.unlink()
 
 
+def one_class(folder):
+    for split in ("train", "val"):
+        for name in CLASSES[1:]:
+            shutil.rmtree(folder / split / name)
+
+
+def circle(folder):
+    shutil.rmtree(folder / "val" / CLASSES[0])
+    (folder / "val" / CLASSES[0]).symlink_to(folder / "val" / CLASSES[0])
+
+
+def leads_nowhere(folder):
+    (folder / "train" / CLASSES[0] / "lost.JPEG").symlink_to(folder / "gone.JPEG")
+
+
 def no_valid(folder):
     (folder / "val").rename(folder / "validation")
 
@@ -162,6 +216,9 @@ def no_valid(folder):
         (flatten, r"val has 3 images but no class folders; expected .*sort its files"),
         (empty_valid, r"val is empty; expected train/<class>.* and val/<class>"),
         (no_valid, r"val does not exist; expected train/<class>"),
+        (one_class, "has one class, nothing to tell apart"),
+        (circle, rf"val/{CLASSES[0]} cannot be reached"),
+        (leads_nowhere, r"lost.JPEG cannot be reached .*replace it"),
     ],
 )
 def test_a_faulty_folder_is_named_with_the_fault(folder, damage, message):

@@ -18,15 +18,16 @@ FOLDERS = {"train": "train", "valid": "val"}  # split -> its folder
 SUFFIXES = (".jpeg", ".jpg", ".png")
 INDEX, LINK = "index.json", "images"
 
-Listing = Mapping[str, Mapping[str, list[str]]]  # split -> class -> file names, all sorted
+Listing = Mapping[str, Mapping[str, Mapping[str, int]]]  # split -> class -> file -> bytes
 
 
 @cache
 def list_folder(dataset: str, folder: Path) -> Listing:
-    """The image files of a folder by split and class.
+    """The image files of a folder by split and class, with their sizes, all sorted by name.
 
     Raises UserError naming the dataset and the folder where a split is missing or empty, a class
-    has no image, or the classes of val are not those of train.
+    has no image, a file cannot be reached, there is one class only, or the classes of val are not
+    those of train.
     """
     listing = {split: _classes(dataset, folder / name) for split, name in FOLDERS.items()}
     train, valid = (set(listing[split]) for split in ("train", "valid"))
@@ -39,19 +40,28 @@ def list_folder(dataset: str, folder: Path) -> Listing:
             f"{dataset}: train has {len(train)} classes, val has {len(valid)}; "
             f"{' and '.join(lacking)}: give both the same class folders"
         )
+    if len(train) == 1:
+        raise UserError(f"{dataset}: {folder} has one class, nothing to tell apart; give two")
     return listing
 
 
-def _classes(dataset: str, folder: Path) -> dict[str, list[str]]:
+def _classes(dataset: str, folder: Path) -> dict[str, dict[str, int]]:
     layout = "expected train/<class>/*.JPEG and val/<class>/*.JPEG"
     if not folder.is_dir():
         raise UserError(f"{dataset}: {folder} does not exist; {layout}")
     found = {}
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        if entry.is_dir():
-            names = sorted(e.name for e in os.scandir(entry.path))
-            found[entry.name] = [n for n in names if n.lower().endswith(SUFFIXES)]
-            if not found[entry.name]:
+        try:
+            is_class = entry.is_dir()
+            images = _sizes(entry.path) if is_class else {}
+        except OSError as error:  # a link that leads nowhere or in a circle, no permission
+            raise UserError(
+                f"{dataset}: {error.filename} cannot be reached ({error.strerror}); replace it "
+                "with an intact copy, or remove it"
+            ) from None
+        if is_class:
+            found[entry.name] = images
+            if not images:
                 raise UserError(
                     f"{dataset}: {entry.path} has no image ({', '.join(SUFFIXES)}); remove the "
                     "folder or extract the archive again"
@@ -66,8 +76,17 @@ def _classes(dataset: str, folder: Path) -> dict[str, list[str]]:
     return found
 
 
+def _sizes(folder: str) -> dict[str, int]:
+    """Image file of a folder -> its bytes."""
+    entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    return {e.name: e.stat().st_size for e in entries if e.name.lower().endswith(SUFFIXES)}
+
+
 def digest(listing: Listing) -> str:
-    """SHA-256 of a listing: names alone, so that a million files need not be opened."""
+    """SHA-256 of a listing: names and sizes, so that a million files need not be opened.
+
+    Copies of ImageNet at other resolutions have the same names; their sizes differ.
+    """
     return sha256(canonical_json(listing))
 
 
@@ -86,6 +105,16 @@ def write_index(dataset: str, folder: Path, identity: Mapping, destination: Path
     )
 
 
+def point_at(folder: Path, manifest_path: Path) -> None:
+    """Let the link beside a manifest lead to `folder`.
+
+    The same listing may lie in several places: what is read must be what the configuration names.
+    """
+    link = Path(manifest_path).parent / LINK
+    if not (link.is_symlink() and Path(os.readlink(link)) == folder):
+        _link(folder, link)
+
+
 def _link(folder: Path, link: Path) -> None:
     """A symbolic link, in place of one to where the images were before."""
     temporary = link.with_name(f".{link.name}-{os.getpid()}")
@@ -97,7 +126,7 @@ def _link(folder: Path, link: Path) -> None:
 class ImageFiles:
     """The images of one split: `paths`, `labels` (rows,) int64 from 0 in the classes' order."""
 
-    def __init__(self, dataset: str, folder: Path, classes: Mapping[str, list[str]]):
+    def __init__(self, dataset: str, folder: Path, classes: Mapping[str, Mapping[str, int]]):
         self.dataset, self.folder = dataset, folder
         self.paths = [f"{name}/{file}" for name, files in classes.items() for file in files]
         counts = [len(files) for files in classes.values()]

@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
-from repro.data import tokenization
+from repro.data import image_folder, tokenization
 from repro.data.arrays import write_arrays
 from repro.data.corpus import SPLITS, Corpus
-from repro.data.image_folder import write_index
 from repro.data.needs import Tokens
 from repro.data.shards import write_shards
 from repro.data.source import Source
@@ -40,7 +39,7 @@ def prepare(module: ModuleType, source: Source, identity: Mapping, destination: 
             }
         write_json(destination, {"dataset": dict(identity), "splits": entries})
     elif hasattr(module, "image_folder") and (folder := module.image_folder(source)):
-        write_index(_name(module), folder, identity, destination)
+        image_folder.write_index(_name(module), folder, identity, destination)
     elif hasattr(module, "arrays"):
         write_arrays(module.arrays(source), identity, destination)
     else:
@@ -50,6 +49,13 @@ def prepare(module: ModuleType, source: Source, identity: Mapping, destination: 
                 f"{_name(module)}: split valid has no documents; give a source with text"
             )
         write_json(destination, {"dataset": dict(identity), "streamed": list(SPLITS)})
+
+
+def point_at_source(module: ModuleType, source: Source, prepared: Path) -> None:
+    """Before a run reads what `prepare` left: files that lie elsewhere are those of `source`."""
+    folder = module.image_folder(source) if hasattr(module, "image_folder") else None
+    if folder:
+        image_folder.point_at(folder, prepared)
 
 
 def tokenize(

@@ -71,6 +71,7 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
         words = ["train", cell.study, cell.name, "--device", place.device, *forced, *config]
         launch.launch(words, place.ranks)
         return
+    from repro.data.prepare import point_at_source
     from repro.suite.execute import Earlier, run_cell
     from repro.suite.progress import Progress
     from repro.training import distributed
@@ -82,6 +83,9 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
         for run_id, found in suite.earlier(cell).items()
     }
     keep = registry.keeps_checkpoints(cell.study)
+    for need, manifest in suite.needs(cell).items():
+        source = suite.source(need.dataset)
+        point_at_source(registry.dataset(need.dataset), source, manifest)
     with distributed.joined(place.device):
         resumed = run_cell(
             cell,
