@@ -6,6 +6,7 @@ from pathlib import Path
 
 from repro import commands
 from repro.errors import UserError
+from repro.suite import origin
 from repro.suite.suite import load
 from repro.training import launch
 
@@ -94,6 +95,7 @@ def main(words: list[str] | None = None) -> int:
     if getattr(arguments, "scale", None):
         arguments.config = [*arguments.config, f"scale={arguments.scale}"]
     try:
+        origin.check()
         text = arguments.run(load(arguments.config), arguments)
     except KeyboardInterrupt:
         if not launch.is_rank():

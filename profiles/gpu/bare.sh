@@ -9,19 +9,19 @@
 set -euo pipefail
 (($# >= 3)) || { sed -n "2,8s/^# //p" "$0"; exit 2; }
 suite=$(cd "$(dirname "$0")/../.." && pwd)
-export PYTHONPATH="$suite${PYTHONPATH:+:$PYTHONPATH}"
+export REPRO_CHECKOUT="$suite" PYTHONPATH="$suite${PYTHONPATH:+:$PYTHONPATH}"
 mode=$1 archive=$2 figure=$3
 shift 3
 config=(--config "$@" "figures=$figure")
 case $mode in
 run)
-    python3 -m repro run "$figure" --device "${DEVICE:-cuda}" "${config[@]}"
-    python3 -m repro pack "$archive" "${config[@]}"
+    python3 -P -m repro run "$figure" --device "${DEVICE:-cuda}" "${config[@]}"
+    python3 -P -m repro pack "$archive" "${config[@]}"
     ;;
 verify)
-    python3 -m repro unpack "$archive" "${config[@]}"
-    for step in reduce draw; do python3 -m repro $step "$figure" "${config[@]}"; done
-    python3 -m repro verify "${config[@]}"
+    python3 -P -m repro unpack "$archive" "${config[@]}"
+    for step in reduce draw; do python3 -P -m repro $step "$figure" "${config[@]}"; done
+    python3 -P -m repro verify "${config[@]}"
     ;;
 *)
     echo "error: $mode: give run or verify" >&2

@@ -77,7 +77,8 @@ def launch(words: list[str], ranks: int) -> None:
             logs_specs=DefaultLogsSpecs(log_dir=folder, local_ranks_filter={0}),
         )
         try:
-            elastic_launch(config, sys.executable)("-m", "repro", *words)
+            safe = ["-P"] if sys.flags.safe_path else []  # started as this process was
+            elastic_launch(config, sys.executable)(*safe, "-m", "repro", *words)
         except ChildFailedError as error:
             raise UserError(_cause(error.failures, ranks)) from None
         except SignalException as error:

@@ -10,7 +10,7 @@ sys.path.insert(0, str(workflow.basedir))
 
 from repro.errors import UserError, did_you_mean
 from repro.judge import freshness, scoreboard
-from repro.suite import cluster, registry
+from repro.suite import cluster, origin, registry
 from repro.suite import config as settings
 from repro.suite.progress import Monitor
 from repro.suite.suite import Suite
@@ -21,6 +21,7 @@ if not os.access(".", os.W_OK):
     sys.exit(f"error: {Path.cwd()}: cannot be written to; give another folder with --directory")
 
 try:
+    origin.check()
     SUITE = Suite(settings.parse(config, registry.dataset_names()))
     SELECTED = registry.selected_figures(SUITE.config.figures)
     for name in SELECTED:
@@ -33,7 +34,9 @@ except UserError as error:
 
 PROLOGUE = SITE.prologue() if workflow.remote_exec else ""
 SOURCE = shlex.quote(str(workflow.basedir))
-shell.prefix(f"{PROLOGUE}export PYTHONPATH={SOURCE}:${{{{PYTHONPATH:-}}}}; ")
+PREFIX = f"export REPRO_CHECKOUT={SOURCE} PYTHONPATH={SOURCE}${{PYTHONPATH:+:$PYTHONPATH}}; "
+# Snakemake takes what stands in braces for a name of its own, unless they are doubled.
+shell.prefix((PROLOGUE + PREFIX).replace("{", "{{").replace("}", "}}"))
 if SITE.container:
 
     container: SITE.container
@@ -44,7 +47,7 @@ RESULTS = SUITE.paths.results.as_posix()
 CONFIG = "--config " + shlex.join(SUITE.config.arguments())
 TARGETS = {f"figures/{name}.pdf" for name in [*registry.figure_names(), *registry.pages()]}
 
-for word in sys.argv[1:]:
+for word in workflow.dag_settings.targets if workflow.dag_settings else ():
     if word in registry.figure_names() or word in registry.pages():
         sys.exit(f"error: unknown target {word}: did you mean 'figures/{word}.pdf'?")
     if word.startswith("figures/") and str(Path(word).with_suffix(".pdf")) not in TARGETS:
@@ -68,6 +71,11 @@ def needed(rule_name):
 def one_of(names):
     """A pattern of these names; of nothing when there are none."""
     return "|".join(map(re.escape, names)) or "(?!)"
+
+
+def config_words(wildcards):
+    """CONFIG as a parameter: Snakemake takes the braces of a folder's name in a string for its own."""
+    return CONFIG
 
 
 def cell_of(wildcards):

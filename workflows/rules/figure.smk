@@ -15,9 +15,9 @@ rule reduce:
     resources:
         **SITE.names(),
     params:
-        config=CONFIG,
+        config=config_words,
     shell:
-        "python -m repro reduce {wildcards.figure} {params.config} > {log} 2>&1"
+        "python -P -m repro reduce {wildcards.figure} {params.config} > {log} 2>&1"
 
 
 rule draw:
@@ -40,10 +40,10 @@ rule draw:
     resources:
         **SITE.names(),
     params:
-        config=CONFIG,
+        config=config_words,
         caption=lambda wildcards: registry.figure(wildcards.figure).CAPTION,
     shell:
-        "python -m repro draw {wildcards.figure} {params.config} > {log} 2>&1"
+        "python -P -m repro draw {wildcards.figure} {params.config} > {log} 2>&1"
 
 
 rule publish:
@@ -57,9 +57,9 @@ rule publish:
     log:
         "logs/publish/{figure}.log",
     params:
-        config=CONFIG,
+        config=config_words,
     shell:
-        "python -m repro publish {wildcards.figure} {params.config} > {log} 2>&1"
+        "python -P -m repro publish {wildcards.figure} {params.config} > {log} 2>&1"
 
 
 rule page:
@@ -71,9 +71,9 @@ rule page:
     log:
         "logs/page/{page}.log",
     params:
-        config=CONFIG,
+        config=config_words,
     shell:
-        "python -m repro page {wildcards.page} {params.config} > {log} 2>&1"
+        "python -P -m repro page {wildcards.page} {params.config} > {log} 2>&1"
 
 
 rule scoreboard:
@@ -90,10 +90,10 @@ rule scoreboard:
     log:
         "logs/scoreboard.log",
     params:
-        config=CONFIG,
+        config=config_words,
         figures=",".join(SELECTED),
     shell:
-        "python -m repro scoreboard {params.config} figures={params.figures:q} > {log} 2>&1"
+        "python -P -m repro scoreboard {params.config} figures={params.figures:q} > {log} 2>&1"
 
 
 rule verify:
@@ -102,10 +102,10 @@ rule verify:
     log:
         "logs/verify.log",
     params:
-        config=CONFIG,
+        config=config_words,
         figures=",".join(SELECTED),
     shell:
-        "python -m repro verify {params.config} figures={params.figures:q} 2>&1 | tee {log}"
+        "python -P -m repro verify {params.config} figures={params.figures:q} 2>&1 | tee {log}"
 
 
 rule record:
@@ -114,17 +114,17 @@ rule record:
     log:
         "logs/record.log",
     params:
-        config=CONFIG,
+        config=config_words,
         figures=",".join(SELECTED),
     shell:
-        "python -m repro record {params.config} figures={params.figures:q} 2>&1 | tee {log}"
+        "python -P -m repro record {params.config} figures={params.figures:q} 2>&1 | tee {log}"
 
 
 rule redraw:
     log:
         "logs/redraw.log",
     params:
-        config=CONFIG,
+        config=config_words,
         figures=",".join(SELECTED),
     shell:
-        "python -m repro redraw {params.config} figures={params.figures:q} 2>&1 | tee {log}"
+        "python -P -m repro redraw {params.config} figures={params.figures:q} 2>&1 | tee {log}"

@@ -23,10 +23,10 @@ rule train:
         mem_mb=lambda wildcards, attempt: asks(wildcards, attempt).mem_mb,
         runtime=lambda wildcards, attempt: asks(wildcards, attempt).runtime,
     params:
-        config=CONFIG,
+        config=config_words,
         device=lambda wildcards, resources: cluster.device(resources.gpu),
     shell:
-        "python -m repro train {wildcards.study} {wildcards.cell:q} --device {params.device}"
+        "python -P -m repro train {wildcards.study} {wildcards.cell:q} --device {params.device}"
         " {params.config} > {log} 2>&1"
 
 

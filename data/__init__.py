@@ -1,0 +1,1 @@
+"""Datasets, one file each: where they come from, their digests and counts."""

@@ -1,0 +1,1 @@
+"""Figures and tables, one file each: what is shown and claimed."""

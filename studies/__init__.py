@@ -1,0 +1,1 @@
+"""Studies, one file each: what is run."""
