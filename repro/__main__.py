@@ -6,10 +6,14 @@ from pathlib import Path
 
 from repro import commands
 from repro.errors import UserError
-from repro.suite import origin
-from repro.suite.suite import load
+from repro.suite import origin, registry
+from repro.suite.suite import Suite, load
 from repro.training import launch
 
+NEEDS_CLONE = (
+    "every command but coordinate-check runs the studies, figures and records of a clone of the "
+    "repository: there, uv run python -m repro ..."
+)
 FORCED = {
     "shard": "cut the state among the ranks, also where it fits",
     "recompute": "recompute activations, also where they fit",
@@ -19,12 +23,14 @@ FORCED = {
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line; what a command does is the function of its name in `commands`."""
-    main = argparse.ArgumentParser(prog="python -m repro", description=__doc__)
+    main = argparse.ArgumentParser(prog="repro", description=__doc__, epilog=NEEDS_CLONE)
+    main.set_defaults(needs_clone=True)
     subparsers = main.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def add(name: str, /, **arguments) -> argparse.ArgumentParser:
         function = getattr(commands, name.replace("-", "_"))
         added = subparsers.add_parser(name, help=function.__doc__, description=function.__doc__)
+        added.set_defaults(run=function)
         added.add_argument(
             "--config",
             nargs="*",
@@ -34,7 +40,6 @@ def parser() -> argparse.ArgumentParser:
         )
         for argument, options in arguments.items():
             added.add_argument(argument, **options)
-        added.set_defaults(run=function)
         return added
 
     # What there is
@@ -60,6 +65,7 @@ def parser() -> argparse.ArgumentParser:
         add(name, archive={"type": Path})
 
     added = add("coordinate-check", parametrization={})
+    added.set_defaults(needs_clone=False)
     added.add_argument("--widths", type=int, nargs="+", default=[64, 128, 256, 512])
     added.add_argument("--steps", type=int, default=4)
     added.add_argument("--seeds", type=int, default=4, choices=range(1, 101), metavar="N")
@@ -89,6 +95,20 @@ def add_place(added: argparse.ArgumentParser) -> None:
         added.add_argument(f"--{name}", action="store_true", help=text)
 
 
+def configured(arguments: argparse.Namespace) -> Suite | None:
+    """The suite a command works on; None outside a clone, for a command that needs none."""
+    if registry.is_clone():
+        return load(arguments.config)
+    if arguments.needs_clone:
+        raise UserError(f"{arguments.command}: {NEEDS_CLONE}")
+    return None
+
+
+def is_library(module: str | None) -> bool:
+    """Whether a module that is missing is another project's: one of ours is a mistake in it."""
+    return module is not None and not (registry.ROOT / module.partition(".")[0]).exists()
+
+
 def main(words: list[str] | None = None) -> int:
     """Run a command; a user's mistake ends in one line on stderr and exit status 1."""
     arguments = parser().parse_args(words)
@@ -96,7 +116,7 @@ def main(words: list[str] | None = None) -> int:
         arguments.config = [*arguments.config, f"scale={arguments.scale}"]
     try:
         origin.check()
-        text = arguments.run(load(arguments.config), arguments)
+        text = arguments.run(configured(arguments), arguments)
     except KeyboardInterrupt:
         if not launch.is_rank():
             print("interrupted; run the same command again to go on", file=sys.stderr)
@@ -106,6 +126,12 @@ def main(words: list[str] | None = None) -> int:
             launch.report(error)
         elif isinstance(error, UserError):
             print(f"error: {error}", file=sys.stderr)
+        elif isinstance(error, ModuleNotFoundError) and is_library(error.name):
+            print(
+                f"error: {arguments.command}: needs {error.name}, which this environment has not: "
+                f"uv run python -m repro {arguments.command} ... has the whole suite",
+                file=sys.stderr,
+            )
         else:
             raise
         return 1

@@ -154,7 +154,7 @@ def unpack(suite: Suite, arguments: Namespace) -> str:
     return f"unpacked {packs.unpack(arguments.archive)} new cells"
 
 
-def coordinate_check(suite: Suite, arguments: Namespace) -> str:
+def coordinate_check(suite: Suite | None, arguments: Namespace) -> str:
     """Slope of activation sizes against width."""
     from repro.checks.coordinate_check import report
 

@@ -13,6 +13,11 @@ from repro.suite.study import Checkpoint, Study
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def is_clone() -> bool:
+    """Whether the suite's studies, figures and records lie beside this package."""
+    return (ROOT / "config" / "config.yaml").exists()
+
+
 def _modules(folder: str) -> list[str]:
     return sorted(
         p.relative_to(ROOT / folder).with_suffix("").as_posix()

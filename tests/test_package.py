@@ -1,0 +1,198 @@
+"""What is installed where: the library alone, and the group that reads records without torch."""
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import repro
+from repro.suite.registry import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+LIBRARY = PROJECT["project"]["dependencies"]
+
+# Hides installed modules from an interpreter.
+HIDE = """
+import sys
+from importlib.machinery import PathFinder
+class Visible:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] not in HIDDEN:
+            return PathFinder.find_spec(name, path, target)
+sys.meta_path[sys.meta_path.index(PathFinder)] = Visible()
+"""
+
+
+def closure(requirements):
+    """Names of the packages that an installation of these requirements consists of."""
+    found, left = set(), [Requirement(each) for each in requirements]
+    while left:
+        requirement = left.pop()
+        name = canonicalize_name(requirement.name)
+        if name in found or (requirement.marker and not requirement.marker.evaluate()):
+            continue
+        try:
+            left += [Requirement(each) for each in requires(name) or ()]
+        except PackageNotFoundError:
+            continue  # of another platform
+        found.add(name)
+    return found
+
+
+def run_with(requirements, code, folder, *words):
+    """Run code where of all packages installed here only these requirements can be imported."""
+    kept = closure(requirements)
+    hidden = {
+        module
+        for module, packages in packages_distributions().items()
+        if not kept & {canonicalize_name(package) for package in packages}
+    } - {"repro"}
+    call = [sys.executable, "-P", "-c", f"HIDDEN = {sorted(hidden)!r}" + HIDE + code, *words]
+    env = {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(call, cwd=folder, env=env, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel, built by the locked backend without network."""
+    folder = tmp_path_factory.mktemp("wheel")
+    call = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(call, cwd=ROOT, check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """A folder that holds the wheel's files, as site-packages would."""
+    folder = tmp_path_factory.mktemp("installed")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def test_the_wheel_is_the_library_typed_and_asks_for_three_packages(wheel, installed):
+    info = f"scaling_repro-{repro.__version__}.dist-info"
+    sources = {p.relative_to(ROOT).as_posix() for p in (ROOT / "repro").rglob("*.py")}
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if not name.startswith(info)}
+    assert names == sources | {"repro/py.typed"}
+    metadata = (installed / info / "METADATA").read_text()
+    asked = re.findall(r"^Requires-Dist: ([\w-]+)(?!.*extra ==)", metadata, re.M)
+    assert asked == ["numpy", "safetensors", "torch"]
+    assert "License-Expression: MIT" in metadata
+    assert (installed / info / "licenses" / "LICENSE").exists()
+    assert "repro = repro.__main__:main" in (installed / info / "entry_points.txt").read_text()
+
+
+def test_the_library_is_imported_and_widens_with_its_three_packages_alone(installed):
+    code = """
+import torch
+sys.modules["fcntl"] = None  # as where there is none
+from pathlib import Path
+import repro.checks.coordinate_check, repro.parametrization, repro.training.clipping
+import repro.models, repro.theory, repro.cost, repro.suite.execute
+from repro.upscaling import widen
+assert Path(repro.__file__).is_relative_to(Path.cwd())
+
+def make(width):
+    mean = torch.nn.Linear(width, 3)
+    mean.register_forward_pre_hook(lambda layer, x: x[0] / width)
+    return torch.nn.Sequential(torch.nn.Linear(5, width), torch.nn.ReLU(), mean)
+
+model = make(8)
+optimizer = torch.optim.AdamW(model.parameters())
+wide, _ = widen(model, optimizer, 4, lambda k: make(8 * k), inputs=torch.randn(2, 5))
+assert wide[0].out_features == 32
+"""
+    done = run_with(LIBRARY, code, installed)
+    assert done.returncode == 0, done.stderr
+
+
+MAIN = "\nfrom repro.__main__ import main\nsys.exit(main(sys.argv[1:]))"
+
+
+def test_outside_a_clone_one_line_says_which_commands_need_one(installed):
+    for words in (["list"], ["run", "embedding_lr/fig1"], ["cost", "--scale", "paper"]):
+        done = run_with(LIBRARY, MAIN, installed, *words)
+        assert done.returncode == 1
+        (line,) = done.stderr.splitlines()
+        assert line.startswith(f"error: {words[0]}: every command but coordinate-check runs the")
+        assert "clone of the repository" in line
+    words = ["coordinate-check", "muP", "--widths", "16", "32", "--steps", "1", "--seeds", "1"]
+    done = run_with(LIBRARY, MAIN, installed, *words)
+    assert done.returncode == 0, done.stderr
+    assert "embedding" in done.stdout
+
+
+REPORT = PROJECT["dependency-groups"]["report"]
+
+
+FIGURE = "embedding_lr/table2"
+CONFIG = ["--config", "scale=smoke", f"figures={FIGURE}"]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A work folder that holds a figure's data and verdicts."""
+    from repro.__main__ import main
+
+    folder = tmp_path_factory.mktemp("work")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for command in ("run", "reduce", "draw"):
+            assert main([command, FIGURE, *CONFIG]) == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["list"], "figures/upscaling/fig9.pdf"),
+        (["cost"], "upscaling/table4"),
+        (["explain", "table2.exponents", *CONFIG], "verdict: reproduced"),
+        (["scoreboard", *CONFIG], ""),
+        (["redraw", *CONFIG], f"figures/{FIGURE}.pdf"),
+    ],
+    ids=lambda words: words[0] if isinstance(words, list) else "",
+)
+def test_the_report_group_reads_and_draws_without_torch(built, words, said):
+    assert not {"torch", "torchvision", "timm", "scikit-learn"} & closure(REPORT)
+    code = f"\nsys.path.insert(0, {str(ROOT)!r})" + MAIN
+    done = run_with(REPORT, code, built, *words)
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout
+    if words[0] == "scoreboard":
+        board = (built / "results/smoke/embedded/scoreboard.md").read_text()
+        assert "table2.exponents" in board
+
+
+def test_a_command_that_needs_more_than_the_environment_has_names_it(tmp_path):
+    code = f"\nsys.path.insert(0, {str(ROOT)!r})" + MAIN
+    done = run_with(REPORT, code, tmp_path, "cost", "--measure")
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: cost: needs torch, which this environment has not: uv run")
+
+
+def test_one_version_in_the_package_the_citation_and_the_changes():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == repro.__version__
+    assert citation["license"] == PROJECT["project"]["license"]
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert headings[0] == "Unreleased" and headings[1] == repro.__version__
+
+
+def test_the_suite_s_tools_are_installed_by_default():
+    assert PROJECT["tool"]["uv"]["default-groups"] == ["suite", "dev"]
+    suite = PROJECT["dependency-groups"]["suite"]
+    assert {"include-group": "report"} in suite
+    named = {Requirement(each).name for each in suite if isinstance(each, str)}
+    assert {"snakemake", "datasets", "tokenizers", "timm", "torchvision"} <= named
