@@ -1,7 +1,9 @@
 import pytest
 
+from repro.data.source import Source
 from repro.errors import UserError
 from repro.suite import config, registry
+from repro.suite.suite import load
 
 
 def parse(**values):
@@ -20,12 +22,39 @@ def parse(**values):
         ({"data": "fake"}, "config key data: 'fake' is unknown"),
         ({"wikitext2": "no/such/folder"}, "folder 'no/such/folder' does not exist"),
         ({"max_gpu_hours": "many"}, "'many' is not a number"),
+        ({"max_gpu_hours": "nan"}, "'nan' is not a number of hours"),
+        ({"max_gpu_hours": "inf"}, "'inf' is not a number of hours"),
+        ({"max_gpu_hours": -1}, "-1 is not a number of hours"),
+        ({"max_gpu_hours": True}, "True is not a number of hours"),
+        ({"wikitext2": 7}, r"7 is what YAML makes .* --config 'wikitext2=\"FOLDER\"'"),
+        ({"wikitext2": None}, "None is what YAML makes"),
+        ({"wikitext2": "~nobody-of-this-name/x"}, "does not exist"),
         ({"figures": 3}, "not a list of names"),
     ],
 )
 def test_a_mistake_names_the_key_and_the_way_out(values, message):
     with pytest.raises(UserError, match=message):
         parse(**values)
+
+
+@pytest.mark.parametrize("name", ["a #1", "007", "1_0", "a: b", "*a", "scale=[", "~", "{x}"])
+def test_a_folder_is_taken_literally(tmp_path, monkeypatch, name):
+    """Found in review: YAML made other folders of these names, or a traceback."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "train.txt").write_text("text")
+    chosen = load([f"wikitext2={tmp_path / name}"]).source("wikitext2")
+    assert chosen == Source("folder", tmp_path / name)
+    if name != "~":
+        assert load([f"wikitext2={name}"]).source("wikitext2") == chosen
+
+
+def test_what_yaml_makes_of_a_folder_is_held_against_what_was_typed():
+    words = ["figures/fig2.pdf", "--config", "scale=smoke", "wikitext2=a #1"]
+    with pytest.raises(UserError, match=r"YAML makes 'a' of 'a #1'; quote it twice"):
+        config.check_literal(words, {"scale": "smoke", "wikitext2": "a"}, ["wikitext2"])
+    config.check_literal(['wikitext2="a #1"'], {"wikitext2": "a #1"}, ["wikitext2"])
+    config.check_literal(["wikitext2=text"], {"wikitext2": "text"}, ["wikitext2"])
 
 
 def test_unknown_figure_names_the_nearest():

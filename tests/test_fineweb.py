@@ -419,6 +419,18 @@ def test_a_folder_is_read_in_order(tmp_path, texts, suffix, cache):
     assert fineweb.identity(source) != first
 
 
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_a_folder_s_name_is_no_pattern(tmp_path, texts, suffix, cache):
+    """Found in review: of g[12] the folder g1 was read, under the digest of g[12]."""
+    folder = folder_of(tmp_path, suffix, texts).rename(tmp_path / "g[12]")
+    wrong = folder_of(tmp_path, suffix, [f"wrong {text}" for text in texts])
+    wrong.rename(tmp_path / "g1")
+    assert list(fineweb.documents(Source("folder", folder), "train")) == texts[:-10]
+    chained = folder.rename(tmp_path / "a::b")
+    with pytest.raises(UserError, match=r"a path with '::' cannot be read; rename it"):
+        list(fineweb.documents(Source("folder", chained), "train"))
+
+
 def test_a_folder_without_validation_files_is_divided(tmp_path, texts, cache, monkeypatch):
     folder = folder_of(tmp_path, "jsonl", texts)
     (folder / "valid.jsonl").unlink()

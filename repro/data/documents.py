@@ -1,5 +1,6 @@
 """Streams of documents, read one after another: the Hugging Face hub, folders, their splits."""
 
+import glob
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -109,10 +110,12 @@ def from_files(dataset: str, files: list[Path]) -> Iterator[str]:
         if kind == "text":
             yield from _lines(dataset, path)
             continue
+        if "::" in str(path):  # `datasets` takes it for a chain of protocols, with no way out
+            raise UserError(f"{dataset}: {path}: a path with '::' cannot be read; rename it")
+        # `datasets` takes a path for a pattern: [12] would match a folder named 1 beside.
+        literal = glob.escape(str(path))
         try:
-            rows = datasets.load_dataset(
-                kind, data_files=[str(path)], split="train", streaming=True
-            )
+            rows = datasets.load_dataset(kind, data_files=[literal], split="train", streaming=True)
         except Exception as error:  # as `datasets` meets it: empty, truncated, not that format
             raise UserError(
                 f"{dataset}: {path} cannot be read as {kind} ({_reason(error)}); mend or remove it"

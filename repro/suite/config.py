@@ -1,5 +1,6 @@
 """The configuration: scale, data sources, figures. One validation for Snakemake and the CLI."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +53,7 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
     sources = {}
     for name in datasets:
         if name in values:
-            source = _source(name, str(values[name]))
+            source = _source(name, values[name])
             if source != Source(data):
                 sources[name] = source
     figures = values.get("figures", "all")
@@ -60,12 +61,7 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
         figures = figures.replace(",", " ").split()
     if not isinstance(figures, (list, tuple)) or not all(isinstance(f, str) for f in figures):
         raise UserError(f"config key figures: {figures!r} is not a list of names; use [paper/fig2]")
-    hours = values.get("max_gpu_hours")
-    if hours is not None:
-        try:
-            hours = float(hours)
-        except (TypeError, ValueError):
-            raise UserError(f"config key max_gpu_hours: {hours!r} is not a number") from None
+    hours = _hours(values.get("max_gpu_hours"))
     at_edge = _choice("at_edge", values.get("at_edge", "widen"), AT_EDGE)
     return Config(scale, data, sources, tuple(figures), hours, at_edge)
 
@@ -78,15 +74,56 @@ def _choice(key: str, value: object, choices: tuple[str, ...]) -> str:
     return value
 
 
-def _source(dataset: str, value: str) -> Source:
+def _hours(value: object) -> float | None:
+    """A limit that holds: nan compares with nothing, and would let everything through."""
+    if value is None:
+        return None
+    try:
+        hours = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        hours = math.nan
+    if not 0 <= hours < math.inf:
+        raise UserError(f"config key max_gpu_hours: {value!r} is not a number of hours, 0 or more")
+    return hours
+
+
+def _source(dataset: str, value: object) -> Source:
+    if not isinstance(value, str):  # YAML's reading of a folder named 007, or of `a: b`
+        raise UserError(
+            f"{dataset}: {value!r} is what YAML makes of the folder given; "
+            f"quote it twice: --config '{dataset}=\"FOLDER\"'"
+        )
     if value in SOURCES:
         return Source(value)
-    folder = Path(value).expanduser()
+    try:
+        folder = Path(value).expanduser()
+    except RuntimeError:  # a home of nobody
+        folder = Path(value)
     if not folder.is_dir():
         raise UserError(
-            f"{dataset}: folder {value!r} does not exist; give a folder, 'embedded' or 'real'"
+            f"{dataset}: folder {value!r} does not exist ({folder.absolute()}); "
+            "give a folder, 'embedded' or 'real'"
         )
     return Source("folder", folder.resolve())
+
+
+def check_literal(words: Iterable[str], values: Mapping, datasets: Iterable[str]) -> None:
+    """Hold what Snakemake made of its `--config` words against them: it reads values as YAML.
+
+    `wikitext2=a #1` is folder `a` to it, for YAML takes the rest for a comment.
+    words: the command line. values: the configuration that came of it.
+    Raises UserError naming the dataset whose folder is not the one that was typed.
+    """
+    for word in words:
+        name, given, typed = word.partition("=")
+        if not given or name not in datasets or name not in values:
+            continue
+        quoted = len(typed) > 1 and typed[0] == typed[-1] and typed[0] in "\"'"
+        if not quoted and str(values[name]) != typed:
+            raise UserError(
+                f"{name}: YAML makes {values[name]!r} of {typed!r}; "
+                f"quote it twice: --config '{name}=\"{typed}\"'"
+            )
 
 
 def data_label(config: Config, identities: Mapping[str, Mapping]) -> str:

@@ -25,7 +25,8 @@ from repro.tasks import TASKS
 def load(words: list[str]) -> "Suite":
     """The suite under config/config.yaml with `key=value` words over it, as snakemake --config.
 
-    Raises UserError on a word without `=` and on a configuration that is not valid.
+    Values are taken literally, so that a folder may have any name; only `figures` may be a YAML
+    list. Raises UserError on a word without `=` and on a configuration that is not valid.
     """
     import yaml
 
@@ -34,8 +35,18 @@ def load(words: list[str]) -> "Suite":
         key, separator, value = word.partition("=")
         if not separator:
             raise UserError(f"--config {word!r}: give key=value")
-        values[key] = yaml.safe_load(value) if value else value
+        values[key] = _yaml_list(value) if key == "figures" else value
     return Suite(parse(values, dataset_names()))
+
+
+def _yaml_list(text: str) -> object:
+    """`[a, b]` as a list; anything else as it is, `parse` splits words."""
+    import yaml
+
+    try:
+        return yaml.safe_load(text) if text.startswith("[") else text
+    except yaml.YAMLError:
+        raise UserError(f"config key figures: {text!r} is no list; use a,b or [a, b]") from None
 
 
 class Suite:

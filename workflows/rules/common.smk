@@ -22,6 +22,7 @@ if not os.access(".", os.W_OK):
 
 try:
     origin.check()
+    settings.check_literal(sys.argv[1:], config, registry.dataset_names())
     SUITE = Suite(settings.parse(config, registry.dataset_names()))
     SELECTED = registry.selected_figures(SUITE.config.figures)
     for name in SELECTED:
