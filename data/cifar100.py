@@ -176,4 +176,6 @@ def _read_npz(path: Path) -> dict:
     if len(labels) == 0 or labels.min() < 0 or labels.max() >= CLASSES:
         span = f"{labels.min()} to {labels.max()}" if len(labels) else "none"
         raise UserError(f"cifar100: {path} has labels {span}, expected 0 to {CLASSES - 1}")
+    if len(np.unique(labels)) < 2:
+        raise UserError(f"cifar100: {path} has one class, nothing to tell apart; give two")
     return {"inputs": images, "labels": labels.astype(np.int64)}

@@ -169,13 +169,16 @@ def read_table(path: Path):
 def prepare(table) -> dict:
     """Split and standardise a table (rows, 55): the arrays of `arrays`.
 
-    Raises UserError when a class has too few rows to stand on both sides.
+    Raises UserError when a class has too few rows to stand on both sides, where there is one class
+    only, and where a number is so large that its column has no finite standard deviation.
     """
     import numpy as np
     from sklearn.model_selection import train_test_split
     from sklearn.preprocessing import StandardScaler
 
     labels = table[:, -1].astype(np.int64) - 1
+    if len(np.unique(labels)) < 2:
+        raise UserError(f"covtype: {len(table)} rows of one class, nothing to tell apart; give two")
     try:
         train, valid = train_test_split(
             np.arange(len(table)),
@@ -188,10 +191,19 @@ def prepare(table) -> dict:
             f"covtype: {len(table)} rows cannot be split by class ({error}); give more rows"
         ) from error
     continuous = len(CONTINUOUS)
-    scaler = StandardScaler().fit(table[train, :continuous].astype(np.float64))
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaler = StandardScaler().fit(table[train, :continuous].astype(np.float64))
     result = {}
     for split, index in {"train": train, "valid": valid}.items():
         inputs = table[index, :-1].astype(np.float64)
-        inputs[:, :continuous] = scaler.transform(inputs[:, :continuous])
+        with np.errstate(over="ignore", invalid="ignore"):  # said below, of which column
+            inputs[:, :continuous] = scaler.transform(inputs[:, :continuous])
+        wrong = np.flatnonzero(~np.isfinite(inputs.astype(np.float32)).all(axis=0))
+        if len(wrong):
+            largest = np.abs(table[:, wrong[0]]).max()
+            raise UserError(
+                f"covtype: {FEATURES[wrong[0]]} reaches {largest:g}, too large to standardise; "
+                "mend that cell"
+            )
         result[split] = {"inputs": inputs.astype(np.float32), "labels": labels[index]}
     return result

@@ -84,6 +84,7 @@ LABELS = np.arange(4)
         ({"images": IMAGES, "labels": LABELS + 97}, "labels 97 to 100, expected 0 to 99"),
         ({"images": IMAGES, "labels": LABELS - 1}, "labels -1 to 2, expected 0 to 99"),
         ({"images": IMAGES[:0], "labels": LABELS[:0]}, "labels none, expected 0 to 99"),
+        ({"images": IMAGES, "labels": LABELS * 0}, "has one class, nothing to tell apart"),
         ({"images": IMAGES, "labels": np.array([None] * 4)}, "cannot be read.*allow_pickle"),
         (b"PK\3\4 cut short", "cannot be read"),
     ],

@@ -145,6 +145,8 @@ def test_missing_columns_are_named(tmp_path, table):
         (lambda t: set_cell(t, 4, 20, 3), "row 5 has 3 in Soil_Type7, expected 0 or 1"),
         (lambda t: t[:3], "3 rows cannot be split by class"),
         (lambda t: t[:0], "has no rows"),
+        (lambda t: t[t[:, 54] == t[0, 54]], "rows of one class, nothing to tell apart"),
+        (lambda t: set_cell(t, 6, 3, "1e308"), r"reaches 1e\+308, too large to standardise"),
     ],
 )
 def test_a_faulty_table_is_named_with_the_fault(tmp_path, table, change, message):
