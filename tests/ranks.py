@@ -38,7 +38,7 @@ def _rank(rank, ranks, store, results, work, arguments):
     torch.set_num_threads(1)
     try:
         place = {"rank": rank, "world_size": ranks}
-        with distributed.joined("cpu", init_method=f"file://{store}", **place):
+        with distributed.process_group("cpu", init_method=f"file://{store}", **place):
             value = work(*arguments)
             results.put((rank, None, value if rank == 0 else None))
     except BaseException as error:

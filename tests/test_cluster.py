@@ -234,7 +234,7 @@ def test_a_job_killed_between_checkpoint_and_result_goes_on_from_the_checkpoint(
 
     cell = suite.cells("upscaling/mlp_sgd/tune")[0]
     assert main(["fetch", "covtype", "--config", "scale=smoke"]) == 0
-    monkeypatch.setitem(loop.train.__kwdefaults__, "checkpoint_seconds", 0.0)
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
     whole = execute.write_json
 
     class Killed(BaseException):

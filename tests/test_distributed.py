@@ -78,7 +78,7 @@ def golden_run(name, inputs, checkpoint, layout=None, stop=None, **more):
 
     with pytest.MonkeyPatch.context() as patch, distributed.laid_out(layout or Layout()):
         if stop:
-            patch.setitem(loop.train.__kwdefaults__, "checkpoint_seconds", -1.0)
+            patch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
         return TASKS[task].run(
             SPECS[task] | changes,
             inputs=inputs,
@@ -143,7 +143,7 @@ def upscaled(inputs, folder, layout=None):
     """A base trained, then widened with its optimizer's state, each leaving its checkpoint."""
     final, wide = folder / "final.safetensors", folder / "wide.safetensors"
     golden_run("gpt2", inputs, folder / "a", layout, final=final)
-    distributed.from_main(lambda: None)  # until it is written
+    distributed.broadcast_from_rank0(lambda: None)  # until it is written
     base = {"file": final, "sha256": sha256_file(final), "spec": SPECS["warm_start"] | GPT2}
     start = {
         "checkpoint": base,
@@ -197,17 +197,10 @@ def overflowing(folder):
         with pytest.MonkeyPatch.context() as patch:
             make = loop.LossScaler
             patch.setattr(loop, "LossScaler", lambda *a: scalers.append(make(*a)) or scalers[0])
-            records = loop.train(
-                model,
-                loss,
-                Rows(),
-                optimizer,
-                steps=4,
-                evaluations=1,
-                precision="float16",
-                progress=lambda step, loss: None,
-                checkpoint=folder / "state",
-            )
+            settings = {"steps": 4, "evaluations": 1, "precision": "float16", "seed": 0}
+            training = loop.Training(model, optimizer, loss, Rows(), **settings)
+            state = folder / "state"
+            records = loop.fit(training, progress=lambda step, loss: None, checkpoint=state)
     message = ""
     if distributed.ranks() > 1:
         with pytest.raises(UserError, match="fully_shard: gather the full parameters"):
@@ -217,7 +210,7 @@ def overflowing(folder):
         message = str(caught.value)
     found = torch.tensor([scalers[0].skipped, scalers[0].get_scale()])
     own = found.clone()
-    distributed.largest(found)
+    distributed.all_reduce_max(found)
     assert torch.equal(own, found), "the ranks disagree"
     return records[0]["skipped"], scalers[0].get_scale(), bool(message)
 

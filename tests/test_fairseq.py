@@ -324,7 +324,7 @@ def test_fifty_updates_are_fairseq_s(tmp_path, strategy, embedding_std, factors)
         padding=PADDING,
         sequence_length=24,
     )
-    span_denoising.start(net, strategy, 0)
+    span_denoising.draw(net, strategy, 0)
     expected = fairseq_curve(tmp_path, net, batches, lr, decay, factors)
     optimizer = {
         "name": "adamw",
@@ -333,19 +333,20 @@ def test_fifty_updates_are_fairseq_s(tmp_path, strategy, embedding_std, factors)
         "eps_convention": "fairseq",
         "weight_decay": decay,
     }
-    records = loop.train(
+    training = loop.Training(
         net,
+        make_optimizer(make_groups(net, strategy, optimizer, lr), optimizer),
         lambda net, batch: span_denoising.make_loss(len(batch[0]))(net, batch),
         Given(batches),
-        make_optimizer(make_groups(net, strategy, optimizer, lr), optimizer),
         steps=STEPS,
         evaluations=STEPS,
         precision="float32",
-        progress=lambda step, loss: None,
-        checkpoint=tmp_path / "state",
+        seed=0,
         clip=clipping.clipper(net, {"norm": 0.1, "width_aware": False}),
         schedule=lambda step: min(1.0, (step + 1) / WARMUP),
     )
+    state = tmp_path / "state"
+    records = loop.fit(training, progress=lambda step, loss: None, checkpoint=state)
     found = [record["train_loss"] / math.log(2) for record in records]
     assert len(expected) == STEPS
     difference = max(abs(a / b - 1) for a, b in zip(found, expected, strict=True))

@@ -1,4 +1,5 @@
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -100,8 +101,7 @@ class Killed(Exception):
 @pytest.mark.parametrize("at", [2, 7])  # in the warm-up of 4 steps, and after it
 def test_a_run_killed_resumes_to_the_same_curve(tmp_path, monkeypatch, at):
     expected = run(tmp_path / "whole", evaluations=12)
-    always = loop.train.__kwdefaults__ | {"checkpoint_seconds": -1.0}
-    monkeypatch.setattr(loop.train, "__kwdefaults__", always)
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
 
     def kill(step, loss):
         if step == at:
@@ -119,12 +119,12 @@ def test_the_head_s_bias_does_not_decay_and_everything_else_does(tmp_path, monke
     """With gradients cut off only decay moves a parameter: by lr * wd * schedule, every group."""
     kept = {}
 
-    def still(*arguments, **settings):
-        model = arguments[0]
+    def still(training, **settings):
+        model = training.model
         with torch.no_grad():
             model.head.bias.fill_(0.5)
         kept["start"] = {n: p.detach().clone() for n, p in model.named_parameters()}
-        records = original(model, lambda m, batch: _nothing(m), *arguments[2:], **settings)
+        records = original(replace(training, loss=lambda m, batch: _nothing(m)), **settings)
         kept["end"] = {n: p.detach().clone() for n, p in model.named_parameters()}
         return records
 

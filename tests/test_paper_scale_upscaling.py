@@ -19,7 +19,7 @@ from repro.files import sha256_file, write_json
 from repro.suite import config, registry
 from repro.suite.spec import lookup, override
 from repro.suite.suite import Suite
-from repro.tasks import TASKS, warm_start
+from repro.tasks import TASKS
 from repro.training.evaluation import loss
 from repro.training.optimizer import make_groups, make_optimizer
 
@@ -485,8 +485,8 @@ def test_real_steps_at_full_width(study, tmp_path):
     needs, file = prepare(tmp_path, base), tmp_path / "final"
 
     def carry_out(spec, final=None):
-        return warm_start.run(
-            **spec,
+        return TASKS["warm_start"].run(
+            spec,
             inputs=needs,
             device="cpu",
             progress=lambda step, loss: None,

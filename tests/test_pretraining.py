@@ -10,7 +10,7 @@ from repro.data.needs import Text, Tokens
 from repro.errors import UserError
 from repro.files import read_json, write_json
 from repro.tasks import TASKS
-from repro.tasks.pretraining import beginning, load_words, make_groups
+from repro.tasks.pretraining import beginning, load_text, make_groups
 
 SPEC = SPECS["pretraining"]
 
@@ -102,7 +102,7 @@ def prepared(inputs, tmp_path):
 
 def test_words_are_counted_as_published_and_tokenized_as_the_corpus(prepared):
     words = {"dataset": "words", "split": "valid", "limit": None}
-    tokens, count, split = load_words(words, Tokens("corpus", 160), prepared, "cpu")
+    tokens, count, split = load_text(words, Tokens("corpus", 160), prepared, "cpu")
     assert (count, split) == (4_000, "valid")
     assert tokens[0] == 1
     manifest = prepared[Tokens("corpus", 160)]
@@ -111,7 +111,7 @@ def test_words_are_counted_as_published_and_tokenized_as_the_corpus(prepared):
 
 def test_of_a_text_without_the_split_the_last_one_is_taken_and_named(prepared):
     words = {"dataset": "words", "split": "test", "limit": 500}
-    tokens, count, split = load_words(words, Tokens("corpus", 160), prepared, "cpu")
+    tokens, count, split = load_text(words, Tokens("corpus", 160), prepared, "cpu")
     assert split == "valid" and 500 <= count < 700 and len(tokens) > count
 
 
@@ -120,7 +120,7 @@ def test_a_damaged_text_is_named(prepared):
     path.write_text("other")
     words = {"dataset": "words", "split": "train", "limit": None}
     with pytest.raises(UserError, match=r"train.txt: is not what .*manifest.json says"):
-        load_words(words, Tokens("corpus", 160), prepared, "cpu")
+        load_text(words, Tokens("corpus", 160), prepared, "cpu")
 
 
 def test_the_beginning_is_whole_lines():

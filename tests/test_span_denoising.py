@@ -9,7 +9,7 @@ from repro import models
 from repro.data.denoising import PADDING
 from repro.data.needs import Tokens
 from repro.data.tokenization import tokenize
-from repro.tasks import span_denoising
+from repro.tasks import TASKS, span_denoising
 from repro.training import loop
 
 SPEC = SPECS["span_denoising"]
@@ -25,8 +25,8 @@ def inputs(tmp_path_factory):
 @pytest.fixture
 def run(inputs, tmp_path):
     def call(**changes):
-        return span_denoising.run(
-            **{**SPEC, **changes},
+        return TASKS["span_denoising"].run(
+            SPEC | changes,
             inputs=inputs,
             device="cpu",
             progress=lambda step, loss: None,
@@ -58,7 +58,6 @@ def test_a_killed_run_goes_on_to_the_same_curve(run, monkeypatch):
     """Dropout on: the resume state keeps torch's generator."""
     straight = run()
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
-    monkeypatch.setitem(loop.train.__kwdefaults__, "checkpoint_seconds", -1.0)
     build = span_denoising.make_loss
 
     def dying(batch_size):
@@ -89,11 +88,11 @@ def test_parts_of_a_batch_make_the_same_run(run):
 
 
 def made(inputs, **changes):
-    batches, _, fixed = span_denoising.load_data("golden", SPEC["data"], 1, inputs, 0, "cpu")
+    loaded = span_denoising.load_data(SPEC | {"seed": 0}, inputs, torch.device("cpu"))
     still = SPEC["model"] | {"dropout": 0.0, "attention_dropout": 0.0}
-    net = models.build(still, "neural-tangent", **fixed)
-    span_denoising.start(net, "neural-tangent", 0)
-    padded = (batch for batch in batches.from_step(0) if (batch[2] == PADDING).any())
+    net = models.build(still, "neural-tangent", **loaded.data_settings)
+    span_denoising.draw(net, "neural-tangent", 0)
+    padded = (batch for batch in loaded.batches.from_step(0) if (batch[2] == PADDING).any())
     return next(padded), net
 
 

@@ -37,15 +37,21 @@ def parts(lr=0.1):
     return model, make_optimizer(groups, {"name": "adam", "betas": (0.9, 0.999)})
 
 
-def run(model, optimizer, checkpoint, *, batches=None, loss=squared_error, **changes):
-    settings = dict(
-        steps=STEPS,
-        evaluations=4,
-        precision="float32",
-        progress=lambda step, value: None,
-        checkpoint=checkpoint,
-    )
-    return loop.train(model, loss, batches or Batches(), optimizer, **(settings | changes))
+def run(
+    model,
+    optimizer,
+    checkpoint,
+    *,
+    loss=squared_error,
+    progress=lambda step, value: None,
+    checkpoint_seconds=loop.CHECKPOINT_SECONDS,
+    **changes,
+):
+    settings = {"steps": STEPS, "evaluations": 4, "precision": "float32", "seed": 0, **changes}
+    training = loop.Training(model, optimizer, loss, Batches(), **settings)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "CHECKPOINT_SECONDS", checkpoint_seconds)
+        return loop.fit(training, progress=progress, checkpoint=checkpoint)
 
 
 def test_the_loop_is_the_plain_loop(tmp_path):
@@ -158,7 +164,7 @@ def test_a_batch_in_parts_takes_the_same_steps(tmp_path, count):
     whole, optimizer = parts()
     expected = run(whole, optimizer, tmp_path / "state")
     cut, optimizer = parts()
-    found = run(cut, optimizer, tmp_path / "state", parts=count)
+    found = run(cut, optimizer, tmp_path / "state", microbatches=count)
     torch.testing.assert_close(cut.weight, whole.weight, rtol=0, atol=1e-5)
     for got, want in zip(found, expected, strict=True):
         assert got["train_loss"] == pytest.approx(want["train_loss"], rel=1e-4)
@@ -166,7 +172,7 @@ def test_a_batch_in_parts_takes_the_same_steps(tmp_path, count):
 
 def test_a_batch_that_has_no_equal_parts_is_refused(tmp_path):
     with pytest.raises(UserError, match="a batch of 8 rows has no 3 equal parts"):
-        run(*parts(), tmp_path / "state", parts=3)
+        run(*parts(), tmp_path / "state", microbatches=3)
 
 
 @pytest.mark.parametrize("name", ["cosine", "linear", "constant"])
@@ -384,8 +390,9 @@ def test_a_text_shorter_than_one_batch_says_so():
 
 
 @pytest.mark.parametrize("wrote", [0.0, 0.1, 3.0, 60.0, 3600.0])
-def test_writing_checkpoints_takes_at_most_a_hundredth_of_the_time(wrote):
-    found = loop.patience(loop.CHECKPOINT_SECONDS, wrote)
+def test_writing_checkpoints_takes_at_most_a_hundredth_of_the_time(wrote, monkeypatch):
+    found = loop.checkpoint_interval(wrote)
     assert found >= 300 and wrote <= 0.01 * found
-    assert loop.patience(300.0, 0.05) == pytest.approx(300, rel=0.02)
-    assert loop.patience(0.0, wrote) == 0
+    assert loop.checkpoint_interval(0.05) == pytest.approx(300, rel=0.02)
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
+    assert loop.checkpoint_interval(wrote) == 0

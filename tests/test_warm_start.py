@@ -7,7 +7,7 @@ from repro import models
 from repro.data.needs import Arrays
 from repro.errors import UserError
 from repro.files import sha256_file
-from repro.tasks import warm_start
+from repro.tasks import TASKS
 from repro.training import checkpoints
 from repro.training.optimizer import make_groups, make_optimizer
 
@@ -16,8 +16,8 @@ SPEC = SPECS["warm_start"]
 
 def run(folder, **changes):
     final = folder / f"{len(list(folder.glob('*.safetensors')))}.final"
-    records = warm_start.run(
-        **{**SPEC, **changes},
+    records = TASKS["warm_start"].run(
+        SPEC | changes,
         inputs={Arrays("golden"): table(folder)},
         device="cpu",
         progress=lambda step, loss: None,

@@ -1,6 +1,10 @@
-"""Batches of a prepared dataset: rows of a table, images or tokens."""
+"""What a run reads: training batches, validation batches, and what the data say of the model."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
 
 from repro.data.arrays import load_arrays
 from repro.data.augmentation import CropFlip, Normalize, image_statistics, pool
@@ -10,59 +14,97 @@ from repro.data.tokenization import load_tokens
 from repro.errors import UserError
 
 PAD = 4 / 32  # of an image's side: 4 of 32 pixels, Appendix F.2
-
-
 EVALUATION_BATCH = 1_000
 
 
-def load_data(
-    dataset: str, data: Mapping, model: Mapping, parts: int, inputs: Mapping, seed: int, on
-):
-    """(training batches, validation batches, what the data fix of the model).
+class EvaluationText(NamedTuple):
+    """A text beside the corpus to evaluate, as tokens of the corpus's tokenizer.
 
-    data: {"batch_size", ...}; images also "augment" and "resolution", tokens "sequence_length",
-    "vocab_size", "tokenizer" and "validation_blocks", how many blocks are evaluated.
+    tokens_N: ids, (N,). word_count: how many words they spell. split: which of the dataset's.
+    """
+
+    tokens_N: torch.Tensor
+    word_count: int
+    split: str
+
+
+@dataclass(frozen=True)
+class Data:
+    """The data of one run, on its device.
+
+    batches: has `from_step(step)` -> iterator over training batches number step, step + 1, ...,
+        tuples of tensors with a row for each sample.
+    held_out: validation batches, gone through at every evaluation.
+    data_settings: model settings that follow from the data (vocab_size, sequence_length).
+    text: evaluated besides, where the task has one.
+    """
+
+    batches: object
+    held_out: Iterable[tuple] = ()
+    data_settings: Mapping[str, int] = field(default_factory=dict)
+    text: EvaluationText | None = None
+
+
+def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
+    """Rows of a table, images or tokens, as `spec["data"]` says which.
+
+    spec: "dataset", "seed" (of the order), "parts", "model" and "data": {"batch_size", ...};
+    images also "augment" and "resolution", tokens "sequence_length", "vocab_size", "tokenizer" and
+    "validation_blocks", how many blocks are evaluated. inputs: need -> manifest path.
     Raises UserError when features or labels are not those the model is for.
     """
+    data = spec["data"]
     if "vocab_size" in data:
-        need = Tokens(dataset, data["vocab_size"], data["tokenizer"])
-        manifest, tokens = load_tokens(inputs[need])
-        length = data["sequence_length"]
-        batches = TokenBatches(dataset, tokens["train"], data["batch_size"], length, seed, on)
-        at_once = max(1, data["batch_size"] // parts)
-        valid = TokenBatches(dataset, tokens["valid"], at_once, length, 0, on)
-        count = max(1, min(valid.per_epoch, data["validation_blocks"] // at_once))
-        held_out = [batch for batch, _ in zip(valid.from_step(0), range(count), strict=False)]
-        fixed = {"vocab_size": manifest["vocab_reached"], "sequence_length": length}
-        return batches, held_out, fixed
-    arrays = load_arrays(inputs[Arrays(dataset)])
-    rows, valid = arrays["train"], arrays["valid"]
-    if rows["labels"].max() >= model["classes"]:
-        raise UserError(
-            f"{dataset}: label {rows['labels'].max()} for a model of {model['classes']} classes"
-        )
-    if "resolution" not in data:
-        if rows["inputs"].shape[1] != model["inputs"]:
-            raise UserError(
-                f"{dataset}: {rows['inputs'].shape[1]} features for a model of {model['inputs']}"
-            )
-        batches = ArrayBatches(dataset, **rows, batch_size=data["batch_size"], seed=seed, device=on)
-        return batches, OrderedBatches(**valid, batch_size=EVALUATION_BATCH, device=on), {}
-    normalize = Normalize(*image_statistics(rows["inputs"]), on)
-    images, held_out = (pool(part["inputs"], data["resolution"]) for part in (rows, valid))
+        return _token_blocks(spec, inputs, device)
+    arrays = load_arrays(inputs[Arrays(spec["dataset"])])
+    labels, classes = arrays["train"]["labels"], spec["model"]["classes"]
+    if labels.max() >= classes:
+        raise UserError(f"{spec['dataset']}: label {labels.max()} for a model of {classes} classes")
+    return (_images if "resolution" in data else _rows)(spec, arrays, device)
+
+
+def _token_blocks(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
+    dataset, data = spec["dataset"], spec["data"]
+    manifest, tokens = load_tokens(inputs[Tokens(dataset, data["vocab_size"], data["tokenizer"])])
+    length = data["sequence_length"]
+    batches = TokenBatches(
+        dataset, tokens["train"], data["batch_size"], length, spec["seed"], device
+    )
+    # A validation batch has to fit in memory as a microbatch does; its order is any, but the same
+    # for every seed.
+    at_once = max(1, data["batch_size"] // spec["parts"])
+    valid = TokenBatches(dataset, tokens["valid"], at_once, length, 0, device)
+    count = max(1, min(valid.per_epoch, data["validation_blocks"] // at_once))
+    held_out = [batch for batch, _ in zip(valid.from_step(0), range(count), strict=False)]
+    fixed = {"vocab_size": manifest["vocab_reached"], "sequence_length": length}
+    return Data(batches, held_out, fixed)
+
+
+def _rows(spec: Mapping, arrays: Mapping, device: torch.device) -> Data:
+    dataset, size = spec["dataset"], spec["data"]["batch_size"]
+    features, expected = arrays["train"]["inputs"].shape[1], spec["model"]["inputs"]
+    if features != expected:
+        raise UserError(f"{dataset}: {features} features for a model of {expected}")
+    return Data(
+        ArrayBatches(dataset, **arrays["train"], batch_size=size, seed=spec["seed"], device=device),
+        OrderedBatches(**arrays["valid"], batch_size=EVALUATION_BATCH, device=device),
+    )
+
+
+def _images(spec: Mapping, arrays: Mapping, device: torch.device) -> Data:
+    data, seed = spec["data"], spec["seed"]
+    train, valid = arrays["train"], arrays["valid"]
+    normalize = Normalize(*image_statistics(train["inputs"]), device)
+    images, held_out = (pool(part["inputs"], data["resolution"]) for part in (train, valid))
+    augment = CropFlip(round(PAD * data["resolution"]), normalize, seed)
     batches = ArrayBatches(
-        dataset,
+        spec["dataset"],
         images,
-        rows["labels"],
+        train["labels"],
         data["batch_size"],
         seed,
-        on,
-        CropFlip(round(PAD * data["resolution"]), normalize, seed)
-        if data["augment"]
-        else lambda x, step: normalize(x),
+        device,
+        augment if data["augment"] else lambda x, step: normalize(x),
     )
-    return (
-        batches,
-        OrderedBatches(held_out, valid["labels"], EVALUATION_BATCH, on, normalize),
-        {},
-    )
+    valid_batches = OrderedBatches(held_out, valid["labels"], EVALUATION_BATCH, device, normalize)
+    return Data(batches, valid_batches)

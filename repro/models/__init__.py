@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from importlib import import_module
 
-from repro.parametrization import Role, table, tied_multiplier
+from repro.parametrization import KINDS as ROLE_KINDS
+from repro.parametrization import Role, initialize, table, tied_multiplier
 
-KINDS = {
+CLASSES = {
     "mlp": "MLP",
     "resnet": "ResNet",
     "gpt2": "GPT2",
@@ -22,7 +23,7 @@ def build(settings: Mapping, parametrization: str, **more):
     `parametrization`.
     """
     name = settings["name"]
-    kind = getattr(import_module(f"repro.models.{name}"), KINDS[name])
+    kind = getattr(import_module(f"repro.models.{name}"), CLASSES[name])
     arguments = {key: value for key, value in settings.items() if key != "name"}
     ratio = settings["width"] / settings["base_width"]
     if getattr(kind, "RESCALED", False):
@@ -31,3 +32,17 @@ def build(settings: Mapping, parametrization: str, **more):
         rule = table(parametrization, "sgd")["output"]
         multiplier = rule.multiplier(Role("output", width_in=ratio))
     return kind(**arguments, output_multiplier=multiplier, **more)
+
+
+def draw(model, init: str | Mapping[str, str], seed: int) -> None:
+    """Draw a model's initial parameters, on the device they are on.
+
+    init: the parametrization whose init every role takes, or kind of role -> its own.
+    """
+    import torch
+
+    device = next(model.parameters()).device
+    # Parameters on the meta device have shapes alone, and torch has no generator there.
+    generator = torch.Generator("cpu" if device.type == "meta" else device).manual_seed(seed)
+    kinds = init if isinstance(init, Mapping) else dict.fromkeys(ROLE_KINDS, init)
+    initialize(model, kinds, generator)

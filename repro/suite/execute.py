@@ -69,7 +69,7 @@ def run_cell(
         with locked(store / f"{run.id}.lock") if main else nullcontext():
             for left in store.glob(f".{run.id}-*") if main else ():
                 left.unlink(missing_ok=True)  # by a job killed while it wrote
-            result = distributed.from_main(lambda: _stored(stored, run, here, final))  # noqa: B023
+            result = distributed.broadcast_from_rank0(lambda: _stored(stored, run, here, final))  # noqa: B023
             resumed += result is not None
             if result is None:
                 start = time.monotonic()

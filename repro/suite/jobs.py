@@ -86,7 +86,7 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
     for need, manifest in suite.needs(cell).items():
         source = suite.source(need.dataset)
         point_at_source(registry.dataset(need.dataset), source, manifest)
-    with distributed.joined(place.device):
+    with distributed.process_group(place.device):
         resumed = run_cell(
             cell,
             suite.paths.cell(cell),

@@ -1,4 +1,12 @@
-"""Task name -> version, needs, cost, and the module whose `run` carries it out. No torch.
+"""Task name -> version, needs, cost, and the module that carries it out. No torch at import.
+
+A module that trains has two functions. `load_data(spec, inputs, device) -> repro.data.loading.Data`
+reads what was prepared. `build(*, ..., loaded, device) -> repro.training.loop.Training` makes a run
+of it: model, optimizer, loss, batches, everything `repro.training.loop.fit` needs, nothing
+trained. Its other arguments are the spec's keys, keywords without defaults, those that only
+`load_data` or the process needs (dataset, threads) among them: the spec is the experiment. Whoever
+has other data, a benchmark or a check, calls `build` with a `Data` of their own.
+A module that does not train has `run(*, ..., inputs, device, progress, checkpoint)` -> records.
 
 A change that changes a task's results must raise its version: ids contain it, and the golden
 cells in tests/golden hold results against it.
@@ -7,6 +15,7 @@ cells in tests/golden hold results against it.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 
 from repro.cost import Cost
 from repro.cost.bart import span_denoising_cost
@@ -27,13 +36,31 @@ class Task:
     needs: Callable[[Mapping], list[Need]]
     cost: Callable[[Mapping], Cost]
 
-    def run(self, spec: Mapping, **context) -> list[dict]:
-        """Carry out one run; the spec holds every keyword argument of the module's `run`.
+    def run(
+        self,
+        spec: Mapping,
+        *,
+        inputs: Mapping[Need, Path],
+        device: str,
+        progress: Callable[[int, float], None],
+        checkpoint: Path,
+        final: Path | None = None,
+    ) -> list[dict]:
+        """Carry out one run and return one record per evaluation.
 
-        context: inputs (need -> manifest path), device name, progress, checkpoint path.
-        Returns one record per evaluation.
+        inputs: need -> manifest. device: "cpu" or "cuda". progress, checkpoint, final: as
+        `repro.training.loop.fit` has them; a task that does not train leaves no checkpoint.
         """
-        return import_module(self.module).run(**spec, **context)
+        module = import_module(self.module)
+        if hasattr(module, "run"):
+            context = {"inputs": inputs, "device": device}
+            return module.run(**spec, **context, progress=progress, checkpoint=checkpoint)
+        from repro.training import device as devices
+        from repro.training.loop import fit
+
+        place = devices.select(device, spec["threads"])
+        training = module.build(**spec, loaded=module.load_data(spec, inputs, place), device=place)
+        return fit(training, progress=progress, checkpoint=checkpoint, final=final)
 
 
 def _tokens(spec: Mapping) -> list[Tokens]:

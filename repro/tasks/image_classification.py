@@ -6,15 +6,15 @@ from pathlib import Path
 
 import torch
 
-from repro import models, parametrization
+from repro import models
 from repro.data.arrays import load_arrays
 from repro.data.image_folder import load_index
+from repro.data.loading import Data
 from repro.data.needs import Arrays
 from repro.data.recipe import ArrayImages, cross_entropy, evaluation_batches, training_batches
-from repro.parametrization import KINDS
-from repro.training import clipping, loop
-from repro.training import device as devices
+from repro.training import clipping
 from repro.training.evaluation import validation
+from repro.training.loop import Training
 from repro.training.optimizer import make_groups, make_optimizer
 from repro.training.schedule import make_schedule
 
@@ -27,7 +27,17 @@ def load_images(dataset: str, manifest: Path) -> dict:
     }
 
 
-def run(
+def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
+    """Images, augmented as `repro.data.recipe` has it."""
+    dataset, data, model = spec["dataset"], spec["data"], spec["model"]
+    images = load_images(dataset, inputs[Arrays(dataset)])
+    return Data(
+        training_batches(dataset, images["train"], data, model, spec["seed"], device),
+        evaluation_batches(images["valid"], data, model["resolution"], device),
+    )
+
+
+def build(
     *,
     dataset: str,
     data: Mapping,
@@ -44,43 +54,41 @@ def run(
     precision: str,
     threads: int,
     seed: int,
-    inputs: Mapping,
-    device: str,
-    progress,
-    checkpoint: Path,
-) -> list[dict]:
-    """Train one model; records as `repro.training.loop.train`, with `valid_loss` (no smoothing),
-    `valid_accuracy` (top-1) and `lowest_error`, 1 - the largest top-1 so far.
+    loaded: Data,
+    device: torch.device,
+) -> Training:
+    """A Vision Transformer; records have `valid_loss` (no smoothing), `valid_accuracy` (top-1) and
+    `lowest_error`, 1 - the largest top-1 so far.
 
     data: as `repro.data.recipe`. factors: parameter name -> factor on its learning rate in place of
     the parametrization's. optimizer: `make_optimizer`'s, "eps", "weight_decay", "decayed"
     (kinds of role) and "clip" (`clipping.clipper`). schedule: {"name", "warmup", "final_lr"}, the
     rate that a group of factor 1 would end at (the paper's lr_min, II.1.D).
     """
-    on = devices.select(device, threads)
-    images = load_images(dataset, inputs[Arrays(dataset)])
-    batches = training_batches(dataset, images["train"], data, model, seed, on)
-    held_out = evaluation_batches(images["valid"], data, model["resolution"], on)
-    with torch.device(on):
-        net = models.build(model, parametrization_name)
-    generator = torch.Generator(on).manual_seed(seed)
-    parametrization.initialize(net, dict.fromkeys(KINDS, parametrization_name), generator)
+    with torch.device(device):
+        net = models.build(model, parametrization_name, **loaded.data_settings)
+    models.draw(net, parametrization_name, seed)
+    groups = make_groups(net, parametrization_name, optimizer, lr, factors)
     shape = {"name": schedule["name"], "warmup": schedule["warmup"]}
-    records = loop.train(
+    return Training(
         net,
+        make_optimizer(groups, optimizer),
         cross_entropy(label_smoothing),
-        batches,
-        make_optimizer(make_groups(net, parametrization_name, optimizer, lr, factors), optimizer),
+        loaded.batches,
         steps=steps,
         evaluations=evaluations,
         precision=precision,
-        progress=progress,
-        checkpoint=checkpoint,
+        seed=seed,
+        microbatches=parts,
         clip=clipping.clipper(net, optimizer["clip"]),
-        evaluate=lambda: validation(net, held_out, precision),
+        evaluate=lambda: validation(net, loaded.held_out, precision),
         schedule=make_schedule(shape | {"final": schedule["final_lr"] / lr}, steps),
-        parts=parts,
+        finish=with_lowest_error,
     )
+
+
+def with_lowest_error(records: list[dict]) -> list[dict]:
+    """The records with `lowest_error` where they have an accuracy, which a diverged run has not."""
     lowest = math.inf
     for record in records:
         if "valid_accuracy" in record:

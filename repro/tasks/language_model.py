@@ -1,18 +1,17 @@
 """Next-token prediction with a decoder; per-role learning rates and inits."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 
-from repro import parametrization
+from repro import models, parametrization
 from repro.data.batches import TokenBatches
+from repro.data.loading import Data
 from repro.data.needs import Tokens
 from repro.data.tokenization import load_tokens
 from repro.models.decoder import Decoder
-from repro.training import device as devices
-from repro.training import loop
+from repro.training.evaluation import loss
+from repro.training.loop import Training
 from repro.training.optimizer import make_groups, make_optimizer
 
 
@@ -37,13 +36,18 @@ def build_model(
     )
 
 
-def loss(model: torch.nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-    """Mean cross-entropy in nats."""
-    tokens_BT, targets_BT = batch
-    return F.cross_entropy(model(tokens_BT).flatten(0, 1).float(), targets_BT.flatten())
+def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
+    """Blocks of the corpus; nothing is held out."""
+    manifest, tokens = load_tokens(inputs[Tokens(spec["dataset"], spec["vocab_size"])])
+    length = spec["sequence_length"]
+    batches = TokenBatches(
+        spec["dataset"], tokens["train"], spec["batch_size"], length, spec["seed"], device
+    )
+    settings = {"vocab_size": manifest["vocab_reached"], "sequence_length": length}
+    return Data(batches, data_settings=settings)
 
 
-def run(
+def build(
     *,
     dataset: str,
     vocab_size: int,
@@ -59,38 +63,26 @@ def run(
     precision: str,
     threads: int,
     seed: int,
-    inputs: Mapping[Tokens, Path],
-    device: str,
-    progress,
-    checkpoint: Path,
-) -> list[dict]:
-    """Train one model; records as `repro.training.loop.train`, with the vocabulary reached.
+    loaded: Data,
+    device: torch.device,
+) -> Training:
+    """A decoder; records have the vocabulary reached, `vocab_reached`, besides.
 
     init: kind of role -> parametrization whose init it takes. scaling: parametrization of the
     learning-rate, decay and eps factors; lr: kind of role -> its constant.
-    precision: of the forward pass; on a CPU tf32 is float32.
     """
-    on = devices.select(device, threads)
-    manifest, tokens = load_tokens(inputs[Tokens(dataset, vocab_size)])
-    with torch.device(on):
-        net = build_model(
-            model,
-            vocab_size=manifest["vocab_reached"],
-            sequence_length=sequence_length,
-            init=init,
-            scaling=scaling,
-        )
-    parametrization.initialize(net, init, torch.Generator(on).manual_seed(seed))
-    groups = make_groups(net, scaling, optimizer, lr)
-    records = loop.train(
+    with torch.device(device):
+        net = build_model(model, **loaded.data_settings, init=init, scaling=scaling)
+    models.draw(net, init, seed)
+    reached = {"vocab_reached": loaded.data_settings["vocab_size"]}
+    return Training(
         net,
+        make_optimizer(make_groups(net, scaling, optimizer, lr), optimizer),
         loss,
-        TokenBatches(dataset, tokens["train"], batch_size, sequence_length, seed, on),
-        make_optimizer(groups, optimizer),
+        loaded.batches,
         steps=steps,
         evaluations=evaluations,
         precision=precision,
-        progress=progress,
-        checkpoint=checkpoint,
+        seed=seed,
+        finish=lambda records: [record | reached for record in records],
     )
-    return [{**record, "vocab_reached": manifest["vocab_reached"]} for record in records]

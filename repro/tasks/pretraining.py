@@ -1,22 +1,24 @@
 """Pretraining at an embedding learning rate of its own (Hayou & Liu, arXiv 2506.15025, 4.2)."""
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 
-from repro import models, parametrization
-from repro.data import tokenization
-from repro.data.loading import load_data
+from repro import models
+from repro.data import loading, tokenization
+from repro.data.loading import Data, EvaluationText
 from repro.data.needs import Text, Tokens
 from repro.data.text import read_split, split_or_nearest
 from repro.files import read_json
 from repro.parametrization import KINDS
-from repro.training import clipping, loop
+from repro.training import clipping
 from repro.training import device as devices
 from repro.training import optimizer as optimizers
 from repro.training.evaluation import loss, validation
+from repro.training.loop import Training
 from repro.training.optimizer import make_optimizer
 from repro.training.perplexity import exponential, log_probabilities, word_perplexity
 from repro.training.schedule import make_schedule
@@ -36,29 +38,21 @@ def make_groups(net, scaling: str, optimizer: Mapping, lr: float, embedding_lr: 
     return optimizers.make_groups(net, scaling, optimizer, rates)
 
 
-def beginning(text: str, words: int | None) -> str:
-    """Whole lines until they have at least `words` words; all of them if None."""
-    if words is None:
+def beginning(text: str, limit: int | None) -> str:
+    """Whole lines until they have at least `limit` words; all of them if None."""
+    if limit is None:
         return text
     lines, count = [], 0
     for line in text.splitlines(keepends=True):
-        if count >= words:
+        if count >= limit:
             break
         lines.append(line)
         count += len(line.split())
     return "".join(lines)
 
 
-class Words(NamedTuple):
-    """A text to evaluate: tokens_N, its ids; words, how many they spell; split, which it is."""
-
-    tokens_N: torch.Tensor
-    words: int
-    split: str
-
-
-def load_words(words: Mapping, need: Tokens, inputs: Mapping, device) -> Words:
-    """A text encoded by the tokenizer of the training corpus.
+def load_text(words: Mapping, need: Tokens, inputs: Mapping, device) -> EvaluationText:
+    """A text to evaluate, encoded by the tokenizer of the training corpus.
 
     words: {"dataset", "split", "limit"}, the last as `beginning` has it. Where a text lacks the
     split, the last it has is taken.
@@ -78,11 +72,21 @@ def load_words(words: Mapping, need: Tokens, inputs: Mapping, device) -> Words:
     separator = read_json(manifest).get("separator")
     ids = tokenization.encode(tokenizer, [text]).tolist()
     ids = ids if separator is None else [separator, *ids]
-    return Words(torch.tensor(ids, device=device), len(text.split()), split)
+    return EvaluationText(torch.tensor(ids, device=device), len(text.split()), split)
+
+
+def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
+    """Blocks of the corpus, and the text of `words`."""
+    corpus = loading.load_data(spec, inputs, device)
+    if not spec["words"]:
+        return corpus
+    data = spec["data"]
+    need = Tokens(spec["dataset"], data["vocab_size"], data["tokenizer"])
+    return replace(corpus, text=load_text(spec["words"], need, inputs, device))
 
 
 def make_evaluation(
-    net, held_out, text: Words | None, length: int, stride: int, precision: str
+    net, held_out, text: EvaluationText | None, length: int, stride: int, precision: str
 ) -> Callable[[], dict]:
     """What is evaluated: `valid_perplexity`, and with a text also `word_perplexity`, in windows of
     `length` tokens moved by `stride`."""
@@ -98,13 +102,13 @@ def make_evaluation(
         if text:
             at_once = len(held_out[0][0])
             scores = log_probabilities(logits, text.tokens_N, length, stride, at_once)
-            result["word_perplexity"] = word_perplexity(scores, text.words)
+            result["word_perplexity"] = word_perplexity(scores, text.word_count)
         return result
 
     return evaluate
 
 
-def run(
+def build(
     *,
     dataset: str,
     data: Mapping,
@@ -122,55 +126,52 @@ def run(
     precision: str,
     threads: int,
     seed: int,
-    inputs: Mapping,
-    device: str,
-    progress,
-    checkpoint: Path,
-) -> list[dict]:
-    """Train one model; records as `repro.training.loop.train`, with `ratio`, `tokens` read,
-    `train_perplexity`, that of the mean loss since the last record, `valid_perplexity` and, with
-    `words`, `word_perplexity` of another text.
+    loaded: Data,
+    device: torch.device,
+) -> Training:
+    """A decoder; records have `ratio`, `tokens` read, `train_perplexity`, that of the mean loss
+    since the last record, `valid_perplexity` and, with `words`, `word_perplexity` of another text.
 
-    data: as `warm_start.load_data` has it for tokens. words: as `load_words`, and "stride" of the
+    data: as `loading.load_data` has it for tokens. words: as `load_text`, and "stride" of the
     windows, tokens. init: parametrization whose init every role takes. scaling, embedding_lr: as
     `make_groups`. optimizer: also "weight_decay", "decayed", "clip". schedule: `make_schedule`'s.
     """
-    on = devices.select(device, threads)
-    batches, held_out, fixed = load_data(dataset, data, model, parts, inputs, seed, on)
-    with torch.device(on):
-        net = models.build(model, scaling, **fixed)
-    generator = torch.Generator(on).manual_seed(seed)
-    parametrization.initialize(net, dict.fromkeys(KINDS, init), generator)
-    need = Tokens(dataset, data["vocab_size"], data["tokenizer"])
+    with torch.device(device):
+        net = models.build(model, scaling, **loaded.data_settings)
+    models.draw(net, init, seed)
     length = data["sequence_length"]
-    text = load_words(words, need, inputs, on) if words else None
     stride = words["stride"] if words else length
-    records = loop.train(
+    text = loaded.text
+
+    def finish(records: list[dict]) -> list[dict]:
+        perplexities = ["valid_perplexity", *(["word_perplexity"] if text else [])]
+        return [
+            {
+                "step": record["step"],
+                "ratio": ratio(net.width, embedding_lr),
+                "tokens": record["step"] * data["batch_size"] * length,
+                "train_loss": record["train_loss"],
+                "train_perplexity": exponential(record["train_loss"]),
+                # Not evaluated where the first record is one of divergence.
+                **{key: record.get(key, math.inf) for key in perplexities},
+                **({"skipped": record["skipped"]} if "skipped" in record else {}),
+                **({"words_split": text.split} if text else {}),
+            }
+            for record in records
+        ]
+
+    return Training(
         net,
-        loss,
-        batches,
         make_optimizer(make_groups(net, scaling, optimizer, lr, embedding_lr), optimizer),
+        loss,
+        loaded.batches,
         steps=steps,
         evaluations=evaluations,
         precision=precision,
-        progress=progress,
-        checkpoint=checkpoint,
+        seed=seed,
+        microbatches=parts,
         clip=clipping.clipper(net, optimizer["clip"]),
-        evaluate=make_evaluation(net, held_out, text, length, stride, precision),
+        evaluate=make_evaluation(net, loaded.held_out, text, length, stride, precision),
         schedule=make_schedule(schedule, steps),
-        parts=parts,
+        finish=finish,
     )
-    kept = ["valid_perplexity", *(["word_perplexity"] if words else [])]
-    return [
-        {
-            "step": record["step"],
-            "ratio": ratio(net.width, embedding_lr),
-            "tokens": record["step"] * data["batch_size"] * length,
-            "train_loss": record["train_loss"],
-            "train_perplexity": exponential(record["train_loss"]),
-            **{key: record.get(key, float("inf")) for key in kept},
-            **({"skipped": record["skipped"]} if "skipped" in record else {}),
-            **({"words_split": text.split} if text else {}),
-        }
-        for record in records
-    ]

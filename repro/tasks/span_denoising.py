@@ -8,15 +8,16 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
-from repro import models, parametrization
+from repro import models
 from repro.data import denoising
 from repro.data.denoising import Denoising, DenoisingBatches
+from repro.data.loading import Data
 from repro.data.needs import Tokens
 from repro.data.tokenization import load_tokens
 from repro.models.bart import BART
-from repro.parametrization import KINDS
-from repro.training import clipping, loop
+from repro.training import clipping
 from repro.training import device as devices
+from repro.training.loop import Training
 from repro.training.optimizer import make_groups, make_optimizer
 from repro.training.schedule import make_schedule
 
@@ -33,11 +34,14 @@ def summed_loss(net: torch.nn.Module, batch: Batch) -> torch.Tensor:
 
 
 def make_loss(batch_size: int) -> Callable[[torch.nn.Module, Batch], torch.Tensor]:
-    """The loss of equal parts of a batch, whose mean is the mean over the whole batch's tokens."""
+    """The loss of a microbatch, nats: the mean of those of a batch is the mean over its tokens.
+
+    Microbatches hold equally many rows and, for their padding, not equally many tokens.
+    """
 
     def loss(net: torch.nn.Module, batch: Batch) -> torch.Tensor:
-        parts = batch_size / len(batch[0])
-        return summed_loss(net, batch) * (parts / batch[3][0])
+        microbatches = batch_size / len(batch[0])
+        return summed_loss(net, batch) * (microbatches / batch[3][0])
 
     return loss
 
@@ -52,13 +56,14 @@ def validation(net: torch.nn.Module, batches: Sequence[Batch], precision: str) -
     return {"valid_loss": total / sum(int(batch[3][0]) for batch in batches)}
 
 
-def load_data(dataset: str, data: Mapping, parts: int, inputs: Mapping, seed: int, device):
-    """(training batches, validation batches, what the data fix of the model).
+def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
+    """Blocks of the corpus, corrupted anew in every epoch.
 
-    data: {"batch_size", "sequence_length", "vocab_size" (the tokenizer's), "tokenizer",
+    spec["data"]: {"batch_size", "sequence_length", "vocab_size" (the tokenizer's), "tokenizer",
     "mask_share", "span_mean", "validation_blocks"}. The validation blocks and their noise are the
     same for every seed, in every evaluation.
     """
+    dataset, data = spec["dataset"], spec["data"]
     path = inputs[Tokens(dataset, data["vocab_size"], data["tokenizer"])]
     manifest, tokens = load_tokens(path)
     names = denoising.read_vocabulary(Path(path))
@@ -71,24 +76,24 @@ def load_data(dataset: str, data: Mapping, parts: int, inputs: Mapping, seed: in
             dataset, tokens[split], separator, noise, size, length, order, device
         )
 
-    at_once = max(1, data["batch_size"] // parts)
+    # A validation batch has to fit in memory as a microbatch does.
+    at_once = max(1, data["batch_size"] // spec["parts"])
     valid = batches("valid", at_once, 0)
     count = max(1, min(valid.per_epoch, data["validation_blocks"] // at_once))
-    return (
-        batches("train", data["batch_size"], seed),
+    return Data(
+        batches("train", data["batch_size"], spec["seed"]),
         list(islice(valid.from_step(0), count)),
         {"vocab_size": names.size, "padding": denoising.PADDING, "sequence_length": length},
     )
 
 
-def start(net: BART, parametrization_name: str, seed: int) -> None:
+def draw(net: BART, parametrization_name: str, seed: int) -> None:
     """Draw the initial parameters; the word embedding of [pad] is zero."""
-    generator = torch.Generator(net.embedding.weight.device).manual_seed(seed)
-    parametrization.initialize(net, dict.fromkeys(KINDS, parametrization_name), generator)
+    models.draw(net, parametrization_name, seed)
     net.clear_padding()
 
 
-def run(
+def build(
     *,
     dataset: str,
     data: Mapping,
@@ -103,47 +108,46 @@ def run(
     precision: str,
     threads: int,
     seed: int,
-    inputs: Mapping,
-    device: str,
-    progress,
-    checkpoint: Path,
-) -> list[dict]:
-    """Train one model; records as `training.loop.train`, with `valid_loss`, both losses in bits as
-    `train_bits` and `valid_bits`, and `lowest_valid_loss`, the smallest so far.
+    loaded: Data,
+    device: torch.device,
+) -> Training:
+    """An encoder-decoder; records have `valid_loss`, both losses in bits as `train_bits` and
+    `valid_bits`, and `lowest_valid_loss`, the smallest so far.
 
     optimizer: {"name": "adamw", "betas", "eps", "eps_convention", "weight_decay", "clip"}, the last
     as `clipping.clipper` has it. schedule: as `make_schedule`, and "steps", the length it is made
     for, which a run may stop short of. seed: of the parameters, the order, the noise and dropout.
     """
-    on = devices.select(device, threads)
-    batches, held_out, fixed = load_data(dataset, data, parts, inputs, seed, on)
-    with torch.device(on):
-        net = models.build(model, parametrization_name, **fixed)
-    start(net, parametrization_name, seed)
-    torch.manual_seed(seed)
-    records = loop.train(
+    with torch.device(device):
+        net = models.build(model, parametrization_name, **loaded.data_settings)
+    draw(net, parametrization_name, seed)
+    return Training(
         net,
-        make_loss(data["batch_size"]),
-        batches,
         make_optimizer(make_groups(net, parametrization_name, optimizer, lr), optimizer),
+        make_loss(data["batch_size"]),
+        loaded.batches,
         steps=steps,
         evaluations=evaluations,
         precision=precision,
-        progress=progress,
-        checkpoint=checkpoint,
+        seed=seed,
+        microbatches=parts,
         clip=clipping.clipper(net, optimizer["clip"]),
-        evaluate=lambda: validation(net, held_out, precision),
+        evaluate=lambda: validation(net, loaded.held_out, precision),
         schedule=make_schedule(schedule, schedule["steps"]),
-        parts=parts,
+        finish=with_bits,
     )
+
+
+def with_bits(records: list[dict]) -> list[dict]:
+    """The records with the lowest validation loss so far, and losses in bits."""
     lowest = math.inf
     for record in records:
         record["valid_loss"] = finite(record.get("valid_loss", math.inf))
         lowest = min(lowest, record["valid_loss"])
         diverged = math.isinf(record["train_loss"])
         record["lowest_valid_loss"] = math.inf if diverged else lowest
-        for part in ("train", "valid"):
-            record[f"{part}_bits"] = record[f"{part}_loss"] / math.log(2)
+        for split in ("train", "valid"):
+            record[f"{split}_bits"] = record[f"{split}_loss"] / math.log(2)
     return records
 
 

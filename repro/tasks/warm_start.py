@@ -5,24 +5,23 @@ with its optimizer, perturbs it, and goes on at a learning rate of its own.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import torch
 
-from repro import models, parametrization, upscaling
-from repro.data.loading import load_data
+from repro import models, upscaling
+from repro.data.loading import Data
+from repro.data.loading import load_data as load_data  # called by `repro.tasks.Task`
 from repro.errors import UserError
-from repro.parametrization import KINDS
-from repro.training import checkpoints, clipping, distributed, loop
-from repro.training import device as devices
+from repro.training import checkpoints, clipping, distributed
 from repro.training.evaluation import loss, validation
+from repro.training.loop import Training
 from repro.training.optimizer import make_groups, make_optimizer
 
 
 def upscale(
     start: Mapping,
     model: Mapping,
-    fixed: Mapping,
+    data_settings: Mapping,
     parametrization_name: str,
     optimizer: Mapping,
     lr: float,
@@ -33,7 +32,7 @@ def upscale(
 
     start: "checkpoint", the base run; "width", its width; "noise", "gaussian" or "signal";
     "convention"; "level", sigma_delta, t, or one constant a tensor.
-    model: the target's settings; fixed: what its data say beside them (`models.build`).
+    model: the target's settings; data_settings: those that follow from its data.
     Raises UserError on a base that differs in more than width, and on widths that do not divide.
     """
     checkpoint, settings = start["checkpoint"], start["checkpoint"]["spec"]
@@ -44,7 +43,7 @@ def upscale(
         raise UserError(f"width {narrow} cannot be widened to {target}: no whole multiple")
     check_base(settings, model, optimizer)
     with torch.device(device):
-        base = models.build(settings["model"], parametrization_name, **fixed)
+        base = models.build(settings["model"], parametrization_name, **data_settings)
     groups = make_groups(base, parametrization_name, settings["optimizer"], settings["lr"])
     base_optimizer = make_optimizer(groups, settings["optimizer"])
     checkpoints.load(checkpoint, base, base_optimizer)
@@ -76,7 +75,7 @@ def check_base(settings: Mapping, model: Mapping, optimizer: Mapping) -> None:
             )
 
 
-def run(
+def build(
     *,
     dataset: str,
     data: Mapping,
@@ -91,59 +90,53 @@ def run(
     precision: str,
     threads: int,
     seed: int,
-    inputs: Mapping,
-    device: str,
-    progress,
-    checkpoint: Path,
-    final: Path | None = None,
-) -> list[dict]:
-    """Train one model; records as `repro.training.loop.train`, with `valid_loss`, `valid_accuracy`.
+    loaded: Data,
+    device: torch.device,
+) -> Training:
+    """A model from scratch or upscaled; records have `valid_loss` and `valid_accuracy`.
 
     start: None, or the base to upscale (`upscale`); then also `outside` and `inside`, distances
     from the widened subspace and along it, and in the last record `noise`, each tensor's base
     constant. optimizer: as `make_groups`, and "clip", None or {"norm", "width_aware"}.
-    final: where to leave the final checkpoint.
     """
-    on = devices.select(device, threads)
-    batches, held_out, fixed = load_data(dataset, data, model, parts, inputs, seed, on)
-    growth, constants = None, {}
     if start is None:
-        with torch.device(on):
-            net = models.build(model, parametrization_name, **fixed)
-        generator = torch.Generator(on).manual_seed(seed)
-        parametrization.initialize(net, dict.fromkeys(KINDS, parametrization_name), generator)
-        stepper = make_optimizer(make_groups(net, parametrization_name, optimizer, lr), optimizer)
+        with torch.device(device):
+            net = models.build(model, parametrization_name, **loaded.data_settings)
+        models.draw(net, parametrization_name, seed)
+        groups = make_groups(net, parametrization_name, optimizer, lr)
+        made, growth, constants = make_optimizer(groups, optimizer), None, {}
     else:
-        net, stepper, growth, constants = upscale(
-            start, model, fixed, parametrization_name, optimizer, lr, seed, on
+        net, made, growth, constants = upscale(
+            start, model, loaded.data_settings, parametrization_name, optimizer, lr, seed, device
         )
+    # Where training starts: `inside` is the distance moved from here.
     origin = {name: p.detach().clone() for name, p in net.named_parameters()} if growth else {}
 
     def evaluate() -> dict[str, float]:
-        result = validation(net, held_out, precision)
+        result = validation(net, loaded.held_out, precision)
         if growth:
             result |= displacement(net, origin, growth)
         return result
 
-    records = loop.train(
+    def finish(records: list[dict]) -> list[dict]:
+        if constants:
+            records[-1]["noise"] = constants
+        return records
+
+    return Training(
         net,
+        made,
         loss,
-        batches,
-        stepper,
+        loaded.batches,
         steps=steps,
-        parts=parts,
         evaluations=evaluations,
         precision=precision,
-        progress=progress,
-        checkpoint=checkpoint,
+        seed=seed,
+        microbatches=parts,
         clip=clipping.clipper(net, optimizer["clip"]),
         evaluate=evaluate,
+        finish=finish,
     )
-    if constants:
-        records[-1]["noise"] = constants
-    if final:
-        checkpoints.save(final, net, stepper)
-    return records
 
 
 def displacement(net, origin: Mapping, growth: Mapping) -> dict[str, float]:
@@ -152,7 +145,7 @@ def displacement(net, origin: Mapping, growth: Mapping) -> dict[str, float]:
     moved = 0.0
     with torch.no_grad():
         for name, parameter in net.named_parameters():
-            change = distributed.whole(parameter) - origin[name]
+            change = distributed.full_tensor(parameter) - origin[name]
             moved += float(growth[name].project(change).square().sum())
-    gathered = ((name, distributed.whole(p)) for name, p in net.named_parameters())
+    gathered = ((name, distributed.full_tensor(p)) for name, p in net.named_parameters())
     return {"outside": upscaling.subspace_distance(gathered, growth)[0], "inside": moved**0.5}

@@ -24,7 +24,7 @@ def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None
         for key, value in optimizer.state.get(parameter, {}).items():
             if value is not None:
                 tensors[f"optimizer.{key}.{name}"] = torch.as_tensor(value)
-    tensors = distributed.whole_state(tensors)
+    tensors = distributed.full_state(tensors)
     if distributed.is_main():
         with atomic_path(path) as temporary:
             save_file({k: v.detach().cpu().contiguous() for k, v in tensors.items()}, temporary)

@@ -20,7 +20,7 @@ def clip_grad_norm(
     """
     pairs = zip(parameters, factors, strict=True)
     gradients, factors = zip(*((p.grad, f) for p, f in pairs if p.grad is not None), strict=True)
-    norms = distributed.whole(torch.stack(torch._foreach_norm(gradients)))
+    norms = distributed.full_tensor(torch.stack(torch._foreach_norm(gradients)))
     weights = torch.tensor(factors, dtype=norms.dtype, device=norms.device)
     total = (norms.square() * weights).sum().sqrt()
     torch._foreach_mul_(gradients, torch.clamp(limit / (total + 1e-6), max=1.0))

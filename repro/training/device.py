@@ -56,30 +56,37 @@ class LossScaler(torch.amp.GradScaler):
         super().__init__(device.type, enabled=precision == "float16")
         self.skipped = 0
 
-    def take(
-        self, step: int, optimizer: torch.optim.Optimizer, clip: Callable[[], object] | None
+    def step(
+        self,
+        optimizer: torch.optim.Optimizer,
+        *,
+        clip: Callable[[], object] | None,
+        number: int,
     ) -> None:
-        """Clip the gradients and take a step, or skip it; `clip` sees them without the scale.
+        """Clip the gradients and take step `number`, or skip it; `clip` sees them without the
+        scale.
 
-        A fused optimizer is not left to skip for itself, as `step` would: SGD's then starts from a
-        momentum that was never written, and FairseqAdamW counts an update that was not made.
+        A fused optimizer is not left to skip for itself, as torch's scaler would: SGD's then starts
+        from a momentum that was never written, and FairseqAdamW counts an update that was not made.
         Raises UserError, naming the step, where the scale falls below MIN_LOSS_SCALE.
         """
         self.unscale_(optimizer)
         if clip:
             clip()
-        found = self._found_inf_per_device(optimizer).values() if self.is_enabled() else ()
-        for each in found:
-            distributed.largest(each)
-        overflow = any(float(each) for each in found)
+        flags = self._found_inf_per_device(optimizer).values() if self.is_enabled() else ()
+        for flag in flags:
+            # An overflow in one rank's shard is one of all, or the ranks' weights would part.
+            distributed.all_reduce_max(flag)
+        overflow = any(float(flag) for flag in flags)
         self.skipped += overflow
         if not overflow:
             optimizer.step()
         self.update()
         if self.get_scale() < MIN_LOSS_SCALE:
             raise UserError(
-                f"step {step}: gradients overflow float16 down to a loss scale of {MIN_LOSS_SCALE} "
-                f"({self.skipped} steps skipped); take precision bfloat16, or a lower learning rate"
+                f"step {number}: gradients overflow float16 down to a loss scale of "
+                f"{MIN_LOSS_SCALE} ({self.skipped} steps skipped); take precision bfloat16, or a "
+                "lower learning rate"
             )
 
     def state_dict(self) -> dict:

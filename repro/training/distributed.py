@@ -1,8 +1,9 @@
 """One run on several processes, a GPU each (PyTorch's ranks). One process alone: nothing changes.
 
-Every rank holds the same model and draws the same batches, takes its share of a batch's parts, and
-losses and gradients are summed over all. A model that is too large is sharded: parameters,
-gradients and optimizer state are cut among the ranks (FSDP2). `training.launch` starts the ranks.
+Every rank holds the same model and draws the same batches, takes its share of a batch's
+microbatches, and losses and gradients are summed over all. A model that is too large is sharded:
+parameters, gradients and optimizer state are cut among the ranks (FSDP2). `training.launch` starts
+the ranks.
 """
 
 import math
@@ -23,7 +24,7 @@ from repro.errors import UserError
 from repro.training import launch
 
 BUCKET = 2**25  # numbers summed over the ranks at once
-PATIENCE = timedelta(days=30)  # for rank 0, which may wait for another job's lock, or a slow disk
+CONTROL_TIMEOUT = timedelta(days=30)  # rank 0 may wait for another job's lock, or a slow disk
 
 _layout = Layout()
 _control: dist.ProcessGroup | None = None  # of gloo, for what is not training
@@ -45,7 +46,7 @@ def is_main() -> bool:
 
 
 @contextmanager
-def joined(device: str, init_method: str = "env://", **place):
+def process_group(device: str, init_method: str = "env://", **place):
     """Be one of the ranks where `repro.training.launch` or torchrun started this process as one.
 
     device: cpu (gloo) or cuda (NCCL), a GPU each. place: rank and world_size, without the launcher.
@@ -58,7 +59,7 @@ def joined(device: str, init_method: str = "env://", **place):
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     backend = "nccl" if device == "cuda" else "gloo"
     dist.init_process_group(backend, init_method=init_method, **place)
-    _control = dist.new_group(backend="gloo", timeout=PATIENCE)
+    _control = dist.new_group(backend="gloo", timeout=CONTROL_TIMEOUT)
     yield  # after an error the launcher ends all ranks
     dist.destroy_process_group()
 
@@ -68,7 +69,7 @@ def is_sharded() -> bool:
     return _layout.shard and ranks() > 1
 
 
-def from_main(make: Callable):
+def broadcast_from_rank0(make: Callable):
     """What `make` returns on rank 0, on every rank. An error of rank 0's ends the job."""
     if ranks() == 1:
         return make()
@@ -134,41 +135,48 @@ def _blocks(model: nn.Module) -> Iterator[nn.Module]:
 
 
 def _shard(model: nn.Module, optimizer: torch.optim.Optimizer, blocks: Iterable) -> None:
-    """Cut parameters, and what the optimizer keeps of them, among the ranks; gradients are sums."""
+    """Cut parameters, and what the optimizer keeps of them, among the ranks; gradients are sums.
+
+    The optimizer holds the parameters themselves, which FSDP replaces: its groups and its state are
+    handed over to the new ones here.
+    """
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
-    whole_parameters = dict(model.named_parameters())
+    # FSDP keeps names and replaces parameters, so the name leads from the one to the other.
+    whole = dict(model.named_parameters())
     mesh = init_device_mesh(next(model.parameters()).device.type, (ranks(),))
     for module in (*blocks, model):
         # The outermost too, or its parameters stay whole after an evaluation.
         fully_shard(module, mesh=mesh, reshard_after_forward=True)
+        # A microbatch's loss is divided by their number over all ranks already: sum, no mean.
         module.set_gradient_divide_factor(1.0)
         module.set_force_sum_reduction_for_comms(True)  # gloo has no sum with a factor
-    cut = {whole_parameters[name]: parameter for name, parameter in model.named_parameters()}
+    sharded = {whole[name]: parameter for name, parameter in model.named_parameters()}
     for group in optimizer.param_groups:
-        group["params"] = [cut[parameter] for parameter in group["params"]]
+        group["params"] = [sharded[parameter] for parameter in group["params"]]
         group["fused"] &= not isinstance(optimizer, torch.optim.SGD)  # no fused SGD of DTensors
+    # There is state already where a checkpoint was widened (`tasks.warm_start`).
     for parameter, state in list(optimizer.state.items()):
         del optimizer.state[parameter]
-        optimizer.state[cut[parameter]] = {
-            key: cut_like(value, cut[parameter]) for key, value in state.items()
+        optimizer.state[sharded[parameter]] = {
+            key: shard_like(value, sharded[parameter]) for key, value in state.items()
         }
 
 
-def is_cut(tensor: object) -> bool:
+def is_dtensor(tensor: object) -> bool:
     """Whether a tensor is cut among the ranks (a DTensor, whose module takes a second to load)."""
     return hasattr(tensor, "full_tensor")
 
 
-def whole(tensor: torch.Tensor) -> torch.Tensor:
+def full_tensor(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor, gathered where it is cut among the ranks; all of them must call this."""
-    return tensor.full_tensor() if is_cut(tensor) else tensor
+    return tensor.full_tensor() if is_dtensor(tensor) else tensor
 
 
-def cut_like(value, like: torch.Tensor):
+def shard_like(value, like: torch.Tensor):
     """A tensor of a parameter's shape, cut as the parameter is; anything else as it is."""
-    if not is_cut(like) or getattr(value, "shape", None) != like.shape:
+    if not is_dtensor(like) or getattr(value, "shape", None) != like.shape:
         return value
     from torch.distributed.tensor import distribute_tensor
 
@@ -179,29 +187,29 @@ def cut_like(value, like: torch.Tensor):
 # A step
 
 
-def share(parts: int) -> tuple[int, range]:
-    """(number of equal parts of a batch, those of this rank); as many for every rank."""
-    count = math.lcm(parts, ranks())
-    each = count // ranks()
-    return count, range(rank() * each, (rank() + 1) * each)
+def split_microbatches(microbatches: int) -> tuple[int, range]:
+    """(number of microbatches of a batch, those of this rank); as many for every rank."""
+    count = math.lcm(microbatches, ranks())
+    of_a_rank = count // ranks()
+    return count, range(rank() * of_a_rank, (rank() + 1) * of_a_rank)
 
 
-def seed_part(base: int, step: int, part: int, device: torch.device) -> None:
-    """Seed what a part of a batch draws, dropout, so that it is the same on whatever rank.
+def seed_microbatch(seed: int, step: int, microbatch: int, device: torch.device) -> None:
+    """Seed what a microbatch draws, dropout, so that it is the same on whatever rank.
 
-    One process on a CPU goes on drawing instead, as it did before there were ranks.
+    One process on a CPU goes on drawing from one stream instead: its results are on record.
     """
     if ranks() > 1 or device.type == "cuda":
-        sequence = np.random.SeedSequence((base, step, part))
+        sequence = np.random.SeedSequence((seed, step, microbatch))
         torch.manual_seed(int(sequence.generate_state(1, np.uint64)[0]))
 
 
-def add_up(loss: torch.Tensor, model: nn.Module) -> None:
+def all_reduce_gradients(loss: torch.Tensor, model: nn.Module) -> None:
     """Sum a step's loss and gradients over the ranks, in place; FSDP has summed its own."""
     if ranks() == 1:
         return
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
-    for bucket in _buckets([loss, *(g for g in gradients if not is_cut(g))]):
+    for bucket in _buckets([loss, *(g for g in gradients if not is_dtensor(g))]):
         flat = torch.cat([tensor.flatten() for tensor in bucket])
         dist.all_reduce(flat)
         for tensor, total in zip(bucket, flat.split([t.numel() for t in bucket]), strict=True):
@@ -219,7 +227,7 @@ def _buckets(tensors: Iterable[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
     yield bucket
 
 
-def largest(tensor: torch.Tensor) -> None:
+def all_reduce_max(tensor: torch.Tensor) -> None:
     """Replace a tensor by the largest over the ranks, entry by entry."""
     if ranks() > 1:
         dist.all_reduce(tensor, dist.ReduceOp.MAX)
@@ -228,25 +236,25 @@ def largest(tensor: torch.Tensor) -> None:
 # The state of a run
 
 
-def whole_state(state):
+def full_state(state):
     """A nested state with every cut tensor whole, on the CPU; empty but on rank 0."""
     if isinstance(state, Mapping):
-        return {key: whole_state(value) for key, value in state.items()}
+        return {key: full_state(value) for key, value in state.items()}
     if isinstance(state, (list, tuple)):
-        return [whole_state(value) for value in state]
-    if not is_cut(state):
+        return [full_state(value) for value in state]
+    if not is_dtensor(state):
         return state
-    gathered = whole(state.detach())
+    gathered = full_tensor(state.detach())
     return gathered.cpu() if is_main() else None
 
 
 def load_state(model: nn.Module, optimizer: torch.optim.Optimizer, state: Mapping) -> None:
     """Load the whole states of a model and its optimizer, whatever number of ranks wrote them."""
     targets = model.state_dict()
-    model.load_state_dict({k: cut_like(v, targets[k]) for k, v in state["model"].items()})
+    model.load_state_dict({k: shard_like(v, targets[k]) for k, v in state["model"].items()})
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     kept = {
-        index: {key: cut_like(value, parameters[index]) for key, value in entries.items()}
+        index: {key: shard_like(value, parameters[index]) for key, value in entries.items()}
         for index, entries in state["optimizer"]["state"].items()
     }
     fused = [group["fused"] for group in optimizer.param_groups]

@@ -1,95 +1,130 @@
-"""The training loop. It knows no model and no task."""
+"""A training run, built and not trained yet, and the loop that fits it. It knows no task."""
 
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from repro.errors import UserError
 from repro.files import atomic_path
-from repro.training import distributed
+from repro.training import checkpoints, distributed
 from repro.training.device import LossScaler, autocast
 
 CHECKPOINT_SECONDS = 300.0
 CHECKPOINT_SHARE = 0.01  # of the time goes into writing checkpoints, at most
 
 
-def train(
-    model: torch.nn.Module,
-    loss: Callable,
-    batches,
-    optimizer: torch.optim.Optimizer,
-    *,
-    steps: int,
-    evaluations: int,
-    precision: str,
-    progress: Callable[[int, float], None],
-    checkpoint: Path,
-    clip: Callable[[], object] | None = None,
-    evaluate: Callable[[], dict] | None = None,
-    schedule: Callable[[int], float] | None = None,
-    parts: int = 1,
-    checkpoint_seconds: float = CHECKPOINT_SECONDS,
-) -> list[dict]:
-    """Train and return one record per evaluation: `step`, `train_loss`, the mean since the last.
+@dataclass(frozen=True)
+class Training:
+    """One run, ready for `fit`: built by a task's `build`, nothing of it trained.
 
-    loss: (model, batch) -> scalar tensor, of equal parts of a batch one whose mean is the batch's.
-    batches: has `from_step(step)` -> iterator.
-    evaluations: number of equal parts of the run.
-    checkpoint: file of the resume state, rewritten every `checkpoint_seconds`, more rarely where
-        that takes long (`patience`), read if it is there; a resumed run ends as an undisturbed
-        one. Left for the caller to remove once the result is stored, so that a job killed in
-        between does not start over.
+    model: on the device it trains on; optimizer: over its parameters, each group at its rate.
+    loss: (model, batch) -> scalar tensor, nats; of equal parts of a batch one whose mean is the
+        batch's.
+    batches: has `from_step(step)` -> iterator over batches number step, step + 1, ..., tuples of
+        tensors with a row for each sample.
+    steps, evaluations: how many; evaluations end equal parts of the run.
+    precision: of the forward pass, one of `device.PRECISIONS`; on a CPU tf32 is float32.
+    seed: of what the steps draw from torch's own generators, dropout.
+    microbatches: a batch goes through forward and backward in so many equal parts, one after
+        another, for a model whose activations would not fit (gradient accumulation).
     clip: called between the backward pass and the optimizer's step.
     evaluate: called at every evaluation, the model in eval mode; its entries join the record.
     schedule: step -> factor on every group's learning rate, constant if None.
-    parts: a batch goes through forward and backward in so many equal parts, one after another,
-        for a model whose activations would not fit.
-    The state of torch's generators is kept, so dropout goes on as in an undisturbed run.
-    Several ranks share the parts of every batch, more of them where there are too few.
+    finish: records of the loop -> records of the task, with what it derives from them.
+    """
+
+    model: torch.nn.Module
+    optimizer: torch.optim.Optimizer
+    loss: Callable[[torch.nn.Module, tuple], torch.Tensor]
+    batches: object
+    steps: int
+    evaluations: int
+    precision: str
+    seed: int
+    microbatches: int = 1
+    clip: Callable[[], object] | None = None
+    evaluate: Callable[[], dict] | None = None
+    schedule: Callable[[int], float] | None = None
+    finish: Callable[[list[dict]], list[dict]] = list
+
+
+def fit(
+    training: Training,
+    *,
+    progress: Callable[[int, float], None],
+    checkpoint: Path,
+    final: Path | None = None,
+) -> list[dict]:
+    """Train, leave the final checkpoint at `final` where one is asked for, return the records.
+
+    Other arguments as `train` has them.
+    """
+    records = train(training, progress=progress, checkpoint=checkpoint)
+    if final:
+        checkpoints.save(final, training.model, training.optimizer)
+    return training.finish(records)
+
+
+def train(
+    training: Training, *, progress: Callable[[int, float], None], checkpoint: Path
+) -> list[dict]:
+    """Train and return one record per evaluation: `step`, `train_loss`, the mean since the last
+    evaluation, nats, and what `evaluate` adds.
+
+    progress: called with a step and its loss, about once a second and at every evaluation.
+    checkpoint: file of the resume state, rewritten every CHECKPOINT_SECONDS, more rarely where
+        that takes long (`checkpoint_interval`), read if it is there; a resumed run ends as an
+        undisturbed one. Left for the caller to remove once the result is stored, so that a job
+        killed in between does not start over.
+    Several ranks share the microbatches of every batch, more of them where there are too few.
     A loss that is not finite ends the run: its records from there on have train_loss infinite. At
     float16 such a step is skipped and left out of train_loss, and records have `skipped`, how many
     were so far (`LossScaler`); raises UserError where that does not end.
     """
+    model, optimizer, steps = training.model, training.optimizer, training.steps
     device = next(model.parameters()).device
     distributed.prepare(model, optimizer)
-    count, own = distributed.share(parts)
-    base = torch.initial_seed()
-    losses = torch.zeros(steps, device=device)
+    microbatches, own = distributed.split_microbatches(training.microbatches)
+    torch.manual_seed(training.seed)
+    losses = torch.zeros(steps, device=device)  # stay there: reading one would wait for its step
     rates = [group["lr"] for group in optimizer.param_groups]
-    scaler = LossScaler(device, precision)
+    scaler = LossScaler(device, training.precision)
+    # From here on the state is that of the last checkpoint, torch's generators included.
     start, records = _resume(checkpoint, model, optimizer, scaler, losses)
-    boundaries = [steps * (i + 1) // evaluations for i in range(evaluations)]
-    source = batches.from_step(start)
+    boundaries = [steps * (i + 1) // training.evaluations for i in range(training.evaluations)]
+    source = training.batches.from_step(start)
     saved = reported = time.monotonic()
     wrote = 0.0
     for step in range(start, steps):
-        if schedule:
+        if training.schedule:
             for group, rate in zip(optimizer.param_groups, rates, strict=True):
-                group["lr"] = rate * schedule(step)
+                group["lr"] = rate * training.schedule(step)
         optimizer.zero_grad(set_to_none=True)
-        batch = cut(next(source), count)
-        for part in own:
-            distributed.seed_part(base, step, part, device)
-            with autocast(device, precision):
-                value = loss(model, batch[part]) / count
+        batch = split(next(source), microbatches)
+        for number in own:
+            distributed.seed_microbatch(training.seed, step, number, device)
+            with autocast(device, training.precision):
+                value = training.loss(model, batch[number]) / microbatches
             scaler.scale(value).backward()
             losses[step] += value.detach()
-        distributed.add_up(losses[step], model)
+        distributed.all_reduce_gradients(losses[step], model)
         done = step + 1
-        scaler.take(done, optimizer, clip)
+        scaler.step(optimizer, clip=training.clip, number=done)
         if done == boundaries[len(records)]:
             begin = records[-1]["step"] if records else 0
             since, skipped = losses[begin:done], {}
             if scaler.is_enabled():
+                # Skipped steps overflowed float16, which is no sign that the run diverged.
                 since, skipped = since[since.isfinite()], {"skipped": scaler.skipped}
             records.append({"step": done, "train_loss": _mean(since), **skipped})
             diverged = math.isinf(records[-1]["train_loss"]) and not scaler.is_enabled()
-            if evaluate and not diverged:
+            if training.evaluate and not diverged:
                 model.eval()
-                records[-1] |= evaluate()
+                records[-1] |= training.evaluate()
                 model.train()
             progress(done, records[-1]["train_loss"])
             if diverged:
@@ -98,29 +133,31 @@ def train(
         if now - reported > 1.0:
             progress(done, float(losses[step]))
             reported = now
-        due = now - saved > patience(checkpoint_seconds, wrote) and done < steps
-        if distributed.from_main(lambda due=due: due):
+        due = now - saved > checkpoint_interval(wrote) and done < steps
+        # Ranks' clocks differ, and all of them must take part in gathering the state.
+        if distributed.broadcast_from_rank0(lambda due=due: due):
             _save(checkpoint, model, optimizer, scaler, losses, done, records)
             saved = time.monotonic()
             wrote = saved - now
+    # A diverged run is recorded to its end, never as a missing row.
     lost = dict.fromkeys(records[-1] if records else ["train_loss"], math.inf)
     records += [{**lost, "step": b} for b in boundaries[len(records) :]]
     return records
 
 
-def patience(seconds: float, wrote: float) -> float:
-    """Seconds to the next checkpoint where the last one took `wrote`: `seconds`, 300 by default,
-    and then as many more as keep writing below CHECKPOINT_SHARE of the time."""
-    return seconds * (1 + wrote / (CHECKPOINT_SHARE * 300))
+def checkpoint_interval(wrote: float) -> float:
+    """Seconds between two checkpoints: CHECKPOINT_SECONDS, 300, at least; if writing one took
+    `wrote` seconds, long enough that writing takes under CHECKPOINT_SHARE of the time."""
+    return CHECKPOINT_SECONDS * (1 + wrote / (CHECKPOINT_SHARE * 300))
 
 
-def cut(batch, parts: int) -> list:
+def split(batch, microbatches: int) -> list:
     """A batch, tensors of equally many rows, in equal parts; raises UserError where it has none."""
-    if parts == 1:
+    if microbatches == 1:
         return [batch]
-    if len(batch[0]) % parts:
-        raise UserError(f"a batch of {len(batch[0])} rows has no {parts} equal parts")
-    return list(zip(*(tensor.chunk(parts) for tensor in batch), strict=True))
+    if len(batch[0]) % microbatches:
+        raise UserError(f"a batch of {len(batch[0])} rows has no {microbatches} equal parts")
+    return list(zip(*(tensor.chunk(microbatches) for tensor in batch), strict=True))
 
 
 def _mean(losses: torch.Tensor) -> float:
@@ -140,8 +177,8 @@ def _save(path: Path, model, optimizer, scaler, losses, step: int, records: list
         "rng": torch.get_rng_state(),
         "cuda_rng": torch.cuda.get_rng_state() if losses.is_cuda else None,
     }
-    state = distributed.whole_state(state)
-    distributed.from_main(lambda: _write(path, state))
+    state = distributed.full_state(state)
+    distributed.broadcast_from_rank0(lambda: _write(path, state))
 
 
 def _write(path: Path, state: dict) -> None:
@@ -153,7 +190,7 @@ def _write(path: Path, state: dict) -> None:
 def _resume(path: Path, model, optimizer, scaler, losses) -> tuple[int, list[dict]]:
     """Load a resume state if there is one, tensors only: the step to go on from, and the records
     until there."""
-    if not distributed.from_main(path.exists):
+    if not distributed.broadcast_from_rank0(path.exists):
         return 0, []
     sharded = distributed.is_sharded()  # a rank then reads from the disk what it needs
     try:
