@@ -7,6 +7,7 @@ import re
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from repro.errors import UserError
 
@@ -84,13 +85,27 @@ def write_json(path: Path | str, value: object) -> None:
     write_bytes(path, (json.dumps(value, indent=1, allow_nan=False) + "\n").encode())
 
 
-def read_json(path: Path | str) -> object:
-    """Read a JSON file; raises UserError when it is missing or not JSON."""
+def read_json(path: Path | str) -> Any:
+    """Read a JSON file; raises UserError when it is missing, no file or not JSON."""
     try:
-        return json.loads(Path(path).read_bytes())
+        data = Path(path).read_bytes()
     except FileNotFoundError:
         raise UserError(f"{path}: is missing; build it again with snakemake") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise UserError(
-            f"{path}: is not valid JSON ({error}); delete it and run the same command again"
-        ) from None
+    except IsADirectoryError:
+        raise UserError(f"{path}: is a folder where a file should be; remove it") from None
+    return parse_json(data, path, "delete it and run the same command again")
+
+
+def parse_json(data: bytes, name: object, remedy: str) -> Any:
+    """The value of JSON bytes, without NaN and infinity, which `write_json` never writes.
+
+    Raises UserError, naming where they are from and the way out.
+    """
+
+    def refuse(constant: str):
+        raise ValueError(f"{constant} is no number of JSON")
+
+    try:
+        return json.loads(data, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{name}: is not valid JSON ({error}); {remedy}") from None

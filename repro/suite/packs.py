@@ -1,14 +1,18 @@
 """Finished cells in an archive, to carry them from one machine to another."""
 
-import json
+import lzma
 import tarfile
-from pathlib import Path
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 
 from repro.errors import UserError
-from repro.files import atomic_path, write_bytes
+from repro.files import atomic_path, parse_json, write_bytes
 from repro.suite import cells as cellfiles
 from repro.suite import registry
 from repro.suite.suite import Suite
+
+MAX_BYTES = 256 * 2**20  # of one cell; the largest of paper scale has a few million
 
 
 def pack(suite: Suite, archive: Path) -> int:
@@ -39,31 +43,76 @@ def pack(suite: Suite, archive: Path) -> int:
 def unpack(archive: Path) -> int:
     """Put packed cells under results/; returns how many were new.
 
-    Raises UserError on anything that is not a sealed cell of this suite's format; a cell that is
-    there already is kept.
+    The whole archive is checked before anything is written; a cell that is there already is kept.
+    A seal finds accidents, not forgery: whoever can write a cell can seal it.
+    Raises UserError on an archive that cannot be read, on a member that is too large or no sealed
+    cell of this suite's format under its own name, and where a file is in a folder's place.
     """
-    if not archive.exists():
-        raise UserError(f"{archive}: does not exist")
-    try:
-        with tarfile.open(archive) as tar:
-            members = {m.name: tar.extractfile(m).read() for m in tar.getmembers() if m.isfile()}
-            folders = [m.name for m in tar.getmembers() if m.isdir()]
-    except (tarfile.TarError, EOFError, OSError) as error:
-        raise UserError(f"{archive}: is not a readable pack ({error}); copy it again") from None
-    for name, suffix in [*((n, ".json") for n in members), *((n, ".checkpoints") for n in folders)]:
-        parts = Path(name).parts
-        if parts[0] != "results" or ".." in parts or not name.endswith(suffix):
-            raise UserError(f"{archive}: {name} is no cell; nothing was unpacked")
-    for name, content in members.items():
-        place, remedy = f"{archive}: {name}", "nothing was unpacked; copy or pack it again"
-        try:
-            cell = cellfiles.check_seal(json.loads(content), place, remedy)
-        except ValueError:
-            raise UserError(f"{place}: is not JSON; {remedy}") from None
-        cellfiles.check_format(cell, place, remedy)
-    new = [name for name in members if not Path(name).exists()]
+    if not archive.is_file():
+        raise UserError(f"{archive}: does not exist, or is no file")
+    cells, folders = [], set()
+    for name, content in _members(archive):
+        if content is None:
+            folders.add(name)
+        else:
+            _check_member(archive, name, content)
+            cells.append(name)
+    packed = {PurePosixPath(name).with_suffix(".checkpoints") for name in cells}
+    foreign = sorted(str(name) for name in folders if PurePosixPath(name) not in packed)
+    if foreign:
+        raise UserError(f"{archive}: {foreign[0]} is no cell; nothing was unpacked")
+    new = {name for name in cells if not Path(name).exists()}
+    for parent in {parent for name in (*new, *folders) for parent in Path(name).parents}:
+        if parent.as_posix() in cells or (parent.exists() and not parent.is_dir()):
+            raise UserError(f"{parent}: is a file where a folder should be; nothing was unpacked")
     for name in folders:
         Path(name).mkdir(parents=True, exist_ok=True)
-    for name in new:
-        write_bytes(name, members[name])
+    for name, content in _members(archive):
+        if name in new:
+            write_bytes(name, content)
     return len(new)
+
+
+def _members(archive: Path) -> Iterator[tuple[str, bytes | None]]:
+    """(name, content) of a pack's cells, one in memory at a time; None for a folder."""
+    try:
+        with tarfile.open(archive) as tar:
+            for member in tar:
+                name = PurePosixPath(member.name).as_posix()  # `tar -C folder .` says ./results/...
+                if member.isdir():
+                    if name.endswith(".checkpoints"):
+                        yield _checked(archive, name), None
+                    continue  # folders on the way are made as they are needed
+                if not member.isfile() or not name.endswith(".json"):
+                    raise UserError(f"{archive}: {name} is no cell; nothing was unpacked")
+                if member.size > MAX_BYTES:
+                    raise UserError(
+                        f"{archive}: {name} has {member.size:,} bytes, more than a cell may "
+                        f"({MAX_BYTES:,}); nothing was unpacked"
+                    )
+                yield _checked(archive, name), tar.extractfile(member).read()
+    except (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, ValueError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UserError(f"{archive}: is not a readable pack ({reason}); copy it again") from None
+
+
+def _checked(archive: Path, name: str) -> str:
+    """The name of a member; raises UserError where it leads out of results/."""
+    parts = PurePosixPath(name).parts
+    if len(parts) < 5 or parts[0] != "results" or ".." in parts or not name.isprintable():
+        raise UserError(f"{archive}: {name!r} is no cell; nothing was unpacked")
+    return name
+
+
+def _check_member(archive: Path, name: str, content: bytes) -> None:
+    """Raise UserError unless a member is a sealed cell that lies where a cell of its id does."""
+    place, remedy = f"{archive}: {name}", "nothing was unpacked; copy or pack it again"
+    cell = cellfiles.check_seal(parse_json(content, place, remedy), place, remedy)
+    cellfiles.check_format(cell, place, remedy)
+    path = PurePosixPath(name)
+    study = "/".join(path.parent.parts[3:])  # after results/<scale>/<data>/
+    if cell["study"] != study or not path.stem.endswith(f"-{cell['id'][:12]}"):
+        raise UserError(
+            f"{place}: is the name of another cell than {cell['id'][:12]} of {cell['study']}; "
+            + remedy
+        )
