@@ -98,6 +98,7 @@ def add_place(added: argparse.ArgumentParser) -> None:
 def configured(arguments: argparse.Namespace) -> Suite | None:
     """The suite a command works on; None outside a clone, for a command that needs none."""
     if registry.is_clone():
+        origin.check()
         return load(arguments.config)
     if arguments.needs_clone:
         raise UserError(f"{arguments.command}: {NEEDS_CLONE}")
@@ -115,7 +116,6 @@ def main(words: list[str] | None = None) -> int:
     if getattr(arguments, "scale", None):
         arguments.config = [*arguments.config, f"scale={arguments.scale}"]
     try:
-        origin.check()
         text = arguments.run(configured(arguments), arguments)
     except KeyboardInterrupt:
         if not launch.is_rank():
