@@ -37,6 +37,16 @@ def test_cuda_without_a_gpu_is_named(suite, capsys):
     assert "device cuda: no CUDA device is visible" in capsys.readouterr().err
 
 
+def test_ranks_of_somebody_else_s_launcher_mean_nothing(suite, monkeypatch, capsys):
+    """Found in review: Kubeflow and SageMaker set these; every job took itself for a rank."""
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    (cell,) = suite.cells("embedding_lr/parametrizations")
+    words = ["--config", *suite.config.arguments()]
+    assert main(["train", cell.study, cell.name, *words]) == 0
+    assert "trained 36" in capsys.readouterr().out
+
+
 def test_list_names_every_figure(capsys):
     from repro.suite import registry
 

@@ -47,7 +47,7 @@ def is_main() -> bool:
 
 @contextmanager
 def process_group(device: str, init_method: str = "env://", **place):
-    """Be one of the ranks where `repro.training.launch` or torchrun started this process as one.
+    """Be one of the ranks where `repro.training.launch` started this process as one.
 
     device: cpu (gloo) or cuda (NCCL), a GPU each. place: rank and world_size, without the launcher.
     """

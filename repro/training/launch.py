@@ -15,11 +15,12 @@ import traceback
 from repro.errors import UserError
 
 AGAIN = "; run the same command again to go on"
+LAUNCHED = "REPRO_LAUNCHED"  # RANK and WORLD_SIZE are set by cluster managers too, for their own
 
 
 def is_rank() -> bool:
-    """Whether a launcher started this process as one of several."""
-    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
+    """Whether `launch` started this process as one of several."""
+    return LAUNCHED in os.environ
 
 
 def report(error: BaseException) -> None:
@@ -77,6 +78,7 @@ def launch(words: list[str], ranks: int) -> None:
             logs_specs=DefaultLogsSpecs(log_dir=folder, local_ranks_filter={0}),
         )
         try:
+            os.environ[LAUNCHED] = "1"  # which the ranks inherit
             safe = ["-P"] if sys.flags.safe_path else []  # started as this process was
             elastic_launch(config, sys.executable)(*safe, "-m", "repro", *words)
         except ChildFailedError as error:
@@ -87,6 +89,7 @@ def launch(words: list[str], ranks: int) -> None:
             name = signal.Signals(error.sigval).name
             raise UserError(f"ended by {name}{AGAIN}") from None
         finally:
+            del os.environ[LAUNCHED]
             logging.disable(logging.NOTSET)
 
 
