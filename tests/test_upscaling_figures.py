@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from figures.upscaling import _protocol, fig3
+from figures.upscaling import _drawing, _runs, fig3
 from repro.judge import products
 from repro.suite import registry
 
@@ -41,7 +41,7 @@ def runs(study, stage, loss, **axes):
 def made_up(key, ends=None, **sweeps):
     """A data.csv of one architecture; ends: stage -> loss, or one a seed. sweeps: stage -> loss of
     (lr, level), the lowest in the middle by default."""
-    study = _protocol.SETTINGS[key].study
+    study = _runs.SETTINGS[key].study
     rows = []
 
     def bowl(lr, level=LEVEL):
@@ -54,12 +54,12 @@ def made_up(key, ends=None, **sweeps):
         for lr in LRS:
             for level in LEVELS:
                 loss = sweeps.get(stage, bowl)(lr, level)
-                rows += runs(study, stage, loss, lr=lr, **{_protocol.LEVEL: level})
+                rows += runs(study, stage, loss, lr=lr, **{_runs.LEVEL: level})
     for stage, end in (ENDS | (ends or {})).items():
         for seed in SEEDS:
             loss = end[seed] if isinstance(end, tuple) else end
             rows += runs(study, stage, loss, lr=RATE, seed=seed)
-    return pd.DataFrame(rows).reindex(columns=_protocol.COLUMNS)
+    return pd.DataFrame(rows).reindex(columns=_runs.COLUMNS)
 
 
 def judged(figure, data):
@@ -165,14 +165,14 @@ def test_a_sweep_of_which_every_run_diverged_selects_nothing():
 def test_runs_that_diverged_count_where_the_validation_loss_selects():
     """They have none, and must not pass for runs that were not made, nor for the best."""
     data = made_up("gpt2", tune=lambda lr: INF if lr == 0.4 else lr)
-    rows = _protocol.stage(data, "tune")
+    rows = _runs.stage_rows(data, "tune")
     assert (rows.loc[rows["lr"] == 0.4, "valid_loss"] == INF).all()
-    assert _protocol.edges(rows, ["lr"], "valid_loss").startswith("search limit")
+    assert _runs.edge(rows, ["lr"], "valid_loss").startswith("search limit")
 
 
 def test_the_optimal_noise_is_by_the_metric_that_selects():
     data = made_up("gpt2")
-    at_zero = (data["stage"] == "tune_upscaled") & (data[_protocol.LEVEL] == 0)
+    at_zero = (data["stage"] == "tune_upscaled") & (data[_runs.LEVEL] == 0)
     data.loc[at_zero, "valid_loss"] -= 1
     quiet = judged("fig11", data)["optimal-noise"]
     assert (quiet["measured"], quiet["verdict"]) == (1, "not reproduced")
@@ -188,22 +188,22 @@ def test_the_best_rate_shown_is_the_one_the_claim_takes():
     data = made_up("gpt2")
     rates = (data["stage"] == "scratch_rates") & (data["lr"] == 0.4)
     data.loc[rates, "train_loss"] = 0.5
-    setting = _protocol.SETTINGS["gpt2"]
-    assert "scratch, best rate 1" in _protocol.shown(data, setting)
+    setting = _runs.SETTINGS["gpt2"]
+    assert "scratch, best rate 1" in _runs.shown(data, setting)
 
 
-@pytest.mark.parametrize("key", _protocol.SETTINGS)
+@pytest.mark.parametrize("key", _runs.SETTINGS)
 def test_the_paper_s_selection_is_on_its_grids(key):
-    study = _protocol.SETTINGS[key].study
+    study = _runs.SETTINGS[key].study
     names = registry.study_names()
     code = f"{study}/tune_upscaled_code"
     second = registry.study(code if code in names else f"{study}/tune_upscaled").grid
-    grids = (registry.study(f"{study}/tune").grid["lr"], second["lr"], second[_protocol.LEVEL])
-    for value, grid in zip(_protocol.SETTINGS[key].selected, grids, strict=True):
+    grids = (registry.study(f"{study}/tune").grid["lr"], second["lr"], second[_runs.LEVEL])
+    for value, grid in zip(_runs.SETTINGS[key].selected, grids, strict=True):
         assert value in grid
 
 
-@pytest.mark.parametrize(("value", "printed"), _protocol.ROUNDED.items())
+@pytest.mark.parametrize(("value", "printed"), _runs.ROUNDED.items())
 def test_what_the_paper_prints_is_the_grid_s_value_rounded(value, printed):
     half = 0.5 * 10.0 ** -len(printed.partition(".")[2])
     assert abs(float(printed) - value) <= half * (1 + 1e-9)
@@ -215,7 +215,7 @@ def transfer(lost=(), width=64, seeds=(0, 1)):
     for _, study in fig3.MODELS.values():
         for stage, axis, values in (
             ("by_lr", "lr", (0.25, 0.5, 1.0)),
-            ("by_noise", _protocol.LEVEL, (0.0, 0.25, 0.5, 1.0)),
+            ("by_noise", _runs.LEVEL, (0.0, 0.25, 0.5, 1.0)),
         ):
             for n in (32, 64, 128):
                 for seed in seeds:
@@ -275,16 +275,16 @@ def test_everything_diverged_is_drawn():
 
 def test_a_seed_that_diverged_ends_the_mean():
     data = made_up("mlp-sgd", {"scratch": (1.0, INF, 1.0)})
-    setting = _protocol.SETTINGS["mlp-sgd"]
+    setting = _runs.SETTINGS["mlp-sgd"]
     for metric in ("train_loss", "valid_loss", "valid_accuracy"):
-        assert _protocol.spread(data, "scratch", metric, setting)["mean"].isna().all()
-    assert "1 of 3 runs of scratch diverged" in _protocol.rates(data, setting)
+        assert _drawing.spread(data, "scratch", metric, setting)["mean"].isna().all()
+    assert "1 of 3 runs of scratch diverged" in _drawing.rates(data, setting)
 
 
 def test_curves_that_are_cut_or_diverged_are_named():
-    study = _protocol.SETTINGS["mlp-sgd"].study
+    study = _runs.SETTINGS["mlp-sgd"].study
     data = made_up("mlp-sgd", tune_upscaled=lambda lr, level: INF if level == 1 else 1 + level)
-    spiked = (data["stage"] == "tune_upscaled") & (data[_protocol.LEVEL] == 0.5)
+    spiked = (data["stage"] == "tune_upscaled") & (data[_runs.LEVEL] == 0.5)
     data.loc[spiked & (data["step"] == 10), "train_loss"] = 200.0
     data = data[data["study"] == study]
     panel = registry.figure("upscaling/fig5").draw(data, "reduced").axes[2]
@@ -295,10 +295,10 @@ def test_curves_that_are_cut_or_diverged_are_named():
 
 
 def test_the_zoom_stays_within_the_data():
-    setting = _protocol.SETTINGS["mlp-sgd"]
+    setting = _runs.SETTINGS["mlp-sgd"]
     data = made_up("mlp-sgd")
-    assert _protocol.zoomed(data, setting) is None
+    assert _drawing.zoomed(data, setting) is None
     early = data["step"] == 10
     data.loc[early, "train_loss"] += 5
-    low, high = _protocol.zoomed(data, setting)
+    low, high = _drawing.zoomed(data, setting)
     assert 0.6 < low < 0.7 < 1.2 < high < 2

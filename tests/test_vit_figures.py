@@ -134,7 +134,7 @@ def test_figure_1_says_where_the_optimum_is_a_tie():
     """57.65 % twice, which with one decimal may read 57.6 and 57.7."""
     data = table(EQUAL)
     own = (data["strategy"] == "standard") & (data["part"] == "search")
-    lr, decay = _vit.optimum(data[own])
+    lr, decay = _vit.optimum(data[own]).point
     data.loc[own, ["valid_accuracy", "lowest_error"]] = 0.5
     for wd, accuracies in ((decay, (0.584, 0.569)), (decay / 2, (0.595, 0.558))):
         at = own & (data["lr"] == lr) & (data[_vit.DECAY] == wd)
@@ -193,7 +193,7 @@ def test_of_equal_points_the_one_that_was_closed_is_the_optimum():
         for jitter in [1e-16 if (lr, decay) == (1.0, 0.05) else 0.0]
     ]
     data = pd.DataFrame(rows)
-    assert _vit.optimum(data) == (1.0, 0.05) and _vit.edge(data, "standard") == ""
+    assert _vit.optimum(data).point == (1.0, 0.05) and _vit.edge(data, "standard") == ""
 
 
 def test_the_corners_the_paper_leaves_out_are_not_asked_for():

@@ -4,8 +4,11 @@ import math
 
 import numpy as np
 
-from repro.suite import registry, search
-from repro.suite.spec import lookup, override
+from repro.judge import tables
+from repro.judge.optimum import search_optimum
+from repro.suite import registry
+from repro.suite.names import StageName
+from repro.suite.spec import lookup
 from studies.effective_theory._bart import STRATEGIES, shift
 from studies.effective_theory.bart import METRIC, stage_name
 
@@ -23,15 +26,15 @@ def reduce(runs):
     places = {stage: ("BART", "sweep", each) for each, stage in SWEEPS.items()}
     places |= {stage: ("BART", "best", each) for each, stage in BESTS.items()}
     names = {kind: each for each, kind in STRATEGIES.items()}
-    tables = []
+    parts = []
     for name, table in runs.items():
         if name == R2C2:
-            own = table.assign(model="R2C2", part="untuned")
-            tables.append(own.assign(strategy=table["parametrization_name"].map(names)))
+            strategy = table["parametrization_name"].map(names)
+            parts.append(table.assign(model="R2C2", part="untuned", strategy=strategy))
             continue
-        model, part, strategy = places[name.partition("+")[0]]
-        tables.append(table.assign(model=model, part=part, strategy=strategy))
-    return pd.concat(tables, ignore_index=True).reindex(columns=COLUMNS)
+        model, part, strategy = places[str(StageName.parse(name).at_round(0))]
+        parts.append(table.assign(model=model, part=part, strategy=strategy))
+    return pd.concat(parts, ignore_index=True).reindex(columns=COLUMNS)
 
 
 def rows_of(data, strategy, part, model="BART"):
@@ -40,21 +43,16 @@ def rows_of(data, strategy, part, model="BART"):
     return data[chosen]
 
 
-def lowest(rows):
-    """(lr, seed) -> smallest validation loss along the run, infinite where it diverged."""
-    last = rows[rows["step"] == rows["step"].max()]
-    return last.set_index(["lr", "seed"])[METRIC].fillna(math.inf)
+def optimum(rows, seeds=None):
+    """The optimum in (lr,) of a sweep, by the smallest loss along a run, mean over seeds."""
+    return search_optimum(tables.mean_losses(rows, ["lr"], METRIC, seeds))
 
 
-def optimum(rows):
-    """(best learning rate by the mean over seeds, why it is no optimum or "")."""
-    means = lowest(rows).groupby(level="lr").mean()
-    best = float(means.idxmin())
-    if not np.isfinite(means[best]):
-        return best, "every run diverged"
-    if search.missing({(lr,): float(loss) for lr, loss in means.items()}):
-        return best, f"search limit, the optimum is at the grid's edge: lr = {best:.4g}"
-    return best, ""
+def edge(data, strategy):
+    """Why the best rate of a strategy's sweep is no optimum; "" when it is one."""
+    found = optimum(rows_of(data, strategy, "sweep"))
+    problem = found.problem(f"the optimum is at the grid's edge: lr = {found.point[0]:.4g}")
+    return f"{strategy}: {problem}" if problem else ""
 
 
 def nearest(values, wanted):
@@ -67,13 +65,13 @@ def best_runs(data, strategy):
     """The runs at a sweep's best rate, with seeds of their own where there are."""
     own = rows_of(data, strategy, "best")
     rows = rows_of(data, strategy, "sweep")
-    return rows[rows["lr"] == optimum(rows)[0]] if own.empty else own
+    return rows[rows["lr"] == optimum(rows).point[0]] if own.empty else own
 
 
 def setting(scale, strategy, key):
     """A setting of a strategy's sweep at a scale."""
     study = registry.study(SWEEPS[strategy])
-    return lookup(override(study.spec, study.scales[scale].spec), key)
+    return lookup(study.settings(scale), key)
 
 
 def factor(scale, strategy):

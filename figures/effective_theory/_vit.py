@@ -1,10 +1,12 @@
 """The ViT's runs behind Figures 1 and 2 and the ablation: one table, optima, largest top-1."""
 
-import numpy as np
-
+from repro.judge import tables
 from repro.judge.claims import over_seeds
-from repro.suite import registry, search
-from repro.suite.spec import lookup, override
+from repro.judge.optimum import search_optimum
+from repro.suite import registry
+from repro.suite.names import StageName
+from repro.suite.spec import lookup
+from repro.suite.study import TRAINED_SCALES
 from studies.effective_theory._vit import STRATEGIES
 from studies.effective_theory.vit import MOVES, stage_name
 
@@ -12,7 +14,6 @@ STUDY = "effective_theory/vit"
 DECAY = "optimizer.weight_decay"
 COLUMNS = ["strategy", "part", "lr", DECAY, "seed", "step"]
 COLUMNS += ["train_loss", "valid_loss", "valid_accuracy", "lowest_error"]
-TRAINED = ("reduced", "paper")
 ABLATIONS = {"positions_raised": "standard", "positions_lowered": "neural-tangent"}
 
 
@@ -30,12 +31,12 @@ def reduce(runs, *further):
 
     places = {stage_name(each, part): (each, part) for each in STRATEGIES for part in PARTS}
     places |= {name: (strategy, name) for name, strategy in ABLATIONS.items()}
-    tables = []
+    parts = []
     for name, table in runs.items():
-        stage, _, number = name.rpartition("/")[2].partition("+")
-        strategy, part = places[stage]
-        tables.append(table.assign(strategy=strategy, part=part, round=int(number or 0)))
-    return pd.concat(tables, ignore_index=True).reindex(columns=[*COLUMNS, *further])
+        origin = StageName.parse(name)
+        strategy, part = places[origin.stage]
+        parts.append(table.assign(strategy=strategy, part=part, round=origin.round))
+    return pd.concat(parts, ignore_index=True).reindex(columns=[*COLUMNS, *further])
 
 
 PARTS = ("search", "best", "long")
@@ -49,7 +50,7 @@ def rows_of(data, strategy, part):
 def setting(scale, key):
     """A setting of the standard runs at a scale."""
     study = registry.study(f"{STUDY}/{stage_name('standard', 'best')}")
-    return lookup(override(study.spec, study.scales[scale].spec), key)
+    return lookup(study.settings(scale), key)
 
 
 def top1(rows):
@@ -57,57 +58,33 @@ def top1(rows):
     return 100 * rows.groupby("seed")["valid_accuracy"].max().fillna(0.0)
 
 
-def errors(rows, seeds=None):
-    """(lr, wd) -> mean lowest error over seeds, infinite where one diverged."""
-    last = rows[rows["step"] == rows["step"].max()].fillna({"lowest_error": np.inf})
-    seeds = rows["seed"].unique() if seeds is None else seeds
-    return {
-        point: float(group.set_index("seed")["lowest_error"].loc[list(seeds)].mean())
-        for point, group in last.groupby(["lr", DECAY])
-    }
-
-
-def open_around(found, point):
-    """Neighbours of a point that were not tried."""
-    return search.missing(found | {point: -1.0}, MOVES)
-
-
-def equals(found):
-    """The points of `errors` with the lowest one.
-
-    Top-1 is a count of images, so two points may be equal: the last digit, which is not the same
-    in a CSV file, must not decide between them.
-    """
-    return [point for point, error in found.items() if error <= min(found.values()) + 1e-9]
-
-
 def optimum(rows, seeds=None):
-    """(lr*, wd*) by the mean over seeds; among equals one whose neighbours were all tried."""
-    found = errors(rows, seeds)
-    return min(equals(found), key=lambda point: len(open_around(found, point)))
+    """The optimum in (lr, wd) of a search, by the lowest error along a run, mean over seeds.
+
+    Top-1 is a count of images, so two points may be equal: the last digit of their errors, which is
+    not the same in a CSV file, must not decide between them.
+    """
+    errors = tables.mean_losses(rows, ["lr", DECAY], "lowest_error", seeds)
+    return search_optimum(errors, MOVES, tie=1e-9)
 
 
 def path(rows):
     """The best (lr, wd) after each round of a search, its last the optimum."""
     rounds = sorted(rows["round"].unique())
-    return [optimum(rows[rows["round"] <= number]) for number in rounds]
+    return [optimum(rows[rows["round"] <= number]).point for number in rounds]
 
 
 def edge(data, strategy):
     """Why a strategy's optimum is none: neighbours that were not tried; "" when there are none."""
-    rows = rows_of(data, strategy, "search")
-    found = errors(rows)
-    if not np.isfinite(min(found.values())):
-        return f"{strategy}: every run diverged"
-    lr, decay = optimum(rows)
-    if not open_around(found, (lr, decay)):
-        return ""
-    return f"{strategy}: search limit, the best so far is lr = {lr:.3g}, wd = {decay:.3g}"
+    found = optimum(rows_of(data, strategy, "search"))
+    lr, decay = found.point
+    problem = found.problem(f"the best so far is lr = {lr:.3g}, wd = {decay:.3g}")
+    return f"{strategy}: {problem}" if problem else ""
 
 
 def edges(data, *strategies):
     """`edge` of some strategies."""
-    return "; ".join(words for each in strategies if (words := edge(data, each)))
+    return tables.joined(*(edge(data, each) for each in strategies))
 
 
 def in_words(data, part="best"):
@@ -129,7 +106,7 @@ def draw_curve(panel, run, scale, **style):
 
 def label_axes(panel, scale):
     """Axes of `draw_curve`, ticks at whole epochs."""
-    panel.set_xlabel("epoch" if scale in TRAINED else "evaluation")
+    panel.set_xlabel("epoch" if scale in TRAINED_SCALES else "evaluation")
     panel.set_ylabel("top-1 (%)")
     panel.xaxis.get_major_locator().set_params(integer=True)
 

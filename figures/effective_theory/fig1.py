@@ -4,7 +4,7 @@ import numpy as np
 
 from figures.effective_theory import _vit
 from figures.effective_theory._vit import DECAY
-from repro.judge.claims import Claim, at_most, between, over_seeds
+from repro.judge.claims import Claim, at_most, between, over_seeds, trained_scales
 from studies.effective_theory._vit import STRATEGIES, matrix_factor
 
 TITLE = "Figure 1. ViT, searches in learning rate and weight decay"
@@ -31,7 +31,7 @@ CLAIMS = (
         statement="Both optima give the matrices about one rate: 20 * 768^-3/2 = 9.4e-4, and 1e-3",
         source="II.1.E",
         quantity="lr* n^-3/2 of neural-tangent over lr* of standard",
-        expected=dict.fromkeys(_vit.TRAINED, between(0.5, 2)),
+        expected=trained_scales(between(0.5, 2)),
     ),
 )
 MARKERS = "osD^vPX<>*"  # of weight decays
@@ -50,19 +50,19 @@ def measure(data, scale):
     def octaves_off(seeds):
         found = []
         for each in pair:
-            lr, decay = _vit.optimum(searched[each], seeds)
+            lr, decay = _vit.optimum(searched[each], seeds).point
             found += [lr / PRINTED[each], lr * decay / 8e-4]
         with np.errstate(divide="ignore"):  # the best decay may be 0
             return float(np.abs(np.log2(found)).max())
 
     def ratio(seeds):
-        rates = [_vit.optimum(searched[each], seeds)[0] for each in pair]
+        rates = [_vit.optimum(searched[each], seeds).point[0] for each in pair]
         return float(rates[1] * matrix_factor("neural-tangent", width) / rates[0])
 
     seeds = searched["standard"]["seed"].unique()
     words = []
     for each, rows in searched.items():
-        lr, decay = _vit.optimum(rows)
+        lr, decay = _vit.optimum(rows).point
         rate = lr * matrix_factor(each, width)
         words.append(f"{each} lr {lr:.4g}, wd {decay:.4g} (matrices {rate:.3g})")
     detail = "; ".join(words)
@@ -83,7 +83,7 @@ def draw(data, scale):
         rows = _vit.rows_of(data, strategy, "search")
         points = dict(list(rows.groupby(["lr", DECAY])))
         styles = point_styles(points, drawing.sns)
-        best = _vit.optimum(rows)
+        best = _vit.optimum(rows).point
         for point, group in points.items():
             curve = group.groupby("step", as_index=False)["valid_accuracy"].mean()
             style = {"lw": 2, "zorder": 3} if point == best else {"lw": 0.9}
@@ -121,8 +121,8 @@ def draw_search(plane, rows, styles):
         plane.annotate(words, place(point), fontsize=7, **offset)
     way = _vit.path(rows)
     plane.plot(*zip(*map(place, way), strict=True), "-", lw=1, color="0.6", zorder=0)
-    equals = _vit.equals(_vit.errors(rows))
-    for point in equals:
+    ties = _vit.optimum(rows).ties
+    for point in ties:
         color = "black" if point == way[-1] else "0.6"
         plane.plot(*place(point), "o", ms=12, mfc="none", color=color)
     plane.set_xscale("log")
@@ -136,7 +136,7 @@ def draw_search(plane, rows, styles):
         draw_break(plane, zero * 2**0.45, zero * 2**0.55)
     plane.set_xlabel("lr")
     plane.set_ylabel("wd")
-    tie = ", a tie" if len(equals) > 1 else ""
+    tie = ", a tie" if len(ties) > 1 else ""
     plane.set_title(f"round: largest top-1 (%){tie}", fontsize=9)
 
 

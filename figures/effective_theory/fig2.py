@@ -5,7 +5,7 @@ import math
 from figures.effective_theory import _vit
 from figures.effective_theory._strategies import COLORS
 from figures.effective_theory._vit import reduce  # noqa: F401
-from repro.judge.claims import Claim, above, over_seeds, without_interval
+from repro.judge.claims import Claim, above, over_seeds, trained_scales, without_interval
 from studies.effective_theory._vit import STRATEGIES
 
 TITLE = "Figure 2. ViT, the four strategies at their best learning rate and weight decay"
@@ -26,7 +26,7 @@ CLAIMS = (
         source="Figure 2; II.1.E",
         quantity="largest top-1 in percentage points, neural-tangent minus standard, each at its "
         "(lr*, wd*)",
-        expected=dict.fromkeys(_vit.TRAINED, above(0)),
+        expected=trained_scales(above(0)),
     ),
     Claim(
         id="fig2.nt-better-long",

@@ -4,7 +4,16 @@ import math
 
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import reduce  # noqa: F401
-from repro.judge.claims import Claim, above, at_most, between, over_seeds, without_interval
+from repro.judge import tables
+from repro.judge.claims import (
+    Claim,
+    above,
+    at_most,
+    between,
+    over_seeds,
+    trained_scales,
+    without_interval,
+)
 from studies.effective_theory._bart import STRATEGIES
 
 TITLE = "Figure 3. Learning rates of BART under the standard and the neural-tangent strategy"
@@ -29,7 +38,7 @@ CLAIMS = (
         statement="The best rates of both strategies match under lr -> n^3/2 lr",
         source="II.2.E",
         quantity="best rate, neural-tangent times n^-3/2 over standard",
-        expected=dict.fromkeys(("reduced", "paper"), between(0.5, 2)),
+        expected=trained_scales(between(0.5, 2)),
     ),
     Claim(
         id="fig3.robust-to-low-lr",
@@ -37,33 +46,32 @@ CLAIMS = (
         source="Figure 3 (ii)",
         quantity="increase of the smallest validation loss when the rate falls to a quarter of the "
         "best, standard over neural-tangent",
-        expected=dict.fromkeys(("reduced", "paper"), above(1)),
+        expected=trained_scales(above(1)),
     ),
 )
 
 
-def increase(losses, seeds):
-    """Mean over seeds of the loss at a quarter of the best rate less that at the best."""
-    best, low, table = losses
-    return sum(table[(low, seed)] - table[(best, seed)] for seed in seeds) / len(seeds)
+def increase(rows, seeds):
+    """Mean over seeds of the loss at a quarter of the best rate less that at the best, in nats;
+    None where no run is at that quarter."""
+    best = _bart.optimum(rows).point[0]
+    low = _bart.nearest(rows["lr"].unique(), best / 4)
+    if low is None:
+        return None
+    losses = tables.last_step(rows).fillna({_bart.METRIC: math.inf})
+    losses = losses.set_index(["lr", "seed"])[_bart.METRIC]
+    return sum(losses[(low, seed)] - losses[(best, seed)] for seed in seeds) / len(seeds)
 
 
 def measure(data, scale):
-    best, problems, words, ends = {}, [], [], {}
-    for strategy in STRATEGIES:
-        rows = _bart.rows_of(data, strategy, "sweep")
-        best[strategy], problem = _bart.optimum(rows)
-        table = _bart.lowest(rows)
-        problems += [f"{strategy}: {problem}"] if problem else []
-        words.append(f"{strategy} {best[strategy]:.4g}")
-        low = _bart.nearest(table.index.levels[0], best[strategy] / 4)
-        ends[strategy] = (best[strategy], low, table)
+    swept = {each: _bart.rows_of(data, each, "sweep") for each in STRATEGIES}
+    best = {each: _bart.optimum(rows).point[0] for each, rows in swept.items()}
+    in_words = ", ".join(f"{each} {lr:.4g}" for each, lr in best.items())
+    edge = tables.joined(*(_bart.edge(data, each) for each in STRATEGIES))
     seeds = sorted(int(seed) for seed in data["seed"].unique())
-    edge = "; ".join(problems)
 
     def rate(strategy, sample):
-        means = _bart.lowest(_bart.rows_of(data, strategy, "sweep")).unstack("seed")
-        return float(means[list(sample)].mean(axis=1).idxmin())
+        return _bart.optimum(swept[strategy], sample).point[0]
 
     def distance(sample):
         return max(abs(math.log2(rate(each, sample) / PRINTED[each])) for each in STRATEGIES)
@@ -72,21 +80,22 @@ def measure(data, scale):
         standard, tangent = (rate(each, sample) / _bart.factor(scale, each) for each in STRATEGIES)
         return tangent / standard
 
-    lacking = [each for each, (_, low, _) in ends.items() if low is None]
+    increases = {each: increase(rows, seeds) for each, rows in swept.items()}
+    lacking = [each for each, value in increases.items() if value is None]
     if lacking:
         problem = f"no run at a quarter of the best rate: {', '.join(lacking)}"
         robust = without_interval(math.nan, len(seeds), problem)
     else:
 
         def robustness(sample):
-            standard, tangent = (increase(ends[each], sample) for each in STRATEGIES)
+            standard, tangent = (increase(swept[each], sample) for each in STRATEGIES)
             return standard / tangent if tangent > 0 else math.inf
 
-        detail = ", ".join(f"{each} {increase(ends[each], seeds):+.3g}" for each in STRATEGIES)
+        detail = ", ".join(f"{each} {value:+.3g}" for each, value in increases.items())
         robust = over_seeds(robustness, seeds, edge, f"increase in nats: {detail}")
     return {
-        "fig3.optimum-lr": over_seeds(distance, seeds, edge, ", ".join(words)),
-        "fig3.equivalent-lr": over_seeds(ratio, seeds, edge, ", ".join(words)),
+        "fig3.optimum-lr": over_seeds(distance, seeds, edge, in_words),
+        "fig3.equivalent-lr": over_seeds(ratio, seeds, edge, in_words),
         "fig3.robust-to-low-lr": robust,
     }
 
@@ -98,7 +107,7 @@ def draw(data, scale):
     axes[0, 1].sharey(axes[0, 0])
     for panel, strategy in zip(axes[0], STRATEGIES, strict=True):
         rows = _bart.rows_of(data, strategy, "sweep")
-        best, _ = _bart.optimum(rows)
+        best = _bart.optimum(rows).point[0]
         rates = sorted(rows["lr"].unique())
         lower = [lr for lr in rates if lr < best]
         higher = [lr for lr in rates if lr > best]

@@ -3,6 +3,7 @@
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import METRIC, STRATEGIES, reduce  # noqa: F401
 from figures.effective_theory._strategies import COLORS
+from repro.judge import tables
 from repro.judge.claims import Claim, below, over_seeds, reported
 
 TITLE = "Figure 4. BART under the standard and the neural-tangent strategy, each at its best rate"
@@ -30,11 +31,7 @@ def measure(data, scale):
     losses = {
         each: _bart.best_runs(data, each).groupby("seed")[METRIC].min() for each in STRATEGIES
     }
-    edges = [
-        f"{each}: {problem}"
-        for each in STRATEGIES
-        if (problem := _bart.optimum(_bart.rows_of(data, each, "sweep"))[1])
-    ]
+    edges = tables.joined(*(_bart.edge(data, each) for each in STRATEGIES))
     seeds = sorted(set(losses["standard"].index) & set(losses["neural-tangent"].index))
 
     def difference(sample):
@@ -42,7 +39,7 @@ def measure(data, scale):
         return float(standard - tangent)
 
     detail = ", ".join(f"{each} {found.mean():.4g}" for each, found in losses.items())
-    return {"fig4.marginal": over_seeds(difference, seeds, "; ".join(edges), detail)}
+    return {"fig4.marginal": over_seeds(difference, seeds, edges, detail)}
 
 
 def draw(data, scale):
@@ -51,7 +48,7 @@ def draw(data, scale):
     figure, axes = drawing.panels(1, width=6, height=4)
     for strategy in STRATEGIES:
         rows = _bart.best_runs(data, strategy)
-        lr = _bart.optimum(_bart.rows_of(data, strategy, "sweep"))[0]
+        lr = _bart.optimum(_bart.rows_of(data, strategy, "sweep")).point[0]
         label = _bart.pair(scale, strategy, lr)
         _bart.draw_curve(axes[0, 0], rows, label, color=COLORS[strategy])
     _bart.finish(axes[0, 0], "BART", "strategy, (lr, wd) [smallest loss]")

@@ -63,7 +63,7 @@ def draw(data, scale):
         label = f"R2C2, {strategy}, ({lr:.4g}, {decay:.2g})"
         _bart.draw_curve(panel, rows, label, color=COLORS[strategy])
     for strategy in STRATEGIES:
-        lr = _bart.optimum(_bart.rows_of(data, strategy, "sweep"))[0]
+        lr = _bart.optimum(_bart.rows_of(data, strategy, "sweep")).point[0]
         style = {"color": COLORS[strategy], "ls": "--"}
         label = f"BART, {_bart.pair(scale, strategy, lr)}"
         _bart.draw_curve(panel, _bart.best_runs(data, strategy), label, **style)

@@ -3,7 +3,7 @@
 from figures.effective_theory import _vit
 from figures.effective_theory._strategies import COLORS
 from figures.effective_theory._vit import reduce  # noqa: F401
-from repro.judge.claims import Claim, above, below, over_seeds, reported
+from repro.judge.claims import Claim, above, below, over_seeds, reported, trained_scales
 
 TITLE = "Footnote 44. ViT, only the positional embedding's learning rate changed"
 CAPTION = (
@@ -31,7 +31,7 @@ CLAIMS = (
         source=WHERE,
         quantity="largest top-1 in percentage points, standard with positions n times faster minus "
         "standard",
-        expected=dict.fromkeys(_vit.TRAINED, above(0)),
+        expected=trained_scales(above(0)),
     ),
     Claim(
         id="positions.lowered",
@@ -39,14 +39,14 @@ CLAIMS = (
         source=WHERE,
         quantity="largest top-1 in percentage points, neural-tangent with positions as its "
         "matrices, minus without",
-        expected=dict.fromkeys(_vit.TRAINED, below(0)),
+        expected=trained_scales(below(0)),
     ),
     Claim(
         id="positions.share",
         statement="The gain is essentially the positional embedding's",
         source=WHERE,
         quantity="gain of standard by faster positions over the gain of neural-tangent",
-        expected=dict.fromkeys(_vit.TRAINED, reported("no bound: about 1 if it is all of it")),
+        expected=trained_scales(reported("no bound: about 1 if it is all of it")),
     ),
 )
 

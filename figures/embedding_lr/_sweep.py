@@ -23,11 +23,6 @@ ABOVE = {  # a legend over its panel
 }
 
 
-def final(table):
-    """The last evaluation of every run."""
-    return table[table["step"] == table["step"].max()]
-
-
 def mean_curve(table, seeds: Sequence[int]):
     """Mean loss over seeds (repeats count) per learning rate, the other axes at their best.
 

@@ -2,6 +2,7 @@
 
 from figures.embedding_lr import _sweep
 from repro.judge.claims import Claim, below
+from repro.judge.tables import last_step
 
 TITLE = "Figure 1. Optimal embedding learning rate against width, fixed vocabulary"
 CAPTION = (
@@ -24,7 +25,7 @@ CLAIMS = (
 
 
 def reduce(runs):
-    return _sweep.final(runs["embedding_lr/width"]).drop(columns="step")
+    return last_step(runs["embedding_lr/width"]).drop(columns="step")
 
 
 def measure(data, scale):

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from figures.embedding_lr import _sweep
-from repro.judge.claims import Claim, above, at_most, below, reported, within
+from repro.judge.claims import Claim, above, at_most, below, reported, trained_scales, within
+from repro.judge.tables import last_step
 
 TITLE = "Figure 3. Optimal embedding learning rate against width, vocabulary m = 8d"
 CAPTION = (
@@ -32,33 +33,28 @@ CLAIMS = (
         statement="eta_E proportional to d^-1/2 is near the optimum at every width",
         source="Figure 3; Section 4.1",
         quantity="largest distance, in octaves, of the sqrt(d) rule from the optimum",
-        expected={"reduced": at_most(1), "paper": at_most(1)},
+        expected=trained_scales(at_most(1)),
     ),
     Claim(
         id="fig3.beats-mup",
         statement="The sqrt(d) rule is nearer the optimum than muP's constant",
         source="Figure 3; Section 4.1",
         quantity="octaves, muP's constant minus the sqrt(d) rule, at the largest width",
-        expected={"reduced": above(0), "paper": above(0)},
+        expected=trained_scales(above(0)),
     ),
     Claim(
         id="fig3.control-unit-init",
         statement="Control, ours: embeddings of standard deviation 1 at every width",
         source="suite",
         quantity="slope of log eta_E* against log d, m = 8d, embedding std 1",
-        expected={
-            s: reported("no bound: the fall left without the d^-1/2 init")
-            for s in ("reduced", "paper")
-        },
+        expected=trained_scales(reported("no bound: the fall left without the d^-1/2 init")),
     ),
     Claim(
         id="fig3.control-fixed-vocabulary",
         statement="Control, ours: one vocabulary for every width",
         source="suite",
         quantity="slope of log eta_E* against log d, m fixed",
-        expected={
-            s: reported("no bound: 0 if m alone made the fall") for s in ("reduced", "paper")
-        },
+        expected=trained_scales(reported("no bound: 0 if m alone made the fall")),
     ),
 )
 
@@ -66,7 +62,7 @@ CLAIMS = (
 def reduce(runs):
     import pandas as pd
 
-    parts = [_sweep.final(runs[name]).assign(study=name.split("/")[1]) for name in STUDIES]
+    parts = [last_step(runs[name]).assign(study=name.split("/")[1]) for name in STUDIES]
     return pd.concat(parts, ignore_index=True).drop(columns="step")
 
 

@@ -2,8 +2,16 @@
 
 import numpy as np
 
-from repro.judge.claims import Claim, Measurement, all_scales, at_most, reported, within
-from repro.statistics import bootstrap, slope
+from repro.judge.claims import (
+    Claim,
+    all_scales,
+    at_most,
+    over_batches,
+    reported,
+    within,
+    without_interval,
+)
+from repro.statistics import slope
 from repro.theory import sign_sgd
 
 TITLE = "Theorem 1. Feature changes of one SignSGD step, measured over predicted"
@@ -93,13 +101,6 @@ def by_seed(table, value):
     return wide.to_numpy(), wide.columns.to_frame(index=False)
 
 
-def with_interval(values, statistic, detail=""):
-    """A statistic of the mean over seeds, with its bootstrap interval; values: (seeds, ...)."""
-    seeds = range(len(values))
-    low, high = bootstrap(seeds, lambda sample: statistic(values[list(sample)].mean(0)))
-    return Measurement(statistic(values.mean(0)), low, high, len(seeds), detail=detail)
-
-
 def largest_error(ratios):
     return float(np.abs(ratios - 1).max())
 
@@ -140,11 +141,10 @@ def measure(data, scale):
         "head-tokens": (zipf[zipf["ranks"] == "1"], np.mean, by_bin),
     }
     measured = {
-        f"theorem1.{name}": with_interval(by_seed(rows, "ratio")[0], statistic, detail)
+        f"theorem1.{name}": over_batches(by_seed(rows, "ratio")[0], statistic, detail)
         for name, (rows, statistic, detail) in chosen.items()
     }
-    lemma = lemma_1_slope()
-    measured["theorem1.lemma-1"] = Measurement(lemma, lemma, lemma, 1)
+    measured["theorem1.lemma-1"] = without_interval(lemma_1_slope())
     for name, vocab_size in (
         ("mup-regime", 16),
         ("large-vocabulary-regime", "8d"),
@@ -154,7 +154,7 @@ def measure(data, scale):
         predicted = sign_sgd.embedding_slope(points["width"], points["vocab_size"])
         log_d = np.log(points["width"].to_numpy())
         # The runs use sigma_W = d^-1/2; the claims are stated for sigma_W = 1.
-        measured[f"theorem1.{name}"] = with_interval(
+        measured[f"theorem1.{name}"] = over_batches(
             np.log(changes) + log_d / 2,
             lambda logs, log_d=log_d: slope(log_d, logs),
             f"the closed form gives {predicted:.3f}",

@@ -1,6 +1,6 @@
 """Figure 1: the upscaling method and transfer, drawn from real runs instead of a schematic."""
 
-from figures.upscaling import _protocol, fig3
+from figures.upscaling import _runs, fig3
 from repro.judge.claims import Claim, all_scales, at_most, over_seeds, reported
 
 TITLE = "Figure 1. Leaving the widened subspace, and hyperparameter transfer"
@@ -39,7 +39,7 @@ CLAIMS = (
 def reduce(runs):
     import pandas as pd
 
-    path = _protocol.reduce({k: v for k, v in runs.items() if k != TRANSFER})
+    path = _runs.reduce({k: v for k, v in runs.items() if k != TRANSFER})
     path = path[["stage", "seed", "step", "outside", "inside", "lr"]]
     sweep = fig3.reduce({TRANSFER: runs[TRANSFER]})
     sweep = sweep[["stage", fig3.WIDTH, "lr", "seed", "step", "train_loss"]]

@@ -1,18 +1,18 @@
 """Figure 10: base, from scratch and upscaled, GPT-2 with AdamW."""
 
-from figures.upscaling import _protocol
-from figures.upscaling._protocol import SETTINGS, reduce  # noqa: F401
+from figures.upscaling import _claims, _drawing
+from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
 
 SETTING = SETTINGS["gpt2"]
 TITLE = "Figure 10. Upscaling against training from scratch, GPT-2 with AdamW"
-CAPTION = f"{_protocol.MEANING} (Ma et al., Figure 10.)"
+CAPTION = f"{_drawing.MEANING} (Ma et al., Figure 10.)"
 STUDIES = (SETTING.study,)
-CLAIMS = _protocol.curve_claims("fig10", "Figure 10; F.3", SETTING)
+CLAIMS = _claims.curve_claims("fig10", "Figure 10; F.3", SETTING)
 
 
 def measure(data, scale):
-    return _protocol.measure_curves("fig10", data, SETTING)
+    return _claims.measure_curves("fig10", data, SETTING)
 
 
 def draw(data, scale):
-    return _protocol.draw_curves(data, SETTING)
+    return _drawing.draw_curves(data, SETTING)

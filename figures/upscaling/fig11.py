@@ -1,18 +1,18 @@
 """Figure 11: Sweep 2 over learning rate and noise, GPT-2 with AdamW."""
 
-from figures.upscaling import _protocol
-from figures.upscaling._protocol import LOSS, SETTINGS, reduce  # noqa: F401
+from figures.upscaling import _claims, _drawing
+from figures.upscaling._runs import LOSS, SETTINGS, reduce  # noqa: F401
 
 SETTING = SETTINGS["gpt2"]
 TITLE = "Figure 11. Sweep over learning rate and noise, GPT-2 with AdamW"
-CAPTION = _protocol.SWEPT.format(LOSS[SETTING.metric], "Ma et al., Figure 11")
+CAPTION = _drawing.SWEPT.format(LOSS[SETTING.metric], "Ma et al., Figure 11")
 STUDIES = (f"{SETTING.study}/tune_upscaled", f"{SETTING.study}/tune_upscaled_code")
-CLAIMS = _protocol.sweep_claims("fig11", "Figure 11; F.3", SETTING)
+CLAIMS = _claims.sweep_claims("fig11", "Figure 11; F.3", SETTING)
 
 
 def measure(data, scale):
-    return _protocol.measure_sweep("fig11", data, SETTING)
+    return _claims.measure_sweep("fig11", data, SETTING)
 
 
 def draw(data, scale):
-    return _protocol.draw_sweep(data, SETTING)
+    return _drawing.draw_sweep(data, SETTING)

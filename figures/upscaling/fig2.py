@@ -1,14 +1,14 @@
 """Figure 2: base, from scratch and upscaled, three architectures."""
 
-from figures.upscaling import _protocol
-from figures.upscaling._protocol import SETTINGS, reduce  # noqa: F401
+from figures.upscaling import _claims, _drawing
+from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
 
 SHOWN = [SETTINGS[key] for key in ("mlp", "resnet", "gpt2")]
 TITLE = "Figure 2. Upscaled models against wide ones trained from scratch"
-CAPTION = f"{_protocol.MEANING} (Ma et al., Figure 2.)"
+CAPTION = f"{_drawing.MEANING} (Ma et al., Figure 2.)"
 STUDIES = tuple(setting.study for setting in SHOWN)
 CLAIMS = tuple(
-    claim for s in SHOWN for claim in _protocol.win_claims("fig2", "Figure 2; Section 4", s)
+    claim for s in SHOWN for claim in _claims.win_claims("fig2", "Figure 2; Section 4", s)
 )
 
 
@@ -16,7 +16,7 @@ def measure(data, scale):
     measured = {}
     for setting in SHOWN:
         rows = data[data["study"] == setting.study]
-        measured |= _protocol.measure_wins("fig2", rows, setting, scale)
+        measured |= _claims.measure_wins("fig2", rows, setting, scale)
     return measured
 
 
@@ -26,8 +26,8 @@ def draw(data, scale):
     figure, axes = drawing.panels(len(SHOWN), 2, width=4.8)
     for (top, bottom), setting in zip(axes.T, SHOWN, strict=True):
         rows = data[data["study"] == setting.study]
-        _protocol.draw_curve(top, rows, "train_loss", "training loss (nats)", setting)
-        _protocol.draw_curve(bottom, rows, "valid_loss", "validation loss (nats)", setting)
-        top.set_title(f"{setting.words}\n{_protocol.rates(rows, setting)}", fontsize=8)
-    _protocol.legend_beside(axes[0, -1])
+        _drawing.draw_curve(top, rows, "train_loss", "training loss (nats)", setting)
+        _drawing.draw_curve(bottom, rows, "valid_loss", "validation loss (nats)", setting)
+        top.set_title(f"{setting.words}\n{_drawing.rates(rows, setting)}", fontsize=8)
+    _drawing.legend_beside(axes[0, -1])
     return figure

@@ -4,8 +4,11 @@ import math
 
 import numpy as np
 
-from repro.judge.claims import Claim, at_most, over_seeds
+from repro.judge.claims import Claim, at_most, over_seeds, trained_scales
+from repro.judge.optimum import search_optimum
+from repro.judge.tables import joined, last_step, mean_losses
 from repro.suite import registry
+from repro.suite.names import StageName
 
 TITLE = "Figure 3. Hyperparameter transfer of upscaled models"
 CAPTION = (
@@ -33,7 +36,7 @@ CLAIMS = tuple(
         statement=f"{words}: {what} does not depend on the target width",
         source="Figure 3; Appendix F.5",
         quantity=f"spread over target widths of log2 of {what}",
-        expected=dict.fromkeys(("reduced", "paper"), at_most(bound)),
+        expected=trained_scales(at_most(bound)),
     )
     for key, (words, _) in MODELS.items()
     for sweep, (_, _, _, what, bound) in SWEEPS.items()
@@ -46,9 +49,8 @@ def reduce(runs):
 
     parts = []
     for name, table in runs.items():
-        study, _, stage = name.rpartition("/")
-        last = table[table["step"] == table["step"].max()]
-        parts.append(last.assign(study=study, stage=stage))
+        origin = StageName.parse(name)
+        parts.append(last_step(table).assign(study=origin.module, stage=origin.stage))
     columns = ["study", "stage", WIDTH, "lr", LEVEL, "seed", "step", "train_loss", "valid_loss"]
     return pd.concat(parts, ignore_index=True).reindex(columns=columns)
 
@@ -57,24 +59,21 @@ def rows_of(data, key, sweep):
     return data[(data["study"] == MODELS[key][1]) & (data["stage"] == SWEEPS[sweep][0])]
 
 
-def octaves(values):
-    """log2 of a grid's values; zero lies one step below the smallest other value."""
+def log2_places(values):
+    """Value -> its log2, of a grid; zero lies one step below the smallest other value."""
     values = sorted(values)
     positive = [math.log2(v) for v in values if v > 0]
     step = positive[1] - positive[0] if len(positive) > 1 else 1.0
-    return [positive[0] - step] * (len(values) - len(positive)) + positive
+    zeros = [positive[0] - step] * (len(values) - len(positive))
+    return dict(zip(values, zeros + positive, strict=True))
 
 
 def optima(rows, axis, seeds):
-    """Width -> log2 of the value with the lowest mean loss over seeds, nan where none is finite."""
-    found = {}
-    for width, group in rows.groupby(WIDTH):
-        table = group.pivot(index=axis, columns="seed", values="train_loss").sort_index()
-        means = table[list(seeds)].mean(axis=1)
-        found[int(width)] = math.nan
-        if np.isfinite(means.min()):
-            found[int(width)] = octaves(table.index)[int(np.argmin(means))]
-    return found
+    """Width -> optimum along an axis by the final training loss, mean over seeds."""
+    return {
+        int(width): search_optimum(mean_losses(group, [axis], "train_loss", seeds))
+        for width, group in rows.groupby(WIDTH)
+    }
 
 
 def measure(data, scale):
@@ -84,23 +83,31 @@ def measure(data, scale):
             rows = rows_of(data, key, sweep)
             seeds = sorted(int(s) for s in rows["seed"].unique())
 
-            def spread(sample, rows=rows, axis=axis):
-                return float(np.ptp(list(optima(rows, axis, sample).values())))
+            def places(sample, rows=rows, axis=axis):
+                """log2 of each width's best value, nan where a seed diverged at all of them."""
+                log2 = log2_places(rows[axis].unique())
+                return [
+                    log2[best.point[0]] if math.isfinite(best.loss) else math.nan
+                    for best in optima(rows, axis, sample).values()
+                ]
 
-            found = optima(rows, axis, seeds)
-            grid = octaves(rows[axis].unique())
-            ends = {grid[0], grid[-1]} if axis == "lr" else {grid[-1]}
-            outside = [str(n) for n, value in found.items() if value in ends]
-            lost = [str(n) for n, value in found.items() if math.isnan(value)]
+            def spread(sample, places=places):
+                return float(np.ptp(places(sample)))
+
+            best = optima(rows, axis, seeds)
+            outside = [str(n) for n, optimum in best.items() if optimum.untried]
+            lost = [str(n) for n, optimum in best.items() if not math.isfinite(optimum.loss)]
             problems = {"at the grid's edge": outside, "a seed diverged at every value": lost}
-            problem = "; ".join(
-                f"{why}: width {', '.join(which)}" for why, which in problems.items() if which
+            problem = joined(
+                *(f"{why}: width {', '.join(which)}" for why, which in problems.items() if which)
             )
-            words = ", ".join(
-                f"2^{value:.3g} at width {n}" for n, value in found.items() if str(n) not in lost
+            in_words = ", ".join(
+                f"2^{place:.3g} at width {n}"
+                for n, place in zip(best, places(seeds), strict=True)
+                if str(n) not in lost
             )
             measured[f"fig3.transfer-{sweep}-{key}"] = over_seeds(
-                spread, seeds, problem, f"best: {words}"
+                spread, seeds, problem, f"best: {in_words}"
             )
     return measured
 
@@ -130,7 +137,7 @@ def width_colors(rows, drawing):
 def draw_panel(panel, rows, axis, colors):
     """One curve a target width of `colors`, its optimum marked; zero noise at the left end."""
     grid = sorted(rows[axis].unique())
-    places = dict(zip(grid, [2.0**v for v in octaves(grid)], strict=True))
+    places = {value: 2.0**place for value, place in log2_places(grid).items()}
     curves = {}
     for width, color in colors.items():
         losses = rows[rows[WIDTH] == width].groupby(axis)["train_loss"].agg(["mean", "min", "max"])

@@ -1,18 +1,18 @@
 """Figure 6: base, from scratch and upscaled, MLP with AdamW."""
 
-from figures.upscaling import _protocol
-from figures.upscaling._protocol import SETTINGS, reduce  # noqa: F401
+from figures.upscaling import _claims, _drawing
+from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
 
 SETTING = SETTINGS["mlp"]
 TITLE = "Figure 6. Upscaling against training from scratch, MLP with AdamW"
-CAPTION = f"{_protocol.MEANING} (Ma et al., Figure 6.)"
+CAPTION = f"{_drawing.MEANING} (Ma et al., Figure 6.)"
 STUDIES = (SETTING.study,)
-CLAIMS = _protocol.curve_claims("fig6", "Figure 6; F.1", SETTING)
+CLAIMS = _claims.curve_claims("fig6", "Figure 6; F.1", SETTING)
 
 
 def measure(data, scale):
-    return _protocol.measure_curves("fig6", data, SETTING)
+    return _claims.measure_curves("fig6", data, SETTING)
 
 
 def draw(data, scale):
-    return _protocol.draw_curves(data, SETTING)
+    return _drawing.draw_curves(data, SETTING)

@@ -1,15 +1,16 @@
 """Figure 8: base, from scratch and upscaled, ResNet-18 with SGD."""
 
-from figures.upscaling import _protocol
-from figures.upscaling._protocol import SETTINGS, reduce  # noqa: F401
+from figures.upscaling import _claims, _drawing, _runs
+from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
+from repro.judge import tables
 from repro.judge.claims import Claim, below, over_seeds, reported
 
 SETTING = SETTINGS["resnet"]
 TITLE = "Figure 8. Upscaling against training from scratch, ResNet-18 with SGD"
-CAPTION = f"{_protocol.MEANING} (Ma et al., Figure 8.)"
+CAPTION = f"{_drawing.MEANING} (Ma et al., Figure 8.)"
 STUDIES = (SETTING.study,)
 CLAIMS = (
-    *_protocol.curve_claims("fig8", "Figure 8; F.2", SETTING),
+    *_claims.curve_claims("fig8", "Figure 8; F.2", SETTING),
     Claim(
         id="fig8.generalisation",
         statement="The upscaled ResNet generalises worse, though its training loss is lower",
@@ -21,19 +22,17 @@ CLAIMS = (
 
 
 def measure(data, scale):
-    ours, scratch = (
-        _protocol.losses(data, name, "valid_accuracy") for name in ("upscaled", "scratch")
-    )
+    ours, scratch = (_runs.losses(data, name, "valid_accuracy") for name in ("upscaled", "scratch"))
     gain = over_seeds(
         lambda s: float(ours[list(s)].mean() - scratch[list(s)].mean()),
         ours.index,
-        _protocol.joined(
-            _protocol.limits(data, SETTING, "tune", "tune_upscaled"),
-            _protocol.diverged(data, "upscaled", "scratch"),
+        tables.joined(
+            _runs.edges(data, SETTING, "tune", "tune_upscaled"),
+            _runs.diverged(data, "upscaled", "scratch"),
         ),
     )
-    return _protocol.measure_curves("fig8", data, SETTING) | {"fig8.generalisation": gain}
+    return _claims.measure_curves("fig8", data, SETTING) | {"fig8.generalisation": gain}
 
 
 def draw(data, scale):
-    return _protocol.draw_curves(data, SETTING)
+    return _drawing.draw_curves(data, SETTING)

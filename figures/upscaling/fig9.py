@@ -1,18 +1,18 @@
 """Figure 9: Sweep 2 over learning rate and noise, ResNet-18 with SGD."""
 
-from figures.upscaling import _protocol
-from figures.upscaling._protocol import LOSS, SETTINGS, reduce  # noqa: F401
+from figures.upscaling import _claims, _drawing
+from figures.upscaling._runs import LOSS, SETTINGS, reduce  # noqa: F401
 
 SETTING = SETTINGS["resnet"]
 TITLE = "Figure 9. Sweep over learning rate and noise, ResNet-18 with SGD"
-CAPTION = _protocol.SWEPT.format(LOSS[SETTING.metric], "Ma et al., Figure 9")
+CAPTION = _drawing.SWEPT.format(LOSS[SETTING.metric], "Ma et al., Figure 9")
 STUDIES = (f"{SETTING.study}/tune_upscaled",)
-CLAIMS = _protocol.sweep_claims("fig9", "Figure 9; F.2", SETTING)
+CLAIMS = _claims.sweep_claims("fig9", "Figure 9; F.2", SETTING)
 
 
 def measure(data, scale):
-    return _protocol.measure_sweep("fig9", data, SETTING)
+    return _claims.measure_sweep("fig9", data, SETTING)
 
 
 def draw(data, scale):
-    return _protocol.draw_sweep(data, SETTING)
+    return _drawing.draw_sweep(data, SETTING)

@@ -2,8 +2,15 @@
 
 import numpy as np
 
-from repro.judge.claims import Claim, Measurement, all_scales, at_most, within
-from repro.statistics import bootstrap, slope
+from repro.judge.claims import (
+    Claim,
+    all_scales,
+    at_most,
+    over_batches,
+    within,
+    without_interval,
+)
+from repro.statistics import slope
 
 TITLE = "Appendix E.3, E.4. Upscaled deep linear networks and their infinite-width limit"
 CAPTION = (
@@ -117,13 +124,6 @@ def exponent(widths, squares):
     return farthest([slope(np.log(widths), np.log(row) / 2) for row in squares], -0.5)
 
 
-def with_interval(values, statistic, detail=""):
-    """A statistic of the mean over batches, with its bootstrap interval; values: (seeds, ...)."""
-    seeds = range(len(values))
-    low, high = bootstrap(seeds, lambda sample: statistic(values[list(sample)].mean(0)))
-    return Measurement(statistic(values.mean(0)), low, high, len(seeds), detail=detail)
-
-
 def measure(data, scale):
     grid = data[data["study"] == "grid"]
     last = last_steps(grid)[1]
@@ -140,12 +140,12 @@ def measure(data, scale):
     expected = (ends - alone)[0, :, -1]
     zero = float(data.loc[data["study"] == "zero noise", "gap_max"].max())
     return {
-        "infinite_width.limit": with_interval(rms**2, lambda s: exponent(widths, s)),
-        "infinite_width.mean": with_interval(
+        "infinite_width.limit": over_batches(rms**2, lambda s: exponent(widths, s)),
+        "infinite_width.mean": over_batches(
             mean[:, :, -1], lambda m: float(np.max(np.abs(m / limit - 1)))
         ),
-        "infinite_width.equal-dynamics": with_interval(equal_rms**2, lambda s: exponent(widths, s)),
-        "infinite_width.altered-dynamics": with_interval(
+        "infinite_width.equal-dynamics": over_batches(equal_rms**2, lambda s: exponent(widths, s)),
+        "infinite_width.altered-dynamics": over_batches(
             gap / expected,
             lambda ratio: farthest(ratio, 1.0),
             "; ".join(
@@ -153,7 +153,7 @@ def measure(data, scale):
                 for noise, value in zip(NOISES, expected, strict=True)
             ),
         ),
-        "infinite_width.zero-noise": Measurement(zero, zero, zero, 1),
+        "infinite_width.zero-noise": without_interval(zero),
     }
 
 

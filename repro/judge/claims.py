@@ -4,7 +4,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from repro.statistics import bootstrap
+from repro.suite.study import SCALES, TRAINED_SCALES
 
 REPRODUCED = "reproduced"
 NOT_REPRODUCED = "not reproduced"
@@ -97,6 +100,18 @@ def over_seeds(
     return Measurement(float(statistic(seeds)), low, high, len(seeds), problem, detail)
 
 
+def over_batches(
+    values: np.ndarray, statistic: Callable[[np.ndarray], float], detail: str = ""
+) -> Measurement:
+    """A statistic of the mean over seeds, with its bootstrap interval.
+
+    values: shape (seeds, ...). statistic: takes that mean, of shape (...).
+    """
+    return over_seeds(
+        lambda sample: statistic(values[list(sample)].mean(0)), range(len(values)), detail=detail
+    )
+
+
 def without_interval(value: float, n: int = 1, problem: str = "", detail: str = "") -> Measurement:
     """A value in which nothing is random, or of one run."""
     return Measurement(float(value), float(value), float(value), n, problem, detail)
@@ -159,8 +174,13 @@ def judge(claim: Claim, measurement: Measurement, scale: str, embedded: bool) ->
 
 
 def all_scales(expectation: Expectation) -> dict[str, Expectation]:
-    """The same expectation at every scale."""
-    return dict.fromkeys(("smoke", "reduced", "paper"), expectation)
+    """The same expectation at every scale: of what needs no training, or none of any length."""
+    return dict.fromkeys(SCALES, expectation)
+
+
+def trained_scales(expectation: Expectation) -> dict[str, Expectation]:
+    """The same expectation at every scale whose runs are long enough to judge training by."""
+    return dict.fromkeys(TRAINED_SCALES, expectation)
 
 
 def interval(row: dict) -> str:

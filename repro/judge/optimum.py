@@ -1,9 +1,13 @@
-"""The optimal learning rate of a sweep, and how it scales."""
+"""The optimum of a sweep: the centre of a window of learning rates, or a point of a search."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+from repro.suite import search
+from repro.suite.search import Move, Point
 
 PAPER_WINDOW = 0.20  # Hayou & Liu, Figure 3
 
@@ -58,3 +62,44 @@ def grid_optimum(lr: Sequence[float], loss: Sequence[float], window: float) -> f
     """log2 of the geometric mean of the grid's learning rates within `window` of the best loss."""
     x, y = np.log2(np.asarray(lr, dtype=float)), np.asarray(loss, dtype=float)
     return float(x[y <= np.nanmin(y) * (1 + window)].mean())
+
+
+@dataclass(frozen=True)
+class SearchOptimum:
+    """The best point of a search over a grid.
+
+    point: its value along each axis. loss: infinite where every run diverged. ties: the points that
+    are as good, this one included. untried: neighbours that were not run; while there are any, the
+    optimum may lie at one of them.
+    """
+
+    point: Point
+    loss: float
+    ties: tuple[Point, ...]
+    untried: tuple[Point, ...]
+
+    def problem(self, described: str) -> str:
+        """Why the point is no optimum, "" when it is one. described: the point in words."""
+        if not math.isfinite(self.loss):
+            return "every run diverged"
+        return f"search limit, {described}" if self.untried else ""
+
+
+def search_optimum(
+    losses: Mapping[Point, float], moves: Sequence[Move] | None = None, tie: float = 0.0
+) -> SearchOptimum:
+    """The point with the lowest loss.
+
+    losses: point -> loss, infinite where a run diverged. moves: which neighbours the search tries
+    (`repro.suite.search.missing`), all if None. tie: losses this close to the lowest count as equal
+    to it; of equal points one whose neighbours were all tried is taken, else the first.
+    """
+    lowest = min(losses.values())
+    if not math.isfinite(lowest):
+        first = next(iter(losses))
+        return SearchOptimum(first, lowest, (first,), ())
+    ties = tuple(point for point, loss in losses.items() if loss <= lowest + tie)
+    # Each of them in turn as the best of all: its neighbours are what the search would try next.
+    untried = {point: search.missing({**losses, point: lowest - 1}, moves) for point in ties}
+    best = min(ties, key=lambda point: len(untried[point]))
+    return SearchOptimum(best, losses[best], ties, tuple(untried[best]))

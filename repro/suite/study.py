@@ -8,9 +8,11 @@ from repro.errors import UserError
 from repro.files import canonical_json
 from repro.suite import search
 from repro.suite.search import Move
-from repro.suite.spec import lookup
+from repro.suite.spec import lookup, override
 
 SCALES = ("smoke", "reduced", "paper")
+# Scales whose runs are long enough for a claim about training; smoke proves the pipeline only.
+TRAINED_SCALES = ("reduced", "paper")
 SLOT = "slot"  # the axis of a search's round
 
 
@@ -122,6 +124,11 @@ class Neighbour:
         return wanted[self.slot][self.axes.index(self.key)] if self.slot < len(wanted) else None
 
 
+def octaves(low: float, high: float, step: float = 1.0) -> list[float]:
+    """2^low, 2^(low + step), ..., 2^high: the values of an axis that is searched in log scale."""
+    return [2.0 ** (low + i * step) for i in range(round((high - low) / step) + 1)]
+
+
 REFERENCES = (Best, Checkpoint, Neighbour)
 
 
@@ -171,6 +178,10 @@ class Study:
     def rounds(self) -> int:
         """The most rounds a scale allows the search; none without one."""
         return max(scale.rounds for scale in self.scales.values()) if self.search else 0
+
+    def settings(self, scale: str) -> dict:
+        """The task's settings at a scale, before any axis of the grid is set."""
+        return override(self.spec, self.scales[scale].spec)
 
     def round(self, stage: str) -> "Study":
         """A round of the search of this study, which is `stage`: one run a slot."""

@@ -56,11 +56,6 @@ REDUCED = {
 SMOKE = REDUCED | {"steps": 10}
 
 
-def octaves(low: float, high: float, step: float = 1.0) -> list[float]:
-    """2^low, 2^(low + step), ..., 2^high."""
-    return [2.0 ** (low + i * step) for i in range(round((high - low) / step) + 1)]
-
-
 def size(k: int) -> dict[str, int]:
     """(d, m) = (2^k, 2^(k+3))."""
     return {"model.width": 2**k, "vocab_size": 2 ** (k + 3)}

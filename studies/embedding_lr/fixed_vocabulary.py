@@ -1,7 +1,7 @@
 """Control of Figure 3: the same sweep with one vocabulary for every width."""
 
-from repro.suite.study import Scale, Study
-from studies.embedding_lr._decoder import PAPER, REDUCED, SMOKE, octaves
+from repro.suite.study import Scale, Study, octaves
+from studies.embedding_lr._decoder import PAPER, REDUCED, SMOKE
 
 STUDY = Study(
     task="language_model",

@@ -4,8 +4,8 @@ With the paper's d^-1/2 an update of eta_E weighs sqrt(d) more against the embed
 whatever the vocabulary: this control takes that away. Its optima lie higher, and so does its grid.
 """
 
-from repro.suite.study import Scale, Study
-from studies.embedding_lr._decoder import LVP_INIT, PAPER, REDUCED, SMOKE, octaves, size
+from repro.suite.study import Scale, Study, octaves
+from studies.embedding_lr._decoder import LVP_INIT, PAPER, REDUCED, SMOKE, size
 
 STUDY = Study(
     task="language_model",

@@ -5,8 +5,8 @@ scale. Reduced: eta_H = eta_W together at two values, sigma_E at two, sigma_W fi
 sigma_E: d^-1/2 (LVP) or 1 (SP); sigma_W: d^-1/2 (LVP) or 1/d (muP). eta_H, eta_W: lr/d.
 """
 
-from repro.suite.study import Scale, Study
-from studies.embedding_lr._decoder import PAPER, REDUCED, SMOKE, octaves
+from repro.suite.study import Scale, Study, octaves
+from studies.embedding_lr._decoder import PAPER, REDUCED, SMOKE
 
 STUDY = Study(
     task="language_model",

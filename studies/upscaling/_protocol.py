@@ -20,11 +20,6 @@ from repro.suite.study import SCALES, Best, Checkpoint, Scale, Study
 ROUNDS = {"smoke": 0, "reduced": 2, "paper": 3}  # ours
 
 
-def octaves(low: float, high: float, step: float = 1.0) -> list[float]:
-    """2^low, 2^(low + step), ..., 2^high."""
-    return [2.0 ** (low + i * step) for i in range(round((high - low) / step) + 1)]
-
-
 def protocol(
     spec: Mapping,
     *,
@@ -53,17 +48,19 @@ def protocol(
 
     def stage(width: str, changes: Mapping, grid: Mapping[str, Mapping], together, search=()):
         jobs = {"smoke": tuple(grid), "reduced": tuple(grid) if whole else together, "paper": ()}
+        fixed = {key: value for key, value in changes.items() if not isinstance(value, PerScale)}
 
         def scale(name: str) -> Scale:
-            own = {key: value[name] for key, value in changes.items() if isinstance(value, _By)}
+            here = {
+                key: value[name] for key, value in changes.items() if isinstance(value, PerScale)
+            }
             return Scale(
-                {**scales[name], "model.width": widths[name][width], **own},
+                {**scales[name], "model.width": widths[name][width], **here},
                 {axis: values[name] for axis, values in grid.items()},
                 together=jobs[name],
                 rounds=ROUNDS[name],
             )
 
-        fixed = {key: value for key, value in changes.items() if not isinstance(value, _By)}
         return Study(
             task="warm_start",
             spec={**spec, **fixed},
@@ -83,7 +80,7 @@ def protocol(
                 "convention": convention,
                 "level": level,
             },
-            "start.width": _By({name: widths[name][width] for name in SCALES}),
+            "start.width": PerScale({name: widths[name][width] for name in SCALES}),
         }
 
     tuned = Best("tune", "lr", metric)
@@ -96,8 +93,8 @@ def protocol(
     )
     quiet = {"start.level": 0.0}
 
-    def twice(key: str) -> _By:
-        return _By({name: 2 * scales[name].get(key, spec[key]) for name in SCALES})
+    def twice(key: str) -> PerScale:
+        return PerScale({name: 2 * scales[name].get(key, spec[key]) for name in SCALES})
 
     # As many steps between two evaluations as anywhere else: the training loss is their mean.
     longer = {key: twice(key) for key in ("steps", "evaluations")}
@@ -137,5 +134,5 @@ def protocol(
     }
 
 
-class _By(dict):
-    """Scale -> the setting's value there."""
+class PerScale(dict):
+    """Scale -> a setting's value there, for a setting that is not the same at every scale."""

@@ -22,7 +22,8 @@ as the small width) and form a bowl here, grids around the optimum of one seed, 
 lower than the rest so that zero noise has its best one inside too.
 """
 
-from studies.upscaling._protocol import octaves, protocol
+from repro.suite.study import octaves
+from studies.upscaling._protocol import protocol
 
 # 512 sequences * 1_024 tokens = 2^19 tokens a step * 10_000 steps = 5.2 B tokens
 PAPER = {

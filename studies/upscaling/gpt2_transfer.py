@@ -10,7 +10,7 @@ Reduced: one layer and 120 steps for the time they take; the fixed rate and nois
 reduced Sweep 2 of `gpt2` is lowest near.
 """
 
-from studies.upscaling._protocol import octaves
+from repro.suite.study import octaves
 from studies.upscaling._transfer import transfer
 from studies.upscaling.gpt2 import PAPER, REDUCED
 

@@ -7,8 +7,8 @@ none). The rates swept are half-powers of two around it over ten octaves.
 Reduced: 160 steps, 192 before, for the time they take.
 """
 
+from repro.suite.study import octaves
 from studies.upscaling._mlp import ADAMW, PAPER, REDUCED
-from studies.upscaling._protocol import octaves
 from studies.upscaling._transfer import transfer
 
 EPOCHS = {"steps": 23_200, "evaluations": 100}  # 100 epochs of 232 batches

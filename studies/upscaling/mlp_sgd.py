@@ -3,8 +3,9 @@
 Paper scale: the authors' grids; Sweep 2 in Algorithm 2's convention and in their code's.
 """
 
+from repro.suite.study import octaves
 from studies.upscaling._mlp import CODE_LEVELS, CODE_LR, LEVELS, PAPER, SCALES, SEEDS, SGD, WIDTHS
-from studies.upscaling._protocol import octaves, protocol
+from studies.upscaling._protocol import protocol
 
 STAGES = protocol(
     PAPER | {"optimizer": SGD},

@@ -15,7 +15,8 @@ so 2^-2 was added.
 """
 
 from repro.parametrization import KINDS
-from studies.upscaling._protocol import octaves, protocol
+from repro.suite.study import octaves
+from studies.upscaling._protocol import protocol
 
 # 50_000 images // 128 = 390 batches * 100 epochs = 39_000 steps
 PAPER = {

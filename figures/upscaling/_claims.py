@@ -1,0 +1,255 @@
+"""What the figures of one architecture under the protocol claim, and how it is measured."""
+
+import math
+
+import numpy as np
+
+from figures.upscaling._runs import (
+    LEVEL,
+    LOSS,
+    QUIET,
+    ROUNDED,
+    best,
+    code_sweep,
+    diverged,
+    edges,
+    flops_ratio,
+    losses,
+    shown,
+    stage_rows,
+)
+from repro.judge.claims import (
+    Claim,
+    above,
+    below,
+    over_seeds,
+    reported,
+    trained_scales,
+    within,
+    without_interval,
+)
+from repro.judge.tables import joined, last_step
+
+OURS = (  # beside the paper's claims: id, statement, loss, baseline, what below 1 means
+    (
+        "upscaled-wins-tuned",
+        "from scratch at its own best learning rate",
+        "training",
+        " at its best rate",
+        "still wins",
+    ),
+    (
+        "upscaled-wins-long",
+        "from scratch at its best rate, given the base's epochs as well",
+        "training",
+        " with the base's steps added",
+        "still wins",
+    ),
+    (
+        "validation",
+        "what the lower training loss is worth on held-out data",
+        "validation",
+        "",
+        "generalises",
+    ),
+)
+
+
+def curve_claims(figure, where, setting):
+    """Claims of a figure of curves: what the sweeps select, and that noise helps."""
+    first, second, noise = setting.selected
+    selected = (
+        ("lr", f"Sweep 1 selects {printed(first)}", "Sweep 1's rate", first),
+        ("lr-upscaled", f"Sweep 2 selects the rate {printed(second)}", "Sweep 2's rate", second),
+        ("noise", f"Sweep 2 selects noise {noise:g}", "Sweep 2's noise, as in the code", noise),
+    )
+    return (
+        *(
+            Claim(
+                id=f"{figure}.selected-{name}",
+                statement=statement,
+                source=where,
+                quantity=quantity,
+                expected={"paper": within(value, value / 20)},
+            )
+            for name, statement, quantity, value in selected
+        ),
+        Claim(
+            id=f"{figure}.noise-nonzero",
+            statement="Noise makes the upscaled model better than going on without it",
+            source="Section 4; " + where,
+            quantity="final training loss with noise minus without, each at its own best rate",
+            expected=trained_scales(below(0)),
+        ),
+    )
+
+
+def printed(rate):
+    """A rate as the paper prints it, and where that is rounded as it is on the grid."""
+    return f"{ROUNDED[rate]} ({rate:.4g} on its grid)" if rate in ROUNDED else f"{rate:g}"
+
+
+def win_claims(figure, where, setting):
+    """Claims of the upscaled model against the wide one from scratch."""
+    end = f"{figure}.%s-{setting.key}"
+    return (
+        Claim(
+            id=end % "upscaled-wins",
+            statement=f"{setting.words}: upscaled ends below from scratch, for equal epochs",
+            source=where,
+            quantity="final training loss, upscaled over from scratch",
+            expected=trained_scales(below(1)),
+        ),
+        *(
+            Claim(
+                id=end % name,
+                statement=f"Ours: {statement}",
+                source="suite",
+                quantity=f"final {loss} loss, upscaled over from scratch{how}",
+                expected=trained_scales(reported(f"no bound: below 1 if it {what}")),
+            )
+            for name, statement, loss, how, what in OURS
+        ),
+        Claim(
+            id=end % "faster",
+            statement=f"{setting.words}: upscaled reaches the from-scratch final loss early",
+            source=where,
+            quantity="steps to the from-scratch final loss over all steps",
+            expected=trained_scales(below(1)),
+        ),
+        Claim(
+            id=end % "end-to-end",
+            statement=f"{setting.words}: {setting.end_to_end:g} times cheaper than from scratch, "
+            "base included",
+            source="Appendix F.4",
+            quantity="operations from scratch over those of the base and of the upscaled model "
+            "until the from-scratch loss",
+            expected={
+                "reduced": reported("no bound: above 1 if it pays"),
+                "paper": within(setting.end_to_end, 0.1 * setting.end_to_end),
+            },
+        ),
+    )
+
+
+def sweep_claims(figure, where, setting):
+    """The claim of a figure of a sweep."""
+    return (
+        Claim(
+            id=f"{figure}.optimal-noise",
+            statement="An optimal noise level exists: less and more of it both end higher",
+            source=where,
+            quantity=f"final {LOSS[setting.metric]} loss, one seed, small width: the smaller of "
+            "zero and the largest noise, each at its best rate, over the best",
+            expected=trained_scales(above(1)),
+        ),
+    )
+
+
+def measure_curves(figure, data, setting):
+    """Claim id -> Measurement, for `curve_claims`."""
+    metric = setting.metric
+    name = code_sweep(data)
+    sweep = stage_rows(data, name)
+    tune = stage_rows(data, "tune")
+    first = best(tune, ["lr"], metric)
+    second = best(sweep, ["lr", LEVEL], metric)
+    used = best(stage_rows(data, "tune_upscaled"), ["lr", LEVEL], metric)
+    by_minimum = best(sweep, ["lr", LEVEL], metric, "minimum")
+    lowest = best(tune, ["lr"], metric, "minimum")
+    words = "by the minimum over the run the sweep would select "
+    first_detail = words + ("the same" if lowest == first else f"{lowest['lr']:.4g}")
+    detail = words + ("the same" if by_minimum == second else _point(by_minimum))
+    if name != "tune_upscaled":
+        detail += f"; in Algorithm 2's convention it selects {_point(used)}"
+    problem = edges(data, setting, "tune", name)
+    up, quiet = losses(data, "upscaled"), losses(data, "upscaled_without_noise")
+    return {
+        f"{figure}.selected-lr": without_interval(first["lr"], 1, problem, first_detail),
+        f"{figure}.selected-lr-upscaled": without_interval(second["lr"], 1, problem, detail),
+        f"{figure}.selected-noise": without_interval(second[LEVEL], 1, problem, detail),
+        f"{figure}.noise-nonzero": over_seeds(
+            lambda s: float(up[list(s)].mean()) - float(quiet[list(s)].mean()),
+            up.index,
+            joined(
+                edges(data, setting, "tune", "tune_upscaled", QUIET),
+                diverged(data, "upscaled_without_noise"),
+            ),
+            shown(data, setting),
+        ),
+    }
+
+
+def _point(chosen):
+    return f"lr {chosen['lr']:.4g}, noise {chosen[LEVEL]:.4g}"
+
+
+def measure_wins(figure, data, setting, scale):
+    """Claim id -> Measurement, for `win_claims`.
+
+    A baseline that diverged is no loss to be below: such a claim is not judged. Upscaled runs that
+    diverged where the baseline's did not make their mean infinite, which is a loss.
+    """
+    up, scratch, long = (losses(data, n) for n in ("upscaled", "scratch", "scratch_long"))
+    valid_up, valid_scratch = (losses(data, n, "valid_loss") for n in ("upscaled", "scratch"))
+    tuned_run = last_step(stage_rows(data, "scratch_tuned", setting.metric))
+    tuned = float(tuned_run["train_loss"].iloc[0])
+    base_share = flops_ratio(setting.study, scale)
+    detail = shown(data, setting)
+    tuning = edges(data, setting, "tune", "tune_upscaled")
+    problem = joined(tuning, diverged(data, "scratch"))
+    own_rate = joined(tuning, edges(data, setting, "scratch_rates"))
+    curve = stage_rows(data, "upscaled").pivot(index="step", columns="seed", values="train_loss")
+
+    def steps_needed(sample):
+        mean, target = curve[list(sample)].mean(axis=1), scratch[list(sample)].mean()
+        reached = mean.index[mean <= target]
+        if not np.isfinite([target, mean.iloc[-1]]).all() or reached.empty:
+            return math.inf
+        return float(reached[0] / mean.index[-1])
+
+    def ratio(ours, other):
+        return lambda s: float(ours[list(s)].mean()) / float(other[list(s)].mean())
+
+    measured = {
+        "upscaled-wins": over_seeds(ratio(up, scratch), up.index, problem, detail),
+        "upscaled-wins-tuned": over_seeds(
+            lambda s: float(up[list(s)].mean()) / tuned, up.index, own_rate, detail
+        ),
+        "upscaled-wins-long": over_seeds(
+            ratio(up, long), up.index, joined(own_rate, diverged(data, "scratch_long")), detail
+        ),
+        "validation": over_seeds(
+            ratio(valid_up, valid_scratch),
+            up.index,
+            problem,
+            joined(
+                diverged(data, "upscaled"),
+                f"scratch {valid_scratch.mean():.4g}, upscaled {valid_up.mean():.4g}",
+            ),
+        ),
+        "faster": over_seeds(steps_needed, up.index, problem, diverged(data, "upscaled")),
+        "end-to-end": over_seeds(
+            lambda s: 1 / (base_share + steps_needed(s)),
+            up.index,
+            problem,
+            f"the base costs {base_share:.3g} of the wide run",
+        ),
+    }
+    return {f"{figure}.{name}-{setting.key}": found for name, found in measured.items()}
+
+
+def measure_sweep(figure, data, setting):
+    """Claim id -> Measurement, for `sweep_claims`; one seed."""
+    rows = stage_rows(data, "tune_upscaled")
+    by_level = last_step(rows).groupby(LEVEL)[setting.metric].min()
+    ends = by_level.iloc[[0, -1]]
+    lowest = float(by_level.min())
+    gains = ", ".join(
+        f"{1 - lowest / loss:.1%} below {name}" if np.isfinite(loss) else f"{name} diverged"
+        for name, loss in zip(("zero noise", "the largest"), ends, strict=True)
+    )
+    problem = edges(data, setting, "tune_upscaled", QUIET)
+    words = f"{_point(best(rows, ['lr', LEVEL], setting.metric))}: {lowest:.4g}, {gains}"
+    value = float(ends.min()) / lowest
+    return {f"{figure}.optimal-noise": without_interval(value, 1, problem, words)}

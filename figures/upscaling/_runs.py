@@ -1,0 +1,179 @@
+"""The runs of one architecture under the protocol of `studies/upscaling/_protocol.py`: which stages
+there are, their final losses, what a sweep selects, and which runs diverged."""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from repro.judge import tables
+from repro.judge.optimum import search_optimum
+from repro.suite import registry
+from repro.suite.names import StageName
+from repro.tasks import TASKS
+
+LEVEL = "start.level"
+COLUMNS = [
+    "study",
+    "stage",
+    "lr",
+    LEVEL,
+    "seed",
+    "step",
+    "train_loss",
+    "valid_loss",
+    "valid_accuracy",
+    "outside",
+    "inside",
+]
+QUIET = "quiet"  # Sweep 2's runs without noise
+SWEEPS = {
+    "tune": ("Sweep 1", ["lr"]),
+    "tune_upscaled": ("Sweep 2", ["lr", LEVEL]),
+    "tune_upscaled_code": ("Sweep 2 with the code's noise", ["lr", LEVEL]),
+    QUIET: ("Sweep 2 at zero noise", ["lr"]),
+    "scratch_rates": ("the rates from scratch", ["lr"]),
+}
+LOSS = {"train_loss": "training", "valid_loss": "validation"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One architecture and optimizer under the protocol.
+
+    selected: the paper's learning rate of Sweep 1, and rate and noise of Sweep 2 as they are on
+        its grids (ROUNDED: as it prints them), the noise in its code's convention.
+    end_to_end: its speed-up with the base's cost charged (F.4).
+    metric: what the sweeps select by. noise: the noise axis in words.
+    """
+
+    key: str
+    words: str
+    study: str
+    selected: tuple[float, float, float]
+    end_to_end: float
+    metric: str = "train_loss"
+    noise: str = r"noise $\bar\sigma_\Delta$"
+
+
+ROUNDED = {0.0125: "0.013", 0.0025: "0.003", 2.0**-8: "0.0039", 2.0**-9: "0.0020"}
+SETTINGS = {
+    setting.key: setting
+    for setting in (
+        Setting("mlp-sgd", "MLP with SGD", "upscaling/mlp_sgd", (0.4, 0.1, 5.0), 8.5),
+        Setting("mlp", "MLP with AdamW", "upscaling/mlp_adamw", (0.1, 0.0125, 4.0), 3.0),
+        Setting(
+            "resnet",
+            "ResNet-18 with SGD",
+            "upscaling/resnet",
+            (0.01, 0.0025, 0.4),
+            1.3,
+            noise="relative noise $t$",
+        ),
+        Setting(
+            "gpt2",
+            "GPT-2 with AdamW",
+            "upscaling/gpt2",
+            (2.0**-8, 2.0**-9, 0.005),
+            2.2,
+            metric="valid_loss",
+        ),
+    )
+}
+
+
+def reduce(runs):
+    """Every stage's records in one table; a search's rounds belong to their stage."""
+    import pandas as pd
+
+    parts = []
+    for name, table in runs.items():
+        origin = StageName.parse(name)
+        parts.append(table.assign(study=origin.module, stage=origin.stage))
+    return pd.concat(parts, ignore_index=True).reindex(columns=COLUMNS)
+
+
+def stage_rows(data, name, metric="train_loss"):
+    """The rows of one stage, their validation losses infinite where a run diverged.
+
+    Two names are parts of a stage: `scratch_tuned`, the run of `scratch_rates` that ends with the
+    lowest `metric`, and QUIET, the runs of `tune_upscaled` without noise.
+    """
+    if name == "scratch_tuned":
+        rows = stage_rows(data, "scratch_rates")
+        return rows[rows["lr"] == best(rows, ["lr"], metric)["lr"]]
+    if name == QUIET:
+        rows = stage_rows(data, "tune_upscaled")
+        return rows[rows[LEVEL] == 0]
+    return data[data["stage"] == name].fillna({"valid_loss": math.inf})
+
+
+def best(rows, axes, metric, how="final"):
+    """Axis -> its value in the run with the lowest metric, at the end or at its minimum."""
+    if how == "minimum":
+        losses = {point: float(runs[metric].min()) for point, runs in rows.groupby(axes)}
+    else:
+        losses = tables.mean_losses(rows, axes, metric)
+    return dict(zip(axes, search_optimum(losses).point, strict=True))
+
+
+def edge(rows, axes, metric):
+    """Why a tuned value is no optimum: every run diverged, or neighbours of it were not tried;
+    "" when it is one."""
+    optimum = search_optimum(tables.mean_losses(rows, axes, metric))
+    where = ", ".join(
+        f"{axis} = {value:.3g}" for axis, value in zip(axes, optimum.point, strict=True)
+    )
+    return optimum.problem(f"the optimum is at the grid's edge: {where}")
+
+
+def edges(data, setting, *sweeps):
+    """`edge` of some of SWEEPS."""
+    problems = {
+        SWEEPS[name][0]: edge(stage_rows(data, name), SWEEPS[name][1], setting.metric)
+        for name in sweeps
+    }
+    return tables.joined(*(f"{sweep}: {why}" for sweep, why in problems.items() if why))
+
+
+def diverged(data, *names):
+    """Stages of which runs diverged, and how many."""
+    lost = {name: ~np.isfinite(losses(data, name)) for name in names}
+    return tables.joined(
+        *(f"{s.sum()} of {len(s)} runs of {name} diverged" for name, s in lost.items() if s.any())
+    )
+
+
+def code_sweep(data):
+    """Sweep 2 in the released code's convention where there is one, for the paper's selection."""
+    return "tune_upscaled_code" if "tune_upscaled_code" in set(data["stage"]) else "tune_upscaled"
+
+
+def losses(data, name, metric="train_loss"):
+    """Seed -> final training loss, or another metric."""
+    return tables.last_step(stage_rows(data, name)).set_index("seed")[metric]
+
+
+@cache
+def flops_ratio(study, scale):
+    """Training operations of the base run over those of the wide one."""
+
+    def flops(stage):
+        declared = registry.study(f"{study}/{stage}")
+        return TASKS[declared.task].cost(declared.settings(scale)).flops
+
+    return flops("base") / flops("scratch")
+
+
+def shown(data, setting):
+    """Upscaled runs that diverged, and mean final training losses in words."""
+    names = {"upscaled_without_noise": "zero noise", "scratch_long": "scratch, base's steps added"}
+    names = {n: n for n in ("base", "scratch", "upscaled")} | names
+    names |= {"scratch_tuned": "scratch, best rate"}
+    means = {
+        words: tables.last_step(stage_rows(data, name, setting.metric))["train_loss"].mean()
+        for name, words in names.items()
+    }
+    ends = ", ".join(f"{words} {mean:.4g}" for words, mean in means.items())
+    return tables.joined(diverged(data, "upscaled"), ends)
