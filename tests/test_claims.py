@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from repro.judge.claims import (
@@ -9,6 +10,8 @@ from repro.judge.claims import (
     between,
     interval,
     judge,
+    over_batches,
+    over_seeds,
     reported,
     within,
 )
@@ -79,3 +82,12 @@ def test_a_value_that_is_not_finite_is_not_reproduced():
 )
 def test_an_interval_in_words(measured, low, high, words):
     assert interval({"measured": measured, "low": low, "high": high}) == words
+
+
+def test_a_statistic_of_arrays_by_seed_has_the_interval_of_its_mean_over_seeds():
+    values = np.array([[1.0, 2.0], [3.0, 5.0], [2.0, 8.0]])
+    found = over_batches(values, lambda mean: float(mean[1] - mean[0]), "why")
+    differences = values[:, 1] - values[:, 0]
+    same = over_seeds(lambda seeds: float(differences[list(seeds)].mean()), range(3), detail="why")
+    assert (found.value, found.n, found.detail) == (pytest.approx(same.value), 3, "why")
+    assert (found.low, found.high) == pytest.approx((same.low, same.high))

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from repro.judge.optimum import grid_optimum, window_optimum
+from repro.judge.optimum import grid_optimum, search_optimum, window_optimum
 from repro.statistics import bootstrap, slope
 
 LR = 2.0 ** np.arange(-8, 1)
@@ -64,3 +64,27 @@ def test_bootstrap_interval_of_a_mean_has_the_textbook_width():
     low, high = bootstrap(range(40), lambda s: np.mean(values[list(s)]))
     assert (high - low) / 2 == pytest.approx(1.96 * values.std() / math.sqrt(40), rel=0.1)
     assert low < values.mean() < high
+
+
+@pytest.mark.parametrize(
+    ("losses", "point", "untried", "problem"),
+    [
+        ({1: 3, 2: 1, 4: 2}, 2, 0, ""),
+        ({1: 3, 2: 2, 4: 1}, 4, 1, "search limit, at 4"),
+        ({1: math.inf, 2: 1, 4: math.inf}, 2, 0, ""),
+        ({1: math.inf, 2: math.inf}, 1, 0, "every run diverged"),
+    ],
+)
+def test_a_search_s_optimum_is_the_lowest_point_whose_neighbours_were_tried(
+    losses, point, untried, problem
+):
+    found = search_optimum({(lr,): loss for lr, loss in losses.items()})
+    assert found.point == (point,) and len(found.untried) == untried
+    assert found.problem(f"at {point}") == problem
+
+
+def test_among_ties_the_one_inside_is_the_optimum():
+    losses = {(1.0,): 1.0 - 1e-12, (2.0,): 1.0, (4.0,): 2.0}
+    assert search_optimum(losses).point == (1.0,)
+    found = search_optimum(losses, tie=1e-9)
+    assert found.point == (2.0,) and found.untried == () and len(found.ties) == 2

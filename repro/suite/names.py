@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass, replace
 
+from repro.errors import UserError
+
 
 @dataclass(frozen=True)
 class StageName:
     """A study, one of its stages, or one round of a stage that is a search.
 
-    Written `<paper>/<study>`, `<paper>/<study>/<stage>` and `<paper>/<study>/<stage>+<round>`; a
-    study of one stage has no stage of its own name. Round 0 is the grid that the study declares.
+    Written `<paper>/<study>`, `<paper>/<study>/<stage>` and `<paper>/<study>/<stage>+<round>`. A
+    study of a single run needs no stage. Round 0 of a search is the grid that the study declares.
     """
 
     paper: str
@@ -18,18 +20,18 @@ class StageName:
 
     @classmethod
     def parse(cls, name: str) -> "StageName":
-        """The parts of a name; a malformed one has parts that nothing is called by."""
+        """A name's parts, whether there is such a stage or not; raises UserError on a round that is
+        no number from 1."""
         paper, _, rest = name.partition("/")
         study, _, rest = rest.partition("/")
-        stage, _, number = rest.partition("+")
+        stage, plus, number = rest.partition("+")
+        if plus and not (number.isascii() and number.isdigit() and int(number) > 0):
+            raise UserError(f"stage {name!r}: a round of a search is a number from 1")
         return cls(paper, study, stage, int(number or 0))
 
     def __str__(self) -> str:
-        return (
-            self.module
-            + (f"/{self.stage}" if self.stage else "")
-            + (f"+{self.round}" if self.round else "")
-        )
+        stage = f"/{self.stage}" if self.stage else ""
+        return self.module + stage + (f"+{self.round}" if self.round else "")
 
     @property
     def module(self) -> str:
@@ -37,5 +39,5 @@ class StageName:
         return f"{self.paper}/{self.study}"
 
     def at_round(self, number: int) -> "StageName":
-        """The same stage's round of this number."""
+        """Another round of the same stage, 0 its starting grid."""
         return replace(self, round=number)

@@ -7,7 +7,8 @@ from pathlib import Path
 from types import ModuleType
 
 from repro.errors import UserError, did_you_mean
-from repro.suite.spec import override, settings
+from repro.suite.names import StageName
+from repro.suite.spec import settings
 from repro.suite.study import Checkpoint, Study
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,9 +71,11 @@ def stages(name: str) -> list[str]:
 
     A stage that is a search is followed by its rounds, `<stage>+1`, ...; its name gives all these.
     """
-    if name.count("/") == 2:
-        rounds = study(name).rounds if "+" not in name else 0
-        return [name, *(f"{name}+{i}" for i in range(1, rounds + 1))]
+    origin = StageName.parse(name)
+    if origin.round:
+        return [name]
+    if origin.stage:
+        return [str(origin.at_round(i)) for i in range(study(name).rounds + 1)]
     module = _study_module(name)
     if not hasattr(module, "STAGES"):
         return [name]
@@ -85,28 +88,27 @@ def study(name: str) -> Study:
 
     Raises UserError when there is none of that name.
     """
-    paper, short, *stage = name.split("/")
-    module = _study_module(f"{paper}/{short}")
-    if not stage:
+    origin = StageName.parse(name)
+    module = _study_module(origin.module)
+    if not origin.stage:
         return module.STUDY
-    own, _, number = stage[0].partition("+")
-    if own not in module.STAGES:
-        raise UserError(f"unknown stage {name!r}: {did_you_mean(own, module.STAGES)}")
-    return module.STAGES[own].round(own) if number else module.STAGES[own]
+    if origin.stage not in module.STAGES:
+        raise UserError(f"unknown stage {name!r}: {did_you_mean(origin.stage, module.STAGES)}")
+    declared = module.STAGES[origin.stage]
+    return declared.round(origin.stage) if origin.round else declared
 
 
 @cache
 def keeps_checkpoints(name: str) -> bool:
     """Whether a later stage of the same study starts from this stage's final checkpoints."""
-    paper, short, *stage = name.split("/")
-    if not stage:
+    origin = StageName.parse(name)
+    if not origin.stage:
         return False
-    own = stage[0].partition("+")[0]
     return any(
-        isinstance(value, Checkpoint) and value.stage == own
-        for other in _study_module(f"{paper}/{short}").STAGES.values()
-        for scale in other.scales.values()
-        for _, value in settings(override(other.spec, scale.spec))
+        isinstance(value, Checkpoint) and value.stage == origin.stage
+        for other in _study_module(origin.module).STAGES.values()
+        for scale in other.scales
+        for _, value in settings(other.settings(scale))
     )
 
 

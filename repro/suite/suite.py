@@ -8,6 +8,7 @@ from repro.data.needs import TOKENIZATION, Need, Tokens
 from repro.data.source import Source
 from repro.errors import UserError
 from repro.suite.config import Config, data_label, parse
+from repro.suite.names import StageName
 from repro.suite.paths import Paths
 from repro.suite.plan import Cell, Run, cells
 from repro.suite.registry import (
@@ -72,8 +73,9 @@ class Suite:
 
     def cells(self, study_name: str) -> list[Cell]:
         """A study's cells at this scale on these data; none in a round the scale does not allow."""
-        whole, _, number = study_name.partition("+")
-        if number and int(number) > study(whole).scales[self.config.scale].rounds:
+        origin = StageName.parse(study_name)
+        searched = study(str(origin.at_round(0)))
+        if origin.round > searched.scales[self.config.scale].rounds:
             return []
         if study_name not in self._cells:
             chosen = study(study_name)
@@ -97,7 +99,7 @@ class Suite:
 
     def earlier_cells(self, study_name: str, stage: str) -> list[Cell]:
         """Cells of a stage, rounds included, that another or a later round of it may take from."""
-        names = stages(f"{study_name.rpartition('/')[0]}/{stage}")
+        names = stages(f"{StageName.parse(study_name).module}/{stage}")
         if study_name in names:
             names = names[: names.index(study_name)]
         return [cell for name in names for cell in self.cells(name)]
