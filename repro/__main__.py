@@ -6,7 +6,7 @@ from pathlib import Path
 
 from repro import commands
 from repro.errors import UserError
-from repro.suite import origin, registry
+from repro.suite import arithmetic, origin, registry
 from repro.suite.suite import Suite, load
 from repro.training import launch
 
@@ -36,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
             nargs="*",
             default=[],
             metavar="KEY=VALUE",
-            help="as snakemake's: scale, data, figures, <dataset>=embedded|real|FOLDER",
+            help="as snakemake's: scale, data, figures, arithmetic, <dataset>=embedded|real|FOLDER",
         )
         for argument, options in arguments.items():
             added.add_argument(argument, **options)
@@ -116,7 +116,11 @@ def main(words: list[str] | None = None) -> int:
     if getattr(arguments, "scale", None):
         arguments.config = [*arguments.config, f"scale={arguments.scale}"]
     try:
-        text = arguments.run(configured(arguments), arguments)
+        suite = configured(arguments)
+        notice = arithmetic.apply(suite.config.arithmetic if suite else arithmetic.DEFAULT)
+        if notice and arguments.command in ("train", "run") and not launch.is_rank():
+            print(notice, file=sys.stderr)
+        text = arguments.run(suite, arguments)
     except KeyboardInterrupt:
         if not launch.is_rank():
             print("interrupted; run the same command again to go on", file=sys.stderr)

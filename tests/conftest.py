@@ -8,8 +8,10 @@ os.environ.setdefault("HF_DATASETS_OFFLINE", "1")
 
 import pytest
 
-from repro.suite import config, registry
+from repro.suite import arithmetic, config, registry
 from repro.suite.suite import Suite
+
+arithmetic.apply(arithmetic.DEFAULT)  # before a test imports torch
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ sys.path.insert(0, str(ROOT))
 
 from repro.data.needs import Arrays, Text, Tokens  # noqa: E402
 from repro.files import read_json, sha256, write_bytes, write_json  # noqa: E402
+from repro.suite import arithmetic  # noqa: E402
 from repro.tasks import TASKS  # noqa: E402
 
 FOLDER = Path(__file__).parent / "golden"
@@ -408,6 +409,7 @@ def main() -> None:
     """Write every golden cell."""
     import tempfile
 
+    arithmetic.apply(arithmetic.DEFAULT)
     for task in SPECS:
         with tempfile.TemporaryDirectory() as folder:
             write_json(

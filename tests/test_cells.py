@@ -136,18 +136,60 @@ def test_devices_are_never_mixed(tmp_path, calls):
         cellfiles.check_compatible({"a": here, "b": there})
 
 
-def test_runs_of_another_device_or_other_tokens_are_made_again(tmp_path, calls):
+def test_arithmetics_are_never_mixed_and_one_nobody_wrote_down_is_named(tmp_path, calls):
+    cell = fake_cell({"seed": 0})
+    run(cell, tmp_path)
+    here = cellfiles.read_cell(tmp_path / "cell.json", cell)
+    there, old = (json.loads(json.dumps(here)) for _ in range(2))
+    there["runs"][0]["provenance"]["arithmetic"] = "other"
+    with pytest.raises(UserError, match=r"never mixes arithmetics, found .+ \(a\), other \(b\)"):
+        cellfiles.check_compatible({"a": here, "b": there})
+    del old["runs"][0]["provenance"]["arithmetic"]
+    with pytest.raises(UserError, match="^a: was made before runs said with which arithmetic"):
+        cellfiles.check_compatible({"a": old, "b": old})
+
+
+def test_runs_of_another_device_arithmetic_or_other_tokens_are_made_again(tmp_path, calls, capsys):
     """Otherwise deleting a cell, as the error about mixed devices says, would not mend it."""
     cell = fake_cell({"seed": 0})
     run(cell, tmp_path)
     (stored,) = (tmp_path / "runs").glob("*.json")
     content = cellfiles.unseal(stored)
-    for changed in ({"device": "nvidia-h100"}, {"inputs": {"wikitext2/256": "0" * 64}}):
+    for changed, words in (
+        ({"device": "nvidia-h100"}, "device nvidia-h100"),
+        ({"arithmetic": "other"}, "arithmetic other"),
+        ({"arithmetic": None}, "arithmetic unknown"),  # made before runs said which
+        ({"inputs": {"wikitext2/256": "0" * 64}}, "other inputs"),
+    ):
         other = content | {"provenance": content["provenance"] | changed}
         stored.write_text(json.dumps(cellfiles.seal(other)))
         assert run(cell, tmp_path) == 0
+        assert f"was finished with {words}: made again" in capsys.readouterr().out
     assert run(cell, tmp_path) == 1
-    assert calls == [0, 0, 0]
+    assert calls == [0] * 5
+
+
+def test_a_run_goes_on_only_from_what_began_as_it_would(tmp_path, monkeypatch):
+    """A resume state of another arithmetic is not found, and gone once the run is finished."""
+    found = []
+
+    class Interrupted(Task):
+        def run(self, spec, *, checkpoint, **context):
+            found.append((checkpoint, checkpoint.exists()))
+            checkpoint.touch()
+            if len(found) < 4:
+                raise KeyboardInterrupt
+            return [{"step": 1, "train_loss": 1.0}]
+
+    monkeypatch.setitem(TASKS, "fake", Interrupted(1, "", lambda spec: [], lambda spec: 0.0))
+    for arithmetic in ("avx2", "avx2", "portable"):
+        monkeypatch.setattr(execute.arithmetic, "in_force", lambda device, a=arithmetic: a)
+        with pytest.raises(KeyboardInterrupt):
+            run(fake_cell({"seed": 0}), tmp_path)
+    run(fake_cell({"seed": 0}), tmp_path)
+    (first, *_), (last, *_) = found[0], found[3]
+    assert found == [(first, False), (first, True), (last, False), (last, True)]
+    assert not list((tmp_path / "runs").glob("*.state"))
 
 
 def test_two_jobs_never_make_the_same_run_twice(tmp_path, calls):

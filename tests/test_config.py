@@ -30,6 +30,7 @@ def parse(**values):
         ({"wikitext2": None}, "None is what YAML makes"),
         ({"wikitext2": "~nobody-of-this-name/x"}, "does not exist"),
         ({"figures": 3}, "not a list of names"),
+        ({"arithmetic": "avx"}, "config key arithmetic: 'avx' is unknown, did you mean 'avx2'"),
     ],
 )
 def test_a_mistake_names_the_key_and_the_way_out(values, message):
@@ -63,10 +64,12 @@ def test_unknown_figure_names_the_nearest():
 
 
 def test_arguments_round_trip(tmp_path):
-    first = parse(scale="smoke", data="real", wikitext2=str(tmp_path), covtype="embedded")
+    first = parse(
+        scale="smoke", data="real", wikitext2=str(tmp_path), covtype="embedded", arithmetic="native"
+    )
     again = parse(**dict(word.split("=", 1) for word in first.arguments()))
     assert again.sources == first.sources
-    assert (again.scale, again.data) == (first.scale, first.data)
+    assert (again.scale, again.data, again.arithmetic) == ("smoke", "real", "native")
 
 
 def test_a_source_equal_to_the_default_changes_no_path():

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from repro.errors import UserError
 from repro.files import canonical_json, read_json, sha256
+from repro.suite import arithmetic
 from repro.suite.plan import Cell
 
 FORMAT = 1
@@ -68,12 +69,15 @@ def read_cell(path: Path, cell: Cell) -> dict:
 
 
 def check_compatible(contents: Mapping[Path, Mapping]) -> None:
-    """Raise UserError when cells of one figure come from several devices or other tokens."""
+    """Raise UserError when cells of one figure come from several devices or arithmetics, or from
+    one that nobody wrote down, or read other tokens."""
     devices: dict[str, Path] = {}
+    arithmetics: dict[str, Path] = {}
     digests: dict[str, tuple[str, Path]] = {}
     for path, content in contents.items():
         for run in content["runs"]:
             devices.setdefault(run["provenance"]["device"], path)
+            arithmetics.setdefault(arithmetic.of(run["provenance"]), path)
             for name, digest in run["provenance"]["inputs"].items():
                 first = digests.setdefault(name, (digest, path))
                 if first[0] != digest:
@@ -81,10 +85,16 @@ def check_compatible(contents: Mapping[Path, Mapping]) -> None:
                         f"{path}: read other {name} than {first[1]} did ({digest[:12]} against "
                         f"{first[0][:12]}); delete the one that is not to be kept"
                     )
-    if len(devices) > 1:
-        listed = ", ".join(f"{device} ({path})" for device, path in devices.items())
+    for kind, found in (("devices", devices), ("arithmetics", arithmetics)):
+        if len(found) > 1:
+            listed = ", ".join(f"{name} ({path})" for name, path in found.items())
+            raise UserError(
+                f"one figure never mixes {kind}, found {listed}; delete the cells of one of them"
+            )
+    if arithmetic.UNKNOWN in arithmetics:
         raise UserError(
-            f"one figure never mixes devices, found {listed}; delete the cells of one of them"
+            f"{arithmetics[arithmetic.UNKNOWN]}: was made before runs said with which arithmetic; "
+            f"{REMEDY}, which makes its runs again"
         )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from repro.data.source import Source
 from repro.errors import UserError, did_you_mean
 from repro.files import canonical_json, sha256
+from repro.suite import arithmetic
 from repro.suite.study import SCALES
 
 SOURCES = ("embedded", "real")
@@ -20,6 +21,7 @@ class Config:
 
     at_edge: what a sweep does whose best run lies at its grid's edge: "widen" the grid in rounds,
         or "stop" before anything is trained with that value.
+    arithmetic: the instructions CPUs compute with, a name in `arithmetic.SETTINGS`.
     """
 
     scale: str
@@ -28,6 +30,7 @@ class Config:
     figures: tuple[str, ...]
     max_gpu_hours: float | None
     at_edge: str = "widen"
+    arithmetic: str = arithmetic.DEFAULT
 
     def source(self, dataset: str) -> Source:
         """The source of one dataset."""
@@ -38,13 +41,14 @@ class Config:
         words = [f"scale={self.scale}", f"data={self.data}"]
         words += [f"{name}={s.folder or s.kind}" for name, s in sorted(self.sources.items())]
         words += [f"at_edge={self.at_edge}"] if self.at_edge != "widen" else []
-        return words
+        # Always: Snakemake then makes anew what it made before there was this setting.
+        return [*words, f"arithmetic={self.arithmetic}"]
 
 
 def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
     """Validate a mapping of configuration keys; raises UserError naming the key."""
     datasets = sorted(datasets)
-    known = {"scale", "data", "figures", "max_gpu_hours", "at_edge", *datasets}
+    known = {"scale", "data", "figures", "max_gpu_hours", "at_edge", "arithmetic", *datasets}
     for key in values:
         if key not in known:
             raise UserError(f"unknown config key {key!r}: {did_you_mean(str(key), known)}")
@@ -63,7 +67,9 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
         raise UserError(f"config key figures: {figures!r} is not a list of names; use [paper/fig2]")
     hours = _hours(values.get("max_gpu_hours"))
     at_edge = _choice("at_edge", values.get("at_edge", "widen"), AT_EDGE)
-    return Config(scale, data, sources, tuple(figures), hours, at_edge)
+    chosen = values.get("arithmetic", arithmetic.DEFAULT)
+    chosen = _choice("arithmetic", chosen, tuple(arithmetic.SETTINGS))
+    return Config(scale, data, sources, tuple(figures), hours, at_edge, chosen)
 
 
 def _choice(key: str, value: object, choices: tuple[str, ...]) -> str:

@@ -12,6 +12,7 @@ from filelock import FileLock, Timeout
 from repro.cost import Cost, Layout
 from repro.errors import UserError
 from repro.files import atomic_path, canonical_json, sha256, sha256_file, write_json
+from repro.suite import arithmetic
 from repro.suite.cells import FORMAT, _encode, read_cell, seal, unseal
 from repro.suite.plan import Cell, Run
 from repro.suite.provenance import device_name, input_digests, provenance
@@ -41,8 +42,9 @@ def run_cell(
 
     store: folder of finished runs, one sealed file per run id, shared by all cells; a run found
     there is taken over, so a killed job goes on where it was, unless it was made on another
-    device or read other tokens. It holds no axes: two studies that share a run may name its
-    point differently; a job that finds a run in another job's hands waits for it.
+    device, with another arithmetic or read other tokens: it then says so and makes it again. It
+    holds no axes: two studies that share a run may name its point differently; a job that finds a
+    run in another job's hands waits for it.
     progress: (index of the run, run) -> callback(step, loss).
     read: run of an earlier stage -> its result (`Earlier`), where runs take from one.
     checkpoints: folder to put the runs' final checkpoints in, None where no later stage needs them.
@@ -56,7 +58,11 @@ def run_cell(
     results, resumed = [], 0
     if checkpoints:
         checkpoints.mkdir(parents=True, exist_ok=True)
-    device_used, digests = device_name(device), input_digests(inputs)
+    place = {
+        "device": distributed.from_main(lambda: device_name(device)),
+        "arithmetic": arithmetic.in_force(device),
+    }
+    digests = input_digests(inputs)
     for index, run in enumerate(cell.runs):
         stored = store / f"{run.id}.json"
         final = store / f"{run.id}.safetensors" if checkpoints else None
@@ -65,7 +71,7 @@ def run_cell(
             for each in run.takes.values()
             for u in each.runs
         }
-        here = {"device": device_used, "inputs": digests | taken}
+        here = place | {"inputs": digests | taken}
         with locked(store / f"{run.id}.lock") if main else nullcontext():
             for left in store.glob(f".{run.id}-*") if main else ():
                 left.unlink(missing_ok=True)  # by a job killed while it wrote
@@ -82,7 +88,9 @@ def run_cell(
                     "inputs": inputs,
                     "device": device,
                     "progress": progress(index, run) if main else lambda step, loss: None,
-                    "checkpoint": store / f"{run.id}.state",
+                    # What goes on must be what began: a state of another device, arithmetic or
+                    # input has another name.
+                    "checkpoint": store / f"{run.id}-{sha256(canonical_json(here))[:12]}.state",
                     **({"final": final} if final else {}),
                 }
                 try:
@@ -103,7 +111,8 @@ def run_cell(
                     "provenance": provenance(here, distributed.ranks(), time.monotonic() - start),
                 }
                 write_json(stored, seal(result))
-                context["checkpoint"].unlink(missing_ok=True)
+            for left in store.glob(f"{run.id}*.state") if main else ():
+                left.unlink(missing_ok=True)  # this run's and those of other arithmetics
             if main and final and result["records"]:
                 link(final, checkpoints / final.name)
         results.append(result | {"axes": run.axes})
@@ -179,11 +188,18 @@ def _stored(path: Path, run: Run, here: Mapping, final: Path | None) -> dict | N
     result = unseal(path)
     if result["id"] != run.id:
         raise UserError(f"{path}: holds run {result['id'][:12]}, not {run.id[:12]}; delete it")
-    made = {key: result["provenance"][key] for key in here}
     expected = result.get("sha256_checkpoint")
     if final and result["records"] and not (final.exists() and expected == sha256_file(final)):
         return None
-    return result if made == here else None
+    made = result["provenance"] | {"arithmetic": arithmetic.of(result["provenance"])}
+    other = [key for key in here if made[key] != here[key]]
+    if not other:
+        return result
+    words = (
+        f"{key} {made[key]}" if isinstance(made[key], str) else f"other {key}" for key in other
+    )
+    print(f"run {run.id[:12]} was finished with {', '.join(words)}: made again", flush=True)
+    return None
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from repro.files import sha256_file
+from repro.suite.arithmetic import cpu_model
 
 PACKAGES = ("torch", "numpy", "tokenizers")
 
@@ -35,7 +36,7 @@ def provenance(here: Mapping, ranks: int, seconds: float) -> dict:
     return {
         **here,
         "ranks": ranks,
-        "host_cpu": platform.processor() or platform.machine(),
+        "host_cpu": cpu_model(),
         "python": platform.python_version(),
         "versions": {package: _version(package) for package in PACKAGES},
         "seconds": round(seconds, 3),

@@ -1,0 +1,153 @@
+"""Which instructions CPUs compute with: in the job, in its provenance, in what is reused."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from repro.errors import UserError
+from repro.suite import arithmetic
+from repro.suite.registry import ROOT
+from repro.suite.suite import load
+
+only_avx2 = pytest.mark.skipif(arithmetic.choose("avx2")[1] != "", reason="this CPU has no AVX2")
+
+
+def python(*arguments, folder, **environment):
+    """What a fresh interpreter prints, called from a shell with these variables."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PATH": path} | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def made_with(path):
+    """The arithmetics that a cell's runs name."""
+    return {run["provenance"]["arithmetic"] for run in json.loads(path.read_text())["runs"]}
+
+
+@only_avx2
+def test_every_library_of_a_job_takes_avx2_whatever_the_shell_says(tmp_path):
+    """torch and numpy by what provenance refuses; MKL and oneDNN by what they print of a ResNet."""
+    suite = load(["scale=smoke"])
+    (cell,) = suite.cells("upscaling/resnet/tune")
+    config = ["--config", *suite.config.arguments()]
+    shell = {
+        "ATEN_CPU_CAPABILITY": "default",
+        "MKL_CBWR": "COMPATIBLE",
+        "ONEDNN_MAX_CPU_ISA": "SSE41",
+        "MKL_VERBOSE": "1",
+        "ONEDNN_VERBOSE": "1",
+    }
+    python("-m", "repro", "fetch", "cifar100", *config, folder=tmp_path)
+    job = ["-m", "repro", "train", cell.study, cell.name, *config]
+    said = python(*job, folder=tmp_path, **shell)
+    assert made_with(tmp_path / suite.paths.cell(cell)) == {"avx2"}
+    assert set(re.findall(r"CNR:(\w+)", said)) == {"AVX2"}
+    assert re.findall(r"cpu,isa:(.*)", said) == ["Intel AVX2"]
+
+
+def test_another_arithmetic_makes_a_job_of_the_workflow_again(tmp_path):
+    suite = load(["scale=smoke"])
+    cell = suite.cells("upscaling/deep_linear_zero_noise")[0]
+    path = suite.paths.cell(cell)
+    workflow = ["--snakefile", ROOT / "Snakefile", "--cores", "1"]
+    workflow += ["--workflow-profile", ROOT / "profiles" / "default"]
+    call = ["-m", "snakemake", *map(str, workflow), str(path), "--config", "scale=smoke"]
+    python(*call, folder=tmp_path)
+    assert made_with(tmp_path / path) == {arithmetic.choose("avx2")[0]}
+    python(*call, "arithmetic=portable", folder=tmp_path)
+    assert made_with(tmp_path / path) == {arithmetic.choose("portable")[0]}
+    (log,) = tmp_path.glob("logs/train/**/*.log")
+    assert "was finished with arithmetic avx2: made again" in log.read_text()
+
+
+@only_avx2
+@pytest.mark.parametrize("name", arithmetic.SETTINGS)
+def test_an_arithmetic_is_known_by_what_torch_and_numpy_took(tmp_path, name):
+    code = f"""
+from repro.suite import arithmetic
+assert arithmetic.apply({name!r}) == ""
+print(arithmetic.in_force("cpu"))
+import numpy, torch
+from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+print(torch.backends.cpu.get_cpu_capability())
+print(*(name for name in __cpu_dispatch__ if __cpu_features__[name]))
+"""
+    said = python("-c", code, folder=tmp_path).splitlines()
+    if name == "native":
+        assert said[0] == f"native ({arithmetic.cpu_model()}, {said[1].lower()})"
+    else:
+        taken = {"avx2": ["AVX2", "X86_V3"], "portable": ["DEFAULT", ""]}
+        assert said == [name, *taken[name]]
+
+
+def test_a_process_that_has_loaded_torch_takes_no_other(tmp_path):
+    code = """
+import torch
+from repro.suite import arithmetic
+from repro.errors import UserError
+try:
+    arithmetic.apply("portable")
+except UserError as error:
+    print(error)
+"""
+    said = python("-c", code, folder=tmp_path)
+    assert "arithmetic=portable: torch was imported under another arithmetic" in said
+
+
+def test_a_name_is_given_to_no_other_environment(monkeypatch):
+    monkeypatch.setenv("MKL_CBWR", "SSE4_2")
+    with pytest.raises(UserError, match=r"MKL_CBWR=SSE4_2.*is none of the arithmetics avx2"):
+        arithmetic.in_force("cpu")
+    assert arithmetic.in_force("cuda") == "cuda"
+
+
+@pytest.mark.parametrize(
+    ("machine", "cpu", "why"),
+    [
+        ("aarch64", {"CPU part": "0xd40"}, r"this CPU is no x86-64 \(aarch64\)"),
+        ("x86_64", {"flags": "sse4_2 avx"}, "this CPU has no AVX2"),
+    ],
+)
+def test_where_there_is_no_avx2_the_suite_says_so_and_is_native(
+    monkeypatch, capsys, machine, cpu, why
+):
+    from repro.__main__ import main
+
+    for variable in arithmetic.SETTINGS["avx2"]:
+        monkeypatch.delenv(variable, raising=False)  # as a shell has it
+    monkeypatch.setattr(arithmetic.platform, "machine", lambda: machine)
+    monkeypatch.setattr(arithmetic, "_cpuinfo", lambda: cpu)
+    assert main(["train", "upscaling/resnet/tune", "none"]) == 1
+    first, _ = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(f"arithmetic=avx2: {why}; taking native, .*", first)
+    assert not set(os.environ) & set(arithmetic.SETTINGS["avx2"])
+
+
+def test_a_cpu_is_named_on_linux_on_arm_and_elsewhere(monkeypatch):
+    monkeypatch.setattr(arithmetic.platform, "machine", lambda: "aarch64")
+    monkeypatch.setattr(arithmetic, "_cpuinfo", lambda: {})
+    assert arithmetic.cpu_model() == "aarch64"
+    arm = {"CPU implementer": "0x41", "CPU part": "0xd40"}
+    monkeypatch.setattr(arithmetic, "_cpuinfo", lambda: arm)
+    assert arithmetic.cpu_model() == "aarch64 0x41 0xd40"
+    monkeypatch.setattr(arithmetic, "_cpuinfo", lambda: {"model name": "AMD EPYC 7763"})
+    assert arithmetic.cpu_model() == "AMD EPYC 7763"
+
+
+def test_an_older_run_on_a_gpu_was_cuda_s_and_on_a_cpu_nobody_knows():
+    assert arithmetic.of({"device": "nvidia-h100"}) == "cuda"
+    assert arithmetic.of({"device": "cpu"}) == "unknown"
+    assert arithmetic.of({"device": "cpu", "arithmetic": "portable"}) == "portable"
