@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from repro.errors import UserError
-from repro.suite import arithmetic
+from repro.files import read_json, write_bytes, write_json
+from repro.judge import records
+from repro.judge.scoreboard import explain
+from repro.suite import arithmetic, registry
 from repro.suite.registry import ROOT
 from repro.suite.suite import load
 
@@ -151,3 +154,30 @@ def test_an_older_run_on_a_gpu_was_cuda_s_and_on_a_cpu_nobody_knows():
     assert arithmetic.of({"device": "nvidia-h100"}) == "cuda"
     assert arithmetic.of({"device": "cpu"}) == "unknown"
     assert arithmetic.of({"device": "cpu", "arithmetic": "portable"}) == "portable"
+
+
+def test_explain_says_with_which_arithmetic_and_that_convolutions_hold_for_one_cpu(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    suite = load(["scale=smoke"])
+
+    def explained(figure, claim):
+        (base,) = records.recorded(suite, figure)
+        saved, folder = read_json(base.with_suffix(".json")), suite.paths.figure(figure)
+        saved["provenance"]["made"][0] |= {"arithmetic": "avx2", "host_cpu": "AMD EPYC 7763"}
+        write_bytes(folder / "data.csv", base.with_suffix(".csv").read_bytes())
+        write_json(folder / "provenance.json", saved["provenance"])
+        write_json(folder / "claims.json", saved["claims"])
+        return explain(suite, claim)
+
+    words = "convolutions: the last digits hold for one kind of CPU, here AMD EPYC 7763"
+    said = explained("upscaling/fig9", "fig9.optimal-noise")
+    assert "arithmetic avx2" in said and words in said
+    assert "convolutions" not in explained("upscaling/fig7", "upscaling/fig7.optimal-noise")
+
+
+def test_only_the_resnet_s_figures_depend_on_the_cpu():
+    suite = load([])
+    found = {name for name in registry.figure_names() if suite.cpu_dependent(name)}
+    assert found == {"upscaling/fig2", "upscaling/fig8", "upscaling/fig9"}

@@ -7,7 +7,7 @@ from repro.errors import UserError, did_you_mean
 from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge.claims import interval
 from repro.judge.products import _made_of, built_folder, cell_ids
-from repro.suite import registry
+from repro.suite import arithmetic, registry
 from repro.suite.suite import Suite
 
 COLUMNS = [
@@ -122,8 +122,11 @@ def explain(suite: Suite, word: str) -> str:
         versions = ", ".join(f"{k} {v}" for k, v in entry["versions"].items())
         lines.append(
             f"  made by: {entry['runs']} runs, {entry['seconds']:.0f} s on {entry['device']}, "
-            f"{versions}, commit {entry['commit']}"
+            f"arithmetic {arithmetic.of(entry)}, {versions}, commit {entry['commit']}"
         )
+    if suite.cpu_dependent(figure_name):
+        cpus = ", ".join(sorted({entry["host_cpu"] for entry in provenance["made"]}))
+        lines.append(f"  convolutions: the last digits hold for one kind of CPU, here {cpus}")
     for study_name, study_cells in suite.figure_cells(figure_name).items():
         runs = [run for cell in study_cells for run in cell.runs]
         seeds = sorted({run.spec["seed"] for run in runs if "seed" in run.spec})

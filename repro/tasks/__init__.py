@@ -27,14 +27,28 @@ from repro.cost.warm_start import warm_start_cost
 from repro.data.needs import Arrays, Need, Text, Tokens
 
 
+def _never(spec: Mapping) -> bool:
+    return False
+
+
+def _convolves(spec: Mapping) -> bool:
+    return spec["model"]["name"] == "resnet"
+
+
 @dataclass(frozen=True)
 class Task:
-    """version: of its results. needs: spec -> inputs. cost: spec -> Cost of one run."""
+    """version: of its results. needs: spec -> inputs. cost: spec -> Cost of one run.
+
+    cpu_dependent: spec -> whether its last digits hold for one kind of CPU also under one
+    arithmetic: oneDNN cuts float32 convolutions into blocks by the CPU's caches and instructions
+    (`benchmarks/convolutions.py`).
+    """
 
     version: int
     module: str
     needs: Callable[[Mapping], list[Need]]
     cost: Callable[[Mapping], Cost]
+    cpu_dependent: Callable[[Mapping], bool] = _never
 
     def run(
         self,
@@ -94,7 +108,7 @@ def _free(spec: Mapping) -> Cost:
 TASKS = {
     "language_model": Task(1, "repro.tasks.language_model", _tokens, language_model_cost),
     "pretraining": Task(1, "repro.tasks.pretraining", _corpus_and_words, pretraining_cost),
-    "warm_start": Task(2, "repro.tasks.warm_start", _training_data, warm_start_cost),
+    "warm_start": Task(2, "repro.tasks.warm_start", _training_data, warm_start_cost, _convolves),
     "image_classification": Task(
         1, "repro.tasks.image_classification", _images, image_classification_cost
     ),
