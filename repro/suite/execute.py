@@ -59,7 +59,7 @@ def run_cell(
     if checkpoints:
         checkpoints.mkdir(parents=True, exist_ok=True)
     place = {
-        "device": distributed.from_main(lambda: device_name(device)),
+        "device": distributed.broadcast_from_rank0(lambda: device_name(device)),
         "arithmetic": arithmetic.in_force(device),
     }
     digests = input_digests(inputs)
