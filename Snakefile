@@ -22,7 +22,7 @@ localrules:
 rule all:
     default_target: True
     input:
-        expand("figures/{figure}.pdf", figure=SELECTED),
+        of_selected("figures/{figure}.pdf"),
         SUITE.paths.results / "scoreboard.md",
 
 

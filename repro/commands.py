@@ -3,6 +3,7 @@
 Imports are within the functions, so that a command starts without the libraries of the others.
 """
 
+import sys
 from argparse import Namespace
 
 from repro.suite import registry
@@ -10,8 +11,10 @@ from repro.suite.suite import Suite
 
 
 def list(suite: Suite, arguments: Namespace) -> str:
-    """The figures there are."""
-    names = registry.figure_names()
+    """The figures there are; on stderr, the files that cannot be used."""
+    for line in suite.faults():
+        print(f"warning: {line}", file=sys.stderr)
+    names = suite.usable_figures()
     return "\n".join(f"figures/{name}.pdf  {registry.figure(name).TITLE}" for name in names)
 
 

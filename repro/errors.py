@@ -8,8 +8,13 @@ class UserError(Exception):
     """Names what is wrong, where, and the way out, in one line; shown without a traceback."""
 
 
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant, None where none is near."""
+    return next(iter(difflib.get_close_matches(word, sorted(known), n=1)), None)
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The end of an error message: the nearest known word, or all of them."""
     known = sorted(known)
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(known)}"
+    near = nearest(word, known)
+    return f"did you mean {near!r}?" if near else f"choose from {', '.join(known)}"

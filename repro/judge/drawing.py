@@ -10,7 +10,9 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import seaborn as sns
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from repro.errors import UserError
 from repro.files import atomic_path
 from repro.judge.claims import NOT_REPRODUCED, REPRODUCED, interval
 
@@ -45,6 +47,18 @@ def panels(columns: int, rows: int = 1, width: float = 4.2, height: float = 3.4)
         squeeze=False,
     )
     return figure, axes
+
+
+def check_panels(file: str, figure: object) -> None:
+    """Raise UserError, naming the file, unless a figure has the layout of `panels`.
+
+    It alone leaves room for the texts that `finish` adds.
+    """
+    words = "return the figure of repro.judge.drawing.panels"
+    if not isinstance(figure, Figure):
+        raise UserError(f"{file}: draw returned a {type(figure).__name__}, no figure; {words}")
+    if not isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
+        raise UserError(f"{file}: draw returned a figure of another layout; {words}")
 
 
 def wrapped(text: str, characters: int, **options) -> list[str]:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from repro.files import write_bytes
 from repro.judge.products import _made_of, cell_ids
-from repro.suite import registry
 from repro.suite.registry import ROOT
 from repro.suite.suite import Suite
 
@@ -20,7 +19,7 @@ def mark_stale(suite: Suite) -> None:
     a data.csv is of another spec, nor that a published figure is of another scale or source.
     A stamp is an input of the rule that makes the file, with content never seen before.
     """
-    for figure_name in registry.figure_names():
+    for figure_name in suite.usable_figures():
         folder = suite.paths.figure(figure_name)
         data, provenance = folder / "data.csv", folder / "provenance.json"
         if not (data.exists() and provenance.exists()):

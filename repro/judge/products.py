@@ -1,11 +1,12 @@
 """What is made of the runs: data.csv, figures, judged claims, scoreboard."""
 
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from repro.errors import UserError, did_you_mean
 from repro.files import atomic_path, read_json, sha256_file, write_bytes, write_json
-from repro.judge.claims import Judgement, judge
+from repro.judge.claims import Claim, Judgement, Measurement, judge
 from repro.suite import cells as cellfiles
 from repro.suite import registry
 from repro.suite.provenance import provenances
@@ -26,6 +27,9 @@ def reduce(suite: Suite, figure_name: str) -> None:
         by_study[study_name] = cellfiles.frame(loaded)
     cellfiles.check_compatible(contents)
     table = module.reduce(by_study)
+    if not hasattr(table, "to_csv"):
+        kind = type(table).__name__
+        raise UserError(f"figures/{figure_name}.py: reduce returned a {kind}, not a DataFrame")
     folder = suite.paths.figure(figure_name)
     write_bytes(folder / "data.csv", table.to_csv(index=False, lineterminator="\n").encode())
     write_json(
@@ -47,9 +51,7 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
     module = registry.figure(figure_name)
     scale = provenance["scale"]
     measured = module.measure(table, scale)
-    missing = {claim.id for claim in module.CLAIMS} ^ set(measured)
-    if missing:
-        raise ValueError(f"{figure_name}: claims and measurements differ in {sorted(missing)}")
+    _check_measured(f"figures/{figure_name}.py", module.CLAIMS, measured)
     rows = []
     for claim in module.CLAIMS:
         verdict: Judgement = judge(claim, measured[claim.id], scale, provenance["embedded"])
@@ -77,6 +79,19 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
     return rows
 
 
+def _check_measured(file: str, claims: Sequence[Claim], measured: object) -> None:
+    """Raise UserError unless there is a Measurement for each claim, and no other."""
+    if not isinstance(measured, Mapping):
+        raise UserError(f"{file}: measure returned a {type(measured).__name__}, not a mapping")
+    for claim in claims:
+        found = measured.get(claim.id)
+        if not isinstance(found, Measurement):
+            words = f"a {type(found).__name__}, not a Measurement" if found else "nothing"
+            raise UserError(f"{file}: measure returned {words} for claim {claim.id!r}")
+    for name in measured.keys() - {claim.id for claim in claims}:
+        raise UserError(f"{file}: measure returned {name!r}, which is no claim of CLAIMS")
+
+
 def _finite(value: float) -> float | None:
     """The value, or None where JSON has no number for it."""
     return float(value) if math.isfinite(value) else None
@@ -102,6 +117,7 @@ def render(figure_name: str, data: Path, provenance: dict, pdf: Path, png: Path)
     rows = judge_all(figure_name, table, provenance)
     drawing.style()
     drawn = module.draw(table, provenance["scale"])
+    drawing.check_panels(f"figures/{figure_name}.py", drawn)
     title = f"{module.TITLE}  [{figure_name.split('/')[0]}]"
     drawing.finish(drawn, title, module.CAPTION, rows, footer(provenance, sha256_file(data)))
     drawing.save(drawn, pdf, png)
@@ -165,7 +181,7 @@ def page(name: str) -> None:
         raise UserError(f"unknown page {name!r}: {did_you_mean(name, registry.pages())}")
     writer = PdfWriter()
     images = []
-    for figure_name in registry.pages()[name]:
+    for figure_name in registry.selected_figures(registry.pages()[name]):
         for sheet in PdfReader(Path("figures") / f"{figure_name}.pdf").pages:
             writer.add_page(sheet)
         images.append(Image.open(Path("figures") / f"{figure_name}.png").convert("RGB"))

@@ -92,7 +92,7 @@ def explain(suite: Suite, word: str) -> str:
     """From a claim to its runs: statement, verdict, studies, seeds, data, device, commit."""
     known = {
         f"{figure_name.split('/')[0]}/{claim.id}": (figure_name, claim)
-        for figure_name in registry.figure_names()
+        for figure_name in suite.usable_figures()
         for claim in registry.figure(figure_name).CLAIMS
     }
     matches = [key for key in known if word in (key, key.split("/", 1)[1])]

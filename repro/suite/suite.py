@@ -1,6 +1,7 @@
 """The suite under one configuration: its jobs, and what they read. No torch."""
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 
 from repro import cost
@@ -13,10 +14,13 @@ from repro.suite.paths import Paths
 from repro.suite.plan import Cell, Run, cells
 from repro.suite.registry import (
     ROOT,
+    broken_studies,
     dataset,
     dataset_names,
-    figure,
+    figure_names,
+    figure_stages,
     keeps_checkpoints,
+    misplaced,
     stages,
     study,
 )
@@ -139,19 +143,48 @@ class Suite:
         return {need: self.paths.need(need) for need in needs}
 
     def figure_cells(self, figure_name: str) -> dict[str, list[Cell]]:
-        """Study -> cells, for every study behind a figure."""
-        return {
-            stage: self.cells(stage)
-            for name in figure(figure_name).STUDIES
-            for stage in stages(name)
-            if self.cells(stage)
-        }
+        """Study -> cells, for every study behind a figure that has runs at this scale.
+
+        Raises UserError, naming the figure's file, when it or one of these studies is broken.
+        """
+        names = figure_stages(figure_name)
+        try:
+            found = {name: self.cells(name) for name in names if self.cells(name)}
+        except UserError as error:
+            raise UserError(f"figures/{figure_name}.py: STUDIES: {error}") from error
+        if not found:
+            raise UserError(
+                f"figures/{figure_name}.py: STUDIES: none has a run at scale {self.config.scale}"
+            )
+        return found
+
+    @cached_property
+    def broken_figures(self) -> dict[str, str]:
+        """Figure -> what is wrong with it or a study behind it, of those that cannot be built."""
+        broken = {}
+        for name in figure_names():
+            try:
+                self.figure_cells(name)
+            except UserError as error:
+                broken[name] = str(error)
+        return broken
+
+    def usable_figures(self) -> list[str]:
+        """The figures that can be built."""
+        return [name for name in figure_names() if name not in self.broken_figures]
+
+    def faults(self) -> list[str]:
+        """A line for each figure and study that cannot be used: which file, and why."""
+        figures = self.broken_figures.values()
+        studies = broken_studies().values()
+        unused = [line for line in studies if not any(line in other for other in figures)]
+        return [*misplaced().values(), *figures, *unused]
 
     def figure_datasets(self, figure_name: str) -> list[str]:
         """The datasets behind a figure."""
         names = {}
-        for name in figure(figure_name).STUDIES:
-            chosen = study(stages(name)[0])
+        for stage in figure_stages(figure_name):
+            chosen = study(stage)
             names |= {n.dataset: None for n in TASKS[chosen.task].needs(chosen.spec)}
         return list(names)
 

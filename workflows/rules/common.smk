@@ -24,9 +24,8 @@ try:
     origin.check()
     settings.check_literal(sys.argv[1:], config, registry.dataset_names())
     SUITE = Suite(settings.parse(config, registry.dataset_names()))
-    SELECTED = registry.selected_figures(SUITE.config.figures)
-    for name in SELECTED:
-        SUITE.figure_cells(name)
+    SELECTED = registry.matching_figures(SUITE.config.figures)
+    FAULTS = SUITE.faults()
     SITE = cluster.load_site(Path(workflow.basedir, "profiles", "slurm"))
     if not workflow.remote_exec:
         freshness.mark_stale(SUITE)
@@ -46,13 +45,42 @@ if SITE.container:
 MONITOR = Monitor(Path("logs"))
 RESULTS = SUITE.paths.results.as_posix()
 CONFIG = "--config " + shlex.join(SUITE.config.arguments())
-TARGETS = {f"figures/{name}.pdf" for name in [*registry.figure_names(), *registry.pages()]}
+PAGES = registry.pages()
+TARGETS = {f"figures/{name}.pdf" for name in [*registry.figure_names(), *PAGES]}
+
+
+def stop_if_broken(names):
+    """End in one line where one of these figures, or a study behind it, cannot be used."""
+    for name in names:
+        if name in SUITE.broken_figures:
+            sys.exit(f"error: {SUITE.broken_figures[name]}")
+
+
+def of_selected(pattern):
+    """An input function: this file of every configured figure."""
+
+    def paths(wildcards):
+        stop_if_broken(SELECTED)
+        return expand(pattern, figure=SELECTED)
+
+    return paths
+
 
 for word in workflow.dag_settings.targets if workflow.dag_settings else ():
-    if word in registry.figure_names() or word in registry.pages():
+    if word in registry.figure_names() or word in PAGES:
         sys.exit(f"error: unknown target {word}: did you mean 'figures/{word}.pdf'?")
-    if word.startswith("figures/") and str(Path(word).with_suffix(".pdf")) not in TARGETS:
-        sys.exit(f"error: unknown figure {word}: {did_you_mean(word, TARGETS)}")
+    if word.startswith("figures/"):
+        stem = Path(word).with_suffix("").as_posix()
+        if f"{stem}.py" in registry.misplaced():
+            sys.exit(f"error: {registry.misplaced()[f'{stem}.py']}")
+        if f"{stem}.pdf" not in TARGETS:
+            sys.exit(f"error: unknown figure {word}: {did_you_mean(word, TARGETS)}")
+        name = stem.removeprefix("figures/")
+        stop_if_broken(PAGES.get(name, [name]))
+
+if not workflow.remote_exec:
+    for fault in FAULTS:
+        print(f"warning: {fault}", file=sys.stderr)
 
 
 wildcard_constraints:

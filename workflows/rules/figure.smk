@@ -64,7 +64,7 @@ rule publish:
 
 rule page:
     input:
-        lambda wildcards: [f"figures/{name}.pdf" for name in registry.pages()[wildcards.page]],
+        lambda wildcards: [f"figures/{name}.pdf" for name in PAGES[wildcards.page]],
     output:
         "figures/{page}.pdf",
         "figures/{page}.png",
@@ -78,7 +78,7 @@ rule page:
 
 rule scoreboard:
     input:
-        expand(f"{RESULTS}/{{figure}}/claims.json", figure=SELECTED),
+        of_selected(f"{RESULTS}/{{figure}}/claims.json"),
     output:
         csv=report(
             f"{RESULTS}/scoreboard.csv",
@@ -98,7 +98,7 @@ rule scoreboard:
 
 rule verify:
     input:
-        expand(f"{RESULTS}/{{figure}}/data.csv", figure=SELECTED),
+        of_selected(f"{RESULTS}/{{figure}}/data.csv"),
     log:
         "logs/verify.log",
     params:
@@ -110,7 +110,7 @@ rule verify:
 
 rule record:
     input:
-        expand(f"{RESULTS}/{{figure}}/claims.json", figure=SELECTED),
+        of_selected(f"{RESULTS}/{{figure}}/claims.json"),
     log:
         "logs/record.log",
     params:

@@ -1,0 +1,333 @@
+"""A file of an author's that is not what the suite asks for: one line that says what to mend."""
+
+import math
+import os
+import shutil
+import subprocess
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from repro.errors import UserError
+from repro.judge import drawing, products
+from repro.judge.claims import Claim, all_scales, at_most, without_interval
+from repro.suite import registry
+from repro.suite.contracts import check_dataset, check_figure, check_studies
+from repro.suite.registry import ROOT
+from repro.suite.study import SCALES, Best, Checkpoint, Scale, Study
+
+SMOKE = ("--config", "scale=smoke")
+
+
+def claim(name="mine.one", **changes):
+    return Claim(name, "It holds", "Figure 9", "its size", all_scales(at_most(1.0)), **changes)
+
+
+def a_figure(**changes):
+    """A module that is what `Figure` asks for, but for the changes; None takes a name away."""
+    module = ModuleType("mine")
+    names = {
+        "TITLE": "Figure 9. Mine",
+        "CAPTION": "A line.",
+        "STUDIES": ("embedding_lr/parametrizations",),
+        "CLAIMS": (claim(),),
+        "reduce": lambda runs: runs["embedding_lr/parametrizations"],
+        "measure": lambda data, scale: {"mine.one": without_interval(0.5)},
+        "draw": lambda data, scale: drawing.panels(1)[0],
+    }
+    vars(module).update({k: v for k, v in (names | changes).items() if v is not None})
+    return module
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"CAPTION": None}, "does not define CAPTION; see repro/suite/figure.py"),
+        ({"TITLE": None, "draw": None}, "does not define TITLE, draw;"),
+        ({"CAPTION": None, "CAPTON": "A line."}, r"CAPTION \(there is 'CAPTON'\);"),
+        ({"TITLE": 9}, "TITLE is an int, not a text"),
+        ({"STUDIES": "embedding_lr/width"}, "STUDIES is 'embedding_lr/width'; give names, as"),
+        ({"STUDIES": ()}, r"STUDIES is \(\); give names"),
+        ({"CLAIMS": claim()}, "CLAIMS is a Claim; give a tuple of Claim"),
+        ({"CLAIMS": ("mine.one",)}, "CLAIMS holds a str, not a Claim"),
+        ({"CLAIMS": (claim("fig9.one"),)}, "claim 'fig9.one' must be named 'mine.<name>'"),
+        ({"CLAIMS": (claim(), claim())}, "claim 'mine.one' is there twice"),
+        ({"measure": 1}, r"measure is an int, not a function measure\(data, scale\)"),
+        ({"measure": lambda data: {}}, r"is called as measure\(data, scale\): too many"),
+        ({"reduce": lambda runs, scale: runs}, r"as reduce\(runs\): missing a required arg"),
+        ({"draw": lambda data, scale, size: 0}, r"as draw\(data, scale\): missing a required"),
+    ],
+)
+def test_a_figure_that_is_none_is_one_line(changes, message):
+    check_figure("figures/p/mine.py", a_figure())
+    with pytest.raises(UserError, match=message) as found:
+        check_figure("figures/p/mine.py", a_figure(**changes))
+    assert str(found.value).startswith("figures/p/mine.py: ")
+    assert "\n" not in str(found.value)
+
+
+def test_a_claim_for_a_scale_there_is_not():
+    wrong = Claim("mine.one", "It holds", "Figure 9", "its size", {"reducd": at_most(1.0)})
+    with pytest.raises(UserError, match="unknown scale 'reducd', did you mean 'reduced'"):
+        check_figure("figures/p/mine.py", a_figure(CLAIMS=(wrong,)))
+
+
+SPEC = {"width": 8, "data": {"batch_size": 4}, "lr": 0.1, "seed": 0}
+EVERYWHERE = dict.fromkeys(SCALES, Scale())
+ALONE = {"scales": EVERYWHERE, "grid": {"seed": [0, 1]}}
+
+
+def studies(**names):
+    return SimpleNamespace(**names)
+
+
+def a_study(task="training_costs", spec=(), **changes):
+    return Study(**{"task": task, "spec": SPEC | dict(spec)} | ALONE | changes)
+
+
+def at(scale, **changes):
+    return {"scales": EVERYWHERE | {scale: Scale(**changes)}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"task": "languge_model"}, "unknown task 'languge_model': did you mean 'language_model'"),
+        ({"spec": {"lr": math.nan}}, "spec: lr: is nan; a setting is a finite number"),
+        ({"spec": {"data": {"x": [1.0, math.inf]}}}, "spec: data: x: is inf;"),
+        ({"spec": {"data": {1, 2}}}, "spec: data: is a set; a setting is a number, a text or a"),
+        ({"grid": {"lr": [0.1, math.nan]}}, "grid: lr: is nan"),
+        ({"grid": {"size": [{"width": math.inf}]}}, "grid: size: width: is inf"),
+        ({"grid": {"seed": 3}}, "axis seed is 3; give a list of values"),
+        ({"grid": {"size": "small"}}, "axis size is 'small'; give a list of values"),
+        ({"grid": {"seed": []}}, "an axis of its grid is empty at every scale: it has no runs"),
+        ({"grid": {"wdth": [1, 2]}}, "no setting 'wdth': did you mean 'width'"),
+        ({"grid": {"size": [{"data.batch": 1}]}}, "no setting 'data.batch': did you mean 'data.b"),
+        ({"search": ("wd",)}, "search names 'wd', no axis of its grid"),
+        (at("reduced", spec={"lr": math.inf}), "spec of scale reduced: lr: is inf"),
+        (at("paper", grid={"seed": [0.0, -math.inf]}), "grid of scale paper: seed: is -inf"),
+        (at("smoke", spec={"lrr": 1.0}), "scale smoke: the spec has no setting 'lrr': did you m"),
+        ({"spec": {"lr": Best("tune", "lr")}}, "lr: takes from 'tune', no stage above its own"),
+        ({"task": "language_model"}, "no setting 'dataset', which task language_model reads"),
+    ],
+)
+def test_a_study_that_is_none_is_one_line(changes, message):
+    check_studies("studies/p/mine.py", studies(STUDY=a_study()))
+    with pytest.raises(UserError, match=message) as found:
+        check_studies("studies/p/mine.py", studies(STUDY=a_study(**changes)))
+    assert str(found.value).startswith("studies/p/mine.py: ")
+    assert "\n" not in str(found.value)
+
+
+TUNE = a_study(grid={"lr": [0.1, 0.2], "seed": [0]})
+
+
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        ({"base": a_study(spec={"lr": Best("tun", "lr")})}, "'tun', no stage above its own: did y"),
+        ({"base": a_study(spec={"lr": Best("tune", "lrr")})}, "no setting 'lrr': did you mean"),
+        ({"base": a_study(spec={"lr": Best("tune", "lr", where={"wd": 0})})}, "no setting 'wd'"),
+        (
+            {"base": a_study(spec={"lr": Checkpoint("tune", join={"sed": "seed"})})},
+            "stage tune has no axis 'sed': did you mean 'seed'",
+        ),
+        ({"base": {"task": "x"}}, "stage base: is a dict, not a Study"),
+        ({"base+1": TUNE}, r"stage 'base\+1': give a name without"),
+        ({"base": a_study(task="trainin_costs")}, "stage base: unknown task 'trainin_costs'"),
+    ],
+)
+def test_a_stage_that_is_none_is_named(stages, message):
+    check_studies("studies/p/mine.py", studies(STAGES={"tune": TUNE, "base": a_study()}))
+    with pytest.raises(UserError, match=message) as found:
+        check_studies("studies/p/mine.py", studies(STAGES={"tune": TUNE, **stages}))
+    assert str(found.value).startswith("studies/p/mine.py: stage ")
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({}, "defines neither STUDY nor STAGES"),
+        ({"STUDYS": a_study()}, r"neither STUDY nor STAGES \(there is 'STUDYS'\)"),
+        ({"STUDY": a_study(), "STAGES": {}}, "defines STUDY and STAGES"),
+        ({"STAGES": {}}, "STAGES is not a mapping"),
+    ],
+)
+def test_a_file_of_studies_without_one_is_one_line(names, message):
+    with pytest.raises(UserError, match=message):
+        check_studies("studies/p/mine.py", studies(**names))
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"arrays": lambda source: {}}, "does not define identity, describe; see repro/data/pre"),
+        ({"identity": dict, "describe": str}, "defines none of splits, arrays, CORPUS"),
+        (
+            {"identity": lambda: {}, "describe": str, "CORPUS": 1},
+            r"is called as identity\(source\): too many",
+        ),
+    ],
+)
+def test_a_dataset_that_is_none_is_one_line(names, message):
+    module = ModuleType("mine")
+    vars(module).update(names)
+    with pytest.raises(UserError, match=message):
+        check_dataset("data/mine.py", module)
+
+
+def test_every_file_of_the_suite_is_what_its_contract_says():
+    assert not registry.misplaced() and not registry.broken_studies()
+    for name in registry.figure_names():
+        assert registry.figure_stages(name)
+    for name in registry.dataset_names():
+        registry.dataset(name)
+
+
+PROVENANCE = {"scale": "smoke", "embedded": True, "label": "embedded", "data": "none", "made": []}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"measure": lambda data, scale: None}, "measure returned a NoneType, not a mapping"),
+        ({"measure": lambda data, scale: {}}, "measure returned nothing for claim 'mine.one'"),
+        (
+            {"measure": lambda data, scale: {"mine.one": 0.5}},
+            "measure returned a float, not a Measurement for claim 'mine.one'",
+        ),
+        (
+            {"measure": lambda *_: dict.fromkeys(("mine.one", "mine.two"), without_interval(0))},
+            "measure returned 'mine.two', which is no claim of CLAIMS",
+        ),
+        ({"draw": lambda data, scale: None}, "draw returned a NoneType, no figure; return the"),
+        ({"draw": lambda data, scale: drawing.panels(1)}, "draw returned a tuple, no figure"),
+        (
+            {"draw": lambda data, scale: drawing.plt.subplots()[0]},
+            "draw returned a figure of another layout; return the figure of repro.judge.drawing",
+        ),
+    ],
+)
+def test_what_a_figure_gives_back_is_one_line_where_it_is_none(
+    tmp_path, monkeypatch, changes, message
+):
+    monkeypatch.setattr(registry, "figure", lambda name: a_figure(**changes))
+    (tmp_path / "data.csv").write_text("step,train_loss\n1,2.0\n")
+    files = tmp_path / "figure.pdf", tmp_path / "figure.png"
+    with pytest.raises(UserError, match=message) as found:
+        products.render("p/mine", tmp_path / "data.csv", PROVENANCE, *files)
+    assert str(found.value).startswith("figures/p/mine.py: ")
+    drawing.plt.close("all")
+
+
+def test_a_reduce_that_returns_no_table_is_one_line(suite, monkeypatch):
+    name = "embedding_lr/table2"
+    module = a_figure(reduce=lambda runs: None)
+    monkeypatch.setattr(products.cellfiles, "read_cell", lambda path, cell: {"runs": []})
+    monkeypatch.setattr(registry, "figure", lambda name: module)
+    with pytest.raises(UserError, match="table2.py: reduce returned a NoneType, not a DataFrame"):
+        products.reduce(suite, name)
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A copy of the suite's own files with files of every way to be broken."""
+    target = tmp_path_factory.mktemp("broken") / "checkout"
+    ignore = shutil.ignore_patterns("*.pdf", "*.png", "__pycache__")
+    for name in ("config", "data", "figures", "profiles", "repro", "studies", "workflows"):
+        shutil.copytree(ROOT / name, target / name, ignore=ignore)
+    shutil.copy(ROOT / "Snakefile", target)
+    good = (target / "figures/embedding_lr/table2.py").read_text()
+    needs_broken = good.replace("(_exponents.STUDY,)", "('embedding_lr/broken',)")
+    frequencies = (target / "studies/embedding_lr/frequencies.py").read_text()
+    files = {
+        "figures/mine.py": good,
+        "figures/embedding_lr/syntax.py": good + "\ndef draw(:\n",
+        "figures/embedding_lr/unnamed.py": good.replace("CAPTION =", "CAPTON ="),
+        "figures/embedding_lr/failing.py": needs_broken.replace("table2.", "failing."),
+        "studies/embedding_lr/broken.py": "from repro.suite.study import Sudy\n",
+        "studies/embedding_lr/misspelt.py": frequencies.replace("_frequencies", "_frequencys"),
+    }
+    for name, text in files.items():
+        (target / name).write_text(text)
+    return target
+
+
+def call(checkout, *words, folder=None):
+    env = os.environ | {"PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"}
+    env["PYTHONPATH"] = str(checkout)
+    command = [sys.executable, "-m", *words]
+    return subprocess.run(
+        command, cwd=folder or checkout, env=env, capture_output=True, text=True, check=False
+    )
+
+
+BROKEN = {
+    "embedding_lr/syntax": "figures/embedding_lr/syntax.py, line {}: SyntaxError: invalid syntax",
+    "embedding_lr/unnamed": (
+        "figures/embedding_lr/unnamed.py: does not define CAPTION (there is 'CAPTON'); see "
+        "repro/suite/figure.py"
+    ),
+    "embedding_lr/failing": (
+        "figures/embedding_lr/failing.py: STUDIES: studies/embedding_lr/broken.py, line 1: "
+        "ImportError: cannot import name 'Sudy'"
+    ),
+    "mine": ("figures/mine.py: lies in no paper's folder; move it to figures/<paper>/mine.py"),
+}
+MISSPELT = "studies/embedding_lr/misspelt.py: unknown task 'token_frequencys': did you mean"
+
+
+def line_of(checkout):
+    text = (checkout / "figures/embedding_lr/syntax.py").read_text()
+    return text[: text.index("def draw(:")].count("\n") + 1
+
+
+def test_list_shows_the_others_and_names_the_broken(checkout):
+    done = call(checkout, "repro", "list")
+    assert done.returncode == 0
+    listed = [line.split()[0] for line in done.stdout.splitlines()]
+    assert listed == [f"figures/{name}.pdf" for name in registry.figure_names()]
+    warnings = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    for message in [*BROKEN.values(), MISSPELT]:
+        assert sum(message.format(line_of(checkout)) in line for line in warnings) == 1
+    assert len(done.stderr.splitlines()) == len(BROKEN) + 1
+
+
+def test_a_broken_figure_is_in_no_other_s_way(checkout, tmp_path):
+    words = ["--snakefile", str(checkout / "Snakefile"), "--directory", str(tmp_path)]
+    done = call(checkout, "snakemake", "figures/embedding_lr/table2.pdf", *SMOKE, *words, "-c2")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "figures/embedding_lr/table2.pdf").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["figures/embedding_lr/syntax.pdf"], "embedding_lr/syntax"),
+        (["figures/unnamed.pdf"], "embedding_lr/unnamed"),
+        (["figures/mine.pdf"], "mine"),
+        ([], "embedding_lr/"),
+        (["verify"], "embedding_lr/"),
+    ],
+)
+def test_a_call_that_needs_a_broken_figure_ends_in_one_line(checkout, tmp_path, words, name):
+    where = ["--snakefile", str(checkout / "Snakefile"), "--directory", str(tmp_path)]
+    done = call(checkout, "snakemake", *words, *SMOKE, *where, "-c2")
+    assert done.returncode == 1
+    (error,) = (line for line in done.stderr.splitlines() if line.startswith("error: "))
+    expected = [text for key, text in BROKEN.items() if key.startswith(name)]
+    assert any(text.format(line_of(checkout)) in error for text in expected)
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    "words", [["cost"], ["run", "embedding_lr"], ["train", "embedding_lr/broken", "x"]]
+)
+def test_a_command_that_needs_a_broken_file_ends_in_one_line(checkout, tmp_path, words):
+    done = call(checkout, "repro", *words, *SMOKE, folder=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+    assert "embedding_lr/" in done.stderr
+    assert not list(tmp_path.iterdir())
