@@ -49,38 +49,34 @@ PAGES = registry.pages()
 TARGETS = {f"figures/{name}.pdf" for name in [*registry.figure_names(), *PAGES]}
 
 
-def stop_if_broken(names):
-    """End in one line where one of these figures, or a study behind it, cannot be used."""
-    for name in names:
-        if name in SUITE.broken_figures:
-            sys.exit(f"error: {SUITE.broken_figures[name]}")
+if not workflow.remote_exec:
+    for fault in FAULTS:
+        print(f"warning: {fault}", file=sys.stderr)
+
+for word in sys.argv[1:]:
+    if word in registry.figure_names() or word in PAGES:
+        sys.exit(f"error: unknown target {word}: did you mean 'figures/{word}.pdf'?")
+
+
+def known(name):
+    """The name of a figure or a page, where all of it can be built; else the call ends in one line.
+
+    For input functions: they see what is asked for, however it was asked.
+    """
+    if fault := registry.misplaced().get(f"figures/{name}.py"):
+        sys.exit(f"error: {fault}")
+    target = f"figures/{name}.pdf"
+    if target not in TARGETS:
+        sys.exit(f"error: unknown figure {target}: {did_you_mean(target, TARGETS)}")
+    for figure in PAGES.get(name, [name]):
+        if figure in SUITE.broken_figures:
+            sys.exit(f"error: {SUITE.broken_figures[figure]}")
+    return name
 
 
 def of_selected(pattern):
     """An input function: this file of every configured figure."""
-
-    def paths(wildcards):
-        stop_if_broken(SELECTED)
-        return expand(pattern, figure=SELECTED)
-
-    return paths
-
-
-for word in workflow.dag_settings.targets if workflow.dag_settings else ():
-    if word in registry.figure_names() or word in PAGES:
-        sys.exit(f"error: unknown target {word}: did you mean 'figures/{word}.pdf'?")
-    if word.startswith("figures/"):
-        stem = Path(word).with_suffix("").as_posix()
-        if f"{stem}.py" in registry.misplaced():
-            sys.exit(f"error: {registry.misplaced()[f'{stem}.py']}")
-        if f"{stem}.pdf" not in TARGETS:
-            sys.exit(f"error: unknown figure {word}: {did_you_mean(word, TARGETS)}")
-        name = stem.removeprefix("figures/")
-        stop_if_broken(PAGES.get(name, [name]))
-
-if not workflow.remote_exec:
-    for fault in FAULTS:
-        print(f"warning: {fault}", file=sys.stderr)
+    return lambda wildcards: expand(pattern, figure=map(known, SELECTED))
 
 
 wildcard_constraints:

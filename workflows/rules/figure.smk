@@ -48,7 +48,7 @@ rule draw:
 
 rule publish:
     input:
-        pdf=f"{RESULTS}/{{figure}}/figure.pdf",
+        pdf=lambda wildcards: f"{RESULTS}/{known(wildcards.figure)}/figure.pdf",
         png=f"{RESULTS}/{{figure}}/figure.png",
         stale=lambda wildcards: freshness.stamps(SUITE, wildcards.figure, "published.stale"),
     output:
@@ -64,7 +64,7 @@ rule publish:
 
 rule page:
     input:
-        lambda wildcards: [f"figures/{name}.pdf" for name in PAGES[wildcards.page]],
+        lambda wildcards: [f"figures/{name}.pdf" for name in PAGES[known(wildcards.page)]],
     output:
         "figures/{page}.pdf",
         "figures/{page}.png",
