@@ -1,5 +1,6 @@
 """A file of an author's that is not what the suite asks for: one line that says what to mend."""
 
+import inspect
 import math
 import os
 import shutil
@@ -12,8 +13,9 @@ import pytest
 from repro.errors import UserError
 from repro.judge import drawing, products
 from repro.judge.claims import Claim, all_scales, at_most, without_interval
+from repro.judge.figure import Figure
 from repro.suite import registry
-from repro.suite.contracts import check_dataset, check_figure, check_studies
+from repro.suite.contracts import FUNCTIONS, check_dataset, check_figure, check_studies
 from repro.suite.registry import ROOT
 from repro.suite.study import SCALES, Best, Checkpoint, Scale, Study
 
@@ -22,6 +24,15 @@ SMOKE = ("--config", "scale=smoke")
 
 def claim(name="mine.one", **changes):
     return Claim(name, "It holds", "Figure 9", "its size", all_scales(at_most(1.0)), **changes)
+
+
+def test_a_figure_is_held_against_all_that_the_protocol_lists():
+    functions = [
+        name for name in vars(Figure) if callable(getattr(Figure, name)) and name[0] != "_"
+    ]
+    found = {name: list(inspect.signature(getattr(Figure, name)).parameters) for name in functions}
+    assert {name: ["self", *names] for name, names in FUNCTIONS.items()} == found
+    assert set(Figure.__annotations__) == {"TITLE", "CAPTION", "STUDIES", "CLAIMS"}
 
 
 def a_figure(**changes):
@@ -43,7 +54,7 @@ def a_figure(**changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"CAPTION": None}, "does not define CAPTION; see repro/suite/figure.py"),
+        ({"CAPTION": None}, "does not define CAPTION; see repro/judge/figure.py"),
         ({"TITLE": None, "draw": None}, "does not define TITLE, draw;"),
         ({"CAPTION": None, "CAPTON": "A line."}, r"CAPTION \(there is 'CAPTON'\);"),
         ({"TITLE": 9}, "TITLE is an int, not a text"),
@@ -267,7 +278,7 @@ BROKEN = {
     "embedding_lr/syntax": "figures/embedding_lr/syntax.py, line {}: SyntaxError: invalid syntax",
     "embedding_lr/unnamed": (
         "figures/embedding_lr/unnamed.py: does not define CAPTION (there is 'CAPTON'); see "
-        "repro/suite/figure.py"
+        "repro/judge/figure.py"
     ),
     "embedding_lr/failing": (
         "figures/embedding_lr/failing.py: STUDIES: studies/embedding_lr/broken.py, line 1: "

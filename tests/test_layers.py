@@ -65,7 +65,8 @@ def is_ours(name: str) -> bool:
 
 
 def imported(tree: ast.AST, at_load: bool = False) -> set[str]:
-    """Modules that a source imports; at_load: without what its functions import when called."""
+    """Modules that a source imports; at_load: without what functions import when
+    called, and types."""
     found, rest = set(), [tree]
     while rest:
         node = rest.pop()
@@ -74,7 +75,9 @@ def imported(tree: ast.AST, at_load: bool = False) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             inside = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= {name if is_ours(name) else node.module for name in inside}
-        if not (at_load and isinstance(node, ast.FunctionDef | ast.Lambda)):
+        for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        later = isinstance(node, ast.FunctionDef | ast.Lambda) or for_types
+        if not (at_load and later):
             rest += ast.iter_child_nodes(node)
     return found
 

@@ -1,6 +1,6 @@
 """Whether a file of figures/, studies/ or data/ defines what the suite will ask of it. No torch.
 
-The contracts themselves stand where their authors look: `repro.suite.figure.Figure`,
+The contracts themselves stand where their authors look: `repro.judge.figure.Figure`,
 `repro.suite.study.Study`, `repro.data.prepare.Dataset`. Every check raises UserError with one line
 that names the file and what is missing or wrong.
 """
@@ -12,22 +12,23 @@ from pathlib import Path
 from types import ModuleType
 
 from repro.errors import UserError, did_you_mean, nearest
-from repro.suite.figure import Figure
 from repro.suite.spec import lookup, override, settings
 from repro.suite.study import REFERENCES, SCALES, Best, Study
 from repro.tasks import TASKS
 
+FUNCTIONS = {"reduce": ["runs"], "measure": ["data", "scale"], "draw": ["data", "scale"]}
+
 
 def check_figure(file: str, module: ModuleType) -> None:
-    """Hold a file of figures/ against `Figure`."""
-    texts, functions = ("TITLE", "CAPTION"), ("reduce", "measure", "draw")
-    _check_names(file, module, [*texts, "STUDIES", "CLAIMS", *functions], "repro/suite/figure.py")
+    """Hold a file of figures/ against `repro.judge.figure.Figure`."""
+    texts = ("TITLE", "CAPTION")
+    wanted = [*texts, "STUDIES", "CLAIMS", *FUNCTIONS]
+    _check_names(file, module, wanted, "repro/judge/figure.py")
     for name in texts:
         if not isinstance(getattr(module, name), str):
             raise UserError(f"{file}: {name} is {_kind(getattr(module, name))}, not a text")
-    for name in functions:
-        wanted = [p for p in inspect.signature(getattr(Figure, name)).parameters if p != "self"]
-        _check_call(file, name, getattr(module, name), wanted)
+    for name, arguments in FUNCTIONS.items():
+        _check_call(file, name, getattr(module, name), arguments)
     studies = module.STUDIES
     if not _is_listed(studies) or not studies or not all(isinstance(s, str) for s in studies):
         raise UserError(f"{file}: STUDIES is {studies!r}; give names, as ('paper/study',)")
