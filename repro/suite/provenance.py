@@ -9,10 +9,12 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from repro.files import sha256_file
+from repro.files import canonical_json, sha256, sha256_file
 from repro.suite.arithmetic import cpu_model
+from repro.suite.registry import ROOT
 
 PACKAGES = ("torch", "numpy", "tokenizers")
+CODE = ("repro", "studies", "data")  # what a run executes; figures only read it
 
 
 def device_name(device: str) -> str:
@@ -41,6 +43,7 @@ def provenance(here: Mapping, ranks: int, seconds: float) -> dict:
         "versions": {package: _version(package) for package in PACKAGES},
         "seconds": round(seconds, 3),
         "commit": commit(),
+        "code": code_digest(),
     }
 
 
@@ -52,18 +55,37 @@ def _version(package: str) -> str | None:
 
 
 @cache
-def commit() -> str | None:
-    """The commit of the suite, `+dirty` when tracked files differ from it; None without git."""
+def commit(root: Path = ROOT) -> str | None:
+    """The suite's commit, `+dirty` where the code that runs differs from it, files git does not
+    know included.
+
+    None where `root` is no git checkout of its own: an unpacked archive has no commit, whatever
+    repository lies around it or GIT_DIR names; `code_digest` says what ran all the same.
+    """
+    # A shared checkout belongs to somebody else; asking for its commit runs nothing of theirs.
+    call = ["git", "-c", f"safe.directory={root}", "-c", "core.fsmonitor=", "-C", os.fspath(root)]
+    env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+
+    def git(*words: str) -> str | None:
+        done = subprocess.run([*call, *words], capture_output=True, text=True, env=env)
+        return done.stdout.strip() if done.returncode == 0 else None
+
     try:
-        root = Path(__file__).resolve().parents[2]
-        call = ["git", "-C", os.fspath(root)]
-        head = subprocess.run([*call, "rev-parse", "HEAD"], capture_output=True, text=True)
-        if head.returncode:
-            return None
-        clean = subprocess.run([*call, "diff", "--quiet", "HEAD"], capture_output=True)
-        return head.stdout.strip() + ("+dirty" if clean.returncode else "")
-    except FileNotFoundError:
+        top, head = git("rev-parse", "--show-toplevel"), git("rev-parse", "HEAD")
+    except FileNotFoundError:  # no git on this machine
         return None
+    if head is None or top is None or Path(top).resolve() != root:
+        return None
+    changed = git("status", "--porcelain", "--untracked-files=all", "--", *CODE)
+    return head + ("+dirty" if changed or changed is None else "")
+
+
+@cache
+def code_digest(root: Path = ROOT) -> str:
+    """SHA-256 over the names and contents of every .py file a run may execute."""
+    files = sorted(path for folder in CODE for path in (root / folder).rglob("*.py"))
+    found = {path.relative_to(root).as_posix(): sha256_file(path) for path in files}
+    return sha256(canonical_json(found))
 
 
 def provenances(contents: list[Mapping]) -> list[dict]:
