@@ -4,12 +4,13 @@
 
 Blocks of 512 tokens over GPT-2's vocabulary, three in four tokens starting a word, sentences of
 about 20 tokens, [begin] and [end] included; whole batches with padding, as a training step takes
-them. Best of three.
+them. The fastest of three.
 """
 
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -96,11 +97,12 @@ def theirs(names: denoising.Vocabulary, samples: int, batch_size: int) -> float:
     return (time.perf_counter() - start) / samples
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print one row a batch size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=2_048)
-    samples = parser.parse_args().samples
+    parser.add_argument("--repeats", type=int, default=3, help="of which the fastest counts")
+    args = parser.parse_args(arguments)
     torch.set_num_threads(1)
     names = vocabulary()
     try:
@@ -110,14 +112,17 @@ def main() -> None:
     except ImportError:
         print("the extra `fairseq` is not installed: only ours is measured")
         makers = {"ours": ours}
-    print(f"{'batch':>6} " + " ".join(f"{name + ', samples/s':>20}" for name in makers) + "  ratio")
+    columns = [f"{name}, samples/s" for name in makers]
+    print("| " + " | ".join(["batch", *columns, "ratio"]) + " |")
+    print("|---" * (2 + len(columns)) + "|")
     for size in BATCHES:
         best = {
-            name: min(make(names, samples, size) for _ in range(3)) for name, make in makers.items()
+            name: min(make(names, args.samples, size) for _ in range(args.repeats))
+            for name, make in makers.items()
         }
-        rates = " ".join(f"{1 / seconds:>20,.0f}" for seconds in best.values())
-        ratio = f"{best['fairseq'] / best['ours']:.1f}" if "fairseq" in best else ""
-        print(f"{size:>6} {rates}  {ratio:>5}")
+        rates = [f"{1 / seconds:,.0f}" for seconds in best.values()]
+        ratio = f"{best['fairseq'] / best['ours']:.1f}" if "fairseq" in best else "-"
+        print("| " + " | ".join([str(size), *rates, ratio]) + " |")
 
 
 if __name__ == "__main__":

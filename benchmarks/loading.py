@@ -13,6 +13,7 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -49,13 +50,13 @@ def rate(batches: TokenBatches, count: int, device: torch.device) -> float:
     return count * inputs.numel() / (time.perf_counter() - start)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--tokens", type=float, default=400e6)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--folder", help="where the shards go")
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     device = devices.select(args.device, threads=1)
     length, each = PAPER["data"]["sequence_length"], int(args.tokens) // SHARDS
     wanted = GPU_FLOPS / (6 * pretraining_cost(PAPER).parameters)

@@ -3,29 +3,32 @@
     uv run python benchmarks/overheads.py [--folder FOLDER]
 
 reduced, measured: the first run of study `embedding_lr/pretraining` on one thread, its evaluations
-and three checkpoints timed inside the loop. A checkpoint counts as often as the loop writes one.
+and checkpoints timed inside the loop. A checkpoint counts as often as the loop writes one.
 paper, computed: operations of the evaluations, a third of training's a token, over those of the
 training steps; a checkpoint of 12 bytes a parameter (weights, Adam's moments) at the rate at which
 this machine writes 1 GB into FOLDER, the temporary one by default.
 """
 
 import argparse
+import contextlib
 import os
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import torch
 
-from repro.__main__ import fetch, tokenize
 from repro.cost.llm import pretraining_cost
 from repro.data.needs import Tokens
-from repro.suite import config, registry
+from repro.suite import config, jobs, registry
 from repro.suite.suite import Suite
 from repro.tasks import TASKS, pretraining
+from repro.training import device as devices
 from repro.training import loop
 from studies.embedding_lr.pretraining import STUDY as LONG
 from studies.embedding_lr.pretraining_ratios import STUDY as SHORT
@@ -48,46 +51,43 @@ class Timed:
 
 def interval(seconds: float) -> float:
     """Seconds from one checkpoint to the next, by how long one takes."""
-    return loop.patience(loop.CHECKPOINT_SECONDS, seconds)
+    return loop.checkpoint_interval(seconds)
 
 
-def measured() -> list[str]:
-    """The reduced run's row."""
-    suite = Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
+def measured(scale: str) -> list[str]:
+    """The row of a run carried out here."""
+    suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
     cell = suite.cells("embedding_lr/pretraining")[0]
     for name in ("fineweb_edu", "wikitext2"):
-        fetch(suite, name)
+        jobs.fetch(suite, name)
     for need in suite.needs(cell):
         if isinstance(need, Tokens):
-            tokenize(suite, need)
-    evaluations, save = [], Timed(loop._save)
-    make, loop._save = pretraining.make_evaluation, save
-
-    def make_evaluation(*args):
-        evaluations.append(Timed(make(*args)))
-        return evaluations[0]
-
-    pretraining.make_evaluation = make_evaluation
-    loop.train.__kwdefaults__["checkpoint_seconds"] = 1.0
+            jobs.tokenize(suite, need)
     spec = cell.runs[0].spec
+    device = devices.select("cpu", spec["threads"])
+    loaded = pretraining.load_data(spec, suite.needs(cell), device)
+    training = TASKS["pretraining"].build(spec, loaded, device)
+    evaluate, save = Timed(training.evaluate), Timed(loop._save)
+    original, loop._save = loop._save, save
+    # A checkpoint a second or, where a run is shorter, a step: how often they come is computed.
+    regular, loop.CHECKPOINT_SECONDS = loop.CHECKPOINT_SECONDS, 1.0 if scale != "smoke" else 0.0
     start = time.perf_counter()
-    TASKS["pretraining"].run(
-        spec,
-        inputs=suite.needs(cell),
-        device="cpu",
+    loop.train(
+        replace(training, evaluate=evaluate),
         progress=lambda step, loss: None,
         checkpoint=Path("state"),
     )
     total = time.perf_counter() - start
-    evaluating, written = sum(evaluations[0].seconds), sum(save.seconds)
+    loop._save, loop.CHECKPOINT_SECONDS = original, regular
+    evaluating, written = sum(evaluate.seconds), sum(save.seconds)
     one = written / len(save.seconds)
-    training = total - evaluating - written
+    stepping = total - evaluating - written
     return [
-        "pretraining, reduced",
+        f"pretraining, {scale}",
         "measured",
-        f"{training:.1f} s",
-        f"{len(evaluations[0].seconds)} x {evaluations[0].seconds[-1]:.2f} s",
-        f"{evaluating / training:.1%}",
+        f"{stepping:.1f} s",
+        f"{len(evaluate.seconds)} x {evaluate.seconds[-1]:.2f} s",
+        f"{evaluating / stepping:.1%}",
         f"{one:.2f} s every {interval(one):.0f} s",
         f"{one / interval(one):.2%}",
     ]
@@ -112,26 +112,28 @@ def computed(name: str, spec: dict, rate: float) -> list[str]:
     ]
 
 
-def write_rate() -> float:
-    """Bytes a second of a checkpoint of 1 GB."""
-    state, path = {"tensor": torch.zeros(250_000_000)}, Path("state.1gb")
+def write_rate(gigabytes: float) -> float:
+    """Bytes a second of a checkpoint of that size."""
+    state, path = {"tensor": torch.zeros(round(250_000_000 * gigabytes))}, Path("state.written")
     write = Timed(lambda: torch.save(state, path))
     write()
     sync = Timed(lambda: os.fsync(os.open(path, os.O_RDONLY)))
     sync()
     path.unlink()
-    return 1e9 / (write.seconds[0] + sync.seconds[0])
+    return gigabytes * 1e9 / (write.seconds[0] + sync.seconds[0])
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--folder", help="where checkpoints go")
-    args = parser.parse_args()
+    parser.add_argument("--scale", choices=("smoke", "reduced"), default="reduced")
+    parser.add_argument("--gigabytes", type=float, default=1.0, help="written, to measure the disk")
+    args = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
-        os.chdir(folder)
-        rate = write_rate()
-        rows = [measured()]
+        with contextlib.chdir(folder):
+            rate = write_rate(args.gigabytes)
+            rows = [measured(args.scale)]
     rows += [computed("pretraining", LONG.spec, rate)]
     rows += [computed("pretraining_ratios", SHORT.spec, rate)]
     print(f"torch {torch.__version__}, writes {rate / 1e9:.2f} GB a second")

@@ -2,58 +2,44 @@
 
     uv run python benchmarks/step.py [--model gpt2] [--device cuda --precision bfloat16 --paper]
 
+A run of a study is built as the suite builds it, then timed on one random batch, again and again.
 decoder: the first paper's transformer. llm: one block of the decoder of its Table 3, between an
 embedding and an output of 256 entries, 1,024 tokens a step. mlp, resnet, gpt2: the settings of
-study `upscaling/<model>` (MLP: with AdamW) at its widths, on random data. vit, bart, r2c2: those of
-the third paper. `--paper` takes the paper's batch, length and widths in place of the reduced ones
-(llm: 4 sequences of 4,096 tokens); `--batch` cuts a batch that does not fit. Batches go through in
-the parts the study states, sequences are as long as they may be. Memory: on CUDA, the most that
-torch held.
-One thread, as the workflow's jobs run. Times are the fastest of five repeats, two where a step
-takes 5 s; on a CPU the process's own time, which is wall time where nothing else runs. The peak is
-the best of several square float32 (on CUDA: bfloat16) products. The split is of the profiler's
-self time over the step's operators.
+study `upscaling/<model>` (MLP: with AdamW) at its widths. vit, bart, r2c2: those of the third
+paper, standard strategy. `--paper` takes the paper's batch, length and widths in place of the
+reduced ones (llm: 4 sequences of 4,096 tokens); `--batch` and `--length` cut what does not fit.
+Batches go through in microbatches as large as the study's, sequences are as long as they may be.
+Memory: on CUDA, the most that torch held.
+One thread, as the workflow's jobs run. Times are the fastest of `--repeats`, two where a step takes
+5 s; on a CPU the process's own time, which is wall time where nothing else runs. The peak is the
+best of several square float32 (on CUDA: bfloat16) products. The split is of the profiler's self
+time over the step's operators.
 """
 
 import argparse
-import itertools
 import math
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import numpy as np
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from repro import models, parametrization
-from repro.cost import Cost
-from repro.cost.bart import denoising_vocabulary_size, span_denoising_cost
-from repro.cost.decoder import language_model_cost
-from repro.cost.llm import pretraining_cost
-from repro.cost.vit import image_classification_cost
-from repro.cost.warm_start import warm_start_cost
-from repro.data.batches import ArrayBatches, TokenBatches
-from repro.data.denoising import FIRST, PADDING
-from repro.data.recipe import cross_entropy
-from repro.parametrization import KINDS
+from repro.data.random_data import random_data
 from repro.suite import config, registry
 from repro.suite.budget import matmul_peak
 from repro.suite.spec import override
 from repro.suite.suite import Suite
-from repro.tasks import image_classification, pretraining, span_denoising
-from repro.tasks.language_model import build_model
-from repro.training import clipping, loop
+from repro.tasks import TASKS
 from repro.training import device as devices
-from repro.training.evaluation import loss
-from repro.training.optimizer import make_groups, make_optimizer
-from studies.embedding_lr._decoder import ADAM, LVP_INIT, PAPER
-from studies.embedding_lr._llm import PAPER as PRETRAINING
+from repro.training import loop
+from repro.training.loop import Training
+from studies.embedding_lr import _decoder, _llm
 
 GROUPS = {
     "matmul": ("aten::mm", "aten::addmm", "aten::bmm", "convolution"),
@@ -83,234 +69,67 @@ def seconds(call: Callable, device: torch.device, repeats: int) -> float:
     return best
 
 
-@dataclass(frozen=True)
-class Case:
-    """A model with its optimizer and batches; cost: of one training step.
-
-    loss, parts: as `loop.train` has them.
-    """
-
-    width: float
-    net: torch.nn.Module
-    optimizer: torch.optim.Optimizer
-    batches: object
-    clip: Callable | None
-    cost: Cost
-    loss: Callable = loss
-    parts: int = 1
-
-
-def random_tokens(vocab: int, batch: int, length: int, device: torch.device) -> TokenBatches:
-    """Four batches of tokens."""
-    tokens = np.random.default_rng(0).integers(0, vocab, 4 * batch * length + 1, dtype=np.uint16)
-    return TokenBatches("random", tokens, batch, length, 0, device)
-
-
-def decoder(k: int, shape: dict, device: torch.device) -> Case:
-    """The decoder at width 2^k, vocabulary 2^(k+3)."""
-    model = PAPER["model"] | {"width": 2**k, "head_dim": shape["head_dim"]}
-    vocab, length, batch = 2 ** (k + 3), shape["sequence_length"], shape["batch_size"]
-    with torch.device(device):
-        net = build_model(
-            model, vocab_size=vocab, sequence_length=length, init=LVP_INIT, scaling="muP"
-        )
-    parametrization.initialize(net, LVP_INIT, torch.Generator(device).manual_seed(0))
-    groups = parametrization.param_groups(
-        net,
-        scaling="muP",
-        family="adam",
-        lr={"embedding": 0.01, "hidden": 0.2, "output": 0.2},
-        weight_decay=0.0,
-        eps=ADAM["eps"],
-    )
-    spec = {"model": model, "vocab_size": vocab, "steps": 1, "optimizer": ADAM, **shape}
-    return Case(
-        2**k,
-        net,
-        make_optimizer(groups, ADAM),
-        random_tokens(vocab, batch, length, device),
-        None,
-        language_model_cost(spec),
-    )
-
-
-def decoders(paper: bool, batch: int | None, device: torch.device):
-    """Width -> a call that makes its Case."""
-    reduced = {"batch_size": 8, "sequence_length": 32, "head_dim": 16}
-    full = {"batch_size": 256, "sequence_length": 256, "head_dim": 64}
-    shape, sizes = (full, range(8, 13)) if paper else (reduced, range(5, 10))
-    shape["batch_size"] = batch or shape["batch_size"]
-    return {2**k: lambda k=k: decoder(k, shape, device) for k in sizes}
-
-
-def llm_blocks(paper: bool, batch: int | None, device: torch.device):
-    """Width -> a call that makes its Case: one block of Table 3."""
-    rows = batch or (4 if paper else 1)
-    length = PRETRAINING["data"]["sequence_length"] if paper else 1_024
-    return {PRETRAINING["model"]["width"]: lambda: llm_block(rows, length, device)}
-
-
-def llm_block(rows: int, length: int, device: torch.device) -> Case:
-    """One block of Table 3, with the optimizer and the clipping of study `pretraining`."""
-    data = {"batch_size": rows, "sequence_length": length, "vocab_size": 256}
-    spec = override(PRETRAINING, {f"data.{key}": value for key, value in data.items()})
-    spec = override(spec, {"model.depth": 1, "steps": 1, "parts": 1})
-    with torch.device(device):
-        net = models.build(spec["model"], "SP", vocab_size=256, sequence_length=length)
-    generator = torch.Generator(device).manual_seed(0)
-    parametrization.initialize(net, dict.fromkeys(KINDS, spec["init"]), generator)
-    optimizer = spec["optimizer"]
-    groups = pretraining.make_groups(net, "SP", optimizer, spec["lr"], spec["embedding_lr"])
-    return Case(
-        net.width,
-        net,
-        make_optimizer(groups, optimizer),
-        random_tokens(256, rows, length, device),
-        clipping.clipper(net, optimizer["clip"]),
-        pretraining_cost(spec),
-    )
-
-
-def warm_starts(name: str, paper: bool, batch: int | None, device: torch.device):
-    """Width -> a call that makes the Case of a model of the second paper."""
-    settings = {"scale": "paper" if paper else "reduced"}
-    suite = Suite(config.parse(settings, registry.dataset_names()))
-    study = f"upscaling/{'mlp_adamw' if name == 'mlp' else name}"
-    specs = {
-        run.spec["model"]["width"]: run.spec
-        for stage in ("tune", "tune_upscaled", "base", "scratch")
-        for cell in suite.cells(f"{study}/{stage}")
-        for run in cell.runs
-    }
-    return {width: lambda w=width: warm_start(specs[w], batch, device) for width in sorted(specs)}
-
-
-def warm_start(spec: dict, batch: int | None, device: torch.device) -> Case:
-    """The model of a spec, learning rate 0.001, on random data of its shape."""
-    rows = batch or spec["data"]["batch_size"]
-    spec = override(spec, {"data.batch_size": rows, "steps": 1, "lr": 0.001})
-    data, model, rng = spec["data"], spec["model"], np.random.default_rng(0)
-    fixed = {key: data[key] for key in ("vocab_size", "sequence_length") if key in data}
-    if fixed:
-        batches = random_tokens(data["vocab_size"], rows, data["sequence_length"], device)
-    else:
-        side = data.get("resolution")
-        size = (4 * rows, 3, side, side) if side else (4 * rows, model["inputs"])
-        inputs = rng.standard_normal(size, dtype=np.float32)
-        labels = rng.integers(0, model["classes"], 4 * rows)
-        batches = ArrayBatches("random", inputs, labels, rows, 0, device)
-    scaling = spec["parametrization_name"]
-    with torch.device(device):
-        net = models.build(model, scaling, **fixed)
-    generator = torch.Generator(device).manual_seed(0)
-    parametrization.initialize(net, dict.fromkeys(KINDS, scaling), generator)
-    groups = make_groups(net, scaling, spec["optimizer"], spec["lr"])
-    return Case(
-        model["width"],
-        net,
-        make_optimizer(groups, spec["optimizer"]),
-        batches,
-        clipping.clipper(net, spec["optimizer"]["clip"]),
-        warm_start_cost(spec),
-    )
-
-
-class Repeated:
-    """One batch, again and again."""
-
-    def __init__(self, *batch: torch.Tensor):
-        self.batch = batch
-
-    def from_step(self, step: int):
-        """It, endlessly."""
-        return itertools.repeat(self.batch)
-
-
-THIRD = {
-    "vit": "effective_theory/vit/standard_search",
-    "bart": "effective_theory/bart/standard",
-    "r2c2": "effective_theory/r2c2",
+UPSCALING_STAGES = ("tune", "tune_upscaled", "base", "scratch")
+STAGES = {
+    "mlp": [f"upscaling/mlp_adamw/{stage}" for stage in UPSCALING_STAGES],
+    "resnet": [f"upscaling/resnet/{stage}" for stage in UPSCALING_STAGES],
+    "gpt2": [f"upscaling/gpt2/{stage}" for stage in UPSCALING_STAGES],
+    "vit": ["effective_theory/vit/standard_search"],
+    "bart": ["effective_theory/bart/standard"],
+    "r2c2": ["effective_theory/r2c2"],
 }
+MODELS = ("decoder", "llm", *STAGES)
+# What a stage takes from an earlier one is not known here: the base, and a rate.
+FROM_SCRATCH = {"start": None, "lr": 0.001}
 
 
-def third_paper(name: str, paper: bool, batch: int | None, device: torch.device):
-    """Width -> a call that makes the Case of a model of the third paper, standard strategy."""
-    settings = {"scale": "paper" if paper else "reduced"}
-    suite = Suite(config.parse(settings, registry.dataset_names()))
-    spec = suite.cells(THIRD[name])[0].runs[0].spec
-    rows = batch or spec["data"]["batch_size"]
-    parts = math.ceil(rows * spec["parts"] / spec["data"]["batch_size"])
-    spec = override(spec, {"data.batch_size": rows, "parts": parts, "steps": 1})
-    make = vision_transformer if name == "vit" else encoder_decoder
-    return {spec["model"]["width"]: lambda: make(spec, device)}
+def specs(model: str, paper: bool) -> dict[float, tuple[str, dict]]:
+    """Width -> (task, spec) of the model's runs, the narrowest first."""
+    if model == "decoder":
+        base = override(_decoder.PAPER, {} if paper else _decoder.REDUCED)
+        sizes = range(8, 13) if paper else range(5, 10)
+        return {2**k: ("language_model", override(base, _decoder.size(k))) for k in sizes}
+    if model == "llm":
+        block = {"model.depth": 1, "data.vocab_size": 256, "parts": 1}
+        block |= {"data.batch_size": 4} if paper else {"data.batch_size": 1}
+        block |= {} if paper else {"data.sequence_length": 1_024}
+        return {_llm.PAPER["model"]["width"]: ("pretraining", override(_llm.PAPER, block))}
+    scale = {"scale": "paper" if paper else "reduced"}
+    suite = Suite(config.parse(scale, registry.dataset_names()))
+    runs = [run for stage in STAGES[model] for cell in suite.cells(stage) for run in cell.runs]
+    found = {run.spec["model"]["width"]: run for run in runs}
+    return {
+        width: (run.task, override(run.spec, FROM_SCRATCH) if "start" in run.spec else run.spec)
+        for width, run in sorted(found.items())
+    }
 
 
-def vision_transformer(spec: dict, device: torch.device) -> Case:
-    """The ViT of a spec on random images."""
-    model, rows, scaling = spec["model"], spec["data"]["batch_size"], spec["parametrization_name"]
-    with torch.device(device):
-        net = models.build(model, scaling)
-        images = torch.randn(rows, 3, model["resolution"], model["resolution"])
-        labels = torch.randint(model["classes"], (rows,))
-    generator = torch.Generator(device).manual_seed(0)
-    parametrization.initialize(net, dict.fromkeys(KINDS, scaling), generator)
-    return Case(
-        model["width"],
-        net,
-        image_classification.make_optimizer(net, scaling, spec["optimizer"], spec["lr"], {}),
-        Repeated(images, labels),
-        clipping.clipper(net, spec["optimizer"]["clip"]),
-        image_classification_cost(spec),
-        cross_entropy(spec["label_smoothing"]),
-        spec["parts"],
-    )
+def with_batch(spec: dict, rows: int | None, length: int | None) -> dict:
+    """A spec with another batch, in as many microbatches as keep their size; None changes nothing.
+
+    Raises KeyError on a length where samples have none.
+    """
+    data = "data." if "data" in spec else ""
+    changes = {f"{data}batch_size": rows, f"{data}sequence_length": length}
+    if rows and data:
+        changes["parts"] = math.ceil(rows * spec["parts"] / spec["data"]["batch_size"])
+    return override(spec, {key: value for key, value in changes.items() if value})
 
 
-def encoder_decoder(spec: dict, device: torch.device) -> Case:
-    """The BART of a spec on random tokens, the corrupted text as long as the original."""
-    data, scaling = spec["data"], spec["parametrization_name"]
-    size, length = denoising_vocabulary_size(data["vocab_size"]), data["sequence_length"]
-    fixed = {"vocab_size": size, "padding": PADDING, "sequence_length": length}
-    with torch.device(device):
-        net = models.build(spec["model"], scaling, **fixed)
-        tokens = torch.randint(FIRST, size, (data["batch_size"], length))
-        total = torch.full((len(tokens),), tokens.numel())
-    span_denoising.start(net, scaling, seed=0)
-    return Case(
-        net.width,
-        net,
-        span_denoising.make_optimizer(net, scaling, spec["optimizer"], spec["lr"]),
-        Repeated(tokens, tokens, tokens, total),
-        clipping.clipper(net, spec["optimizer"]["clip"]),
-        span_denoising_cost(spec),
-        span_denoising.make_loss(spec["parts"]),
-        spec["parts"],
-    )
-
-
-def measure(case: Case, device: torch.device, precision: str) -> tuple[float, dict[str, float]]:
+def measure(
+    training: Training, device: torch.device, repeats: int, repeat_seconds: float
+) -> tuple[float, dict[str, float]]:
     """(seconds a step, group -> share of time)."""
 
     def steps(count: int) -> None:
+        timed = replace(training, steps=count, evaluations=1, evaluate=None, schedule=None)
         with tempfile.TemporaryDirectory() as folder:
-            loop.train(
-                case.net,
-                case.loss,
-                case.batches,
-                case.optimizer,
-                steps=count,
-                evaluations=1,
-                precision=precision,
-                progress=lambda step, value: None,
-                checkpoint=Path(folder) / "state",
-                clip=case.clip,
-                parts=case.parts,
-            )
+            loop.train(timed, progress=lambda step, value: None, checkpoint=Path(folder) / "state")
 
     steps(2)
     once = seconds(lambda: steps(1), device, 1)
-    count = max(1, min(20, round(0.5 / once)))
-    step = seconds(lambda: steps(count), device, 5 if once < 5 else 2) / count
+    count = max(1, min(20, round(repeat_seconds / once)))
+    step = seconds(lambda: steps(count), device, repeats if once < 5 else 2) / count
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         steps(count)
     spent = {name: 0.0 for name in GROUPS} | {"other": 0.0}
@@ -321,26 +140,21 @@ def measure(case: Case, device: torch.device, precision: str) -> tuple[float, di
     return step, {name: value / total for name, value in spent.items()}
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
-    choices = ("decoder", "llm", "mlp", "resnet", "gpt2", *THIRD)
-    parser.add_argument("--model", choices=choices, default="decoder")
+    parser.add_argument("--model", choices=MODELS, default="decoder")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", default="float32")
     parser.add_argument("--paper", action="store_true", help="the paper's batch, length and widths")
     parser.add_argument("--batch", type=int, help="rows or sequences a step")
+    parser.add_argument("--length", type=int, help="tokens of a sequence")
     parser.add_argument("--widths", type=float, nargs="+", help="some of the model's widths")
-    args = parser.parse_args()
+    parser.add_argument("--repeats", type=int, default=5, help="of which the fastest counts")
+    parser.add_argument("--repeat-seconds", type=float, default=0.5, help="a repeat takes, about")
+    args = parser.parse_args(arguments)
     device = devices.select(args.device, threads=1)
-    if args.model == "decoder":
-        cases = decoders(args.paper, args.batch, device)
-    elif args.model == "llm":
-        cases = llm_blocks(args.paper, args.batch, device)
-    elif args.model in THIRD:
-        cases = third_paper(args.model, args.paper, args.batch, device)
-    else:
-        cases = warm_starts(args.model, args.paper, args.batch, device)
+    there = specs(args.model, args.paper)
     best = matmul_peak(device.type)
     print(f"{devices.describe(device)}, torch {torch.__version__}, {args.precision}, {args.model}")
     print(f"matmul peak {best / 1e9:.1f} GFLOP/s")
@@ -351,18 +165,25 @@ def main() -> None:
         + " |"
     )
     print("|---" * (7 + len(names)) + "|")
-    for width in args.widths or cases:
-        case = cases[width]()
+    for width in args.widths or there:
+        if width not in there:
+            parser.error(f"--widths {width:g}: choose from {', '.join(f'{w:g}' for w in there)}")
+        name, spec = there[width]
+        spec = override(spec, {"precision": args.precision, "threads": 1})
+        spec = with_batch(spec, args.batch, args.length)
+        task = TASKS[name]
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats()
-        step, split = measure(case, device, args.precision)
-        flops, seen = case.cost.flops / step, case.cost.seen / step
+        training = task.build(spec, random_data(spec, device), device)
+        step, split = measure(training, device, args.repeats, args.repeat_seconds)
+        cost = task.cost(override(spec, {"steps": 1}))
+        flops, seen = cost.flops / step, cost.seen / step
         held = torch.cuda.max_memory_allocated() / 1e9 if device.type == "cuda" else None
         memory = "-" if held is None else f"{held:.1f}"
-        size = sum(p.numel() for p in case.net.parameters())
+        size = sum(p.numel() for p in training.model.parameters())
         shares = " | ".join(f"{split[name]:.0%}" for name in names)
         print(
-            f"| {width:g} | {size:,} | {step * 1e3:.1f} | {seen:,.0f} {case.cost.unit} "
+            f"| {width:g} | {size:,} | {step * 1e3:.1f} | {seen:,.0f} {cost.unit} "
             f"| {flops / 1e9:.1f} | {flops / best:.0%} | {memory} | {shares} |",
             flush=True,
         )

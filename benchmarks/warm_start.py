@@ -15,7 +15,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -27,13 +28,12 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from repro import models, parametrization
 from repro.data.batches import ArrayBatches
-from repro.parametrization import KINDS
+from repro.data.loading import Data
+from repro.suite.spec import override
+from repro.tasks import TASKS
 from repro.training import device as devices
 from repro.training import loop
-from repro.training.evaluation import loss
-from repro.training.optimizer import make_groups, make_optimizer
 from studies.upscaling._mlp import ADAMW, PAPER, SGD
 
 ROWS, INPUTS, CLASSES = 464_809, PAPER["model"]["inputs"], PAPER["model"]["classes"]
@@ -42,11 +42,11 @@ WORKERS, UNTIMED = 2, 5  # four batches are ready, two a worker
 STEPS = {100: 40, 400: 20, 2000: 3}  # width -> steps a round
 
 
-def table() -> tuple[np.ndarray, np.ndarray]:
-    """Random features and labels of the training part's shape."""
+def table(rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Random features and labels."""
     rng = np.random.default_rng(0)
-    features = rng.standard_normal((ROWS, INPUTS), dtype=np.float32)
-    return features, rng.integers(0, CLASSES, ROWS)
+    features = rng.standard_normal((rows, INPUTS), dtype=np.float32)
+    return features, rng.integers(0, CLASSES, rows)
 
 
 class Running:
@@ -61,27 +61,15 @@ class Running:
 
 def ours(width: int, optimizer: dict, features: np.ndarray, labels: np.ndarray) -> Callable:
     """A call: steps -> seconds of that many steps of the suite's loop."""
-    net = models.build(PAPER["model"] | {"width": width}, PAPER["parametrization_name"])
-    init = dict.fromkeys(KINDS, PAPER["parametrization_name"])
-    parametrization.initialize(net, init, torch.Generator().manual_seed(0))
-    groups = make_groups(net, PAPER["parametrization_name"], optimizer, LR)
-    stepper = make_optimizer(groups, optimizer)
-    batches = Running(ArrayBatches("random", features, labels, BATCH, 0, torch.device("cpu")))
+    spec = override(PAPER, {"model.width": width, "optimizer": optimizer, "lr": LR})
+    rows = ArrayBatches("random", features, labels, BATCH, 0, torch.device("cpu"))
+    training = TASKS["warm_start"].build(spec, Data(Running(rows)), "cpu")
 
     def run(steps: int) -> float:
+        timed = replace(training, steps=steps, evaluations=1, evaluate=None)
         with tempfile.TemporaryDirectory() as folder:
             start = time.perf_counter()
-            loop.train(
-                net,
-                loss,
-                batches,
-                stepper,
-                steps=steps,
-                evaluations=1,
-                precision="float32",
-                progress=lambda step, value: None,
-                checkpoint=Path(folder) / "state",
-            )
+            loop.train(timed, progress=lambda step, value: None, checkpoint=Path(folder) / "state")
             return time.perf_counter() - start
 
     return run
@@ -92,7 +80,7 @@ def plain(width: int, optimizer: dict, features: np.ndarray, labels: np.ndarray)
     hidden = [layer for _ in range(2) for layer in (nn.Linear(width, width), nn.ReLU())]
     net = nn.Sequential(nn.Linear(INPUTS, width), nn.ReLU(), *hidden, nn.Linear(width, CLASSES))
     kind = torch.optim.SGD if optimizer["name"] == "sgd" else torch.optim.AdamW
-    stepper = kind(net.parameters(), lr=LR, weight_decay=optimizer["weight_decay"])
+    stock = kind(net.parameters(), lr=LR, weight_decay=optimizer["weight_decay"])
     dataset = TensorDataset(torch.from_numpy(features), torch.from_numpy(labels))
     loader = DataLoader(dataset, BATCH, shuffle=True, num_workers=WORKERS, drop_last=True)
     source = forever(loader)
@@ -100,10 +88,10 @@ def plain(width: int, optimizer: dict, features: np.ndarray, labels: np.ndarray)
     def run(steps: int) -> float:
         start, total = time.perf_counter(), 0.0
         for inputs, targets in (next(source) for _ in range(steps)):
-            stepper.zero_grad()
+            stock.zero_grad()
             value = F.cross_entropy(net(inputs), targets)
             value.backward()
-            stepper.step()
+            stock.step()
             total += value.item()
         return time.perf_counter() - start
 
@@ -138,15 +126,17 @@ def compete(contenders, steps: int, rounds: int) -> list[tuple[float, float]]:
     ]
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=2, help="torch's, of both contenders")
     parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--steps", type=int, help="a round, by default more at smaller widths")
+    parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--widths", type=int, nargs="+", default=[*STEPS])
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     device = devices.select("cpu", args.threads)
-    features, labels = table()
+    features, labels = table(args.rows)
     print(f"{devices.describe(device)}, torch {torch.__version__}, {args.threads} threads")
     print(
         "| width | optimizer | ours, ms a step | plain | plain / ours | ours, processor ms | plain "
@@ -156,7 +146,8 @@ def main() -> None:
     for width in args.widths:
         for optimizer in (SGD, ADAMW):
             contenders = [make(width, optimizer, features, labels) for make in (ours, plain)]
-            mine, other = compete(contenders, STEPS.get(width, 10), args.rounds)
+            steps = args.steps or STEPS.get(width, 10)
+            mine, other = compete(contenders, steps, args.rounds)
             cells = (f"{a:.1f} | {b:.1f} | {b / a:.2f}" for a, b in zip(mine, other, strict=True))
             print(f"| {width} | {optimizer['name']} | {' | '.join(cells)} |", flush=True)
 

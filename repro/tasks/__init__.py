@@ -5,7 +5,8 @@ reads what was prepared. `build(*, ..., loaded, device) -> repro.training.loop.T
 of it: model, optimizer, loss, batches, everything `repro.training.loop.fit` needs, nothing
 trained. Its other arguments are the spec's keys, keywords without defaults, those that only
 `load_data` or the process needs (dataset, threads) among them: the spec is the experiment. Whoever
-has other data, a benchmark or a check, calls `build` with a `Data` of their own.
+has other data, a benchmark or a check, calls `Task.build` with theirs
+(`repro.data.random_data`).
 A module that does not train has `run(*, ..., inputs, device, progress, checkpoint)` -> records.
 
 A change that changes a task's results must raise its version: ids contain it, and the golden
@@ -16,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from repro.cost import Cost
 from repro.cost.bart import span_denoising_cost
@@ -25,6 +27,12 @@ from repro.cost.llm import pretraining_cost
 from repro.cost.vit import image_classification_cost
 from repro.cost.warm_start import warm_start_cost
 from repro.data.needs import Arrays, Need, Text, Tokens
+
+if TYPE_CHECKING:
+    import torch
+
+    from repro.data.loading import Data
+    from repro.training.loop import Training
 
 
 def _never(spec: Mapping) -> bool:
@@ -73,8 +81,15 @@ class Task:
         from repro.training.loop import fit
 
         place = devices.select(device, spec["threads"])
-        training = module.build(**spec, loaded=module.load_data(spec, inputs, place), device=place)
+        training = self.build(spec, module.load_data(spec, inputs, place), place)
         return fit(training, progress=progress, checkpoint=checkpoint, final=final)
+
+    def build(self, spec: Mapping, loaded: "Data", device: "torch.device | str") -> "Training":
+        """A run of a task that trains, built and not trained.
+
+        device: where `loaded` lies; on "meta" there are shapes and no values.
+        """
+        return import_module(self.module).build(**spec, loaded=loaded, device=device)
 
 
 def _tokens(spec: Mapping) -> list[Tokens]:

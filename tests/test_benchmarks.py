@@ -1,0 +1,55 @@
+"""Every benchmark takes one tiny step, so that a change of what it measures does not break it."""
+
+from importlib.util import module_from_spec, spec_from_file_location
+
+import pytest
+
+from repro.suite.registry import ROOT
+
+TINY_STEP = ["--repeats", "1", "--repeat-seconds", "0", "--batch", "2"]
+CALLS = {
+    **{
+        f"step {model}": ["step", "--model", model, "--widths", width, *TINY_STEP]
+        for model, width in {
+            "decoder": "32",
+            "mlp": "16",
+            "resnet": "0.0625",
+            "gpt2": "16",
+            "vit": "64",
+            "bart": "48",
+            "r2c2": "96",
+        }.items()
+    },
+    "step llm": ["step", "--model", "llm", "--length", "16", *TINY_STEP],
+    "warm_start": [
+        *("warm_start", "--threads", "1", "--widths", "16", "--rounds", "1"),
+        *("--steps", "1", "--rows", "4000"),
+    ],
+    "loading": ["loading", "--tokens", "400e3"],
+    "denoising": ["denoising", "--samples", "512", "--repeats", "1"],
+    "overheads": ["overheads", "--scale", "smoke", "--gigabytes", "0.001"],
+    "workflow": ["workflow", "--dry-run"],
+}
+
+
+def test_every_benchmark_is_called():
+    names = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
+    assert {words[0] for words in CALLS.values()} == names
+    choices = {name.removeprefix("step ") for name in CALLS if name.startswith("step ")}
+    assert choices == set(benchmark("step").MODELS)
+
+
+def benchmark(name):
+    """The module of a script under benchmarks/."""
+    spec = spec_from_file_location(f"benchmark_{name}", ROOT / "benchmarks" / f"{name}.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_tiny_step_prints_a_table(call, capsys):
+    name, *words = CALLS[call]
+    benchmark(name).main(words)
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert len(rows) >= 3 and len({row.count("|") for row in rows}) == 1, rows
