@@ -66,10 +66,17 @@ def parser() -> argparse.ArgumentParser:
 
     added = add("coordinate-check", parametrization={})
     added.set_defaults(needs_clone=False)
-    added.add_argument("--widths", type=int, nargs="+", default=[64, 128, 256, 512])
+    added.add_argument("--model", default="decoder", help="decoder, mlp, resnet, gpt2, vit or bart")
+    added.add_argument("--widths", type=number, nargs="+", help="in place of the model's own")
     added.add_argument("--steps", type=int, default=4)
     added.add_argument("--seeds", type=int, default=4, choices=range(1, 101), metavar="N")
     return main
+
+
+def number(word: str) -> float:
+    """A whole number where it is one, as widths are but for the ResNet's."""
+    value = float(word)
+    return int(value) if value.is_integer() else value
 
 
 def add_cost(added: argparse.ArgumentParser) -> None:

@@ -161,5 +161,5 @@ def coordinate_check(suite: Suite | None, arguments: Namespace) -> str:
     """Slope of activation sizes against width."""
     from repro.checks.coordinate_check import report
 
-    asked = arguments.parametrization, arguments.widths, arguments.steps, arguments.seeds
-    return "\n".join(report(*asked))
+    asked = arguments.parametrization, arguments.model, arguments.widths
+    return "\n".join(report(*asked, arguments.steps, arguments.seeds))

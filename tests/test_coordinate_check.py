@@ -1,7 +1,7 @@
 import pytest
-import torch
 
-from repro.checks.coordinate_check import coordinate_check, decoder_sizes, model_sizes
+from repro.checks.coordinate_check import coordinate_check, model_sizes, report
+from repro.checks.tiny import MODELS, tiny_run
 
 WIDTHS = [64, 128, 256, 512]
 
@@ -9,7 +9,9 @@ WIDTHS = [64, 128, 256, 512]
 @pytest.fixture(scope="module")
 def slopes():
     return {
-        name: coordinate_check(decoder_sizes(name, steps=4, lr=0.5), WIDTHS, range(3))
+        name: coordinate_check(
+            model_sizes(*tiny_run("decoder", name)[:2], steps=4), WIDTHS, range(3)
+        )
         for name in ("muP", "SP")
     }
 
@@ -45,54 +47,17 @@ def test_slopes_and_verdicts_of_known_laws():
     assert found["vanishes"].slope == pytest.approx(-0.5)
 
 
-def rows(generator):
-    labels = torch.randint(4, (64,), generator=generator)
-    return torch.randn(64, 6, generator=generator), labels
-
-
-def images(generator):
-    labels = torch.randint(4, (32,), generator=generator)
-    return torch.randn(32, 3, 8, 8, generator=generator), labels
-
-
-def tokens(generator):
-    drawn = torch.randint(64, (8, 17), generator=generator)
-    return drawn[:, :-1], drawn[:, 1:]
-
-
-SGD = {"name": "sgd", "momentum": 0.9, "nesterov": False}
-ADAMW = {"name": "adamw", "betas": (0.9, 0.95), "eps": 1e-12}
-MODELS = {
-    "mlp": (
-        {"inputs": 6, "classes": 4, "hidden_layers": 3, "base_width": 64},
-        rows,
-        WIDTHS,
-    ),
-    "resnet": ({"classes": 4, "base_width": 1 / 16}, images, [1 / 16, 1 / 8, 1 / 4]),
-    "gpt2": (
-        {
-            "depth": 2,
-            "heads": 2,
-            "base_width": 32,
-            "attention_constant": 4.0,
-            "embedding_std": 0.5,
-            "vocab_size": 64,
-            "sequence_length": 16,
-        },
-        tokens,
-        [32, 64, 128, 256],
-    ),
-}
+SGD = {"name": "sgd", "momentum": 0.9, "nesterov": False, "weight_decay": 0.0, "clip": None}
 
 
 @pytest.mark.parametrize(
     ("model", "optimizer", "lr"),
     [
         ("mlp", SGD, 0.2),
-        ("mlp", ADAMW, 0.02),
+        ("mlp", None, 0.02),
         ("resnet", SGD, 0.02),
         ("gpt2", SGD, 0.1),
-        ("gpt2", ADAMW, 0.02),
+        ("gpt2", None, 0.02),
     ],
 )
 def test_upscaling_s_models_change_equally_at_every_width(model, optimizer, lr):
@@ -100,13 +65,20 @@ def test_upscaling_s_models_change_equally_at_every_width(model, optimizer, lr):
 
     0.35: GPT-2's first logits, of a tied embedding, fall as n^-1/2 to nothing.
     """
-    settings, batch, widths = MODELS[model]
-    settings = {"name": model, **settings}
 
     def slopes(name):
-        sizes = model_sizes(settings, name, optimizer, batch, steps=4, lr=lr)
-        found = coordinate_check(sizes, widths, range(3))
+        task, spec, widths = tiny_run(model, name)
+        spec = spec | {"lr": lr} | ({"optimizer": optimizer} if optimizer else {})
+        found = coordinate_check(model_sizes(task, spec, steps=4), widths, range(3))
         return [layer.slope for layer in found if layer.quantity == "change"]
 
     assert max(map(abs, slopes("muP-multiplier"))) < 0.35
     assert max(slopes("SP")) > 0.6
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_is_reported(model):
+    """Two widths, two steps: layers of the model itself, none of which stays where it was."""
+    *layers, last = report("SP", model, tiny_run(model, "SP")[2][:2], steps=2, seeds=2)[1:]
+    assert last.startswith("SP: changes over widths")
+    assert len(layers) > 5 and not any("-inf" in line or "nan" in line for line in layers)

@@ -18,6 +18,7 @@ from repro.__main__ import main
         (["train", "embedding_lr/widht", "x"], "did you mean 'embedding_lr/width'"),
         (["publish", "embedding_lr/fig2"], "has no data of these settings; build them first"),
         (["coordinate-check", "mup"], "unknown parametrization 'mup'"),
+        (["coordinate-check", "muP", "--model", "gpt"], "unknown model 'gpt': did you mean 'gpt2'"),
     ],
 )
 def test_a_mistake_is_one_line_on_stderr(tmp_path, monkeypatch, capsys, words, message):

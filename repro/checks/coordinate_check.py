@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from repro import models, parametrization
-from repro.models.decoder import Decoder
+from repro.checks.tiny import tiny_run
+from repro.data.random_data import random_data
 from repro.statistics import bootstrap, slope
-from repro.training.evaluation import loss
-from repro.training.optimizer import FAMILY, make_optimizer
+from repro.suite.spec import override
+from repro.tasks import TASKS
+from repro.training.loop import Training
 
 TOLERANCE = 0.15
 
@@ -70,7 +71,7 @@ def _verdict(low: float, high: float) -> str:
     return "unclear"
 
 
-def activations(model: nn.Module, inputs: torch.Tensor) -> dict[str, torch.Tensor]:
+def activations(model: nn.Module, *inputs: torch.Tensor) -> dict[str, torch.Tensor]:
     """Outputs of every submodule without children, by name; `output` is the model's own."""
     found: dict[str, torch.Tensor] = {}
     leaves = [(n, m) for n, m in model.named_modules() if not list(m.children()) and n]
@@ -81,90 +82,41 @@ def activations(model: nn.Module, inputs: torch.Tensor) -> dict[str, torch.Tenso
         for name, module in leaves
     ]
     with torch.no_grad():
-        result = model(inputs)
+        result = model(*inputs)
     for handle in handles:
         handle.remove()
     found.setdefault("output", result)
     return found
 
 
-def decoder_sizes(name: str, *, steps: int, lr: float, vocab_size: int = 64, base_width: int = 1):
-    """`sizes` for the suite's decoder under a parametrization, trained with Adam on one batch."""
+def model_sizes(task: str, spec: Mapping, *, steps: int):
+    """`sizes` for the model of a training task's spec, trained on one random batch.
 
-    def sizes(width: int, seed: int) -> dict[tuple[str, str], float]:
-        generator = torch.Generator().manual_seed(seed)
-        model = Decoder(
-            vocab_size=vocab_size,
-            width=width,
-            depth=2,
-            head_dim=16,
-            expansion=4,
-            sequence_length=16,
-            norm="pre",
-            positional_rms=1.0,
-            output_multiplier=1.0,
-            base_width=base_width,
-        )
-        init = dict.fromkeys(("embedding", "hidden", "output"), name)
-        parametrization.initialize(model, init, generator)
-        tokens = torch.randint(vocab_size, (8, 17), generator=generator)
-        batch = tokens[:, :-1], tokens[:, 1:]
-        groups = parametrization.param_groups(
-            model,
-            scaling=name,
-            family="adam",
-            lr=dict.fromkeys(init, lr),
-            weight_decay=0.0,
-            eps=1e-12,
-        )
-        optimizer = make_optimizer(groups, {"name": "adam", "betas": (0.9, 0.999)})
-        return train_and_measure(model, optimizer, batch, steps)
-
-    return sizes
-
-
-def model_sizes(
-    settings: Mapping,
-    name: str,
-    optimizer: Mapping,
-    batch: Callable[[torch.Generator], tuple[torch.Tensor, torch.Tensor]],
-    *,
-    steps: int,
-    lr: float,
-):
-    """`sizes` for a model of `repro.models.build` under a parametrization, trained on one batch.
-
-    settings: every argument of the model but its width. optimizer: as `make_optimizer`,
-    and "eps" for Adam's kind. batch: (inputs, labels) drawn anew for every width.
+    Of the spec the width and the seed are replaced; the rest, data's shape included, is as it says.
     """
 
     def sizes(width: float, seed: int) -> dict[tuple[str, str], float]:
-        generator = torch.Generator().manual_seed(seed)
-        drawn = batch(generator)
-        model = models.build({**settings, "width": width}, name)
-        kinds = parametrization.KINDS
-        parametrization.initialize(model, dict.fromkeys(kinds, name), generator)
-        groups = parametrization.param_groups(
-            model,
-            scaling=name,
-            family=FAMILY[optimizer["name"]],
-            lr=dict.fromkeys(kinds, lr),
-            weight_decay=0.0,
-            eps=optimizer.get("eps"),
-        )
-        return train_and_measure(model, make_optimizer(groups, optimizer), drawn, steps)
+        changed = override(spec, {"model.width": width, "seed": seed})
+        data = random_data(changed, "cpu")
+        return train_and_measure(TASKS[task].build(changed, data, "cpu"), steps)
 
     return sizes
 
 
-def train_and_measure(model, optimizer, batch, steps: int) -> dict[tuple[str, str], float]:
-    """(layer, "activation" | "change") -> root mean square, after steps on one batch."""
-    before = activations(model, batch[0])
+def train_and_measure(training: Training, steps: int) -> dict[tuple[str, str], float]:
+    """(layer, "activation" | "change") -> root mean square, after steps on the first batch alone.
+
+    Steps are plain ones, neither clipped nor scheduled.
+    """
+    model, optimizer = training.model, training.optimizer
+    batch = next(iter(training.batches.from_step(0)))
+    inputs = batch[:-2] if len(batch) > 2 else batch[:1]  # an encoder-decoder reads two texts
+    before = activations(model, *inputs)
     for _ in range(steps):
         optimizer.zero_grad()
-        loss(model, batch).backward()
+        training.loss(model, batch).backward()
         optimizer.step()
-    after = activations(model, batch[0])
+    after = activations(model, *inputs)
     result = {}
     for layer in before:
         result[layer, "activation"] = float(after[layer].square().mean().sqrt())
@@ -172,9 +124,16 @@ def train_and_measure(model, optimizer, batch, steps: int) -> dict[tuple[str, st
     return result
 
 
-def report(name: str, widths: Sequence[int], steps: int, seeds: int, lr: float = 0.5) -> list[str]:
-    """Lines of a table: every layer's slopes, and the verdict over all changes."""
-    found = coordinate_check(decoder_sizes(name, steps=steps, lr=lr), widths, range(seeds))
+def report(
+    name: str, model: str, widths: Sequence[float] | None, steps: int, seeds: int
+) -> list[str]:
+    """Lines of a table: every layer's slopes, and the verdict over all changes.
+
+    name: a parametrization. model: one of `repro.checks.tiny.MODELS`. widths: None for its own.
+    """
+    task, spec, its_widths = tiny_run(model, name)
+    widths = widths or its_widths
+    found = coordinate_check(model_sizes(task, spec, steps=steps), widths, range(seeds))
     lines = [f"{'layer':24} {'quantity':10} {'slope':>7} {'low':>7} {'high':>7}  verdict"]
     lines += [
         f"{s.layer:24} {s.quantity:10} {s.slope:7.3f} {s.low:7.3f} {s.high:7.3f}  {s.verdict}"

@@ -1,0 +1,121 @@
+"""A tiny run of every architecture whose width alone makes it wider. No torch."""
+
+from repro.errors import UserError, did_you_mean
+from repro.parametrization import KINDS
+
+ADAMW = {
+    "name": "adamw",
+    "betas": [0.9, 0.95],
+    "eps": 1e-12,  # far below any gradient here, whatever the width
+    "weight_decay": 0.0,
+    "clip": None,
+}
+RUN = {
+    "dataset": "random",
+    "optimizer": ADAMW,
+    "steps": 1,
+    "evaluations": 1,
+    "parts": 1,
+    "precision": "float32",
+    "threads": 1,
+    "seed": 0,
+}
+CONSTANT = {"name": "constant", "warmup": 0, "final": 1.0}
+TEXT = {"batch_size": 8, "sequence_length": 16, "vocab_size": 64}
+BLOCKS = {"depth": 2, "heads": 2, "expansion": 4}
+NOT_AUGMENTED = dict.fromkeys(("crop", "randaugment", "mixup", "cutmix", "evaluation_resize"))
+
+# Name -> task, widths, learning rate, model and what else the task's spec has.
+MODELS = {
+    "decoder": (
+        "language_model",
+        [64, 128, 256, 512],
+        0.5,
+        {
+            "depth": 2,
+            "head_dim": 16,
+            "expansion": 4,
+            "norm": "pre",
+            "positional_scale": 1.0,
+            "base_width": 1,
+        },
+        TEXT | {"optimizer": {**ADAMW, "name": "adam", "betas": [0.9, 0.999]}},
+    ),
+    "mlp": (
+        "warm_start",
+        [64, 128, 256, 512],
+        0.02,
+        {"name": "mlp", "inputs": 6, "classes": 4, "hidden_layers": 3, "base_width": 64},
+        {"data": {"batch_size": 64}, "start": None},
+    ),
+    "resnet": (
+        "warm_start",
+        [1 / 16, 1 / 8, 1 / 4],
+        0.02,
+        {"name": "resnet", "classes": 4, "base_width": 1 / 16},
+        {"data": {"batch_size": 32, "resolution": 8}, "start": None},
+    ),
+    "gpt2": (
+        "warm_start",
+        [32, 64, 128, 256],
+        0.02,
+        {
+            "name": "gpt2",
+            "depth": 2,
+            "heads": 2,
+            "base_width": 32,
+            "attention_constant": 4.0,
+            "embedding_std": 0.5,
+        },
+        {"data": TEXT, "start": None},
+    ),
+    "vit": (
+        "image_classification",
+        [32, 64, 128, 256],
+        0.02,
+        {"name": "vit", **BLOCKS, "patch": 4, "resolution": 8, "classes": 4, "base_width": 32},
+        {
+            "data": {"batch_size": 32, "flip": False, "erasing": 0.0, **NOT_AUGMENTED},
+            "factors": {},
+            "schedule": {"name": "constant", "warmup": 0, "final_lr": 0.0},
+            "label_smoothing": 0.0,
+        },
+    ),
+    "bart": (
+        "span_denoising",
+        [32, 64, 128, 256],
+        0.02,
+        {
+            "name": "bart",
+            **BLOCKS,
+            "base_width": 32,
+            "dropout": 0.0,
+            "attention_dropout": 0.0,
+            "matrix_std": 0.1,
+            "position_std": 0.1,
+            "embedding_std": 1.0,
+        },
+        {
+            "data": TEXT | {"mask_share": 0.3, "span_mean": 3.0},
+            "schedule": CONSTANT | {"steps": 1},
+        },
+    ),
+}
+
+
+def tiny_run(model: str, parametrization: str) -> tuple[str, dict, list[float]]:
+    """(task, spec, widths) of a model under a parametrization, at its narrowest.
+
+    Raises UserError on a model that is not there.
+    """
+    if model not in MODELS:
+        raise UserError(f"unknown model {model!r}: {did_you_mean(model, MODELS)}")
+    task, widths, lr, settings, more = MODELS[model]
+    spec = {**RUN, **more, "model": settings | {"width": widths[0]}, "lr": lr}
+    if task == "language_model":  # its init and rates are by kind of role, its batch is whole
+        del spec["parts"]
+        init, rates = (dict.fromkeys(KINDS, value) for value in (parametrization, lr))
+        spec |= {"init": init, "lr": rates, "scaling": parametrization}
+    else:
+        spec |= {"parametrization_name": parametrization}
+    return task, spec, widths
