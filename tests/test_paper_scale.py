@@ -3,12 +3,13 @@
 import pytest
 import torch
 
-from repro import cost, parametrization
+from repro import cost
+from repro.data.random_data import random_data
 from repro.suite import registry
 from repro.suite.plan import cells
+from repro.suite.spec import override
 from repro.tasks import TASKS
-from repro.tasks.language_model import build_model, loss
-from repro.training.optimizer import make_optimizer
+from repro.training import loop
 
 STUDIES = ["width", "width_and_vocabulary", "unit_init", "fixed_vocabulary"]
 
@@ -17,6 +18,11 @@ def paper_runs(name):
     study = registry.study(f"embedding_lr/{name}")
     found = cells(f"embedding_lr/{name}", study, "paper", TASKS[study.task].version, {})
     return [run.spec for cell in found for run in cell.runs]
+
+
+def build(spec, device):
+    """A run of a spec, on random data."""
+    return TASKS["language_model"].build(spec, random_data(spec, device), device)
 
 
 def test_settings_are_the_paper_s():
@@ -49,18 +55,9 @@ def test_settings_are_the_paper_s():
 
 def test_eta_h_and_eta_w_are_0_2_over_d():
     for d in (256, 4096):
-        with torch.device("meta"):
-            spec = next(s for s in paper_runs("width_and_vocabulary") if s["model"]["width"] == d)
-            net = build_model(
-                spec["model"],
-                vocab_size=d * 8,
-                sequence_length=256,
-                init=spec["init"],
-                scaling="muP",
-            )
-        groups = parametrization.param_groups(
-            net, scaling=spec["scaling"], family="adam", lr=spec["lr"], weight_decay=0.0, eps=1e-8
-        )
+        spec = next(s for s in paper_runs("width_and_vocabulary") if s["model"]["width"] == d)
+        training = build(spec, "meta")
+        net, groups = training.model, training.optimizer.param_groups
         rates = {id(p): group["lr"] for group in groups for p in group["params"]}
         assert rates[id(net.output.weight)] == pytest.approx(0.2 / d)
         assert rates[id(net.attention[0].qkv.weight)] == pytest.approx(0.2 / d)
@@ -71,42 +68,24 @@ def test_eta_h_and_eta_w_are_0_2_over_d():
 def test_every_size_steps_at_full_shape_on_the_meta_device(k):
     d, m = 2**k, 2 ** (k + 3)
     spec = next(s for s in paper_runs("width_and_vocabulary") if s["model"]["width"] == d)
-    with torch.device("meta"):
-        net = build_model(
-            spec["model"], vocab_size=m, sequence_length=256, init=spec["init"], scaling="muP"
-        )
-        tokens = torch.zeros(256, 256, dtype=torch.long)
+    training = build(spec, "meta")
+    net, optimizer = training.model, training.optimizer
+    tokens = torch.zeros(256, 256, dtype=torch.long, device="meta")
     assert sum(p.numel() for p in net.parameters()) == 2 * m * d + 2 * 12 * d**2
-    groups = parametrization.param_groups(
-        net, scaling="muP", family="adam", lr=spec["lr"], weight_decay=0.0, eps=1e-8
-    )
-    optimizer = make_optimizer(groups, spec["optimizer"])
-    value = loss(net, (tokens, tokens))
+    value = training.loss(net, (tokens, tokens))
     assert value.shape == ()
     value.backward()
     assert all(p.grad.shape == p.shape for p in net.parameters())
     assert sum(len(g["params"]) for g in optimizer.param_groups) == len(list(net.parameters()))
 
 
-def test_a_full_shape_step_runs_at_the_smallest_paper_size():
-    """d = 256, m = 2048, the paper's length; the batch cut to 4 sequences for a CPU."""
-    spec = paper_runs("width_and_vocabulary")[0]
-    net = build_model(
-        spec["model"], vocab_size=2048, sequence_length=256, init=spec["init"], scaling="muP"
-    )
-    parametrization.initialize(net, spec["init"], torch.Generator().manual_seed(0))
-    groups = parametrization.param_groups(
-        net, scaling="muP", family="adam", lr=spec["lr"], weight_decay=0.0, eps=1e-8
-    )
-    optimizer = make_optimizer(groups, spec["optimizer"])
-    tokens = torch.randint(2048, (4, 257), generator=torch.Generator().manual_seed(0))
-    losses = []
-    for _ in range(3):
-        value = loss(net, (tokens[:, :-1], tokens[:, 1:]))
-        optimizer.zero_grad()
-        value.backward()
-        optimizer.step()
-        losses.append(value.item())
+def test_a_full_shape_step_runs_at_the_smallest_paper_size(tmp_path):
+    """d = 256, m = 2048, the paper's length; the batch cut to 4 sequences for a CPU, float32."""
+    cut = {"batch_size": 4, "steps": 3, "evaluations": 3, "precision": "float32"}
+    spec = override(paper_runs("width_and_vocabulary")[0], cut)
+    assert (spec["model"]["width"], spec["vocab_size"], spec["sequence_length"]) == (256, 2048, 256)
+    silent = {"progress": lambda step, loss: None, "checkpoint": tmp_path / "state"}
+    losses = [record["train_loss"] for record in loop.fit(build(spec, "cpu"), **silent)]
     assert losses[2] < losses[1] < losses[0]
 
 

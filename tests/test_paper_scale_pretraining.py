@@ -3,16 +3,15 @@
 import pytest
 import torch
 
-from repro import cost, models, parametrization
+from repro import cost
 from repro.data.needs import Text, Tokens
-from repro.parametrization import KINDS
+from repro.data.random_data import random_data
 from repro.suite import registry
 from repro.suite.plan import cells
+from repro.suite.spec import override
 from repro.tasks import TASKS
-from repro.tasks.pretraining import make_groups, ratio
-from repro.training import clipping
-from repro.training.evaluation import loss
-from repro.training.optimizer import make_optimizer
+from repro.tasks.pretraining import ratio
+from repro.training import loop
 
 TOKENS = {"pretraining": 1.75e12, "pretraining_ratios": 65e9}  # Figure 4a and 5; 4b
 
@@ -23,9 +22,9 @@ def paper_runs(name):
     return [run.spec for cell in found for run in cell.runs]
 
 
-def build(spec, **changes):
-    fixed = {key: spec["data"][key] for key in ("vocab_size", "sequence_length")}
-    return models.build(spec["model"] | changes, spec["scaling"], **fixed)
+def build(spec, device):
+    """A run of a spec, on random data."""
+    return TASKS["pretraining"].build(spec, random_data(spec, device), device)
 
 
 @pytest.mark.parametrize("name", TOKENS)
@@ -92,41 +91,27 @@ def test_cost_is_written_out():
 def test_a_part_steps_at_full_shape_on_the_meta_device(name):
     spec = paper_runs(name)[-1]
     rows = spec["data"]["batch_size"] // spec["parts"]
-    with torch.device("meta"):
-        net = build(spec)
-        tokens = torch.zeros(rows, 4_096, dtype=torch.long)
-    value = loss(net, (tokens, tokens))
+    training = build(spec, "meta")
+    net = training.model
+    tokens = torch.zeros(rows, 4_096, dtype=torch.long, device="meta")
+    value = training.loss(net, (tokens, tokens))
     assert value.shape == ()
     value.backward()
     assert all(p.grad.shape == p.shape for p in net.parameters())
-    groups = make_groups(net, spec["scaling"], spec["optimizer"], spec["lr"], spec["embedding_lr"])
-    optimizer = make_optimizer(groups, spec["optimizer"])
     names = {id(p): name for name, p in net.named_parameters()}
-    for group in optimizer.param_groups:
+    for group in training.optimizer.param_groups:
         for p in group["params"]:
             embedding = names[id(p)] == "embedding.weight"
             factor = ratio(2_048, spec["embedding_lr"]) if embedding else 1
             assert group["lr"] == pytest.approx(3e-4 * factor)
 
 
-def test_a_step_runs_at_the_paper_s_width():
-    """One layer, 64 tokens in a window of 32, a vocabulary of 512: a CPU's share of the shape."""
-    spec = paper_runs("pretraining")[1]
-    data = spec["data"] | {"vocab_size": 512, "sequence_length": 64}
-    net = build(spec | {"data": data}, depth=1, window=32)
-    parametrization.initialize(
-        net, dict.fromkeys(KINDS, spec["init"]), torch.Generator().manual_seed(0)
-    )
-    groups = make_groups(net, spec["scaling"], spec["optimizer"], spec["lr"], spec["embedding_lr"])
-    optimizer = make_optimizer(groups, spec["optimizer"])
-    clip = clipping.clipper(net, spec["optimizer"]["clip"])
-    tokens = torch.randint(512, (1, 65), generator=torch.Generator().manual_seed(0))
-    losses = []
-    for _ in range(3):
-        optimizer.zero_grad()
-        value = loss(net, (tokens[:, :-1], tokens[:, 1:]))
-        value.backward()
-        clip()
-        optimizer.step()
-        losses.append(value.item())
+def test_a_step_runs_at_the_paper_s_width(tmp_path):
+    """One layer, a sequence of 64 tokens in a window of 32, a vocabulary of 512, at the full rate
+    from the start and in float32: a CPU's share of the shape."""
+    cut = {"data.batch_size": 1, "data.sequence_length": 64, "data.vocab_size": 512, "parts": 1}
+    cut |= {"model.depth": 1, "model.window": 32, "precision": "float32", "schedule.warmup": 0}
+    spec = override(paper_runs("pretraining")[1], cut | {"steps": 3, "evaluations": 3})
+    silent = {"progress": lambda step, loss: None, "checkpoint": tmp_path / "state"}
+    losses = [record["train_loss"] for record in loop.fit(build(spec, "cpu"), **silent)]
     assert max(losses[1:]) < losses[0] / 2, "one batch, again and again"

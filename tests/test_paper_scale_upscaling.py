@@ -12,16 +12,15 @@ import pytest
 import torch
 import torchvision
 
-from repro import models, upscaling
+from repro import upscaling
 from repro.data.arrays import write_arrays
 from repro.data.needs import Tokens
+from repro.data.random_data import random_data
 from repro.files import sha256_file, write_json
 from repro.suite import config, registry
 from repro.suite.spec import lookup, override
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
-from repro.training.evaluation import loss
-from repro.training.optimizer import make_groups, make_optimizer
 
 # Rows of covertype's training part: 581,012 - ceil(581,012 / 5); its last batch is dropped.
 EPOCH = {"mlp": (581_012 - 116_203) // 2_000, "resnet": 50_000 // 128}
@@ -325,9 +324,9 @@ def pairs():
 
 
 def build(spec, **changes):
-    data = spec["data"]
-    fixed = {key: data[key] for key in ("vocab_size", "sequence_length") if key in data}
-    return models.build(spec["model"] | changes, spec["parametrization_name"], **fixed)
+    """A run from scratch of a spec, of shapes alone; its rate may not be known."""
+    spec = override(spec, {"start": None, "lr": 0.5, **changes})
+    return TASKS["warm_start"].build(spec, random_data(spec, "meta"), "meta")
 
 
 def parameters(spec):
@@ -349,33 +348,20 @@ def parameters(spec):
     )
 
 
-def meta_batch(spec):
-    rows, data = spec["data"]["batch_size"], spec["data"]
-    if spec["model"]["name"] == "gpt2":
-        tokens = torch.zeros(rows, data["sequence_length"], dtype=torch.long)
-        return tokens, tokens
-    side = data.get("resolution")
-    inputs = torch.zeros(rows, 3, side, side) if side else torch.zeros(rows, 54)
-    return inputs, torch.zeros(rows, dtype=torch.long)
-
-
 @pytest.mark.parametrize("name", shapes())
 def test_every_size_steps_at_full_shape_on_the_meta_device(name):
     spec = shapes()[name]
-    with torch.device("meta"):
-        net = build(spec)
-        batch = meta_batch(spec)
-        value = loss(net, batch)
-        value.backward()
+    training = build(spec)
+    net = training.model
+    value = training.loss(net, next(training.batches.from_step(0)))
+    value.backward()
     assert value.shape == ()
     assert all(p.grad.shape == p.shape for p in net.parameters())
     assert sum(p.numel() for p in net.parameters()) == parameters(spec)
-    groups = make_groups(net, spec["parametrization_name"], spec["optimizer"], 1.0)
-    assert len(make_optimizer(groups, spec["optimizer"]).param_groups) == len(groups)
     kept = spec["model"]["name"] == "gpt2"
     assert all(
         bool(group["weight_decay"]) == (not kept or p.ndim > 1)
-        for group in groups
+        for group in training.optimizer.param_groups
         for p in group["params"]
     )
 
@@ -393,15 +379,13 @@ def by_name(net, optimizer):
     }
 
 
-def with_state(net, spec):
-    """An optimizer that looks as if it had stepped."""
-    groups = make_groups(net, spec["parametrization_name"], spec["optimizer"], 0.5)
-    optimizer = make_optimizer(groups, spec["optimizer"])
-    adam = spec["optimizer"]["name"] == "adamw"
+def with_state(training):
+    """A run's model, and its optimizer as if it had stepped."""
+    adam = isinstance(training.optimizer, torch.optim.AdamW)
     keys = ("exp_avg", "exp_avg_sq") if adam else ("momentum_buffer",)
-    for p in net.parameters():
-        optimizer.state[p] = {key: torch.zeros_like(p) for key in keys}
-    return optimizer
+    for p in training.model.parameters():
+        training.optimizer.state[p] = {key: torch.zeros_like(p) for key in keys}
+    return training.model, training.optimizer
 
 
 @pytest.mark.parametrize("name", pairs())
@@ -410,10 +394,10 @@ def test_every_base_widens_to_its_target_on_the_meta_device(name):
     spec = pairs()[name]
     narrow, target = spec["start"]["width"], spec["model"]["width"]
     with torch.device("meta"):
-        base = build(spec, width=narrow)
-        wide = build(spec)
-        grown, optimizer = upscaling.widen(base, with_state(base, spec), round(target / narrow))
-        expected = by_name(wide, with_state(wide, spec))
+        base = with_state(build(spec, **{"model.width": narrow}))
+        wide, wide_optimizer = with_state(build(spec))
+        grown, optimizer = upscaling.widen(*base, round(target / narrow))
+        expected = by_name(wide, wide_optimizer)
     found = by_name(grown, optimizer)
     assert found.keys() == expected.keys()
     for parameter, (values, state) in expected.items():
@@ -504,7 +488,9 @@ def test_real_steps_at_full_width(study, tmp_path):
         changes = {"start.checkpoint": start, "start.level": level, "evaluations": 1}
         spec = override(wide, cut | changes | {"lr": lr_upscaled if level else 0.0, "steps": steps})
         (record,) = carry_out(spec)
-        drawn = {n for n, r in build(spec).roles().items() if r.kind in ("embedding", "hidden")}
+        drawn = {
+            n for n, r in build(spec).model.roles().items() if r.kind in ("embedding", "hidden")
+        }
         assert set(record["noise"]) == drawn
         if level:
             assert math.isfinite(record["train_loss"]) and record["outside"] > 0.01
