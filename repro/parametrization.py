@@ -1,8 +1,8 @@
 """Parametrizations as tables: role of a parameter x (init, lr, weight decay, eps, multiplier).
 
 Every entry is a power of the role's widths, so a table here can be held beside the paper's.
-Widths are relative to a base width at which the parametrization equals the standard one; the
-papers' raw tables are base width 1.
+Widths are relative to a base width, at which the parametrization equals the standard one; the
+tables as the papers print them have base width 1.
 
 Sources: Hayou & Liu (arXiv 2506.15025), Tables 1 and 2; the columns those tables leave out
 (SGD, weight decay, eps) follow Ma et al. (arXiv 2602.10545), Table 2. The s-family is Dinan, Yaida
@@ -24,14 +24,20 @@ DEGREE = {"sgd": 1, "adam": 0}
 
 @dataclass(frozen=True)
 class Role:
-    """What a parameter is to its model.
+    """What a parameter is to its model: its kind, by which of its axes grow with the width.
 
-    kind: one of KINDS. embedding, vector: one width axis, the output; output: one, the input;
-        hidden: both; scalar: none.
-    fan_in: number of inputs summed over (1 for embedding, vector and scalar).
-    fan_out: number of outputs, where a rule depends on it.
-    width_in, width_out: width over base width along each width axis, 1 where there is none.
-    std: its standard init std where that is not the kind's own (0: starts at zero).
+    kind        axes that grow   which parameters
+    embedding   output           every input layer: embeddings of words and positions, an MLP's
+                                 first layer, a ViT's patches, a ResNet's stem ("input-like" in mup)
+    hidden      input, output    matrices and convolutions between two widths
+    output      input            the readout
+    vector      output           biases and gains of anything that grows
+    scalar      none             the readout's bias
+
+    fan_in: number of inputs summed over; 1 for vectors, scalars, and tables that are looked up.
+    fan_out: number of outputs, for the rules that depend on it.
+    width_in, width_out: width over base width along each of these axes, 1 where it does not grow.
+    std: the standard init std if it is not the one of the kind (`standard_std`); 0 starts at zero.
     distribution: the law it is drawn from, "normal" or "uniform".
     """
 
@@ -84,10 +90,11 @@ ONE = Power()
 
 @dataclass(frozen=True)
 class Rule:
-    """One role's row for one optimizer family.
+    """A kind's row of the table of one parametrization, for one optimizer family.
 
-    init: factor on the standard init std `standard_std`; None keeps the module's own values.
-    lr, weight_decay (decoupled), coupled_weight_decay, eps: factors on the global constants.
+    init: factor on the standard init std (`standard_std`); None: the model sets the values itself.
+    lr, weight_decay (decoupled, as AdamW's), coupled_weight_decay (added to the gradient, as SGD's
+    and Adam's), eps (Adam's): factors on the constants that are tuned.
     multiplier: factor on the layer's output.
     """
 
@@ -107,6 +114,7 @@ def standard_std(role: Role) -> float:
 
 
 def _sp(q: int) -> dict[str, Rule]:
+    """The standard parametrization: nothing but the init depends on the width."""
     matrix = Rule(init=ONE, lr=ONE)
     return {
         "embedding": matrix,
@@ -118,6 +126,8 @@ def _sp(q: int) -> dict[str, Rule]:
 
 
 def _mup(q: int) -> dict[str, Rule]:
+    """muP as Ma et al. (Table 2) print it. q: degree of the update in the gradient, see DEGREE."""
+
     def rule(init: Power | None) -> Rule:
         return Rule(
             init=init,
@@ -137,7 +147,7 @@ def _mup(q: int) -> dict[str, Rule]:
 
 
 def _mup_multiplier(q: int) -> dict[str, Rule]:
-    """muP with the readout's 1/n as a multiplier of its output: another form of the same."""
+    """muP once more, the readout's factor 1/n not in its init but as a multiplier of its output."""
     output = Rule(
         init=ONE,
         lr=Power(n_in=q),
@@ -150,6 +160,7 @@ def _mup_multiplier(q: int) -> dict[str, Rule]:
 
 
 def _lvp(q: int) -> dict[str, Rule]:
+    """The large-vocabulary parametrization of Hayou & Liu, Table 2."""
     if q != DEGREE["adam"]:
         raise UserError("LVP is defined for Adam-like optimizers only (arXiv 2506.15025, Table 2)")
 
@@ -175,6 +186,7 @@ def _s_family(s: float, expansion: bool, q: int) -> dict[str, Rule]:
     weight decay is divided by it; SGD's decay is left as it is (the paper uses none).
     """
     adam = q == DEGREE["adam"]
+    # Adam divides the gradient by its root mean square: exponents of n_out and of s are halved.
     root = -1 / 2 if adam else 0.0
     grown = s / 2 if adam else s
 
@@ -202,10 +214,10 @@ S_FAMILY = re.compile(r"(?P<name>[a-z-]+|s=(?P<s>-?[0-9.]+))(?P<expansion>, M)?"
 
 def s_of(name: str) -> float | None:
     """s of a member of the s-family by name (`hybrid`, `s=0.25`, `hybrid, M`), None for others."""
-    found = S_FAMILY.fullmatch(name)
-    if found is None or (found["s"] is None and found["name"] not in STRATEGIES):
+    match = S_FAMILY.fullmatch(name)
+    if match is None or (match["s"] is None and match["name"] not in STRATEGIES):
         return None
-    return STRATEGIES[found["name"]] if found["s"] is None else float(found["s"])
+    return STRATEGIES[match["name"]] if match["s"] is None else float(match["s"])
 
 
 def table(name: str, family: str) -> dict[str, Rule]:
@@ -315,6 +327,7 @@ def param_groups(
             "weight_decay": weight_decay * decay(role) if role.kind in decayed else 0.0,
         }
         if name in factors:
+            # The factor takes the place of the table's; AdamW's decay, lr * weight_decay, stays.
             group["lr"] = lr[role.kind] * factors[name]
             if not coupled:
                 group["weight_decay"] *= rule.lr(role) / factors[name]

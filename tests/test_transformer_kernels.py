@@ -456,6 +456,15 @@ def test_an_exponent_that_rounds_to_zero_has_no_sign():
     plt.close(drawn)
 
 
+def test_an_interval_from_more_seeds_than_the_table_of_t_has_is_refused():
+    kernels = registry.figure("effective_theory/kernels")
+    low, high = kernels.jackknife(0.0, np.array([1.0, -1.0] * 5))
+    assert high == -low > 0
+    for seeds in (1, 12):
+        with pytest.raises(ValueError, match=f"2 to 11 seeds, not for {seeds}"):
+            kernels.jackknife(0.0, np.ones(seeds))
+
+
 def test_the_tangent_kernels_verdicts_follow_the_data():
     assert set(tangent_verdicts().values()) == {"reproduced"}
     found = tangent_verdicts(shift=0.5)

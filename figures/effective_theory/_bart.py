@@ -12,8 +12,8 @@ from repro.suite.spec import lookup
 from studies.effective_theory._bart import STRATEGIES, shift
 from studies.effective_theory.bart import METRIC, stage_name
 
-SWEEPS = {each: f"effective_theory/bart/{stage_name(each)}" for each in STRATEGIES}
-BESTS = {each: f"effective_theory/bart/{stage_name(each)}_best" for each in STRATEGIES}
+SWEEPS = {strategy: f"effective_theory/bart/{stage_name(strategy)}" for strategy in STRATEGIES}
+BESTS = {strategy: f"effective_theory/bart/{stage_name(strategy)}_best" for strategy in STRATEGIES}
 R2C2 = "effective_theory/r2c2"
 COLUMNS = ["model", "part", "strategy", "lr", "optimizer.weight_decay", "seed", "step"]
 COLUMNS += ["train_loss", "valid_loss", METRIC]
@@ -23,9 +23,9 @@ def reduce(runs):
     """Every stage's records in one table; a search's rounds belong to its stage."""
     import pandas as pd
 
-    places = {stage: ("BART", "sweep", each) for each, stage in SWEEPS.items()}
-    places |= {stage: ("BART", "best", each) for each, stage in BESTS.items()}
-    names = {kind: each for each, kind in STRATEGIES.items()}
+    places = {stage: ("BART", "sweep", strategy) for strategy, stage in SWEEPS.items()}
+    places |= {stage: ("BART", "best", strategy) for strategy, stage in BESTS.items()}
+    names = {parametrization: strategy for strategy, parametrization in STRATEGIES.items()}
     parts = []
     for name, table in runs.items():
         if name == R2C2:
@@ -57,8 +57,8 @@ def edge(data, strategy):
 
 def nearest(values, wanted):
     """The value within 1 % of a wanted one, None where there is none."""
-    found = [v for v in values if abs(v / wanted - 1) < 0.01]
-    return float(found[0]) if found else None
+    near = [v for v in values if abs(v / wanted - 1) < 0.01]
+    return float(near[0]) if near else None
 
 
 def best_runs(data, strategy):

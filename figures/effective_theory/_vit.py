@@ -19,7 +19,9 @@ ABLATIONS = {"positions_raised": "standard", "positions_lowered": "neural-tangen
 
 def stages(*parts):
     """The stages of these parts of every strategy."""
-    return tuple(f"{STUDY}/{stage_name(each, part)}" for part in parts for each in STRATEGIES)
+    return tuple(
+        f"{STUDY}/{stage_name(strategy, part)}" for part in parts for strategy in STRATEGIES
+    )
 
 
 def reduce(runs, *further):
@@ -29,7 +31,9 @@ def reduce(runs, *further):
     """
     import pandas as pd
 
-    places = {stage_name(each, part): (each, part) for each in STRATEGIES for part in PARTS}
+    places = {
+        stage_name(strategy, part): (strategy, part) for strategy in STRATEGIES for part in PARTS
+    }
     places |= {name: (strategy, name) for name, strategy in ABLATIONS.items()}
     parts = []
     for name, table in runs.items():
@@ -84,7 +88,7 @@ def edge(data, strategy):
 
 def edges(data, *strategies):
     """`edge` of some strategies."""
-    return tables.joined(*(edge(data, each) for each in strategies))
+    return tables.joined(*(edge(data, strategy) for strategy in strategies))
 
 
 def in_words(data, part="best"):

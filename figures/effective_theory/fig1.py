@@ -44,27 +44,27 @@ def reduce(runs):
 def measure(data, scale):
     pair = ("standard", "neural-tangent")
     problem = _vit.edges(data, *pair)
-    searched = {each: _vit.rows_of(data, each, "search") for each in STRATEGIES}
+    searched = {strategy: _vit.rows_of(data, strategy, "search") for strategy in STRATEGIES}
     width = _vit.setting(scale, "model.width")
 
     def octaves_off(seeds):
-        found = []
-        for each in pair:
-            lr, decay = _vit.optimum(searched[each], seeds).point
-            found += [lr / PRINTED[each], lr * decay / 8e-4]
+        ratios = []
+        for strategy in pair:
+            lr, decay = _vit.optimum(searched[strategy], seeds).point
+            ratios += [lr / PRINTED[strategy], lr * decay / 8e-4]
         with np.errstate(divide="ignore"):  # the best decay may be 0
-            return float(np.abs(np.log2(found)).max())
+            return float(np.abs(np.log2(ratios)).max())
 
     def ratio(seeds):
-        rates = [_vit.optimum(searched[each], seeds).point[0] for each in pair]
+        rates = [_vit.optimum(searched[strategy], seeds).point[0] for strategy in pair]
         return float(rates[1] * matrix_factor("neural-tangent", width) / rates[0])
 
     seeds = searched["standard"]["seed"].unique()
     words = []
-    for each, rows in searched.items():
+    for strategy, rows in searched.items():
         lr, decay = _vit.optimum(rows).point
-        rate = lr * matrix_factor(each, width)
-        words.append(f"{each} lr {lr:.4g}, wd {decay:.4g} (matrices {rate:.3g})")
+        rate = lr * matrix_factor(strategy, width)
+        words.append(f"{strategy} lr {lr:.4g}, wd {decay:.4g} (matrices {rate:.3g})")
     detail = "; ".join(words)
     return {
         "fig1.optimum-lr": over_seeds(octaves_off, seeds, problem, detail),

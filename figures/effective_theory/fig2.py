@@ -68,29 +68,31 @@ def spikes(rows, scale):
 def measure(data, scale):
     import pandas as pd
 
-    rows = {each: _vit.rows_of(data, each, "best") for each in STRATEGIES}
-    best = {each: _vit.top1(part) for each, part in rows.items()}
+    rows = {strategy: _vit.rows_of(data, strategy, "best") for strategy in STRATEGIES}
+    best = {strategy: _vit.top1(runs) for strategy, runs in rows.items()}
     limits = _vit.edges(data, *STRATEGIES)
     pair = _vit.edges(data, "standard", "neural-tangent")
-    standard, tangent, hybrid, maximal = (best[each] for each in STRATEGIES)
+    standard, tangent, hybrid, maximal = (best[strategy] for strategy in STRATEGIES)
 
     def margin(seeds):
-        means = [each.loc[list(seeds)].mean() for each in (standard, tangent)]
-        top, bottom = (each.loc[list(seeds)].mean() for each in (hybrid, maximal))
+        means = [top1.loc[list(seeds)].mean() for top1 in (standard, tangent)]
+        top, bottom = (top1.loc[list(seeds)].mean() for top1 in (hybrid, maximal))
         return float(min(top - max(means), min(means) - bottom))
 
-    counted = {each: pd.Series(spikes(part, scale), dtype=float) for each, part in rows.items()}
-    others = sum(counted[each] for each in STRATEGIES if each != "standard") / 3
-    words = ", ".join(f"{each} {found.mean():.2f}" for each, found in counted.items())
+    counted = {
+        strategy: pd.Series(spikes(runs, scale), dtype=float) for strategy, runs in rows.items()
+    }
+    others = sum(counted[strategy] for strategy in STRATEGIES if strategy != "standard") / 3
+    in_words = ", ".join(f"{strategy} {count.mean():.2f}" for strategy, count in counted.items())
     long = without_interval(math.nan, 0, "no longer runs at this scale")
     if len(data[data["part"] == "long"]):
-        both = (_vit.rows_of(data, each, "long") for each in ("neural-tangent", "standard"))
+        both = (_vit.rows_of(data, name, "long") for name in ("neural-tangent", "standard"))
         long = _vit.difference(*map(_vit.top1, both), pair, _vit.in_words(data, "long"))
     return {
         "fig2.nt-better": _vit.difference(tangent, standard, pair, _vit.in_words(data)),
         "fig2.nt-better-long": long,
         "fig2.order": over_seeds(margin, standard.index, limits, _vit.in_words(data)),
-        "fig2.spikes": _vit.difference(counted["standard"], others, limits, f"a run: {words}"),
+        "fig2.spikes": _vit.difference(counted["standard"], others, limits, f"a run: {in_words}"),
     }
 
 

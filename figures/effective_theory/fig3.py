@@ -64,34 +64,38 @@ def increase(rows, seeds):
 
 
 def measure(data, scale):
-    swept = {each: _bart.rows_of(data, each, "sweep") for each in STRATEGIES}
-    best = {each: _bart.optimum(rows).point[0] for each, rows in swept.items()}
-    in_words = ", ".join(f"{each} {lr:.4g}" for each, lr in best.items())
-    edge = tables.joined(*(_bart.edge(data, each) for each in STRATEGIES))
+    swept = {strategy: _bart.rows_of(data, strategy, "sweep") for strategy in STRATEGIES}
+    best = {strategy: _bart.optimum(rows).point[0] for strategy, rows in swept.items()}
+    in_words = ", ".join(f"{strategy} {lr:.4g}" for strategy, lr in best.items())
+    edge = tables.joined(*(_bart.edge(data, strategy) for strategy in STRATEGIES))
     seeds = sorted(int(seed) for seed in data["seed"].unique())
 
     def rate(strategy, sample):
         return _bart.optimum(swept[strategy], sample).point[0]
 
     def distance(sample):
-        return max(abs(math.log2(rate(each, sample) / PRINTED[each])) for each in STRATEGIES)
+        return max(
+            abs(math.log2(rate(strategy, sample) / PRINTED[strategy])) for strategy in STRATEGIES
+        )
 
     def ratio(sample):
-        standard, tangent = (rate(each, sample) / _bart.factor(scale, each) for each in STRATEGIES)
+        standard, tangent = (
+            rate(strategy, sample) / _bart.factor(scale, strategy) for strategy in STRATEGIES
+        )
         return tangent / standard
 
-    increases = {each: increase(rows, seeds) for each, rows in swept.items()}
-    lacking = [each for each, value in increases.items() if value is None]
+    increases = {strategy: increase(rows, seeds) for strategy, rows in swept.items()}
+    lacking = [strategy for strategy, value in increases.items() if value is None]
     if lacking:
         problem = f"no run at a quarter of the best rate: {', '.join(lacking)}"
         robust = without_interval(math.nan, len(seeds), problem)
     else:
 
         def robustness(sample):
-            standard, tangent = (increase(swept[each], sample) for each in STRATEGIES)
+            standard, tangent = (increase(swept[strategy], sample) for strategy in STRATEGIES)
             return standard / tangent if tangent > 0 else math.inf
 
-        detail = ", ".join(f"{each} {value:+.3g}" for each, value in increases.items())
+        detail = ", ".join(f"{strategy} {value:+.3g}" for strategy, value in increases.items())
         robust = over_seeds(robustness, seeds, edge, f"increase in nats: {detail}")
     return {
         "fig3.optimum-lr": over_seeds(distance, seeds, edge, in_words),

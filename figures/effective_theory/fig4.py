@@ -29,16 +29,17 @@ CLAIMS = (
 
 def measure(data, scale):
     losses = {
-        each: _bart.best_runs(data, each).groupby("seed")[METRIC].min() for each in STRATEGIES
+        strategy: _bart.best_runs(data, strategy).groupby("seed")[METRIC].min()
+        for strategy in STRATEGIES
     }
-    edges = tables.joined(*(_bart.edge(data, each) for each in STRATEGIES))
+    edges = tables.joined(*(_bart.edge(data, strategy) for strategy in STRATEGIES))
     seeds = sorted(set(losses["standard"].index) & set(losses["neural-tangent"].index))
 
     def difference(sample):
-        standard, tangent = (losses[each][list(sample)].mean() for each in STRATEGIES)
+        standard, tangent = (losses[strategy][list(sample)].mean() for strategy in STRATEGIES)
         return float(standard - tangent)
 
-    detail = ", ".join(f"{each} {found.mean():.4g}" for each, found in losses.items())
+    detail = ", ".join(f"{strategy} {loss.mean():.4g}" for strategy, loss in losses.items())
     return {"fig4.marginal": over_seeds(difference, seeds, edges, detail)}
 
 

@@ -32,10 +32,10 @@ CLAIMS = (
 
 def measure(data, scale):
     tables = [
-        _bart.rows_of(data, each, "untuned", "R2C2").pivot(
+        _bart.rows_of(data, strategy, "untuned", "R2C2").pivot(
             index="step", columns="seed", values="valid_loss"
         )
-        for each in STRATEGIES
+        for strategy in STRATEGIES
     ]
     finite = [table.index[np.isfinite(table).all(axis=1)] for table in tables]
     common = sorted(set(finite[0]) & set(finite[1]))

@@ -52,14 +52,14 @@ CLAIMS = (
 
 
 def measure(data, scale):
-    found = {name: _vit.top1(_vit.rows_of(data, *place)) for name, place in BARS.items()}
-    standard, raised, tangent, lowered = found.values()
+    top1 = {name: _vit.top1(_vit.rows_of(data, *place)) for name, place in BARS.items()}
+    standard, raised, tangent, lowered = top1.values()
     problem = _vit.edges(data, "standard", "neural-tangent")
-    words = ", ".join(f"{name} {each.mean():.2f} %" for name, each in found.items())
+    words = ", ".join(f"{name} {by_seed.mean():.2f} %" for name, by_seed in top1.items())
     words = words.replace("\n", " ")
 
     def share(seeds):
-        means = [each.loc[list(seeds)].mean() for each in (standard, raised, tangent)]
+        means = [by_seed.loc[list(seeds)].mean() for by_seed in (standard, raised, tangent)]
         gain = means[2] - means[0]
         return float((means[1] - means[0]) / gain) if gain else float("nan")
 

@@ -42,6 +42,7 @@ LOSS = {"train_loss": "training", "valid_loss": "validation"}
 class Setting:
     """One architecture and optimizer under the protocol.
 
+    key, name: in the ids of claims, and in words. study: its file in studies/.
     selected: the paper's learning rate of Sweep 1, and rate and noise of Sweep 2 as they are on
         its grids (ROUNDED: as it prints them), the noise in its code's convention.
     end_to_end: its speed-up with the base's cost charged (F.4).
@@ -49,7 +50,7 @@ class Setting:
     """
 
     key: str
-    words: str
+    name: str
     study: str
     selected: tuple[float, float, float]
     end_to_end: float

@@ -28,6 +28,6 @@ def draw(data, scale):
         rows = data[data["study"] == setting.study]
         _drawing.draw_curve(top, rows, "train_loss", "training loss (nats)", setting)
         _drawing.draw_curve(bottom, rows, "valid_loss", "validation loss (nats)", setting)
-        top.set_title(f"{setting.words}\n{_drawing.rates(rows, setting)}", fontsize=8)
+        top.set_title(f"{setting.name}\n{_drawing.rates(rows, setting)}", fontsize=8)
     _drawing.legend_beside(axes[0, -1])
     return figure

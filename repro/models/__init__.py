@@ -17,10 +17,11 @@ CLASSES = {
 
 
 def build(settings: Mapping, parametrization: str, **more):
-    """The model a spec names, uninitialized: `name`, and the keyword arguments of its class.
+    """The model that a spec's settings describe, its parameters not drawn yet (`draw`).
 
-    more: what the data fix (vocab_size, sequence_length). The readout gets the multiplier of
-    `parametrization`.
+    settings: `name`, one of CLASSES, and the arguments of its class. more: the arguments that
+    follow from the data (vocab_size, sequence_length). The readout gets the multiplier that
+    `parametrization` says.
     """
     name = settings["name"]
     kind = getattr(import_module(f"repro.models.{name}"), CLASSES[name])

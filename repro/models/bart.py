@@ -27,7 +27,8 @@ class BART(nn.Module):
     depth: blocks of the encoder, and of the decoder. base_width: 1 for the paper's own factors.
     output_multiplier: N_rescale (eq. 1.24).
     matrix_std, position_std, embedding_std: initial standard deviations (II.2.C).
-    Parameters are left to `repro.parametrization.initialize`, then `clear_padding`.
+    Parameters hold no values until `repro.parametrization.initialize` draws them; then
+    `clear_padding` is to be called.
     Raises UserError on a width that is no multiple of heads, and a padding outside the vocabulary.
     """
 

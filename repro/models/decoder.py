@@ -19,7 +19,7 @@ class Decoder(nn.Module):
     output_multiplier: factor on the logits.
     norm: "post" (x = LN(x + f(x))) or "pre" (x = x + f(LN(x)), one LN before the output);
         LN has no affine parameters.
-    Parameters are left uninitialized: `repro.parametrization.initialize` draws them.
+    Parameters hold no values until `repro.parametrization.initialize` draws them.
     Raises UserError on a width that is no multiple of head_dim.
     """
 

@@ -22,7 +22,8 @@ class GPT2(nn.Module):
     """Token ids (B, T) -> logits (B, T, vocab_size).
 
     output_multiplier: factor on the logits.
-    Parameters are left to `repro.parametrization.initialize`, but LayerNorm's gains (1).
+    Parameters hold no values until `repro.parametrization.initialize` draws them, except for
+    LayerNorm's gains (1).
     Raises UserError on a width that is no multiple of heads.
     """
 

@@ -11,8 +11,8 @@ class MLP(nn.Module):
     """Features (B, inputs) -> logits (B, classes): `hidden_layers` of one width, ReLU, biases.
 
     output_multiplier: factor on the readout's product, not on its bias.
-    The readout starts at zero, its role says so; biases are zero. Other parameters are left
-    uninitialized: `repro.parametrization.initialize` draws them.
+    Biases are zero. All other parameters hold no values until `repro.parametrization.initialize`
+    draws them, which sets the readout to zero.
     """
 
     def __init__(

@@ -47,8 +47,8 @@ class ResNet(nn.Module):
     """Images (B, 3, H, W) -> logits (B, classes).
 
     width: multiplier of the stages' 64, 128, 256 and 512 channels, or one for each stage.
-    Parameters are left to `repro.parametrization.initialize`, but BatchNorm's (1 and 0) and
-    the readout's bias (0).
+    Parameters hold no values until `repro.parametrization.initialize` draws them, except for
+    BatchNorm's (1 and 0) and the readout's bias (0).
     Raises UserError where a multiplier gives no whole number of channels.
     """
 
@@ -104,6 +104,8 @@ class ResNet(nn.Module):
                     "vector", width_out=ratios[stage]
                 )
             elif isinstance(module, nn.Conv2d) and name != "stem":
+                # Two blocks a stage. A block's first convolution and its shortcut read the width of
+                # the block before; everything else reads and writes the block's own.
                 index = int(name.split(".")[1])
                 first = name.endswith(("conv1", "shortcut"))
                 into = ratios[max(index - 1, 0) // 2] if first else ratios[index // 2]

@@ -18,7 +18,7 @@ class TiedEncoder(nn.Module):
 
     embedding_std, position_std: initial standard deviations. matrix_constant: every matrix of the
     blocks has variance matrix_constant / width, so C_X is expansion times that. output_multiplier:
-    N_rescale. Parameters are left to `repro.parametrization.initialize`.
+    N_rescale. Parameters hold no values until `repro.parametrization.initialize` draws them.
     Raises UserError on a width that is no multiple of heads.
     """
 

@@ -23,8 +23,8 @@ class ViT(nn.Module):
     """Images (B, 3, resolution, resolution) -> logits (B, classes).
 
     patch: pixels along a patch's side. expansion: the paper's M. output_multiplier: factor on what
-    the head reads. Parameters are left to `repro.parametrization.initialize`, but the head's
-    bias (0).
+    the head reads. Parameters hold no values until `repro.parametrization.initialize` draws them,
+    except for the head's bias (0).
     Raises UserError where heads do not divide the width, or patches the image.
     """
 

@@ -46,7 +46,7 @@ def pair_averages(f: Callable[[np.ndarray], np.ndarray], kernel: np.ndarray) -> 
 
 @dataclass(frozen=True)
 class AttentionAverages:
-    """Second moments of one head's attention Omega and of its slopes, every head's alike.
+    """Second moments of one head's attention Omega and of its slopes, the same for every head.
 
     probabilities: E[Omega_ti Omega_uj], shape (B, T, T, B, T, T).
     slopes: E[D_tik D_ujl], D_tik = d Omega_ti / d logit_tk, shape (B, T, T, T, B, T, T, T).
@@ -77,9 +77,10 @@ def attention_averages(
 ) -> AttentionAverages:
     """Averages over Gaussian logits (Appendix A, at leading order in 1/C).
 
+    F, strength, causal: of the attention block, as `logit_covariance`; causal logits are masked.
     points: of a scrambled Sobol sequence in B T^2 dimensions, each with its mirror image; a power
-    of two. seed: of the scrambling; results
-    of several seeds are independent and unbiased, so their spread is the accuracy.
+    of two. seed: of the scrambling. Results of several seeds are independent and unbiased, so their
+    spread is the accuracy.
     """
     B, T = F.shape[:2]
     size = B * T * T

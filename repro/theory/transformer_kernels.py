@@ -104,11 +104,11 @@ def forward(model: Transformer, inputs: np.ndarray, *, points: int, seed: int) -
     for block in range(2 * model.depth):
         F.append(normalized(G[-1], model.eps))
         if block % 2 == 0:
-            found = attention_averages(
+            attention = attention_averages(
                 F[-1], C["Q"] * C["K"], causal=model.causal, points=points, seed=_seed(seed, block)
             )
-            averages.append(found)
-            residual = C["U"] * C["V"] * found.mixed(F[-1])  # eq. 1.65 with 1.64
+            averages.append(attention)
+            residual = C["U"] * C["V"] * attention.mixed(F[-1])  # eq. 1.65 with 1.64
         else:
             residual = C["X"] * _pairs(gelu, C["W"] * F[-1])  # eq. 1.77
         G.append(G[-1] + residual)
@@ -127,11 +127,14 @@ def tangents(
 ) -> list[dict[str, np.ndarray]]:
     """Mean neural tangent kernels of blocks 1 to L by part: equations 1.98 and 1.117.
 
-    inputs: G(0) as for `forward`, in patches divided by n_patch. rates: group -> lambda_G, that
-    of the stem times n_patch for patches. The contact terms of a tied head (footnotes 19, 32) are
-    left out. Parts are groups, those of blocks numbered by pair: `Q.0`, `W.1`.
+    inputs: G(0) as for `forward`. rates: group -> lambda_G; with patches the stem's is to be given
+    times n_patch, by which their G(0) is divided. The contact terms of a tied head (footnotes 19,
+    32) are left out. Returns, block by block, part -> kernel. A part is what the updates of one
+    group add: `stem`, `positions`, `head`; in the blocks `Q.0`, `W.1`, numbered by their pair.
     """
     C, n = model.constants, width
+    # A block's kernel is the parts of the blocks below it, passed through the block (`cumulative`),
+    # and the part of each of its own groups (`added`).
     now = {
         "stem": rates["stem"] * inputs,  # eq. 1.122, 1.129
         "positions": rates["positions"] * _same_position(inputs),  # eq. 1.123, 1.130
@@ -139,6 +142,7 @@ def tangents(
     result = [now]
     for block in range(2 * model.depth):
         G, F = kernels.G[block], kernels.F[block]
+        # Behind the block's LayerNorm; on the skip path beside it the parts stay as they are.
         through = {name: normalization_slope(G, model.eps) * part for name, part in now.items()}
         pair = block // 2
         if block % 2 == 0:
@@ -167,8 +171,8 @@ def tangents(
             def cumulative(P, slope=slope):
                 return C["X"] * C["W"] * slope * P  # eq. 1.173
 
-        kept = {name: now[name] + cumulative(P) for name, P in through.items()}
-        now = kept | {f"{group}.{pair}": part for group, part in added.items()}
+        passed = {name: now[name] + cumulative(P) for name, P in through.items()}
+        now = passed | {f"{group}.{pair}": part for group, part in added.items()}
         result.append(now)
     slope = normalization_slope(kernels.G[-1], model.eps)
     last = C["stem" if model.tied else "head"]
