@@ -194,10 +194,10 @@ def test_stages_take_what_the_paper_hands_on(study):
         ("upscaled", "start.level", "tune_upscaled"),
     ):
         for run in runs(f"{study}/{stage}"):
-            reference = run.takes[key].reference
+            reference = run.upstream[key].reference
             assert (reference.stage, reference.metric) == (source, metric)
     for run in runs(f"{study}/upscaled"):
-        taken = run.takes["start.checkpoint"]
+        taken = run.upstream["start.checkpoint"]
         assert (taken.reference.pick, taken.reference.metric) == ("median", "valid_loss")
         assert {each.id for each in taken.runs} == {each.id for each in runs(f"{study}/base")}
 
@@ -228,7 +228,7 @@ def test_resnet_grids_are_the_code_s(study):
     assert {run.spec["start"]["noise"] for run in runs(f"{study}/tune_upscaled")} == {"signal"}
     for run in runs(f"{study}/upscaled"):
         assert run.spec["start"]["noise"] == "gaussian"
-        assert run.takes["start.level"].reference.recorded
+        assert run.upstream["start.level"].reference.recorded
 
 
 def code_sweep(study):
@@ -262,7 +262,7 @@ def test_transfer_is_the_paper_s(study):
     assert pairs == {(n, 2 * n) for n in TRANSFER_WIDTHS[study]}
     assert {run.spec["seed"] for run in found} == set(SEEDS[found[0].spec["model"]["name"]])
     for run in found:
-        (base,) = run.takes["start.checkpoint"].runs
+        (base,) = run.upstream["start.checkpoint"].runs
         assert base.spec["model"]["width"] == run.spec["start"]["width"]
         assert base.spec["seed"] == run.spec["seed"]
 

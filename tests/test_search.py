@@ -7,9 +7,9 @@ from repro.errors import UserError
 from repro.files import canonical_json, sha256
 from repro.suite import cells as cellfiles
 from repro.suite import config, registry
-from repro.suite.execute import Earlier, run_cell
+from repro.suite.execute import UpstreamResults, run_cell
 from repro.suite.plan import cells
-from repro.suite.search import missing, slots
+from repro.suite.search import full_neighbourhood, untried_neighbours
 from repro.suite.study import SCALES, Best, Checkpoint, Scale, Study
 from repro.suite.suite import Suite
 from repro.tasks import TASKS, Task
@@ -17,35 +17,35 @@ from repro.tasks import TASKS, Task
 
 def test_nothing_is_missing_around_an_optimum_inside():
     losses = {(x, y): (x - 2) ** 2 + (y - 4) ** 2 for x in (1, 2, 4) for y in (2, 4, 8)}
-    assert missing(losses) == []
+    assert untried_neighbours(losses) == []
 
 
 def test_an_edge_grows_by_the_ratio_of_its_last_values():
-    assert missing({(0.1,): 1.0, (0.2,): 2.0}) == [(0.05,)]
-    assert missing({(0.5,): 3.0, (2.0,): 2.0}) == [(8.0,)]
-    assert missing({(4.0,): 1.0}) == [(2.0,), (8.0,)]
+    assert untried_neighbours({(0.1,): 1.0, (0.2,): 2.0}) == [(0.05,)]
+    assert untried_neighbours({(0.5,): 3.0, (2.0,): 2.0}) == [(8.0,)]
+    assert untried_neighbours({(4.0,): 1.0}) == [(2.0,), (8.0,)]
 
 
 def test_there_is_nothing_below_zero():
-    assert missing({(0.0,): 1.0, (1.0,): 2.0}) == []
-    assert missing({(0.0,): 2.0, (1.0,): 1.0}) == [(2.0,)]
+    assert untried_neighbours({(0.0,): 1.0, (1.0,): 2.0}) == []
+    assert untried_neighbours({(0.0,): 2.0, (1.0,): 1.0}) == [(2.0,)]
 
 
 def test_a_corner_asks_for_its_neighbours_the_nearest_first():
     losses = {(x, y): -x - y for x in (1.0, 2.0) for y in (1.0, 2.0)}
-    found = missing(losses)
+    found = untried_neighbours(losses)
     assert set(found) == {(4.0, 2.0), (2.0, 4.0), (1.0, 4.0), (4.0, 1.0), (4.0, 4.0)}
     assert all(1.0 not in point and point != (4.0, 4.0) for point in found[:2])
 
 
-def test_no_more_is_asked_for_than_there_are_slots():
+def test_no_more_is_asked_for_than_there_are_proposals():
     for axes in (1, 2, 3):
-        assert len(missing({(1.0,) * axes: 0.0})) == slots(axes)
+        assert len(untried_neighbours({(1.0,) * axes: 0.0})) == len(full_neighbourhood(axes))
 
 
 def test_a_search_that_diverged_everywhere_asks_for_nothing():
-    assert missing({(1.0,): math.inf, (2.0,): math.nan, (4.0,): math.inf}) == []
-    assert missing({}) == []
+    assert untried_neighbours({(1.0,): math.inf, (2.0,): math.nan, (4.0,): math.inf}) == []
+    assert untried_neighbours({}) == []
 
 
 @pytest.mark.parametrize("centre", [(0.0, 0.0), (5.0, -3.0), (-4.3, 6.1)])
@@ -55,42 +55,42 @@ def test_rounds_reach_the_optimum_of_a_convex_loss(centre):
 
     losses = {p: loss(p) for p in itertools.product((1.0, 2.0), (1.0, 2.0))}
     for _ in range(10):
-        losses |= {point: loss(point) for point in missing(losses)}
+        losses |= {point: loss(point) for point in untried_neighbours(losses)}
     best = min(losses, key=losses.get)
-    assert missing(losses) == []
+    assert untried_neighbours(losses) == []
     assert [math.log2(v) for v in best] == [round(c) for c in centre]
 
 
 AXIAL = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))  # Dinan et al., II.1.E
 
 
-def test_moves_name_the_neighbours_that_must_be_worse():
+def test_a_neighbourhood_names_the_neighbours_that_must_be_worse():
     losses = {(1.0, 8.0): 0.0}
-    found = missing(losses, AXIAL)
+    found = untried_neighbours(losses, AXIAL)
     assert set(found) == {(2, 8), (0.5, 8), (1, 16), (1, 4), (2, 4), (0.5, 16)}
     assert {abs(math.log2(x)) + abs(math.log2(y / 8)) for x, y in found[:4]} == {1.0}
-    assert missing(losses | dict.fromkeys(found, 1.0), AXIAL) == []
-    assert set(missing(losses | dict.fromkeys(found, 1.0))) == {(2, 16), (0.5, 4)}
+    assert untried_neighbours(losses | dict.fromkeys(found, 1.0), AXIAL) == []
+    assert set(untried_neighbours(losses | dict.fromkeys(found, 1.0))) == {(2, 16), (0.5, 4)}
 
 
-def test_moves_reach_the_optimum_of_a_tilted_valley():
-    """lr * wd matters most: the diagonal moves follow the valley the axial ones would climb."""
+def test_a_neighbourhood_reaches_the_optimum_of_a_tilted_valley():
+    """lr * wd matters most: the diagonal steps follow the valley the axial ones would climb."""
 
     def loss(point):
         x, y = (math.log2(v) for v in point)
         return (x + y) ** 2 + 0.1 * (x - 3) ** 2
 
     losses, rounds = {(1.0, 1.0): loss((1.0, 1.0))}, 0
-    while wanted := missing(losses, AXIAL):
+    while wanted := untried_neighbours(losses, AXIAL):
         losses |= {point: loss(point) for point in wanted}
         rounds += 1
     assert min(losses, key=losses.get) == (8.0, 1 / 8) and rounds == 4
 
 
-def test_a_study_s_moves_are_its_slots_and_others_keep_their_ids():
+def test_a_study_s_neighbourhood_is_its_proposals_and_others_keep_their_ids():
     point = {"lr": 1.0, "wd": 1.0, "seed": 0}
     grid = {"lr": [1.0], "wd": [1.0]}
-    scales = {name: Scale(together=("lr", "wd"), rounds=2) for name in SCALES}
+    scales = {name: Scale(same_job=("lr", "wd"), rounds=2) for name in SCALES}
 
     def asked(**changes):
         study = Study("warm_start", point, grid, scales, search=("lr", "wd"), **changes)
@@ -99,14 +99,14 @@ def test_a_study_s_moves_are_its_slots_and_others_keep_their_ids():
         return base, [run for cell in found for run in cell.runs]
 
     base, all_around = asked()
-    _, among = asked(moves=AXIAL)
+    _, among = asked(neighbourhood=AXIAL)
     assert (len(all_around), len(among)) == (8, 6)
     results = [
         {"spec": run.spec, "axes": run.axes, "records": [{"train_loss": 1.0}]} for run in base
     ]
     points = {tuple(r.resolve(lambda _: results[0])[0][k] for k in ("lr", "wd")) for r in among}
     assert points == {(2, 1), (0.5, 1), (1, 2), (1, 0.5), (2, 0.5), (0.5, 2)}
-    # an id without moves is what it was before there were moves: no such entry
+    # an id without a neighbourhood is what it was before there was one: no such entry
     spec = all_around[0].spec | {"lr": "of lr", "wd": "of wd"}
     for key in ("lr", "wd"):
         reference = {"stage": "tune", "key": key, "axes": ["lr", "wd"], "slot": 0}
@@ -121,7 +121,7 @@ STAGES = {
         "bowl",
         {"lr": 1.0, "optimum": 0.0, "start": None, "seed": 0},
         {"lr": [1.0, 2.0], "optimum": [0.0, 3.0], "seed": [0, 1]},
-        {name: Scale(together=("lr", "seed"), rounds=3) for name in SCALES},
+        {name: Scale(same_job=("lr", "seed"), rounds=3) for name in SCALES},
         search=("lr",),
     ),
     "after": Study(
@@ -160,7 +160,7 @@ def carry_out(folder, **changes):
         found = cells(f"p/s/{name}", study, "smoke", 1, {}, lambda stage: list(runs[stage]))
         for i, cell in enumerate(found):
             path, kept = folder / f"{name}-{i}.json", folder / f"{name}-{i}.checkpoints"
-            read, keep = Earlier(where), kept if name != "after" else None
+            read, keep = UpstreamResults(where), kept if name != "after" else None
             context = {"read": read, "checkpoints": keep, **changes}
             run_cell(cell, path, folder / "runs", {}, "cpu", lambda *_: None, **context)
             where |= {run.id: (cell, path, kept) for run in cell.runs}
@@ -182,7 +182,7 @@ def test_rounds_of_a_study_grow_each_curve_on_its_own(tmp_path, made):
         assert run["spec"]["start"]["from"]["spec"]["lr"] == run["tuned"]["lr"]
 
 
-def test_a_slot_not_needed_is_a_run_without_records_and_without_a_checkpoint(tmp_path, made):
+def test_a_proposal_not_needed_is_a_run_without_records_and_without_a_checkpoint(tmp_path, made):
     last = carry_out(tmp_path)["tune+3"]
     idle = [run for content in last for run in content["runs"] if not run["records"]]
     assert {run["tuned"]["lr"] for run in idle} == {None}
@@ -215,7 +215,7 @@ def test_the_search_s_rounds_are_stages_of_the_registry():
     assert reduced.cells(names[at + 2]) and not reduced.cells(names[at + 3])
     assert registry.keeps_checkpoints("upscaling/mlp_sgd/tune+1")
     (cell,) = reduced.cells("upscaling/mlp_sgd/tune+2")
-    (taken,) = cell.runs[0].takes.values()
+    (taken,) = cell.runs[0].upstream.values()
     read = {run.id for run in taken.runs}
     (first,) = reduced.cells("upscaling/mlp_sgd/tune+1")
     assert {run.id for run in first.runs} <= read and cell.runs[0].id not in read

@@ -14,8 +14,8 @@ def stage(spec, grid):
     return Study("warm_start", SPEC | spec, grid, EVERYWHERE)
 
 
-def runs(study, earlier=None):
-    found = cells("paper/study", study, "reduced", 1, {}, earlier)
+def runs(study, upstream=None):
+    found = cells("paper/study", study, "reduced", 1, {}, upstream)
     return [run for cell in found for run in cell.runs]
 
 
@@ -60,7 +60,7 @@ def test_a_checkpoint_is_joined_on_the_axes_both_have():
     spec = {"start": {"checkpoint": Checkpoint("tune"), "level": 0.0}}
     upscaled = runs(stage(spec, {"lr": [0.1, 0.2], "seed": [0, 1]}), lambda name: tune)
     for run in upscaled:
-        (candidate,) = run.takes["start.checkpoint"].runs
+        (candidate,) = run.upstream["start.checkpoint"].runs
         assert candidate.axes == run.axes
     with pytest.raises(UserError, match="2 runs agree with"):
         runs(stage(spec, {"lr": [0.1]}), lambda name: tune)

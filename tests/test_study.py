@@ -10,8 +10,8 @@ from repro.suite.suite import Suite
 SPEC = {"width": 1, "lr": {"embedding": 0.1}, "threads": 1, "seed": 0}
 
 
-def study(together=(), grid=None):
-    scale = Scale(together=together)
+def study(same_job=(), grid=None):
+    scale = Scale(same_job=same_job)
     grid = grid or {"width": [1, 2], "lr.embedding": [0.1, 0.2, 0.4], "seed": [0, 1]}
     return Study("task", SPEC, grid, dict.fromkeys(SCALES, scale))
 
@@ -33,7 +33,7 @@ def test_runs_are_the_product_of_the_axes():
 
 
 def test_how_runs_share_a_job_is_no_part_of_their_identity():
-    one_job_a_run, one_curve_a_job = study(), study(together=("lr.embedding", "seed"))
+    one_job_a_run, one_curve_a_job = study(), study(same_job=("lr.embedding", "seed"))
     assert sorted(ids(one_job_a_run)) == sorted(ids(one_curve_a_job))
     found = cells("p/s", one_curve_a_job, "smoke", 1, {})
     assert [len(cell.runs) for cell in found] == [6, 6]
@@ -93,7 +93,7 @@ def test_no_study_shares_a_folder_with_a_figure():
     assert not studies & set(registry.figure_names())
 
 
-@pytest.mark.parametrize("together", [(), ("seed",)])
-def test_an_axis_left_empty_leaves_no_job(together):
-    empty = study(together, {"width": [1, 2], "seed": []})
+@pytest.mark.parametrize("same_job", [(), ("seed",)])
+def test_an_axis_left_empty_leaves_no_job(same_job):
+    empty = study(same_job, {"width": [1, 2], "seed": []})
     assert cells("p/s", empty, "smoke", 1, {}) == []

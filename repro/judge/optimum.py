@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from repro.suite import search
-from repro.suite.search import Move, Point
+from repro.suite.search import Offset, Point
 
 PAPER_WINDOW = 0.20  # Hayou & Liu, Figure 3
 
@@ -86,13 +86,15 @@ class SearchOptimum:
 
 
 def search_optimum(
-    losses: Mapping[Point, float], moves: Sequence[Move] | None = None, tie: float = 0.0
+    losses: Mapping[Point, float], neighbourhood: Sequence[Offset] | None = None, tie: float = 0.0
 ) -> SearchOptimum:
     """The point with the lowest loss.
 
-    losses: point -> loss, infinite where a run diverged. moves: which neighbours the search tries
-    (`repro.suite.search.missing`), all if None. tie: losses this close to the lowest count as equal
-    to it; of equal points one whose neighbours were all tried is taken, else the first.
+    losses: point -> loss, infinite where a run diverged.
+    neighbourhood: which neighbours the search tries (`repro.suite.search.untried_neighbours`), all
+        if None.
+    tie: losses this close to the lowest count as equal to it; of equal points one whose neighbours
+        were all tried is taken, else the first.
     """
     lowest = min(losses.values())
     if not math.isfinite(lowest):
@@ -100,6 +102,9 @@ def search_optimum(
         return SearchOptimum(first, lowest, (first,), ())
     ties = tuple(point for point, loss in losses.items() if loss <= lowest + tie)
     # Each of them in turn as the best of all: its neighbours are what the search would try next.
-    untried = {point: search.missing({**losses, point: lowest - 1}, moves) for point in ties}
+    untried = {
+        point: search.untried_neighbours({**losses, point: lowest - 1}, neighbourhood)
+        for point in ties
+    }
     best = min(ties, key=lambda point: len(untried[point]))
     return SearchOptimum(best, losses[best], ties, tuple(untried[best]))

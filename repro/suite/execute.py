@@ -16,7 +16,7 @@ from repro.suite import arithmetic
 from repro.suite.cells import FORMAT, _encode, read_cell, seal, unseal
 from repro.suite.plan import Cell, Run
 from repro.suite.provenance import device_name, input_digests, provenance
-from repro.suite.study import Neighbour
+from repro.suite.study import Proposal
 from repro.tasks import TASKS
 
 QUIET_SECONDS = 5.0  # waited for another job's lock before a word about it
@@ -40,13 +40,13 @@ def run_cell(
     Where several ranks do so together (`repro.training.distributed`), rank 0 alone writes and takes
     locks.
 
-    store: folder of finished runs, one sealed file per run id, shared by all cells; a run found
-    there is taken over, so a killed job goes on where it was, unless it was made on another
-    device, with another arithmetic or read other tokens: it then says so and makes it again. It
-    holds no axes: two studies that share a run may name its point differently; a job that finds a
-    run in another job's hands waits for it.
+    store: folder of finished runs, one sealed file per run id, shared by all cells. It holds no
+    axes, because two studies that share a run may name its point differently. A run found there is
+    taken over, so a killed job goes on where it was; one made on another device, with another
+    arithmetic or from other tokens is made again, and the job says so. While another job is at a
+    run, this one waits for it.
     progress: (index of the run, run) -> callback(step, loss).
-    read: run of an earlier stage -> its result (`Earlier`), where runs take from one.
+    read: upstream run -> its result (`UpstreamResults`), where runs take from one.
     checkpoints: folder to put the runs' final checkpoints in, None where no later stage needs them.
     widen: whether a search may grow past its grid.
     layout: a run's cost -> how it lies on its GPUs.
@@ -66,24 +66,23 @@ def run_cell(
     for index, run in enumerate(cell.runs):
         stored = store / f"{run.id}.json"
         final = store / f"{run.id}.safetensors" if checkpoints else None
-        taken = {
-            f"run {u.id[:12]}": sha256(canonical_json(read(u)["records"]))
-            for each in run.takes.values()
-            for u in each.runs
-        }
-        here = place | {"inputs": digests | taken}
+        # What a finished run must have been made with to be taken over. Its id names the upstream
+        # runs; that they were made anew, with other results, only their records show.
+        here = place | {"inputs": digests | _upstream_digests(run, read)}
         with locked(store / f"{run.id}.lock") if main else nullcontext():
             for left in store.glob(f".{run.id}-*") if main else ():
                 left.unlink(missing_ok=True)  # by a job killed while it wrote
+            # Rank 0 alone looks: the ranks must not differ in whether they train.
             result = distributed.broadcast_from_rank0(lambda: _stored(stored, run, here, final))  # noqa: B023
             resumed += result is not None
             if result is None:
                 start = time.monotonic()
                 spec, tuned = run.resolve(read)
-                made = None not in tuned.values()
-                if made and not widen:
+                # A proposal without a value is one the search did not need: skipped, and recorded
+                # as such, since the workflow expects a result of every job.
+                skipped = None in tuned.values()
+                if not skipped and not widen:
                     refuse_growth(run, tuned)
-                task = TASKS[run.task]
                 context = {
                     "inputs": inputs,
                     "device": device,
@@ -93,24 +92,20 @@ def run_cell(
                     "checkpoint": store / f"{run.id}-{sha256(canonical_json(here))[:12]}.state",
                     **({"final": final} if final else {}),
                 }
-                try:
-                    with distributed.laid_out(layout(task.cost(spec)) if made else Layout()):
-                        records = task.run(spec, **context) if made else []
-                except UserError as error:
-                    where = ", ".join([cell.study, *(f"{k} {v}" for k, v in run.axes.items())])
-                    raise UserError(f"{where}: {error}") from error
+                records = [] if skipped else _train(cell, run, spec, layout, context)
                 if not main:
                     continue
                 result = {
                     "id": run.id,
                     "spec": spec,
-                    **({"tuned": tuned} if run.takes else {}),
-                    **({"sha256_checkpoint": sha256_file(final)} if final and made else {}),
+                    **({"tuned": tuned} if run.upstream else {}),
+                    **({"sha256_checkpoint": sha256_file(final)} if final and not skipped else {}),
                     "datasets": run.datasets,
                     "records": [_encode(record) for record in records],
                     "provenance": provenance(here, distributed.ranks(), time.monotonic() - start),
                 }
                 write_json(stored, seal(result))
+            # Only once the result is on disk: a job killed before goes on from its state.
             for left in store.glob(f"{run.id}*.state") if main else ():
                 left.unlink(missing_ok=True)  # this run's and those of other arithmetics
             if main and final and result["records"]:
@@ -130,16 +125,40 @@ def run_cell(
     return resumed
 
 
-def refuse_growth(run: Run, tuned: Mapping) -> None:
-    """Raise UserError when a run is one a search asks for past the edge of its grid."""
-    asked = {
-        key: tuned[key]
-        for key, taken in run.takes.items()
-        if isinstance(taken.reference, Neighbour)
+def _upstream_digests(run: Run, read: Callable[[Run], Mapping] | None) -> dict[str, str]:
+    """Name -> digest of the records of each upstream run that a run takes something from."""
+    return {
+        f"run {upstream.id[:12]}": sha256(canonical_json(read(upstream)["records"]))
+        for each in run.upstream.values()
+        for upstream in each.runs
     }
-    if asked:
-        stage = run.takes[next(iter(asked))].reference.stage
-        words = ", ".join(f"{key} = {value:.4g}" for key, value in asked.items())
+
+
+def _train(
+    cell: Cell, run: Run, spec: Mapping, layout: Callable[[Cost], Layout], context: Mapping
+) -> list[dict]:
+    """The records of a run, trained; a UserError on the way says which run of the cell it was."""
+    from repro.training import distributed
+
+    task = TASKS[run.task]
+    try:
+        with distributed.laid_out(layout(task.cost(spec))):
+            return task.run(spec, **context)
+    except UserError as error:
+        where = ", ".join([cell.study, *(f"{k} {v}" for k, v in run.axes.items())])
+        raise UserError(f"{where}: {error}") from error
+
+
+def refuse_growth(run: Run, tuned: Mapping) -> None:
+    """Raise UserError when a run is one that a search proposes past the edge of its grid."""
+    proposed = {
+        key: tuned[key]
+        for key, upstream in run.upstream.items()
+        if isinstance(upstream.reference, Proposal)
+    }
+    if proposed:
+        stage = run.upstream[next(iter(proposed))].reference.stage
+        words = ", ".join(f"{key} = {value:.4g}" for key, value in proposed.items())
         raise UserError(
             f"stage {stage}: the best run lies at the edge of its grid, next would be {words}; "
             "extend the study's grid, or let it grow with --config at_edge=widen"
@@ -157,8 +176,8 @@ def link(source: Path, target: Path) -> None:
             shutil.copyfile(source, temporary)
 
 
-class Earlier:
-    """Reads results of earlier stages: run -> result with "file", its checkpoint's path.
+class UpstreamResults:
+    """Reads results of upstream stages: run -> result with "file", its checkpoint's path.
 
     cells: run id -> (cell, its file, its folder of checkpoints).
     Raises UserError when a cell is missing or was changed.

@@ -72,15 +72,15 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
         launch.launch(words, place.ranks)
         return
     from repro.data.prepare import point_at_source
-    from repro.suite.execute import Earlier, run_cell
+    from repro.suite.execute import UpstreamResults, run_cell
     from repro.suite.progress import Progress
     from repro.training import distributed
 
     title, steps = cell.name.rsplit("-", 1)[0], cell.runs[0].spec.get("steps", 1)
     progress = Progress(title, len(cell.runs), steps)
-    earlier = {
+    upstream = {
         run_id: (found, suite.paths.cell(found), suite.paths.checkpoints(found))
-        for run_id, found in suite.earlier(cell).items()
+        for run_id, found in suite.upstream(cell).items()
     }
     keep = registry.keeps_checkpoints(cell.study)
     for need, manifest in suite.needs(cell).items():
@@ -94,7 +94,7 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
             suite.needs(cell),
             place.device,
             lambda index, run: progress(index, _label(cell, run)),
-            read=Earlier(earlier),
+            read=UpstreamResults(upstream),
             checkpoints=suite.paths.checkpoints(cell) if keep else None,
             widen=suite.config.at_edge == "widen",
             layout=lambda cost: distributed.choose_layout(cost, place.device, **place.forced),
@@ -127,8 +127,8 @@ def _train_after_upstream(suite: Suite, cell: Cell, place: Place, done: set[str]
     if cell.id in done:
         return
     done.add(cell.id)
-    for earlier in suite.earlier(cell).values():
-        _train_after_upstream(suite, earlier, place, done)
+    for upstream in suite.upstream(cell).values():
+        _train_after_upstream(suite, upstream, place, done)
     for need, path in suite.needs(cell).items():
         if not suite.paths.manifest(need.dataset).exists():
             fetch(suite, need.dataset)

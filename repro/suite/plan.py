@@ -1,40 +1,58 @@
-"""How a study becomes jobs: grid, what each run takes from earlier stages, ids. No torch."""
+"""How a study becomes jobs: grid, what each run takes from upstream stages, ids. No torch."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from repro.errors import UserError
 from repro.files import canonical_json, sha256
 from repro.suite.spec import lookup, override, settings
-from repro.suite.study import REFERENCES, SLOT, Best, Checkpoint, Neighbour, Study
+from repro.suite.study import PROPOSAL, REFERENCES, Best, Checkpoint, Proposal, Reference, Study
 
 
 @dataclass(frozen=True)
-class Taken:
-    """A reference in a run's spec, with the candidates it is chosen among."""
+class Upstream:
+    """A reference in a run's spec, with the runs it is chosen among."""
 
-    reference: Best | Checkpoint | Neighbour
+    reference: Reference
     runs: "tuple[Run, ...]"
 
 
 def _identity(value: object) -> object:
-    """A setting as it enters an id: what is taken from earlier stages by the candidates' ids."""
+    """A setting as it enters an id: what is taken from upstream by the ids it is chosen among."""
     if isinstance(value, Mapping):
         return {key: _identity(v) for key, v in value.items()}
-    if isinstance(value, Taken):
-        kind = type(value.reference).__name__
-        reference = {k: v for k, v in asdict(value.reference).items() if v is not None}
-        return {kind: reference, "of": [run.id for run in value.runs]}
+    if isinstance(value, Upstream):
+        return _reference_identity(value.reference) | {"of": [run.id for run in value.runs]}
     return value
+
+
+def _reference_identity(reference: Reference) -> dict:
+    """A reference under the names it had when the first ids were made.
+
+    Nothing here follows a renamed class or field: a word spelt otherwise changes the id of every
+    run that takes something from upstream, and all of these runs are made anew.
+    """
+    common = {"stage": reference.stage, "metric": reference.metric, "over": reference.over}
+    match reference:
+        case Best():
+            own = {"key": reference.key, "where": reference.where, "recorded": reference.recorded}
+            return {"Best": common | own}
+        case Checkpoint():
+            return {"Checkpoint": common | {"pick": reference.pick, "join": reference.join}}
+        case Proposal():
+            own = {"key": reference.key, "axes": reference.axes, "slot": reference.number}
+            if reference.neighbourhood is not None:  # searches without one are older than it
+                own["moves"] = reference.neighbourhood
+            return {"Neighbour": common | own}
 
 
 @dataclass(frozen=True)
 class Run:
     """One run of a task: its settings, what it reads, and its id.
 
-    Settings that are taken from earlier stages are Taken until `resolve`.
+    Settings that are taken from upstream stages are Upstream until `resolve`.
     """
 
     task: str
@@ -55,23 +73,23 @@ class Run:
         return sha256(canonical_json(identity))
 
     @cached_property
-    def takes(self) -> dict[str, Taken]:
-        """Dotted key -> what is taken there from an earlier stage."""
-        return {key: v for key, v in settings(self.spec) if isinstance(v, Taken)}
+    def upstream(self) -> dict[str, Upstream]:
+        """Dotted key -> what is taken there from an upstream stage."""
+        return {key: v for key, v in settings(self.spec) if isinstance(v, Upstream)}
 
     def resolve(self, read: Callable[["Run"], Mapping]) -> tuple[dict, dict]:
         """(the spec with everything taken in its place, dotted key -> tuned value).
 
-        read: run of an earlier stage -> its result, with "file" where it left a checkpoint.
+        read: upstream run -> its result, with "file" where it left a checkpoint.
         """
         values = {
-            key: taken.reference.choose([read(run) for run in taken.runs])
-            for key, taken in self.takes.items()
+            key: upstream.reference.choose([read(run) for run in upstream.runs])
+            for key, upstream in self.upstream.items()
         }
         tuned = {
             key: value
             for key, value in values.items()
-            if isinstance(self.takes[key].reference, (Best, Neighbour))
+            if isinstance(self.upstream[key].reference, (Best, Proposal))
             and not isinstance(value, Mapping)
         }
         return override(self.spec, values), tuned
@@ -110,38 +128,47 @@ def _flat(axis: str, value: object) -> dict[str, object]:
 
 
 def _named(axis: str, value: object) -> dict[str, object]:
-    """A point of an axis as a reader names it: a search's slot by its number."""
+    """A point of an axis as a reader names it: a search's proposal by its number."""
     flat = _flat(axis, value)
-    references = [v for v in flat.values() if isinstance(v, Neighbour)]
-    return {axis: references[0].slot} if references else flat
+    proposals = [v for v in flat.values() if isinstance(v, Proposal)]
+    return {axis: proposals[0].number} if proposals else flat
 
 
-def _bind(name: str, spec: Mapping, axes: Mapping, earlier: Callable[[str], list[Run]]) -> dict:
-    """The spec with every Best and Checkpoint bound to its candidates."""
-    changes = {}
+def _merge(form: Callable[[str, object], dict], point: Sequence[tuple[str, object]]) -> dict:
+    return {key: value for axis, chosen in point for key, value in form(axis, chosen).items()}
+
+
+def bind_upstream(
+    name: str, spec: Mapping, axes: Mapping, upstream_runs: Callable[[str], list[Run]] | None
+) -> dict:
+    """The spec of a run with each of its references bound to the runs it is chosen among.
+
+    axes: the run's. upstream_runs: name of an upstream stage -> its runs.
+    Raises UserError, naming the study, where no run fits, or several do and one is asked for.
+    """
+    bound = {}
     for key, reference in settings(spec):
         if not isinstance(reference, REFERENCES):
             continue
-        join = getattr(reference, "join", {})
-        free = {*reference.over, *join, SLOT}
-        candidates = tuple(
+        # Runs are matched on the axes both have: a width's runs take from runs of that width. What
+        # is searched or averaged over must differ, and a joined axis is matched to a setting.
+        join = reference.join if isinstance(reference, Checkpoint) else {}
+        free = {*reference.over, *join, PROPOSAL}
+        fitting = tuple(
             run
-            for run in earlier(reference.stage)
-            if all(
-                axes.get(axis, value) == value
-                for axis, value in run.axes.items()
-                if axis not in free
-            )
-            and all(run.axes[axis] == lookup(spec, own) for axis, own in join.items())
+            for run in upstream_runs(reference.stage)
+            if all(axes.get(a, value) == value for a, value in run.axes.items() if a not in free)
+            and all(run.axes[a] == lookup(spec, own) for a, own in join.items())
         )
-        only = getattr(reference, "pick", "") == "only"
-        if not candidates or (only and len(candidates) > 1):
+        # An ambiguous checkpoint is the author's mistake; known now, before anything is trained.
+        only = isinstance(reference, Checkpoint) and reference.pick == "only"
+        if not fitting or (only and len(fitting) > 1):
             raise UserError(
                 f"study {name}: {key} takes from stage {reference.stage}, where "
-                f"{len(candidates)} runs agree with {dict(axes)}"
+                f"{len(fitting)} runs agree with {dict(axes)}"
             )
-        changes[key] = Taken(reference, candidates)
-    return override(spec, changes)
+        bound[key] = Upstream(reference, fitting)
+    return override(spec, bound)
 
 
 def cells(
@@ -150,39 +177,42 @@ def cells(
     scale: str,
     task_version: int,
     datasets: Mapping,
-    earlier: Callable[[str], list[Run]] | None = None,
+    upstream_runs: Callable[[str], list[Run]] | None = None,
 ) -> list[Cell]:
     """Every cell of a study at a scale, in the grid's order, each run exactly once.
 
     None at a scale that leaves an axis empty.
 
-    earlier: name of an earlier stage -> its runs.
-    Raises UserError when two points of the grid are the same run, and when no run of an earlier
-    stage fits, or several where one should.
+    upstream_runs: name of an upstream stage -> its runs.
+    Raises UserError when two points of the grid are the same run, and when no upstream run fits, or
+    several where one should.
     """
     chosen = study.scales[scale]
     grid = {axis: tuple(chosen.grid.get(axis, values)) for axis, values in study.grid.items()}
-    base = override(study.spec, chosen.spec)
-    outer = [axis for axis in grid if axis not in chosen.together]
-    inner = [axis for axis in grid if axis in chosen.together]
+    base = study.settings(scale)
+
+    def points(axes: Sequence[str]) -> Iterator[list[tuple[str, object]]]:
+        for values in itertools.product(*(grid[axis] for axis in axes)):
+            yield list(zip(axes, values, strict=True))
+
+    # The axes between jobs are the outer loop, those within a job the inner one, so that how runs
+    # share jobs changes their order and nothing else.
+    between = [axis for axis in grid if axis not in chosen.same_job]
+    within = [axis for axis in grid if axis in chosen.same_job]
     result, seen = [], set()
-    for outer_values in itertools.product(*(grid[axis] for axis in outer)):
-        point = list(zip(outer, outer_values, strict=True))
-        shared = _merge(_named, point)
+    for outer in points(between):
         runs = []
-        for inner_values in itertools.product(*(grid[axis] for axis in inner)):
-            whole = point + list(zip(inner, inner_values, strict=True))
-            axes = _merge(_named, whole)
-            spec = _bind(name, override(base, _merge(_flat, whole)), axes, earlier)
+        for inner in points(within):
+            axes = _merge(_named, outer + inner)
+            # References are bound after the axes are set: an axis may itself be one (a proposal).
+            spec = override(base, _merge(_flat, outer + inner))
+            spec = bind_upstream(name, spec, axes, upstream_runs)
             run = Run(study.task, task_version, spec, axes, datasets)
+            # Two points with one id would be trained once and counted twice, as two seeds.
             if run.id in seen:
                 raise UserError(f"study {name}, scale {scale}: {axes} is in the grid twice")
             seen.add(run.id)
             runs.append(run)
         if runs:
-            result.append(Cell(name, shared, tuple(runs)))
+            result.append(Cell(name, _merge(_named, outer), tuple(runs)))
     return result
-
-
-def _merge(form: Callable[[str, object], dict], point: Sequence[tuple[str, object]]) -> dict:
-    return {key: value for axis, chosen in point for key, value in form(axis, chosen).items()}

@@ -1,7 +1,8 @@
-"""A search that grows: from a grid, by the neighbours of the best point, until they are worse.
+"""Grid search that extends itself until its optimum lies inside the points tried.
 
-Unrolled into rounds known before anything runs: each round reads all points made before it and
-makes those neighbours of the best that are missing; none are missing once the optimum is inside.
+Each round runs the untried neighbours of the best point so far; the search has converged when all
+of them were tried and are worse. Snakemake must know all jobs before anything runs, so the number
+of rounds is fixed, and runs of a round that turn out not to be needed are recorded as skipped.
 """
 
 import itertools
@@ -9,17 +10,12 @@ import math
 from collections.abc import Mapping, Sequence
 
 Point = tuple[float, ...]
-Move = tuple[int, ...]
+Offset = tuple[int, ...]  # steps along each axis, from a point to a neighbour
 
 
-def all_moves(axes: int) -> list[Move]:
-    """Every step of -1, 0 or 1 along each of so many axes but the one that stays."""
-    return [move for move in itertools.product((-1, 0, 1), repeat=axes) if any(move)]
-
-
-def slots(axes: int) -> int:
-    """How many neighbours a point has on a grid of so many axes, diagonals included."""
-    return len(all_moves(axes))
+def full_neighbourhood(axes: int) -> list[Offset]:
+    """Every step of -1, 0 or 1 along each of so many axes, diagonals included, but none at all."""
+    return [offset for offset in itertools.product((-1, 0, 1), repeat=axes) if any(offset)]
 
 
 def step(values: list[float], value: float, by: int) -> float | None:
@@ -37,17 +33,20 @@ def step(values: list[float], value: float, by: int) -> float | None:
     return end * ratio
 
 
-def missing(losses: Mapping[Point, float], moves: Sequence[Move] | None = None) -> list[Point]:
+def untried_neighbours(
+    losses: Mapping[Point, float], neighbourhood: Sequence[Offset] | None = None
+) -> list[Point]:
     """Neighbours of the best point that have not been tried, the nearest first.
 
-    losses: point -> loss, infinite where it diverged. moves: which neighbours must be worse for
-    the optimum to be inside, all of them if None. Empty when it is, and when no point has a
-    finite loss.
+    losses: point -> loss, infinite where it diverged. neighbourhood: which neighbours must be worse
+    for the optimum to count as inside, all of them if None. Empty when they are, and when no point
+    has a finite loss.
     """
     best = min(losses, key=losses.__getitem__, default=None)
     if best is None or not math.isfinite(losses[best]):
         return []
     axes = [sorted({point[i] for point in losses}) for i in range(len(best))]
-    nearest = sorted(moves or all_moves(len(best)), key=lambda move: sum(map(abs, move)))
-    around = [tuple(step(*of) for of in zip(axes, best, move, strict=True)) for move in nearest]
+    offsets = neighbourhood or full_neighbourhood(len(best))
+    nearest = sorted(offsets, key=lambda offset: sum(map(abs, offset)))
+    around = [tuple(step(*of) for of in zip(axes, best, offset, strict=True)) for offset in nearest]
     return [point for point in around if None not in point and point not in losses]

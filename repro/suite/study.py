@@ -7,27 +7,27 @@ from dataclasses import dataclass, field
 from repro.errors import UserError
 from repro.files import canonical_json
 from repro.suite import search
-from repro.suite.search import Move
+from repro.suite.search import Offset
 from repro.suite.spec import lookup, override
 
 SCALES = ("smoke", "reduced", "paper")
 # Scales whose runs are long enough for a claim about training; smoke proves the pipeline only.
 TRAINED_SCALES = ("reduced", "paper")
-SLOT = "slot"  # the axis of a search's round
+PROPOSAL = "slot"  # the axis of a search's round, which ids and records know by this name
 
 
 @dataclass(frozen=True)
 class Scale:
     """What one scale changes: spec entries, whole axes of the grid, and how runs share a job.
 
-    `together` names the axes trained one after another in one process. It is no part of a
-    run's identity: the same runs may be cut into jobs another way.
+    same_job: the axes whose runs are trained one after another in one process. It is no part of a
+        run's identity: the same runs may be cut into jobs another way.
     rounds: how often a search may grow its grid.
     """
 
     spec: Mapping[str, object] = field(default_factory=dict)
     grid: Mapping[str, Sequence] = field(default_factory=dict)
-    together: tuple[str, ...] = ()
+    same_job: tuple[str, ...] = ()
     rounds: int = 0
 
 
@@ -35,9 +35,11 @@ class Scale:
 class Best:
     """A tuned value: setting `key` of the run of an earlier stage with the lowest final `metric`.
 
-    Runs that differ in nothing but the seed are averaged; a diverged one counts as infinite.
-    Candidates agree with the asking run on every axis both have, but those in `over`.
-    where: settings the candidates must have. recorded: key is of the last record, not the spec.
+    It compares the runs of `stage` that have the same axis values as the run asking; the axes named
+    in `over` may differ. Runs that differ in nothing but the seed are averaged; a diverged one
+    counts as infinite.
+    where: only runs with these settings.
+    recorded: return `key` from the best run's last record instead of from its settings.
     """
 
     stage: str
@@ -53,7 +55,7 @@ class Best:
         for result in results:
             if all(lookup(result["spec"], key) == value for key, value in self.where.items()):
                 axes = result["axes"] | result.get("tuned", {})
-                axes = {k: v for k, v in axes.items() if k not in ("seed", SLOT)}
+                axes = {k: v for k, v in axes.items() if k not in ("seed", PROPOSAL)}
                 points.setdefault(canonical_json(axes), []).append(result)
 
         def mean(point: Sequence[Mapping]) -> float:
@@ -74,10 +76,11 @@ class Best:
 class Checkpoint:
     """The final checkpoint of a run of an earlier stage.
 
-    Candidates agree with the asking run on every axis both have, but those in `over`; `join`
-    maps an axis of theirs to the setting of the asking run that must equal it.
-    pick: among several candidates, the "lowest" or the "median" final `metric`; the "only" one is
-    checked when the study is read.
+    It is one of the runs of `stage` that have the same axis values as the run asking; the axes
+    named in `over` may differ.
+    join: axis of those runs -> the setting of the run asking that must equal it.
+    pick: the run with the "lowest" or the "median" final `metric`; or the "only" one, and then it
+        is an error, when jobs are listed, if there are several.
     """
 
     stage: str
@@ -97,20 +100,21 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
-class Neighbour:
-    """The value at `key` of a point a search asks for: the slot-th of `repro.suite.search.missing`.
+class Proposal:
+    """One coordinate (`key`) of the `number`-th grid point that this round of a search proposes.
 
-    stage: the search's, of which all earlier rounds are read. axes: the keys searched. moves: the
-    search's. None where the search has ended or the slot is not needed: that run is not made.
+    None if the search has converged or proposed fewer points; the run is then recorded as skipped.
+    stage: the search's; the results of all its earlier rounds are read. axes: the keys searched.
+    neighbourhood: which neighbours are proposed, all if None.
     """
 
     stage: str
     key: str
     axes: tuple[str, ...]
-    slot: int
+    number: int
     metric: str
     over: tuple[str, ...] = ("seed",)
-    moves: tuple[Move, ...] | None = None
+    neighbourhood: tuple[Offset, ...] | None = None
 
     def choose(self, results: Sequence[Mapping]) -> float | None:
         """The value, from the results of all earlier rounds."""
@@ -119,9 +123,11 @@ class Neighbour:
             if result["records"]:
                 point = tuple(lookup(result["spec"], axis) for axis in self.axes)
                 points.setdefault(point, []).append(result)
-        losses = {p: _mean(found, self.metric) for p, found in points.items()}
-        wanted = search.missing(losses, self.moves)
-        return wanted[self.slot][self.axes.index(self.key)] if self.slot < len(wanted) else None
+        losses = {point: _mean(runs, self.metric) for point, runs in points.items()}
+        proposed = search.untried_neighbours(losses, self.neighbourhood)
+        if self.number >= len(proposed):
+            return None
+        return proposed[self.number][self.axes.index(self.key)]
 
 
 def octaves(low: float, high: float, step: float = 1.0) -> list[float]:
@@ -129,7 +135,8 @@ def octaves(low: float, high: float, step: float = 1.0) -> list[float]:
     return [2.0 ** (low + i * step) for i in range(round((high - low) / step) + 1)]
 
 
-REFERENCES = (Best, Checkpoint, Neighbour)
+Reference = Best | Checkpoint | Proposal
+REFERENCES = (Best, Checkpoint, Proposal)
 
 
 def final(result: Mapping, metric: str) -> float:
@@ -155,7 +162,8 @@ class Study:
     scales: one Scale for each of `SCALES`.
     search: the axes along which the grid grows, for as many rounds as a scale allows, while the
         run with the lowest final `metric` lies at its edge. Later stages choose among all rounds.
-    moves: which neighbours of that run the search makes, steps along each axis, all if None.
+    neighbourhood: which neighbours of that run the search makes, as steps along each axis of
+        `search`, all if None.
     """
 
     task: str
@@ -164,13 +172,13 @@ class Study:
     scales: Mapping[str, Scale]
     search: tuple[str, ...] = ()
     metric: str = "train_loss"
-    moves: tuple[Move, ...] | None = None
+    neighbourhood: tuple[Offset, ...] | None = None
 
     def __post_init__(self):
         if set(self.scales) != set(SCALES):
             raise ValueError(f"a study states each of {SCALES}, not {tuple(self.scales)}")
         for name, scale in self.scales.items():
-            unknown = (set(scale.grid) | set(scale.together)) - set(self.grid)
+            unknown = (set(scale.grid) | set(scale.same_job)) - set(self.grid)
             if unknown:
                 raise ValueError(f"scale {name} names axes outside the grid: {sorted(unknown)}")
 
@@ -184,21 +192,27 @@ class Study:
         return override(self.spec, self.scales[scale].spec)
 
     def round(self, stage: str) -> "Study":
-        """A round of the search of this study, which is `stage`: one run a slot."""
-        slots = len(self.moves) if self.moves else search.slots(len(self.search))
-        fixed = {"stage": stage, "axes": self.search, "metric": self.metric, "moves": self.moves}
-        asked = [
-            {axis: Neighbour(key=axis, slot=slot, **fixed) for axis in self.search}
-            for slot in range(slots)
+        """A round of the search of this study, which is `stage`: a run for each proposal."""
+        neighbourhood = self.neighbourhood or search.full_neighbourhood(len(self.search))
+        fixed = {"stage": stage, "axes": self.search, "metric": self.metric}
+        proposals = [
+            {
+                key: Proposal(key=key, number=number, neighbourhood=self.neighbourhood, **fixed)
+                for key in self.search
+            }
+            for number in range(len(neighbourhood))
         ]
 
-        def rest(grid: Mapping) -> dict:
+        def without_searched(grid: Mapping) -> dict:
             return {axis: values for axis, values in grid.items() if axis not in self.search}
 
+        # One axis, the number of the proposal, takes the place of all that are searched, also among
+        # those that share a job.
         scales = {}
         for name, scale in self.scales.items():
-            together = rest(dict.fromkeys(scale.together))
-            if len(together) < len(scale.together):
-                together[SLOT] = None
-            scales[name] = Scale(scale.spec, rest(scale.grid), tuple(together))
-        return Study(self.task, self.spec, {**rest(self.grid), SLOT: asked}, scales)
+            same_job = tuple(axis for axis in scale.same_job if axis not in self.search)
+            if len(same_job) < len(scale.same_job):
+                same_job += (PROPOSAL,)
+            scales[name] = Scale(scale.spec, without_searched(scale.grid), same_job)
+        grid = {**without_searched(self.grid), PROPOSAL: proposals}
+        return Study(self.task, self.spec, grid, scales)

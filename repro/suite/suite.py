@@ -97,11 +97,11 @@ class Suite:
                 self.config.scale,
                 task.version,
                 used,
-                lambda stage: [r for c in self.earlier_cells(study_name, stage) for r in c.runs],
+                lambda stage: [r for c in self.upstream_cells(study_name, stage) for r in c.runs],
             )
         return self._cells[study_name]
 
-    def earlier_cells(self, study_name: str, stage: str) -> list[Cell]:
+    def upstream_cells(self, study_name: str, stage: str) -> list[Cell]:
         """Cells of a stage, rounds included, that another or a later round of it may take from."""
         names = stages(f"{StageName.parse(study_name).module}/{stage}")
         if study_name in names:
@@ -116,22 +116,22 @@ class Suite:
             raise UserError(f"study {study_name} has no cell {cell_name} under this configuration")
         return self._by_name[study_name][cell_name]
 
-    def earlier(self, cell: Cell) -> dict[str, Cell]:
-        """Run id -> cell, of every run of earlier stages that a cell's runs take something from."""
-        taken = [taken for run in cell.runs for taken in run.takes.values()]
+    def upstream(self, cell: Cell) -> dict[str, Cell]:
+        """Run id -> cell, of every upstream run that a cell's runs take something from."""
+        taken = [each for run in cell.runs for each in run.upstream.values()]
         wanted = {run.id for each in taken for run in each.runs}
         return {
             run.id: found
             for stage in dict.fromkeys(each.reference.stage for each in taken)
-            for found in self.earlier_cells(cell.study, stage)
+            for found in self.upstream_cells(cell.study, stage)
             for run in found.runs
             if run.id in wanted
         }
 
-    def earlier_paths(self, cell: Cell) -> list[Path]:
-        """The files of earlier stages a cell's job reads."""
+    def upstream_paths(self, cell: Cell) -> list[Path]:
+        """The files of upstream stages a cell's job reads."""
         paths = {}
-        for found in self.earlier(cell).values():
+        for found in self.upstream(cell).values():
             paths[self.paths.cell(found)] = None
             if keeps_checkpoints(found.study):
                 paths[self.paths.checkpoints(found)] = None

@@ -39,7 +39,7 @@ def sweep(strategy: str) -> Study:
             scale: Scale(
                 settings("bart", strategy, scale) | LENGTHS[scale],
                 grid(scale),
-                together=() if scale == "paper" else ("lr", "seed"),
+                same_job=() if scale == "paper" else ("lr", "seed"),
                 rounds=ROUNDS[scale],
             )
             for scale in SCALES
@@ -59,7 +59,7 @@ def at_best(strategy: str) -> Study:
             scale: Scale(
                 settings("bart", strategy, scale) | LENGTHS[scale],
                 {"seed": BEST_SEEDS[scale]},
-                together=() if scale == "paper" else ("seed",),
+                same_job=() if scale == "paper" else ("seed",),
             )
             for scale in SCALES
         },

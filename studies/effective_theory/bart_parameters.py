@@ -28,7 +28,7 @@ STAGES = {
         "parameter_table",
         SPEC,
         {"model": list(MODELS.values())},
-        {name: Scale(together=("model",)) for name in SCALES},
+        {name: Scale(same_job=("model",)) for name in SCALES},
     ),
     "strategies": Study(
         "parameter_table",
@@ -45,6 +45,6 @@ STAGES = {
             ],
             "model.width": [64, 128, 256, 512],
         },
-        {name: Scale(together=("strategy", "model.width")) for name in SCALES},
+        {name: Scale(same_job=("strategy", "model.width")) for name in SCALES},
     ),
 }

@@ -14,13 +14,13 @@ STUDY = Study(
         "smoke": Scale(
             spec={"draws": 1000, "points": 1024},
             grid={"width": [8, 16, 32], "seed": SEEDS[:4]},
-            together=("width", "network", "seed"),
+            same_job=("width", "network", "seed"),
         ),
         "reduced": Scale(
             spec={"draws": 4000},
             grid={"width": [8, 16, 32, 64]},
-            together=("width", "network"),
+            same_job=("width", "network"),
         ),
-        "paper": Scale(together=("network", "seed")),
+        "paper": Scale(same_job=("network", "seed")),
     },
 )

@@ -24,13 +24,13 @@ STUDY = Study(
         "smoke": Scale(
             spec={"draws": 6, "points": 1024},
             grid={"size": sizes(32, 64, 128, blocks_at=64), "seed": SEEDS[:4]},
-            together=("size", "network", "seed"),
+            same_job=("size", "network", "seed"),
         ),
         "reduced": Scale(
             spec={"draws": 80},
             grid={"size": sizes(64, 128, 256, blocks_at=128)},
-            together=("size", "network"),
+            same_job=("size", "network"),
         ),
-        "paper": Scale(together=("network", "seed")),
+        "paper": Scale(same_job=("network", "seed")),
     },
 )

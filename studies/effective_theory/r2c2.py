@@ -37,7 +37,7 @@ STUDY = Study(
         scale: Scale(
             settings("r2c2", "standard", scale) | LENGTHS[scale],
             {"strategy": strategies(scale), "seed": SEEDS[scale]},
-            together={"smoke": ("strategy", "seed"), "reduced": ("seed",), "paper": ()}[scale],
+            same_job={"smoke": ("strategy", "seed"), "reduced": ("seed",), "paper": ()}[scale],
         )
         for scale in SCALES
     },

@@ -130,14 +130,14 @@ def search(strategy: str) -> Study:
             scale: Scale(
                 SPECS[scale],
                 grid(scale),
-                together=() if scale == "paper" else ("lr", DECAY, "seed"),
+                same_job=() if scale == "paper" else ("lr", DECAY, "seed"),
                 rounds=ROUNDS[scale],
             )
             for scale in SCALES
         },
         search=("lr", DECAY),
         metric=METRIC,
-        moves=MOVES,
+        neighbourhood=MOVES,
     )
 
 
@@ -171,7 +171,7 @@ def at_best(
             scale: Scale(
                 changes(scale),
                 {"seed": seeds[scale]},
-                together=() if scale == "paper" else ("seed",),
+                same_job=() if scale == "paper" else ("seed",),
             )
             for scale in SCALES
         },

@@ -18,6 +18,6 @@ STAGES = {
         "parameter_table",
         SPEC | {"model": MODEL | {"depth": 1}, "draw": True},
         {"parametrization_name": list(STRATEGIES.values())},
-        {name: Scale(together=("parametrization_name",)) for name in SCALES},
+        {name: Scale(same_job=("parametrization_name",)) for name in SCALES},
     ),
 }

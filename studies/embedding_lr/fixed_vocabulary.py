@@ -19,7 +19,7 @@ STUDY = Study(
                 "lr.embedding": octaves(-8, 0, 4),
                 "seed": [0, 1],
             },
-            together=("model.width", "lr.embedding", "seed"),
+            same_job=("model.width", "lr.embedding", "seed"),
         ),
         "reduced": Scale(
             REDUCED,
@@ -28,7 +28,7 @@ STUDY = Study(
                 "lr.embedding": octaves(-8, -1),
                 "seed": [0, 1],
             },
-            together=("lr.embedding", "seed"),
+            same_job=("lr.embedding", "seed"),
         ),
         "paper": Scale(),
     },

@@ -26,7 +26,7 @@ STUDY = Study(
         "seed": [0, 1, 2],
     },
     scales={
-        scale: Scale(together=("parametrization_name", "width", "seed"))
+        scale: Scale(same_job=("parametrization_name", "width", "seed"))
         for scale in ("smoke", "reduced", "paper")
     },
 )

@@ -11,12 +11,12 @@ STUDY = Study(
     grid={"ratio": [BASELINE, sqrt_d(1.0)], "seed": [0]},
     scales={
         "smoke": Scale(
-            TINY | WORDS | {"words.limit": 50}, {"seed": [0, 1]}, together=("ratio", "seed")
+            TINY | WORDS | {"words.limit": 50}, {"seed": [0, 1]}, same_job=("ratio", "seed")
         ),
         "reduced": Scale(
             SMALL | WORDS | {"words.limit": 1_000, "steps": 400, "evaluations": 10},
             {"seed": [0, 1, 2]},
-            together=("seed",),
+            same_job=("seed",),
         ),
         "paper": Scale(),
     },

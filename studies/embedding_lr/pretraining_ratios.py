@@ -11,10 +11,10 @@ STUDY = Study(
         "smoke": Scale(
             TINY,
             {"ratio": [BASELINE, sqrt_d(1.0), sqrt_d(2.0)], "seed": [0, 1]},
-            together=("ratio", "seed"),
+            same_job=("ratio", "seed"),
         ),
         "reduced": Scale(
-            SMALL | {"steps": 150, "evaluations": 5}, {"seed": [0, 1]}, together=("seed",)
+            SMALL | {"steps": 150, "evaluations": 5}, {"seed": [0, 1]}, same_job=("seed",)
         ),
         "paper": Scale(),
     },

@@ -31,9 +31,9 @@ STUDY = Study(
     scales={
         "smoke": Scale(
             grid={"size": [{"width": d, "vocab_size": m} for d, m in SIZES if d * m < 2**18]},
-            together=("size", "zipf_exponent", "seed"),
+            same_job=("size", "zipf_exponent", "seed"),
         ),
-        "reduced": Scale(together=("zipf_exponent", "seed")),
-        "paper": Scale(together=("zipf_exponent", "seed")),
+        "reduced": Scale(same_job=("zipf_exponent", "seed")),
+        "paper": Scale(same_job=("zipf_exponent", "seed")),
     },
 )

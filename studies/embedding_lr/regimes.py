@@ -31,9 +31,9 @@ STUDY = Study(
                 "size": [{"width": d, "vocab_size": m} for d, m in SMOKE],
                 "seed": [0, 1],
             },
-            together=("size", "seed"),
+            same_job=("size", "seed"),
         ),
-        "reduced": Scale(together=("size",)),
-        "paper": Scale(together=("size",)),
+        "reduced": Scale(same_job=("size",)),
+        "paper": Scale(same_job=("size",)),
     },
 )

@@ -23,7 +23,7 @@ STUDY = Study(
                 "lr.embedding": octaves(-6, 2, 4),
                 "seed": [0, 1],
             },
-            together=("size", "lr.embedding", "seed"),
+            same_job=("size", "lr.embedding", "seed"),
         ),
         "reduced": Scale(
             REDUCED,
@@ -32,7 +32,7 @@ STUDY = Study(
                 "lr.embedding": octaves(-6, 1),
                 "seed": [0, 1],
             },
-            together=("lr.embedding", "seed"),
+            same_job=("lr.embedding", "seed"),
         ),
         "paper": Scale(),
     },

@@ -30,7 +30,7 @@ STUDY = Study(
                 "init.output": ["LVP"],
                 "lr.embedding": octaves(-8, 0, 4),
             },
-            together=("model.width", "init.embedding", "lr.embedding", "seed"),
+            same_job=("model.width", "init.embedding", "lr.embedding", "seed"),
         ),
         "reduced": Scale(
             REDUCED,
@@ -41,7 +41,7 @@ STUDY = Study(
                 "init.output": ["LVP"],
                 "lr.embedding": octaves(-8, 0),
             },
-            together=("lr.embedding", "seed"),
+            same_job=("lr.embedding", "seed"),
         ),
         "paper": Scale(),
     },

@@ -46,8 +46,8 @@ def protocol(
     whole: at reduced scale a stage is one job: for runs shorter than the start of a job.
     """
 
-    def stage(width: str, changes: Mapping, grid: Mapping[str, Mapping], together, search=()):
-        jobs = {"smoke": tuple(grid), "reduced": tuple(grid) if whole else together, "paper": ()}
+    def stage(width: str, changes: Mapping, grid: Mapping[str, Mapping], same_job, search=()):
+        jobs = {"smoke": tuple(grid), "reduced": tuple(grid) if whole else same_job, "paper": ()}
         fixed = {key: value for key, value in changes.items() if not isinstance(value, PerScale)}
 
         def scale(name: str) -> Scale:
@@ -57,7 +57,7 @@ def protocol(
             return Scale(
                 {**scales[name], "model.width": widths[name][width], **here},
                 {axis: values[name] for axis, values in grid.items()},
-                together=jobs[name],
+                same_job=jobs[name],
                 rounds=ROUNDS[name],
             )
 

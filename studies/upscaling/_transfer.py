@@ -36,7 +36,7 @@ def transfer(
             return Scale(
                 {**scales[name], **own},
                 {axis: values[name] for axis, values in grid.items()},
-                together=() if name == "paper" else tuple(grid),
+                same_job=() if name == "paper" else tuple(grid),
             )
 
         paper = {axis: values["paper"] for axis, values in grid.items()}

@@ -21,9 +21,9 @@ STUDY = Study(
         "smoke": Scale(
             spec={"steps_before": 5, "steps": 20},
             grid={"factor": [2]},
-            together=("factor", "setting"),
+            same_job=("factor", "setting"),
         ),
-        "reduced": Scale(together=("setting",)),
-        "paper": Scale(together=("setting",)),
+        "reduced": Scale(same_job=("setting",)),
+        "paper": Scale(same_job=("setting",)),
     },
 )

@@ -27,9 +27,9 @@ STUDY = Study(
         "smoke": Scale(
             spec={"steps_before": 5, "steps": 20},
             grid={"factor": [2]},
-            together=("factor", "setting"),
+            same_job=("factor", "setting"),
         ),
-        "reduced": Scale(together=("factor", "setting")),
-        "paper": Scale(together=("factor", "setting")),
+        "reduced": Scale(same_job=("factor", "setting")),
+        "paper": Scale(same_job=("factor", "setting")),
     },
 )

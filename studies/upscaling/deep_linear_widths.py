@@ -36,12 +36,12 @@ STUDY = Study(
     scales={
         "smoke": Scale(
             grid={"width": [32, 64, 128], "seed": list(range(4))},
-            together=("width", "network", "seed"),
+            same_job=("width", "network", "seed"),
         ),
         "reduced": Scale(
             grid={"width": [32, 64, 128, 256, 384], "seed": list(range(6))},
-            together=("network", "seed"),
+            same_job=("network", "seed"),
         ),
-        "paper": Scale(together=("network",)),
+        "paper": Scale(same_job=("network",)),
     },
 )

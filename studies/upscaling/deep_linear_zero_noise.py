@@ -7,7 +7,7 @@ from repro.suite.study import Scale, Study
 from repro.theory.upscaling_limit import NAMES
 from studies.upscaling._deep_linear import SPEC
 
-ALONE = Scale(together=("network", "factor"))
+ALONE = Scale(same_job=("network", "factor"))
 STUDY = Study(
     task="deep_linear",
     spec=SPEC | {"updates": "matrices"},

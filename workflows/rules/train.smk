@@ -2,7 +2,7 @@
 rule train:
     input:
         lambda wildcards: [ancient(p) for p in SUITE.needs(cell_of(wildcards)).values()],
-        lambda wildcards: [ancient(p) for p in SUITE.earlier_paths(cell_of(wildcards))],
+        lambda wildcards: [ancient(p) for p in SUITE.upstream_paths(cell_of(wildcards))],
     output:
         f"{RESULTS}/{{study}}/{{cell}}.json",
     log:
