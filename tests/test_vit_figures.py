@@ -8,7 +8,7 @@ from figures.effective_theory import _vit, fig1, fig2
 from repro.judge import products
 from repro.judge.drawing import plt
 from repro.suite import registry
-from repro.suite.spec import lookup, override
+from repro.suite.spec import lookup
 from studies.effective_theory import vit
 from studies.effective_theory._vit import STRATEGIES, matrix_factor
 
@@ -255,7 +255,7 @@ def test_the_ablation_tells_the_positional_embedding_from_the_rest():
 
 def spec(stage, scale):
     study = registry.study(f"effective_theory/vit/{stage}")
-    return override(study.spec, study.scales[scale].spec)
+    return study.settings(scale)
 
 
 def test_the_paper_s_scale_is_section_ii_1_d():

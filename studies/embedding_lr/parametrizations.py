@@ -1,6 +1,6 @@
 """Tables 1 and 2: init variances and learning rates read off built models over widths."""
 
-from repro.suite.study import Scale, Study
+from repro.suite.study import SCALES, Scale, Study
 
 STUDY = Study(
     task="parametrization_exponents",
@@ -27,6 +27,6 @@ STUDY = Study(
     },
     scales={
         scale: Scale(same_job=("parametrization_name", "width", "seed"))
-        for scale in ("smoke", "reduced", "paper")
+        for scale in SCALES
     },
 )
