@@ -111,7 +111,7 @@ def build(name, seed=0, dtype=torch.float64, **changes):
     return model
 
 
-def stepper(model, name, lr=0.01):
+def optimizer_of(model, name, lr=0.01):
     settings = _dynamics.OPTIMIZERS[name]
     groups = parametrization.param_groups(
         model,
@@ -140,8 +140,8 @@ def by_name(model, optimizer):
 @pytest.mark.parametrize("name", _dynamics.MODELS)
 def test_widened_hyperparameters_are_those_of_the_parametrization(name, optimizer):
     model = build(name)
-    wide, found = upscaling.widen(model, stepper(model, optimizer), 3)
-    expected = by_name(wide, stepper(wide, optimizer))
+    wide, found = upscaling.widen(model, optimizer_of(model, optimizer), 3)
+    expected = by_name(wide, optimizer_of(wide, optimizer))
     got = by_name(wide, found)
     assert got.keys() == expected.keys()
     for parameter, values in expected.items():
@@ -497,7 +497,7 @@ def test_factor_one_changes_nothing():
 @pytest.mark.parametrize("optimizer", [None, "momentum", "AdamW"])
 def test_without_an_optimizer_or_a_step_there_is_no_state(optimizer):
     model = build("mlp")
-    wide, grown = upscaling.widen(model, optimizer and stepper(model, optimizer), 2)
+    wide, grown = upscaling.widen(model, optimizer and optimizer_of(model, optimizer), 2)
     x = torch.ones(2, 5, dtype=torch.float64)
     torch.testing.assert_close(wide(x), model(x))
     assert grown is None if optimizer is None else not grown.state

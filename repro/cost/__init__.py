@@ -28,7 +28,9 @@ class Cost:
     state_bytes: weights, gradients and optimizer state in float32.
     activation_bytes: an estimate of what a step keeps for its backward pass, float32, of a
         batch or of one of its `parts`; autocast needs less.
-    rows: of a step, that GPUs may share evenly; 1 where they may not.
+    rows: number of independent samples or sequences in a step, which data parallelism can split;
+        1 if the task cannot be split.
+    parts: microbatches that a step goes through one after another on one GPU.
     """
 
     flops: int = 0

@@ -89,22 +89,28 @@ def cut(
     tokens: a tokenizer's ids. separator: between documents, None where there is only one.
     full_stop: bool by id.
     """
+    # 1. Sentences. They end behind a full stop, the first of a row of them, and with a document.
     stop = full_stop[tokens]
     stop[1:] &= ~stop[:-1]
     separators = [] if separator is None else np.flatnonzero(tokens == separator)
     document_ends = np.concatenate([separators, [len(tokens)]]).astype(np.int64)
     ends = np.unique(np.concatenate([np.flatnonzero(stop) + 1, document_ends]))
-    behind = np.isin(ends[:-1], document_ends)  # the next sentence starts behind the separator
+    # A sentence starts where the one before ends, at a document's end behind the separator.
+    behind = np.isin(ends[:-1], document_ends)
     starts = np.concatenate([[0], ends[:-1] + behind])
-    starts, ends = starts[starts < ends], ends[starts < ends]
+    starts, ends = starts[starts < ends], ends[starts < ends]  # a document may be empty
+    # 2. Pieces. A sentence longer than a block makes several of `longest` tokens, the last shorter.
     pieces = -(-(ends - starts) // longest)
     number = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     starts = np.repeat(starts, pieces) + longest * number
     ends = np.minimum(starts + longest, np.repeat(ends, pieces))
 
+    # 3. Blocks. One that starts with piece i holds those up to following[i]: as many as fit behind
+    # its start, and none of the next document.
     document = np.searchsorted(document_ends, ends)
     reached = np.searchsorted(ends, starts + longest, side="right")
     following = np.minimum(reached, np.searchsorted(document, document, side="right")).tolist()
+    # Where a block starts depends on where the one before ended: no array operation does this.
     first = []
     at = 0
     while at < len(following):
@@ -225,28 +231,35 @@ class Denoising:
         """Spans of words replaced by one [mask] each, as `__call__`."""
         rows, columns = np.arange(len(tokens_BT)), np.arange(tokens_BT.shape[1])
         inside_BT = columns < length_B[:, None]
+        # Words, [begin] and [end] aside, and how many to remove: in float32, as fairseq rounds.
         start_BT = self.vocabulary.word_start[tokens_BT] & inside_BT
         start_BT[:, 0] = start_BT[rows, length_B - 1] = False
         words_B = start_BT.sum(1)
         budget_B = np.ceil(words_B.astype(np.float32) * np.float32(self.share)).astype(np.int64)
         if not budget_B.any():
             return tokens_BT, length_B
+        # place_BW: where word number w starts; behind the last word, [end], which no span removes.
         words = int(words_B.max())
         place_BW = np.repeat((length_B - 1)[:, None], words + 1, axis=1)
         row, column, word = ranks(start_BT)
         place_BW[row, word] = column
 
+        # Every span of at least one word starts at a word of its own and ends as many words on.
+        # Spans may run into each other, which is why fewer words go than were budgeted for.
         spans = self.span_lengths(budget_B, key_B)
         row, column, number = ranks(spans > 0)
         chosen = choose(key_B, WORDS, words_B, int(number.max()) + 1)[row, number]
         first = place_BW[row, chosen]
         end = place_BW[row, np.minimum(chosen + spans[row, column], words)]
+        # [mask] replaces the first token of a span. The rest is left out: +1 where it begins, -1
+        # where it ends, so that a running sum is 0 exactly at what no span covers.
         result_BT = tokens_BT.copy()
         result_BT[row, first] = self.vocabulary.mask
         wide = len(columns) + 1
         change = np.bincount(row * wide + first + 1, minlength=len(rows) * wide)
         change -= np.bincount(row * wide + end, minlength=len(rows) * wide)
         kept_BT = (np.cumsum(change.reshape(-1, wide)[:, :-1], axis=1) == 0) & inside_BT
+        # A span of no words removes nothing and inserts a [mask], anywhere.
         return self._insert(result_BT, kept_BT, (spans == 0).sum(1), key_B)
 
     def _insert(

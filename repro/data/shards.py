@@ -58,6 +58,7 @@ def write_shards(
         "separator": separator,
         "shard_tokens": shard_tokens,
     }
+    # What an earlier call finished under the same settings is not written again.
     summary = folder / f"{split}.json"
     done = _finished(folder, split, made_with)
     if summary.exists():
@@ -65,11 +66,14 @@ def write_shards(
         if known["made_with"] == made_with and known["shards"] == [_entry(s) for s in done]:
             return _result(known)
         summary.unlink()
+    # A short shard ended the stream, and is made again from the documents behind the full ones.
     done = [shard for shard in done if shard["tokens"] == shard_tokens]
     kept = {f"{split}-{i:05d}" for i in range(len(done))}
     for path in [*folder.glob(f"{split}-*"), *folder.glob(f".{split}-*")]:
         if path.name.split(".")[0] not in kept:
             path.unlink()
+    # The stream cannot be entered in the middle, so the documents before are drawn again; their
+    # digest shows that they are the same ones.
     state = done[-1] if done else {"documents": 0, "offset": 0}
     number, offset = state["documents"], state["offset"]
     stream, text = iter(documents), hashlib.sha256()
@@ -99,6 +103,8 @@ def write_shards(
         write_json(path.with_suffix(".json"), shard)
         done.append(shard)
 
+    # `number` and `offset` say where the stream stands: in which document, behind which token.
+    # A shard keeps both, so that the next call enters a document that it cuts in two.
     for document, ids in _encoded(stream, tokenizer, separator, buffer.dtype):
         while offset < len(ids):
             part = ids[offset : offset + shard_tokens - filled]

@@ -7,7 +7,8 @@ trained. Its other arguments are the spec's keys, keywords without defaults, tho
 `load_data` or the process needs (dataset, threads) among them: the spec is the experiment. Whoever
 has other data, a benchmark or a check, calls `Task.build` with theirs
 (`repro.data.random_data`).
-A module that does not train has `run(*, ..., inputs, device, progress, checkpoint)` -> records.
+A module that does not train has `run(*, ..., inputs, device, progress, checkpoint)` -> records,
+`device` a torch.device, None where the spec names no threads.
 
 A change that changes a task's results must raise its version: ids contain it, and the golden
 cells in tests/golden hold results against it.
@@ -73,14 +74,15 @@ class Task:
         inputs: need -> manifest. device: "cpu" or "cuda". progress, checkpoint, final: as
         `repro.training.loop.fit` has them; a task that does not train leaves no checkpoint.
         """
-        module = import_module(self.module)
-        if hasattr(module, "run"):
-            context = {"inputs": inputs, "device": device}
-            return module.run(**spec, **context, progress=progress, checkpoint=checkpoint)
         from repro.training import device as devices
         from repro.training.loop import fit
 
-        place = devices.select(device, spec["threads"])
+        module = import_module(self.module)
+        # Without threads in its spec a task counts or looks up, on no device.
+        place = devices.select(device, spec["threads"]) if "threads" in spec else None
+        if hasattr(module, "run"):
+            context = {"inputs": inputs, "device": place}
+            return module.run(**spec, **context, progress=progress, checkpoint=checkpoint)
         training = self.build(spec, module.load_data(spec, inputs, place), place)
         return fit(training, progress=progress, checkpoint=checkpoint, final=final)
 

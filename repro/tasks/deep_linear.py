@@ -12,7 +12,6 @@ import torch
 
 from repro.errors import UserError
 from repro.theory import upscaling_limit
-from repro.training import device as devices
 from repro.upscaling import Growth
 
 ENTRIES = 2**21  # of one batch of wide matrices: 8 MB in float32
@@ -36,7 +35,7 @@ def run(
     threads: int,
     seed: int,
     inputs: Mapping,
-    device: str,
+    device: torch.device,
     progress,
     checkpoint: Path,
 ) -> list[dict]:
@@ -51,7 +50,6 @@ def run(
     on without upscaling, as mean (`gap`), root mean square and largest size; `limit_alone` is the
     limit of y'_(t-1). The phase is `after` from t = steps_before on, before it y and y' are one.
     """
-    on = devices.select(device, threads)
     if updates not in ("products", "matrices"):
         raise UserError(f"updates {updates!r} is unknown: choose products or matrices")
     names = upscaling_limit.NAMES[layers]
@@ -60,7 +58,7 @@ def run(
     carry_out = by_products if updates == "products" else by_matrices
     dtype = torch.float32 if updates == "products" else torch.float64
     base, added = (
-        torch.Generator(on).manual_seed(_stream(seed, layers, width, part)) for part in range(2)
+        torch.Generator(device).manual_seed(_stream(seed, layers, width, part)) for part in range(2)
     )
     settings = {
         "factor": factor,

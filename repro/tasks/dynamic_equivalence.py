@@ -8,7 +8,6 @@ import torch.nn.functional as F
 from repro import models, parametrization, upscaling
 from repro.parametrization import KINDS
 from repro.training import clipping
-from repro.training import device as devices
 from repro.training.optimizer import make_groups, make_optimizer
 
 BATCHES = 4  # random batches, used in turn
@@ -57,7 +56,7 @@ def run(
     threads: int,
     seed: int,
     inputs: Mapping,
-    device: str,
+    device: torch.device,
     progress,
     checkpoint,
 ) -> list[dict]:
@@ -66,27 +65,28 @@ def run(
     The base trains `steps_before` steps, is widened by `factor` with its optimizer, and both go
     on over the same batches. clip: {"norm", "width_aware"} or None.
     """
-    on = devices.select(device, threads)
     generator = torch.Generator().manual_seed(seed)
     shape = {}
     if model["name"] == "gpt2":
         shape = {key: data[key] for key in ("vocab_size", "sequence_length")}
     base = models.build(model, parametrization_name, **shape)
     parametrization.initialize(base, dict.fromkeys(KINDS, parametrization_name), generator)
-    base = base.to(device=on, dtype=torch.float64)
-    batches = [tuple(t.to(on) for t in batch) for batch in random_batches(model, data, generator)]
+    base = base.to(device=device, dtype=torch.float64)
+    batches = [
+        tuple(t.to(device) for t in batch) for batch in random_batches(model, data, generator)
+    ]
     groups = make_groups(base, parametrization_name, optimizer, lr)
-    stepper = make_optimizer(groups, optimizer)
+    base_optimizer = make_optimizer(groups, optimizer)
     base_clip = clipping.clipper(base, clip)
     for step in range(steps_before):
-        _step(base, stepper, batches[step % BATCHES], base_clip)
-    wide, wide_stepper = upscaling.widen(base, stepper, factor)
+        _step(base, base_optimizer, batches[step % BATCHES], base_clip)
+    wide, wide_optimizer = upscaling.widen(base, base_optimizer, factor)
     wide_clip = clipping.clipper(wide, clip)
     records, worst = [], 0.0
     for step in range(steps):
         batch = batches[(steps_before + step) % BATCHES]
-        expected = _step(base, stepper, batch, base_clip)
-        found = _step(wide, wide_stepper, batch, wide_clip)
+        expected = _step(base, base_optimizer, batch, base_clip)
+        found = _step(wide, wide_optimizer, batch, wide_clip)
         worst = float((found - expected).abs().max() / expected.abs().max())
         records.append({"step": step, "difference": worst})
         progress(step + 1, worst)

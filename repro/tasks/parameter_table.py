@@ -7,7 +7,6 @@ import torch
 
 from repro import models, parametrization
 from repro.parametrization import KINDS
-from repro.training import device as devices
 
 
 def run(
@@ -20,21 +19,20 @@ def run(
     threads: int,
     seed: int,
     inputs: Mapping,
-    device: str,
+    device: torch.device,
     progress,
     checkpoint: Path,
 ) -> list[dict]:
     """A record per parameter: `parameter`, `kind`, `count`, `lr` and `weight_decay` of its group,
     both constants 1; where `draw`, `init_std`, of the drawn weights.
 
-    fixed: what the data would fix of the model. Nothing is allocated unless it is drawn.
+    fixed: the model's settings that would follow from the data. Nothing is allocated unless it is
+    drawn.
     """
-    on = devices.select(device, threads)
-    with torch.device(on if draw else "meta"):
+    with torch.device(device if draw else "meta"):
         net = models.build(model, parametrization_name, **fixed)
     if draw:
-        init = dict.fromkeys(KINDS, parametrization_name)
-        parametrization.initialize(net, init, torch.Generator(on).manual_seed(seed))
+        models.draw(net, parametrization_name, seed)
     groups = parametrization.param_groups(
         net,
         scaling=parametrization_name,

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import torch
 
-from repro import parametrization
+from repro import models, parametrization
 from repro.tasks.language_model import build_model
-from repro.training import device as devices
 
 
 def run(
@@ -20,7 +19,7 @@ def run(
     threads: int,
     seed: int,
     inputs: Mapping,
-    device: str,
+    device: torch.device,
     progress,
     checkpoint: Path,
 ) -> list[dict]:
@@ -29,7 +28,6 @@ def run(
     Returns a record per parameter: its `parameter` name, `kind`, `init_variance` (of the drawn
     weights) and `lr` (its group's).
     """
-    on = devices.select(device, threads)
     init = dict.fromkeys(("embedding", "hidden", "output"), parametrization_name)
     net = build_model(
         {**model, "width": width},
@@ -37,8 +35,8 @@ def run(
         sequence_length=1,
         init=init,
         scaling=parametrization_name,
-    ).to(on)
-    parametrization.initialize(net, init, torch.Generator(on).manual_seed(seed))
+    ).to(device)
+    models.draw(net, init, seed)
     groups = parametrization.param_groups(
         net,
         scaling=parametrization_name,

@@ -6,7 +6,6 @@ from pathlib import Path
 import torch
 
 from repro.theory import sign_sgd
-from repro.training import device as devices
 
 # Rank bins, as inclusive bounds; the last is open.
 BINS = ((1, 1), (2, 10), (11, 100), (101, None))
@@ -22,7 +21,7 @@ def run(
     threads: int,
     seed: int,
     inputs: Mapping,
-    device: str,
+    device: torch.device,
     progress,
     checkpoint: Path,
 ) -> list[dict]:
@@ -34,13 +33,12 @@ def run(
     Returns records with `quantity`, `ranks` (a bin), `measured` and `predicted`: root mean
     squares over entries; `ratio` is the root of the mean over tokens of measured^2/predicted^2.
     """
-    on = devices.select(device, threads)
-    generator = torch.Generator(on).manual_seed(seed)
+    generator = torch.Generator(device).manual_seed(seed)
     d, m = width, vocab_size
     sigma = d**-0.5
 
     def normal(*shape: int) -> torch.Tensor:
-        return torch.randn(shape, generator=generator, device=on)
+        return torch.randn(shape, generator=generator, device=device)
 
     W = sigma * normal(d, m)
     R = normal(min(rows, m), m)
@@ -59,7 +57,7 @@ def run(
     del W, R, delta_E
 
     E = sigma * normal(m, d)
-    alpha = torch.arange(1, m + 1, device=on, dtype=torch.float64) ** -zipf_exponent
+    alpha = torch.arange(1, m + 1, device=device, dtype=torch.float64) ** -zipf_exponent
     R = normal(m, min(columns, m))
     delta_W = E @ torch.sign(E.T @ (alpha.float()[:, None] * R))
     mean_square = delta_W.double().square().mean(1).cpu()

@@ -23,7 +23,6 @@ from repro.tasks.transformer_kernels import (
     group_names,
 )
 from repro.theory import transformer_kernels as theory
-from repro.training import device as devices
 
 
 def run(
@@ -40,7 +39,7 @@ def run(
     threads: int,
     seed: int,
     inputs: Mapping,
-    device: str,
+    device: torch.device,
     progress,
     checkpoint: Path,
 ) -> list[dict]:
@@ -56,11 +55,10 @@ def run(
     divided by the part's root mean square over its entries (a word embedding's that are not 0),
     else 0.
     """
-    on = devices.select(device, threads)
     setting = build(model, width, input_seed)
-    network = setting.network.to(on)
-    tokens = setting.inputs.to(on)
-    generator = torch.Generator(on).manual_seed(_stream(seed, width))
+    network = setting.network.to(device)
+    tokens = setting.inputs.to(device)
+    generator = torch.Generator(device).manual_seed(_stream(seed, width))
     totals: dict[tuple[int, str], np.ndarray] = {}
     for draw in range(draws):
         parametrization.initialize(network, INITS, generator)

@@ -16,7 +16,7 @@ def run(
     split: str,
     points: int,
     inputs: Mapping[Tokens, Path],
-    device: str,
+    device: None,
     progress,
     checkpoint: Path,
 ) -> list[dict]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from repro.cost.paper import paper_costs
 
 
-def run(*, inputs: Mapping, device: str, progress, checkpoint: Path) -> list[dict]:
+def run(*, inputs: Mapping, device: None, progress, checkpoint: Path) -> list[dict]:
     """A record per printed number: its `name`, the fields of `PaperCost`.
 
     computed: by F.4's formulas. recounted: with what the printed number really counts.

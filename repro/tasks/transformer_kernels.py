@@ -21,7 +21,6 @@ from repro.errors import UserError
 from repro.models import vit
 from repro.models.tied_encoder import TiedEncoder
 from repro.theory import transformer_kernels as theory
-from repro.training import device as devices
 
 INITS = dict.fromkeys(parametrization.KINDS, "neural-tangent")
 GROUPS = {
@@ -177,7 +176,7 @@ def run(
     threads: int,
     seed: int,
     inputs: Mapping,
-    device: str,
+    device: torch.device,
     progress,
     checkpoint: Path,
 ) -> list[dict]:
@@ -193,17 +192,16 @@ def run(
     output's kernel is over outputs without contact terms; `contact` is the mean square of each
     token's own word, beside its leading order.
     """
-    on = devices.select(device, threads)
     setting = build(model, width, input_seed)
-    setting.network.to(on)
-    generator = torch.Generator(on).manual_seed(_stream(seed, width))
+    setting.network.to(device)
+    generator = torch.Generator(device).manual_seed(_stream(seed, width))
     batch = max(1, min(draws, STACKED // sum(p.numel() for p in setting.network.parameters())))
     found: dict[tuple[str, int], list[torch.Tensor]] = {}
     controls = []
     for first in range(0, draws, batch):
         stack = Draws(setting.network, min(batch, draws - first))
         parametrization.initialize(stack, INITS, generator)
-        measured, noise = kernels(setting, stack.forward(setting.inputs.to(on)))
+        measured, noise = kernels(setting, stack.forward(setting.inputs.to(device)))
         for key, value in measured.items():
             found.setdefault(key, []).append(value.cpu())
         controls.append(noise.cpu())
