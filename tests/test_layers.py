@@ -19,6 +19,8 @@ MAY_IMPORT = {
     # The command line.
     "repro.__main__": {"repro.commands", "repro.suite", "repro.training"},
     "repro.commands": {"repro.judge", "repro.suite", "repro.checks", "repro.data"},
+    # A run of a task as the suite builds it, looked at while it trains.
+    "repro.checks": {"repro.suite", "repro.tasks", "repro.training", "repro.data"},
     # What is shown and claimed, and who judges it.
     "figures": {"repro.judge", "studies", "repro.suite", "repro.tasks", "repro.theory"},
     "repro.judge": {"repro.suite"},
@@ -32,7 +34,6 @@ MAY_IMPORT = {
     },
     "repro.training": {"repro.cost"},
     # What it is made of, of use without any of the above.
-    "repro.checks": {"repro.models", "repro.training"},
     "repro.models": set(),
     "repro.upscaling": set(),
     "repro.theory": set(),
