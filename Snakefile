@@ -11,6 +11,7 @@ include: "workflows/rules/figure.smk"
 localrules:
     all,
     fetch,
+    code,
     publish,
     page,
     scoreboard,

@@ -53,6 +53,7 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument("--tokenizer", choices=("bpe", "gpt2"), default="bpe")
     add_place(add("train", study={}, cell={}))
     add_place(add("run", figures={"nargs": "+", "metavar": "FIGURE"}))
+    add("code", figure={}, digest={})
     for name in ("reduce", "draw", "publish"):
         add(name, figure={})
     add("page", name={})
@@ -118,7 +119,7 @@ def is_library(module: str | None) -> bool:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run a command; a user's mistake ends in one line on stderr and exit status 1."""
+    """Run a command; a user's mistake ends in one line on stderr and its exit status."""
     arguments = parser().parse_args(words)
     if getattr(arguments, "scale", None):
         arguments.config = [*arguments.config, f"scale={arguments.scale}"]
@@ -137,6 +138,7 @@ def main(words: list[str] | None = None) -> int:
             launch.report(error)
         elif isinstance(error, UserError):
             print(f"error: {error}", file=sys.stderr)
+            return error.status
         elif isinstance(error, ModuleNotFoundError) and is_library(error.name):
             print(
                 f"error: {arguments.command}: needs {error.name}, which this environment has not: "

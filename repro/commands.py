@@ -83,6 +83,19 @@ def reduce(suite: Suite, arguments: Namespace) -> None:
     products.reduce(suite, arguments.figure)
 
 
+def code(suite: Suite, arguments: Namespace) -> None:
+    """Write down the code a figure is made by, where it still is what was planned with."""
+    from repro.errors import UserError
+    from repro.judge import code
+
+    if not code.digest(arguments.figure).startswith(arguments.digest):
+        raise UserError(
+            f"{arguments.figure}: its code was changed since this was planned; run the same "
+            "command again"
+        )
+    code.keep(suite.paths.figure(arguments.figure), arguments.figure)
+
+
 def draw(suite: Suite, arguments: Namespace) -> None:
     """Judge a figure's claims and draw it."""
     from repro.judge import products
@@ -134,13 +147,12 @@ def redraw(suite: Suite, arguments: Namespace) -> str:
 
 def verify(suite: Suite, arguments: Namespace) -> None:
     """Hold new data against records/."""
-    from repro.errors import UserError
-    from repro.judge import records
+    from repro.judge import verify
 
-    lines, agree = records.verify(suite)
-    print("\n".join(lines))
-    if not agree:
-        raise UserError("verify: some figures differ from records/; see the lines above")
+    outcomes = verify.verify(suite)
+    for outcome in outcomes:
+        print(outcome, flush=True)
+    verify.check(suite, outcomes)
 
 
 def pack(suite: Suite, arguments: Namespace) -> str:

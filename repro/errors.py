@@ -7,6 +7,8 @@ from collections.abc import Iterable
 class UserError(Exception):
     """Names what is wrong, where, and the way out, in one line; shown without a traceback."""
 
+    status = 1  # of the process it ends
+
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that was probably meant, None where none is near."""

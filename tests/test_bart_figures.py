@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from repro.judge import products
+from repro.judge import judging
 from repro.suite import config, registry
 from repro.suite.spec import lookup
 from repro.suite.suite import Suite
@@ -45,7 +45,7 @@ def sweeps(optima=(-7, -7), curvature=(0.2, 0.05), low=-10, high=-5):
 
 def judged(figure, rows):
     table = pd.DataFrame(rows)
-    return {r["claim"]: r for r in products.judge_all(f"effective_theory/{figure}", table, SCALE)}
+    return {r["claim"]: r for r in judging.judge_all(f"effective_theory/{figure}", table, SCALE)}
 
 
 def test_fig3_s_claims_hold_where_they_should():

@@ -227,7 +227,7 @@ def test_what_a_figure_gives_back_is_one_line_where_it_is_none(
     (tmp_path / "data.csv").write_text("step,train_loss\n1,2.0\n")
     files = tmp_path / "figure.pdf", tmp_path / "figure.png"
     with pytest.raises(UserError, match=message) as found:
-        products.render("p/mine", tmp_path / "data.csv", PROVENANCE, *files)
+        judging.render("p/mine", tmp_path / "data.csv", PROVENANCE, *files)
     assert str(found.value).startswith("figures/p/mine.py: ")
     drawing.plt.close("all")
 

@@ -12,7 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from repro import parametrization
 from repro.errors import UserError
-from repro.judge import products
+from repro.judge import judging
 from repro.models.blocks import MLP, Attention
 from repro.models.tied_encoder import TiedEncoder
 from repro.suite import registry
@@ -393,7 +393,7 @@ def kernel_verdicts(**changes):
 
 def verdicts(name, data):
     provenance = {"scale": "reduced", "embedded": False, "label": "embedded"}
-    judged = products.judge_all(name, data, provenance)
+    judged = judging.judge_all(name, data, provenance)
     return {row["claim"].split(".")[1]: (row["verdict"], row["reason"]) for row in judged}
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from figures.upscaling import _drawing, _runs, fig3
-from repro.judge import products
+from repro.judge import judging
 from repro.suite import registry
 
 LRS, LEVELS, SEEDS = (0.1, 0.2, 0.4), (0.0, 0.5, 1.0), (0, 1, 2)
@@ -65,7 +65,7 @@ def made_up(key, ends=None, **sweeps):
 def judged(figure, data):
     """Claim's name -> its row."""
     provenance = {"scale": "reduced", "embedded": False, "label": "embedded"}
-    rows = products.judge_all(f"upscaling/{figure}", data, provenance)
+    rows = judging.judge_all(f"upscaling/{figure}", data, provenance)
     return {row["claim"].partition(".")[2]: row for row in rows}
 
 

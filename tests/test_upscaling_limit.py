@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from repro.errors import UserError
-from repro.judge import products
+from repro.judge import judging
 from repro.tasks import deep_linear
 from repro.theory import upscaling_limit as theory
 
@@ -245,7 +245,7 @@ def measured(rms=-0.5, gap=-0.5, shift=1.0, altered=1.0, zero=1e-15):
                         )
     rows.append({"study": "zero noise", "gap_max": zero})
     provenance = {"scale": "reduced", "embedded": False, "label": "embedded"}
-    judged = products.judge_all("upscaling/infinite_width", pd.DataFrame(rows), provenance)
+    judged = judging.judge_all("upscaling/infinite_width", pd.DataFrame(rows), provenance)
     return {row["claim"].split(".")[1]: row["verdict"] for row in judged}
 
 

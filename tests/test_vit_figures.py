@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from figures.effective_theory import _vit, fig1, fig2
-from repro.judge import products
+from repro.judge import judging
 from repro.judge.drawing import plt
 from repro.suite import registry
 from repro.suite.spec import lookup
@@ -65,7 +65,7 @@ def table(best, rates=None, around=vit.MOVES, long=None, seeds=(10, 11, 12), **p
 
 
 def verdicts(name, data, scale="reduced"):
-    rows = products.judge_all(f"effective_theory/{name}", data, PROVENANCE | {"scale": scale})
+    rows = judging.judge_all(f"effective_theory/{name}", data, PROVENANCE | {"scale": scale})
     return {row["claim"]: row for row in rows}
 
 

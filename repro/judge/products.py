@@ -1,35 +1,32 @@
-"""What is made of the runs: data.csv, figures, judged claims, scoreboard."""
+"""A figure's files: data.csv, picture, claims, and the manifest that vouches for them."""
 
-import math
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from repro.errors import UserError, did_you_mean
 from repro.files import atomic_path, read_json, sha256_file, write_bytes, write_json
-from repro.judge.claims import Claim, Judgement, Measurement, judge
+from repro.judge import code
+from repro.judge.judging import render, tabulate
 from repro.suite import cells as cellfiles
 from repro.suite import registry
 from repro.suite.provenance import provenances
 from repro.suite.suite import Suite
 
+# What a manifest.json vouches for, beside the code that made it.
+FILES = ("data.csv", "provenance.json", "figure.pdf", "figure.png", "claims.json")
+
 
 def reduce(suite: Suite, figure_name: str) -> None:
     """Check every cell of a figure and write its data.csv and provenance.json."""
-    module = registry.figure(figure_name)
-    contents = {}
-    by_study = {}
+    contents, by_study = {}, {}
     for study_name, study_cells in suite.figure_cells(figure_name).items():
         paths = [suite.paths.cell(cell) for cell in study_cells]
         loaded = [
             cellfiles.read_cell(path, cell) for path, cell in zip(paths, study_cells, strict=True)
         ]
         contents |= dict(zip(paths, loaded, strict=True))
-        by_study[study_name] = cellfiles.frame(loaded)
+        by_study[study_name] = loaded
     cellfiles.check_compatible(contents)
-    table = module.reduce(by_study)
-    if not hasattr(table, "to_csv"):
-        kind = type(table).__name__
-        raise UserError(f"figures/{figure_name}.py: reduce returned a {kind}, not a DataFrame")
+    table = tabulate(figure_name, by_study)
     folder = suite.paths.figure(figure_name)
     write_bytes(folder / "data.csv", table.to_csv(index=False, lineterminator="\n").encode())
     write_json(
@@ -40,88 +37,11 @@ def reduce(suite: Suite, figure_name: str) -> None:
             "label": suite.label,
             "embedded": suite.is_embedded(figure_name),
             "cells": cell_ids(suite, figure_name),
+            "code": code.keep(folder, figure_name),
             "data_sha256": sha256_file(folder / "data.csv"),
             "made": provenances(list(contents.values())),
         },
     )
-
-
-def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
-    """Measure and judge every claim of a figure; one row per claim, JSON-ready."""
-    module = registry.figure(figure_name)
-    scale = provenance["scale"]
-    measured = module.measure(table, scale)
-    _check_measured(f"figures/{figure_name}.py", module.CLAIMS, measured)
-    rows = []
-    for claim in module.CLAIMS:
-        verdict: Judgement = judge(claim, measured[claim.id], scale, provenance["embedded"])
-        found = verdict.measurement
-        rows.append(
-            {
-                "claim": claim.id,
-                "paper": figure_name.split("/")[0],
-                "figure": figure_name,
-                "statement": claim.statement,
-                "source": claim.source,
-                "quantity": claim.quantity,
-                "expected": verdict.expected,
-                "measured": _finite(found.value),
-                "low": _finite(found.low),
-                "high": _finite(found.high),
-                "n": int(found.n),
-                "verdict": verdict.verdict,
-                "reason": verdict.reason,
-                "detail": found.detail,
-                "scale": scale,
-                "data": provenance["label"],
-            }
-        )
-    return rows
-
-
-def _check_measured(file: str, claims: Sequence[Claim], measured: object) -> None:
-    """Raise UserError unless there is a Measurement for each claim, and no other."""
-    if not isinstance(measured, Mapping):
-        raise UserError(f"{file}: measure returned a {type(measured).__name__}, not a mapping")
-    for claim in claims:
-        found = measured.get(claim.id)
-        if not isinstance(found, Measurement):
-            words = f"a {type(found).__name__}, not a Measurement" if found else "nothing"
-            raise UserError(f"{file}: measure returned {words} for claim {claim.id!r}")
-    for name in measured.keys() - {claim.id for claim in claims}:
-        raise UserError(f"{file}: measure returned {name!r}, which is no claim of CLAIMS")
-
-
-def _finite(value: float) -> float | None:
-    """The value, or None where JSON has no number for it."""
-    return float(value) if math.isfinite(value) else None
-
-
-def footer(provenance: dict, data_digest: str) -> str:
-    """Scale, data, device and digest, in one line."""
-    devices = ", ".join(sorted({entry["device"] for entry in provenance["made"]}))
-    return (
-        f"scale: {provenance['scale']}; data: {provenance['data']}; device: {devices}; "
-        f"data.csv sha256 {data_digest[:16]}"
-    )
-
-
-def render(figure_name: str, data: Path, provenance: dict, pdf: Path, png: Path) -> list[dict]:
-    """Draw a figure with its claims from a data.csv; returns the judged claims."""
-    import pandas as pd
-
-    from repro.judge import drawing
-
-    module = registry.figure(figure_name)
-    table = pd.read_csv(data)
-    rows = judge_all(figure_name, table, provenance)
-    drawing.style()
-    drawn = module.draw(table, provenance["scale"])
-    drawing.check_panels(f"figures/{figure_name}.py", drawn)
-    title = f"{module.TITLE}  [{figure_name.split('/')[0]}]"
-    drawing.finish(drawn, title, module.CAPTION, rows, footer(provenance, sha256_file(data)))
-    drawing.save(drawn, pdf, png)
-    return rows
 
 
 def draw(suite: Suite, figure_name: str) -> None:
@@ -135,35 +55,54 @@ def draw(suite: Suite, figure_name: str) -> None:
         )
     rows = render(figure_name, data, provenance, pdf, png)
     write_json(folder / "claims.json", rows)
-    write_json(folder / "manifest.json", {p.name: sha256_file(p) for p in (data, pdf, png)})
+    digests = {name: sha256_file(folder / name) for name in FILES}
+    write_json(folder / "manifest.json", {"code": code.keep(folder, figure_name), **digests})
 
 
 def publish(suite: Suite, figure_name: str) -> None:
     """Copy a figure's PDF and PNG to figures/<paper>/."""
-    folder = built_folder(suite, figure_name)
+    folder = finished_folder(suite, figure_name)
     for suffix in (".pdf", ".png"):
         source = folder / f"figure{suffix}"
-        if not source.exists():
-            raise UserError(f"{source}: is missing; draw the figure first")
         write_bytes(Path("figures") / (figure_name + suffix), source.read_bytes())
 
 
-def _made_of(provenance: Path) -> list[str] | None:
-    """The cells a data.csv was made of, None where its provenance cannot be read."""
+def said(path: Path) -> dict:
+    """What a provenance.json or manifest.json says, nothing where it cannot be read."""
     try:
-        return read_json(provenance)["cells"]
-    except (UserError, KeyError, TypeError):
-        return None
+        content = read_json(path)
+    except UserError:
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def built_folder(suite: Suite, figure_name: str) -> Path:
     """The folder of a figure's data; raises UserError unless made of the configured cells."""
     folder = suite.paths.figure(figure_name)
-    if _made_of(folder / "provenance.json") != cell_ids(suite, figure_name):
+    if said(folder / "provenance.json").get("cells") != cell_ids(suite, figure_name):
         raise UserError(
             f"{folder}: has no data of these settings; build them first with "
             f"snakemake figures/{figure_name}.pdf"
         )
+    return folder
+
+
+def finished_folder(suite: Suite, figure_name: str) -> Path:
+    """`built_folder` of a figure that is drawn; raises UserError, naming it, where a file there is
+    not what its manifest says."""
+    folder = built_folder(suite, figure_name)
+    manifest = folder / "manifest.json"
+    if not manifest.exists():
+        raise UserError(f"{manifest}: is missing; draw the figure first")
+    expected = said(manifest)
+    for path in (folder / name for name in FILES):
+        found = sha256_file(path) if path.exists() else "missing"
+        if found != expected.get(path.name):
+            raise UserError(
+                f"{path}: is not what {manifest.name} beside it says (SHA-256 "
+                f"{str(expected.get(path.name))[:12]}, found {found[:12]}); delete it and run "
+                "the same command again with snakemake"
+            )
     return folder
 
 

@@ -6,7 +6,7 @@ import io
 from repro.errors import UserError, did_you_mean
 from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge.claims import interval
-from repro.judge.products import _made_of, built_folder, cell_ids
+from repro.judge.products import cell_ids, finished_folder, said
 from repro.suite import arithmetic, registry
 from repro.suite.suite import Suite
 
@@ -30,7 +30,7 @@ def scoreboard(suite: Suite) -> None:
     """scoreboard.csv, scoreboard.md and manifest.json of the figures the config names."""
     rows, manifest = [], {}
     for figure_name in registry.selected_figures(suite.config.figures):
-        folder = built_folder(suite, figure_name)
+        folder = finished_folder(suite, figure_name)
         rows += read_json(folder / "claims.json")
         manifest[figure_name] = read_json(folder / "manifest.json")
     buffer = io.StringIO()
@@ -78,8 +78,13 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
         if not finished:
             lines.append(f"figures/{figure_name}.pdf: not built, see the errors above")
             continue
+        try:
+            folder = finished_folder(suite, figure_name)
+        except UserError as error:
+            lines.append(f"figures/{figure_name}.pdf: {error}")
+            continue
         lines.append(f"figures/{figure_name}.pdf")
-        for row in read_json(suite.paths.figure(figure_name) / "claims.json"):
+        for row in read_json(folder / "claims.json"):
             verdict = row["verdict"] + (f" ({row['reason']})" if row["reason"] else "")
             lines.append(
                 f"  {row['claim']:32} expected {row['expected']}, measured {interval(row)}, "
@@ -103,10 +108,11 @@ def explain(suite: Suite, word: str) -> str:
     lines = [matches[0], f"  paper: {claim.statement} ({claim.source})"]
     lines.append(f"  quantity: {claim.quantity}")
     folder = suite.paths.figure(figure_name)
-    made = _made_of(folder / "provenance.json") == cell_ids(suite, figure_name)
-    if not made or not (folder / "claims.json").exists():
+    made = said(folder / "provenance.json").get("cells") == cell_ids(suite, figure_name)
+    if not made or not (folder / "manifest.json").exists():
         lines.append(f"  not measured yet: uv run snakemake figures/{figure_name}.pdf")
         return "\n".join(lines)
+    finished_folder(suite, figure_name)
     row = next(r for r in read_json(folder / "claims.json") if r["claim"] == claim.id)
     provenance = read_json(folder / "provenance.json")
     reason = f" ({row['reason']})" if row["reason"] else ""

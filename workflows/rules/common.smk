@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(workflow.basedir))
 
 from repro.errors import UserError, did_you_mean
-from repro.judge import freshness, scoreboard
+from repro.judge import code, freshness, scoreboard
 from repro.suite import cluster, origin, registry
 from repro.suite import config as settings
 from repro.suite.progress import Monitor
@@ -27,14 +27,16 @@ try:
     SELECTED = registry.matching_figures(SUITE.config.figures)
     FAULTS = SUITE.faults()
     SITE = cluster.load_site(Path(workflow.basedir, "profiles", "slurm"))
-    if not workflow.remote_exec:
-        freshness.mark_stale(SUITE)
 except UserError as error:
     sys.exit(f"error: {error}")
 
 PROLOGUE = SITE.prologue() if workflow.remote_exec else ""
 SOURCE = shlex.quote(str(workflow.basedir))
-PREFIX = f"export REPRO_CHECKOUT={SOURCE} PYTHONPATH={SOURCE}${{PYTHONPATH:+:$PYTHONPATH}}; "
+# A prefix takes the place of Snakemake's own, which stops at the first error, in a pipe as well.
+PREFIX = (
+    "set -euo pipefail; "
+    f"export REPRO_CHECKOUT={SOURCE} PYTHONPATH={SOURCE}${{PYTHONPATH:+:$PYTHONPATH}}; "
+)
 # Snakemake takes what stands in braces for a name of its own, unless they are doubled.
 shell.prefix((PROLOGUE + PREFIX).replace("{", "{{").replace("}", "}}"))
 if SITE.container:
@@ -85,6 +87,7 @@ wildcard_constraints:
     study="[^/]+/[^/]+(/[^/]+)?",
     cell="[^/]+-[0-9a-f]{12}",
     dataset="[^/]+",
+    code="[0-9a-f]{12}",
     digest="[0-9a-f]{12}",
 
 
@@ -101,6 +104,28 @@ def one_of(names):
 def config_words(wildcards):
     """CONFIG as a parameter: Snakemake takes the braces of a folder's name in a string for its own."""
     return CONFIG
+
+
+def make_anew(paths):
+    """Have the jobs that make these files run, whatever Snakemake remembers and how old files are.
+
+    For input functions: of what this call does not ask for none is called, and nothing is written.
+    """
+    if not workflow.remote_exec:
+        workflow.dag.forcefiles.update(map(str, paths))
+
+
+def code_of(wildcards):
+    """The listing of the code that makes a figure, their digest in its name; its age is nothing."""
+    make_anew(freshness.stale(SUITE, wildcards.figure))
+    folder = SUITE.paths.figure(wildcards.figure)
+    return ancient(code.path(folder, code.digest(wildcards.figure)))
+
+
+def scored(wildcards):
+    """What the scoreboard is made of."""
+    make_anew(freshness.stale_board(SUITE, SELECTED))
+    return of_selected(f"{RESULTS}/{{figure}}/manifest.json")(wildcards)
 
 
 def cell_of(wildcards):

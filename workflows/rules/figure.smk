@@ -1,3 +1,16 @@
+# A figure is made of its runs' cells by the code it imports; both stand in names of inputs, the
+# cells' ids and the code's digest, so that neither ages nor .snakemake/ say what is to be made anew.
+rule code:
+    output:
+        f"{RESULTS}/{{figure}}/code-{{code}}",
+    log:
+        "logs/code/{figure}-{code}.log",
+    params:
+        config=config_words,
+    shell:
+        "python -P -m repro code {wildcards.figure} {wildcards.code} {params.config} > {log} 2>&1"
+
+
 rule reduce:
     input:
         cells=lambda wildcards: [
@@ -5,8 +18,7 @@ rule reduce:
             for cells in SUITE.figure_cells(wildcards.figure).values()
             for cell in cells
         ],
-        script=lambda wildcards: freshness.sources(wildcards.figure),
-        stale=lambda wildcards: freshness.stamps(SUITE, wildcards.figure, "data.stale"),
+        code=code_of,
     output:
         data=f"{RESULTS}/{{figure}}/data.csv",
         provenance=f"{RESULTS}/{{figure}}/provenance.json",
@@ -24,7 +36,7 @@ rule draw:
     input:
         data=f"{RESULTS}/{{figure}}/data.csv",
         provenance=f"{RESULTS}/{{figure}}/provenance.json",
-        script=lambda wildcards: freshness.sources(wildcards.figure),
+        code=code_of,
     output:
         pdf=f"{RESULTS}/{{figure}}/figure.pdf",
         png=report(
@@ -50,7 +62,6 @@ rule publish:
     input:
         pdf=lambda wildcards: f"{RESULTS}/{known(wildcards.figure)}/figure.pdf",
         png=f"{RESULTS}/{{figure}}/figure.png",
-        stale=lambda wildcards: freshness.stamps(SUITE, wildcards.figure, "published.stale"),
     output:
         "figures/{figure}.pdf",
         "figures/{figure}.png",
@@ -78,7 +89,7 @@ rule page:
 
 rule scoreboard:
     input:
-        of_selected(f"{RESULTS}/{{figure}}/claims.json"),
+        scored,
     output:
         csv=report(
             f"{RESULTS}/scoreboard.csv",
@@ -98,7 +109,7 @@ rule scoreboard:
 
 rule verify:
     input:
-        of_selected(f"{RESULTS}/{{figure}}/data.csv"),
+        of_selected(f"{RESULTS}/{{figure}}/manifest.json"),
     log:
         "logs/verify.log",
     params:
@@ -110,7 +121,7 @@ rule verify:
 
 rule record:
     input:
-        of_selected(f"{RESULTS}/{{figure}}/claims.json"),
+        of_selected(f"{RESULTS}/{{figure}}/manifest.json"),
     log:
         "logs/record.log",
     params:

@@ -1,0 +1,289 @@
+"""New results against records/: what is accepted, what is refused, and with which exit status."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from repro.__main__ import main
+from repro.errors import UserError
+from repro.files import read_json, sha256_file, write_json
+from repro.judge import products, records, verify
+from repro.judge.scoreboard import explain, scoreboard, summary
+from repro.suite import config, registry
+from repro.suite.registry import ROOT
+from repro.suite.suite import Suite
+
+NAME = "embedding_lr/table3"
+CLAIM = "table3.parameters"
+WORDS = ("scale=smoke", f"figures={NAME}")
+
+
+def load(**changes):
+    values = dict(word.split("=") for word in WORDS) | changes
+    return Suite(config.parse(values, registry.dataset_names()))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A work folder with a cheap figure, built and on record."""
+    work = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(work)
+        patch.setattr(records, "RECORDS", work / "records")
+        for command in ("run", "reduce", "draw", "publish"):
+            assert main([command, NAME, "--config", *WORDS]) == 0
+        records.record(load())
+    return work
+
+
+@pytest.fixture
+def built(made, tmp_path, monkeypatch):
+    """A copy of it to change, and the suite."""
+    shutil.copytree(made, tmp_path / "work")
+    monkeypatch.chdir(tmp_path / "work")
+    for module in (records, verify):
+        monkeypatch.setattr(module, "RECORDS", tmp_path / "work" / "records")
+    return load()
+
+
+@pytest.fixture
+def base(built):
+    (found,) = records.recorded(built, NAME)
+    return found
+
+
+def edit(path, old, new):
+    content = path.read_text()
+    assert old in content
+    path.write_text(content.replace(old, new, 1))
+
+
+def rewrite(base, *, factor=1.0, claims=None, arithmetic=None):
+    """Another record, with digests that fit."""
+    saved = read_json(base.with_suffix(".json"))
+    table = pd.read_csv(base.with_suffix(".csv"))
+    column = table.select_dtypes("number").columns[-1]
+    table.assign(**{column: table[column] * factor}).to_csv(base.with_suffix(".csv"), index=False)
+    saved["data_sha256"] = sha256_file(base.with_suffix(".csv"))
+    saved["claims"] = [row | (claims or {}) for row in saved["claims"]]
+    for entry in saved["provenance"]["made"]:
+        entry |= {"arithmetic": arithmetic} if arithmetic else {}
+    write_json(base.with_suffix(".json"), saved)
+    records._seal(base)
+
+
+def outcome(suite):
+    (found,) = verify.verify(suite)
+    return found
+
+
+def exit_status(capsys, *words):
+    status = main(["verify", "--config", *WORDS, *words])
+    said = capsys.readouterr()
+    assert "Traceback" not in said.err and said.err.count("\n") == (status != 0)
+    return status, said.out, said.err
+
+
+def test_the_same_again_is_identical(built, capsys):
+    status, out, _ = exit_status(capsys)
+    assert (status, out) == (0, f"{NAME}: identical (data, claims and picture by SHA-256)\n")
+
+
+def unknown_arithmetic(base):
+    """As in records made before arithmetic was fixed, whose last digits may differ from any."""
+    rewrite(base, arithmetic="unknown")
+
+
+def test_numbers_within_the_tolerance_are_equal_where_digits_may_differ(built, base, capsys):
+    rewrite(base, factor=1.01, arithmetic="portable")
+    status, out, _ = exit_status(capsys)
+    assert status == 0
+    assert out.startswith(f"{NAME}: equal (numbers within 2%, the same verdicts; arithmetic ")
+    assert ", the record's portable)" in out
+
+
+def test_verdicts_and_intervals_make_a_figure_consistent(built, base, capsys):
+    rewrite(base, factor=1.05, arithmetic="portable")
+    status, out, _ = exit_status(capsys)
+    assert status == 0
+    assert out.startswith(f"{NAME}: consistent (column ")
+    assert "the same verdicts, intervals overlap; arithmetic " in out
+
+
+@pytest.mark.parametrize("factor", [1.01, 1.05])
+def test_where_digits_cannot_differ_they_must_not(built, base, capsys, monkeypatch, factor):
+    rewrite(base, factor=factor)
+    monkeypatch.setattr(verify, "arithmetics", lambda provenance: {"avx2"})
+    status, out, err = exit_status(capsys)
+    assert status == 1 and f"{NAME}: differs (" in out
+    assert "arithmetic and libraries are the record's: nothing may differ" in out
+    assert "verify: 1 of 1 figures differ from records/" in err
+
+
+def test_a_task_that_depends_on_the_cpu_may_differ(built, base, monkeypatch):
+    rewrite(base, factor=1.01)
+    monkeypatch.setattr(verify, "arithmetics", lambda provenance: {"avx2"})
+    monkeypatch.setattr(Suite, "cpu_dependent", lambda suite, name: True)
+    assert outcome(built).tier == "equal"
+    assert "a task's results depend on the CPU's model" in outcome(built).reason
+
+
+@pytest.mark.parametrize(
+    ("claims", "words"),
+    [
+        ({"verdict": "reproduced"}, "was reproduced"),
+        ({"verdict": "not reproduced"}, "was not reproduced"),
+        ({"measured": 1.0, "low": 1.0, "high": 1.0}, ", was 1"),
+        ({"claim": "table3.other"}, "no claim"),
+    ],
+)
+@pytest.mark.parametrize("factor", [1.0, 1.01, 1.05])
+def test_another_verdict_or_number_differs_in_every_tier(built, base, claims, words, factor):
+    if claims.get("verdict") == read_json(base.with_suffix(".json"))["claims"][0]["verdict"]:
+        pytest.skip("that is its verdict")
+    rewrite(base, factor=factor, claims=claims, arithmetic="portable")
+    assert outcome(built).tier == "differs" and words in outcome(built).reason
+
+
+def test_a_claim_measured_otherwise_from_the_same_data_differs(built, base, monkeypatch):
+    """Found in review: with the data the record's, claims were not looked at."""
+    module = registry.figure(NAME)
+    measure = module.measure
+
+    def doubled(table, scale):
+        from dataclasses import replace
+
+        found = measure(table, scale)
+        return {k: replace(m, value=2 * m.value, low=2 * m.low) for k, m in found.items()}
+
+    monkeypatch.setattr(module, "measure", doubled)
+    products.draw(built, NAME)
+    unknown_arithmetic(base)
+    assert outcome(built).tier == "differs" and CLAIM.split(".")[0] in outcome(built).reason
+
+
+def interval(measured, low, high):
+    return {"measured": measured, "low": low, "high": high}
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "expected"),
+    [
+        (interval(1.0, 0.5, 1.5), interval(2.0, 1.4, 3.0), True),
+        (interval(1.0, 0.5, 1.3), interval(2.0, 1.4, 3.0), False),
+        (interval(1.0, 1.0, 1.0), interval(1.01, 1.01, 1.01), True),
+        (interval(1.0, 1.0, 1.0), interval(1.05, 1.05, 1.05), False),
+        (interval(1.0, None, 1.3), interval(-9.0, -9.0, -9.0), True),
+        (interval(None, None, None), interval(None, None, None), True),
+        (interval(None, None, None), interval(1.0, 0.0, 2.0), False),
+    ],
+)
+def test_intervals_overlap(new, old, expected):
+    assert verify.overlap(new, old) is verify.overlap(old, new) is expected
+
+
+def test_nothing_on_record_for_the_source_ends_with_2(built, capsys):
+    shutil.rmtree("records/smoke")
+    status, out, err = exit_status(capsys)
+    assert status == 2 and out.startswith(f"{NAME}: no record (")
+    assert "nothing on record for this source: scale smoke, data embedded" in err
+
+
+def test_no_figures_asked_for_end_with_2(built, capsys):
+    assert exit_status(capsys, "figures=")[0] == 2
+
+
+def test_a_missing_record_where_there_are_others_fails(built, base, capsys):
+    shutil.copytree(base.parent, base.parents[1] / "upscaling")
+    for suffix in records.KEPT:
+        base.with_suffix(suffix).unlink()
+    sums = base.parents[1] / records.SUMS
+    sums.write_text("".join(s for s in sums.open() if NAME not in s))
+    status, out, err = exit_status(capsys)
+    assert status == 1 and out.startswith(f"{NAME}: no record (")
+    assert "verify: 1 of 1 figures have no record" in err
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json", ".png"])
+@pytest.mark.parametrize("harm", ["edited", "deleted"])
+def test_a_record_that_was_changed_is_named(built, base, capsys, suffix, harm):
+    path = base.with_suffix(suffix)
+    if harm == "edited":
+        path.write_bytes(path.read_bytes() + b"\n")
+    else:
+        path.unlink()
+    status, out, _ = exit_status(capsys)
+    assert status == 1
+    assert f"{path}: is not what SHA256SUMS says; restore records/ with git" in out
+    for command in (records.redraw, records.rejudge):
+        with pytest.raises(UserError, match="is not what SHA256SUMS says"):
+            command(built)
+
+
+@pytest.mark.parametrize("file", [name for name in products.FILES if name != "provenance.json"])
+@pytest.mark.parametrize("harm", ["edited", "deleted"])
+def test_a_product_that_is_not_what_its_manifest_says_is_refused(built, capsys, file, harm):
+    path = built.paths.figure(NAME) / file
+    if harm == "edited":
+        path.write_bytes(path.read_bytes() + b"\n")
+    else:
+        path.unlink()
+    words = f"{path}: is not what manifest.json beside it says"
+    status, out, _ = exit_status(capsys)
+    assert status == 1 and f"{NAME}: differs ({words}" in out
+    refuse = (
+        lambda: products.publish(built, NAME),
+        lambda: scoreboard(built),
+        lambda: explain(built, CLAIM),
+        lambda: records.record(built),
+    )
+    for call in refuse:
+        with pytest.raises(UserError, match="is not what manifest.json beside it says") as error:
+            call()
+        assert "delete it and run the same command again" in str(error.value)
+    assert words in summary(built, {NAME: True}, 1.0)
+
+
+def test_an_edited_verdict_reaches_no_one(built):
+    """Found in review: scoreboard, explain and record took it as measured."""
+    claims = built.paths.figure(NAME) / "claims.json"
+    edit(claims, '"verdict": "', '"verdict": "not ')
+    assert "expected" not in summary(built, {NAME: True}, 1.0)
+    with pytest.raises(UserError, match=r"claims.json: is not what manifest.json"):
+        records.record(built)
+
+
+def test_records_are_drawn_and_judged_again(built, base, monkeypatch, tmp_path):
+    pdf = Path(f"figures/{NAME}.pdf")
+    original = pdf.read_bytes()
+    pdf.unlink()
+    assert records.redraw(built) == [str(pdf)]
+    assert pdf.read_bytes() == original
+    assert f"| embedding_lr/{CLAIM} |" in (base.parents[1] / "scoreboard.md").read_text()
+    saved = read_json(base.with_suffix(".json"))["claims"]
+    rewrite(base, claims={"verdict": "not reproduced", "measured": 0.5})
+    assert records.rejudge(built) == [base]
+    assert read_json(base.with_suffix(".json"))["claims"] == saved
+    monkeypatch.setattr(records, "RECORDS", tmp_path / "none")
+    with pytest.raises(UserError, match="no records for scale smoke, data embedded"):
+        records.redraw(built)
+
+
+def test_recording_one_figure_does_not_vouch_for_another_s_edited_record(built, base):
+    other = base.with_name("table9.json")
+    sums = base.parents[1] / records.SUMS
+    other.write_text("{}")
+    sums.write_text(sums.read_text() + f"{'0' * 64}  embedding_lr/table9.json\n")
+    records.record(built)
+    assert f"{'0' * 64}  embedding_lr/table9.json\n" in sums.read_text()
+
+
+@pytest.mark.parametrize("folder", sorted(ROOT.glob("records/*/*/*")), ids=str)
+def test_what_is_committed_is_what_its_sums_say(folder):
+    """By sha256sum itself, and no file is left out."""
+    subprocess.run(["sha256sum", "--check", "--quiet", records.SUMS], cwd=folder, check=True)
+    names = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+    assert names - {records.SUMS} == set(records.sums(folder))
