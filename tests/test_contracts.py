@@ -11,7 +11,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from repro.errors import UserError
-from repro.judge import drawing, products
+from repro.judge import drawing, judging, products
 from repro.judge.claims import Claim, all_scales, at_most, without_interval
 from repro.judge.figure import Figure
 from repro.suite import registry

@@ -11,6 +11,9 @@ from repro.suite.registry import ROOT
 FOLDERS = ("data", "figures", "repro", "studies")
 JUDGING = "repro/judge/judging.py"
 REGISTRY = "repro/suite/registry.py"
+# Imported on the way, and never a part of what a figure shows: what trains, though a task's
+# description names it, and the checks of files, which let a figure through as it is or stop it.
+LEFT_OUT = ("repro/training/", "repro/suite/contracts.py")
 
 
 def files(figure_name: str) -> list[str]:
@@ -19,8 +22,8 @@ def files(figure_name: str) -> list[str]:
     Followed are all imports, those within functions too, from the figure's file and from
     `repro.judge.judging`, which calls it. Left out, since none of it runs when a figure is judged
     and drawn, or shows by itself:
-      what is imported by a name made at run time: the module that carries out a task. What it left
-        are cells, whose ids hold the task's version;
+      what trains: modules of tasks, which are imported by a name made at run time, and LEFT_OUT.
+        What they left are cells, whose ids hold the task's version;
       what finds the cells and writes files (`repro.judge.products`): the cells' ids are compared;
       a package's __init__.py where a module of the package is imported from it;
       libraries: uv.lock fixes them.
@@ -65,7 +68,7 @@ def _reached(files: list[str]) -> set[str]:
     ahead = list(files)
     while ahead:
         file = ahead.pop()
-        if file not in reached:
+        if file not in reached and not file.startswith(LEFT_OUT):
             reached.add(file)
             ahead += _imports(file)
     return reached

@@ -25,8 +25,5 @@ STUDY = Study(
         "width": [128, 256, 512, 1024],
         "seed": [0, 1, 2],
     },
-    scales={
-        scale: Scale(same_job=("parametrization_name", "width", "seed"))
-        for scale in SCALES
-    },
+    scales={scale: Scale(same_job=("parametrization_name", "width", "seed")) for scale in SCALES},
 )
