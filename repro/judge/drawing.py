@@ -119,7 +119,7 @@ def save(figure: Figure, pdf: Path, png: Path) -> None:
 def _settle(figure: Figure) -> None:
     """Lay out once and round: the layout's last digits depend on addresses in memory."""
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    figure.set_layout_engine(None)
     for axes in figure.axes:
         axes.set_position([round(v, 6) for v in axes.get_position(original=True).bounds])
 
