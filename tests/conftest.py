@@ -39,3 +39,10 @@ def suite(tmp_path, text_folder, monkeypatch):
     monkeypatch.chdir(work)
     values = {"scale": "smoke", "wikitext2": str(text_folder)}
     return Suite(config.parse(values, registry.dataset_names()))
+
+
+def pytest_collection_modifyitems(items):
+    """`-m quick` is every test that is not marked to take long."""
+    for item in items:
+        if not any(item.iter_markers("slow")) and not any(item.iter_markers("workflow")):
+            item.add_marker("quick")

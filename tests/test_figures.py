@@ -1,5 +1,6 @@
 import hashlib
 import re
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -9,8 +10,10 @@ from repro.errors import UserError
 from repro.files import read_json
 from repro.judge import judging, products
 from repro.judge.scoreboard import COLUMNS, explain, scoreboard
-from repro.suite import packs, registry
+from repro.suite import config, packs, registry
+from repro.suite.registry import ROOT
 from repro.suite.suite import Suite
+from repro.tasks import TASKS
 
 WINS = ("upscaled-wins", "upscaled-wins-tuned", "upscaled-wins-long", "faster", "end-to-end")
 SELECTED = ("selected-lr", "selected-lr-upscaled", "selected-noise", "noise-nonzero")
@@ -94,6 +97,9 @@ def test_every_claim_is_there_once_and_says_where_it_stands():
             assert claim.id.startswith(name.split("/")[1] + ".")
 
 
+NAME = "embedding_lr/table2"  # the cheapest
+
+
 def run_all(suite, name):
     """A figure from nothing, without Snakemake."""
     from repro.__main__ import main
@@ -107,7 +113,36 @@ def digests(folder):
     return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.glob("*.[pc]*")}
 
 
-@pytest.mark.parametrize("name", registry.figure_names())
+# One figure per task is built from nothing; every other is drawn from its record. The workflow
+# builds all of them at smoke scale in .ci/run, and holds them against records/.
+BUILT = (
+    "effective_theory/fig1",
+    "effective_theory/fig3",
+    "effective_theory/kernels",
+    "effective_theory/tangent_kernels",
+    "embedding_lr/fig1",
+    "embedding_lr/fig2",
+    "embedding_lr/fig5",
+    "embedding_lr/table2",
+    "embedding_lr/table3",
+    "embedding_lr/theorem1",
+    "upscaling/equivalence",
+    "upscaling/fig10",
+    "upscaling/infinite_width",
+    "upscaling/table4",
+)
+TRAINING = {f"embedding_lr/fig{i}" for i in (1, 3, 4, 5)} | {
+    f"upscaling/fig{i}" for i in range(2, 12)
+}
+
+
+def test_every_task_is_run_by_a_figure_that_is_built(suite):
+    cells = [c for name in BUILT for found in suite.figure_cells(name).values() for c in found]
+    assert {run.task for cell in cells for run in cell.runs} == set(TASKS)
+
+
+@pytest.mark.workflow
+@pytest.mark.parametrize("name", BUILT)
 def test_a_figure_is_built_without_snakemake_and_rebuilt_byte_for_byte(suite, name):
     run_all(suite, name)
     folder = suite.paths.figure(name)
@@ -123,39 +158,74 @@ def test_a_figure_is_built_without_snakemake_and_rebuilt_byte_for_byte(suite, na
     assert {key: manifest[key] for key in first} == first
     published = Path("figures") / f"{name}.pdf"
     assert published.read_bytes() == (folder / "figure.pdf").read_bytes()
+    check_page(published, name, read_json(folder / "claims.json"), suite.data_words(name))
 
-    rows = read_json(folder / "claims.json")
-    assert [row["claim"] for row in rows] == [c.id for c in registry.figure(name).CLAIMS]
-    training = {f"embedding_lr/fig{i}" for i in (1, 3, 4, 5)} | {
-        f"upscaling/fig{i}" for i in range(2, 12)
-    }
-    if name in training:
-        assert {row["verdict"] for row in rows} == {"not judged"}, "smoke judges no training"
 
+def check_page(pdf, name, rows, data):
+    """A figure says what it shows, what it claims, and what it was made of."""
     from pypdf import PdfReader
 
-    text = re.sub(r"\s+", " ", PdfReader(folder / "figure.pdf").pages[0].extract_text())
-    assert f"scale: {suite.config.scale}; data: {suite.data_words(name)}" in text
+    assert [row["claim"] for row in rows] == [c.id for c in registry.figure(name).CLAIMS]
+    if name in TRAINING:
+        assert {row["verdict"] for row in rows} == {"not judged"}, "smoke judges no training"
+    text = re.sub(r"\s+", " ", PdfReader(pdf).pages[0].extract_text())
+    assert f"scale: smoke; data: {data}" in text
     assert all(row["claim"] in text for row in rows)
     assert registry.figure(name).CAPTION in text
 
 
+def redraw(name):
+    """A figure's PDF and PNG from its smoke record, drawn in this folder, and the record."""
+    from repro.__main__ import main
+
+    assert main(["redraw", "--config", "scale=smoke", f"figures={name}"]) == 0
+    (record,) = (ROOT / "records" / "smoke" / "embedded").glob(f"*/{name}.json")
+    pdf, png = (Path("figures") / f"{name}.{suffix}" for suffix in ("pdf", "png"))
+    return pdf, png, read_json(record)
+
+
+@pytest.mark.parametrize("name", sorted(set(registry.figure_names()) - set(BUILT)))
+def test_a_figure_on_record_is_drawn_without_training(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    pdf, _, record = redraw(name)
+    check_page(pdf, name, record["claims"], record["provenance"]["data"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(set(registry.figure_names()) - set(BUILT)))
+def test_a_figure_on_record_is_drawn_byte_for_byte_again(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    pdf, png, _ = redraw(name)
+    before = pdf.read_bytes(), png.read_bytes()
+    for file in (pdf, png):
+        file.unlink()
+    redraw(name)
+    assert (pdf.read_bytes(), png.read_bytes()) == before
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory, small_text):
+    """A work folder with a cheap figure, built once for all that look at it."""
+    folder = tmp_path_factory.mktemp("once")
+    (folder / "train.txt").write_text(small_text)
+    (folder / "work").mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder / "work")
+        values = {"scale": "smoke", "wikitext2": str(folder), "figures": NAME}
+        run_all(Suite(config.parse(values, registry.dataset_names())), NAME)
+    return folder / "work"
+
+
 @pytest.fixture
-def built(suite):
-    """A cheap figure, built."""
-    suite = Suite(with_config(suite, figures="embedding_lr/table2"))
-    run_all(suite, "embedding_lr/table2")
-    return suite
+def built(suite, once):
+    """A copy of that folder to work in, and its suite."""
+    shutil.copytree(once, ".", dirs_exist_ok=True)
+    return Suite(with_config(suite, figures=NAME))
 
 
 def with_config(suite, **changes):
-    from repro.suite import config
-
     values = dict(word.split("=", 1) for word in suite.config.arguments()) | changes
     return config.parse(values, registry.dataset_names())
-
-
-NAME = "embedding_lr/table2"
 
 
 def test_edited_data_are_not_drawn(built):
