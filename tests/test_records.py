@@ -5,7 +5,8 @@ import pytest
 
 from repro.files import read_json
 from repro.judge import records
-from repro.judge.products import cell_ids, judge_all
+from repro.judge.judging import judge_all
+from repro.judge.products import cell_ids
 from repro.suite import config, registry
 from repro.suite.suite import Suite
 
