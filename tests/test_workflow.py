@@ -366,3 +366,18 @@ def test_a_truncated_file_of_one_figure_stops_no_other(tmp_path):
     provenance.write_text(provenance.read_text()[:20])
     build("figures/embedding_lr/table1.pdf", *SMOKE, directory=tmp_path)
     build(FIGURE, *SMOKE, directory=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "resources/wikitext2;touch RAN;/0123456789ab/manifest.json",
+        "resources/wikitext2$(touch RAN)/0123456789ab/manifest.json",
+        "results/smoke/embedded/a$(touch RAN)/b/code-0123456789ab",
+    ],
+)
+def test_a_target_s_name_is_no_command(tmp_path, target):
+    """Found in review: what stands in a path was given to the shell as it was."""
+    done = snakemake(target, *SMOKE, directory=tmp_path)
+    assert done.returncode != 0
+    assert not list(tmp_path.rglob("RAN"))

@@ -5,7 +5,7 @@ rule fetch:
     log:
         "logs/fetch/{dataset}-{digest}.log",
     shell:
-        "python -P -m repro fetch {wildcards.dataset:q} {CONFIG} > {log} 2>&1"
+        "python -P -m repro fetch {wildcards.dataset:q} {CONFIG} > {log:q} 2>&1"
 
 
 rule tokenize:
@@ -27,5 +27,5 @@ rule tokenize:
         vocab_size=lambda wildcards: wildcards.tokens.split("-")[1],
         tokenizer=lambda wildcards: wildcards.tokens.split("-")[0],
     shell:
-        "python -P -m repro tokenize {wildcards.dataset:q} {params.vocab_size}"
-        " --tokenizer {params.tokenizer} {CONFIG} > {log} 2>&1"
+        "python -P -m repro tokenize {wildcards.dataset:q} {params.vocab_size:q}"
+        " --tokenizer {params.tokenizer:q} {CONFIG} > {log:q} 2>&1"

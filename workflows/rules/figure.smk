@@ -8,7 +8,7 @@ rule code:
     params:
         config=config_words,
     shell:
-        "python -P -m repro code {wildcards.figure} {wildcards.code} {params.config} > {log} 2>&1"
+        "python -P -m repro code {wildcards.figure:q} {wildcards.code:q} {params.config} > {log:q} 2>&1"
 
 
 rule reduce:
@@ -29,7 +29,7 @@ rule reduce:
     params:
         config=config_words,
     shell:
-        "python -P -m repro reduce {wildcards.figure} {params.config} > {log} 2>&1"
+        "python -P -m repro reduce {wildcards.figure:q} {params.config} > {log:q} 2>&1"
 
 
 rule draw:
@@ -55,7 +55,7 @@ rule draw:
         config=config_words,
         caption=lambda wildcards: registry.figure(wildcards.figure).CAPTION,
     shell:
-        "python -P -m repro draw {wildcards.figure} {params.config} > {log} 2>&1"
+        "python -P -m repro draw {wildcards.figure:q} {params.config} > {log:q} 2>&1"
 
 
 rule publish:
@@ -70,7 +70,7 @@ rule publish:
     params:
         config=config_words,
     shell:
-        "python -P -m repro publish {wildcards.figure} {params.config} > {log} 2>&1"
+        "python -P -m repro publish {wildcards.figure:q} {params.config} > {log:q} 2>&1"
 
 
 rule page:
@@ -84,7 +84,7 @@ rule page:
     params:
         config=config_words,
     shell:
-        "python -P -m repro page {wildcards.page} {params.config} > {log} 2>&1"
+        "python -P -m repro page {wildcards.page:q} {params.config} > {log:q} 2>&1"
 
 
 rule scoreboard:
@@ -104,7 +104,7 @@ rule scoreboard:
         config=config_words,
         figures=",".join(SELECTED),
     shell:
-        "python -P -m repro scoreboard {params.config} figures={params.figures:q} > {log} 2>&1"
+        "python -P -m repro scoreboard {params.config} figures={params.figures:q} > {log:q} 2>&1"
 
 
 rule verify:
@@ -116,7 +116,7 @@ rule verify:
         config=config_words,
         figures=",".join(SELECTED),
     shell:
-        "python -P -m repro verify {params.config} figures={params.figures:q} 2>&1 | tee {log}"
+        "python -P -m repro verify {params.config} figures={params.figures:q} 2>&1 | tee {log:q}"
 
 
 rule record:
@@ -128,7 +128,7 @@ rule record:
         config=config_words,
         figures=",".join(SELECTED),
     shell:
-        "python -P -m repro record {params.config} figures={params.figures:q} 2>&1 | tee {log}"
+        "python -P -m repro record {params.config} figures={params.figures:q} 2>&1 | tee {log:q}"
 
 
 rule redraw:
@@ -138,4 +138,4 @@ rule redraw:
         config=config_words,
         figures=",".join(SELECTED),
     shell:
-        "python -P -m repro redraw {params.config} figures={params.figures:q} 2>&1 | tee {log}"
+        "python -P -m repro redraw {params.config} figures={params.figures:q} 2>&1 | tee {log:q}"

@@ -26,8 +26,8 @@ rule train:
         config=config_words,
         device=lambda wildcards, resources: cluster.device(resources.gpu),
     shell:
-        "python -P -m repro train {wildcards.study} {wildcards.cell:q} --device {params.device}"
-        " {params.config} > {log} 2>&1"
+        "python -P -m repro train {wildcards.study:q} {wildcards.cell:q} --device {params.device}"
+        " {params.config} > {log:q} 2>&1"
 
 
 use rule train as train_base with:
