@@ -18,6 +18,9 @@ from repro.__main__ import main
         (["train", "embedding_lr/widht", "x"], "did you mean 'embedding_lr/width'"),
         (["publish", "embedding_lr/fig2"], "has no data of these settings; build them first"),
         (["coordinate-check", "mup"], "unknown parametrization 'mup'"),
+        (["coordinate-check", "muP", "--widths", "64"], "widths [64]: give two or more"),
+        (["coordinate-check", "muP", "--widths", "0", "64"], "widths [0, 64]: give two or more"),
+        (["coordinate-check", "muP", "--steps", "0"], "without a step nothing changes"),
         (["coordinate-check", "muP", "--model", "gpt"], "unknown model 'gpt': did you mean 'gpt2'"),
     ],
 )

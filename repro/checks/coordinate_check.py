@@ -12,6 +12,7 @@ from torch import nn
 
 from repro.checks.tiny import tiny_run
 from repro.data.random_data import random_data
+from repro.errors import UserError
 from repro.statistics import bootstrap, slope
 from repro.suite.spec import override
 from repro.tasks import TASKS
@@ -45,9 +46,12 @@ def coordinate_check(
     """Fit the slopes of activation sizes.
 
     sizes: (width, seed) -> (layer, quantity) -> root mean square; the same keys every time.
+    Raises UserError unless there are two widths above 0, which a slope needs.
     """
     import numpy as np
 
+    if len(set(widths)) < 2 or min(widths) <= 0:
+        raise UserError(f"coordinate-check: widths {list(widths)}: give two or more, above 0")
     measured = {(width, seed): sizes(width, seed) for width in widths for seed in seeds}
     result = []
     for key in measured[widths[0], seeds[0]]:
@@ -131,6 +135,8 @@ def report(
 
     name: a parametrization. model: one of `repro.checks.tiny.MODELS`. widths: None for its own.
     """
+    if steps < 1:
+        raise UserError(f"coordinate-check: steps {steps}: without a step nothing changes; give 1")
     task, spec, its_widths = tiny_run(model, name)
     widths = widths or its_widths
     found = coordinate_check(model_sizes(task, spec, steps=steps), widths, range(seeds))
