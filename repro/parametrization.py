@@ -11,7 +11,7 @@ Sources: Hayou & Liu (arXiv 2506.15025), Tables 1 and 2; the columns those table
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -207,6 +207,8 @@ def _s_family(s: float, expansion: bool, q: int) -> dict[str, Rule]:
     }
 
 
+# Name -> the rows of its table, a Rule for each of KINDS, from the optimizer's degree (DEGREE).
+TABLES: dict[str, Callable[[int], dict[str, Rule]]]
 TABLES = {"SP": _sp, "muP": _mup, "muP-multiplier": _mup_multiplier, "LVP": _lvp}
 STRATEGIES = {"neural-tangent": 0.0, "hybrid": 0.5, "maximal-update": 1.0}
 S_FAMILY = re.compile(r"(?P<name>[a-z-]+|s=(?P<s>-?[0-9.]+))(?P<expansion>, M)?")

@@ -9,15 +9,19 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from golden import SPECS
 
+from repro.cost import Cost
+from repro.data.needs import Arrays
 from repro.errors import UserError
 from repro.judge import drawing, judging, products
 from repro.judge.claims import Claim, all_scales, at_most, without_interval
 from repro.judge.figure import Figure
-from repro.suite import registry
+from repro.suite import contracts, registry
 from repro.suite.contracts import FUNCTIONS, check_dataset, check_figure, check_studies
 from repro.suite.registry import ROOT
 from repro.suite.study import SCALES, Best, Checkpoint, Scale, Study
+from repro.tasks import TASKS, Task
 
 SMOKE = ("--config", "scale=smoke")
 
@@ -85,6 +89,25 @@ def test_a_claim_for_a_scale_there_is_not():
 
 
 SPEC = {"width": 8, "data": {"batch_size": 4}, "lr": 0.1, "seed": 0}
+
+
+@pytest.fixture(autouse=True)
+def _mine(monkeypatch):
+    """A task `mine` with these settings."""
+    task = Task(1, "repro.tasks.mine", lambda spec: [Arrays(spec["data"])], lambda spec: Cost())
+    monkeypatch.setitem(TASKS, "mine", task)
+    found = contracts.task_arguments
+    arguments = lambda name: frozenset(SPEC) if name == "mine" else found(name)  # noqa: E731
+    monkeypatch.setattr(contracts, "task_arguments", arguments)
+
+
+def test_a_task_s_settings_are_read_from_its_text():
+    assert contracts.task_arguments("training_costs") == frozenset()
+    assert {"vocab_size", "scaling", "lr", "seed"} < contracts.task_arguments("language_model")
+    for task in TASKS.keys() - {"mine"}:
+        assert set(SPECS[task]) == contracts.task_arguments(task)
+
+
 EVERYWHERE = dict.fromkeys(SCALES, Scale())
 ALONE = {"scales": EVERYWHERE, "grid": {"seed": [0, 1]}}
 
@@ -93,7 +116,7 @@ def studies(**names):
     return SimpleNamespace(**names)
 
 
-def a_study(task="training_costs", spec=(), **changes):
+def a_study(task="mine", spec=(), **changes):
     return Study(**{"task": task, "spec": SPEC | dict(spec)} | ALONE | changes)
 
 
@@ -120,7 +143,8 @@ def at(scale, **changes):
         (at("paper", grid={"seed": [0.0, -math.inf]}), "grid of scale paper: seed: is -inf"),
         (at("smoke", spec={"lrr": 1.0}), "scale smoke: the spec has no setting 'lrr': did you m"),
         ({"spec": {"lr": Best("tune", "lr")}}, "lr: takes from 'tune', no stage above its own"),
-        ({"task": "language_model"}, "no setting 'dataset', which task language_model reads"),
+        ({"task": "language_model"}, "the spec lacks '.*', which task language_model asks for"),
+        ({"spec": {"sed": 0}}, "'sed' is no setting of task mine: did you mean 'seed'"),
     ],
 )
 def test_a_study_that_is_none_is_one_line(changes, message):

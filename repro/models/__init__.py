@@ -2,9 +2,27 @@
 
 from collections.abc import Mapping
 from importlib import import_module
+from typing import Protocol
 
 from repro.parametrization import KINDS as ROLE_KINDS
 from repro.parametrization import Role, initialize, table, tied_multiplier
+
+
+class Model(Protocol):
+    """What a class of CLASSES must define, besides being a torch.nn.Module.
+
+    Its constructor takes keywords without defaults: `width` and `base_width`, `output_multiplier`
+    (the factor on the logits), and whatever else `model` in a study's spec is to say. It draws
+    nothing: `repro.parametrization.initialize` draws every parameter that has an init, and what has
+    none (biases, gains) the constructor sets itself.
+
+    RESCALED (optional): True where the readout is the embedding transposed, whose multiplier is
+    `repro.parametrization.tied_multiplier`.
+    """
+
+    def roles(self) -> Mapping[str, Role]:
+        """The role of each parameter, by its name; `check_roles` raises unless all have one."""
+
 
 CLASSES = {
     "mlp": "MLP",

@@ -5,9 +5,12 @@ The contracts themselves stand where their authors look: `repro.judge.figure.Fig
 that names the file and what is missing or wrong.
 """
 
+import ast
 import inspect
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -16,6 +19,8 @@ from repro.suite.spec import lookup, override, settings
 from repro.suite.study import REFERENCES, SCALES, Best, Study
 from repro.tasks import TASKS
 
+# What a task is called with besides its settings (`repro.tasks`).
+CONTEXT = {"inputs", "device", "progress", "checkpoint", "loaded"}
 FUNCTIONS = {"reduce": ["runs"], "measure": ["data", "scale"], "draw": ["data", "scale"]}
 
 
@@ -185,7 +190,15 @@ def _check_reference(place: str, reference, before: Mapping[str, Study]) -> None
 
 
 def _check_task_reads(place: str, task: str, spec: Mapping) -> None:
-    """The task finds in the spec what its inputs and cost follow from."""
+    """The spec has the arguments of the task and no other, and what its inputs and cost need."""
+    arguments = task_arguments(task)
+    for name in arguments - set(spec):
+        near = nearest(name, set(spec) - arguments)
+        words = f" (there is {near!r})" if near else ""
+        raise UserError(f"{place}: the spec lacks {name!r}{words}, which task {task} asks for")
+    for name in set(spec) - arguments:
+        words = did_you_mean(name, arguments) if arguments else "it has none"
+        raise UserError(f"{place}: {name!r} is no setting of task {task}: {words}")
     for name in ("needs", "cost"):
         try:
             getattr(TASKS[task], name)(spec)
@@ -193,6 +206,18 @@ def _check_task_reads(place: str, task: str, spec: Mapping) -> None:
             raise UserError(
                 f"{place}: the spec has no setting {error}, which task {task} reads"
             ) from error
+
+
+@cache
+def task_arguments(task: str) -> frozenset[str]:
+    """The settings a task asks for: the keywords of its module's `build`, or `run`.
+
+    Read from its text, because importing it would load torch.
+    """
+    source = Path(find_spec(TASKS[task].module).origin).read_text()
+    functions = {n.name: n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)}
+    chosen = functions.get("run") or functions["build"]
+    return frozenset(argument.arg for argument in chosen.args.kwonlyargs) - CONTEXT
 
 
 def _check_names(file: str, module: ModuleType, wanted: list[str], contract: str) -> None:
