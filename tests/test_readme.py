@@ -15,6 +15,12 @@ RECORDED = ROOT / "records" / "reduced" / "embedded" / "cpu"
 VERDICTS = (REPRODUCED, NOT_REPRODUCED, NOT_JUDGED)
 
 
+def listed() -> dict[str, str]:
+    """Every figure in the README's table of papers -> the line that lists it."""
+    rows = re.findall(r"^(\| .* \| `(\w+)` \| (.*) \|)$", README, re.M)
+    return {f"{paper}/{name}": row for row, paper, names in rows for name in names.split(", ")}
+
+
 def test_the_first_command_builds_and_the_second_tests():
     blocks = re.findall(r"```\n(.*?)```", README, re.S)
     assert blocks[0].strip() == "pip install uv && uv run snakemake figures/fig3.pdf --cores all"
@@ -24,13 +30,14 @@ def test_the_first_command_builds_and_the_second_tests():
 def test_the_scoreboard_is_the_recorded_one():
     """Its numbers come from the runs behind records/, and the README counts them right."""
     rows = records.recorded_claims(RECORDED)
-    assert {row["figure"] for row in rows} == set(registry.figure_names())
     page = board("reduced/embedded/cpu", rows)
     assert (RECORDED / "scoreboard.md").read_bytes() == page
     for paper in {row["paper"] for row in rows}:
         counts = Counter(row["verdict"] for row in rows if row["paper"] == paper)
-        (line,) = re.findall(rf"\| \[`{paper}`\]\(.*\) \| (.*) \|", README)
-        assert line.split(" | ") == [str(counts[v]) for v in VERDICTS]
+        numbers = " | ".join(str(counts[v]) for v in VERDICTS)
+        line = f"| [`{paper}`](studies/{paper}/README.md) | {numbers} |"
+        assert line in README.splitlines(), f"README.md: write {line}"
+    assert {row["figure"] for row in rows} == set(listed())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
@@ -43,10 +50,13 @@ def test_every_picture_and_path_is_there(page):
 
 
 def test_every_figure_of_a_paper_is_listed():
+    """And what is listed is on record, which `test_records` holds."""
     for name in registry.figure_names():
         paper, figure = name.split("/")
-        (line,) = (line for line in README.splitlines() if f"| `{paper}` |" in line)
-        assert figure in line
+        rows = (row for row in listed().values() if f"| `{paper}` |" in row)
+        line = next(rows, f"| ... | `{paper}` |").removesuffix(" |") + f", {figure} |"
+        assert name in listed(), f"README.md: write {line}"
+    assert set(listed()) == set(registry.figure_names())
 
 
 def test_the_widening_example_runs_and_keeps_the_function():

@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from test_readme import listed
 
 from repro.files import read_json
 from repro.judge import records
@@ -12,7 +13,7 @@ from repro.suite.suite import Suite
 
 pytestmark = [
     pytest.mark.parametrize("scale", ["smoke", "reduced"]),
-    pytest.mark.parametrize("figure", registry.figure_names()),
+    pytest.mark.parametrize("figure", listed()),
 ]
 
 

@@ -1,0 +1,86 @@
+"""CONTRIBUTING.md, followed word for word in a copy of the checkout."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from repro.suite.registry import ROOT
+
+PAGE = (ROOT / "CONTRIBUTING.md").read_text()
+WALK = PAGE.split("## A figure\n")[1].split("\n## ")[0]
+KEPT = (
+    *("CONTRIBUTING.md", "README.md", "Snakefile", "pyproject.toml", "config", "data", "figures"),
+    *("profiles", "records", "repro", "studies", "tests", "workflows"),
+)
+
+
+def test_every_path_named_is_there():
+    named = re.findall(r"`((?:repro|data|tests|studies|figures)/[\w/.]+)`", PAGE)
+    added = re.findall(r"`([\w/]+)(?:\.py|\.pdf)`", WALK)
+    missing = [path for path in named if not (ROOT / path).exists()]
+    assert len(named) > 15
+    assert {Path(path).with_suffix("").as_posix() for path in missing} <= set(added)
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    target = tmp_path / "checkout"
+    target.mkdir()
+    ignore = shutil.ignore_patterns("*.pdf", "__pycache__", ".snakemake")
+    for name in KEPT:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, target / name, ignore=ignore)
+        else:
+            shutil.copy(ROOT / name, target)
+    return target
+
+
+def call(command, checkout):
+    """A command of the page, by this interpreter's programs in place of uv's."""
+    program, *words = shlex.split(command.removeprefix("uv run "))
+    env = os.environ | {"PYTEST_ADDOPTS": "-n 0", "PYTHONPATH": str(checkout)}
+    env["PATH"] = f"{Path(sys.executable).parent}:{env['PATH']}"
+    words = [sys.executable, "-m", program, *words]
+    return subprocess.run(
+        words, cwd=checkout, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+
+
+def test_a_figure_is_added_as_the_page_says(checkout):
+    for name, text in re.findall(r"`([\w/]+\.py)`:\n\n```python\n(.*?)```", WALK, re.S):
+        (checkout / name).write_text(text)
+    commands = re.findall(r"^uv run .*$", WALK, re.M)
+    assert len(commands) == 4
+    *build, test = commands
+    for command in build:
+        done = call(command, checkout)
+        assert done.returncode == 0, done.stdout
+        assert "lvp.embedding-lr" in done.stdout or "record " in command
+    assert (checkout / "figures/embedding_lr/lvp.pdf").exists()
+    assert len(list(checkout.glob("records/*/embedded/*/embedding_lr/lvp.json"))) == 2
+
+    readme = checkout / "README.md"
+    done = call(test, checkout)
+    assert done.returncode == 1 and "2 failed" in done.stdout, "the README's two tables"
+    for line in dict.fromkeys(re.findall(r"README\.md: write (\|.*\|)$", done.stdout, re.M)):
+        put_in(readme, line)
+    done = call(test, checkout)
+    assert done.returncode == 0, done.stdout
+    assert "fig5, table1, table2, table3, theorem1, lvp |" in readme.read_text()
+
+
+def put_in(readme, line):
+    """A line of a table in the place of the one about the same paper."""
+    (paper,) = re.findall(r"`(\w+)`", line)
+    start = line[: line.index(f"`{paper}`")]
+    lines = readme.read_text().splitlines()
+    places = [i for i, old in enumerate(lines) if old.startswith(f"{start}`{paper}`")]
+    (place,) = places
+    lines[place] = line
+    readme.write_text("\n".join(lines) + "\n")
