@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from test_readme import listed
 
 from repro.errors import UserError
 from repro.files import read_json
@@ -184,7 +185,7 @@ def redraw(name):
     return pdf, png, read_json(record)
 
 
-@pytest.mark.parametrize("name", sorted(set(registry.figure_names()) - set(BUILT)))
+@pytest.mark.parametrize("name", sorted(set(listed()) - set(BUILT)))
 def test_a_figure_on_record_is_drawn_without_training(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     pdf, _, record = redraw(name)
@@ -192,7 +193,7 @@ def test_a_figure_on_record_is_drawn_without_training(tmp_path, monkeypatch, nam
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(registry.figure_names()) - set(BUILT)))
+@pytest.mark.parametrize("name", sorted(set(listed()) - set(BUILT)))
 def test_a_figure_on_record_is_drawn_byte_for_byte_again(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     pdf, png, _ = redraw(name)
