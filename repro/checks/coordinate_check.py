@@ -1,7 +1,7 @@
 """Coordinate check with a numeric verdict: do activations keep their size as width grows?
 
-Yang et al. (arXiv 2203.03466), Appendix D.1, judge pictures; here each layer's slope of log
-activation size against log width, after a few steps, with an interval over seeds.
+Yang et al. (arXiv 2203.03466), Appendix D.1, judge by plots. Here, after a few steps, log
+activation size is fitted against log width in each layer; the slope has an interval over seeds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,9 +25,9 @@ TOLERANCE = 0.15
 class LayerSlope:
     """Slope of log size against log width with its 95 % interval over seeds.
 
-    quantity: "activation" (root mean square after the steps) or "change" (of the difference from
-    initialization). verdict: "stable", "grows" or "vanishes" when the whole interval lies
-    within, above or below TOLERANCE of 0, else "unclear".
+    quantity: "activation" (root mean square after the steps) or "change" (root mean square of the
+    difference from initialization). verdict: "stable", "grows" or "vanishes" when the whole
+    interval lies within TOLERANCE of 0, above or below that; else "unclear".
     """
 
     layer: str
@@ -45,8 +45,8 @@ def coordinate_check(
 ) -> list[LayerSlope]:
     """Fit the slopes of activation sizes.
 
-    sizes: (width, seed) -> (layer, quantity) -> root mean square; the same keys every time.
-    Raises UserError unless there are two widths above 0, which a slope needs.
+    sizes: (width, seed) -> {(layer, quantity): root mean square}, the same keys in every call.
+    Raises UserError unless there are at least two widths above 0: a slope needs two points.
     """
     import numpy as np
 
@@ -76,7 +76,7 @@ def _verdict(low: float, high: float) -> str:
 
 
 def activations(model: nn.Module, *inputs: torch.Tensor) -> dict[str, torch.Tensor]:
-    """Outputs of every submodule without children, by name; `output` is the model's own."""
+    """Name -> output of every submodule without children; `output` is that of the whole model."""
     found: dict[str, torch.Tensor] = {}
     leaves = [(n, m) for n, m in model.named_modules() if not list(m.children()) and n]
     handles = [
@@ -94,9 +94,9 @@ def activations(model: nn.Module, *inputs: torch.Tensor) -> dict[str, torch.Tens
 
 
 def model_sizes(task: str, spec: Mapping, *, steps: int):
-    """`sizes` for the model of a training task's spec, trained on one random batch.
+    """The argument `sizes` of `coordinate_check` for a training task, trained on one random batch.
 
-    Of the spec the width and the seed are replaced; the rest, data's shape included, is as it says.
+    Width and seed of the spec are replaced; all its other settings hold, also the data's shape.
     """
 
     def sizes(width: float, seed: int) -> dict[tuple[str, str], float]:
@@ -108,13 +108,13 @@ def model_sizes(task: str, spec: Mapping, *, steps: int):
 
 
 def train_and_measure(training: Training, steps: int) -> dict[tuple[str, str], float]:
-    """(layer, "activation" | "change") -> root mean square, after steps on the first batch alone.
+    """(layer, "activation" | "change") -> root mean square after `steps` steps on the first batch.
 
-    Steps are plain ones, neither clipped nor scheduled.
+    The steps use neither clipping nor a schedule.
     """
     model, optimizer = training.model, training.optimizer
     batch = next(iter(training.batches.from_step(0)))
-    inputs = batch[:-2] if len(batch) > 2 else batch[:1]  # an encoder-decoder reads two texts
+    inputs = batch[:-2] if len(batch) > 2 else batch[:1]  # an encoder-decoder has two inputs
     before = activations(model, *inputs)
     for _ in range(steps):
         optimizer.zero_grad()
@@ -133,7 +133,7 @@ def report(
 ) -> list[str]:
     """Lines of a table: every layer's slopes, and the verdict over all changes.
 
-    name: a parametrization. model: one of `repro.checks.tiny.MODELS`. widths: None for its own.
+    name: a parametrization. model: one of `repro.checks.tiny.MODELS`. widths: None: the model's.
     """
     if steps < 1:
         raise UserError(f"coordinate-check: steps {steps}: without a step nothing changes; give 1")

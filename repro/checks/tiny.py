@@ -1,4 +1,4 @@
-"""A tiny run of every architecture whose width alone makes it wider. No torch."""
+"""A tiny run of every architecture, in which `model.width` alone sets the width. No torch."""
 
 from repro.errors import UserError, did_you_mean
 from repro.parametrization import KINDS
@@ -6,7 +6,7 @@ from repro.parametrization import KINDS
 ADAMW = {
     "name": "adamw",
     "betas": [0.9, 0.95],
-    "eps": 1e-12,  # far below any gradient here, whatever the width
+    "eps": 1e-12,  # far below any gradient here, at every width
     "weight_decay": 0.0,
     "clip": None,
 }
@@ -25,7 +25,7 @@ TEXT = {"batch_size": 8, "sequence_length": 16, "vocab_size": 64}
 BLOCKS = {"depth": 2, "heads": 2, "expansion": 4}
 NOT_AUGMENTED = dict.fromkeys(("crop", "randaugment", "mixup", "cutmix", "evaluation_resize"))
 
-# Name -> task, widths, learning rate, model and what else the task's spec has.
+# Name -> task, widths, learning rate, model, and the other settings of the task's spec.
 MODELS = {
     "decoder": (
         "language_model",
@@ -104,15 +104,15 @@ MODELS = {
 
 
 def tiny_run(model: str, parametrization: str) -> tuple[str, dict, list[float]]:
-    """(task, spec, widths) of a model under a parametrization, at its narrowest.
+    """(task, spec, widths) of a model under a parametrization; the spec has the smallest width.
 
-    Raises UserError on a model that is not there.
+    Raises UserError on an unknown model.
     """
     if model not in MODELS:
         raise UserError(f"unknown model {model!r}: {did_you_mean(model, MODELS)}")
     task, widths, lr, settings, more = MODELS[model]
     spec = {**RUN, **more, "model": settings | {"width": widths[0]}, "lr": lr}
-    if task == "language_model":  # its init and rates are by kind of role, its batch is whole
+    if task == "language_model":  # has init and lr per kind of role, and no microbatches
         del spec["parts"]
         init, rates = (dict.fromkeys(KINDS, value) for value in (parametrization, lr))
         spec |= {"init": init, "lr": rates, "scaling": parametrization}

@@ -14,8 +14,8 @@ from repro.errors import UserError
 # Assumption for GPU-hours: 40 % of the 989 TFLOP/s an H100 SXM offers in dense bf16.
 GPU_FLOPS = 0.4 * 989e12
 BYTES = 4  # float32
-GPU_SHARE = 0.95  # of a GPU's memory that state and activations may fill
-REPLICA_SHARE = 0.5  # that they may fill on each of several GPUs before the state is cut among them
+GPU_SHARE = 0.95  # share of a GPU's memory that state and activations may fill
+REPLICA_SHARE = 0.5  # the same with a full copy on each of several GPUs; above it, state is sharded
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,13 @@ class Cost:
 
     flops: operations of the training steps.
     seen, unit: how many `tokens` or `samples` the training steps read, repetitions included.
-    parameters: all of them, biases and normalizations' included.
+    parameters: all of them, including biases and those of normalizations.
     state_bytes: weights, gradients and optimizer state in float32.
-    activation_bytes: an estimate of what a step keeps for its backward pass, float32, of a
-        batch or of one of its `parts`; autocast needs less.
+    activation_bytes: estimate of what one microbatch keeps for its backward pass, in float32;
+        autocast needs less.
     rows: number of independent samples or sequences in a step, which data parallelism can split;
         1 if the task cannot be split.
-    parts: microbatches that a step goes through one after another on one GPU.
+    parts: microbatches of a step, processed one after another on one GPU.
     """
 
     flops: int = 0
@@ -48,17 +48,18 @@ class Cost:
         return self.state_bytes + self.activation_bytes
 
     def divides(self, gpus: int) -> bool:
-        """Whether so many GPUs take equal parts of a step."""
+        """Whether this number of GPUs can take equal parts of a step."""
         return self.rows % math.lcm(self.parts, gpus) == 0 or gpus == 1
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a run lies on its GPUs; no part of its id.
+    """How a run uses its GPUs; not part of the run's id.
 
-    shard: parameters, gradients and optimizer state are cut among them (FSDP2), or each holds all.
-    recompute: a block's activations are made again for the backward pass (checkpointing).
-    compile: blocks are compiled (torch.compile), which is never chosen but asked for.
+    shard: parameters, gradients and optimizer state are split among the GPUs (FSDP2); otherwise
+        every GPU holds all of them.
+    recompute: a block's activations are computed again for the backward pass (checkpointing).
+    compile: blocks are compiled (torch.compile); only if the user asks for it.
     """
 
     gpus: int = 1
@@ -72,7 +73,7 @@ class Layout:
 
 
 def layout(cost: Cost, gpus: int, memory: float) -> Layout:
-    """How a run lies on so many GPUs of `memory` bytes each."""
+    """The layout of a run on this number of GPUs with `memory` bytes each."""
     activations = cost.activation_bytes * cost.parts / math.lcm(cost.parts, gpus)
     shard = gpus > 1 and cost.state_bytes + activations > REPLICA_SHARE * memory
     state = cost.state_bytes / (gpus if shard else 1)
@@ -80,7 +81,7 @@ def layout(cost: Cost, gpus: int, memory: float) -> Layout:
 
 
 def optimizer_copies(optimizer: Mapping) -> int:
-    """Numbers an optimizer keeps per parameter: momentum 1, Adam's moments 2, AMSGrad 3.
+    """How many numbers an optimizer keeps per parameter: momentum 1, Adam 2, AMSGrad 3.
 
     Raises UserError on an unknown name.
     """
@@ -102,7 +103,11 @@ def of_training(
     activations: int,
     rows: int,
 ) -> Cost:
-    """flops and activations (numbers kept): per sample or token, of which a step reads `batch`."""
+    """The Cost of a training run.
+
+    flops, activations: operations, and numbers kept for the backward pass, per `unit` (a sample
+    or a token). batch: how many of these units a step reads.
+    """
     parts = spec.get("parts", 1)
     return Cost(
         flops=flops * batch * spec["steps"],
@@ -117,7 +122,7 @@ def of_training(
 
 
 def hours(flops: float, rate: float) -> float:
-    """Hours of a device that carries out `rate` operations a second."""
+    """Hours that a device needs at `rate` operations per second."""
     return flops / rate / 3600
 
 

@@ -1,4 +1,4 @@
-"""The decoder of `language_model`: untied output, neither biases nor trained norms."""
+"""The decoder of `language_model`: untied output, no biases, norms without parameters."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from repro.cost import Cost, of_training, transformer
 def forward_flops(
     *, vocab_size: int, width: int, depth: int, expansion: int, sequence_length: int
 ) -> int:
-    """Operations of a forward pass per token: a third of training's."""
+    """Operations of a forward pass per token: a third of those of a training step."""
     weights = transformer.weights(
         vocab_size=vocab_size, width=width, depth=depth, expansion=expansion
     )
@@ -19,7 +19,7 @@ def forward_flops(
 
 
 def language_model_cost(spec: Mapping) -> Cost:
-    """One run of task `language_model`: untied output, neither biases nor trained norms."""
+    """One run of task `language_model`."""
     model = spec["model"]
     sizes = {
         "vocab_size": spec["vocab_size"],

@@ -4,12 +4,12 @@ from repro.cost import transformer
 
 
 def weights(*, depth: int, width: int, vocab_size: int) -> int:
-    """GPT-2's matrix products, N of F.4: MLP expansion 4, the tied embedding once."""
+    """Weights in GPT-2's matrix products (N in F.4); the tied embedding counts once."""
     return transformer.weights(vocab_size=vocab_size, width=width, depth=depth, expansion=4)
 
 
 def parameters(*, depth: int, width: int, vocab_size: int, sequence_length: int) -> int:
-    """GPT-2 without biases: `weights`, learned positions, 2 L + 1 LayerNorm scales."""
+    """GPT-2 without biases: `weights`, learned positions and 2 L + 1 LayerNorm scales."""
     matrices = weights(depth=depth, width=width, vocab_size=vocab_size)
     return matrices + sequence_length * width + (2 * depth + 1) * width
 
@@ -23,12 +23,13 @@ def flops(*, depth: int, width: int, vocab_size: int, sequence_length: int) -> i
 
 
 def nanogpt_weights(*, depth: int, width: int) -> int:
-    """The N behind F.4's printed GPT-2 totals: nanoGPT's `get_num_params` of a default model.
+    """The N that gives F.4's printed GPT-2 totals: nanoGPT's `get_num_params` of a default model.
 
-    All parameters but the positions, with biases and LayerNorm's, although F.4 says weight
-    matrices, and with the vocabulary padded to a multiple of 64, although F.3 says 50,257.
+    It differs from the paper's text. It counts all parameters except positions, also biases and
+    LayerNorms, where F.4 says weight matrices; and it pads the vocabulary to a multiple of 64,
+    where F.3 says 50,257.
     """
     biases = 3 + 1 + 4 + 1  # query, key and value; attention's output; up; down
     norms = 2 * 2  # two LayerNorms a block, scale and shift
-    vectors = depth * (biases + norms) + 2  # and the last LayerNorm
+    vectors = depth * (biases + norms) + 2  # + 2: the last LayerNorm
     return weights(depth=depth, width=width, vocab_size=50_304) + vectors * width

@@ -1,20 +1,20 @@
-"""Kernels of randomly initialized encoders: the two tasks about them."""
+"""The two tasks that measure kernels of randomly initialized encoders."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from repro.cost import BYTES, Cost, transformer, vit
 
-STACKED = 2**22  # parameters drawn at a time, 16 MB in float32; at least one network's
-# Operations in the time a CPU takes for a normal number, or for an entry of a gradient.
+STACKED = 2**22  # parameters drawn at a time (16 MB in float32), but at least one network
+# How many operations take a CPU as long as drawing a normal number, or handling a gradient entry.
 HANDLED = 40
 
 
 class Encoder(NamedTuple):
     """A network of `repro.tasks.transformer_kernels`.
 
-    tokens: of all samples. outputs: rows of its kernel, one a token or one a sample. forward:
-    operations of one forward pass. kept: activations of it, numbers.
+    tokens: in all samples together. outputs: rows of its kernel, one per token or per sample.
+    forward: operations of one forward pass. kept: activations it keeps, in numbers.
     """
 
     parameters: int
@@ -25,7 +25,7 @@ class Encoder(NamedTuple):
 
 
 def encoder(spec: Mapping) -> Encoder:
-    """The network that a spec of the two kernel tasks is about."""
+    """The network of a spec of either kernel task."""
     model = spec["model"]
     shape = {key: model[key] for key in ("depth", "expansion")} | {"width": spec["width"]}
     samples, width = model["samples"], spec["width"]
@@ -47,8 +47,8 @@ def encoder(spec: Mapping) -> Encoder:
 
 
 def transformer_kernels_cost(spec: Mapping) -> Cost:
-    """One run of task `transformer_kernels`: draws and forward passes, nothing of the recursions,
-    which take a second whatever the width."""
+    """One run of task `transformer_kernels`: its random draws and forward passes. The recursions
+    are left out: they take a second at any width."""
     net, draws = encoder(spec), spec["draws"]
     at_once = max(1, min(draws, STACKED // net.parameters))
     return Cost(
@@ -60,8 +60,8 @@ def transformer_kernels_cost(spec: Mapping) -> Cost:
 
 
 def tangent_kernels_cost(spec: Mapping) -> Cost:
-    """One run of task `tangent_kernels`: a gradient of every parameter by each row, their
-    products; a row of an earlier block, where every block is looked at, counts as half of one."""
+    """One run of task `tangent_kernels`: for each row of the kernel a gradient of all parameters,
+    and their products. Where all blocks are measured, a row of an earlier block counts as half."""
     net, rows = encoder(spec), spec["channels"]
     earlier = (2 * spec["model"]["depth"] + 1) * net.tokens / 2 if spec["every_block"] else 0
     passes = round(rows * (net.outputs + earlier))

@@ -15,8 +15,8 @@ def weights(
     inner: int,
     vocab_size: int,
 ) -> int:
-    """Weights of the matrix products of Hayou & Liu's decoder (arXiv 2506.15025), Table 3:
-    query and output, key and value, SwiGLU's three, and the untied output."""
+    """Weights in the matrix products of Hayou & Liu's decoder (arXiv 2506.15025), Table 3:
+    query and output, key and value, three of SwiGLU, and the untied output."""
     attention = 2 * width * head_dim * (heads + kv_heads)
     return depth * (attention + 3 * width * inner) + vocab_size * width
 
@@ -24,14 +24,14 @@ def weights(
 def activations(
     *, depth: int, width: int, heads: int, head_dim: int, inner: int, vocab_size: int, **rest
 ) -> int:
-    """Numbers kept per token: 4 widths a block for its two normalizations; query, key and value
-    (repeated for every query head) and attention's output by head and joined; SwiGLU's gate before
-    and after silu, up and product; 2 widths at the end, log-probabilities."""
+    """Numbers kept per token. In each block: 4 times the width for two normalizations; query, key
+    and value (repeated for every query head); attention's output by head and joined; SwiGLU's gate
+    before and after silu, up projection and product. At the end: 2 widths, log-probabilities."""
     return depth * (4 * width + 5 * heads * head_dim + 4 * inner) + 2 * width + vocab_size
 
 
 def pretraining_cost(spec: Mapping) -> Cost:
-    """One run of task `pretraining`; what the sliding window hides is computed and masked."""
+    """One run of task `pretraining`; scores outside the sliding window count: they are masked."""
     data, model = spec["data"], spec["model"]
     keys = ("depth", "width", "heads", "kv_heads", "head_dim", "inner")
     sizes = {key: model[key] for key in keys} | {"vocab_size": data["vocab_size"]}
@@ -47,7 +47,7 @@ def pretraining_cost(spec: Mapping) -> Cost:
         ),
         batch=data["batch_size"] * data["sequence_length"],
         unit="tokens",
-        # The embedding, and a gain and a bias of 2 L + 1 LayerNorms.
+        # Besides: the embedding, and gain and bias of 2 L + 1 LayerNorms.
         parameters=matrices + data["vocab_size"] * width + 2 * (2 * depth + 1) * width,
         activations=activations(**sizes),
         rows=data["batch_size"],

@@ -8,8 +8,8 @@ from repro.cost import gpt2, mlp, resnet, transformer
 class PaperCost(NamedTuple):
     """A number of Table 4 or F.4, computed by F.4's formulas, beside the printed one.
 
-    unit: `times` or `TFLOPs`. recounted: computed with what the printed number really counts,
-    equal to `computed` except for GPT-2 (`gpt2.nanogpt_weights`).
+    unit: `times` or `TFLOPs`. recounted: computed from what the printed number in fact counts;
+    differs from `computed` for GPT-2 only (`gpt2.nanogpt_weights`).
     """
 
     computed: float
@@ -18,15 +18,15 @@ class PaperCost(NamedTuple):
     unit: str
 
 
-# F.4: what upscaled training needs to reach the wide model's loss, TFLOPs. Measured, not computed.
+# F.4: TFLOPs that upscaled training needs to reach the wide model's loss. The paper measured them.
 PAPER_REACHED = {"mlp-sgd": 598, "mlp-adamw": 3_031, "resnet": 132_985, "gpt2": 6_539_099}
 
 
 def _paper_gpt2(width: int, runs: int = 1) -> tuple[float, float]:
     """TFLOPs of GPT-2 runs: by F.4's formula, and by nanoGPT's count of the weights.
 
-    262,144 tokens a step in 10,000 steps: half of F.3's 0.5 M a step and 5 B in all, as if one
-    of its two GPUs was counted.
+    262,144 tokens per step for 10,000 steps. That is half of what F.3 states (0.5 M per step,
+    5 B in all), as if only one of its two GPUs was counted.
     """
     shape = {"depth": 12, "width": width}
     tokens = 262_144 * 10_000 * runs
@@ -39,12 +39,12 @@ def _paper_gpt2(width: int, runs: int = 1) -> tuple[float, float]:
 def paper_costs() -> dict[str, PaperCost]:
     """Every cost the paper prints: name -> computed, recounted, printed, unit.
 
-    `speedup.*` are Table 4's, F(kn) / F(kn0); `costs.*` totals of runs, TFLOPs; `end-to-end.*`
-    from scratch over base and upscaled (`gpt2-tuned`: tuning and upscaled) training, from our
-    totals and the paper's own measurement of the upscaled runs (PAPER_REACHED).
+    `speedup.*`: Table 4, F(kn) / F(kn0). `costs.*`: totals of runs, TFLOPs. `end-to-end.*`: cost
+    from scratch over cost of base and upscaled training together (`gpt2-tuned`: tuning and
+    upscaled), where upscaled training costs what the paper measured (PAPER_REACHED).
     """
     table = {"inputs": 54, "hidden_layers": 3, "classes": 7}
-    rows = 464_809 * 500  # 80 % of 581,012 rows, the last batch counted; epochs
+    rows = 464_809 * 500  # 80 % of 581,012 rows, the last incomplete batch counted; 500 epochs
     images = 50_000 * 100
     mlps = {d: mlp.flops(**table, width=d) for d in (400, 500, 2000)}
     resnets = {w: resnet.flops(width=w, classes=100) for w in (1, 2, 4)}
@@ -57,6 +57,7 @@ def paper_costs() -> dict[str, PaperCost]:
         "gpt2.wide": _paper_gpt2(3840),
         "gpt2.tuning": _paper_gpt2(384, runs=25),
     }
+    # As the paper prints them, in the order of `totals`.
     printed = (740, 11_326, 66_547, 265_970, 10_615_488, 37_929_809, 19_679_775)
     ratios = {
         "speedup.mlp": ((mlps[2000] / mlps[400],) * 2, 23.6),
@@ -69,6 +70,7 @@ def paper_costs() -> dict[str, PaperCost]:
             48.2,
         ),
     }
+    # The paper measured what upscaled training needs; what comes before it is computed here.
     for name, spent, stated in (
         ("mlp-sgd", "mlp.base", 8.5),
         ("mlp-adamw", "mlp.base", 3.0),

@@ -1,11 +1,11 @@
-"""ResNet-18 with a width factor, as of Ma et al., Appendix F.4."""
+"""ResNet-18 with a width factor, counted as in Ma et al., Appendix F.4."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 
 class Convolution(NamedTuple):
-    """A convolution of a ResNet at one resolution, with the BatchNorm behind it."""
+    """A convolution of a ResNet at one resolution, and the BatchNorm after it."""
 
     inputs: int
     outputs: int
@@ -19,15 +19,15 @@ class Convolution(NamedTuple):
 
 
 def channels(width: float | Sequence[float]) -> list[int]:
-    """Channels of the four stages: 64, 128, 256 and 512 times `width`, or one factor a stage."""
+    """Channels of the four stages: 64, 128, 256, 512 times `width`, one factor or one per stage."""
     widths = width if isinstance(width, Sequence) else (width,) * 4
     return [round(64 * 2**stage * factor) for stage, factor in enumerate(widths)]
 
 
 def convolutions(*, width: float | Sequence[float], resolution: int) -> Iterator[Convolution]:
-    """ResNet-18's 20 convolutions, the three 1 x 1 shortcuts among them.
+    """ResNet-18's 20 convolutions, including the three 1 x 1 shortcuts.
 
-    3 x 3 stem of stride 1, no max-pool; the last three stages halve the resolution, pixels.
+    The stem is 3 x 3 with stride 1, without max-pool; the last three stages halve the resolution.
     """
     inputs, *_ = stages = channels(width)
     yield Convolution(3, inputs, 3, resolution**2)
@@ -58,10 +58,10 @@ def parameters(*, width: float | Sequence[float], classes: int) -> int:
 
 
 def activations(*, width: float | Sequence[float], classes: int, resolution: int) -> int:
-    """Numbers kept per image: the image, every convolution's output, and ReLU's.
+    """Numbers kept per image: the image and the outputs of every convolution and every ReLU.
 
-    A ReLU follows every 3 x 3 convolution (the second of a block after the sum); its output is
-    the next layer's input.
+    A ReLU follows every 3 x 3 convolution (after the sum for the second one of a block); its
+    output is the next layer's input.
     """
     kept = sum(
         c.outputs * c.positions * (2 if c.kernel == 3 else 1)

@@ -11,14 +11,14 @@ def patches(*, resolution: int, patch: int) -> int:
 
 
 def weights(*, width: int, depth: int, expansion: int, patch: int) -> int:
-    """Weights every token meets: patchify (3 channels), query, key, value, out, up, down."""
+    """Weights applied to every token: patchify (3 channels), query, key, value, out, up, down."""
     return 3 * patch**2 * width + depth * (4 + 2 * expansion) * width**2
 
 
 def flops(
     *, width: int, depth: int, expansion: int, patch: int, resolution: int, classes: int
 ) -> int:
-    """Training operations per image: `transformer.flops` of every patch, and the head's, once."""
+    """Training operations per image: `transformer.flops` for every patch, and the head once."""
     tokens = patches(resolution=resolution, patch=patch)
     matrices = weights(width=width, depth=depth, expansion=expansion, patch=patch)
     a_token = transformer.flops(weights=matrices, depth=depth, width=width, sequence_length=tokens)
@@ -28,7 +28,7 @@ def flops(
 def parameters(
     *, width: int, depth: int, expansion: int, patch: int, resolution: int, classes: int
 ) -> int:
-    """Dinan et al. (arXiv 2304.02034), II.1.B: weights, positions, the head with its bias."""
+    """Dinan et al. (arXiv 2304.02034), II.1.B: weights, positions, and the head with its bias."""
     matrices = weights(width=width, depth=depth, expansion=expansion, patch=patch)
     tokens = patches(resolution=resolution, patch=patch)
     return matrices + tokens * width + (width + 1) * classes
@@ -48,5 +48,5 @@ def image_classification_cost(spec: Mapping) -> Cost:
         unit="samples",
         parameters=parameters(**sizes),
         activations=tokens * a_token + sizes["width"] + sizes["classes"],
-        rows=1,  # every rank would decode and augment the whole batch, which takes longest
+        rows=1,  # not split: every rank would augment the whole batch, which takes longest
     )

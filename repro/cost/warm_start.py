@@ -1,4 +1,4 @@
-"""Task `warm_start`, by its model."""
+"""The cost of task `warm_start` for each of its models."""
 
 from collections.abc import Mapping
 
@@ -32,7 +32,7 @@ def warm_start_cost(spec: Mapping) -> Cost:
             unit="samples",
             parameters=resnet.parameters(**sizes),
             activations=resnet.activations(**sizes, resolution=data["resolution"]),
-            rows=1,  # batch normalization
+            rows=1,  # not split: batch normalization needs the whole batch
         )
     if model["name"] == "gpt2":
         sizes = {key: model[key] for key in ("width", "depth")}

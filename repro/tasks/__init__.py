@@ -1,17 +1,17 @@
-"""Task name -> version, needs, cost, and the module that carries it out. No torch at import.
+"""Task name -> version, needed inputs, cost, and the module that runs it. No torch at import.
 
+A spec is the mapping of all settings of one run. A need names an input (`repro.data.needs`).
 A module that trains has two functions. `load_data(spec, inputs, device) -> repro.data.loading.Data`
-reads what was prepared. `build(*, ..., loaded, device) -> repro.training.loop.Training` makes a run
-of it: model, optimizer, loss, batches, everything `repro.training.loop.fit` needs, nothing
-trained. Its other arguments are the spec's keys, keywords without defaults, those that only
-`load_data` or the process needs (dataset, threads) among them: the spec is the experiment. Whoever
-has other data, a benchmark or a check, calls `Task.build` with theirs
+reads prepared files. `build(*, ..., loaded, device) -> repro.training.loop.Training` makes the
+untrained run that `repro.training.loop.fit` takes. Its other arguments are all keys of the spec, as
+keywords without defaults, even those it does not use itself (dataset, threads): a setting that is
+missing or misspelt is an error. Benchmarks and checks call `Task.build` with data of their own
 (`repro.data.random_data`).
-A module that does not train has `run(*, ..., inputs, device, progress, checkpoint)` -> records,
-`device` a torch.device, None where the spec names no threads.
+A module that does not train has `run(*, ..., inputs, device, progress, checkpoint)` -> records;
+`device` is a torch.device, or None if the spec names no threads.
 
-A change that changes a task's results must raise its version: ids contain it, and the golden
-cells in tests/golden hold results against it.
+A change of a task's results must raise its version: run ids contain the version, and the golden
+cells in tests/golden fail if results change without it.
 """
 
 from collections.abc import Callable, Mapping
@@ -48,9 +48,9 @@ def _convolves(spec: Mapping) -> bool:
 class Task:
     """version: of its results. needs: spec -> inputs. cost: spec -> Cost of one run.
 
-    cpu_dependent: spec -> whether its last digits hold for one kind of CPU also under one
-    arithmetic: oneDNN cuts float32 convolutions into blocks by the CPU's caches and instructions
-    (`benchmarks/convolutions.py`).
+    cpu_dependent: spec -> whether the last digits of results depend on the CPU's model even under
+    one arithmetic: oneDNN splits float32 convolutions into blocks by the CPU's caches and
+    instructions (`benchmarks/convolutions.py`).
     """
 
     version: int
@@ -71,14 +71,14 @@ class Task:
     ) -> list[dict]:
         """Carry out one run and return one record per evaluation.
 
-        inputs: need -> manifest. device: "cpu" or "cuda". progress, checkpoint, final: as
-        `repro.training.loop.fit` has them; a task that does not train leaves no checkpoint.
+        inputs: need -> path of its manifest. device: "cpu" or "cuda". progress, checkpoint, final:
+        see `repro.training.loop.fit`; a task that does not train writes no checkpoint.
         """
         from repro.training import device as devices
         from repro.training.loop import fit
 
         module = import_module(self.module)
-        # Without threads in its spec a task counts or looks up, on no device.
+        # A task whose spec has no threads only counts or looks up: it needs no device.
         place = devices.select(device, spec["threads"]) if "threads" in spec else None
         if hasattr(module, "run"):
             context = {"inputs": inputs, "device": place}
@@ -87,9 +87,9 @@ class Task:
         return fit(training, progress=progress, checkpoint=checkpoint, final=final)
 
     def build(self, spec: Mapping, loaded: "Data", device: "torch.device | str") -> "Training":
-        """A run of a task that trains, built and not trained.
+        """The untrained run of a task that trains.
 
-        device: where `loaded` lies; on "meta" there are shapes and no values.
+        device: where `loaded` lies; "meta" gives shapes without values.
         """
         return import_module(self.module).build(**spec, loaded=loaded, device=device)
 

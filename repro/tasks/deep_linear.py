@@ -1,7 +1,7 @@
-"""Deep linear MLPs of finite width, trained, widened, perturbed and trained on: E.3 and E.4.
+"""Deep linear MLPs of finite width: trained, widened, perturbed, trained further (E.3 and E.4).
 
-Ma et al. (arXiv 2602.10545). Weights by name: A (output) and the last one (input) are vectors and
-frozen, those between are matrices and trained.
+Ma et al. (arXiv 2602.10545). Weights by name, from the output: A and the last one (the input layer)
+are frozen vectors; the ones between are trained matrices.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from repro.errors import UserError
 from repro.theory import upscaling_limit
 from repro.upscaling import Growth
 
-ENTRIES = 2**21  # of one batch of wide matrices: 8 MB in float32
+ENTRIES = 2**21  # numbers in one batch of wide matrices: 8 MB in float32
 
 
 def run(
@@ -39,16 +39,17 @@ def run(
     progress,
     checkpoint: Path,
 ) -> list[dict]:
-    """Train `draws` independent networks of one width and hold y_t against its limit.
+    """Train `draws` independent networks of one width and compare the output y_t with its limit.
 
     lr, lr_up, sigma, noise: base constants gamma, gamma_up, sigma, sigma_Delta of muP's SGD.
-    updates: "matrices" trains every matrix in float64; "products" carries only the vectors that y
-    needs (`by_products`, the same numbers), with the matrices drawn in float32.
-    Runs that differ in noise and lr_up alone start from the same networks.
-    Returns a record per step t: over the draws the mean of y_t, its standard deviation (`spread`)
-    and the root mean square of y_t - `limit`; then y_t - y'_(t-1), y' of the narrow network trained
-    on without upscaling, as mean (`gap`), root mean square and largest size; `limit_alone` is the
-    limit of y'_(t-1). The phase is `after` from t = steps_before on, before it y and y' are one.
+    updates: "matrices" trains every matrix in float64; "products" computes the same y from vectors
+    alone (`by_products`), with matrices drawn in float32.
+    Runs that differ only in noise and lr_up start from the same networks.
+    Returns a record per step t. Over draws: `mean` and `spread` (standard deviation) of y_t, and
+    `rms`, the root mean square of y_t - `limit`. y' is the output of the narrow network trained
+    further without upscaling: `gap`, `gap_rms` and `gap_max` are mean, root mean square and largest
+    size of y_t - y'_(t-1), `limit_alone` is the limit of y'_(t-1). `phase` is "after" from
+    t = steps_before on; before, y and y' are equal.
     """
     if updates not in ("products", "matrices"):
         raise UserError(f"updates {updates!r} is unknown: choose products or matrices")
@@ -57,6 +58,7 @@ def run(
         raise UserError(f"noise is given for {sorted(noise)}: {layers} layers have {names}")
     carry_out = by_products if updates == "products" else by_matrices
     dtype = torch.float32 if updates == "products" else torch.float64
+    # Weights and noise come from separate streams, so that other noise leaves the weights the same.
     base, added = (
         torch.Generator(device).manual_seed(_stream(seed, layers, width, part)) for part in range(2)
     )
@@ -70,6 +72,7 @@ def run(
         "lr_up": lr_up,
     }
     found, alone = [], []
+    # As many networks at a time as the memory for ENTRIES numbers holds.
     batch = max(1, ENTRIES // (factor * width) ** 2)
     for first in range(0, draws, batch):
         count = min(batch, draws - first)
@@ -84,7 +87,8 @@ def run(
     expected = upscaling_limit.limit(layers, sigma=sigma, noise=noise, **settings)
     steps = np.arange(y.shape[1])
     after = steps >= steps_before
-    lagging = steps - after  # the narrow network's step: upscaling replaced one
+    # Upscaling takes the place of one step: y_t is compared with step t - 1 of the narrow network.
+    lagging = steps - after
     difference = y - without[:, lagging]
     expected_alone = upscaling_limit.continued(
         layers, steps=len(steps) - 1, x=x, target=target, sigma=sigma, lr=lr
@@ -118,10 +122,10 @@ def gaussians(
     generator: torch.Generator,
     dtype: torch.dtype,
 ) -> dict[str, torch.Tensor]:
-    """muP's Gaussian weights, or noise: name -> shape (draws, width) or (draws, width, width).
+    """Gaussian weights or noise under muP: name -> (draws, width) or (draws, width, width).
 
-    Standard deviation: the base constant, times width^-1/2 for matrices. The first and the last
-    name are vectors. A constant of 0 draws nothing and takes no memory.
+    constants: name -> standard deviation, which for matrices is multiplied by width^-1/2. The first
+    and the last name are vectors. A constant of 0 draws nothing and takes no memory.
     """
     first, *_, last = constants
     result = {}
@@ -149,10 +153,10 @@ def by_matrices(
     lr: float,
     lr_up: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """y_t with every matrix trained, and y_t of the narrow networks trained on instead.
+    """y_t of the upscaled networks, and of the narrow ones trained further, training all matrices.
 
-    weights, noise: as `gaussians` returns them, at the narrow and the wide width; not changed.
-    Returns shapes (draws, steps_before + steps_after + 1) and one step less.
+    weights, noise: from `gaussians` at the narrow and the wide width; not changed.
+    Returns arrays (draws, steps_before + steps_after + 1) and (draws, steps_before + steps_after).
     """
     narrow = {name: tensor.clone() for name, tensor in weights.items()}
     before = _descend(narrow, steps_before - 1, x=x, target=target, lr=lr)
@@ -169,7 +173,7 @@ def by_matrices(
 def _descend(
     weights: dict[str, torch.Tensor], steps: int, *, x: float, target: float, lr: float
 ) -> list[torch.Tensor]:
-    """Gradient descent in place on the hidden matrices; y before, between and after the steps."""
+    """Gradient descent in place on the hidden matrices; returns y before and after every step."""
     output, *hidden, first = weights.values()
     found = []
     for step in range(steps + 1):
@@ -199,11 +203,11 @@ def by_products(
     lr: float,
     lr_up: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The same as `by_matrices` from b_t = B_t^T A and c_t = h_t^(2) alone, exact in real numbers.
+    """The same as `by_matrices`, equal in exact arithmetic, from the vectors b_t = B_t^T A and
+    c_t = h_t^(2) alone.
 
-    Updates of B and C are outer products with the frozen A and h^(1), so y_t = b_t c_t / n and
-    both vectors follow each other. Widening turns B^T A into the repeated B^T mean(A), the mean
-    over a block of copies; the noise enters by its own products. Every matrix is read once.
+    Updates of B and C are outer products with the frozen A and h^(1). So y_t = b_t c_t / n, and
+    each vector's update needs only the other vector. Each matrix is read once, which is faster.
     """
     output, first = weights["A"].double(), x * _last(weights).double()
     C = weights.get("C") if "D" in weights else None
@@ -217,11 +221,14 @@ def by_products(
     def block_mean(vector):
         return vector.double().reshape(len(vector), -1, factor).mean(2)
 
+    # The narrow network, up to the upscaling and then further without it.
     trained = {"output": output, "first": None if C is None else first, "target": target}
     b, c = times_B(output), first if C is None else _times(C, first)
     before, b, c, b_sum, c_sum = _follow(b, c, steps_before - 1, lr=lr, **trained)
     alone, *_ = _follow(b, c, steps_after, lr=lr, **trained)
 
+    # Upscaling: b and c of the wide matrices, B_wide^T A_wide and C_wide h_wide. Copies of B add up
+    # to B^T mean(A_wide), the mean over the copies of a neuron; noise adds products of its own.
     shift = block_mean(noise["A"])
     output_up = repeat(output) + noise["A"].double()
     b_up = b + times_B(shift) - lr * _dot(output, shift) * c_sum
@@ -239,7 +246,7 @@ def by_products(
 
 
 def _follow(b, c, steps: int, *, output, first, target: float, lr: float):
-    """y before, between and after the steps, b and c after them, and sums of L'(y) b / n and c."""
+    """y before and after every step, final b and c, and the sums of L'(y) b / n and L'(y) c / n."""
     found, width = [], output.shape[1]
     b_sum, c_sum = torch.zeros_like(b), torch.zeros_like(c)
     for step in range(steps + 1):
@@ -264,5 +271,5 @@ def _dot(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
 
 def _times(matrix: torch.Tensor, vector: torch.Tensor) -> torch.Tensor:
     """Batched matrix times vector in the matrix's precision, as float64."""
-    # As a row times the transpose: MKL is up to ten times slower on a batch of columns.
+    # Written as row times transpose: MKL is up to ten times slower on a batch of columns.
     return (vector.to(matrix.dtype)[:, None, :] @ matrix.mT)[:, 0].double()

@@ -32,7 +32,7 @@ def random_batches(model: Mapping, data: Mapping, generator: torch.Generator) ->
 
 
 def _step(model, optimizer, batch, clip) -> torch.Tensor:
-    """One training step; returns the outputs before it."""
+    """One training step; returns the outputs computed before the update."""
     outputs = model(batch[0])
     optimizer.zero_grad()
     F.cross_entropy(outputs.flatten(0, -2), batch[1].flatten()).backward()
@@ -62,8 +62,8 @@ def run(
 ) -> list[dict]:
     """One record per step after widening: `difference`, max |f_wide - f_base| / max |f_base|.
 
-    The base trains `steps_before` steps, is widened by `factor` with its optimizer, and both go
-    on over the same batches. clip: {"norm", "width_aware"} or None.
+    The base trains `steps_before` steps and is widened by `factor` with its optimizer; then base
+    and wide model train on the same batches. clip: {"norm", "width_aware"} or None.
     """
     generator = torch.Generator().manual_seed(seed)
     shape = {}

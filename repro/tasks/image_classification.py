@@ -20,7 +20,7 @@ from repro.training.schedule import make_schedule
 
 
 def load_images(dataset: str, manifest: Path) -> dict:
-    """Split -> its images, from files or from arrays."""
+    """Split -> its images, read from image files or from an array."""
     return load_index(dataset, manifest) or {
         split: ArrayImages(part["inputs"], part["labels"])
         for split, part in load_arrays(manifest).items()
@@ -28,7 +28,7 @@ def load_images(dataset: str, manifest: Path) -> dict:
 
 
 def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
-    """Images, augmented as `repro.data.recipe` has it."""
+    """Images with the augmentation of `repro.data.recipe`."""
     dataset, data, model = spec["dataset"], spec["data"], spec["model"]
     images = load_images(dataset, inputs[Arrays(dataset)])
     return Data(
@@ -60,10 +60,10 @@ def build(
     """A Vision Transformer; records have `valid_loss` (no smoothing), `valid_accuracy` (top-1) and
     `lowest_error`, 1 - the largest top-1 so far.
 
-    data: as `repro.data.recipe`. factors: parameter name -> factor on its learning rate in place of
-    the parametrization's. optimizer: `make_optimizer`'s, "eps", "weight_decay", "decayed"
-    (kinds of role) and "clip" (`clipping.clipper`). schedule: {"name", "warmup", "final_lr"}, the
-    rate that a group of factor 1 would end at (the paper's lr_min, II.1.D).
+    data: see `recipe.training_batches`. factors: parameter name -> learning-rate factor that
+    replaces the parametrization's. optimizer: see `make_groups`; and "clip", see
+    `clipping.clipper`. schedule: {"name", "warmup", "final_lr"}; a group whose factor is 1 would
+    end at learning rate final_lr (the paper's lr_min, II.1.D).
     """
     with torch.device(device):
         net = models.build(model, parametrization_name, **loaded.data_settings)
@@ -88,7 +88,7 @@ def build(
 
 
 def with_lowest_error(records: list[dict]) -> list[dict]:
-    """The records with `lowest_error` where they have an accuracy, which a diverged run has not."""
+    """Add `lowest_error` to records with an accuracy; after a divergence records have none."""
     lowest = math.inf
     for record in records:
         if "valid_accuracy" in record:

@@ -1,4 +1,4 @@
-"""Next-token prediction with a decoder; per-role learning rates and inits."""
+"""Next-token prediction with a decoder; learning rate and init are set per kind of role."""
 
 from collections.abc import Mapping
 
@@ -20,8 +20,8 @@ def build_model(
 ) -> Decoder:
     """The decoder of a spec, uninitialized, on the default device.
 
-    The positional encoding gets the root mean square of the embedding at initialization, the
-    logits the multiplier of `scaling`.
+    The positional encoding has the root mean square of the embedding at initialization; the
+    logits have the multiplier of parametrization `scaling`.
     """
     ratio = model["width"] / model["base_width"]
     role = parametrization.Role("embedding", width_out=ratio)
@@ -66,10 +66,10 @@ def build(
     loaded: Data,
     device: torch.device,
 ) -> Training:
-    """A decoder; records have the vocabulary reached, `vocab_reached`, besides.
+    """A decoder; records also have `vocab_reached`, the tokenizer's actual vocabulary size.
 
-    init: kind of role -> parametrization whose init it takes. scaling: parametrization of the
-    learning-rate, decay and eps factors; lr: kind of role -> its constant.
+    init: kind of role -> parametrization that sets its init. scaling: parametrization that sets
+    the factors on learning rate, decay and eps. lr: kind of role -> constant.
     """
     with torch.device(device):
         net = build_model(model, **loaded.data_settings, init=init, scaling=scaling)

@@ -1,4 +1,4 @@
-"""A model's parameters as they are built: how many, initial spread, learning rate and decay."""
+"""A model's parameters as built: their number, initial spread, learning rate and weight decay."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,11 +23,11 @@ def run(
     progress,
     checkpoint: Path,
 ) -> list[dict]:
-    """A record per parameter: `parameter`, `kind`, `count`, `lr` and `weight_decay` of its group,
-    both constants 1; where `draw`, `init_std`, of the drawn weights.
+    """A record per parameter: `parameter`, `kind`, `count`; `lr` and `weight_decay` of its group
+    when both constants are 1; with `draw` also `init_std`, measured on drawn weights.
 
-    fixed: the model's settings that would follow from the data. Nothing is allocated unless it is
-    drawn.
+    fixed: the model's settings that would otherwise follow from the data. Without `draw` no memory
+    is allocated, so that models of any size can be counted.
     """
     with torch.device(device if draw else "meta"):
         net = models.build(model, parametrization_name, **fixed)

@@ -1,4 +1,4 @@
-"""Init variances and learning rates as the built model gets them, at one width."""
+"""Init variances and learning rates measured on a built model of one width."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,10 +23,10 @@ def run(
     progress,
     checkpoint: Path,
 ) -> list[dict]:
-    """Build the decoder, initialize it, make Adam's groups, and read both off.
+    """Build and initialize the decoder, make Adam's groups, and measure both.
 
-    Returns a record per parameter: its `parameter` name, `kind`, `init_variance` (of the drawn
-    weights) and `lr` (its group's).
+    Returns a record per parameter: its name (`parameter`), `kind`, `init_variance` of the drawn
+    weights, and `lr` of its group.
     """
     init = dict.fromkeys(("embedding", "hidden", "output"), parametrization_name)
     net = build_model(

@@ -1,4 +1,4 @@
-"""Pretraining at an embedding learning rate of its own (Hayou & Liu, arXiv 2506.15025, 4.2)."""
+"""Pretraining with a separate embedding learning rate (Hayou & Liu, arXiv 2506.15025, 4.2)."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -25,21 +25,21 @@ from repro.training.schedule import make_schedule
 
 
 def ratio(width: int, embedding_lr: Mapping) -> float:
-    """The embedding's learning rate over all others': factor * width^power."""
+    """Ratio of the embedding's learning rate to that of all other roles: factor * width^power."""
     return embedding_lr["factor"] * width ** embedding_lr["power"]
 
 
 def make_groups(net, scaling: str, optimizer: Mapping, lr: float, embedding_lr: Mapping):
-    """Optimizer groups: one rate for every role but the embedding, whose is `ratio` times that.
+    """Optimizer groups: rate `lr` for every role, and `ratio` times that for the embedding.
 
-    scaling: parametrization whose factors multiply both.
+    scaling: parametrization whose factors multiply these rates.
     """
     rates = dict.fromkeys(KINDS, lr) | {"embedding": ratio(net.width, embedding_lr) * lr}
     return optimizers.make_groups(net, scaling, optimizer, rates)
 
 
 def beginning(text: str, limit: int | None) -> str:
-    """Whole lines until they have at least `limit` words; all of them if None."""
+    """The first whole lines with at least `limit` words together; the whole text if None."""
     if limit is None:
         return text
     lines, count = [], 0
@@ -54,12 +54,12 @@ def beginning(text: str, limit: int | None) -> str:
 def load_text(words: Mapping, need: Tokens, inputs: Mapping, device) -> EvaluationText:
     """A text to evaluate, encoded by the tokenizer of the training corpus.
 
-    words: {"dataset", "split", "limit"}, the last as `beginning` has it. Where a text lacks the
-    split, the last it has is taken.
-    Words are what whitespace separates in the text as published, `<unk>` and punctuation
-    included: 241,211 in WikiText-2's test split. The published 245,569 count the 4,358 ends of
-    lines too, which a tokenizer that splits at whitespace does not predict.
-    The separator of the corpus, where it has one, comes first, so that every token is predicted.
+    words: {"dataset", "split", "limit"}; limit: see `beginning`. If the dataset lacks the split,
+    its last one is used.
+    Words are separated by whitespace in the text as published, and include `<unk>` and punctuation:
+    241,211 in WikiText-2's test split. The published 245,569 also count the 4,358 line ends, which
+    a tokenizer that splits at whitespace does not predict.
+    The text begins with the corpus' separator, if it has one, so that every token is predicted.
     """
     from tokenizers import Tokenizer
 
@@ -68,7 +68,7 @@ def load_text(words: Mapping, need: Tokens, inputs: Mapping, device) -> Evaluati
     text = beginning(read_split(path, split), words["limit"])
     manifest = Path(inputs[need])
     tokenizer = Tokenizer.from_file(str(manifest.parent / "tokenizer.json"))
-    tokenizer.encode_special_tokens = True  # their names in a text are plain text
+    tokenizer.encode_special_tokens = True  # names of special tokens in the text are plain text
     separator = read_json(manifest).get("separator")
     ids = tokenization.encode(tokenizer, [text]).tolist()
     ids = ids if separator is None else [separator, *ids]
@@ -88,8 +88,8 @@ def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
 def make_evaluation(
     net, held_out, text: EvaluationText | None, length: int, stride: int, precision: str
 ) -> Callable[[], dict]:
-    """What is evaluated: `valid_perplexity`, and with a text also `word_perplexity`, in windows of
-    `length` tokens moved by `stride`."""
+    """The function called at evaluations: `valid_perplexity`, and with a text `word_perplexity`,
+    computed in windows of `length` tokens that move by `stride`."""
     device = next(net.parameters()).device
 
     def logits(tokens_BT: torch.Tensor) -> torch.Tensor:
@@ -129,12 +129,12 @@ def build(
     loaded: Data,
     device: torch.device,
 ) -> Training:
-    """A decoder; records have `ratio`, `tokens` read, `train_perplexity`, that of the mean loss
-    since the last record, `valid_perplexity` and, with `words`, `word_perplexity` of another text.
+    """A decoder; records have `ratio`, `tokens` read so far, `train_perplexity` (from the mean loss
+    since the last record), `valid_perplexity` and, with `words`, `word_perplexity` of another text.
 
-    data: as `loading.load_data` has it for tokens. words: as `load_text`, and "stride" of the
-    windows, tokens. init: parametrization whose init every role takes. scaling, embedding_lr: as
-    `make_groups`. optimizer: also "weight_decay", "decayed", "clip". schedule: `make_schedule`'s.
+    data: see `loading.load_data` for tokens. words: see `load_text`; "stride": tokens between two
+    windows. init: parametrization that sets every role's init. scaling, embedding_lr: see
+    `make_groups`. optimizer: also "weight_decay", "decayed", "clip". schedule: see `make_schedule`.
     """
     with torch.device(device):
         net = models.build(model, scaling, **loaded.data_settings)
@@ -152,7 +152,7 @@ def build(
                 "tokens": record["step"] * data["batch_size"] * length,
                 "train_loss": record["train_loss"],
                 "train_perplexity": exponential(record["train_loss"]),
-                # Not evaluated where the first record is one of divergence.
+                # A run that diverged before its first record was never evaluated.
                 **{key: record.get(key, math.inf) for key in perplexities},
                 **({"skipped": record["skipped"]} if "skipped" in record else {}),
                 **({"words_split": text.split} if text else {}),

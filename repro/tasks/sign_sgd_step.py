@@ -7,7 +7,7 @@ import torch
 
 from repro.theory import sign_sgd
 
-# Rank bins, as inclusive bounds; the last is open.
+# Bins of ranks, both bounds included; the last bin has no upper bound.
 BINS = ((1, 1), (2, 10), (11, 100), (101, None))
 
 
@@ -28,10 +28,10 @@ def run(
     """Measure the feature changes of Theorem 1 with eta = 1 and sigma_E = sigma_W = d^-1/2.
 
     E (m, d), W (d, m) and the residual R = EW - Z (m, m) are independent Gaussian draws, as
-    Assumption 2 states. delta_E is measured on `rows` tokens (all its columns), delta_W on all
-    tokens in `columns` columns; both are unbiased, rows and columns being exchangeable.
-    Returns records with `quantity`, `ranks` (a bin), `measured` and `predicted`: root mean
-    squares over entries; `ratio` is the root of the mean over tokens of measured^2/predicted^2.
+    Assumption 2 states. To save memory delta_E is measured on `rows` tokens, and delta_W in
+    `columns` columns; this is unbiased because rows and columns are exchangeable.
+    Returns records with `quantity`, `ranks` (a bin), `measured` and `predicted` (root mean squares
+    over entries) and `ratio`, the root of the mean over tokens of measured^2 / predicted^2.
     """
     generator = torch.Generator(device).manual_seed(seed)
     d, m = width, vocab_size
@@ -40,6 +40,7 @@ def run(
     def normal(*shape: int) -> torch.Tensor:
         return torch.randn(shape, generator=generator, device=device)
 
+    # The embedding's change does not depend on frequencies: one record for all ranks.
     W = sigma * normal(d, m)
     R = normal(min(rows, m), m)
     delta_E = torch.sign(R @ W.T) @ W
@@ -54,8 +55,9 @@ def run(
             "ratio": measured / predicted,
         }
     ]
-    del W, R, delta_E
+    del W, R, delta_E  # frees memory for the next draws
 
+    # The output's change does: the residual of a token is weighted by its frequency.
     E = sigma * normal(m, d)
     alpha = torch.arange(1, m + 1, device=device, dtype=torch.float64) ** -zipf_exponent
     R = normal(m, min(columns, m))

@@ -25,7 +25,7 @@ Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
 
 
 def summed_loss(net: torch.nn.Module, batch: Batch) -> torch.Tensor:
-    """Cross-entropy in nats of every token of the original blocks, padding left out; their sum."""
+    """Sum of the cross-entropy in nats over all tokens of the original blocks, without padding."""
     source, previous, target, _ = batch
     logits = net(source, previous).flatten(0, 1).float()
     return F.cross_entropy(
@@ -34,9 +34,10 @@ def summed_loss(net: torch.nn.Module, batch: Batch) -> torch.Tensor:
 
 
 def make_loss(batch_size: int) -> Callable[[torch.nn.Module, Batch], torch.Tensor]:
-    """The loss of a microbatch, nats: the mean of those of a batch is the mean over its tokens.
+    """The loss of a microbatch in nats, scaled so that the mean over microbatches is the mean over
+    the batch's tokens.
 
-    Microbatches hold equally many rows and, for their padding, not equally many tokens.
+    Microbatches have equally many rows, but because of padding not equally many tokens.
     """
 
     def loss(net: torch.nn.Module, batch: Batch) -> torch.Tensor:
@@ -48,7 +49,7 @@ def make_loss(batch_size: int) -> Callable[[torch.nn.Module, Batch], torch.Tenso
 
 @torch.no_grad()
 def validation(net: torch.nn.Module, batches: Sequence[Batch], precision: str) -> dict[str, float]:
-    """`valid_loss`: mean over every token, nats."""
+    """`valid_loss`: mean over all tokens, in nats."""
     total = 0.0
     for batch in batches:
         with devices.autocast(batch[0].device, precision):
@@ -60,8 +61,8 @@ def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
     """Blocks of the corpus, corrupted anew in every epoch.
 
     spec["data"]: {"batch_size", "sequence_length", "vocab_size" (the tokenizer's), "tokenizer",
-    "mask_share", "span_mean", "validation_blocks"}. The validation blocks and their noise are the
-    same for every seed, in every evaluation.
+    "mask_share", "span_mean", "validation_blocks"}. Validation blocks and their noise are the same
+    for every seed and at every evaluation.
     """
     dataset, data = spec["dataset"], spec["data"]
     path = inputs[Tokens(dataset, data["vocab_size"], data["tokenizer"])]
@@ -76,7 +77,7 @@ def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
             dataset, tokens[split], separator, noise, size, length, order, device
         )
 
-    # A validation batch has to fit in memory as a microbatch does.
+    # Validation batches are as large as a microbatch, which fits in memory.
     at_once = max(1, data["batch_size"] // spec["parts"])
     valid = batches("valid", at_once, 0)
     count = max(1, min(valid.per_epoch, data["validation_blocks"] // at_once))
@@ -114,9 +115,9 @@ def build(
     """An encoder-decoder; records have `valid_loss`, both losses in bits as `train_bits` and
     `valid_bits`, and `lowest_valid_loss`, the smallest so far.
 
-    optimizer: {"name": "adamw", "betas", "eps", "eps_convention", "weight_decay", "clip"}, the last
-    as `clipping.clipper` has it. schedule: as `make_schedule`, and "steps", the length it is made
-    for, which a run may stop short of. seed: of the parameters, the order, the noise and dropout.
+    optimizer: {"name": "adamw", "betas", "eps", "eps_convention", "weight_decay", "clip"}; clip:
+    see `clipping.clipper`. schedule: see `make_schedule`; and "steps", the length of the schedule;
+    a run may stop earlier. seed: of initial parameters, order of blocks, noise and dropout.
     """
     with torch.device(device):
         net = models.build(model, parametrization_name, **loaded.data_settings)
@@ -139,7 +140,7 @@ def build(
 
 
 def with_bits(records: list[dict]) -> list[dict]:
-    """The records with the lowest validation loss so far, and losses in bits."""
+    """Add `lowest_valid_loss`, the lowest so far, and losses in bits to the records."""
     lowest = math.inf
     for record in records:
         record["valid_loss"] = finite(record.get("valid_loss", math.inf))
@@ -152,5 +153,5 @@ def with_bits(records: list[dict]) -> list[dict]:
 
 
 def finite(value: float) -> float:
-    """The value, infinite where it is not a number."""
+    """The value, or infinity if it is nan."""
     return math.inf if math.isnan(value) else value

@@ -1,7 +1,7 @@
-"""Neural tangent kernels of randomly initialized Transformers, part by part, beside I.3's means.
+"""Neural tangent kernels of randomly initialized Transformers, compared with the means of I.3.
 
-Dinan, Yaida & Zhang (arXiv 2304.02034). The networks are those of
-`repro.tasks.transformer_kernels`.
+Dinan, Yaida & Zhang (arXiv 2304.02034). The kernel is a sum over parts, i.e. groups of parameters
+(Q, K, V, ...), measured one by one. Same networks as `repro.tasks.transformer_kernels`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -43,17 +43,17 @@ def run(
     progress,
     checkpoint: Path,
 ) -> list[dict]:
-    """Means over `draws` initializations of each part of the tangent kernel, learning rate 1.
+    """Means over `draws` initializations of each part of the tangent kernel at learning rate 1.
 
-    channels: how many components i of z_i are differentiated, those of the output without contact
-    terms. every_block: also the kernels of blocks before the last. scaling: parametrization whose
-    learning rate factors are recorded.
-    Returns a record per `block` and `part` (a group; by pair `Q.0` and so on): `diagonal` and
-    `off`, the mean over tokens (samples where the output is pooled) of the kernel's diagonal and
-    of its other entries, `diagonal_expected` and `off_expected` by the recursions, `sgd` and
-    `adam`, the factors. At the last block `normalized` is the diagonal where each gradient is
-    divided by the part's root mean square over its entries (a word embedding's that are not 0),
-    else 0.
+    channels: how many components i of z_i are differentiated; at the output only components without
+    contact terms. every_block: also measure the kernels of blocks before the last. scaling:
+    parametrization whose learning-rate factors are recorded.
+    Returns a record per `block` and `part` (a group, numbered by attention-MLP pair: `Q.0`).
+    `diagonal` and `off`: mean of the kernel's diagonal and of its other entries, over tokens (over
+    samples if the output is pooled). `diagonal_expected` and `off_expected`: the same by the
+    recursions. `sgd` and `adam`: the learning-rate factors. `normalized`: at the last block the
+    diagonal after dividing each gradient by the part's root mean square over its entries (of a word
+    embedding only the non-zero ones); else 0.
     """
     setting = build(model, width, input_seed)
     network = setting.network.to(device)
@@ -89,7 +89,7 @@ def run(
 def blocks(
     setting: Setting, tokens: torch.Tensor, channels: int, every_block: bool
 ) -> Iterator[tuple[int, torch.Tensor]]:
-    """(block, channels of z after it with their graph), shape (tokens or samples, channels)."""
+    """(block, its output z with autograd graph), z of shape (tokens or samples, channels)."""
     with Trace() as trace, sdpa_kernel(SDPBackend.MATH):
         output = setting.network(tokens)
         if every_block:
@@ -99,10 +99,10 @@ def blocks(
 
 
 def parts(setting: Setting, z: torch.Tensor) -> dict[str, tuple[np.ndarray, float]]:
-    """Part -> (kernel, normalized diagonal) of z, shape (N, channels).
+    """Part -> (kernel, normalized diagonal) for z of shape (N, channels).
 
-    kernel: sum over the part's parameters of products of gradients of one channel, mean over
-    channels, shape (N, N). normalized: its diagonal over the root mean square gradient.
+    kernel (N, N): gradient of row a times gradient of row b, summed over the part's parameters,
+    mean over channels. normalized: its diagonal divided by the root mean square gradient.
     """
     named = dict(setting.network.named_parameters())
     N, K = z.shape
@@ -134,7 +134,7 @@ def parts(setting: Setting, z: torch.Tensor) -> dict[str, tuple[np.ndarray, floa
 
 
 def _rows(setting: Setting, name: str, gradient: torch.Tensor) -> dict[str, torch.Tensor]:
-    """A parameter's gradients by part: Q, K, V; a tied embedding's rows read in and read out."""
+    """Part -> gradients. qkv has Q, K, V; a tied embedding has words read (stem), others (head)."""
     if setting.theory.tied and name == "embedding.weight":
         absent = torch.zeros(gradient.shape[1], dtype=torch.bool, device=gradient.device)
         absent[setting.absent] = True
@@ -144,7 +144,7 @@ def _rows(setting: Setting, name: str, gradient: torch.Tensor) -> dict[str, torc
 
 
 def rates(setting: Setting, scaling: str, family: str) -> dict[str, float]:
-    """Group -> learning rate factor of a parametrization; a tied head's is the embedding's."""
+    """Group -> learning-rate factor of a parametrization; a tied head has that of the embedding."""
     rows = parametrization.table(scaling, family)
     result = {}
     for name, role in setting.network.roles().items():
@@ -158,7 +158,7 @@ def rates(setting: Setting, scaling: str, family: str) -> dict[str, float]:
 def expectation(
     setting: Setting, model: Mapping, width: int, input_seed: int, points: int, scrambles: int
 ) -> dict[tuple[int, str], tuple[float, float]]:
-    """(block, part) -> means of the expected kernel's diagonal and other entries."""
+    """(block, part) -> mean of the expected kernel's diagonal, mean of its other entries."""
     found: dict[tuple[int, str], np.ndarray] = {}
     for _, kernels in expected_kernels(_key(model), input_seed, points, scrambles):
         chain = theory.tangents(

@@ -1,4 +1,4 @@
-"""Token frequency against rank of a tokenized corpus."""
+"""Token frequency against frequency rank in a tokenized corpus."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,10 +20,10 @@ def run(
     progress,
     checkpoint: Path,
 ) -> list[dict]:
-    """Counts at `points` ranks spaced evenly in log rank, ranks with at least one occurrence.
+    """Counts at about `points` ranks, evenly spaced in log rank, among tokens that occur at all.
 
-    Returns one record per rank kept: `rank`, `count`, and the corpus' `tokens` (total),
-    `types_used` and `vocab_reached`.
+    Returns one record per rank: `rank`, `count`, and of the corpus `tokens` (their total number),
+    `types_used` (distinct tokens that occur) and `vocab_reached`.
     """
     manifest, tokens = load_tokens(inputs[Tokens(dataset, vocab_size)])
     counts = np.sort(np.bincount(tokens[split]))[::-1]

@@ -7,8 +7,8 @@ from repro.cost.paper import paper_costs
 
 
 def run(*, inputs: Mapping, device: None, progress, checkpoint: Path) -> list[dict]:
-    """A record per printed number: its `name`, the fields of `PaperCost`.
+    """A record per printed number: its `name` and the fields of `PaperCost`.
 
-    computed: by F.4's formulas. recounted: with what the printed number really counts.
+    computed: by F.4's formulas. recounted: from what the printed number in fact counts.
     """
     return [{"name": name, **cost._asdict()} for name, cost in paper_costs().items()]

@@ -1,4 +1,4 @@
-"""Forward kernels of randomly initialized Transformers, measured and by the recursions of I.1.
+"""Forward kernels of randomly initialized Transformers: measured, and by the recursions of I.1.
 
 Dinan, Yaida & Zhang (arXiv 2304.02034). Vision: `repro.models.vit`; language:
 `repro.models.tied_encoder`. `repro.tasks.tangent_kernels` shares the networks and their inputs.
@@ -38,11 +38,11 @@ GROUPS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """A network, what it reads, and its theory.
+    """A network, its inputs, and the constants of the theory.
 
-    network: uninitialized. inputs: as its forward takes them. kernel: G(0), (B, T, B, T).
-    rates: group -> factor by which the tangent kernel of learning rate 1 differs from
-    `theory.tangents` with rate 1. absent: ids of outputs without contact terms.
+    network: uninitialized. inputs: as its forward takes them. kernel: G(0), shape (B, T, B, T).
+    rates: group -> ratio of the tangent kernel at learning rate 1 to `theory.tangents` at rate 1.
+    absent: output ids that occur in no input, so that they have no contact terms.
     """
 
     network: torch.nn.Module
@@ -59,18 +59,18 @@ class Setting:
 
 
 def group_names(parameter: str) -> list[str]:
-    """Parts of a parameter by rows: `attention.1.qkv.weight` -> Q.1, K.1, V.1."""
+    """Groups whose weights a parameter holds: `attention.1.qkv.weight` -> Q.1, K.1, V.1."""
     (found,) = (groups for end, groups in GROUPS.items() if parameter.endswith(end))
     pair = parameter.split(".")[1] if found[0] in theory.ATTENTION + theory.MLP else ""
     return [f"{group}.{pair}" if pair else group for group in found]
 
 
 def build(model: Mapping, width: int, input_seed: int) -> Setting:
-    """A network of one width and fixed inputs.
+    """A network of one width, with fixed inputs and the theory for it.
 
     model: `kind` (vision, language), `samples`, and the settings of `ViT` or `TiedEncoder`.
-    Images are normal, correlated within and across samples; words are drawn from the first half of
-    the vocabulary, so that the other half's outputs have no contact terms (footnote 19).
+    Images are Gaussian, correlated within and across samples; words are drawn from the first half
+    of the vocabulary, so that outputs of the second half have no contact terms (footnote 19).
     """
     settings = dict(model)
     kind, samples = settings.pop("kind"), settings.pop("samples")
@@ -94,6 +94,7 @@ def build(model: Mapping, width: int, input_seed: int) -> Setting:
         absent = list(range(used, settings["vocab_size"]))
     else:
         raise UserError(f"model: kind {kind!r} is unknown: choose vision or language")
+    # The theory's constants C are variance times fan-in; these do not depend on the width.
     constants = {}
     rows = parametrization.table("neural-tangent", "sgd")
     for name, role in network.roles().items():
@@ -113,9 +114,10 @@ def build(model: Mapping, width: int, input_seed: int) -> Setting:
 
 
 class Trace(TorchFunctionMode):
-    """Inside it, what the blocks compute is collected in order, whatever model calls them.
+    """Context that collects, in order, what the blocks of any model compute in it.
 
-    norms: (input z, output s) of every layer_norm. attention: (query, key). fired: sigma(w).
+    norms: (input z, output s) of every layer_norm. attention: (query, key). fired: sigma(w), the
+    activation's output.
     """
 
     def __init__(self):
@@ -136,7 +138,7 @@ class Trace(TorchFunctionMode):
 
 
 class Draws:
-    """Initializations of a network, stacked along a leading axis of every parameter."""
+    """Several initializations of a network, stacked along a leading axis of every parameter."""
 
     def __init__(self, network: torch.nn.Module, count: int):
         self.network = network
@@ -146,15 +148,15 @@ class Draws:
         }
 
     def roles(self) -> dict[str, parametrization.Role]:
-        """The network's."""
+        """Name -> role, those of the network."""
         return self.network.roles()
 
     def named_parameters(self):
-        """(name, stacked parameter), as `parametrization.initialize` asks for them."""
+        """(name, stacked parameter); `parametrization.initialize` calls this."""
         return self.parameters.items()
 
     def forward(self, inputs: torch.Tensor):
-        """(output, norms, attention, fired) of every draw on the same inputs."""
+        """(output, norms, attention, fired) of all draws on the same inputs."""
 
         def one(parameters):
             with Trace() as trace:
@@ -180,21 +182,23 @@ def run(
     progress,
     checkpoint: Path,
 ) -> list[dict]:
-    """Means over `draws` initializations of G, F and the output's kernel, beside the recursions.
+    """Means over `draws` initializations of G, F and the output's kernel, with expected values.
 
-    The means are taken with control variates (`controlled`): what each block adds to the kernel
-    beyond its average over the weights that write to the stream, an average known exactly. They
-    leave the means where they are and take most of the noise.
-    points, scrambles: of the attention's averages; the theory is the mean over scramblings.
-    Returns a record per `quantity` (G, F, output, contact) and `block`: `mean` and `expected`, the
-    upper triangle of the kernel over tokens (over samples where the output is pooled); `accuracy`:
-    standard error of the expected entries by the spread over scramblings, root mean square. The
-    output's kernel is over outputs without contact terms; `contact` is the mean square of each
-    token's own word, beside its leading order.
+    Means are taken with control variates (`controlled`), which remove most of the noise without
+    bias: what each block adds to the kernel, minus its exactly known average over the weights that
+    write to the residual stream.
+    points, scrambles: numbers of Sobol points in an average over attention, and of scrambled
+    Sobol sequences; the expected value is the mean over sequences.
+    Returns a record per `quantity` (G, F, output, contact) and `block`. `mean` and `expected`:
+    upper triangle of the kernel over tokens (over samples if the output is pooled). `accuracy`:
+    standard error of the expected entries from their spread over scramblings, root mean square.
+    The output's kernel leaves out outputs with contact terms; `contact` is the mean square of each
+    token's own word, and `expected` its leading order.
     """
     setting = build(model, width, input_seed)
     setting.network.to(device)
     generator = torch.Generator(device).manual_seed(_stream(seed, width))
+    # Many small networks run faster stacked; STACKED limits the memory.
     batch = max(1, min(draws, STACKED // sum(p.numel() for p in setting.network.parameters())))
     found: dict[tuple[str, int], list[torch.Tensor]] = {}
     controls = []
@@ -209,6 +213,7 @@ def run(
             output = measured["output", setting.theory.blocks]
             progress(round((first + len(noise)) / draws, 2), float(output.mean()))
     noise = torch.cat(controls)
+    # The theory has a sampling error too: its averages over attention are done `scrambles` times.
     expected = [
         expectation(*pair, width)
         for pair in expected_kernels(_key(model), input_seed, points, scrambles)
@@ -230,11 +235,11 @@ def run(
 
 
 def kernels(setting: Setting, traced) -> tuple[dict[tuple[str, int], torch.Tensor], torch.Tensor]:
-    """Kernels of every draw, (quantity, block) -> shape (draws, entries), and control variates.
+    """Kernels of all draws, (quantity, block) -> (draws, entries), and their control variates.
 
-    traced: what `Draws.forward` returns. The control variates, shape (draws, ...), have mean zero
-    at every width: z z^T of the stem and each residual path, less its mean over the weights that
-    write to the stream given everything before, cross terms included.
+    traced: what `Draws.forward` returns. Control variates (draws, ...) have mean zero at every
+    width: what the stem or a residual path adds to z z^T, cross terms included, minus its mean over
+    the weights that write to the stream, given everything before.
     """
     output, norms, attention, fired = traced
     G, F_ = [_kernel(z) for z, _ in norms], [_kernel(s) for _, s in norms]
@@ -257,6 +262,7 @@ def kernels(setting: Setting, traced) -> tuple[dict[tuple[str, int], torch.Tenso
         else:
             mean = C["X"] * _kernel(fired[block // 2])  # eq. 1.76
         noise.append(G[block + 1] - G[block] - mean)
+    # The head adds nothing to a stream; its control variate is the output's own kernel.
     out = output[..., setting.absent]
     mean = F_[-1] * C["stem" if setting.theory.tied else "head"]
     if setting.pooled:
@@ -273,10 +279,11 @@ def kernels(setting: Setting, traced) -> tuple[dict[tuple[str, int], torch.Tenso
 
 
 def controlled(values: torch.Tensor, controls: torch.Tensor) -> torch.Tensor:
-    """Means of the columns of `values`, less what the zero-mean `controls` explain of them.
+    """Column means of `values` (draws, k) minus the part explained by zero-mean `controls`
+    (draws, c).
 
-    Each half's coefficients are fitted on the other, so the means stay unbiased; with fewer than
-    four rows per control they are not fitted. values: (draws, k). controls: (draws, c).
+    The coefficients for each half of the draws are fitted on the other half, so the means stay
+    unbiased. With fewer than four draws per control nothing is fitted.
     """
     half = len(values) // 2
     if half < 2 * controls.shape[1]:
@@ -285,6 +292,7 @@ def controlled(values: torch.Tensor, controls: torch.Tensor) -> torch.Tensor:
     for fit, use in ((slice(half), slice(half, None)), (slice(half, None), slice(half))):
         centred = controls[fit] - controls[fit].mean(0)
         moments, vectors = torch.linalg.eigh(centred.T @ centred)
+        # Controls may be linearly dependent: directions without variance are left out.
         kept = moments > 1e-12 * moments.max()
         vectors, moments = vectors[:, kept], moments[kept]
         shared = vectors.T @ (centred.T @ (values[fit] - values[fit].mean(0)))
@@ -294,7 +302,7 @@ def controlled(values: torch.Tensor, controls: torch.Tensor) -> torch.Tensor:
 
 
 def _kernel(z: torch.Tensor) -> torch.Tensor:
-    """(draws, ..., n) -> (draws, N, N): mean over n of products, all other axes flattened."""
+    """(draws, ..., n) -> (draws, N, N): mean of z_i z_i over n; the axes between make N."""
     flat = z.flatten(1, -2).double()
     return flat @ flat.mT / flat.shape[2]
 
@@ -306,7 +314,7 @@ def _upper(kernel: torch.Tensor) -> torch.Tensor:
 
 @lru_cache(maxsize=8)
 def expected_kernels(key: tuple, input_seed: int, points: int, scrambles: int):
-    """(Setting, forward kernels) of each scrambling; no width enters them. key: of `_key`."""
+    """(Setting, forward kernels) per scrambling, the same at every width. key: from `_key`."""
     setting = build(dict(key), dict(key)["heads"], input_seed)
     return [
         (setting, theory.forward(setting.theory, setting.kernel, points=points, seed=scramble))
@@ -317,7 +325,7 @@ def expected_kernels(key: tuple, input_seed: int, points: int, scrambles: int):
 def expectation(
     setting: Setting, found: theory.Forward, width: int
 ) -> dict[tuple[str, int], np.ndarray]:
-    """(quantity, block) -> the entries that `kernels` returns, by the recursions."""
+    """(quantity, block) -> the values that the recursions give for the entries of `kernels`."""
     B, T = setting.kernel.shape[:2]
     last = setting.theory.blocks
     result = {}

@@ -1,7 +1,7 @@
 """Training from scratch or from an upscaled base (Ma et al., arXiv 2602.10545): MLP, ResNet, GPT-2.
 
-One protocol for three architectures: cross-entropy, muP, a warm start that widens a checkpoint
-with its optimizer, perturbs it, and goes on at a learning rate of its own.
+The same protocol for three architectures: cross-entropy and muP. A warm start widens a checkpoint
+and its optimizer state, adds noise, and continues training with a new learning rate.
 """
 
 from collections.abc import Mapping
@@ -31,9 +31,9 @@ def upscale(
     """(upscaled model, its optimizer, growth, noise constants) by Meta-algorithm 1.
 
     start: "checkpoint", the base run; "width", its width; "noise", "gaussian" or "signal";
-    "convention"; "level", sigma_delta, t, or one constant a tensor.
-    model: the target's settings; data_settings: those that follow from its data.
-    Raises UserError on a base that differs in more than width, and on widths that do not divide.
+    "convention" of the noise level; "level": sigma_delta, t, or one constant per tensor.
+    model: settings of the wide model; data_settings: those that follow from its data.
+    Raises UserError if the base differs in more than width, or the width is no multiple of its.
     """
     checkpoint, settings = start["checkpoint"], start["checkpoint"]["spec"]
     narrow, target = settings["model"]["width"], model["width"]
@@ -42,6 +42,7 @@ def upscale(
     if target % narrow:
         raise UserError(f"width {narrow} cannot be widened to {target}: no whole multiple")
     check_base(settings, model, optimizer)
+    # The checkpoint holds tensors only: the base is built anew, with its optimizer, to hold them.
     with torch.device(device):
         base = models.build(settings["model"], parametrization_name, **data_settings)
     groups = make_groups(base, parametrization_name, settings["optimizer"], settings["lr"])
@@ -58,13 +59,14 @@ def upscale(
         convention=start["convention"],
         signal=start["noise"] == "signal",
     )
+    # Widened optimizer state, but groups of the wide model at its own learning rate.
     result = make_optimizer(make_groups(wide, parametrization_name, optimizer, lr), optimizer)
     result.state.update(widened.state)
     return wide, result, growth, constants
 
 
 def check_base(settings: Mapping, model: Mapping, optimizer: Mapping) -> None:
-    """Raise UserError where a base's spec has another model, width aside, or another optimizer."""
+    """Raise UserError if the base has another model, apart from its width, or another optimizer."""
     theirs = settings["model"] | {"width": None, "optimizer": settings["optimizer"]["name"]}
     ours = model | {"width": None, "optimizer": optimizer["name"]}
     for key in sorted(theirs.keys() | ours.keys()):
@@ -95,9 +97,9 @@ def build(
 ) -> Training:
     """A model from scratch or upscaled; records have `valid_loss` and `valid_accuracy`.
 
-    start: None, or the base to upscale (`upscale`); then also `outside` and `inside`, distances
-    from the widened subspace and along it, and in the last record `noise`, each tensor's base
-    constant. optimizer: as `make_groups`, and "clip", None or {"norm", "width_aware"}.
+    start: None, or the base to upscale (see `upscale`). Upscaled runs also record `outside` and
+    `inside` (see `displacement`) and, in the last record, `noise`, each tensor's base constant.
+    optimizer: see `make_groups`; and "clip", None or {"norm", "width_aware"}.
     """
     if start is None:
         with torch.device(device):
@@ -140,8 +142,8 @@ def build(
 
 
 def displacement(net, origin: Mapping, growth: Mapping) -> dict[str, float]:
-    """`outside`: distance of the weights from the widened subspace; `inside`: how far their
-    projection on it moved since the start."""
+    """`outside`: distance of the weights from the subspace of widened models; `inside`: distance
+    that their projection on it has moved since the start."""
     moved = 0.0
     with torch.no_grad():
         for name, parameter in net.named_parameters():

@@ -1,4 +1,4 @@
-"""AdamW with fairseq's place for eps."""
+"""AdamW that adds eps where fairseq's Adam does."""
 
 import math
 
@@ -11,7 +11,8 @@ class FairseqAdamW(torch.optim.AdamW):
     """AdamW that adds eps to sqrt(v) before the bias correction of v, as fairseq's Adam does.
 
     The step is -lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + eps / sqrt(1 - beta2^t)):
-    torch's with an eps that falls to the stated one. Groups keep the stated one as `stated_eps`.
+    torch's step with a larger eps, which falls to the stated one. Groups keep the stated one as
+    `stated_eps`.
     """
 
     def __init__(self, groups: list[dict], **settings):
@@ -20,7 +21,7 @@ class FairseqAdamW(torch.optim.AdamW):
             group["stated_eps"], group["updates"] = group["eps"], 0
 
     def step(self, closure=None):
-        """One update."""
+        """One update, as torch's with the eps of this step."""
         for group in self.param_groups:
             group["updates"] += 1
             correction = 1 - group["betas"][1] ** group["updates"]

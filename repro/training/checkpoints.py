@@ -14,7 +14,8 @@ from repro.training import distributed
 def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """Write `model.<name>` and `optimizer.<state>.<parameter>`, the whole file or nothing.
 
-    Tied weights are written once, under their first name; by rank 0, what is sharded gathered.
+    Tied weights are written once, under their first name. Sharded tensors are gathered first, and
+    only rank 0 writes.
     """
     from safetensors.torch import save_file
 
@@ -31,7 +32,7 @@ def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None
 
 
 def load(start: Mapping, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """Read the checkpoint of a run into a model of its shape and its optimizer.
+    """Load the checkpoint of a run into a model of the same shape and its optimizer.
 
     start: {"file", "sha256"}. A checkpoint without optimizer state leaves the optimizer fresh.
     Raises UserError naming the file when it is missing, changed, no safetensors file (a pickle is

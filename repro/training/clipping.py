@@ -14,9 +14,9 @@ def clip_grad_norm(
 ) -> torch.Tensor:
     """Scale gradients down to a norm of at most `limit`; returns the norm before.
 
-    factors: weight of each tensor's squared norm, of which those without gradient are left out:
-        ones give the plain global norm,
-    `Role.squared_norm_factor` one that widening does not change.
+    factors: weight of each tensor's squared norm. All 1 give the plain global norm;
+        `Role.squared_norm_factor` gives a norm that widening does not change. Tensors without a
+        gradient are left out.
     """
     pairs = zip(parameters, factors, strict=True)
     gradients, factors = zip(*((p.grad, f) for p, f in pairs if p.grad is not None), strict=True)
@@ -28,9 +28,10 @@ def clip_grad_norm(
 
 
 def clipper(model: nn.Module, clip: Mapping | None) -> Callable[[], torch.Tensor] | None:
-    """A call that clips a model's gradients by `clip_grad_norm`, None for no clipping.
+    """A function that clips a model's gradients by `clip_grad_norm`; None if `clip` is None.
 
-    clip: {"norm": limit, "width_aware": weigh each tensor's norm by its role's factor}.
+    clip: {"norm": limit, "width_aware": whether each tensor's norm is weighted by its role's
+    factor}.
     """
     if clip is None:
         return None

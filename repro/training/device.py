@@ -1,4 +1,4 @@
-"""Devices and number formats: CPU deterministic, CUDA with TF32, bf16 or fp16 autocast."""
+"""Devices and number formats: deterministic on CPU; TF32, and bf16 or fp16 autocast, on CUDA."""
 
 from collections.abc import Callable
 
@@ -20,12 +20,13 @@ def select(name: str, threads: int) -> torch.device:
     if name == "cuda" and not torch.cuda.is_available():
         raise UserError("device cuda: no CUDA device is visible; run with --device cpu")
     torch.set_num_threads(threads)
-    torch.set_flush_denormal(True)  # Adam's averages of rare tokens decay into denormals
+    # Adam's averages for rare tokens decay into denormal numbers, which CPUs handle slowly.
+    torch.set_flush_denormal(True)
     return torch.device(name)
 
 
 def describe(device: torch.device) -> str:
-    """`cpu`, or the GPU's name in lower case with dashes: the device part of records/."""
+    """`cpu`, or the GPU's name in lower case with dashes, as in the paths under records/."""
     if device.type == "cpu":
         return "cpu"
     return torch.cuda.get_device_name(device).lower().replace(" ", "-")
@@ -47,9 +48,9 @@ def autocast(device: torch.device, precision: str):
 
 
 class LossScaler(torch.amp.GradScaler):
-    """torch's dynamic loss scale at float16, the plain step at any other precision.
+    """The optimizer's step: at float16 with torch's dynamic loss scale, otherwise plain.
 
-    skipped: how many steps were not taken, their gradients not finite; each halves the scale.
+    skipped: number of steps not taken because a gradient was not finite; each halves the scale.
     """
 
     def __init__(self, device: torch.device, precision: str):
@@ -63,19 +64,18 @@ class LossScaler(torch.amp.GradScaler):
         clip: Callable[[], object] | None,
         number: int,
     ) -> None:
-        """Clip the gradients and take step `number`, or skip it; `clip` sees them without the
-        scale.
+        """Clip the unscaled gradients and take step `number`, or skip it.
 
-        A fused optimizer is not left to skip for itself, as torch's scaler would: SGD's then starts
-        from a momentum that was never written, and FairseqAdamW counts an update that was not made.
-        Raises UserError, naming the step, where the scale falls below MIN_LOSS_SCALE.
+        torch's scaler would let a fused optimizer skip by itself. That is wrong here: SGD would
+        start from a momentum that was never written, and FairseqAdamW would count an update that
+        was not made. Raises UserError, naming the step, if the scale falls below MIN_LOSS_SCALE.
         """
         self.unscale_(optimizer)
         if clip:
             clip()
         flags = self._found_inf_per_device(optimizer).values() if self.is_enabled() else ()
         for flag in flags:
-            # An overflow in one rank's shard is one of all, or the ranks' weights would part.
+            # If one rank overflows, all skip the step: otherwise their weights would differ.
             distributed.all_reduce_max(flag)
         overflow = any(float(flag) for flag in flags)
         self.skipped += overflow
@@ -90,10 +90,10 @@ class LossScaler(torch.amp.GradScaler):
             )
 
     def state_dict(self) -> dict:
-        """With the count of skipped steps."""
+        """The scaler's state and the number of skipped steps."""
         return super().state_dict() | {"skipped": self.skipped}
 
     def load_state_dict(self, state: dict) -> None:
-        """Go on from `state_dict`."""
+        """Continue from what `state_dict` returned."""
         self.skipped = state["skipped"]
         super().load_state_dict(state)

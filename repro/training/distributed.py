@@ -1,9 +1,9 @@
-"""One run on several processes, a GPU each (PyTorch's ranks). One process alone: nothing changes.
+"""One run on several processes (PyTorch's ranks), one GPU each. A single process needs none of it.
 
-Every rank holds the same model and draws the same batches, takes its share of a batch's
-microbatches, and losses and gradients are summed over all. A model that is too large is sharded:
-parameters, gradients and optimizer state are cut among the ranks (FSDP2). `training.launch` starts
-the ranks.
+Every rank holds the same model, draws the same batches and computes its share of each batch's
+microbatches; losses and gradients are summed over the ranks. A model that is too large is sharded:
+parameters, gradients and optimizer state are split among the ranks (FSDP2). `training.launch`
+starts the ranks.
 """
 
 import math
@@ -27,11 +27,11 @@ BUCKET = 2**25  # numbers summed over the ranks at once
 CONTROL_TIMEOUT = timedelta(days=30)  # rank 0 may wait for another job's lock, or a slow disk
 
 _layout = Layout()
-_control: dist.ProcessGroup | None = None  # of gloo, for what is not training
+_control: dist.ProcessGroup | None = None  # a gloo group, for messages other than gradients
 
 
 def ranks() -> int:
-    """How many processes share the run."""
+    """Number of processes that share the run."""
     return dist.get_world_size() if dist.is_initialized() else 1
 
 
@@ -47,9 +47,10 @@ def is_main() -> bool:
 
 @contextmanager
 def process_group(device: str, init_method: str = "env://", **place):
-    """Be one of the ranks where `repro.training.launch` started this process as one.
+    """Join the group of ranks if `repro.training.launch` started this process as one of them.
 
-    device: cpu (gloo) or cuda (NCCL), a GPU each. place: rank and world_size, without the launcher.
+    device: cpu (gloo) or cuda (NCCL, one GPU each). place: rank and world_size, given instead of
+    the launcher's.
     """
     global _control
     if not (launch.is_rank() or place):
@@ -60,17 +61,17 @@ def process_group(device: str, init_method: str = "env://", **place):
     backend = "nccl" if device == "cuda" else "gloo"
     dist.init_process_group(backend, init_method=init_method, **place)
     _control = dist.new_group(backend="gloo", timeout=CONTROL_TIMEOUT)
-    yield  # after an error the launcher ends all ranks
+    yield  # no cleanup on an error: the launcher ends all ranks
     dist.destroy_process_group()
 
 
 def is_sharded() -> bool:
-    """Whether a run's state is cut among the ranks."""
+    """Whether a run's state is sharded over the ranks."""
     return _layout.shard and ranks() > 1
 
 
 def broadcast_from_rank0(make: Callable):
-    """What `make` returns on rank 0, on every rank. An error of rank 0's ends the job."""
+    """On every rank, what `make` returns on rank 0. If `make` fails there, the job ends."""
     if ranks() == 1:
         return make()
     box = [make() if is_main() else None]
@@ -78,15 +79,15 @@ def broadcast_from_rank0(make: Callable):
     return box[0]
 
 
-# How a run lies on its GPUs
+# How a run uses its GPUs
 
 
 def choose_layout(
     cost: Cost, device: str, *, shard: bool, recompute: bool, compile: bool
 ) -> Layout:
-    """The layout of a run by its cost and this GPU's memory; shard, recompute: in any case.
+    """The layout that a run's cost and this GPU's memory call for; shard, recompute: force these.
 
-    Raises UserError on compile for a CPU, where a run's bits are part of what it is.
+    Raises UserError on compile for a CPU, whose runs must give the same bits again.
     """
     if compile and device == "cpu":
         raise UserError("--compile: runs on a CPU are not compiled; leave it out")
@@ -97,7 +98,7 @@ def choose_layout(
 
 @contextmanager
 def laid_out(chosen: Layout):
-    """Train inside with this layout."""
+    """Context in which models are trained with this layout."""
     global _layout
     before, _layout = _layout, chosen
     try:
@@ -107,9 +108,9 @@ def laid_out(chosen: Layout):
 
 
 def prepare(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """Make a model and its optimizer, the same on all ranks, ready to train by the layout.
+    """Prepare a model and its optimizer, equal on all ranks, for training with the layout.
 
-    Raises UserError on batch normalization, whose statistics are of one rank's part.
+    Raises UserError on batch normalization: its statistics would be those of one rank's samples.
     """
     blocks = [b for b in _blocks(model) if any(True for _ in b.children())]
     for block in blocks:
@@ -128,35 +129,35 @@ def prepare(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
 
 
 def _blocks(model: nn.Module) -> Iterator[nn.Module]:
-    """The members of a model's lists of layers."""
+    """The layers in a model's `ModuleList`s."""
     for module in model.modules():
         if isinstance(module, nn.ModuleList):
             yield from module
 
 
 def _shard(model: nn.Module, optimizer: torch.optim.Optimizer, blocks: Iterable) -> None:
-    """Cut parameters, and what the optimizer keeps of them, among the ranks; gradients are sums.
+    """Shard parameters and their optimizer state over the ranks; gradients become sums over ranks.
 
-    The optimizer holds the parameters themselves, which FSDP replaces: its groups and its state are
-    handed over to the new ones here.
+    FSDP replaces the parameters, but the optimizer still refers to the old ones: its groups and its
+    state are moved to the new ones here.
     """
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
-    # FSDP keeps names and replaces parameters, so the name leads from the one to the other.
+    # FSDP keeps the names, so a name leads from an old parameter to the new one.
     whole = dict(model.named_parameters())
     mesh = init_device_mesh(next(model.parameters()).device.type, (ranks(),))
     for module in (*blocks, model):
-        # The outermost too, or its parameters stay whole after an evaluation.
+        # The outermost module too: otherwise its parameters stay gathered after an evaluation.
         fully_shard(module, mesh=mesh, reshard_after_forward=True)
-        # A microbatch's loss is divided by their number over all ranks already: sum, no mean.
+        # The loop divides by the number of microbatches on all ranks: gradients are summed.
         module.set_gradient_divide_factor(1.0)
-        module.set_force_sum_reduction_for_comms(True)  # gloo has no sum with a factor
+        module.set_force_sum_reduction_for_comms(True)  # gloo cannot scale a sum
     sharded = {whole[name]: parameter for name, parameter in model.named_parameters()}
     for group in optimizer.param_groups:
         group["params"] = [sharded[parameter] for parameter in group["params"]]
         group["fused"] &= not isinstance(optimizer, torch.optim.SGD)  # no fused SGD of DTensors
-    # There is state already where a checkpoint was widened (`tasks.warm_start`).
+    # The optimizer has state already if a checkpoint was widened (`tasks.warm_start`).
     for parameter, state in list(optimizer.state.items()):
         del optimizer.state[parameter]
         optimizer.state[sharded[parameter]] = {
@@ -165,17 +166,17 @@ def _shard(model: nn.Module, optimizer: torch.optim.Optimizer, blocks: Iterable)
 
 
 def is_dtensor(tensor: object) -> bool:
-    """Whether a tensor is cut among the ranks (a DTensor, whose module takes a second to load)."""
+    """Whether a tensor is sharded, a DTensor (whose module takes a second to import)."""
     return hasattr(tensor, "full_tensor")
 
 
 def full_tensor(tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor, gathered where it is cut among the ranks; all of them must call this."""
+    """The whole tensor, gathered if it is sharded; all ranks must call this."""
     return tensor.full_tensor() if is_dtensor(tensor) else tensor
 
 
 def shard_like(value, like: torch.Tensor):
-    """A tensor of a parameter's shape, cut as the parameter is; anything else as it is."""
+    """A tensor of a parameter's shape, sharded like the parameter; anything else unchanged."""
     if not is_dtensor(like) or getattr(value, "shape", None) != like.shape:
         return value
     from torch.distributed.tensor import distribute_tensor
@@ -188,16 +189,16 @@ def shard_like(value, like: torch.Tensor):
 
 
 def split_microbatches(microbatches: int) -> tuple[int, range]:
-    """(number of microbatches of a batch, those of this rank); as many for every rank."""
+    """(number of microbatches of a batch, this rank's); every rank has equally many."""
     count = math.lcm(microbatches, ranks())
     of_a_rank = count // ranks()
     return count, range(rank() * of_a_rank, (rank() + 1) * of_a_rank)
 
 
 def seed_microbatch(seed: int, step: int, microbatch: int, device: torch.device) -> None:
-    """Seed what a microbatch draws, dropout, so that it is the same on whatever rank.
+    """Seed dropout for one microbatch, so that it does not depend on the rank that computes it.
 
-    One process on a CPU goes on drawing from one stream instead: its results are on record.
+    A single process on a CPU keeps drawing from one stream instead, because recorded results do.
     """
     if ranks() > 1 or device.type == "cuda":
         sequence = np.random.SeedSequence((seed, step, microbatch))
@@ -205,7 +206,7 @@ def seed_microbatch(seed: int, step: int, microbatch: int, device: torch.device)
 
 
 def all_reduce_gradients(loss: torch.Tensor, model: nn.Module) -> None:
-    """Sum a step's loss and gradients over the ranks, in place; FSDP has summed its own."""
+    """Sum a step's loss and gradients over the ranks, in place; FSDP has summed sharded ones."""
     if ranks() == 1:
         return
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
@@ -237,7 +238,7 @@ def all_reduce_max(tensor: torch.Tensor) -> None:
 
 
 def full_state(state):
-    """A nested state with every cut tensor whole, on the CPU; empty but on rank 0."""
+    """A nested state with every sharded tensor gathered on rank 0's CPU; empty on other ranks."""
     if isinstance(state, Mapping):
         return {key: full_state(value) for key, value in state.items()}
     if isinstance(state, (list, tuple)):
@@ -249,7 +250,7 @@ def full_state(state):
 
 
 def load_state(model: nn.Module, optimizer: torch.optim.Optimizer, state: Mapping) -> None:
-    """Load the whole states of a model and its optimizer, whatever number of ranks wrote them."""
+    """Load full states of a model and its optimizer, written by any number of ranks."""
     targets = model.state_dict()
     model.load_state_dict({k: shard_like(v, targets[k]) for k, v in state["model"].items()})
     parameters = [p for group in optimizer.param_groups for p in group["params"]]

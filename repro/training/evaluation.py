@@ -1,4 +1,4 @@
-"""The loss of a classifier or language model, and what is evaluated of it."""
+"""The loss of a classifier or language model, and its evaluation on held-out data."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from repro.training import device as devices
 
 
 def loss(model: torch.nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-    """Mean cross-entropy in nats, of labels (B,) or of tokens (B, T)."""
+    """Mean cross-entropy in nats over labels (B,) or tokens (B, T)."""
     logits = model(batch[0]).flatten(0, -2)
     return F.cross_entropy(logits.float(), batch[1].flatten())
 

@@ -1,4 +1,5 @@
-"""Several processes for one command, by torchrun's launcher; what ends one ends all, in one line.
+"""Several processes for one command, by torchrun's launcher. An error in one ends all of them and
+is reported in one line.
 
 No torch until ranks are started.
 """
@@ -15,7 +16,7 @@ import traceback
 from repro.errors import UserError
 
 AGAIN = "; run the same command again to go on"
-LAUNCHED = "REPRO_LAUNCHED"  # RANK and WORLD_SIZE are set by cluster managers too, for their own
+LAUNCHED = "REPRO_LAUNCHED"  # cluster managers also set RANK and WORLD_SIZE, so these prove nothing
 
 
 def is_rank() -> bool:
@@ -24,7 +25,7 @@ def is_rank() -> bool:
 
 
 def report(error: BaseException) -> None:
-    """Leave a rank's error to its launcher; print it where there is none that reads it."""
+    """Hand a rank's error to its launcher; print it if no launcher reads it."""
     mistake = isinstance(error, UserError)
     text = str(error) if mistake else f"{type(error).__name__}: {error}".strip().splitlines()[0]
     trace = "" if mistake else "".join(traceback.format_exception(error))
@@ -54,16 +55,16 @@ def check_devices(ranks: int, device: str) -> None:
 
 
 def launch(words: list[str], ranks: int) -> None:
-    """Carry out `python -m repro WORDS` in so many processes of this machine.
+    """Run `python -m repro WORDS` in `ranks` processes on this machine.
 
-    Raises UserError with the error of the rank that failed first, the others ended with it;
+    If a rank fails, all are ended. Raises UserError with the error of the first that failed, and
     KeyboardInterrupt when interrupted.
     """
     from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    logging.disable(logging.CRITICAL)  # what it says of a rank that fails is said in one line
+    logging.disable(logging.CRITICAL)  # the launcher's own report of a failed rank is long
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     with tempfile.TemporaryDirectory(prefix="repro-ranks-") as folder:
         config = LaunchConfig(
@@ -78,7 +79,7 @@ def launch(words: list[str], ranks: int) -> None:
             logs_specs=DefaultLogsSpecs(log_dir=folder, local_ranks_filter={0}),
         )
         try:
-            os.environ[LAUNCHED] = "1"  # which the ranks inherit
+            os.environ[LAUNCHED] = "1"  # the ranks inherit it
             safe = ["-P"] if sys.flags.safe_path else []  # started as this process was
             elastic_launch(config, sys.executable)(*safe, "-m", "repro", *words)
         except ChildFailedError as error:
@@ -94,7 +95,7 @@ def launch(words: list[str], ranks: int) -> None:
 
 
 def _cause(failures: dict, ranks: int) -> str:
-    """The failure that brought the others, which lose a peer, or are ended by SIGTERM."""
+    """The failure that caused the others: those lost their peer or were ended by SIGTERM."""
 
     def order(failure) -> tuple:
         found = failure.error_file_data

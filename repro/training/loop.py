@@ -1,4 +1,4 @@
-"""A training run, built and not trained yet, and the loop that fits it. It knows no task."""
+"""A training run that is built but not trained, and the training loop, the same for all tasks."""
 
 import math
 import time
@@ -14,27 +14,27 @@ from repro.training import checkpoints, distributed
 from repro.training.device import LossScaler, autocast
 
 CHECKPOINT_SECONDS = 300.0
-CHECKPOINT_SHARE = 0.01  # of the time goes into writing checkpoints, at most
+CHECKPOINT_SHARE = 0.01  # largest share of the time that writing checkpoints may take
 
 
 @dataclass(frozen=True)
 class Training:
-    """One run, ready for `fit`: built by a task's `build`, nothing of it trained.
+    """One run, ready for `fit`: a task's `build` made it, and no step was taken yet.
 
-    model: on the device it trains on; optimizer: over its parameters, each group at its rate.
-    loss: (model, batch) -> scalar tensor, nats; of equal parts of a batch one whose mean is the
-        batch's.
+    model: on the device it trains on. optimizer: over its parameters, with each group's peak lr.
+    loss: (model, batch) -> scalar tensor, nats; the mean over the microbatches of a batch must be
+        the loss of the batch.
     batches: has `from_step(step)` -> iterator over batches number step, step + 1, ..., tuples of
         tensors with a row for each sample.
-    steps, evaluations: how many; evaluations end equal parts of the run.
+    steps, evaluations: how many. The run is divided into equal parts; each ends with an evaluation.
     precision: of the forward pass, one of `device.PRECISIONS`; on a CPU tf32 is float32.
-    seed: of what the steps draw from torch's own generators, dropout.
-    microbatches: a batch goes through forward and backward in so many equal parts, one after
-        another, for a model whose activations would not fit (gradient accumulation).
+    seed: of torch's generators, which dropout draws from.
+    microbatches: number of equal parts of a batch that go through forward and backward one after
+        another (gradient accumulation), for models whose activations would not fit.
     clip: called between the backward pass and the optimizer's step.
     evaluate: called at every evaluation, the model in eval mode; its entries join the record.
-    schedule: step -> factor on every group's learning rate, constant if None.
-    finish: records of the loop -> records of the task, with what it derives from them.
+    schedule: step -> factor on every group's learning rate; None: constant.
+    finish: the loop's records -> the task's records, with columns derived from them.
     """
 
     model: torch.nn.Module
@@ -59,9 +59,9 @@ def fit(
     checkpoint: Path,
     final: Path | None = None,
 ) -> list[dict]:
-    """Train, leave the final checkpoint at `final` where one is asked for, return the records.
+    """Train and return the records; write the final checkpoint to `final` if that is not None.
 
-    Other arguments as `train` has them.
+    Other arguments: see `train`.
     """
     records = train(training, progress=progress, checkpoint=checkpoint)
     if final:
@@ -72,28 +72,28 @@ def fit(
 def train(
     training: Training, *, progress: Callable[[int, float], None], checkpoint: Path
 ) -> list[dict]:
-    """Train and return one record per evaluation: `step`, `train_loss`, the mean since the last
-    evaluation, nats, and what `evaluate` adds.
+    """Train and return one record per evaluation: `step`, `train_loss` (nats, the mean since the
+    last evaluation) and what `evaluate` adds.
 
     progress: called with a step and its loss, about once a second and at every evaluation.
-    checkpoint: file of the resume state, rewritten every CHECKPOINT_SECONDS, more rarely where
-        that takes long (`checkpoint_interval`), read if it is there; a resumed run ends as an
-        undisturbed one. Left for the caller to remove once the result is stored, so that a job
-        killed in between does not start over.
-    Several ranks share the microbatches of every batch, more of them where there are too few.
-    A loss that is not finite ends the run: its records from there on have train_loss infinite. At
-    float16 such a step is skipped and left out of train_loss, and records have `skipped`, how many
-    were so far (`LossScaler`); raises UserError where that does not end.
+    checkpoint: file of the resume state, read if it exists and rewritten at every
+        `checkpoint_interval`. A resumed run gives the same result as an uninterrupted one. The
+        caller removes the file after storing the result, so that a job killed in between does not
+        start again from step 0.
+    Several ranks share the microbatches of a batch; if there are fewer than ranks, more are made.
+    A loss that is not finite ends the run: train_loss is infinite in the remaining records. At
+    float16 such a step is skipped and left out of train_loss, and `skipped` counts these steps
+    (`LossScaler`, which raises UserError if they do not end).
     """
     model, optimizer, steps = training.model, training.optimizer, training.steps
     device = next(model.parameters()).device
     distributed.prepare(model, optimizer)
     microbatches, own = distributed.split_microbatches(training.microbatches)
     torch.manual_seed(training.seed)
-    losses = torch.zeros(steps, device=device)  # stay there: reading one would wait for its step
+    losses = torch.zeros(steps, device=device)  # on the device: reading one waits for its step
     rates = [group["lr"] for group in optimizer.param_groups]
     scaler = LossScaler(device, training.precision)
-    # From here on the state is that of the last checkpoint, torch's generators included.
+    # Restores everything, also torch's generators: no random number may be drawn before this.
     start, records = _resume(checkpoint, model, optimizer, scaler, losses)
     boundaries = [steps * (i + 1) // training.evaluations for i in range(training.evaluations)]
     source = training.batches.from_step(start)
@@ -112,6 +112,7 @@ def train(
             scaler.scale(value).backward()
             losses[step] += value.detach()
         distributed.all_reduce_gradients(losses[step], model)
+        # The number of steps taken, as records count them.
         done = step + 1
         scaler.step(optimizer, clip=training.clip, number=done)
         if done == boundaries[len(records)]:
@@ -134,25 +135,28 @@ def train(
             progress(done, float(losses[step]))
             reported = now
         due = now - saved > checkpoint_interval(wrote) and done < steps
-        # Ranks' clocks differ, and all of them must take part in gathering the state.
+        # Rank 0's clock decides, because all ranks must take part in gathering the state.
         if distributed.broadcast_from_rank0(lambda due=due: due):
             _save(checkpoint, model, optimizer, scaler, losses, done, records)
             saved = time.monotonic()
             wrote = saved - now
-    # A diverged run is recorded to its end, never as a missing row.
+    # A diverged run has as many records as any other: a missing row would look like a lost run.
     lost = dict.fromkeys(records[-1] if records else ["train_loss"], math.inf)
     records += [{**lost, "step": b} for b in boundaries[len(records) :]]
     return records
 
 
 def checkpoint_interval(wrote: float) -> float:
-    """Seconds between two checkpoints: CHECKPOINT_SECONDS, 300, at least; if writing one took
-    `wrote` seconds, long enough that writing takes under CHECKPOINT_SHARE of the time."""
+    """Seconds between two checkpoints: at least CHECKPOINT_SECONDS; if writing one took `wrote`
+    seconds, so many that writing takes less than CHECKPOINT_SHARE of the time."""
     return CHECKPOINT_SECONDS * (1 + wrote / (CHECKPOINT_SHARE * 300))
 
 
 def split(batch, microbatches: int) -> list:
-    """A batch, tensors of equally many rows, in equal parts; raises UserError where it has none."""
+    """A batch, a tuple of tensors (rows, ...), as a list of microbatches of equally many rows.
+
+    Raises UserError when the number of rows is not a multiple of `microbatches`.
+    """
     if microbatches == 1:
         return [batch]
     if len(batch[0]) % microbatches:
@@ -161,7 +165,7 @@ def split(batch, microbatches: int) -> list:
 
 
 def _mean(losses: torch.Tensor) -> float:
-    """Mean in float64, infinite where a loss is not finite."""
+    """Mean in float64; infinite if a loss is not finite."""
     mean = float(losses.double().cpu().mean())
     return mean if math.isfinite(mean) else math.inf
 
@@ -188,11 +192,11 @@ def _write(path: Path, state: dict) -> None:
 
 
 def _resume(path: Path, model, optimizer, scaler, losses) -> tuple[int, list[dict]]:
-    """Load a resume state if there is one, tensors only: the step to go on from, and the records
-    until there."""
+    """Load the resume state if there is one; returns the next step and the records so far. Tensors
+    only, never pickled code."""
     if not distributed.broadcast_from_rank0(path.exists):
         return 0, []
-    sharded = distributed.is_sharded()  # a rank then reads from the disk what it needs
+    sharded = distributed.is_sharded()  # each rank then reads only its shards from the file
     try:
         place = "cpu" if sharded else losses.device
         state = torch.load(path, map_location=place, mmap=sharded, weights_only=True)

@@ -16,9 +16,9 @@ FAMILY = {"sgd": "sgd", "adam": "adam", "adamw": "adam"}
 def make_optimizer(groups: list[dict], settings: Mapping) -> torch.optim.Optimizer:
     """A fused torch optimizer over parameter groups that carry lr, weight_decay and eps.
 
-    settings: {"name": "sgd", "momentum", "nesterov"}, or {"name": "adam" | "adamw", "betas"} and
-    "amsgrad" where it is wanted. For adamw also "eps_convention": "torch" (if left out), eps added
-    to the root of the corrected v, or "fairseq", to that of v as it is.
+    settings: {"name": "sgd", "momentum", "nesterov"}, or {"name": "adam" | "adamw", "betas"} with
+    "amsgrad" (False if left out). adamw also "eps_convention": "torch" (the default) adds eps to
+    the square root of the bias-corrected v, "fairseq" to that of the uncorrected v.
     Raises UserError on another name or convention.
     """
     name = settings["name"]
@@ -47,11 +47,11 @@ def make_groups(
     lr: float | Mapping[str, float],
     factors: Mapping[str, float] = MappingProxyType({}),
 ) -> list[dict]:
-    """Optimizer groups under a parametrization, of any task.
+    """Parameter groups for the optimizer under a parametrization.
 
-    optimizer: `make_optimizer`'s, "weight_decay", "decayed" (kinds of role that decay, all if
-    left out) and, for Adam, "eps". lr: constant of every role, or kind of role -> its own.
-    factors: as `parametrization.param_groups`.
+    optimizer: settings as in `make_optimizer`, and "weight_decay", "decayed" (kinds of role that
+    decay, all if left out) and, for Adam, "eps". lr: the constant of every role, or kind of role
+    -> constant. factors: see `parametrization.param_groups`.
     """
     return parametrization.param_groups(
         model,

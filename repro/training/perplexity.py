@@ -1,4 +1,4 @@
-"""Perplexity of a text, by token in a sliding window and by word."""
+"""Perplexity of a text per token, in a sliding window, and per word."""
 
 import math
 from collections.abc import Callable
@@ -9,10 +9,10 @@ import torch
 def windows(predictions: int, length: int, stride: int) -> list[tuple[int, int]]:
     """(begin, first) of windows of `length` inputs that together predict every token once.
 
-    A window reads tokens begin, ..., begin + length - 1 and predicts the one after each. Its
-    predictions from the `first` on count: those before were made by the window before, with more
-    context. Windows begin `stride` apart, the last where it ends with the text.
-    Every prediction has at least length - stride tokens of context, but for the text's first.
+    A window reads tokens begin, ..., begin + length - 1 and predicts the token after each of them.
+    Only its predictions number `first` and later count; the previous window made the others, with
+    more context. Windows begin `stride` apart; the last one ends with the text.
+    Every prediction has at least length - stride tokens of context, except at the text's start.
     Raises ValueError unless 0 < stride <= length.
     """
     if not 0 < stride <= length:
@@ -33,9 +33,9 @@ def log_probabilities(
     stride: int,
     batch_size: int,
 ) -> torch.Tensor:
-    """Log-probability, nats, of every token but the first, (N - 1,) float64, by `windows`.
+    """Log-probabilities (N - 1,) in nats, float64, of all tokens except the first, by `windows`.
 
-    logits: token ids (B, T) -> logits (B, T, vocab_size). batch_size: windows at a time.
+    logits: token ids (B, T) -> logits (B, T, vocab_size). batch_size: windows per forward pass.
     """
     predictions = len(tokens_N) - 1
     length = min(length, predictions)
@@ -52,15 +52,15 @@ def log_probabilities(
 
 
 def word_perplexity(log_probabilities_N: torch.Tensor, words: int) -> float:
-    """exp of the text's negative log-likelihood over its number of words, whatever the tokens.
+    """exp(negative log-likelihood of the text / its number of words), comparable over tokenizers.
 
-    Infinite beyond what a float holds, or where a log-probability is not a number.
+    Infinite if it overflows a float or a log-probability is not a number.
     """
     return exponential(-float(log_probabilities_N.sum()) / words)
 
 
 def exponential(nats: float) -> float:
-    """Perplexity of a mean loss; infinite beyond what a float holds and for what is no number."""
+    """Perplexity of a mean loss in nats; infinite if it overflows a float or the loss is nan."""
     try:
         return math.inf if math.isnan(nats) else math.exp(nats)
     except OverflowError:

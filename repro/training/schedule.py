@@ -1,4 +1,4 @@
-"""Learning-rate schedules: factors on the rates of a run's start, by step. No torch."""
+"""Learning-rate schedules: step -> factor on a group's peak learning rate. No torch."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 def make_schedule(settings: Mapping, steps: int) -> Callable[[int], float]:
     """Step (0 to steps - 1) -> factor on every group's learning rate.
 
-    settings: {"name": "constant" | "linear" | "cosine", "warmup", "final"}: linear warm-up over
-    `warmup` steps, the last of which has the full rate, then a decay that would reach the share
-    `final` of it at step `steps`.
+    settings: {"name": "constant" | "linear" | "cosine", "warmup", "final"}. Linear warm-up: the
+    factor is 1 in the last of `warmup` steps. Then a decay that would reach `final` at step
+    `steps`, one after the last.
     Raises KeyError on another name.
     """
     warmup, final = settings["warmup"], settings["final"]
