@@ -231,10 +231,11 @@ def table(name: str, family: str) -> dict[str, Rule]:
     """
     if name in TABLES:
         return TABLES[name](DEGREE[family])
-    if s_of(name) is None:
+    s = s_of(name)
+    if s is None:
         known = ", ".join([*TABLES, *STRATEGIES])
         raise UserError(f"unknown parametrization {name!r}: choose from {known}, s=<number>")
-    return _s_family(s_of(name), name.endswith(", M"), DEGREE[family])
+    return _s_family(s, name.endswith(", M"), DEGREE[family])
 
 
 def tied_multiplier(name: str, width: float) -> float:
@@ -265,7 +266,9 @@ def check_roles(model) -> dict[str, Role]:
 
 
 def init_std(role: Role, rule: Rule) -> float:
-    """Initial standard deviation of a parameter with this role under this rule."""
+    """Initial standard deviation of a parameter with this role under this rule, which must state one."""
+    if rule.init is None:
+        raise ValueError(f"{role.kind}: no init is stated, the model sets the values itself")
     return standard_std(role) * rule.init(role)
 
 

@@ -1,12 +1,13 @@
 """Slopes, and intervals over seeds. No torch."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
-def slope(x: Sequence[float], y: Sequence[float]) -> float:
+def slope(x: ArrayLike, y: ArrayLike) -> float:
     """Least-squares slope of y against x."""
     return float(np.polyfit(np.asarray(x, float), np.asarray(y, float), 1)[0])
 
@@ -24,7 +25,7 @@ def bootstrap(
     """
     seeds = list(seeds)
     if len(seeds) ** len(seeds) <= draws:
-        samples = itertools.product(seeds, repeat=len(seeds))
+        samples: Iterable[Iterable[int]] = itertools.product(seeds, repeat=len(seeds))
     else:
         rng = np.random.default_rng(0)
         samples = rng.choice(seeds, size=(draws, len(seeds)))

@@ -563,6 +563,9 @@ def test_signal_noise_has_the_stated_ratio_and_its_constants_carry_over():
     assert same == constants
     for name in constants:
         assert float(again[name].std()) == pytest.approx(float(change[name].std()), rel=0.1)
+    assert perturbed(dict.fromkeys(constants, 0.3), signal=True)[2] == constants
+    with pytest.raises(UserError, match=r"no constant for input\.weight"):
+        perturbed({"other": 0.3}, signal=True)
 
 
 @pytest.mark.parametrize("signal", [False, True])

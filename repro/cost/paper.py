@@ -59,7 +59,7 @@ def paper_costs() -> dict[str, PaperCost]:
     }
     # As the paper prints them, in the order of `totals`.
     printed = (740, 11_326, 66_547, 265_970, 10_615_488, 37_929_809, 19_679_775)
-    ratios = {
+    ratios: dict[str, tuple[tuple[float, ...], float]] = {
         "speedup.mlp": ((mlps[2000] / mlps[400],) * 2, 23.6),
         "speedup.resnet": ((resnets[4] / resnets[1],) * 2, 16.0),
         "speedup.gpt2": (
@@ -82,7 +82,9 @@ def paper_costs() -> dict[str, PaperCost]:
         reached = PAPER_REACHED[name.removesuffix("-tuned")]
         pairs = zip(wide, totals[spent], strict=True)
         ratios[f"end-to-end.{name}"] = (tuple(w / (s + reached) for w, s in pairs), stated)
-    costs = {name: PaperCost(*both, stated, "times") for name, (both, stated) in ratios.items()}
-    for (name, both), stated in zip(totals.items(), printed, strict=True):
-        costs[f"costs.{name}"] = PaperCost(*both, stated, "TFLOPs")
+    costs = {}
+    for name, ((computed, recounted), stated) in ratios.items():
+        costs[name] = PaperCost(computed, recounted, stated, "times")
+    for (name, (computed, recounted)), stated in zip(totals.items(), printed, strict=True):
+        costs[f"costs.{name}"] = PaperCost(computed, recounted, stated, "TFLOPs")
     return costs

@@ -23,6 +23,8 @@ class Decoder(nn.Module):
     Raises UserError on a width that is no multiple of head_dim.
     """
 
+    positions_TD: torch.Tensor
+
     def __init__(
         self,
         *,

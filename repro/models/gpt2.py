@@ -7,6 +7,8 @@ Inits (ours: F.3 names none): matrices fan_in^-1/2, those that write to the resi
 by sqrt(2 depth), embeddings and positions `embedding_std` (GPT-2's own is 0.02).
 """
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -43,7 +45,7 @@ class GPT2(nn.Module):
         super().__init__()
         if width % heads:
             raise UserError(f"model: width {width} is not a multiple of {heads} heads")
-        self.settings = {
+        self.settings: dict[str, Any] = {
             "vocab_size": vocab_size,
             "sequence_length": sequence_length,
             "depth": depth,

@@ -1,5 +1,7 @@
 """The multi-layer perceptron of Ma et al. (arXiv 2602.10545), Appendix F.1."""
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -26,7 +28,7 @@ class MLP(nn.Module):
         output_multiplier: float,
     ):
         super().__init__()
-        self.settings = {
+        self.settings: dict[str, Any] = {
             "inputs": inputs,
             "classes": classes,
             "hidden_layers": hidden_layers,

@@ -38,7 +38,7 @@ class Block(nn.Module):
         """(B, inputs, H, W) -> (B, outputs, H / stride, W / stride)."""
         y = F.relu(self.norm1(self.conv1(x)))
         y = self.norm2(self.conv2(y))
-        if self.shortcut is not None:
+        if self.shortcut is not None and self.shortcut_norm is not None:
             x = self.shortcut_norm(self.shortcut(x))
         return F.relu(x + y)
 
@@ -62,10 +62,10 @@ class ResNet(nn.Module):
     ):
         super().__init__()
         widths = tuple(width) if isinstance(width, Sequence) else (width,) * len(CHANNELS)
-        channels = [c * w for c, w in zip(CHANNELS, widths, strict=True)]
-        if any(c != int(c) or c < 1 for c in channels):
-            raise UserError(f"width {width}: {channels} are no whole numbers of channels")
-        channels = [int(c) for c in channels]
+        exact = [c * w for c, w in zip(CHANNELS, widths, strict=True)]
+        if any(c != int(c) or c < 1 for c in exact):
+            raise UserError(f"width {width}: {exact} are no whole numbers of channels")
+        channels = [int(c) for c in exact]
         self.classes, self.widths, self.base_width = classes, widths, base_width
         self.output_multiplier = output_multiplier
         self.stem = _conv(3, channels[0], 3, 1)

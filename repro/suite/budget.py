@@ -85,8 +85,8 @@ def _row(
     suite: Suite, name: str, cells: Iterable[Cell], rate: float, site: Site
 ) -> tuple[str, ...]:
     """A line of the table; a run that is in several cells counts once."""
-    cells = {(cell.study, cell.id): cell for cell in cells}.values()
-    runs = {run.id: run for cell in cells for run in cell.runs}
+    distinct = {(cell.study, cell.id): cell for cell in cells}.values()
+    runs = {run.id: run for cell in distinct for run in cell.runs}
     costs = {key: TASKS[run.task].cost(run.spec) for key, run in runs.items()}
     left = [key for key, run in runs.items() if not suite.is_made(run)]
     read = {unit: 0 for unit in ("tokens", "samples")}
@@ -99,11 +99,11 @@ def _row(
         return _number(value)
 
     flops = sum(each.flops for each in costs.values())
-    layouts = [request(cell, suite.config.scale, site).layout for cell in cells]
+    layouts = [request(cell, suite.config.scale, site).layout for cell in distinct]
     layout = max(layouts, key=lambda each: (each.gpus, each.shard), default=cost.Layout(0))
     return (
         name,
-        str(len(cells)),
+        str(len(distinct)),
         str(len(runs)),
         str(len(left)),
         _number(flops),
@@ -127,7 +127,8 @@ def table(
     The total counts a run once that several studies or figures share.
     by_study: otherwise a line a figure, and one of the cells that several figures share.
     """
-    rows, all_cells = [HEADER if by_study else ("figure", *HEADER[1:])], []
+    rows: list[tuple[str, ...]] = [HEADER if by_study else ("figure", *HEADER[1:])]
+    all_cells = []
     for figure_name in figures:
         studies = suite.figure_cells(figure_name)
         cells = [cell for found in studies.values() for cell in found]
@@ -150,7 +151,7 @@ def table(
         "activations: an estimate, float32, of one of a batch's parts",
         f"GPUs: of the largest job, on nodes of {site.gpus_per_node} of {site.gpu_memory_gb:g} GB",
     ]
-    for name, *cells in rows:
-        padded = [f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True)]
+    for name, *values in rows:
+        padded = [f"{value:>{width}}" for value, width in zip(values, widths[1:], strict=True)]
         lines.append("  ".join([f"{name:{widths[0]}}", *padded]).rstrip())
     return lines

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from repro.data.source import Source
 from repro.errors import UserError, did_you_mean
@@ -80,7 +81,7 @@ def _choice(key: str, value: object, choices: tuple[str, ...]) -> str:
     return value
 
 
-def _hours(value: object) -> float | None:
+def _hours(value: Any) -> float | None:
     """A limit that holds: nan compares with nothing, and would let everything through."""
     if value is None:
         return None

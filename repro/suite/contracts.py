@@ -13,6 +13,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import TypeGuard
 
 from repro.errors import UserError, did_you_mean, nearest
 from repro.suite.spec import lookup, override, settings
@@ -245,7 +246,7 @@ def _check_call(file: str, name: str, function: object, arguments: list[str]) ->
         ) from None
 
 
-def _is_listed(value: object) -> bool:
+def _is_listed(value: object) -> TypeGuard[Sequence]:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 

@@ -54,6 +54,7 @@ def run_cell(
     """
     from repro.training import distributed
 
+    read = UpstreamResults({}) if read is None else read
     main = distributed.is_main()
     results, resumed = [], 0
     if checkpoints:
@@ -108,7 +109,7 @@ def run_cell(
             # Only once the result is on disk: a job killed before goes on from its state.
             for left in store.glob(f"{run.id}*.state") if main else ():
                 left.unlink(missing_ok=True)  # this run's and those of other arithmetics
-            if main and final and result["records"]:
+            if main and checkpoints and final and result["records"]:
                 link(final, checkpoints / final.name)
         results.append(result | {"axes": run.axes})
     if main:
@@ -125,7 +126,7 @@ def run_cell(
     return resumed
 
 
-def _upstream_digests(run: Run, read: Callable[[Run], Mapping] | None) -> dict[str, str]:
+def _upstream_digests(run: Run, read: Callable[[Run], Mapping]) -> dict[str, str]:
     """Name -> digest of the records of each upstream run that a run takes something from."""
     return {
         f"run {upstream.id[:12]}": sha256(canonical_json(read(upstream)["records"]))

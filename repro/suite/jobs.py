@@ -132,6 +132,6 @@ def _train_after_upstream(suite: Suite, cell: Cell, place: Place, done: set[str]
     for need, path in suite.needs(cell).items():
         if not suite.paths.manifest(need.dataset).exists():
             fetch(suite, need.dataset)
-        if not path.exists():
+        if isinstance(need, Tokens) and not path.exists():
             tokenize(suite, need)
     train(suite, cell, place)

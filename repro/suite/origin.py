@@ -24,7 +24,7 @@ def check() -> None:
         spec = find_spec(name)
         if spec is None:
             continue  # as of a library installed without its checkout
-        places = list(spec.submodule_search_locations or [spec.origin])
+        places = list(spec.submodule_search_locations or [str(spec.origin)])
         if [Path(place).resolve() for place in places] != [ROOT / name]:
             raise UserError(
                 f"{name}: would be imported from {places[0]}, not from {ROOT / name}; "

@@ -68,7 +68,7 @@ def unpack(archive: Path) -> int:
     for name in folders:
         Path(name).mkdir(parents=True, exist_ok=True)
     for name, content in _members(archive):
-        if name in new:
+        if name in new and content is not None:
             write_bytes(name, content)
     return len(new)
 
@@ -83,14 +83,16 @@ def _members(archive: Path) -> Iterator[tuple[str, bytes | None]]:
                     if name.endswith(".checkpoints"):
                         yield _checked(archive, name), None
                     continue  # folders on the way are made as they are needed
-                if not member.isfile() or not name.endswith(".json"):
+                cell = name.endswith(".json") and member.isfile()
+                content = tar.extractfile(member) if cell else None
+                if content is None:
                     raise UserError(f"{archive}: {name} is no cell; nothing was unpacked")
                 if member.size > MAX_BYTES:
                     raise UserError(
                         f"{archive}: {name} has {member.size:,} bytes, more than a cell may "
                         f"({MAX_BYTES:,}); nothing was unpacked"
                     )
-                yield _checked(archive, name), tar.extractfile(member).read()
+                yield _checked(archive, name), content.read()
     except (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, ValueError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"{archive}: is not a readable pack ({reason}); copy it again") from None

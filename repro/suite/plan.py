@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from repro.errors import UserError
 from repro.files import canonical_json, sha256
@@ -57,9 +58,9 @@ class Run:
 
     task: str
     task_version: int
-    spec: Mapping[str, object]
-    axes: Mapping[str, object]
-    datasets: Mapping[str, object]
+    spec: Mapping[str, Any]
+    axes: Mapping[str, Any]
+    datasets: Mapping[str, Any]
 
     @cached_property
     def id(self) -> str:
@@ -100,7 +101,7 @@ class Cell:
     """The runs of one job; its file is named `<axes>-<id>`."""
 
     study: str
-    axes: Mapping[str, object]
+    axes: Mapping[str, Any]
     runs: tuple[Run, ...]
 
     @cached_property
@@ -139,7 +140,7 @@ def _merge(form: Callable[[str, object], dict], point: Sequence[tuple[str, objec
 
 
 def bind_upstream(
-    name: str, spec: Mapping, axes: Mapping, upstream_runs: Callable[[str], list[Run]] | None
+    name: str, spec: Mapping, axes: Mapping, upstream_runs: Callable[[str], list[Run]]
 ) -> dict:
     """The spec of a run with each of its references bound to the runs it is chosen among.
 
@@ -177,7 +178,7 @@ def cells(
     scale: str,
     task_version: int,
     datasets: Mapping,
-    upstream_runs: Callable[[str], list[Run]] | None = None,
+    upstream_runs: Callable[[str], list[Run]] = lambda stage: [],
 ) -> list[Cell]:
     """Every cell of a study at a scale, in the grid's order, each run exactly once.
 

@@ -32,11 +32,12 @@ class Progress:
         self.title, self.runs, self.steps = title, runs, steps
         self.stream = stream or sys.stderr
         self.begin = self.last = time.monotonic()
-        self.first_index = None
+        self.first_index: int | None = None
 
     def __call__(self, index: int, label: str):
         if self.first_index is None:
             self.first_index = index
+        first = self.first_index
 
         def report(step: int, loss: float) -> None:
             now = time.monotonic()
@@ -45,8 +46,8 @@ class Progress:
             if now - self.last < (0.2 if terminal else LINE_SECONDS) and not finished:
                 return
             self.last = now
-            done = index - self.first_index + step / self.steps
-            left = (now - self.begin) / done * (self.runs - self.first_index - done)
+            done = index - first + step / self.steps
+            left = (now - self.begin) / done * (self.runs - first - done)
             line = (
                 f"{self.title} run {index + 1}/{self.runs} {label} "
                 f"step {step}/{self.steps} loss {loss:.4g}, {duration(left)} left"
@@ -89,7 +90,7 @@ class Monitor:
         self.stopped = threading.Event()
         self.before = self.last = states(logs)
         self.written: dict[Path, float] = {}  # when it was seen to have changed
-        self.thread = None
+        self.thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Watch in a thread, on a terminal only."""

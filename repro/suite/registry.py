@@ -232,7 +232,7 @@ def matching_figures(selection: Iterable[str], place: str = "config key figures"
     Raises UserError, naming the place, on anything else.
     """
     papers = {name.split("/")[0] for name in figure_names()}
-    chosen = []
+    chosen: list[str] = []
     for word in selection:
         if word == "all":
             chosen += figure_names()

@@ -48,5 +48,7 @@ def untried_neighbours(
     axes = [sorted({point[i] for point in losses}) for i in range(len(best))]
     offsets = neighbourhood or full_neighbourhood(len(best))
     nearest = sorted(offsets, key=lambda offset: sum(map(abs, offset)))
-    around = [tuple(step(*of) for of in zip(axes, best, offset, strict=True)) for offset in nearest]
-    return [point for point in around if None not in point and point not in losses]
+    around = [[step(*of) for of in zip(axes, best, offset, strict=True)] for offset in nearest]
+    points = [tuple(value for value in point if value is not None) for point in around]
+    # A point that lacks a value would lie below zero.
+    return [point for point in points if len(point) == len(best) and point not in losses]

@@ -1,16 +1,18 @@
 """Settings in nested mappings, by dotted keys."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 
-def lookup(spec: Mapping, path: str) -> object:
+def lookup(spec: Mapping[str, Any], path: str) -> Any:
     """The setting at a dotted key."""
+    node: Any = spec
     for key in path.split("."):
-        spec = spec[key]
-    return spec
+        node = node[key]
+    return node
 
 
-def override(spec: Mapping, changes: Mapping[str, object]) -> dict:
+def override(spec: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of `spec` with dotted keys replaced; raises KeyError on a key that is not there."""
     result = _copy(spec)
     for path, value in changes.items():
@@ -24,11 +26,11 @@ def override(spec: Mapping, changes: Mapping[str, object]) -> dict:
     return result
 
 
-def _copy(value: object) -> object:
+def _copy(value: Any) -> Any:
     return {k: _copy(v) for k, v in value.items()} if isinstance(value, Mapping) else value
 
 
-def settings(spec: Mapping, prefix: str = "") -> Iterator[tuple[str, object]]:
+def settings(spec: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """(dotted key, value) of every setting."""
     for key, value in spec.items():
         if isinstance(value, Mapping):

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from repro.errors import UserError
 from repro.files import canonical_json
@@ -25,7 +26,7 @@ class Scale:
     rounds: how often a search may grow its grid.
     """
 
-    spec: Mapping[str, object] = field(default_factory=dict)
+    spec: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, Sequence] = field(default_factory=dict)
     same_job: tuple[str, ...] = ()
     rounds: int = 0
@@ -46,10 +47,10 @@ class Best:
     key: str
     metric: str = "train_loss"
     over: tuple[str, ...] = ()
-    where: Mapping[str, object] = field(default_factory=dict)
+    where: Mapping[str, Any] = field(default_factory=dict)
     recorded: bool = False
 
-    def choose(self, results: Sequence[Mapping]) -> object:
+    def choose(self, results: Sequence[Mapping]) -> Any:
         """The value, from the results of the candidates; raises UserError when all diverged."""
         points: dict[bytes, list[Mapping]] = {}
         for result in results:
@@ -167,7 +168,7 @@ class Study:
     """
 
     task: str
-    spec: Mapping[str, object]
+    spec: Mapping[str, Any]
     grid: Mapping[str, Sequence]
     scales: Mapping[str, Scale]
     search: tuple[str, ...] = ()
@@ -194,12 +195,13 @@ class Study:
     def round(self, stage: str) -> "Study":
         """A round of the search of this study, which is `stage`: a run for each proposal."""
         neighbourhood = self.neighbourhood or search.full_neighbourhood(len(self.search))
-        fixed = {"stage": stage, "axes": self.search, "metric": self.metric}
+
+        def proposal(key: str, number: int) -> Proposal:
+            fixed = (self.search, number, self.metric)
+            return Proposal(stage, key, *fixed, neighbourhood=self.neighbourhood)
+
         proposals = [
-            {
-                key: Proposal(key=key, number=number, neighbourhood=self.neighbourhood, **fixed)
-                for key in self.search
-            }
+            {key: proposal(key, number) for key in self.search}
             for number in range(len(neighbourhood))
         ]
 

@@ -130,7 +130,7 @@ class Suite:
 
     def upstream_paths(self, cell: Cell) -> list[Path]:
         """The files of upstream stages a cell's job reads."""
-        paths = {}
+        paths: dict[Path, None] = {}
         for found in self.upstream(cell).values():
             paths[self.paths.cell(found)] = None
             if keeps_checkpoints(found.study):
@@ -182,7 +182,7 @@ class Suite:
 
     def figure_datasets(self, figure_name: str) -> list[str]:
         """The datasets behind a figure."""
-        names = {}
+        names: dict[str, None] = {}
         for stage in figure_stages(figure_name):
             chosen = study(stage)
             names |= {n.dataset: None for n in TASKS[chosen.task].needs(chosen.spec)}

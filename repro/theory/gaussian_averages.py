@@ -90,7 +90,7 @@ def attention_averages(
     sobol = torch.quasirandom.SobolEngine(size, scramble=True, seed=seed)
     uniform = sobol.draw(points, dtype=torch.float64).clamp(2.0**-31, 1 - 2.0**-31)
     normal = torch.special.ndtri(uniform).numpy()
-    probabilities, slopes = 0.0, 0.0
+    probabilities, slopes = np.zeros(()), np.zeros(())
     for sign in (1.0, -1.0):
         logits = (sign * normal @ root.T).reshape(points, B, T, T)
         if causal:

@@ -155,23 +155,22 @@ def tangents(
                 "Q": rates["Q"] * n * C["K"] * F * bent,  # eq. 1.154
             }
 
-            def cumulative(P, E=E, F=F, bent=bent):
-                values = E.mixed(P)  # eq. 1.161
-                logits = F * E.mixed_slopes(F, P)  # eq. 1.163
-                outer = C["U"] * C["V"]
-                return outer * values + C["Q"] * C["K"] * (P * bent + outer * logits)
-
+            outer, inner = C["U"] * C["V"], C["Q"] * C["K"]
+            values = {name: E.mixed(P) for name, P in through.items()}  # eq. 1.161
+            logits = {name: F * E.mixed_slopes(F, P) for name, P in through.items()}  # eq. 1.163
+            cumulative = {
+                name: outer * values[name] + inner * (P * bent + outer * logits[name])
+                for name, P in through.items()
+            }
         else:
             fired, slope = (_pairs(f, C["W"] * F) for f in (gelu, gelu_slope))
             added = {
                 "X": rates["X"] * model.expansion * n * fired,  # eq. 1.168
                 "W": rates["W"] * n * C["X"] * slope * F,  # eq. 1.169
             }
-
-            def cumulative(P, slope=slope):
-                return C["X"] * C["W"] * slope * P  # eq. 1.173
-
-        passed = {name: now[name] + cumulative(P) for name, P in through.items()}
+            bent = C["X"] * C["W"] * slope
+            cumulative = {name: bent * P for name, P in through.items()}  # eq. 1.173
+        passed = {name: part + cumulative[name] for name, part in now.items()}
         now = passed | {f"{group}.{pair}": part for group, part in added.items()}
         result.append(now)
     slope = normalization_slope(kernels.G[-1], model.eps)

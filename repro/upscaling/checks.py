@@ -103,13 +103,11 @@ def compare(model: nn.Module, wide: nn.Module, growth: Mapping[str, Growth], inp
     Raises UserError naming the first tensor for which it does not.
     """
     arguments = inputs if isinstance(inputs, tuple) else (inputs,)
-    arguments = [
-        a.double() if torch.is_tensor(a) and a.is_floating_point() else a for a in arguments
-    ]
+    exact = [a.double() if torch.is_tensor(a) and a.is_floating_point() else a for a in arguments]
     gradients, outputs = [], []
     for module in (model, wide):
         twin = _twin(module)
-        output = twin(*arguments)
+        output = twin(*exact)
         if not torch.is_tensor(output):
             raise UserError(f"widen: inputs= needs a tensor from the module, not {type(output)}")
         generator = torch.Generator(output.device).manual_seed(0)

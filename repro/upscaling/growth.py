@@ -119,7 +119,7 @@ def growth_by(model: nn.Module, wide: nn.Module, factor, make: Callable) -> dict
     to see them.
     Raises UserError as `width_axes` and `growths`, and where a factor above 1 widened nothing.
     """
-    uniform = isinstance(factor, Integral) and factor > 1
+    uniform = isinstance(factor, Integral) and int(factor) > 1
     axes = width_axes(model, wide if uniform else make(filled(factor, 2)))
     if uniform and not any(axes.values()):
         raise UserError(f"widen: make returned the same widths for factor {factor}")

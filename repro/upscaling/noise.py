@@ -71,11 +71,9 @@ def perturb(
             device=parameter.device,
             dtype=parameter.dtype,
         ).mul_(std)
+        constants[name] = _constant(level, name)
         if signal:
-            ratio = _spectral_norm(parameter) / _spectral_norm(noise)
-            constants[name] = level * ratio
-        else:
-            constants[name] = _constant(level, name)
+            constants[name] *= _spectral_norm(parameter) / _spectral_norm(noise)
         parameter.add_(noise, alpha=constants[name])
     return constants
 

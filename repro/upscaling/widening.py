@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import nn
@@ -142,7 +143,7 @@ def _widen_optimizer(
     growth: Mapping[str, Growth],
 ) -> torch.optim.Optimizer:
     """The optimizer of the wide model: groups split where their factors differ, state scaled."""
-    kind = type(optimizer)
+    kind: Any = type(optimizer)  # any of DEGREE has defaults of its own, the base class none
     if kind not in DEGREE:
         known = ", ".join(k.__name__ for k in DEGREE)
         raise UserError(f"optimizer {kind.__name__} cannot be widened; known are {known}")
