@@ -25,6 +25,7 @@ from repro.cost import GPU_FLOPS
 from repro.cost.llm import pretraining_cost
 from repro.data.batches import TokenBatches
 from repro.data.shards import ShardedTokens
+from repro.suite.spec import lookup
 from repro.training import device as devices
 from studies.embedding_lr._llm import PAPER
 
@@ -58,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--folder", help="where the shards go")
     args = parser.parse_args(arguments)
     device = devices.select(args.device, threads=1)
-    length, each = PAPER["data"]["sequence_length"], int(args.tokens) // SHARDS
+    length, each = lookup(PAPER, "data.sequence_length"), int(args.tokens) // SHARDS
     wanted = GPU_FLOPS / (6 * pretraining_cost(PAPER).parameters)
     print(f"{devices.describe(device)}, torch {torch.__version__}; {wanted:,.0f} tokens/s consumed")
     print("| shards | tokens/s | times what is consumed |\n|---|---|---|")

@@ -15,7 +15,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,7 +93,7 @@ def measured(scale: str) -> list[str]:
     ]
 
 
-def computed(name: str, spec: dict, rate: float) -> list[str]:
+def computed(name: str, spec: Mapping, rate: float) -> list[str]:
     """A row of the paper's scale; rate: bytes written a second."""
     cost, data, words = pretraining_cost(spec), spec["data"], spec["words"]
     tokens = data["validation_blocks"] * data["sequence_length"]

@@ -21,7 +21,7 @@ import math
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from torch.profiler import ProfilerActivity, profile
 from repro.data.random_data import random_data
 from repro.suite import config, registry
 from repro.suite.budget import matmul_peak
-from repro.suite.spec import override
+from repro.suite.spec import lookup, override
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
 from repro.training import device as devices
@@ -83,7 +83,7 @@ MODELS = ("decoder", "llm", *STAGES)
 FROM_SCRATCH = {"start": None, "lr": 0.001}
 
 
-def specs(model: str, paper: bool) -> dict[float, tuple[str, dict]]:
+def specs(model: str, paper: bool) -> dict[float, tuple[str, Mapping]]:
     """Width -> (task, spec) of the model's runs, the narrowest first."""
     if model == "decoder":
         base = override(_decoder.PAPER, {} if paper else _decoder.REDUCED)
@@ -93,7 +93,7 @@ def specs(model: str, paper: bool) -> dict[float, tuple[str, dict]]:
         block = {"model.depth": 1, "data.vocab_size": 256, "parts": 1}
         block |= {"data.batch_size": 4} if paper else {"data.batch_size": 1}
         block |= {} if paper else {"data.sequence_length": 1_024}
-        return {_llm.PAPER["model"]["width"]: ("pretraining", override(_llm.PAPER, block))}
+        return {lookup(_llm.PAPER, "model.width"): ("pretraining", override(_llm.PAPER, block))}
     scale = {"scale": "paper" if paper else "reduced"}
     suite = Suite(config.parse(scale, registry.dataset_names()))
     runs = [run for stage in STAGES[model] for cell in suite.cells(stage) for run in cell.runs]
@@ -104,7 +104,7 @@ def specs(model: str, paper: bool) -> dict[float, tuple[str, dict]]:
     }
 
 
-def with_batch(spec: dict, rows: int | None, length: int | None) -> dict:
+def with_batch(spec: Mapping, rows: int | None, length: int | None) -> dict:
     """A spec with another batch, in as many microbatches as keep their size; None changes nothing.
 
     Raises KeyError on a length where samples have none.

@@ -30,14 +30,14 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from repro.data.batches import ArrayBatches
 from repro.data.loading import Data
-from repro.suite.spec import override
+from repro.suite.spec import lookup, override
 from repro.tasks import TASKS
 from repro.training import device as devices
 from repro.training import loop
 from studies.upscaling._mlp import ADAMW, PAPER, SGD
 
-ROWS, INPUTS, CLASSES = 464_809, PAPER["model"]["inputs"], PAPER["model"]["classes"]
-BATCH, LR = PAPER["data"]["batch_size"], 0.001
+ROWS, INPUTS, CLASSES = 464_809, lookup(PAPER, "model.inputs"), lookup(PAPER, "model.classes")
+BATCH, LR = lookup(PAPER, "data.batch_size"), 0.001
 WORKERS, UNTIMED = 2, 5  # four batches are ready, two a worker
 STEPS = {100: 40, 400: 20, 2000: 3}  # width -> steps a round
 
@@ -113,7 +113,7 @@ def processor_seconds(with_workers: bool) -> float:
 
 def compete(contenders, steps: int, rounds: int) -> list[tuple[float, float]]:
     """(wall, processor) milliseconds a step of each contender."""
-    found = [([], []) for _ in contenders]
+    found: list[tuple[list[float], list[float]]] = [([], []) for _ in contenders]
     for _ in range(rounds):
         for run, (wall, processor), workers in zip(contenders, found, (False, True), strict=True):
             run(min(steps, UNTIMED))

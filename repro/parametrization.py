@@ -266,7 +266,7 @@ def check_roles(model) -> dict[str, Role]:
 
 
 def init_std(role: Role, rule: Rule) -> float:
-    """Initial standard deviation of a parameter with this role under this rule, which must state one."""
+    """Initial standard deviation of a parameter; raises ValueError where the rule states none."""
     if rule.init is None:
         raise ValueError(f"{role.kind}: no init is stated, the model sets the values itself")
     return standard_std(role) * rule.init(role)

@@ -6,6 +6,7 @@ from repro.data.augmentation import CropFlip, Normalize, image_statistics, pool
 from repro.data.batches import ArrayBatches, OrderedBatches, TokenBatches
 from repro.data.shards import ShardedTokens
 from repro.errors import UserError
+from repro.tasks import token_frequencies
 
 
 def draw(batches, count, start=0):
@@ -163,3 +164,18 @@ def test_a_batch_of_shards_depends_on_seed_and_number_alone():
 def test_shards_too_short_for_a_batch_say_so():
     with pytest.raises(UserError, match="text: 12 tokens make 2 blocks of 5, fewer than one batch"):
         TokenBatches("text", sharded(6, 6), 3, 5, 0, "cpu")
+
+
+def test_token_frequencies_are_those_of_all_shards(monkeypatch):
+    tokens = np.random.default_rng(0).zipf(1.5, 1_000).clip(1, 49).astype(np.uint16)
+    shards = ShardedTokens([tokens[:400], tokens[400:]])
+
+    def counted(found):
+        manifest = {"vocab_reached": 50}
+        monkeypatch.setattr(token_frequencies, "load_tokens", lambda path: (manifest, found))
+        need = token_frequencies.Tokens("text", 50)
+        settings = {"dataset": "text", "vocab_size": 50, "split": "train", "points": 9}
+        context = {"inputs": {need: None}, "device": None, "progress": None, "checkpoint": None}
+        return token_frequencies.run(**settings, **context)
+
+    assert counted({"train": shards}) == counted({"train": tokens})

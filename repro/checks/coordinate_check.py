@@ -39,8 +39,8 @@ class LayerSlope:
 
 
 def coordinate_check(
-    sizes: Callable[[int, int], dict[tuple[str, str], float]],
-    widths: Sequence[int],
+    sizes: Callable[[float, int], dict[tuple[str, str], float]],
+    widths: Sequence[float],
     seeds: Sequence[int],
 ) -> list[LayerSlope]:
     """Fit the slopes of activation sizes.

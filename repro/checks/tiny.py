@@ -1,5 +1,7 @@
 """A tiny run of every architecture, in which `model.width` alone sets the width. No torch."""
 
+from typing import Any
+
 from repro.errors import UserError, did_you_mean
 from repro.parametrization import KINDS
 
@@ -26,7 +28,7 @@ BLOCKS = {"depth": 2, "heads": 2, "expansion": 4}
 NOT_AUGMENTED = dict.fromkeys(("crop", "randaugment", "mixup", "cutmix", "evaluation_resize"))
 
 # Name -> task, widths, learning rate, model, and the other settings of the task's spec.
-MODELS = {
+MODELS: dict[str, tuple[str, list[float], float, dict[str, Any], dict[str, Any]]] = {
     "decoder": (
         "language_model",
         [64, 128, 256, 512],
@@ -111,7 +113,7 @@ def tiny_run(model: str, parametrization: str) -> tuple[str, dict, list[float]]:
     if model not in MODELS:
         raise UserError(f"unknown model {model!r}: {did_you_mean(model, MODELS)}")
     task, widths, lr, settings, more = MODELS[model]
-    spec = {**RUN, **more, "model": settings | {"width": widths[0]}, "lr": lr}
+    spec: dict[str, Any] = {**RUN, **more, "model": settings | {"width": widths[0]}, "lr": lr}
     if task == "language_model":  # has init and lr per kind of role, and no microbatches
         del spec["parts"]
         init, rates = (dict.fromkeys(KINDS, value) for value in (parametrization, lr))

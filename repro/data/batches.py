@@ -1,12 +1,20 @@
 """Batches in an order fixed by the seed: token blocks, and rows of arrays."""
 
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
 import numpy as np
 import torch
 
-from repro.data.shards import ShardedTokens
+from repro.data.shards import ShardedTokens, parts_of
 from repro.errors import UserError
+
+
+class Batches(Protocol):
+    """Training batches, tuples of tensors with a row for each sample."""
+
+    def from_step(self, step: int) -> Iterator[tuple[torch.Tensor, ...]]:
+        """Batches number step, step + 1, ..."""
 
 
 class Epochs:
@@ -49,8 +57,7 @@ class TokenBatches(Epochs):
         seed: int,
         device,
     ):
-        shards = tokens.shards if isinstance(tokens, ShardedTokens) else [tokens]
-        counts = [max((len(shard) - 1) // length, 0) for shard in shards]
+        counts = [max((len(part) - 1) // length, 0) for part in parts_of(tokens)]
         blocks = sum(counts)
         if blocks < batch_size:
             raise UserError(
@@ -59,17 +66,18 @@ class TokenBatches(Epochs):
             )
         super().__init__(blocks, batch_size, seed)
         self.length, self.device = length, device
-        self.shards = shards if isinstance(tokens, ShardedTokens) else None
-        if self.shards is None:
+        self.shards: list[np.ndarray] = []  # none of an array, whose blocks lie on the device
+        if isinstance(tokens, ShardedTokens):
+            self.shards = tokens.shards
+            self.first_block = np.cumsum([0, *counts[:-1]])  # of every shard
+        else:
             used = torch.from_numpy(tokens[: blocks * length + 1].astype(np.int64)).to(device)
             self.inputs = used[:-1].view(blocks, length)
             self.targets = used[1:].view(blocks, length)
-        else:
-            self.first_block = np.cumsum([0, *counts[:-1]])  # of every shard
 
     def from_step(self, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Batches number step, step + 1, ..."""
-        if self.shards is None:
+        if not self.shards:
             for _, index in self._from_step(step, self.device):
                 yield self.inputs.index_select(0, index), self.targets.index_select(0, index)
         else:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from repro.data import documents as streams
 from repro.data import text
@@ -49,13 +50,14 @@ class Corpus:
         file is first written.
         Raises UserError when a folder has no files to read, or files of several kinds.
         """
-        if source.kind == "embedded":
+        found: dict[str, Any]
+        if source.folder:
+            found = {"sha256": streams.folder_digests(self.name, source.folder)}
+        elif source.kind == "embedded":
             found = {"sha256": self.sha256}
-        elif source.kind == "real":
+        else:
             revision = self.revision or self.lock.name
             found = {"repository": self.repository, "subset": self.subset, "revision": revision}
-        else:
-            found = {"sha256": streams.folder_digests(self.name, source.folder)}
         return {
             "source": source.kind,
             **found,
@@ -66,13 +68,13 @@ class Corpus:
 
     def describe(self, source: Source) -> str:
         """The data source in words, for a figure's footer."""
+        if source.folder:
+            name, digest = next(iter(streams.folder_digests(self.name, source.folder).items()))
+            return f"text from folder {source.folder.name} ({name} sha256 {digest[:8]})"
         if source.kind == "embedded":
             language = "a generated Zipf-Mandelbrot language"
             return f"embedded text in place of {self.in_place_of} ({language})"
-        if source.kind == "real":
-            return self.published
-        name, digest = next(iter(streams.folder_digests(self.name, source.folder).items()))
-        return f"text from folder {source.folder.name} ({name} sha256 {digest[:8]})"
+        return self.published
 
     def documents(self, source: Source, split: str) -> Iterator[str]:
         """The texts of a split, in order.
@@ -86,16 +88,16 @@ class Corpus:
             text.check_digests(f"{self.name} (embedded)", {split: content}, self.sha256)
             yield from content.splitlines()
             return
-        if source.kind == "real":
-            stream = streams.from_hub(
-                self.name, self.repository, self.subset, self._pinned_revision()
-            )
-        else:
+        if source.folder:
             files = streams.folder_files(self.name, source.folder)
             if files["valid"]:
                 yield from streams.from_files(self.name, files[split])
                 return
             stream = streams.from_files(self.name, files["train"])
+        else:
+            stream = streams.from_hub(
+                self.name, self.repository, self.subset, self._pinned_revision()
+            )
         yield from streams.divide(self.name, stream, split, self.valid_tokens)
 
     def check_documents(self, source: Source, found: Mapping[str, Mapping]) -> None:

@@ -9,7 +9,7 @@ DenoisingDataset with whole words, but for what it does wrong: noise here is a f
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -17,10 +17,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 from repro.cost.bart import denoising_vocabulary_size
 from repro.data.batches import Epochs
-from repro.data.shards import ShardedTokens
+from repro.data.shards import ShardedTokens, parts_of
 from repro.errors import UserError
 
 # fairseq's layout: four special tokens, a tokenizer's entries, filled up to a multiple of 8, [mask]
@@ -92,8 +93,9 @@ def cut(
     # 1. Sentences. They end behind a full stop, the first of a row of them, and with a document.
     stop = full_stop[tokens]
     stop[1:] &= ~stop[:-1]
-    separators = [] if separator is None else np.flatnonzero(tokens == separator)
-    document_ends = np.concatenate([separators, [len(tokens)]]).astype(np.int64)
+    one = np.empty(0, np.int64)
+    separators = one if separator is None else np.flatnonzero(tokens == separator)
+    document_ends = np.append(separators, len(tokens))
     ends = np.unique(np.concatenate([np.flatnonzero(stop) + 1, document_ends]))
     # A sentence starts where the one before ends, at a document's end behind the separator.
     behind = np.isin(ends[:-1], document_ends)
@@ -305,7 +307,7 @@ class DenoisingBatches(Epochs):
         seed: int,
         device,
     ):
-        self.shards = tokens.shards if isinstance(tokens, ShardedTokens) else [tokens]
+        self.shards = parts_of(tokens)
         full_stop = denoising.vocabulary.full_stop[FIRST:]
         cuts = [cut(shard, separator, full_stop, length - 2) for shard in self.shards]
         self.shard = np.repeat(np.arange(len(cuts)), [len(first) for first, _ in cuts])
@@ -319,9 +321,9 @@ class DenoisingBatches(Epochs):
         super().__init__(len(self.first), batch_size, seed)
         self.denoising, self.device = denoising, device
 
-    def read(self, blocks: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    def read(self, numbers: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """(blocks padded on the right (B, T), their lengths (B,))."""
-        blocks = np.asarray(blocks)
+        blocks = np.asarray(numbers)
         length_B = self.end[blocks] - self.first[blocks] + 2
         tokens_BT = np.full((len(blocks), int(length_B.max())), PADDING, dtype=np.int64)
         tokens_BT[:, 0] = BEGIN

@@ -8,7 +8,7 @@ import torch
 
 from repro.data.arrays import load_arrays
 from repro.data.augmentation import CropFlip, Normalize, image_statistics, pool
-from repro.data.batches import ArrayBatches, OrderedBatches, TokenBatches
+from repro.data.batches import ArrayBatches, Batches, OrderedBatches, TokenBatches
 from repro.data.needs import Arrays, Tokens
 from repro.data.tokenization import load_tokens
 from repro.errors import UserError
@@ -32,14 +32,13 @@ class EvaluationText(NamedTuple):
 class Data:
     """The data of one run, on its device.
 
-    batches: has `from_step(step)` -> iterator over training batches number step, step + 1, ...,
-        tuples of tensors with a row for each sample.
+    batches: to train on.
     held_out: validation batches, gone through at every evaluation.
     data_settings: model settings that follow from the data (vocab_size, sequence_length).
     text: evaluated besides, where the task has one.
     """
 
-    batches: object
+    batches: Batches
     held_out: Iterable[tuple] = ()
     data_settings: Mapping[str, int] = field(default_factory=dict)
     text: EvaluationText | None = None

@@ -35,7 +35,8 @@ def random_data(spec: Mapping, device: torch.device | str) -> Data:
     def integers(low: int, high: int, *shape: int) -> torch.Tensor:
         return torch.randint(low, high, shape, generator=generator).to(device)
 
-    settings = {}
+    settings: dict[str, int] = {}
+    batch: tuple[torch.Tensor, ...]
     if "mask_share" in data:
         size = denoising_vocabulary_size(data["vocab_size"])
         settings = {"vocab_size": size, "padding": PADDING, "sequence_length": length}

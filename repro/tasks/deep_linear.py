@@ -6,6 +6,7 @@ are frozen vectors; the ones between are trained matrices.
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -62,7 +63,7 @@ def run(
     base, added = (
         torch.Generator(device).manual_seed(_stream(seed, layers, width, part)) for part in range(2)
     )
-    settings = {
+    settings: dict[str, Any] = {
         "factor": factor,
         "steps_before": steps_before,
         "steps_after": steps_after,
@@ -71,15 +72,17 @@ def run(
         "lr": lr,
         "lr_up": lr_up,
     }
-    found, alone = [], []
+    found: list[torch.Tensor] = []
+    alone: list[torch.Tensor] = []
     # As many networks at a time as the memory for ENTRIES numbers holds.
     batch = max(1, ENTRIES // (factor * width) ** 2)
     for first in range(0, draws, batch):
         count = min(batch, draws - first)
         weights = gaussians(dict.fromkeys(names, sigma), width, count, base, dtype)
         noises = gaussians(noise, factor * width, count, added, dtype)
-        for kept, y in zip((found, alone), carry_out(weights, noises, **settings), strict=True):
-            kept.append(y.cpu())
+        upscaled, narrow = carry_out(weights, noises, **settings)
+        found.append(upscaled.cpu())
+        alone.append(narrow.cpu())
         if progress:
             loss = (found[-1][:, -1] - target).square().mean() / 2
             progress(round((first + count) / draws, 2), float(loss))
@@ -183,12 +186,13 @@ def _descend(
         width = output.shape[1]
         found.append((output * activations.pop()).sum(1) / width)
         if step == steps:
-            return found
+            break
         gradient = (found[-1] - target)[:, None] * output / width
         for matrix in hidden:
             back = _times(matrix.mT, gradient)
             matrix -= lr * gradient[:, :, None] * activations.pop()[:, None, :]
             gradient = back
+    return found
 
 
 def by_products(
@@ -222,6 +226,7 @@ def by_products(
         return vector.double().reshape(len(vector), -1, factor).mean(2)
 
     # The narrow network, up to the upscaling and then further without it.
+    trained: dict[str, Any]
     trained = {"output": output, "first": None if C is None else first, "target": target}
     b, c = times_B(output), first if C is None else _times(C, first)
     before, b, c, b_sum, c_sum = _follow(b, c, steps_before - 1, lr=lr, **trained)

@@ -1,7 +1,7 @@
 """Span denoising by an encoder-decoder (Dinan, Yaida & Zhang, arXiv 2304.02034, II.2)."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def make_loss(batch_size: int) -> Callable[[torch.nn.Module, Batch], torch.Tenso
 
 
 @torch.no_grad()
-def validation(net: torch.nn.Module, batches: Sequence[Batch], precision: str) -> dict[str, float]:
+def validation(net: torch.nn.Module, batches: Iterable[Batch], precision: str) -> dict[str, float]:
     """`valid_loss`: mean over all tokens, in nats."""
     total = 0.0
     for batch in batches:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from repro.data.needs import Tokens
+from repro.data.shards import parts_of
 from repro.data.tokenization import load_tokens
 
 
@@ -26,7 +27,9 @@ def run(
     `types_used` (distinct tokens that occur) and `vocab_reached`.
     """
     manifest, tokens = load_tokens(inputs[Tokens(dataset, vocab_size)])
-    counts = np.sort(np.bincount(tokens[split]))[::-1]
+    size = manifest["vocab_reached"]
+    found = [np.bincount(part, minlength=size) for part in parts_of(tokens[split])]
+    counts = np.sort(np.sum(found, axis=0))[::-1]
     counts = counts[counts > 0]
     ranks = np.unique(np.geomspace(1, len(counts), points).round().astype(int))
     return [

@@ -35,6 +35,8 @@ GROUPS = {
     "head.bias": ("bias",),
 }
 
+Network = vit.ViT | TiedEncoder
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -45,7 +47,7 @@ class Setting:
     absent: output ids that occur in no input, so that they have no contact terms.
     """
 
-    network: torch.nn.Module
+    network: Network
     inputs: torch.Tensor
     kernel: np.ndarray
     theory: theory.Transformer
@@ -75,6 +77,7 @@ def build(model: Mapping, width: int, input_seed: int) -> Setting:
     settings = dict(model)
     kind, samples = settings.pop("kind"), settings.pop("samples")
     rng = np.random.default_rng(input_seed)
+    network: Network
     rates = dict.fromkeys((*theory.ATTENTION, *theory.MLP, "stem", "positions", "head", "bias"), 1)
     if kind == "vision":
         network = vit.ViT(width=width, base_width=1.0, output_multiplier=1.0, **settings)
@@ -95,7 +98,7 @@ def build(model: Mapping, width: int, input_seed: int) -> Setting:
     else:
         raise UserError(f"model: kind {kind!r} is unknown: choose vision or language")
     # The theory's constants C are variance times fan-in; these do not depend on the width.
-    constants = {}
+    constants: dict[str, float] = {}
     rows = parametrization.table("neural-tangent", "sgd")
     for name, role in network.roles().items():
         variance = (
@@ -120,7 +123,7 @@ class Trace(TorchFunctionMode):
     activation's output.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.norms: list[tuple[torch.Tensor, torch.Tensor]] = []
         self.attention: list[tuple[torch.Tensor, torch.Tensor]] = []
@@ -140,7 +143,7 @@ class Trace(TorchFunctionMode):
 class Draws:
     """Several initializations of a network, stacked along a leading axis of every parameter."""
 
-    def __init__(self, network: torch.nn.Module, count: int):
+    def __init__(self, network: Network, count: int):
         self.network = network
         self.parameters = {
             name: torch.zeros((count, *p.shape), device=p.device)
@@ -215,8 +218,8 @@ def run(
     noise = torch.cat(controls)
     # The theory has a sampling error too: its averages over attention are done `scrambles` times.
     expected = [
-        expectation(*pair, width)
-        for pair in expected_kernels(_key(model), input_seed, points, scrambles)
+        expectation(fixed, forward, width)
+        for fixed, forward in expected_kernels(_key(model), input_seed, points, scrambles)
     ]
     records = []
     for (quantity, block), parts in found.items():
@@ -288,7 +291,7 @@ def controlled(values: torch.Tensor, controls: torch.Tensor) -> torch.Tensor:
     half = len(values) // 2
     if half < 2 * controls.shape[1]:
         return values.mean(0)
-    total = 0.0
+    total = torch.zeros_like(values[0])
     for fit, use in ((slice(half), slice(half, None)), (slice(half, None), slice(half))):
         centred = controls[fit] - controls[fit].mean(0)
         moments, vectors = torch.linalg.eigh(centred.T @ centred)

@@ -67,8 +67,8 @@ def upscale(
 
 def check_base(settings: Mapping, model: Mapping, optimizer: Mapping) -> None:
     """Raise UserError if the base has another model, apart from its width, or another optimizer."""
-    theirs = settings["model"] | {"width": None, "optimizer": settings["optimizer"]["name"]}
-    ours = model | {"width": None, "optimizer": optimizer["name"]}
+    theirs = {**settings["model"], "width": None, "optimizer": settings["optimizer"]["name"]}
+    ours = {**model, "width": None, "optimizer": optimizer["name"]}
     for key in sorted(theirs.keys() | ours.keys()):
         if theirs.get(key) != ours.get(key):
             raise UserError(

@@ -19,7 +19,7 @@ def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None
     """
     from safetensors.torch import save_file
 
-    tensors = {f"model.{name}": p for name, p in model.named_parameters()}
+    tensors: dict[str, torch.Tensor] = {f"model.{name}": p for name, p in model.named_parameters()}
     tensors |= {f"model.{name}": b for name, b in model.named_buffers()}
     for name, parameter in model.named_parameters():
         for key, value in optimizer.state.get(parameter, {}).items():
@@ -51,7 +51,7 @@ def load(start: Mapping, model: nn.Module, optimizer: torch.optim.Optimizer) -> 
         tensors = load_file(path)
     except SafetensorError as error:
         raise UserError(f"{path}: is no safetensors file ({error}); {again}") from None
-    targets = {f"model.{name}": p for name, p in model.named_parameters()}
+    targets: dict[str, torch.Tensor] = {f"model.{name}": p for name, p in model.named_parameters()}
     targets |= {f"model.{name}": b for name, b in model.named_buffers()}
     found = {name: tuple(t.shape) for name, t in tensors.items() if name.startswith("model.")}
     expected = {name: tuple(t.shape) for name, t in targets.items()}

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import nn
 
+from repro.parametrization import check_roles
 from repro.training import distributed
 
 
@@ -35,7 +36,7 @@ def clipper(model: nn.Module, clip: Mapping | None) -> Callable[[], torch.Tensor
     """
     if clip is None:
         return None
-    roles = model.roles()
+    roles = check_roles(model)
     factors = [
         roles[name].squared_norm_factor if clip["width_aware"] else 1.0
         for name, _ in model.named_parameters()

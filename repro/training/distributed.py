@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 import torch
@@ -22,6 +23,9 @@ from torch.utils.checkpoint import checkpoint
 from repro.cost import Cost, Layout, layout
 from repro.errors import UserError
 from repro.training import launch
+
+if TYPE_CHECKING:
+    from torch.distributed.tensor import DTensor
 
 BUCKET = 2**25  # numbers summed over the ranks at once
 CONTROL_TIMEOUT = timedelta(days=30)  # rank 0 may wait for another job's lock, or a slow disk
@@ -145,7 +149,7 @@ def _shard(model: nn.Module, optimizer: torch.optim.Optimizer, blocks: Iterable)
     from torch.distributed.fsdp import fully_shard
 
     # FSDP keeps the names, so a name leads from an old parameter to the new one.
-    whole = dict(model.named_parameters())
+    whole: dict[str, torch.Tensor] = dict(model.named_parameters())
     mesh = init_device_mesh(next(model.parameters()).device.type, (ranks(),))
     for module in (*blocks, model):
         # The outermost module too: otherwise its parameters stay gathered after an evaluation.
@@ -165,7 +169,7 @@ def _shard(model: nn.Module, optimizer: torch.optim.Optimizer, blocks: Iterable)
         }
 
 
-def is_dtensor(tensor: object) -> bool:
+def is_dtensor(tensor: object) -> "TypeGuard[DTensor]":
     """Whether a tensor is sharded, a DTensor (whose module takes a second to import)."""
     return hasattr(tensor, "full_tensor")
 

@@ -1,6 +1,6 @@
 """The loss of a classifier or language model, and its evaluation on held-out data."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import torch
 import torch.nn.functional as F
@@ -15,7 +15,7 @@ def loss(model: torch.nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> to
 
 
 @torch.no_grad()
-def validation(model: torch.nn.Module, batches: Sequence, precision: str) -> dict[str, float]:
+def validation(model: torch.nn.Module, batches: Iterable, precision: str) -> dict[str, float]:
     """`valid_loss` in nats and `valid_accuracy`, means over every row or token."""
     total = correct = count = 0.0
     for inputs, labels in batches:

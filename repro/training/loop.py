@@ -2,9 +2,10 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import torch
 
@@ -17,6 +18,13 @@ CHECKPOINT_SECONDS = 300.0
 CHECKPOINT_SHARE = 0.01  # largest share of the time that writing checkpoints may take
 
 
+class Batches(Protocol):
+    """What a run draws its batches from: tuples of tensors with a row for each sample."""
+
+    def from_step(self, step: int) -> Iterator[tuple[torch.Tensor, ...]]:
+        """Batches number step, step + 1, ..."""
+
+
 @dataclass(frozen=True)
 class Training:
     """One run, ready for `fit`: a task's `build` made it, and no step was taken yet.
@@ -24,8 +32,7 @@ class Training:
     model: on the device it trains on. optimizer: over its parameters, with each group's peak lr.
     loss: (model, batch) -> scalar tensor, nats; the mean over the microbatches of a batch must be
         the loss of the batch.
-    batches: has `from_step(step)` -> iterator over batches number step, step + 1, ..., tuples of
-        tensors with a row for each sample.
+    batches: what to train on, a batch a step.
     steps, evaluations: how many. The run is divided into equal parts; each ends with an evaluation.
     precision: of the forward pass, one of `device.PRECISIONS`; on a CPU tf32 is float32.
     seed: of torch's generators, which dropout draws from.
@@ -40,7 +47,7 @@ class Training:
     model: torch.nn.Module
     optimizer: torch.optim.Optimizer
     loss: Callable[[torch.nn.Module, tuple], torch.Tensor]
-    batches: object
+    batches: Batches
     steps: int
     evaluations: int
     precision: str

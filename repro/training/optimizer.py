@@ -30,7 +30,7 @@ def make_optimizer(groups: list[dict], settings: Mapping) -> torch.optim.Optimiz
             fused=True,
         )
     if name in ("adam", "adamw"):
-        kind = torch.optim.Adam if name == "adam" else torch.optim.AdamW
+        kind: type[torch.optim.Adam] = torch.optim.Adam if name == "adam" else torch.optim.AdamW
         amsgrad = settings.get("amsgrad", False)
         convention = settings.get("eps_convention", "torch")
         if convention not in EPS_CONVENTIONS or (convention == "fairseq" and name != "adamw"):

@@ -17,7 +17,8 @@ def windows(predictions: int, length: int, stride: int) -> list[tuple[int, int]]
     """
     if not 0 < stride <= length:
         raise ValueError(f"stride {stride} is not between 1 and the window's length {length}")
-    found, end = [], 0
+    found: list[tuple[int, int]] = []
+    end = 0
     while end < predictions:
         begin = min(len(found) * stride, max(0, predictions - length))
         found.append((begin, end - begin))

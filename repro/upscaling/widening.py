@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
@@ -32,14 +32,16 @@ STATE_POWER = {
 # Keys of a parameter group that are learning rates: torch's own and its schedulers'.
 RATES = ("lr", "initial_lr", "max_lr", "min_lr", "swa_lr")
 
+Given = TypeVar("Given", torch.optim.Optimizer, None)  # an optimizer, or none, as it was given
+
 
 def widen(
     model: nn.Module,
-    optimizer: torch.optim.Optimizer | None,
+    optimizer: Given,
     factor,
     make: Callable | None = None,
     inputs=None,
-) -> tuple[nn.Module, torch.optim.Optimizer | None]:
+) -> tuple[nn.Module, Given]:
     """A model `factor` times as wide, and its optimizer, that train exactly as these would.
 
     optimizer: SGD, Adam or AdamW over the model's parameters, or None. Its state and
@@ -69,7 +71,7 @@ def widen(
     if make is None:
         raise UserError("widen: give make=factor -> the same module `factor` times as wide")
     check_factor(factor)
-    wide = make(factor)
+    wide: nn.Module = make(factor)
     check_made(model, wide)
     first = next(model.parameters())
     # One dtype and device for all; `_put` gives those of tensors that differ from the first.
