@@ -140,7 +140,7 @@ class Judgement:
 
     claim: Claim
     expected: str
-    measurement: Measurement | None
+    measurement: Measurement
     verdict: str
     reason: str = field(default="")
 

@@ -97,13 +97,21 @@ def finish(figure: Figure, title: str, caption: str, claims: list[dict], footer:
     head = 0.35 + 0.17 * (len(titles) - 1)
     total = height + room + head
     figure.set_size_inches(width, total)
-    figure.get_layout_engine().set(rect=(0, room / total, 1, height / total))
-    style = {"va": "top", "fontsize": 10, "fontweight": "bold"}
-    figure.text(0.01, 1 - 0.08 / total, "\n".join(titles), **style)
+    layout = figure.get_layout_engine()
+    if isinstance(layout, ConstrainedLayoutEngine):  # as `check_panels` has seen
+        layout.set(rect=(0, room / total, 1, height / total))
+    top = 1 - 0.08 / total
+    figure.text(0.01, top, "\n".join(titles), va="top", fontsize=10, fontweight="bold")
     for i, (line, color) in enumerate(lines):
         y = (room - LINE_INCHES * (i + 0.5)) / total
-        style = {"va": "top", "fontsize": 6.5, "family": "monospace", "color": color}
-        figure.text(0.01, y, line, parse_math=False, **style)
+        figure.text(
+            *(0.01, y, line),
+            va="top",
+            fontsize=6.5,
+            family="monospace",
+            color=color,
+            parse_math=False,
+        )
 
 
 def save(figure: Figure, pdf: Path, png: Path) -> None:
@@ -121,7 +129,8 @@ def _settle(figure: Figure) -> None:
     figure.draw_without_rendering()
     figure.set_layout_engine(None)
     for axes in figure.axes:
-        axes.set_position([round(v, 6) for v in axes.get_position(original=True).bounds])
+        left, bottom, width, height = axes.get_position(original=True).bounds
+        axes.set_position((round(left, 6), round(bottom, 6), round(width, 6), round(height, 6)))
 
 
 def table(axes, rows: list[list[str]], columns: list[str]) -> None:

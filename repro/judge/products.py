@@ -17,7 +17,8 @@ FILES = ("data.csv", "provenance.json", "figure.pdf", "figure.png", "claims.json
 
 def reduce(suite: Suite, figure_name: str) -> None:
     """Check every cell of a figure and write its data.csv and provenance.json."""
-    contents, by_study = {}, {}
+    contents: dict[Path, dict] = {}
+    by_study = {}
     for study_name, study_cells in suite.figure_cells(figure_name).items():
         paths = [suite.paths.cell(cell) for cell in study_cells]
         loaded = [
@@ -126,10 +127,10 @@ def page(name: str) -> None:
         images.append(Image.open(Path("figures") / f"{figure_name}.png").convert("RGB"))
     with atomic_path(Path("figures") / f"{name}.pdf") as temporary:
         writer.write(temporary)
-    sheet = Image.new("RGB", (max(i.width for i in images), sum(i.height for i in images)), "white")
+    stack = Image.new("RGB", (max(i.width for i in images), sum(i.height for i in images)), "white")
     top = 0
     for image in images:
-        sheet.paste(image, (0, top))
+        stack.paste(image, (0, top))
         top += image.height
     with atomic_path(Path("figures") / f"{name}.png") as temporary:
-        sheet.save(temporary)
+        stack.save(temporary)

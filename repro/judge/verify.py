@@ -111,7 +111,7 @@ def why_digits_differ(new: dict, old: dict, on_cpu: bool) -> str:
     new, old: provenances of two figures' data. on_cpu: whether a task depends on the CPU's model.
     """
     kinds = [("arithmetic", arithmetics(new), arithmetics(old))]
-    kinds += [(package, *(_versions(p, package) for p in (new, old))) for package in LIBRARIES]
+    kinds += [(each, _versions(new, each), _versions(old, each)) for each in LIBRARIES]
     for kind, here, there in kinds:
         if here != there:
             return f"{kind} {', '.join(sorted(here))}, the record's {', '.join(sorted(there))}"
@@ -167,8 +167,8 @@ def overlap(new: dict, old: dict) -> bool:
 
 
 def _close(a: float | None, b: float | None, tolerance: float) -> bool:
-    if None in (a, b):
-        return a == b
+    if a is None or b is None:
+        return a is b
     return math.isclose(a, b, rel_tol=tolerance, abs_tol=1e-12)
 
 

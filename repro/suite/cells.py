@@ -1,7 +1,7 @@
 """Cell files: runs, their records and provenance, with a checksum; finished runs kept by id."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from repro.errors import UserError
@@ -98,7 +98,7 @@ def check_compatible(contents: Mapping[Path, Mapping]) -> None:
         )
 
 
-def frame(contents: list[Mapping]):
+def frame(contents: Sequence[Mapping]):
     """A pandas DataFrame: one row per run and evaluation, columns the axes and the record."""
     import pandas as pd
 
