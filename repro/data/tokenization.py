@@ -62,10 +62,11 @@ def gpt2():
 
     files = {name: _gpt2_file(name) for name in GPT2_SHA256}
     lines = files["vocab.bpe"].decode().splitlines()
+    pairs = (line.split() for line in lines if not line.startswith("#version"))
     tokenizer = Tokenizer(
         models.BPE(
             vocab=json.loads(files["encoder.json"]),
-            merges=[tuple(line.split()) for line in lines if not line.startswith("#version")],
+            merges=[(left, right) for left, right in pairs],
         )
     )
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

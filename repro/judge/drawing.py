@@ -3,6 +3,7 @@
 import math
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -104,14 +105,8 @@ def finish(figure: Figure, title: str, caption: str, claims: list[dict], footer:
     figure.text(0.01, top, "\n".join(titles), va="top", fontsize=10, fontweight="bold")
     for i, (line, color) in enumerate(lines):
         y = (room - LINE_INCHES * (i + 0.5)) / total
-        figure.text(
-            *(0.01, y, line),
-            va="top",
-            fontsize=6.5,
-            family="monospace",
-            color=color,
-            parse_math=False,
-        )
+        small: dict[str, Any] = {"va": "top", "fontsize": 6.5, "family": "monospace"}
+        figure.text(0.01, y, line, parse_math=False, color=color, **small)
 
 
 def save(figure: Figure, pdf: Path, png: Path) -> None:

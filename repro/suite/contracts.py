@@ -215,7 +215,10 @@ def task_arguments(task: str) -> frozenset[str]:
 
     Read from its text, because importing it would load torch.
     """
-    source = Path(find_spec(TASKS[task].module).origin).read_text()
+    found = find_spec(TASKS[task].module)
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError(TASKS[task].module)
+    source = Path(found.origin).read_text()
     functions = {n.name: n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)}
     chosen = functions.get("run") or functions["build"]
     return frozenset(argument.arg for argument in chosen.args.kwonlyargs) - CONTEXT
