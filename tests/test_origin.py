@@ -46,6 +46,11 @@ def test_braces_in_a_path_are_no_names_of_snakemake(text_folder, tmp_path):
     build("figures/embedding_lr/fig2.pdf", *SMOKE, f"wikitext2={text}", directory=tmp_path / "{w}")
 
 
+def test_braces_in_the_checkout_s_path_neither(clone, tmp_path):  # noqa: F811
+    root = clone.rename(tmp_path / "{checkout}")
+    build("figures/embedding_lr/table3.pdf", *SMOKE, root=root)
+
+
 def test_only_targets_are_taken_for_figures(clone):  # noqa: F811
     words = ("scoreboard", *SMOKE, "figures=embedding_lr/table2")
     (clone / "figures/out/figures").mkdir(parents=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from test_workflow import clone, snakemake  # noqa: F401
 
 from repro.__main__ import main
 from repro.errors import UserError
@@ -287,3 +288,18 @@ def test_what_is_committed_is_what_its_sums_say(folder):
     subprocess.run(["sha256sum", "--check", "--quiet", records.SUMS], cwd=folder, check=True)
     names = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
     assert names - {records.SUMS} == set(records.sums(folder))
+
+
+def test_snakemake_s_verify_fails_where_a_figure_differs(clone):  # noqa: F811
+    """Found in review: it ended with 0, its status lost in a pipe."""
+    shutil.copytree(ROOT / "records", clone / "records")
+    done = snakemake("verify", "--config", *WORDS, root=clone)
+    assert done.returncode == 0 and f"{NAME}: identical (" in done.stdout, done.stdout
+    record = clone / "records/smoke/embedded/cpu" / f"{NAME}.json"
+    edit(record, '"verdict": "not judged"', '"verdict": "reproduced"')
+    done = snakemake("verify", "--config", *WORDS, root=clone)
+    assert done.returncode == 1
+    assert f"{NAME}: differs (" in done.stdout and "SHA256SUMS says" in done.stdout
+    shutil.rmtree(clone / "records/smoke")
+    done = snakemake("verify", "--config", *WORDS, root=clone)
+    assert done.returncode == 1 and "nothing on record for this source" in done.stdout
