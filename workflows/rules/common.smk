@@ -37,8 +37,14 @@ PREFIX = (
     "set -euo pipefail; "
     f"export REPRO_CHECKOUT={SOURCE} PYTHONPATH={SOURCE}${{PYTHONPATH:+:$PYTHONPATH}}; "
 )
-# Snakemake takes what stands in braces for a name of its own, unless they are doubled.
-shell.prefix((PROLOGUE + PREFIX).replace("{", "{{").replace("}", "}}"))
+
+
+def literal(text):
+    """Text for a shell command: Snakemake takes what stands in single braces for its own names."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+shell.prefix(literal(PROLOGUE + PREFIX))
 if SITE.container:
 
     container: SITE.container
