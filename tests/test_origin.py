@@ -25,32 +25,40 @@ def by_hand(*words, folder, flags=(), **environment):
     )
 
 
-@pytest.mark.parametrize("trap", ["data.py", "data/__init__.py", "figures/__init__.py"])
-def test_code_beside_the_results_is_not_imported(tmp_path, text_folder, trap):
+@pytest.mark.parametrize(
+    "traps", [("data.py", "studies.py"), ("data/__init__.py", "figures/__init__.py")]
+)
+@pytest.mark.workflow
+def test_code_beside_the_results_is_not_imported(tmp_path, text_folder, traps):
     work = tmp_path / "work"
-    (work / trap).parent.mkdir(parents=True)
-    (work / trap).write_text(TRAP)
+    for trap in traps:
+        (work / trap).parent.mkdir(parents=True, exist_ok=True)
+        (work / trap).write_text(TRAP)
     words = ("figures/embedding_lr/fig2.pdf", *SMOKE, f"wikitext2={text_folder}")
     build(*words, directory=work)
 
 
+@pytest.mark.workflow
 def test_an_old_checkout_as_work_folder_trains_with_the_workflow_s_code(clone):  # noqa: F811
     for trap in ("repro/__main__.py", "repro/suite/execute.py", "studies/__init__.py"):
         (clone / trap).write_text(TRAP)
     build(FIGURE, *SMOKE, directory=clone)
 
 
+@pytest.mark.workflow
 def test_braces_in_a_path_are_no_names_of_snakemake(text_folder, tmp_path):
     text = tmp_path / "{text} {0}"
     text_folder.rename(text)
     build("figures/embedding_lr/fig2.pdf", *SMOKE, f"wikitext2={text}", directory=tmp_path / "{w}")
 
 
+@pytest.mark.workflow
 def test_braces_in_the_checkout_s_path_neither(clone, tmp_path):  # noqa: F811
     root = clone.rename(tmp_path / "{checkout}")
     build("figures/embedding_lr/table3.pdf", *SMOKE, root=root)
 
 
+@pytest.mark.workflow
 def test_only_targets_are_taken_for_figures(clone):  # noqa: F811
     words = ("scoreboard", *SMOKE, "figures=embedding_lr/table2")
     (clone / "figures/out/figures").mkdir(parents=True)
@@ -75,6 +83,7 @@ def test_another_checkout_than_the_workflow_s_is_refused_in_one_line(tmp_path):
     assert by_hand("list", folder=tmp_path, REPRO_CHECKOUT=str(ROOT)).returncode == 0
 
 
+@pytest.mark.workflow
 def test_bare_sh_runs_its_own_code(tmp_path):
     (tmp_path / "data.py").write_text(TRAP)
     shutil.copytree(ROOT / "repro" / "suite", tmp_path / "repro" / "suite")

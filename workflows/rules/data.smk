@@ -5,7 +5,7 @@ rule fetch:
     log:
         "logs/fetch/{dataset}-{digest}.log",
     shell:
-        "python -P -m repro fetch {wildcards.dataset:q} {CONFIG} > {log:q} 2>&1"
+        "python -P -m repro fetch {wildcards.dataset:q}" f" {literal(CONFIG)} > {{log:q}} 2>&1"
 
 
 rule tokenize:
@@ -28,4 +28,4 @@ rule tokenize:
         tokenizer=lambda wildcards: wildcards.tokens.split("-")[0],
     shell:
         "python -P -m repro tokenize {wildcards.dataset:q} {params.vocab_size:q}"
-        " --tokenizer {params.tokenizer:q} {CONFIG} > {log:q} 2>&1"
+        f" --tokenizer {{params.tokenizer:q}} {literal(CONFIG)} > {{log:q}} 2>&1"
