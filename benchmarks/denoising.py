@@ -1,10 +1,9 @@
-"""Samples per second of span denoising on one core, beside fairseq's DenoisingDataset.
+"""Samples per second of span denoising on one core, compared with fairseq's DenoisingDataset.
 
     uv run --extra fairseq python benchmarks/denoising.py [--samples 2048]
 
-Blocks of 512 tokens over GPT-2's vocabulary, three in four tokens starting a word, sentences of
-about 20 tokens, [begin] and [end] included; whole batches with padding, as a training step takes
-them. The fastest of three.
+Blocks of 512 tokens with GPT-2's vocabulary; three of four tokens start a word, sentences have
+about 20 tokens. Timed are whole padded batches, as in a training step; the fastest of three.
 """
 
 import argparse
@@ -40,7 +39,7 @@ def text(samples: int) -> np.ndarray:
 
 
 def ours(names: denoising.Vocabulary, samples: int, batch_size: int) -> float:
-    """Seconds a sample of the suite's batches."""
+    """Seconds per sample of the suite's batches."""
     noise = Denoising(names, 0.3, 3.0, LENGTH)
     tokens = text(2 * samples)
     batches = DenoisingBatches("random", tokens, None, noise, batch_size, LENGTH, 0, "cpu")
@@ -53,7 +52,7 @@ def ours(names: denoising.Vocabulary, samples: int, batch_size: int) -> float:
 
 
 def theirs(names: denoising.Vocabulary, samples: int, batch_size: int) -> float:
-    """Seconds a sample of DenoisingDataset with its collater."""
+    """Seconds per sample of DenoisingDataset with its collater."""
     from fairseq.data import DenoisingDataset, Dictionary
 
     dictionary = Dictionary()
@@ -98,7 +97,7 @@ def theirs(names: denoising.Vocabulary, samples: int, batch_size: int) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print one row a batch size."""
+    """Print one row per batch size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=2_048)
     parser.add_argument("--repeats", type=int, default=3, help="of which the fastest counts")

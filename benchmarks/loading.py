@@ -1,11 +1,11 @@
-"""Tokens a second that come from shards, against what a 1B model consumes on one H100.
+"""Tokens per second read from shards, compared with what a 1B model consumes on one H100.
 
     uv run python benchmarks/loading.py [--tokens 400e6] [--device cuda] [--folder FOLDER]
 
-Shards of random uint16 ids are written and memory-mapped as a tokenized corpus is; batches of 16
-sequences of 4,096 tokens come in the order training reads them, a random block at a time, to the
-device. cold: after the file's pages were dropped from memory. One thread.
-Consumed: 6 operations a parameter and token at 40 % of an H100's bf16 peak, as `repro cost` has it.
+Shards of random uint16 ids are written and memory-mapped like a tokenized corpus. Batches of 16
+sequences of 4,096 tokens are copied to the device in training's order, random blocks. cold: after
+the file's pages were dropped from memory. One thread.
+Consumed: 6 operations per parameter and token at 40 % of an H100's bf16 peak, as in `repro cost`.
 """
 
 import argparse
@@ -33,7 +33,7 @@ SHARDS, ROWS = 4, 16
 
 
 def drop(paths: list[Path]) -> None:
-    """Have the next read of some files go to the disk."""
+    """Drop files from the page cache, so that their next read is from disk."""
     for path in paths:
         with open(path, "rb") as file:
             os.fsync(file.fileno())
@@ -41,7 +41,7 @@ def drop(paths: list[Path]) -> None:
 
 
 def rate(batches: TokenBatches, count: int, device: torch.device) -> float:
-    """Tokens a second of the first `count` batches."""
+    """Tokens per second of the first `count` batches."""
     source = batches.from_step(0)
     start = time.perf_counter()
     for _ in range(count):

@@ -1,12 +1,12 @@
-"""What pretraining spends besides training: evaluations and checkpoints, as shares of its time.
+"""Time that pretraining spends on evaluations and checkpoints, as shares of its training time.
 
     uv run python benchmarks/overheads.py [--folder FOLDER]
 
-reduced, measured: the first run of study `embedding_lr/pretraining` on one thread, its evaluations
-and checkpoints timed inside the loop. A checkpoint counts as often as the loop writes one.
-paper, computed: operations of the evaluations, a third of training's a token, over those of the
-training steps; a checkpoint of 12 bytes a parameter (weights, Adam's moments) at the rate at which
-this machine writes 1 GB into FOLDER, the temporary one by default.
+reduced, measured: the first run of study `embedding_lr/pretraining` on one thread; its evaluations
+and checkpoints are timed inside the loop. Checkpoints count as often as the loop would write them.
+paper, computed: operations of evaluations (per token a third of training) over operations of
+training; a checkpoint has 12 bytes per parameter (weights, Adam's moments) and is written at the
+rate at which this machine writes 1 GB into FOLDER, by default a temporary folder.
 """
 
 import argparse
@@ -33,11 +33,11 @@ from repro.training import loop
 from studies.embedding_lr.pretraining import STUDY as LONG
 from studies.embedding_lr.pretraining_ratios import STUDY as SHORT
 
-WORD_TOKENS = 300_000  # WikiText-2's test split under a vocabulary of 32,064, about
+WORD_TOKENS = 300_000  # about as many as WikiText-2's test split has with a vocabulary of 32,064
 
 
 class Timed:
-    """A function, and the seconds of each of its calls."""
+    """Wraps a function and keeps the seconds of each call."""
 
     def __init__(self, function):
         self.function, self.seconds = function, []
@@ -50,12 +50,12 @@ class Timed:
 
 
 def interval(seconds: float) -> float:
-    """Seconds from one checkpoint to the next, by how long one takes."""
+    """Seconds between two checkpoints if writing one takes `seconds`."""
     return loop.checkpoint_interval(seconds)
 
 
 def measured(scale: str) -> list[str]:
-    """The row of a run carried out here."""
+    """The table's row for a run trained on this machine."""
     suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
     cell = suite.cells("embedding_lr/pretraining")[0]
     for name in ("fineweb_edu", "wikitext2"):
@@ -69,7 +69,8 @@ def measured(scale: str) -> list[str]:
     training = TASKS["pretraining"].build(spec, loaded, device)
     evaluate, save = Timed(training.evaluate), Timed(loop._save)
     original, loop._save = loop._save, save
-    # A checkpoint a second or, where a run is shorter, a step: how often they come is computed.
+    # Checkpoints every second (smoke: every step), to time several in a short run; how often a real
+    # run writes them is computed.
     regular, loop.CHECKPOINT_SECONDS = loop.CHECKPOINT_SECONDS, 1.0 if scale != "smoke" else 0.0
     start = time.perf_counter()
     loop.train(
@@ -94,7 +95,7 @@ def measured(scale: str) -> list[str]:
 
 
 def computed(name: str, spec: Mapping, rate: float) -> list[str]:
-    """A row of the paper's scale; rate: bytes written a second."""
+    """The table's row at paper scale; rate: bytes written per second."""
     cost, data, words = pretraining_cost(spec), spec["data"], spec["words"]
     tokens = data["validation_blocks"] * data["sequence_length"]
     if words:
@@ -113,7 +114,7 @@ def computed(name: str, spec: Mapping, rate: float) -> list[str]:
 
 
 def write_rate(gigabytes: float) -> float:
-    """Bytes a second of a checkpoint of that size."""
+    """Bytes per second when writing a checkpoint of that size."""
     state, path = {"tensor": torch.zeros(round(250_000_000 * gigabytes))}, Path("state.written")
     write = Timed(lambda: torch.save(state, path))
     write()

@@ -1,19 +1,19 @@
-"""Training step of a model: achieved FLOP/s over the machine's own measured matmul peak.
+"""Training step of a model: its FLOP/s as a share of this machine's measured matmul peak.
 
     uv run python benchmarks/step.py [--model gpt2] [--device cuda --precision bfloat16 --paper]
 
-A run of a study is built as the suite builds it, then timed on one random batch, again and again.
+A run of a study is built as the suite builds it, then timed on one random batch, repeatedly.
 decoder: the first paper's transformer. llm: one block of the decoder of its Table 3, between an
 embedding and an output of 256 entries, 1,024 tokens a step. mlp, resnet, gpt2: the settings of
 study `upscaling/<model>` (MLP: with AdamW) at its widths. vit, bart, r2c2: those of the third
 paper, standard strategy. `--paper` takes the paper's batch, length and widths in place of the
 reduced ones (llm: 4 sequences of 4,096 tokens); `--batch` and `--length` cut what does not fit.
-Batches go through in microbatches as large as the study's, sequences are as long as they may be.
-Memory: on CUDA, the most that torch held.
-One thread, as the workflow's jobs run. Times are the fastest of `--repeats`, two where a step takes
-5 s; on a CPU the process's own time, which is wall time where nothing else runs. The peak is the
-best of several square float32 (on CUDA: bfloat16) products. The split is of the profiler's self
-time over the step's operators.
+Microbatches are as large as the study's, sequences have maximum length. Memory: on CUDA, the most
+that torch allocated.
+One thread, as in the workflow's jobs. Times are the fastest of `--repeats` (of two if a step takes
+5 s); on a CPU the process' own time, which is wall time if nothing else runs. The peak is the best
+of several square float32 (on CUDA: bfloat16) matrix products. The last columns are the profiler's
+self time by kind of operator.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def synchronize(device: torch.device) -> None:
 
 
 def seconds(call: Callable, device: torch.device, repeats: int) -> float:
-    """Time of a call, the fastest: of the process on a CPU, wall time on CUDA."""
+    """Seconds of the fastest of several calls: process time on a CPU, wall time on CUDA."""
     clock = time.process_time if device.type == "cpu" else time.perf_counter
     best = math.inf
     for _ in range(repeats):
@@ -105,9 +105,9 @@ def specs(model: str, paper: bool) -> dict[float, tuple[str, Mapping]]:
 
 
 def with_batch(spec: Mapping, rows: int | None, length: int | None) -> dict:
-    """A spec with another batch, in as many microbatches as keep their size; None changes nothing.
+    """A spec with another batch size or sequence length, and microbatches of the same size.
 
-    Raises KeyError on a length where samples have none.
+    None changes nothing. Raises KeyError on a length if the task's samples have none.
     """
     data = "data." if "data" in spec else ""
     changes = {f"{data}batch_size": rows, f"{data}sequence_length": length}
@@ -119,7 +119,7 @@ def with_batch(spec: Mapping, rows: int | None, length: int | None) -> dict:
 def measure(
     training: Training, device: torch.device, repeats: int, repeat_seconds: float
 ) -> tuple[float, dict[str, float]]:
-    """(seconds a step, group -> share of time)."""
+    """(seconds per step, group of operators -> share of time)."""
 
     def steps(count: int) -> None:
         timed = replace(training, steps=count, evaluations=1, evaluate=None, schedule=None)

@@ -1,13 +1,13 @@
-"""Training step of the paper's MLP beside plain PyTorch on the same CPU, in one run.
+"""Training step of the paper's MLP compared with plain PyTorch, on the same CPU in one run.
 
     uv run python benchmarks/warm_start.py [--threads 2 --rounds 8 --widths 100 400 2000]
 
 Ma et al. (arXiv 2602.10545), Appendix F.1: 464,809 rows of 54 features, batch 2000. Ours is
 `repro.training.loop` over `ArrayBatches` under muP; plain is an `nn.Sequential` with torch's stock
 optimizer over a shuffling `DataLoader` of a `TensorDataset` with two workers. The two take turns
-in short rounds, so that other work on the machine meets both. Before each a few steps go untimed:
-batches the workers had ready. Wall times are the fastest round's; processor times, workers'
-included, the median round's: what counts where jobs fill all cores.
+in short rounds, so that other work on the machine slows both. Each round starts with a few untimed
+steps, which use up the batches that workers had ready. Wall times are those of the fastest round;
+processor times, including workers, of the median round: they count when jobs fill all cores.
 """
 
 import argparse
@@ -38,8 +38,8 @@ from studies.upscaling._mlp import ADAMW, PAPER, SGD
 
 ROWS, INPUTS, CLASSES = 464_809, lookup(PAPER, "model.inputs"), lookup(PAPER, "model.classes")
 BATCH, LR = lookup(PAPER, "data.batch_size"), 0.001
-WORKERS, UNTIMED = 2, 5  # four batches are ready, two a worker
-STEPS = {100: 40, 400: 20, 2000: 3}  # width -> steps a round
+WORKERS, UNTIMED = 2, 5  # four batches are ready, two per worker
+STEPS = {100: 40, 400: 20, 2000: 3}  # width -> steps per round
 
 
 def table(rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -50,7 +50,7 @@ def table(rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Running:
-    """Batches that go on where the last call of the loop stopped."""
+    """Batches that continue where the loop's last call stopped."""
 
     def __init__(self, batches: ArrayBatches):
         self.source = batches.from_step(0)
@@ -60,7 +60,7 @@ class Running:
 
 
 def ours(width: int, optimizer: dict, features: np.ndarray, labels: np.ndarray) -> Callable:
-    """A call: steps -> seconds of that many steps of the suite's loop."""
+    """A function: number of steps -> seconds that the suite's loop takes for them."""
     spec = override(PAPER, {"model.width": width, "optimizer": optimizer, "lr": LR})
     rows = ArrayBatches("random", features, labels, BATCH, 0, torch.device("cpu"))
     training = TASKS["warm_start"].build(spec, Data(Running(rows)), "cpu")
@@ -76,7 +76,7 @@ def ours(width: int, optimizer: dict, features: np.ndarray, labels: np.ndarray) 
 
 
 def plain(width: int, optimizer: dict, features: np.ndarray, labels: np.ndarray) -> Callable:
-    """A call: steps -> seconds of that many steps of stock torch."""
+    """A function: number of steps -> seconds that stock torch takes for them."""
     hidden = [layer for _ in range(2) for layer in (nn.Linear(width, width), nn.ReLU())]
     net = nn.Sequential(nn.Linear(INPUTS, width), nn.ReLU(), *hidden, nn.Linear(width, CLASSES))
     kind = torch.optim.SGD if optimizer["name"] == "sgd" else torch.optim.AdamW
@@ -105,14 +105,14 @@ def forever(loader: DataLoader):
 
 
 def processor_seconds(with_workers: bool) -> float:
-    """Processor time so far, of this process, and of its children while they run."""
+    """Seconds of processor time so far, of this process and, if asked for, its running children."""
     this = psutil.Process()
     times = [p.cpu_times() for p in (this, *(this.children() if with_workers else ()))]
     return sum(t.user + t.system for t in times)
 
 
 def compete(contenders, steps: int, rounds: int) -> list[tuple[float, float]]:
-    """(wall, processor) milliseconds a step of each contender."""
+    """(wall, processor) milliseconds per step of each contender."""
     found: list[tuple[list[float], list[float]]] = [([], []) for _ in contenders]
     for _ in range(rounds):
         for run, (wall, processor), workers in zip(contenders, found, (False, True), strict=True):

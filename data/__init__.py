@@ -1,1 +1,1 @@
-"""Datasets, one file each: where they come from, their digests and counts."""
+"""Datasets, one file each: where the data come from, with digests and counts."""

@@ -1,11 +1,11 @@
 """CC-News, English news articles of 2017 to 2019 from Common Crawl; read as a stream.
 
-In place of the corpus of Dinan, Yaida & Zhang (arXiv 2304.02034), II.2.A, which joins RoBERTa's
-five, CC-100 and Reddit, and is not distributed; CC-News is one of the five. Sizes of train and
-valid are our choice, the paper states none. The embedded text's sentences end in full stops.
+It replaces the corpus of Dinan, Yaida & Zhang (arXiv 2304.02034), II.2.A, which is not distributed:
+RoBERTa's five corpora (CC-News is one of them), CC-100 and Reddit. The paper states no sizes of
+train and valid; ours are a choice. Sentences of the embedded text end in full stops.
 
-No revision is known to us beforehand: the first read of the hub asks for its newest and writes it
-to the lock file, which is to be committed; later reads take the same one.
+No revision is pinned here: the first read of the hub takes the newest revision and writes it to the
+lock file, which must be committed; later reads use the same one.
 """
 
 from pathlib import Path

@@ -1,12 +1,12 @@
 """CIFAR-100 (Krizhevsky 2009): 32 x 32 colour images of 100 classes.
 
-embedded: generated textures, deterministic: 10 of the 100 labels, so that 5,000 training images are
-    500 a class, as in the real one, and a small run can learn them.
-real: torchvision, which checks the published MD5 of the archive.
+embedded: generated textures, deterministic. Only 10 of the 100 labels, so that 5,000 images are
+    500 per class, as in CIFAR-100, and a small run can learn them.
+real: from torchvision, which checks the published MD5 of the archive.
 folder: the extracted cifar-100-python/ (files train, test, meta, as published), or train.npz and
     test.npz with `images` (rows, 3, 32, 32) uint8 and `labels` (rows,) from 0 to 99.
-The published test split is valid. Images are kept as they are, uint8; cropping, mirroring and
-normalisation are the task's.
+The published test split is used as valid. Images are stored unchanged, uint8; the task crops,
+mirrors and normalises them.
 """
 
 from pathlib import Path
@@ -28,7 +28,7 @@ EMBEDDED_SHA256 = {  # of the images' bytes, then the labels'
 
 
 def identity(source: Source) -> dict:
-    """What the data are, for a run's id; reads a folder's files, touches no network.
+    """What the data are, for a run's id; reads a folder's files, but uses no network.
 
     Raises UserError when a folder lacks a file.
     """
@@ -90,7 +90,7 @@ def _download() -> dict:
             split: CIFAR100(root, train=name == "train", download=True)
             for split, name in PUBLISHED.items()
         }
-    except Exception as error:  # network, checksum, archive: all end the same way here
+    except Exception as error:  # network, checksum or archive: many kinds, one message
         reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
         raise UserError(
             f"cifar100: the archive could not be fetched ({reason}); try again, or use "
@@ -112,7 +112,7 @@ def _from_torchvision(split: str, part) -> dict:
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    """Split -> its file; the published files may lie in cifar-100-python/ in the folder."""
+    """Split -> its file; published files may be in the folder or in cifar-100-python/ inside it."""
     arrays = {split: folder / f"{name}.npz" for split, name in PUBLISHED.items()}
     if all(path.exists() for path in arrays.values()):
         return arrays
@@ -127,7 +127,7 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 def _read_published(files: dict[str, Path]) -> dict:
-    """The published files: pickles, which can run code, so their MD5 is checked before."""
+    """Read the published files. Pickles can run code, so their MD5 is checked first."""
     from torchvision.datasets import CIFAR100
     from torchvision.datasets.utils import calculate_md5
 
@@ -157,7 +157,7 @@ def _read_npz(path: Path) -> dict:
     try:
         with np.load(path, allow_pickle=False) as file:
             found = {name: file[name] for name in file.files}
-    except Exception as error:  # a truncated archive, objects, another format: many kinds
+    except Exception as error:  # truncated archive, pickled objects, another format: many kinds
         raise UserError(f"cifar100: {path} cannot be read ({error}); write it anew") from error
     for name in ("images", "labels"):
         if name not in found:

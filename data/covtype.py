@@ -4,8 +4,8 @@ embedded: a generated table of the same columns, labelled by a random network, d
 real: scikit-learn's fetch_covtype, which checks the published checksum of UCI's file.
 folder: UCI's covtype.data or covtype.data.gz (55 columns, no header), or Kaggle's train.csv
     (columns by name).
-In every case: a stratified split, 80 % train and 20 % valid; the continuous features standardised
-with the mean and standard deviation of the train part, the binary ones as they are; labels from 0.
+For each source: a stratified split, 80 % train and 20 % valid. Continuous features are standardised
+with mean and standard deviation of the train part, binary ones unchanged; labels start at 0.
 """
 
 from pathlib import Path
@@ -45,7 +45,7 @@ EMBEDDED_SHA256 = "f3ac492040268f4b0ed06a6bcb4d1e991dfa377dec7280af54b1bbb64dae3
 
 
 def identity(source: Source) -> dict:
-    """What the data are, for a run's id; reads a folder's file, touches no network.
+    """What the data are, for a run's id; reads a folder's file, but uses no network.
 
     Raises UserError when a folder does not hold exactly one of the files.
     """
@@ -109,7 +109,7 @@ def _download():
 
     try:
         features, labels = fetch_covtype(return_X_y=True)
-    except Exception as error:  # network, checksum, a damaged cache: all end the same way here
+    except Exception as error:  # network, checksum, a damaged cache: many kinds, one message
         reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
         raise UserError(
             f"covtype: UCI's file could not be fetched ({reason}); try again, or use "
@@ -167,10 +167,10 @@ def read_table(path: Path):
 
 
 def prepare(table) -> dict:
-    """Split and standardise a table (rows, 55): the arrays of `arrays`.
+    """Split and standardise a table (rows, 55); returns what `arrays` returns.
 
-    Raises UserError when a class has too few rows to stand on both sides, where there is one class
-    only, and where a number is so large that its column has no finite standard deviation.
+    Raises UserError if a class has too few rows for both splits, if there is only one class, or if
+    a number is so large that its column has no finite standard deviation.
     """
     import numpy as np
     from sklearn.model_selection import train_test_split
@@ -196,7 +196,7 @@ def prepare(table) -> dict:
     result = {}
     for split, index in {"train": train, "valid": valid}.items():
         inputs = table[index, :-1].astype(np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):  # said below, of which column
+        with np.errstate(over="ignore", invalid="ignore"):  # the error below names the column
             inputs[:, :continuous] = scaler.transform(inputs[:, :continuous])
         wrong = np.flatnonzero(~np.isfinite(inputs.astype(np.float32)).all(axis=0))
         if len(wrong):

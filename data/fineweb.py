@@ -1,7 +1,7 @@
 """FineWeb-Edu (Penedo et al. 2024), the part from the crawl CC-MAIN-2013-20; read as a stream.
 
-The paper states the sizes of train and valid, 11.8B and 5.5M tokens, not which documents: that
-valid is the beginning is our choice (`repro.data.corpus`).
+The paper states the sizes of train and valid, 11.8B and 5.5M tokens, but not which documents they
+have. Our choice: valid is the beginning (`repro.data.corpus`).
 """
 
 from pathlib import Path

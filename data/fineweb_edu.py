@@ -1,7 +1,7 @@
 """FineWeb-Edu (Penedo et al. 2024), every crawl, 1.3T tokens as published; read as a stream.
 
-In place of the corpus of Phi-3, on which Hayou & Liu (arXiv 2506.15025) pretrain and which is not
-public. `fineweb` is the part of it from one crawl. Sizes of train and valid are our choice.
+It replaces the corpus of Phi-3, on which Hayou & Liu (arXiv 2506.15025) pretrain and which is not
+public. Dataset `fineweb` is one crawl of it. Sizes of train and valid are our choice.
 """
 
 from pathlib import Path
@@ -24,6 +24,6 @@ CORPUS = Corpus(
         "valid": "f5cded8061da0d869c9294da5a31d3f792c3a0b6e91d6febabe0d2146c431330",
     },
     valid_tokens=5_500_000,
-    shard_tokens=2_000_000_000,  # about 700 shards: every one is an open file
+    shard_tokens=2_000_000_000,  # about 700 shards; each is an open file, so not more
 )
 identity, describe = CORPUS.identity, CORPUS.describe

@@ -1,11 +1,11 @@
 """ImageNet-1k, ILSVRC 2012 (Deng et al. 2009): photographs of 1,000 classes.
 
-embedded: generated textures of 32 x 32 pixels in 10 classes, deterministic, hard enough that
-    models of different quality end apart.
+embedded: generated textures of 32 x 32 pixels in 10 classes, deterministic, so hard that better
+    models reach a visibly higher accuracy.
 folder: train/<class>/*.JPEG and val/<class>/*.JPEG, as the archives are usually extracted. The
-    files are read where they lie; the identity is their listing, names and sizes, not contents.
-real: cannot be downloaded without an account: get it from image-net.org and use imagenet=FOLDER.
-The published validation images are valid.
+    files are read in place; their identity is names and sizes, not contents.
+real: a download needs an account: get it from image-net.org and use imagenet=FOLDER.
+The published validation images are used as valid.
 """
 
 from pathlib import Path
@@ -16,8 +16,8 @@ from repro.files import sha256
 
 PUBLISHED = {"classes": 1_000, "train": 1_281_167, "valid": 50_000}
 
-CLASSES = 20250802  # seed of the embedded textures, other than cifar100's
-SHIFT, PATCH = 4, 10  # easier than cifar100's 8, 14: a small ViT is to learn them in 200 steps
+CLASSES = 20250802  # seed of the embedded textures, different from that of cifar100
+SHIFT, PATCH = 4, 10  # easier than 8, 14 of cifar100: a small ViT must learn them in 200 steps
 EMBEDDED = {"train": (3_000, 0), "valid": (1_000, 1)}  # images, seed
 EMBEDDED_SHA256 = {  # of the images' bytes, then the labels'
     "train": "224a558aae5873f936c9840e981b45309f4429bc83946a5d5497b131e0ea4d03",
@@ -28,8 +28,8 @@ EMBEDDED_SHA256 = {  # of the images' bytes, then the labels'
 def identity(source: Source) -> dict:
     """What the data are, for a run's id; lists a folder, opens no image.
 
-    The real one without a folder has an identity, for data=real, and can never be fetched
-    (`image_folder`). Raises UserError on a folder of another layout.
+    With data=real and no folder there is an identity, so that runs can be listed, but fetching
+    fails (`image_folder`). Raises UserError on a folder with another layout.
     """
     if source.kind == "embedded":
         return {"source": "embedded", "sha256": EMBEDDED_SHA256}
@@ -62,7 +62,7 @@ def describe(source: Source) -> str:
 
 
 def image_folder(source: Source) -> Path | None:
-    """The folder of the image files, None for the embedded ones, which are arrays."""
+    """The folder of image files; None for the embedded images, which are arrays."""
     return None if source.kind == "embedded" else _folder(source)
 
 
@@ -79,7 +79,7 @@ def _folder(source: Source) -> Path:
 def arrays(source: Source) -> dict:
     """{"train": {"inputs": (rows, 3, 32, 32) uint8, "labels": (rows,) int64}, "valid": ...}.
 
-    Of the embedded images. Raises UserError when they are not what was expected.
+    Only for the embedded images. Raises UserError when their digest is not the expected one.
     """
     from repro.data.synthetic_images import textured_images
 

@@ -1,8 +1,8 @@
 """WikiText-2 (Merity et al. 2016), word-level text as published, with `<unk>`.
 
-embedded: a Zipf-Mandelbrot language of the suite's own, deterministic.
-real: the Hugging Face hub, revision pinned; line counts as torchtext publishes them.
-folder: train.txt, and valid.txt and test.txt where there are.
+embedded: the suite's generated Zipf-Mandelbrot language, deterministic.
+real: the Hugging Face hub at a pinned revision; line counts as torchtext publishes them.
+folder: train.txt, and optionally valid.txt and test.txt.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ LINES = {"train": 36_718, "valid": 3_760, "test": 4_358}
 
 LOCK = Path(__file__).with_suffix(".lock.json")
 
-# The embedded language: notes in repro/data/synthetic_text.py. Digests of its UTF-8 text.
+# The embedded language is described in repro/data/synthetic_text.py. Digests are of its UTF-8 text.
 EMBEDDED = {
     "train": (450_000, 0),
     "valid": (45_000, 1),
@@ -32,7 +32,7 @@ EMBEDDED_SHA256 = {
 
 
 def identity(source: Source) -> dict:
-    """What the data are, for a run's id; reads a folder's files, touches no network.
+    """What the data are, for a run's id; reads a folder's files, but uses no network.
 
     Raises UserError naming a missing, empty or undecodable file.
     """

@@ -1,1 +1,1 @@
-"""Studies, one file each: what is run."""
+"""Studies, one file each: which runs are trained or computed, at which settings."""

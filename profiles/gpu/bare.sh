@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A figure's runs on a machine with a GPU, without Snakemake and network, and back again:
-#   bash profiles/gpu/bare.sh run cells.tar.gz embedding_lr/fig3 [KEY=VALUE ...]      there
-#   bash profiles/gpu/bare.sh verify cells.tar.gz embedding_lr/fig3 [KEY=VALUE ...]   here
-# KEY=VALUE: as snakemake's --config. DEVICE=cpu in the environment takes the CPU. Both work in the
-# current folder: take an empty one, since a figure never mixes devices. There, Python 3.11 to 3.13
-# with torch 2.11 or later, numpy, pyyaml, safetensors and tokenizers will do for embedded text, and
-# scikit-learn for tables.
+# Train a figure's runs on a GPU machine without Snakemake or network, then verify them elsewhere:
+#   bash profiles/gpu/bare.sh run cells.tar.gz embedding_lr/fig3 [KEY=VALUE ...]      on the GPU machine
+#   bash profiles/gpu/bare.sh verify cells.tar.gz embedding_lr/fig3 [KEY=VALUE ...]   back here
+# KEY=VALUE: as in snakemake's --config. DEVICE=cpu in the environment selects the CPU. Both work in
+# the current folder: use an empty one, since a figure cannot mix devices. The GPU machine needs
+# Python 3.11 to 3.13 with torch 2.11 or later, numpy, pyyaml, safetensors, tokenizers (embedded
+# text) and scikit-learn (tables).
 set -euo pipefail
 (($# >= 3)) || { sed -n "2,8s/^# //p" "$0"; exit 2; }
 suite=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,1 +1,1 @@
-"""Tokenization and batches over what the dataset files in data/ prepared."""
+"""Preparation of the datasets declared in data/, tokenization, and batches."""

@@ -14,9 +14,10 @@ FILE = "arrays.safetensors"
 def write_arrays(
     arrays: Mapping[str, Mapping[str, np.ndarray]], identity: Mapping, destination: Path
 ) -> None:
-    """Write split -> name -> array as one file, then `destination`, the manifest with its digest.
+    """Write arrays (split -> name -> array) to one file, then its manifest with a digest.
 
-    Raises UserError when the disk is full; nothing is left half-written.
+    identity: what the data are, kept in the manifest. destination: path of the manifest.
+    Raises UserError when the disk is full; no file is left half-written.
     """
     from safetensors.numpy import save_file
 

@@ -4,13 +4,13 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-CROP_STREAM = 1  # sets the seeds of crops apart from those of the order of the rows
+CROP_STREAM = 1  # keeps the seeds of crops different from those of the order of rows
 
 
 def image_statistics(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of every channel, float64 (channels,), in units of 1.
+    """Mean and standard deviation of every channel, float64 (channels,), on a scale from 0 to 1.
 
-    images: (rows, channels, height, width) uint8, where 255 is 1.
+    images: (rows, channels, height, width) uint8; 255 corresponds to 1.
     """
     channels = np.moveaxis(images, 1, 0).reshape(images.shape[1], -1)
     share = (
@@ -22,7 +22,7 @@ def image_statistics(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pool(images: np.ndarray, resolution: int) -> np.ndarray:
-    """Average squares of pixels down to (rows, channels, resolution, resolution), uint8 rounded.
+    """Average blocks of pixels to (rows, channels, resolution, resolution), rounded to uint8.
 
     Raises ValueError when the resolution does not divide the images' height and width.
     """
@@ -51,11 +51,11 @@ class Normalize:
 
 
 class CropFlip:
-    """A random crop of every image padded with `pad` black pixels, mirrored half of the time,
-    then normalised.
+    """A random crop of every image after padding with `pad` black pixels, mirrored with probability
+    1/2, then normalised.
 
-    Called with (images, step), uint8 (batch, channels, height, width) and the batch's number; a
-    function of these and the seed alone, the same on every device: a resumed run sees the same.
+    Called with (images, step), uint8 (batch, channels, height, width) and the batch's number. The
+    result depends only on these and the seed, so a resumed run sees the same images.
     """
 
     def __init__(self, pad: int, normalize: Normalize, seed: int):

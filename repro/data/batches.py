@@ -18,9 +18,9 @@ class Batches(Protocol):
 
 
 class Epochs:
-    """Endless batches of `rows` numbered rows: batch number `step` whatever was drawn before.
+    """Endless batches of row numbers 0 to rows - 1; the batch of a step needs no earlier one.
 
-    Every epoch is a fresh permutation seeded by (seed, epoch), its last incomplete batch dropped.
+    Every epoch is a new permutation seeded by (seed, epoch); its last incomplete batch is dropped.
     """
 
     def __init__(self, rows: int, batch_size: int, seed: int):
@@ -41,10 +41,9 @@ class Epochs:
 class TokenBatches(Epochs):
     """Endless batches of (inputs, targets), each (batch_size, length) int64 on `device`.
 
-    Consecutive blocks of `length` tokens; every epoch is a fresh permutation seeded by
-    (seed, epoch), its last incomplete batch dropped. Batch number `step` is the same whatever
-    was drawn before it. An array is kept on the device; of shards only the batch is read and
-    moved there, and no block crosses the end of a shard.
+    The text is cut into consecutive blocks of `length` tokens; their order is that of `Epochs`. An
+    array is kept on the device as a whole. Of shards only the batch is read and moved there, and no
+    block crosses the end of a shard.
     Raises UserError naming the dataset when its tokens make less than one batch.
     """
 
@@ -69,7 +68,7 @@ class TokenBatches(Epochs):
         self.shards: list[np.ndarray] = []  # none of an array, whose blocks lie on the device
         if isinstance(tokens, ShardedTokens):
             self.shards = tokens.shards
-            self.first_block = np.cumsum([0, *counts[:-1]])  # of every shard
+            self.first_block = np.cumsum([0, *counts[:-1]])  # number of every shard's first block
         else:
             used = torch.from_numpy(tokens[: blocks * length + 1].astype(np.int64)).to(device)
             self.inputs = used[:-1].view(blocks, length)
@@ -86,7 +85,7 @@ class TokenBatches(Epochs):
                 yield tokens_BT[:, :-1], tokens_BT[:, 1:]
 
     def _read(self, blocks: np.ndarray) -> torch.Tensor:
-        """The tokens of some blocks with the one after each, (len(blocks), length + 1) int64."""
+        """Tokens of the given blocks, and one more after each, (len(blocks), length + 1) int64."""
         shard_of = np.searchsorted(self.first_block, blocks, side="right") - 1
         result = np.empty((len(blocks), self.length + 1), dtype=np.int64)
         for row, (shard, block) in enumerate(zip(shard_of, blocks, strict=True)):
@@ -99,9 +98,8 @@ class ArrayBatches(Epochs):
     """Endless batches of (inputs, labels), kept on `device`: inputs (batch_size, ...), as given,
     labels (batch_size,) int64.
 
-    Every epoch is a fresh permutation seeded by (seed, epoch), its last incomplete batch dropped.
-    Batch number `step` is the same whatever was drawn before it.
-    transform: (inputs, step) -> inputs, a function of these two alone, or None.
+    The order is that of `Epochs`.
+    transform: (inputs, step) -> inputs, which must depend on nothing else, or None.
     Raises UserError naming the dataset when there are fewer rows than one batch.
     """
 
@@ -135,7 +133,7 @@ class ArrayBatches(Epochs):
 
 
 class OrderedBatches:
-    """Every row once, in order, for evaluation: (inputs, labels), the last batch may be smaller.
+    """Every row once, in order, for evaluation: (inputs, labels); the last batch may be smaller.
 
     transform: inputs -> inputs, or None. Can be iterated over again and again.
     """

@@ -1,4 +1,4 @@
-"""A corpus of documents read as a stream: generated, from the Hugging Face hub, or a folder's."""
+"""A corpus of documents read as a stream: generated, from the Hugging Face hub or from a folder."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ SPLITS = ("train", "valid")
 
 @dataclass
 class Corpus:
-    """One corpus under each of its sources.
+    """One corpus, from any of its three sources.
 
-    embedded: split -> (words, seed) of the suite's Zipf-Mandelbrot language, a document a line,
-        with the digests in `sha256`.
-    real: `subset` of the hub's `repository` at `revision`, or where that is None at the one which
-        the lock file holds. Nobody publishes digests of these texts: the first download that is
-        read to its end writes them to `lock`.
-    folder: train.txt, valid.txt (a line is a document), or *.jsonl or *.parquet with a column
-        `text`. Where there is no validation file, the first documents of the stream are valid,
-        until they have `valid_tokens` tokens of GPT-2's, and all others train, as on the hub.
+    embedded: split -> (words, seed) of the suite's Zipf-Mandelbrot language, one document per line;
+        `sha256` has the digests.
+    real: `subset` of the hub's `repository` at `revision`; if that is None, at the revision in the
+        lock file. Nobody publishes digests of these texts, so the first download that is read to
+        its end writes them to `lock`.
+    folder: train.txt, valid.txt (one document per line), or *.jsonl or *.parquet with a column
+        `text`. Without a validation file the stream is divided as on the hub: its first documents,
+        with `valid_tokens` GPT-2 tokens, are the split valid, all others train.
 
-    in_place_of, published: what the embedded text stands for and what the hub's is, in words.
-    shard_tokens: of one file of tokens. bpe_characters: of train, from its beginning, that a
-    tokenizer is trained on.
+    in_place_of: name of the corpus that the embedded text replaces. published: name of the hub's.
+    shard_tokens: tokens in one shard file. bpe_characters: characters at the beginning of train
+    that a tokenizer is trained on.
     """
 
     name: str
@@ -44,10 +44,10 @@ class Corpus:
     bpe_characters: int = 100_000_000
 
     def identity(self, source: Source) -> dict:
-        """What the data are, for a run's id; reads a folder's files, touches no network.
+        """What the data are, for a run's id; reads a folder's files, but uses no network.
 
-        Of the hub without a revision that only the lock file holds: an id must not change when that
-        file is first written.
+        A revision that only the lock file knows is left out: an id must not change when that file
+        is first written.
         Raises UserError when a folder has no files to read, or files of several kinds.
         """
         found: dict[str, Any]
@@ -79,7 +79,7 @@ class Corpus:
     def documents(self, source: Source, split: str) -> Iterator[str]:
         """The texts of a split, in order.
 
-        Raises UserError when a file or the hub cannot be read, or what was found is not expected.
+        Raises UserError when a file or the hub cannot be read, or the text is not the expected one.
         """
         if source.kind == "embedded":
             from repro.data.synthetic_text import zipf_mandelbrot_text
@@ -98,12 +98,13 @@ class Corpus:
             stream = streams.from_hub(
                 self.name, self.repository, self.subset, self._pinned_revision()
             )
+        # Here one stream has everything: both splits are made from it.
         yield from streams.divide(self.name, stream, split, self.valid_tokens)
 
     def check_documents(self, source: Source, found: Mapping[str, Mapping]) -> None:
-        """Hold what was read of the hub against the lock file; raises UserError where it differs.
+        """Compare what was read from the hub with the lock file; raises UserError if they differ.
 
-        found: split -> {"documents", "text_sha256"} of all that was read.
+        found: split -> {"documents", "text_sha256"}, number and digest of all documents read.
         """
         if source.kind == "real":
             streams.check_lock(self.name, found, self.lock, self._pinned_revision())

@@ -1,11 +1,11 @@
 """Span denoising (Lewis et al. 2020, as Dinan, Yaida & Zhang, arXiv 2304.02034, II.2.A, use it).
 
-A block is a run of whole sentences of one document. Its corrupted form has the sentences in random
-order, then spans of words, their lengths drawn from a Poisson law, each replaced by one [mask]: a
-span of length 0 inserts one. Words are drawn for a budget of a share of the block's words; spans
-may run into each other and end with the block, so that fewer are removed. All as in fairseq's
-DenoisingDataset with whole words, but for what it does wrong: noise here is a function of
-(seed, epoch, block) alone, and exactly as many masks are inserted as were drawn.
+A block is a sequence of whole sentences of one document. To corrupt it, the sentences are put in
+random order; then spans of words, with Poisson-distributed lengths, are each replaced by one
+[mask]. A span of length 0 inserts a [mask]. Spans are drawn until their lengths add up to a given
+share of the block's words; since spans can overlap or reach the block's end, fewer words may be
+removed. This follows fairseq's DenoisingDataset with whole words, except for two of its faults:
+here noise depends on (seed, epoch, block) alone, and exactly as many masks are inserted as drawn.
 """
 
 import math
@@ -24,7 +24,7 @@ from repro.data.batches import Epochs
 from repro.data.shards import ShardedTokens, parts_of
 from repro.errors import UserError
 
-# fairseq's layout: four special tokens, a tokenizer's entries, filled up to a multiple of 8, [mask]
+# fairseq's layout: four special tokens, the tokenizer's entries, padding to a multiple of 8, [mask]
 BEGIN, PADDING, END, _UNKNOWN = range(4)
 FIRST = 4
 WORD_MARK = "Ġ"  # a byte-level tokenizer's space before a word
@@ -32,15 +32,15 @@ FULL_STOP = "."
 
 PERMUTATION, LENGTHS, WORDS, INSERTIONS = range(4)  # streams of random numbers
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-AHEAD = 2**14  # tokens corrupted at a time
+AHEAD = 2**14  # about how many tokens are corrupted at a time
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """A model's vocabulary over a tokenizer's entries.
+    """A model's vocabulary: a tokenizer's entries and special tokens.
 
-    size: special tokens included. mask: id of [mask]. word_start, full_stop: bool, (size,): may a
-    span begin with the token, does it end a sentence.
+    size: special tokens included. mask: id of [mask]. word_start, full_stop: bool (size,), whether
+    a token starts a word (so a span may begin there), and whether it is a full stop.
     Raises UserError when it has no [mask].
     """
 
@@ -58,10 +58,10 @@ class Vocabulary:
 
 
 def vocabulary(entries: Mapping[str, int]) -> Vocabulary:
-    """The vocabulary over a tokenizer's entries, text -> id.
+    """The vocabulary made from a tokenizer's entries, text -> id.
 
-    Words start where the tokenizer marks them, with every token where it marks none. A full stop
-    is one alone, or behind a space.
+    A word starts where the tokenizer marks it; if it marks none, every token is a word. A full stop
+    is the token ".", alone or after a space.
     """
     size = denoising_vocabulary_size(len(entries))
     marked = any(text.startswith(WORD_MARK) and text != WORD_MARK for text in entries)
@@ -74,7 +74,7 @@ def vocabulary(entries: Mapping[str, int]) -> Vocabulary:
 
 
 def read_vocabulary(manifest_path: Path) -> Vocabulary:
-    """The vocabulary over the tokenizer beside a manifest of tokens."""
+    """The vocabulary of the tokenizer that lies beside a manifest of tokens."""
     from tokenizers import Tokenizer
 
     return vocabulary(Tokenizer.from_file(str(manifest_path.parent / "tokenizer.json")).get_vocab())
@@ -85,34 +85,34 @@ def cut(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(first, end) of consecutive blocks of at most `longest` tokens, each of one document.
 
-    A block holds as many whole sentences as fit; a sentence longer than that is cut. A sentence
-    ends with the first full stop of a row of them, as `Denoising` permutes them.
-    tokens: a tokenizer's ids. separator: between documents, None where there is only one.
-    full_stop: bool by id.
+    A block holds as many whole sentences as fit; a sentence longer than a block is cut. If several
+    full stops follow each other, the sentence ends with the first, as in `Denoising.permute`.
+    tokens: a tokenizer's ids. separator: id between documents, None if there is only one document.
+    full_stop: id -> whether it is a full stop, bool.
     """
-    # 1. Sentences. They end behind a full stop, the first of a row of them, and with a document.
+    # 1. Sentences. They end after a full stop (the first of several) and where a document ends.
     stop = full_stop[tokens]
     stop[1:] &= ~stop[:-1]
     one = np.empty(0, np.int64)
     separators = one if separator is None else np.flatnonzero(tokens == separator)
     document_ends = np.append(separators, len(tokens))
     ends = np.unique(np.concatenate([np.flatnonzero(stop) + 1, document_ends]))
-    # A sentence starts where the one before ends, at a document's end behind the separator.
+    # A sentence starts where the previous one ends; after a document, behind the separator.
     behind = np.isin(ends[:-1], document_ends)
     starts = np.concatenate([[0], ends[:-1] + behind])
     starts, ends = starts[starts < ends], ends[starts < ends]  # a document may be empty
-    # 2. Pieces. A sentence longer than a block makes several of `longest` tokens, the last shorter.
+    # 2. Pieces. A sentence longer than a block is cut into pieces of `longest` tokens.
     pieces = -(-(ends - starts) // longest)
     number = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     starts = np.repeat(starts, pieces) + longest * number
     ends = np.minimum(starts + longest, np.repeat(ends, pieces))
 
-    # 3. Blocks. One that starts with piece i holds those up to following[i]: as many as fit behind
-    # its start, and none of the next document.
+    # 3. Blocks. A block that starts with piece i ends before piece following[i]: it holds as many
+    # pieces as fit, and none of the next document.
     document = np.searchsorted(document_ends, ends)
     reached = np.searchsorted(ends, starts + longest, side="right")
     following = np.minimum(reached, np.searchsorted(document, document, side="right")).tolist()
-    # Where a block starts depends on where the one before ended: no array operation does this.
+    # A block starts where the previous one ended, which no array operation can compute.
     first = []
     at = 0
     while at < len(following):
@@ -131,7 +131,7 @@ def mix(z: np.ndarray) -> np.ndarray:
 
 
 def sample_keys(seed: int, epoch: int | np.ndarray, index_B: np.ndarray) -> np.ndarray:
-    """uint64 (B,): where the random numbers of each block start."""
+    """uint64 (B,): one key per block, from which all its random numbers are made."""
     key_B = np.zeros(len(index_B), dtype=np.uint64)
     for part in (seed, epoch, index_B):
         key_B = mix((key_B + np.asarray(part, dtype=np.uint64) + np.uint64(1)) * GOLDEN)
@@ -139,15 +139,15 @@ def sample_keys(seed: int, epoch: int | np.ndarray, index_B: np.ndarray) -> np.n
 
 
 def draw(key_B: np.ndarray, stream: int, count: int) -> np.ndarray:
-    """uint64 (B, count), independent over blocks, streams and columns."""
+    """Random uint64 (B, count), independent over blocks, streams and columns."""
     column = np.arange(1, count + 1, dtype=np.uint64) + (np.uint64(stream) << np.uint64(32))
     return mix(key_B[:, None] + column * GOLDEN)
 
 
 def choose(key_B: np.ndarray, stream: int, of_B: np.ndarray, most: int) -> np.ndarray:
-    """(B, most) distinct numbers below of_B in random order; columns past of_B are to be ignored.
+    """(B, most): in each row distinct numbers below of_B in random order; ignore columns past of_B.
 
-    most: at least 1, at most the largest of of_B.
+    most: from 1 to the largest of_B.
     """
     wide = int(of_B.max())
     values = draw(key_B, stream, wide)
@@ -158,7 +158,7 @@ def choose(key_B: np.ndarray, stream: int, of_B: np.ndarray, most: int) -> np.nd
 
 
 def ranks(mask_BX: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(row, column, how many were set before it in its row) of every set entry."""
+    """(row, column, number of True entries before it in its row) of every True entry."""
     row, column = np.nonzero(mask_BX)
     counts = mask_BX.sum(1)
     return row, column, np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -166,9 +166,10 @@ def ranks(mask_BX: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class Denoising:
-    """The corruption of blocks. share: budget of words. span_mean: of the Poisson law.
+    """The corruption of blocks.
 
-    longest: the most tokens of a corrupted block; what would go past it is not inserted.
+    share: share of a block's words that spans are drawn for. span_mean: mean span length, words.
+    longest: most tokens in a corrupted block; insertions that would exceed it are left out.
     Raises UserError on a share outside 0 to 1 and on a mean that is not positive.
     """
 
@@ -185,7 +186,7 @@ class Denoising:
 
     @cached_property
     def cumulative(self) -> np.ndarray:
-        """Distribution function of the Poisson law, cut where a length has less than 1e-7."""
+        """Cumulative Poisson distribution of span lengths, cut at a probability of 1e-7."""
         mass = [math.exp(-self.span_mean)]
         while mass[-1] >= 1e-7 or len(mass) <= self.span_mean:
             mass.append(mass[-1] * self.span_mean / len(mass))
@@ -196,12 +197,12 @@ class Denoising:
     ) -> tuple[np.ndarray, np.ndarray]:
         """(corrupted tokens (B, S), their lengths (B,)) of blocks padded on the right.
 
-        tokens_BT: int64, [begin] ... [end]; length_B: with these two, at least 3.
+        tokens_BT: int64, [begin] ... [end]. length_B: including these two tokens, at least 3.
         """
         return self.infill(self.permute(tokens_BT, length_B, key_B), length_B, key_B)
 
     def permute(self, tokens_BT: np.ndarray, length_B: np.ndarray, key_B: np.ndarray) -> np.ndarray:
-        """The sentences of every block in random order; further full stops at its end stay."""
+        """Put the sentences of every block in random order; repeated full stops at its end stay."""
         stop_BT = self.vocabulary.full_stop[tokens_BT]
         stop_BT[np.arange(len(tokens_BT)), length_B - 2] = True
         last_BT = stop_BT.copy()
@@ -215,7 +216,7 @@ class Denoising:
         return np.take_along_axis(tokens_BT, np.argsort(place_BT, axis=1, kind="stable"), 1)
 
     def span_lengths(self, budget_B: np.ndarray, key_B: np.ndarray) -> np.ndarray:
-        """(B, X) words of every span, the last cut to the budget; -1 behind it."""
+        """(B, X): length of every span in words, the last cut to the budget; then -1."""
         count = int(budget_B.max()) // 2 + 8
         while True:
             uniform = (draw(key_B, LENGTHS, count) >> np.uint64(11)) * 2.0**-53
@@ -230,7 +231,7 @@ class Denoising:
     def infill(
         self, tokens_BT: np.ndarray, length_B: np.ndarray, key_B: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Spans of words replaced by one [mask] each, as `__call__`."""
+        """Replace every span of words by one [mask]; returns what `__call__` returns."""
         rows, columns = np.arange(len(tokens_BT)), np.arange(tokens_BT.shape[1])
         inside_BT = columns < length_B[:, None]
         # Words, [begin] and [end] aside, and how many to remove: in float32, as fairseq rounds.
@@ -240,34 +241,34 @@ class Denoising:
         budget_B = np.ceil(words_B.astype(np.float32) * np.float32(self.share)).astype(np.int64)
         if not budget_B.any():
             return tokens_BT, length_B
-        # place_BW: where word number w starts; behind the last word, [end], which no span removes.
+        # place_BW: column where word w starts; past the last word that of [end], which spans keep.
         words = int(words_B.max())
         place_BW = np.repeat((length_B - 1)[:, None], words + 1, axis=1)
         row, column, word = ranks(start_BT)
         place_BW[row, word] = column
 
-        # Every span of at least one word starts at a word of its own and ends as many words on.
-        # Spans may run into each other, which is why fewer words go than were budgeted for.
+        # Spans of at least one word start at different words, but may overlap: then fewer words are
+        # removed than the budget, as in fairseq.
         spans = self.span_lengths(budget_B, key_B)
         row, column, number = ranks(spans > 0)
         chosen = choose(key_B, WORDS, words_B, int(number.max()) + 1)[row, number]
         first = place_BW[row, chosen]
         end = place_BW[row, np.minimum(chosen + spans[row, column], words)]
-        # [mask] replaces the first token of a span. The rest is left out: +1 where it begins, -1
-        # where it ends, so that a running sum is 0 exactly at what no span covers.
+        # [mask] replaces the first token of a span, the rest is removed. Mark +1 where that rest
+        # begins and -1 where it ends: the running sum is 0 exactly at tokens outside all spans.
         result_BT = tokens_BT.copy()
         result_BT[row, first] = self.vocabulary.mask
         wide = len(columns) + 1
         change = np.bincount(row * wide + first + 1, minlength=len(rows) * wide)
         change -= np.bincount(row * wide + end, minlength=len(rows) * wide)
         kept_BT = (np.cumsum(change.reshape(-1, wide)[:, :-1], axis=1) == 0) & inside_BT
-        # A span of no words removes nothing and inserts a [mask], anywhere.
+        # A span of length 0 removes nothing; its [mask] is inserted at a random place.
         return self._insert(result_BT, kept_BT, (spans == 0).sum(1), key_B)
 
     def _insert(
         self, tokens_BT: np.ndarray, kept_BT: np.ndarray, count_B: np.ndarray, key_B: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """What is kept of the tokens with `count_B` masks more, anywhere between the ends."""
+        """The kept tokens with `count_B` masks inserted at random between [begin] and [end]."""
         kept_B = kept_BT.sum(1)
         count_B = np.minimum(count_B, np.maximum(self.longest - kept_B, 0))
         length_B = kept_B + count_B
@@ -287,12 +288,11 @@ class Denoising:
 class DenoisingBatches(Epochs):
     """Endless batches (source (B, S), previous (B, T), target (B, T), total (B,)), int64.
 
-    target: a block, [begin] ... [end]; previous: the decoder's input, [end] [begin] ...; source:
-    the corrupted block. All padded to the longest of their batch, on `device`. total: the batch's
-    number of target tokens, in every row, so that a part of the batch knows it.
-    Every epoch is a fresh permutation seeded by (seed, epoch) with noise by (seed, epoch, block);
-    batch number `step` is the same whatever was drawn before it.
-    length: the most tokens of a block, [begin] and [end] included. separator: see `cut`.
+    target: a block, [begin] ... [end]. previous: the decoder's input, [end] [begin] ... source: the
+    corrupted block. All are on `device`, padded to the longest in the batch. total: number of
+    target tokens in the whole batch, repeated in every row, so that a microbatch knows it.
+    The order is that of `Epochs`; the noise depends on (seed, epoch, block) alone.
+    length: most tokens in a block, including [begin] and [end]. separator: see `cut`.
     Raises UserError naming the dataset when its tokens make less than one batch.
     """
 
@@ -337,7 +337,7 @@ class DenoisingBatches(Epochs):
     def from_step(self, step: int) -> Iterator[tuple[torch.Tensor, ...]]:
         """Batches number step, step + 1, ...
 
-        As many at a time as have AHEAD tokens: numpy's calls take longer than what they do to one.
+        Several batches, about AHEAD tokens, are corrupted at once: numpy is slow on small arrays.
         """
         order = self._from_step(step, "cpu")
         size = self.batch_size
@@ -360,7 +360,7 @@ class DenoisingBatches(Epochs):
 
 
 def previous(target_BT: np.ndarray) -> np.ndarray:
-    """What the decoder reads: [end], then the target without its own [end]."""
+    """The decoder's input: [end], then the target without its final [end]."""
     shifted = np.empty_like(target_BT)
     shifted[:, 0] = END
     shifted[:, 1:] = np.where(target_BT[:, :-1] == END, PADDING, target_BT[:, :-1])

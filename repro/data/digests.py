@@ -1,4 +1,4 @@
-"""SHA-256 of large files, taken once per state of the file."""
+"""SHA-256 of large files, computed again only when a file's size or time has changed."""
 
 from pathlib import Path
 
@@ -7,17 +7,17 @@ from repro.files import read_json, sha256_file, write_json
 
 
 def remembered_sha256(path: Path, memory: Path) -> str:
-    """SHA-256 of a file, from `memory` when the file has the size and time it had then.
+    """SHA-256 of a file, taken from `memory` if the file's size and modification time are the same.
 
-    memory: JSON file of this one's digest, written anew when size or modification time differ.
-    A damage that leaves both as they were is not seen: delete `memory` to look again.
+    memory: JSON file with the digest, size and time; rewritten when size or time differ.
+    Damage that changes neither is not noticed: delete `memory` to compute the digest again.
     """
     status = path.stat()
     state = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
     if memory.exists():
         try:
             known = read_json(memory)
-        except UserError:  # cut short: a digest that is taken again costs time only
+        except UserError:  # damaged: computing the digest again costs only time
             known = {}
         if {key: known.get(key) for key in state} == state:
             return known["sha256"]

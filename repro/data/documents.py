@@ -1,4 +1,4 @@
-"""Streams of documents, read one after another: the Hugging Face hub, folders, their splits."""
+"""Streams of documents from the Hugging Face hub or a folder, and their division into splits."""
 
 import glob
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ BATCH = 256  # documents counted at a time
 
 
 def from_hub(dataset: str, repository: str, subset: str, revision: str) -> Iterator[str]:
-    """The column `text` of a hub dataset's train split, streamed: nothing is kept on disk.
+    """Column `text` of a hub dataset's train split, streamed without writing to disk.
 
     Raises UserError when the hub cannot be reached, the stream breaks or there is no such column.
     """
@@ -35,10 +35,10 @@ def from_hub(dataset: str, repository: str, subset: str, revision: str) -> Itera
 
 
 def locked_revision(dataset: str, repository: str, lock: Path) -> str:
-    """The revision of a hub dataset that a lock file holds; without one, the hub's newest.
+    """The revision of a hub dataset in the lock file.
 
-    That is written to the lock file, so that every later read takes it.
-    Raises UserError when there is no lock file and the hub cannot be reached.
+    Without a lock file this is the hub's newest revision, which is then written there, so that
+    every later read uses it. Raises UserError when the hub is needed and cannot be reached.
     """
     from huggingface_hub import HfApi
 
@@ -56,9 +56,9 @@ def locked_revision(dataset: str, repository: str, lock: Path) -> str:
 
 
 def folder_files(dataset: str, folder: Path) -> dict[str, list[Path]]:
-    """Split -> the files of a folder, in order: `valid*` are valid's, all others train's.
+    """Split -> the files of a folder, in order. `valid*` belong to valid, all others to train.
 
-    A text folder holds train.txt, and valid.txt where there is one; others *.jsonl or *.parquet.
+    A text folder has train.txt and possibly valid.txt; other folders have *.jsonl or *.parquet.
     Raises UserError when there is no file to train on, or files of several kinds.
     """
     texts = [p for p in (folder / "train.txt", folder / "valid.txt") if p.exists()]
@@ -85,7 +85,7 @@ def folder_files(dataset: str, folder: Path) -> dict[str, list[Path]]:
 
 
 def folder_digests(dataset: str, folder: Path) -> dict[str, str]:
-    """File name -> SHA-256 of the files of `folder_files`, of large ones once per state."""
+    """File name -> SHA-256 of the files of `folder_files`, remembered for large files."""
     result = {}
     for path in [p for files in folder_files(dataset, folder).values() for p in files]:
         if path.stat().st_size < LARGE:
@@ -97,7 +97,7 @@ def folder_digests(dataset: str, folder: Path) -> dict[str, str]:
 
 
 def from_files(dataset: str, files: list[Path]) -> Iterator[str]:
-    """Documents of text files (one a line, empty ones left out), .jsonl or .parquet (`text`).
+    """Documents of text files (one per line, empty lines left out), .jsonl or .parquet (`text`).
 
     Raises UserError naming the file that cannot be read or has no column `text`.
     """
@@ -110,9 +110,9 @@ def from_files(dataset: str, files: list[Path]) -> Iterator[str]:
         if kind == "text":
             yield from _lines(dataset, path)
             continue
-        if "::" in str(path):  # `datasets` takes it for a chain of protocols, with no way out
+        if "::" in str(path):  # `datasets` reads it as a chain of protocols; it cannot be escaped
             raise UserError(f"{dataset}: {path}: a path with '::' cannot be read; rename it")
-        # `datasets` takes a path for a pattern: [12] would match a folder named 1 beside.
+        # `datasets` reads a path as a glob pattern: [12] would match another folder named 1.
         literal = glob.escape(str(path))
         try:
             rows = datasets.load_dataset(kind, data_files=[literal], split="train", streaming=True)
@@ -138,7 +138,7 @@ def _lines(dataset: str, path: Path) -> Iterator[str]:
 
 
 def _texts(dataset: str, rows: Iterable[Mapping], place: str, advice: str) -> Iterator[str]:
-    """The texts of rows; what goes wrong in between becomes a UserError."""
+    """The texts of rows; any error while reading them becomes a UserError."""
     source = iter(rows)
     number = 0
     while True:
@@ -168,11 +168,11 @@ def _reason(error: Exception) -> str:
 
 
 def divide(dataset: str, stream: Iterator[str], split: str, valid_tokens: int) -> Iterator[str]:
-    """A split of one stream: its first documents are valid, the rest train.
+    """One split of a stream: its first documents are valid, the rest train.
 
-    valid is the shortest beginning that has `valid_tokens` tokens of GPT-2's tokenizer, one
-    separator a document counted, whatever tokenizer reads it later.
-    Raises UserError when the stream ends before.
+    valid is the shortest beginning with `valid_tokens` GPT-2 tokens, counting one separator per
+    document. GPT-2's tokenizer counts here even if a run uses another, so that the split is fixed.
+    Raises UserError when the stream has fewer tokens.
     """
     from repro.data.tokenization import gpt2
 
@@ -195,10 +195,10 @@ def divide(dataset: str, stream: Iterator[str], split: str, valid_tokens: int) -
 
 
 def check_lock(dataset: str, found: Mapping[str, Mapping], lock: Path, revision: str) -> None:
-    """Hold split -> {"documents", "text_sha256"} against what the first download wrote.
+    """Compare split -> {"documents", "text_sha256"} with what the first download wrote.
 
-    Where there is no lock file, or one with a revision only, write it and say so: nobody publishes
-    digests of these texts.
+    If the lock file is missing or has only a revision, write it and say so: nobody publishes
+    digests of these texts, so the first download is the reference.
     Raises UserError naming the split that differs.
     """
     if not lock.exists() or "splits" not in read_json(lock):

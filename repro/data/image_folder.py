@@ -1,7 +1,7 @@
-"""A folder of image files by class: its listing, and the decoding of one image.
+"""A folder of image files sorted by class: its listing, and the decoding of one image.
 
-The layout is ImageNet's: train/<class>/*.JPEG and val/<class>/*.JPEG. Nothing is copied: what is
-prepared is an index, files by class, beside a link to the folder.
+The layout is ImageNet's: train/<class>/*.JPEG and val/<class>/*.JPEG. Nothing is copied:
+`write_index` writes an index of the files by class, and a link to the folder.
 """
 
 import os
@@ -25,9 +25,8 @@ Listing = Mapping[str, Mapping[str, Mapping[str, int]]]  # split -> class -> fil
 def list_folder(dataset: str, folder: Path) -> Listing:
     """The image files of a folder by split and class, with their sizes, all sorted by name.
 
-    Raises UserError naming the dataset and the folder where a split is missing or empty, a class
-    has no image, a file cannot be reached, there is one class only, or the classes of val are not
-    those of train.
+    Raises UserError naming the dataset and the folder if a split is missing or empty, a class has
+    no image, a file cannot be reached, there is only one class, or val has other classes.
     """
     listing = {split: _classes(dataset, folder / name) for split, name in FOLDERS.items()}
     train, valid = (set(listing[split]) for split in ("train", "valid"))
@@ -54,7 +53,7 @@ def _classes(dataset: str, folder: Path) -> dict[str, dict[str, int]]:
         try:
             is_class = entry.is_dir()
             images = _sizes(entry.path) if is_class else {}
-        except OSError as error:  # a link that leads nowhere or in a circle, no permission
+        except OSError as error:  # a broken or circular link, no permission
             raise UserError(
                 f"{dataset}: {error.filename} cannot be reached ({error.strerror}); replace it "
                 "with an intact copy, or remove it"
@@ -77,21 +76,21 @@ def _classes(dataset: str, folder: Path) -> dict[str, dict[str, int]]:
 
 
 def _sizes(folder: str) -> dict[str, int]:
-    """Image file of a folder -> its bytes."""
+    """Name of an image file in a folder -> its size in bytes."""
     entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     return {e.name: e.stat().st_size for e in entries if e.name.lower().endswith(SUFFIXES)}
 
 
 def digest(listing: Listing) -> str:
-    """SHA-256 of a listing: names and sizes, so that a million files need not be opened.
+    """SHA-256 of names and sizes, so that a million files need not be opened.
 
-    Copies of ImageNet at other resolutions have the same names; their sizes differ.
+    Sizes are needed because copies of ImageNet at other resolutions have the same names.
     """
     return sha256(canonical_json(listing))
 
 
 def write_index(dataset: str, folder: Path, identity: Mapping, destination: Path) -> None:
-    """Write the folder's listing and a link to it, then `destination`, their manifest."""
+    """Write the folder's listing and a link to the folder, then their manifest, `destination`."""
     listing = list_folder(dataset, folder)
     write_json(destination.parent / INDEX, listing)
     _link(folder, destination.parent / LINK)
@@ -106,9 +105,9 @@ def write_index(dataset: str, folder: Path, identity: Mapping, destination: Path
 
 
 def point_at(folder: Path, manifest_path: Path) -> None:
-    """Let the link beside a manifest lead to `folder`.
+    """Make the link beside a manifest point to `folder`.
 
-    The same listing may lie in several places: what is read must be what the configuration names.
+    Several folders may have the same listing; a run must read the one that the configuration names.
     """
     link = Path(manifest_path).parent / LINK
     if not (link.is_symlink() and Path(os.readlink(link)) == folder):
@@ -116,7 +115,7 @@ def point_at(folder: Path, manifest_path: Path) -> None:
 
 
 def _link(folder: Path, link: Path) -> None:
-    """A symbolic link, in place of one to where the images were before."""
+    """Make a symbolic link, replacing one to an earlier place of the images."""
     temporary = link.with_name(f".{link.name}-{os.getpid()}")
     temporary.unlink(missing_ok=True)
     temporary.symlink_to(folder, target_is_directory=True)
@@ -154,9 +153,9 @@ class ImageFiles:
 
 
 def load_index(dataset: str, manifest_path: Path) -> dict[str, ImageFiles] | None:
-    """Split -> its images; None where the manifest is of no folder of images.
+    """Split -> its images; None if the manifest does not belong to a folder of images.
 
-    Raises UserError when the index changed, or the folder is no longer where it was.
+    Raises UserError when the index was changed, or the folder was moved.
     """
     manifest = read_json(manifest_path)
     if INDEX not in manifest["sha256"]:

@@ -1,4 +1,4 @@
-"""What a run reads: training batches, validation batches, and what the data say of the model."""
+"""What a run reads: training and validation batches, and model settings that the data determine."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,14 +13,14 @@ from repro.data.needs import Arrays, Tokens
 from repro.data.tokenization import load_tokens
 from repro.errors import UserError
 
-PAD = 4 / 32  # of an image's side: 4 of 32 pixels, Appendix F.2
+PAD = 4 / 32  # share of an image's side: 4 of 32 pixels, Ma et al., Appendix F.2
 EVALUATION_BATCH = 1_000
 
 
 class EvaluationText(NamedTuple):
-    """A text beside the corpus to evaluate, as tokens of the corpus's tokenizer.
+    """A further text to evaluate, encoded with the training corpus' tokenizer.
 
-    tokens_N: ids, (N,). word_count: how many words they spell. split: which of the dataset's.
+    tokens_N: ids, (N,). word_count: number of words in the text. split: its name in the dataset.
     """
 
     tokens_N: torch.Tensor
@@ -35,7 +35,7 @@ class Data:
     batches: to train on.
     held_out: validation batches, gone through at every evaluation.
     data_settings: model settings that follow from the data (vocab_size, sequence_length).
-    text: evaluated besides, where the task has one.
+    text: a further text to evaluate, if the task has one.
     """
 
     batches: Batches
@@ -45,12 +45,12 @@ class Data:
 
 
 def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
-    """Rows of a table, images or tokens, as `spec["data"]` says which.
+    """Rows of a table, images or tokens; the keys of `spec["data"]` say which.
 
     spec: "dataset", "seed" (of the order), "parts", "model" and "data": {"batch_size", ...};
     images also "augment" and "resolution", tokens "sequence_length", "vocab_size", "tokenizer" and
-    "validation_blocks", how many blocks are evaluated. inputs: need -> manifest path.
-    Raises UserError when features or labels are not those the model is for.
+    "validation_blocks" (number of blocks to evaluate). inputs: need -> path of its manifest.
+    Raises UserError when features or labels do not fit the model.
     """
     data = spec["data"]
     if "vocab_size" in data:
@@ -69,8 +69,8 @@ def _token_blocks(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
     batches = TokenBatches(
         dataset, tokens["train"], data["batch_size"], length, spec["seed"], device
     )
-    # A validation batch has to fit in memory as a microbatch does; its order is any, but the same
-    # for every seed.
+    # Validation batches are as large as a microbatch, which fits in memory; their order does not
+    # matter, but must be the same for every seed.
     at_once = max(1, data["batch_size"] // spec["parts"])
     valid = TokenBatches(dataset, tokens["valid"], at_once, length, 0, device)
     count = max(1, min(valid.per_epoch, data["validation_blocks"] // at_once))

@@ -1,15 +1,15 @@
-"""What a run reads: a dataset's tokens, arrays or texts. No torch."""
+"""Needs, the prepared inputs that a run reads: a dataset's tokens, arrays or texts. No torch."""
 
 from dataclasses import dataclass
 
-TOKENIZATION = 1  # raise it when `repro.data.tokenization` gives other tokens
+TOKENIZATION = 1  # version; raise it when `repro.data.tokenization` gives other tokens
 
 
 @dataclass(frozen=True)
 class Tokens:
     """A need: a dataset's tokens at one vocabulary size.
 
-    tokenizer: `bpe`, trained on the dataset, or `gpt2`, OpenAI's of 50,257 entries.
+    tokenizer: `bpe`, trained on the dataset, or `gpt2`, OpenAI's with 50,257 entries.
     """
 
     dataset: str

@@ -1,4 +1,4 @@
-"""Random data of a run's shape: for benchmarks, checks and tests, which need no dataset."""
+"""Random data with a run's shapes, for benchmarks, checks and tests without a dataset."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -11,21 +11,21 @@ from repro.data.loading import Data
 
 
 class Repeated:
-    """One batch, again and again."""
+    """Batches that are all the same one."""
 
     def __init__(self, batch: tuple[torch.Tensor, ...]):
         self.batch = batch
 
     def from_step(self, step: int) -> Iterator[tuple[torch.Tensor, ...]]:
-        """It, endlessly."""
+        """The batch, endlessly."""
         return itertools.repeat(self.batch)
 
 
 def random_data(spec: Mapping, device: torch.device | str) -> Data:
-    """One random batch of the shape a training task's spec names, also held out.
+    """One random batch with the shapes of a training task's spec; also the validation batch.
 
-    Uniform tokens and labels, Gaussian features and images, drawn from the spec's seed, the same on
-    every device. Corrupted texts are as long as the originals.
+    Tokens and labels are uniform, features and images Gaussian, drawn with the spec's seed and the
+    same on every device. Corrupted texts are as long as the originals.
     """
     data, model = spec.get("data", spec), spec["model"]
     rows, length = data["batch_size"], data.get("sequence_length")

@@ -1,9 +1,9 @@
 """The augmentation recipe of Dinan, Yaida & Zhang (arXiv 2304.02034), II.1.A, part by part.
 
-Theirs is the released ConvNeXt code's, through timm: random resized crop, flip, RandAugment, then,
-normalised, Random Erasing; on the batch Mixup or CutMix. timm and torchvision draw from the global
-generators of Python, NumPy and torch; here these are seeded for every image by (seed, step, row)
-and put back, so an image is the same whichever process makes it, and a resumed run sees the same.
+They use that of the released ConvNeXt code, from timm: random resized crop, flip, RandAugment,
+normalisation, Random Erasing; then Mixup or CutMix on the batch. timm and torchvision draw from the
+global generators of Python, NumPy and torch. Here these are seeded for every image by (seed, step,
+row) and restored afterwards, so an image does not depend on the process that makes it or a resume.
 """
 
 import os
@@ -22,14 +22,14 @@ from repro.data.image_folder import ImageFiles
 from repro.errors import UserError
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-IMAGE_STREAM, MIX_STREAM = 2, 3  # set these seeds apart from those of the order of the rows
+IMAGE_STREAM, MIX_STREAM = 2, 3  # keep these seeds different from those of the order of rows
 EVALUATION_BATCH = 500
-CHUNK = 64  # images a worker hands over at once: 39 MB at 224 x 224, a batch of 4096 is 2.5 GB
+CHUNK = 64  # images a worker passes on at once: 39 MB at 224 x 224; a batch of 4096 has 2.5 GB
 
 
 @contextmanager
 def seeded(*key: int):
-    """Every global generator seeded by a key of whole numbers, and put back afterwards."""
+    """Context with all global generators seeded by a key of integers, and restored after it."""
     kept = random.getstate(), np.random.get_state(), torch.get_rng_state()
     first, second, third = map(int, np.random.SeedSequence(key).generate_state(3))
     random.seed(first)
@@ -44,11 +44,11 @@ def seeded(*key: int):
 
 
 def training_transform(data: Mapping, resolution: int) -> Callable:
-    """PIL image -> float32 (3, resolution, resolution), normalised, drawn anew at every call.
+    """PIL image -> float32 (3, resolution, resolution), normalised, random at every call.
 
-    data: "crop", the least and largest share of the image a random resized crop keeps, None for
-    the whole; "flip", mirrored half of the time; "randaugment", timm's string, None for none;
-    "erasing", the probability of one rectangle of random pixels.
+    data: "crop", smallest and largest share of the image's area that a random resized crop keeps,
+    None for no crop; "flip", whether to mirror with probability 1/2; "randaugment", timm's string
+    or None; "erasing", the probability of one rectangle of random pixels.
     """
     from PIL import Image
     from timm.data.auto_augment import rand_augment_transform
@@ -82,7 +82,7 @@ def training_transform(data: Mapping, resolution: int) -> Callable:
 
 
 def _posterize(image, bits: int, **_):
-    """timm's, which asks for 0 bits at its strongest: black in older Pillow, an error in newer."""
+    """timm's posterize. Its strongest asks for 0 bits: black in old Pillow, an error in new."""
     from PIL import ImageOps
 
     return ImageOps.posterize(image, bits) if bits else image.point(lambda level: 0)
@@ -91,7 +91,7 @@ def _posterize(image, bits: int, **_):
 def evaluation_transform(data: Mapping, resolution: int) -> Callable:
     """PIL image -> float32 (3, resolution, resolution): resized, centre crop, normalised.
 
-    data: "evaluation_resize", pixels of the shorter side, the resolution if None.
+    data: "evaluation_resize", the shorter side in pixels before the crop; None: the resolution.
     """
     from torchvision.transforms import InterpolationMode, v2
 
@@ -110,7 +110,7 @@ def _plain(image: torch.Tensor) -> torch.Tensor:
 
 
 class ArrayImages:
-    """Images kept as an array (rows, 3, height, width) uint8, one at a time as `ImageFiles`."""
+    """Images from an array (rows, 3, height, width) uint8, with the interface of `ImageFiles`."""
 
     def __init__(self, images: np.ndarray, labels: np.ndarray):
         self.images, self.labels = images, labels
@@ -126,9 +126,9 @@ class ArrayImages:
 
 
 class _Drawn(torch.utils.data.Dataset):
-    """(step, row) -> (transformed image, label), a function of these and the seed alone.
+    """(step, row) -> (transformed image, label), which depends on these and the seed alone.
 
-    A UserError is handed on as an item: raised in a worker it would reach the user as a traceback.
+    A UserError is returned as an item: raised in a worker it would reach the user as a traceback.
     """
 
     def __init__(self, images: ImageFiles | ArrayImages, transform: Callable, seed: int):
@@ -150,14 +150,14 @@ def _cores() -> int:
 
 
 def _loader(dataset: _Drawn, keys: Iterator, device: torch.device, workers: int | None):
-    """Chunks of the listed keys on the device, in order. Raises UserErrors of the workers."""
+    """Images of the listed keys, in order, in chunks on the device; raises workers' UserErrors."""
     if workers is None:
         workers = _cores() if isinstance(dataset.images, ImageFiles) else 0
     loader = torch.utils.data.DataLoader(
         dataset,
         batch_sampler=keys,
         num_workers=workers,
-        generator=torch.Generator(),  # else it draws from the global one
+        generator=torch.Generator(),  # otherwise it would draw from the global one
         collate_fn=_collate,
         pin_memory=device.type == "cuda",
     )
@@ -178,8 +178,8 @@ def _collate(items: list) -> tuple[torch.Tensor, torch.Tensor] | UserError:
 class AugmentedBatches(Epochs):
     """Endless batches of (images (batch, 3, resolution, resolution), labels), one image at a time.
 
-    The order is `ArrayBatches`'s; batch number `step` is the same whatever was drawn before it and
-    however many workers draw it (None: as many as cores for files, none for arrays).
+    The order is that of `Epochs`; a batch does not depend on earlier ones or on the number of
+    workers (None: one per core for files, no workers for arrays).
     """
 
     def __init__(self, images, transform, batch_size, seed, device, workers: int | None = None):
@@ -201,7 +201,7 @@ class AugmentedBatches(Epochs):
 
 
 class ImagesInOrder:
-    """Every image once, in order, in chunks, for evaluation; can be iterated over again."""
+    """Every image once, in order, in chunks, for evaluation; may be iterated over repeatedly."""
 
     def __init__(self, images, transform, device, workers: int | None = None):
         self.dataset = _Drawn(images, transform, 0)
@@ -214,11 +214,11 @@ class ImagesInOrder:
 
 
 class Mixer:
-    """timm's Mixup and CutMix on a batch, one of them, each half of the time.
+    """timm's Mixup or CutMix of a batch, each with probability 1/2.
 
-    (images, labels (batch,), step) -> (images, targets (batch, classes)), a function of these and
-    the seed alone. mixup, cutmix: parameters of the Beta law, 0 for none of it. Label smoothing is
-    left to the loss, where it is the same.
+    (images, labels (batch,), step) -> (images, targets (batch, classes)), which depend on these and
+    the seed alone. mixup, cutmix: parameters of the Beta distribution; 0 turns it off. The loss
+    does label smoothing, which gives the same result.
     """
 
     def __init__(self, mixup: float, cutmix: float, classes: int, seed: int):
@@ -233,7 +233,7 @@ class Mixer:
 
 
 class MixedBatches:
-    """Batches through a `Mixer`."""
+    """Batches passed through a `Mixer`."""
 
     def __init__(self, batches: Batches, mixer: Mixer):
         self.batches, self.mixer = batches, mixer
@@ -251,8 +251,8 @@ def training_batches(
 
     data: "batch_size", `training_transform`'s keys, and "mixup" and "cutmix", None for neither.
     model: "resolution", "classes".
-    Raises UserError when there are fewer images than a batch, or labels the model has not, or
-    when pairs are to be mixed in a batch of an odd size.
+    Raises UserError when there are fewer images than a batch, a label is not among the model's
+    classes, or Mixup or CutMix should pair the images of a batch of odd size.
     """
     size, resolution = data["batch_size"], model["resolution"]
     if len(images) < size:
@@ -293,12 +293,12 @@ def evaluation_batches(images, data: Mapping, resolution: int, device):
 
 
 def _fits(images: ImageFiles | ArrayImages, resolution: int) -> bool:
-    """Whether images are kept at the model's resolution."""
+    """Whether images are stored at the model's resolution."""
     return isinstance(images, ArrayImages) and images.images.shape[2:] == (resolution, resolution)
 
 
 def cross_entropy(label_smoothing: float) -> Callable:
-    """(model, (images, labels or shares of labels)) -> mean cross-entropy in nats."""
+    """(model, (images, labels or label probabilities)) -> mean cross-entropy in nats."""
 
     def loss(model: torch.nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
         logits = model(batch[0]).float()

@@ -1,7 +1,7 @@
-"""Token shards: a stream of documents as files of a fixed number of tokens, written resumably.
+"""Token shards: a stream of documents as files with a fixed number of tokens, written resumably.
 
-A shard is an .npy array of token ids with a JSON file of the same name beside it: its checksum,
-and where the stream stood when it was full. A document may go on in the next shard.
+A shard is an .npy array of token ids. A JSON file with the same name holds its checksum and the
+position in the stream where the shard was full. A document may continue in the next shard.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ def parts_of(tokens: np.ndarray | ShardedTokens) -> list[np.ndarray]:
 
 
 def token_dtype(tokenizer) -> type:
-    """uint16 where the vocabulary of a `tokenizers.Tokenizer` allows it, else uint32."""
+    """uint16 if the vocabulary of a `tokenizers.Tokenizer` is small enough, else uint32."""
     return np.uint16 if tokenizer.get_vocab_size() <= 2**16 else np.uint32
 
 
@@ -54,9 +54,9 @@ def write_shards(
     shard_tokens: tokens of every shard but the last.
     Returns {"documents": their number, "text_sha256": of all of them, "shards": [{"file",
     "tokens", "sha256"}, ...]}.
-    After a kill the next call goes on behind the last whole shard: it draws the documents before
-    it again, without encoding them, and ends with the same bytes.
-    Raises UserError when the stream is empty or, on going on, other documents come than before.
+    If a call was killed, the next one continues after the last complete shard: it reads the earlier
+    documents again, without encoding them, and writes the same bytes.
+    Raises UserError when the stream is empty, or gives other documents when it is read again.
     """
     made_with = {
         "tokenizer": hashlib.sha256(tokenizer.to_str().encode()).hexdigest(),
@@ -71,14 +71,14 @@ def write_shards(
         if known["made_with"] == made_with and known["shards"] == [_entry(s) for s in done]:
             return _result(known)
         summary.unlink()
-    # A short shard ended the stream, and is made again from the documents behind the full ones.
+    # A short shard was the end of the stream; it is made again after the full shards.
     done = [shard for shard in done if shard["tokens"] == shard_tokens]
     kept = {f"{split}-{i:05d}" for i in range(len(done))}
     for path in [*folder.glob(f"{split}-*"), *folder.glob(f".{split}-*")]:
         if path.name.split(".")[0] not in kept:
             path.unlink()
-    # The stream cannot be entered in the middle, so the documents before are drawn again; their
-    # digest shows that they are the same ones.
+    # The stream cannot be entered in the middle: earlier documents are read again, and their digest
+    # shows that they are the same as before.
     state = done[-1] if done else {"documents": 0, "offset": 0}
     number, offset = state["documents"], state["offset"]
     stream, text = iter(documents), hashlib.sha256()
@@ -108,8 +108,8 @@ def write_shards(
         write_json(path.with_suffix(".json"), shard)
         done.append(shard)
 
-    # `number` and `offset` say where the stream stands: in which document, behind which token.
-    # A shard keeps both, so that the next call enters a document that it cuts in two.
+    # `number` (of the document) and `offset` (in tokens) are the position in the stream. Each shard
+    # stores both, so that the next call can continue inside a document that a shard ends in.
     for document, ids in _encoded(stream, tokenizer, separator, buffer.dtype):
         while offset < len(ids):
             part = ids[offset : offset + shard_tokens - filled]
@@ -137,7 +137,7 @@ def write_shards(
 def _encoded(
     stream: Iterator[str], tokenizer, separator: int | None, dtype
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """Documents with their token ids, special tokens' names in them read as plain text."""
+    """(document, its token ids); names of special tokens in a document are plain text."""
     end = [] if separator is None else [separator]
     tokenizer.encode_special_tokens = True
     while batch := list(islice(stream, BATCH)):
@@ -159,7 +159,7 @@ def _result(summary: Mapping) -> dict:
 
 
 def _finished(folder: Path, split: str, made_with: Mapping) -> list[dict]:
-    """The whole shards an earlier call left, up to the first that is missing or damaged."""
+    """Complete shards of an earlier call, up to the first that is missing or damaged."""
     done: list[dict] = []
     while True:
         path = folder / f"{split}-{len(done):05d}.npy"
@@ -174,9 +174,9 @@ def _finished(folder: Path, split: str, made_with: Mapping) -> list[dict]:
 
 
 def load_shards(manifest: Mapping, manifest_path: Path) -> dict[str, ShardedTokens]:
-    """Split -> its tokens, memory-mapped; checksums are taken once per state of a file.
+    """Split -> its tokens, memory-mapped; a checksum is computed again only if a file changed.
 
-    Raises UserError naming the shard that is missing or not what the manifest says.
+    Raises UserError naming a shard that is missing or differs from the manifest.
     """
     result = {}
     for split, entries in manifest["shards"].items():

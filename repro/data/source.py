@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Source:
-    """Where one dataset comes from: `embedded`, `real`, or a folder of the user's."""
+    """Where one dataset comes from: `embedded`, `real`, or the user's `folder`."""
 
     kind: str
     folder: Path | None = None

@@ -1,7 +1,7 @@
-"""Generated images, 3 x 32 x 32, hard enough that better models and longer training show.
+"""Generated images, 3 x 32 x 32, so hard that better models and longer training reach lower losses.
 
-A class is a few smooth random textures. An image is one of them shifted, half of the time mirrored,
-with a patch of another class over it, a tint of its own and noise.
+A class has a few smooth random textures. An image is one of them, shifted and with probability 1/2
+mirrored, with a patch of another class over it, a random tint, and noise.
 
 Settings chosen among seven so that models can be told apart: after 8 epochs at 16 x 16 pixels small
 residual networks of width 4, 8 and 16 have training losses 1.94, 1.31 and 0.56, while the nearest
@@ -16,20 +16,20 @@ SIZE = 32
 SHIFT = 8  # pixels each way
 GRID = 12  # random values along a texture's side, interpolated
 PATCH = 14  # pixels, side of the distractor
-NOISE = 1.0  # standard deviation, that of a texture being 1
+NOISE = 1.0  # standard deviation; a texture has 1
 TINT = 0.5
-CONTRAST = 45.0  # levels a unit, around 128
+CONTRAST = 45.0  # pixel levels per unit, around 128
 SEED = 20250801
 
 
 def textured_images(
     images: int, seed: int, *, classes: int = SEED, shift: int = SHIFT, patch: int = PATCH
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Images (images, 3, 32, 32) uint8 and labels (images,) int64, classes equally often.
+    """Images (images, 3, 32, 32) uint8 and labels (images,) int64, all classes equally frequent.
 
-    `seed` picks the sample, `classes`, a seed too, the textures. shift, patch: in pixels, the
-    larger the harder. RandomState, not Generator: NumPy freezes its streams for good, so the
-    digest of the images holds.
+    seed: of the sample. classes: seed of the textures. shift, patch: in pixels; larger is harder.
+    RandomState, not Generator, because NumPy guarantees that its streams never change, and the
+    images have a fixed digest.
     """
     textures = _textures(np.random.RandomState(classes), SIZE + 2 * shift)
     rng = np.random.RandomState([classes, seed + 1])

@@ -1,12 +1,11 @@
 """A generated table with Forest Cover Type's columns, labelled by a random network.
 
-A few latent factors drive all features; a random network of three layers reads the continuous
-ones and the soil's and area's effects, and Gumbel noise makes its choice of label a draw.
-Integers throughout, so that the table is the same on every machine: rounding hides what the last
-digit of a sum may do.
+A few latent factors determine all features. A random network with three layers (the teacher) reads
+the continuous features and effects of soil and area; Gumbel noise on its logits samples the label.
+All values are integers: rounding removes differences in the last digits between machines.
 
-Settings chosen among five so that an MLP of width 64 learns much of it in 20 epochs and all of it
-in none: training loss 0.51, accuracy 0.82 on the train part and 0.70 on the valid part.
+Settings were chosen among five, so that an MLP of width 64 learns much of the table in 20 epochs,
+but not all: training loss 0.51, accuracy 0.82 on the train part and 0.70 on the valid part.
 """
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 FACTORS = 6
 TEACHER_WIDTH = 48
 TEACHER_HIDDEN = 2  # hidden layers, three layers of weights
-SHARPNESS = 6.0  # standard deviation of the teacher's logits; label noise is Gumbel of scale 1
+SHARPNESS = 6.0  # standard deviation of the teacher's logits; the label noise has scale 1
 SEED = 20250721
 
 AREAS, SOILS, CLASSES = 4, 40, 7
@@ -38,7 +37,7 @@ CONTINUOUS = np.array(
 def cover_table(rows: int) -> np.ndarray:
     """A table (rows, 55) int64: 10 continuous features, 4 + 40 one-hot, the label from 1 to 7.
 
-    RandomState, not Generator: NumPy freezes its streams for good, so the table's digest holds.
+    RandomState, not Generator: its streams never change, and the table has a fixed digest.
     """
     rng = np.random.RandomState(SEED)
     columns = len(CONTINUOUS)

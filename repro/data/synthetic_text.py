@@ -1,18 +1,19 @@
 """A generated language with Zipf-Mandelbrot word frequencies that a small model can learn.
 
-Words belong to latent classes; a class-pair law with the words' own marginals drives the
-sequence, so the stationary word law is exactly Zipf-Mandelbrot while consecutive words share
-information. Words are chains of syllables with an ending that shows their class.
+Words belong to latent classes, and a class depends on the previous word's class. The joint
+distribution of class pairs has the words' frequencies as marginals, so word frequencies are exactly
+Zipf-Mandelbrot, and consecutive words share information. Words are syllables with an ending that
+shows their class.
 
-Settings chosen among six prototypes for being learnable in a few hundred steps: word-specific
-successors and more classes gave texts on which a small model learns nothing.
+Of six prototypes this one can be learnt in a few hundred steps: with word-specific successors or
+more classes a small model learnt nothing.
 """
 
 import numpy as np
 
 VOCABULARY = 30_000
 CLASSES = 24
-SHARPNESS = 4.0  # standard deviation of the log of the class-pair law before balancing
+SHARPNESS = 4.0  # standard deviation of log class-pair probabilities before balancing
 EXPONENT = 1.1  # p_i proportional to (i + SHIFT)^-EXPONENT
 SHIFT = 1.0
 LANGUAGE_SEED = 20250614
@@ -51,7 +52,7 @@ CODAS = ["", "", "", "n", "r", "s", "l", "t", "m"]
 def zipf_mandelbrot_text(words: int, seed: int) -> str:
     """Text of `words` words; `seed` picks the sample, the language is always the same.
 
-    RandomState, not Generator: NumPy freezes its streams for good, so the text's digest holds.
+    RandomState, not Generator: its streams never change, and the text has a fixed digest.
     """
     rng = np.random.RandomState(LANGUAGE_SEED)
     p_word = (np.arange(1, VOCABULARY + 1) + SHIFT) ** -EXPONENT
@@ -88,7 +89,7 @@ def _balance(law: np.ndarray, marginal: np.ndarray) -> np.ndarray:
 
 
 def _spell(classes: np.ndarray, rng: np.random.RandomState) -> list[str]:
-    """A distinct spelling per word: longer for rarer words, past rank 40 with a class ending."""
+    """A different spelling per word: longer for rare words, with a class ending past rank 40."""
     endings = [ONSETS[c % len(ONSETS)] + VOWELS[c % len(VOWELS)] for c in range(CLASSES)]
     spelling, taken = [SENTENCE_END], {SENTENCE_END}
     for rank in range(1, len(classes)):

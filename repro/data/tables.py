@@ -1,4 +1,4 @@
-"""Tables of numbers from CSV files, with the line of what is no number."""
+"""Tables of numbers from CSV files; an error names the line that is wrong."""
 
 import gzip
 import zlib
@@ -12,8 +12,8 @@ from repro.errors import UserError
 def read_csv(dataset: str, path: Path, header: bool) -> tuple[list[str], np.ndarray]:
     """Column names (empty without a header) and the cells, (rows, columns) float64.
 
-    Reads .gz as well. Raises UserError naming the file and the line: an empty or truncated file, a
-    line with another number of cells than the first, a cell that is no finite number.
+    Also reads .gz. Raises UserError naming the file and the line if the file is empty or truncated,
+    a line has another number of cells than the first, or a cell is not a finite number.
     """
     import pandas as pd
 
@@ -28,7 +28,7 @@ def read_csv(dataset: str, path: Path, header: bool) -> tuple[list[str], np.ndar
 
 
 def _fault(dataset: str, path: Path, header: bool) -> UserError:
-    """The first fault of a file that pandas cannot read as numbers."""
+    """The error for the first wrong line of a file that pandas cannot read as numbers."""
     width = number = 0
     try:
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:

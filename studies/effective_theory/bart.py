@@ -1,12 +1,12 @@
 """Figures 3 and 4: BART-large, both strategies over the learning rate, weight decay fixed (II.2.E).
 
-standard and neural_tangent: the sweeps, grids a factor of n^3/2 apart; what is selected has the
-smallest validation loss along its run, as the captions report. Their best runs are Figure 4's;
-standard_best and neural_tangent_best, ours, not at paper scale: the same with seeds of their own.
+standard and neural_tangent: the sweeps, whose grids differ by a factor n^3/2. The selected run has
+the smallest validation loss at any of its evaluations, as the captions report; Figure 4 shows it.
+standard_best and neural_tangent_best (ours, not at paper scale): the same run with other seeds.
 
-Paper scale: the grid is ours, two octaves below the printed 1e-3 and one above; it grows where the
-best run is at its edge. Reduced: a grid with the optima of trial runs of one seed (2^-7 for both)
-and what lies two octaves below them inside.
+Paper scale: our grid, from two octaves below the printed 1e-3 to one above; it grows if the best
+run is at its edge. Reduced: the grid contains the optima of trial runs with one seed (2^-7 for
+both) and two octaves below them.
 """
 
 from repro.suite.study import SCALES, Best, Scale, Study

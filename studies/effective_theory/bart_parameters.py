@@ -1,6 +1,6 @@
-"""Table of II.2.E: BART-large's and R2C2's parameters, counted, and built under both strategies.
+"""Table of II.2.E: parameters of BART-large and R2C2, counted, and built under both strategies.
 
-strategies: one block of each stack at several widths, for the powers of the width.
+strategies: one block of each stack at several widths, to measure powers of the width.
 """
 
 from repro.suite.study import SCALES, Scale, Study

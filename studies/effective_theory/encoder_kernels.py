@@ -1,6 +1,6 @@
 """Forward kernels of randomly initialized encoders against the recursions, as the width grows.
 
-A seed is a batch of independent initializations.
+Each seed stands for a batch of independent initializations.
 """
 
 from repro.suite.study import Scale, Study

@@ -1,6 +1,6 @@
 """Neural tangent kernels of randomly initialized encoders, part by part, as the width grows.
 
-Those of every block at one width; at the others only the network's own.
+At one width the kernels of all blocks are measured; at other widths only that of the output.
 """
 
 from repro.suite.study import Scale, Study
@@ -8,7 +8,7 @@ from studies.effective_theory._encoders import NETWORKS, SEEDS, SPEC
 
 
 def sizes(*widths: int, blocks_at: int) -> list[dict]:
-    """A size per width; one looks at every block."""
+    """One size per width; at width `blocks_at` every block is measured."""
     return [{"width": n, "every_block": n == blocks_at} for n in widths]
 
 

@@ -1,8 +1,8 @@
 """Figure 5: R2C2, untuned (II.2.E): both strategies at one rate, stopped early in the schedule.
 
-Paper scale: lr 7e-4 and weight decay 0.01, n^3/2 and n^-3/2 times as large for neural-tangent;
-15,000 of 200,000 steps. Reduced: the same shares of warm-up and schedule, and 0.7 times what the
-standard sweep of the reduced BART selected (2^-7), as 7e-4 is of 1e-3.
+Paper scale: lr 7e-4 and weight decay 0.01; for neural-tangent times n^3/2 and n^-3/2; 15,000 of
+200,000 steps. Reduced: the same shares of warm-up and schedule; lr is 0.7 times the rate that the
+reduced BART's standard sweep selected (2^-7), as 7e-4 is 0.7 times 1e-3.
 """
 
 from repro.suite.study import SCALES, Scale, Study

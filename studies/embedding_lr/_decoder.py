@@ -1,17 +1,18 @@
 """The small decoder of Hayou & Liu (arXiv 2506.15025), Appendix C, and its reduced settings.
 
-The paper leaves open: the placement of LayerNorm, the positional encoding's amplitude, the
-precision, Adam's constants, and the learning-rate grids. Ours: post-LN without affine
-parameters, sinusoids with the embedding's own root mean square at initialization, bfloat16
-autocast, torch's Adam constants with muP's eps (Ma et al., Table 2). Post-LN, the positional
-scale, the number of reduced steps and the reduced batch were chosen among prototypes after seeing
-slopes, so a reduced slope demonstrates the effect and is no independent test. Prototypes ran
-100, 200 and 400 steps (the optimum moves down with the training length); with amplitude-1
-sinusoids and 200 steps their slopes were -0.39 (generated text) and -0.49 (WikiText-2). 140 steps,
-set for time alone, keep Figure 3 within 3 minutes on two cores. Its slope on generated text was
--0.55 at 200 steps and -0.43 at 160; with unit init -0.45 and -0.44, with a fixed vocabulary -0.52
-and -0.56.
-"Kaiming init": fan-in, so the MLP's down-projection gets (4d)^-1/2, all other matrices d^-1/2.
+The paper does not state the placement of LayerNorm, the positional encoding's amplitude, the
+precision, Adam's constants, and the learning-rate grids. Our choices: post-LN without affine
+parameters, sinusoids with the embedding's root mean square at initialization, bfloat16 autocast,
+torch's Adam constants with muP's eps (Ma et al., Table 2).
+
+Reduced: post-LN, the positional scale, the number of steps and the batch were chosen among
+prototypes after seeing slopes of the optimal learning rate against width. So a reduced slope
+demonstrates the effect and is no independent test. Prototypes ran 100, 200 and 400 steps (longer
+training lowers the optimum); with amplitude-1 sinusoids and 200 steps their slopes were -0.39
+(generated text) and -0.49 (WikiText-2). 140 steps, set only for time, keep Figure 3 within 3
+minutes on two cores. At 200 and 160 steps its slopes on generated text were -0.55 and -0.43, with
+unit init -0.45 and -0.44, with a fixed vocabulary -0.52 and -0.56.
+"Kaiming init" here means fan-in: (4d)^-1/2 for the MLP's down-projection, else d^-1/2.
 """
 
 ADAM = {"name": "adam", "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 0.0}

@@ -1,22 +1,23 @@
 """The pretrained decoder of Hayou & Liu (arXiv 2506.15025), Section 4.2 and Table 3.
 
 The paper states Table 3, the corpus (Phi-3's, not public), 1.75T tokens (Figure 4a) and 65B
-(Figure 4b), and the two learning-rate ratios. Ours is everything else: FineWeb-Edu, of which 1.75T
-tokens are about 1.35 passes, with a BPE tokenizer of Table 3's vocabulary trained on its beginning;
-a global batch of 2^22 tokens; AdamW, betas 0.9 and 0.95, eps 1e-8, decay 0.1 of the matrices alone,
-so that a ratio changes nothing but the embedding's rate; clipping at 1; peak rate 3e-4, linear
-warm-up of 2,000 steps, cosine decay to a tenth at the run's own end; all matrices and the embedding
-drawn with fan_in^-1/2 (d^-1/2 for the embedding: 0.022 at d = 2048); bfloat16 autocast; one seed;
-the ratios around sqrt(d).
+(Figure 4b), and the two learning-rate ratios. Everything else is our choice:
+- FineWeb-Edu (1.75T tokens are about 1.35 epochs), and a BPE tokenizer with Table 3's vocabulary,
+  trained on the corpus' beginning; a global batch of 2^22 tokens;
+- AdamW with betas 0.9 and 0.95, eps 1e-8, clipping at 1; weight decay 0.1 on matrices but not on
+  the embedding, so that a ratio changes only the embedding's learning rate;
+- peak rate 3e-4, linear warm-up over 2,000 steps, cosine decay to a tenth at the end of each run;
+- init fan_in^-1/2 for matrices, d^-1/2 for the embedding (0.022 at d = 2048);
+- bfloat16 autocast; one seed; the ratios around sqrt(d).
 
-Word-level perplexity: WikiText-2's test split as published, `<unk>` included, windows of the
-training context moved by half of it, the negative log-likelihood of all tokens over the number of
-words (`repro.tasks.pretraining.load_words`). The paper states neither window nor normalization.
+Word-level perplexity: WikiText-2's test split as published, including `<unk>`; windows as long as
+the training context, moved by half of it; negative log-likelihood of all tokens divided by the
+number of words (`repro.tasks.pretraining.load_text`). The paper states no window or normalization.
 
-Reduced: Table 3's proportions (attention twice as wide as the model, four query heads a key-value
-head, window half the context, SwiGLU four widths inside, m about 16 d) in 1.6 million parameters.
-Chosen after looking at results: the rate, best of 2^-9 to 2^-6 for ratio 1 in 150 steps, so the
-baseline is the one that is tuned; the sizes and numbers of steps before that, for their time alone.
+Reduced: Table 3's proportions with 1.6 million parameters (attention twice as wide as the model,
+four query heads per key-value head, window half the context, SwiGLU 4 times the width, m about
+16 d). Sizes and numbers of steps were set first, only for time. The rate was chosen after looking
+at results, the best of 2^-9 to 2^-6 for ratio 1 at 150 steps, so that the baseline is tuned.
 """
 
 PAPER = {
@@ -56,7 +57,7 @@ PAPER = {
     "schedule": {"name": "cosine", "warmup": 2_000, "final": 0.1},
     "steps": 417_233,  # * 2^22 = 1.75T tokens
     "evaluations": 100,
-    "parts": 1_024,  # one sequence at a time: memory, nothing else
+    "parts": 1_024,  # one sequence at a time: affects memory only
     "precision": "bfloat16",
     "threads": 1,
     "seed": 0,
@@ -97,5 +98,5 @@ BASELINE = {"embedding_lr.factor": 1.0, "embedding_lr.power": 0.0}  # ratio 1, "
 
 
 def sqrt_d(factor: float) -> dict[str, float]:
-    """A ratio of factor * sqrt(d); at factor 1 the paper's rule, "slope -1/2"."""
+    """The ratio factor * sqrt(d); factor 1 is the paper's rule, "slope -1/2"."""
     return {"embedding_lr.factor": factor, "embedding_lr.power": 0.5}

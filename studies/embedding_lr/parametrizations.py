@@ -1,4 +1,4 @@
-"""Tables 1 and 2: init variances and learning rates read off built models over widths."""
+"""Tables 1 and 2: init variances and learning rates, measured on built models of several widths."""
 
 from repro.suite.study import SCALES, Scale, Study
 

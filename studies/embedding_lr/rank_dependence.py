@@ -1,4 +1,4 @@
-"""Theorem 1 by measurement: one SignSGD step over (d, m) and frequencies i^-a."""
+"""Theorem 1 measured: one SignSGD step for several (d, m) and token frequencies i^-a."""
 
 from repro.suite.study import Scale, Study
 

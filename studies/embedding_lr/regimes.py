@@ -1,7 +1,7 @@
 """Theorem 1's two regimes: the embedding's feature change against width for three vocabularies.
 
-m = 16: width far above 1.6 m, muP's regime. m = 8d: the large-vocabulary regime of Figure 3.
-m = 32768: the paper's own Figure 1, whose vocabulary is fixed yet far larger than any width.
+m = 16: the width is far above 1.6 m, which is muP's regime. m = 8d: Figure 3's large-vocabulary
+regime. m = 32768: the vocabulary of the paper's Figure 1, fixed but far larger than any width.
 """
 
 from repro.suite.study import Scale, Study

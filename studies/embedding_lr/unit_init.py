@@ -1,7 +1,7 @@
 """Control of Figure 3: the same sweep with embeddings of standard deviation 1 at every width.
 
-With the paper's d^-1/2 an update of eta_E weighs sqrt(d) more against the embedding it changes,
-whatever the vocabulary: this control takes that away. Its optima lie higher, and so does its grid.
+With the paper's init d^-1/2 an update of size eta_E is sqrt(d) times larger relative to the
+embedding, at any vocabulary. This control removes that effect. Its optima and grid lie higher.
 """
 
 from repro.suite.study import Scale, Study, octaves

@@ -1,7 +1,7 @@
 """Figure 1's sweep: eta_E, eta_H, eta_W, sigma_E, sigma_W per width at one vocabulary.
 
-The paper sweeps all five and states no grid; the grid here is ours: every combination at paper
-scale. Reduced: eta_H = eta_W together at two values, sigma_E at two, sigma_W fixed at d^-1/2.
+The paper sweeps all five but states no grid. Our grid at paper scale: every combination. Reduced:
+eta_H = eta_W at two values, sigma_E at two, sigma_W fixed at d^-1/2.
 sigma_E: d^-1/2 (LVP) or 1 (SP); sigma_W: d^-1/2 (LVP) or 1/d (muP). eta_H, eta_W: lr/d.
 """
 

@@ -1,6 +1,6 @@
-"""Settings that the studies of E.3's and E.4's deep linear networks share.
+"""Settings shared by the studies of the deep linear networks of E.3 and E.4.
 
-x, sigma and gamma are not 1, so that no power of them can be wrong unseen; the steps end while
+x, sigma and gamma are not 1, because a wrong power of 1 would go unnoticed. Training stops while
 every network's output is still well below its target.
 """
 

@@ -1,7 +1,7 @@
 """The MLP of Ma et al. (arXiv 2602.10545), Appendix F.1, and its reduced settings.
 
-The reduced ones were settled on prototypes: base width 16, where muP is the standard
-parametrization, 12,000 training rows, 20 epochs.
+The reduced settings were chosen on prototypes: base width 16 (at which muP equals the standard
+parametrization), 12,000 training rows, 20 epochs.
 """
 
 from repro.parametrization import KINDS
@@ -55,8 +55,8 @@ WIDTHS = {
     "paper": {"small": 100, "small_wide": 400, "base": 500, "wide": 2_000},
 }
 SEEDS = {"smoke": [0, 1], "reduced": [0, 1, 2], "paper": [0, 1, 2, 3, 4]}
-# The released code sweeps 0 to 9 and divides hidden noise by the factor 4: in Algorithm 2's
-# convention the same hidden levels, with 3 and 4 (ours) so that the optimum can lie inside.
+# The released code sweeps 0 to 9 and divides hidden noise by the factor 4. These are the same
+# hidden levels in Algorithm 2's convention; 3 and 4 are ours, so that the optimum can lie inside.
 CODE_LEVELS = [float(level) for level in range(10)]
 LEVELS = [*(level / 4 for level in range(10)), 3.0, 4.0]
 CODE_LR = [0.1 * 2.0**j for j in range(-5, 5)]

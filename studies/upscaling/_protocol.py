@@ -1,16 +1,18 @@
 """The protocol of Ma et al. (arXiv 2602.10545), Section 4, as stages over task `warm_start`.
 
-tune: Sweep 1, learning rates at the small width. base and scratch: the base and the wide model
-from scratch with its winner. tune_upscaled: Sweep 2, learning rate and noise on the upscaled small
-system; tune_upscaled_code: the same in the released code's convention. upscaled: the wide model
-from the base with Sweep 2's winner. Beside the paper's: upscaled_without_noise (zero noise at its
-own best rate), scratch_rates (the wide model from scratch over learning rates) and scratch_long
-(at the best of them, with the base's steps added).
+tune: Sweep 1, learning rates at the small width.
+base, scratch: the base and the wide model from scratch, both at Sweep 1's best learning rate.
+tune_upscaled: Sweep 2, learning rate and noise of the small model widened to `small_wide`.
+tune_upscaled_code: the same with the released code's convention for noise.
+upscaled: the wide model from the base, with Sweep 2's best setting.
+Not in the paper: upscaled_without_noise (zero noise at its own best learning rate), scratch_rates
+(the wide model from scratch over learning rates), scratch_long (at the best of these rates, with
+as many steps more as the base had).
 
-Selection is by the final training loss unless said otherwise, a mean over the last evaluation
-period; the figures show beside it what the minimum over the run would select. A sweep whose best
-run lies at the edge of its grid grows in rounds; what is still at the edge then is passed on and
-named in the figures' claims.
+Runs are compared by the final training loss, the mean over the last evaluation period, unless
+stated otherwise; the figures also show what the minimum over the run would select. A sweep whose
+best run is at the edge of its grid grows in rounds. If it is still at the edge after the last
+round, later stages use it, and the figures' claims say so.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,14 +40,15 @@ def protocol(
 ) -> dict[str, Study]:
     """Stage name -> Study.
 
-    spec: of `warm_start`, from scratch at paper scale. scales: scale -> what it changes of it.
+    spec: of `warm_start`, from scratch at paper scale. scales: scale -> its changes to the spec.
     widths: scale -> {"small", "small_wide", "base", "wide"}. The other mappings: scale -> grid.
-    code_levels, code: Sweep 2 once more in that convention of the released code's.
-    noise: "signal" tunes t and hands each tensor's constant on to the wide model (Appendix D).
-    metric: what the sweeps select by.
-    whole: at reduced scale a stage is one job: for runs shorter than the start of a job.
+    code_levels, code: grid and name of the released code's convention, for tune_upscaled_code.
+    noise: "signal" tunes t and passes each tensor's constant on to the wide model (Appendix D).
+    metric: the sweeps select its lowest value.
+    whole: whether a reduced stage is one job, for runs that take less time than starting a job.
     """
 
+    # A stage differs between scales in width, grid and jobs only; this makes all scales at once.
     def stage(width: str, changes: Mapping, grid: Mapping[str, Mapping], same_job, search=()):
         jobs = {"smoke": tuple(grid), "reduced": tuple(grid) if whole else same_job, "paper": ()}
         fixed = {key: value for key, value in changes.items() if not isinstance(value, PerScale)}
@@ -83,6 +86,8 @@ def protocol(
             "start.width": PerScale({name: widths[name][width] for name in SCALES}),
         }
 
+    # What later stages take from earlier ones. One base serves every seed of the wide model, the
+    # one with the median validation loss.
     tuned = Best("tune", "lr", metric)
     median = Checkpoint("base", pick="median", metric="valid_loss", over=("seed",))
     winner = Best("tune_upscaled", "lr", metric)
@@ -96,7 +101,7 @@ def protocol(
     def twice(key: str) -> PerScale:
         return PerScale({name: 2 * scales[name].get(key, spec[key]) for name in SCALES})
 
-    # As many steps between two evaluations as anywhere else: the training loss is their mean.
+    # Evaluations doubled as well: the training loss is a mean over the steps between two of them.
     longer = {key: twice(key) for key in ("steps", "evaluations")}
     own_lr = Best("scratch_rates", "lr", metric)
 

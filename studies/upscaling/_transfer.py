@@ -1,8 +1,8 @@
 """Transfer of upscaled models' hyperparameters (Ma et al., arXiv 2602.10545, F.5), as stages.
 
-base: base models of several widths, all with the same settings. by_lr and by_noise: each widened
-by 2, over the learning rate at one noise level and over the noise level at one learning rate.
-A seed has its own base (ours: F.5 does not say).
+base: base models of several widths, all with the same settings. by_lr and by_noise: each base is
+widened by 2; a sweep of the learning rate at one noise level, and of the noise level at one
+learning rate. Each seed has its own base (our choice: F.5 does not say).
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,10 @@ def transfer(
 ) -> dict[str, Study]:
     """Stage name -> Study.
 
-    spec: of `warm_start`, from scratch at paper scale; its lr is the base models'. scales: scale ->
-    what it changes of it. widths: scale -> widths of the base models. The other mappings:
-    scale -> grid, and what is fixed in the other panel; noise in Algorithm 2's convention.
+    spec: of `warm_start`, from scratch at paper scale; its lr is that of the base models. scales:
+    scale -> its changes to the spec. widths: scale -> widths of the base models. lr, levels: scale
+    -> grid. fixed_lr, fixed_level: scale -> the value fixed in the other sweep. Noise is in
+    Algorithm 2's convention.
     """
 
     def stage(grid: Mapping[str, Mapping], **fixed: Mapping[str, object]) -> Study:

@@ -1,6 +1,6 @@
 """Appendix C.4: a base and its widening trained side by side in float64, three architectures.
 
-Sizes and learning rates keep rounding small over 200 steps; `_dynamics` holds them.
+Sizes and learning rates (in `_dynamics`) keep rounding errors small over 200 steps.
 """
 
 from repro.suite.study import Scale, Study

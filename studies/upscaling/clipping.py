@@ -1,6 +1,6 @@
-"""Widened training with clipped gradients: by the plain global norm, and by a width-aware one.
+"""Widened training with gradients clipped by the plain global norm, or by a width-aware one.
 
-The norms are small enough for clipping to act at every step.
+The limits are so small that every step is clipped.
 """
 
 from repro.suite.study import Scale, Study

@@ -1,7 +1,7 @@
-"""E.3 and E.4 by measurement: deep linear MLPs of growing width, upscaled with three noises.
+"""E.3 and E.4 measured: deep linear MLPs of growing width, upscaled in three ways.
 
-Noise on the trained matrices alone; on every weight; on every weight with the learning rate that
-the paper's rule for equal dynamics asks for. A seed is a batch of independent networks.
+Noise on the trained matrices only; on every weight; on every weight, with the learning rate of the
+paper's rule for equal dynamics. Each seed stands for a batch of independent networks.
 """
 
 from repro.suite.study import Scale, Study

@@ -1,6 +1,6 @@
-"""E.3 and E.4 upscaled without noise, every matrix trained in float64 at the narrow and wide width.
+"""E.3 and E.4 without noise: narrow and wide networks with every matrix trained in float64.
 
-Against the narrow networks trained on: widening alone must change nothing.
+The wide ones are compared with narrow ones trained further: widening alone must change nothing.
 """
 
 from repro.suite.study import Scale, Study

@@ -1,25 +1,26 @@
 """GPT-2 with AdamW (Figures 2, 10 and 11): Ma et al. (arXiv 2602.10545), Appendix F.3.
 
-Paper scale: as F.3 prints it, the sweeps selected by validation loss. F.3 leaves open, and here is
-as in the authors' released code: no biases, tied embedding, decay of the tensors of two axes only,
-plain clipping by the global norm, eps 1e-8, base width of muP at head dimension 2, attention
-logits times 8 / head dimension. That code draws matrices with standard deviation 0.02 at every
-width and, by its package's rescaling of a shared readout, the embedding with 0.02 times the root
-of width over base width; here matrices are fan_in^-1/2 and the embedding is GPT-2's 0.02, as muP
-has them. Its eps is not scaled with width, ours is, as equivalence needs. It evaluates every 500
-steps on random blocks; here it is every 100 on the same 5,120 blocks of the validation part.
-Ours too: every grid. F.4 counts 25 runs, 5 x 5, and F.3 prints the winners, which are on them.
+Paper scale: as printed in F.3; the sweeps select by validation loss. Where F.3 is silent we follow
+the authors' released code: no biases, tied embedding, weight decay only on tensors with two axes,
+plain clipping by the global norm, eps 1e-8, muP's base width at head dimension 2, attention logits
+times 8 / head dimension. We differ from that code in these points:
+- init: it draws matrices with standard deviation 0.02 at every width, and the embedding with 0.02
+  times (width / base width)^1/2 (its package rescales shared readouts). Ours are muP's: matrices
+  fan_in^-1/2, embedding 0.02 as in GPT-2;
+- its eps is not scaled with width; ours is, because equivalence needs it;
+- it evaluates every 500 steps on random blocks; we every 100 on the same 5,120 validation blocks;
+- all grids are ours. F.4 counts 25 runs, 5 x 5; the winners that F.3 prints are on our grids.
 
-The code's noise is a raw standard deviation before matrices are halved. At width 384 its 0.005
-is 0.049 in Algorithm 2's convention for most matrices, 0.010 and 0.020 for those that write to
-the residual stream, 0.020 for the embedding, 0.005 for the positions: `levels` spans all of these.
-`tune_upscaled_code` leaves the factors of the residual stream and the embedding out.
+The code's noise level is a standard deviation, before matrices are halved. At width 384 its 0.005
+is in Algorithm 2's convention 0.049 for most matrices, 0.010 and 0.020 for those that write to the
+residual stream, 0.020 for the embedding and 0.005 for the positions: `levels` spans all of these.
+`tune_upscaled_code` leaves out the factors of the residual stream and the embedding.
 
-Reduced: a small BPE vocabulary, 2 layers, 4 heads, muP's base width the paper's ratio of 8 below
-the tuning width. Chosen after looking at results: 300 steps for the time they take (at least 0.9
-nats below the unigram entropy of 5.05), that base width because losses scattered at 16 (as large
-as the small width) and form a bowl here, grids around the optimum of one seed, Sweep 2's rates
-lower than the rest so that zero noise has its best one inside too.
+Reduced: a small BPE vocabulary, 2 layers, 4 heads; as in the paper, muP's base width is 1/8 of the
+tuning width. Chosen after looking at results: 300 steps, to save time (loss at least 0.9 nats below
+the unigram entropy of 5.05); that base width, because losses scattered at 16 (the small width) and
+form a bowl here; grids around the optimum of one seed; lower rates in Sweep 2, so that the best
+rate for zero noise is inside the grid too.
 """
 
 from repro.suite.study import octaves
@@ -56,7 +57,7 @@ PAPER = {
     },
     "lr": 2.0**-8,
     "steps": 10_000,
-    "parts": 128,  # 4 sequences at a time: memory, nothing else
+    "parts": 128,  # 4 sequences at a time: affects memory only
     "evaluations": 100,
     "precision": "bfloat16",
     "threads": 1,

@@ -1,13 +1,13 @@
 """Transfer of learning rate and noise, GPT-2 (Figure 3 a, d): Ma et al., Appendix F.5.
 
-Paper scale: 8 layers, 8 heads, a BPE vocabulary of 8,192 trained on FineWeb-Edu, all else as F.3.
-The code's fixed noise, 0.005 before matrices are halved, is a raw standard deviation; here it is
-the constant of Algorithm 2 that gives most matrices the same at the middle target width, 512, half
-as much at 128 and twice as much at 2,048. Base models get panel d's rate, 2^-9 (ours: F.5 names
-none); both grids are ours.
+Paper scale: 8 layers, 8 heads, a BPE vocabulary of 8,192 trained on FineWeb-Edu, otherwise F.3.
+The code's fixed noise, 0.005 before matrices are halved, is a standard deviation. Here it is a
+constant of Algorithm 2 that gives most matrices the same noise at the middle target width, 512;
+the code's noise is half as large as ours at 128, and twice as large at 2,048. Base models are
+trained at panel d's rate, 2^-9 (F.5 names none); both grids are ours.
 
-Reduced: one layer and 120 steps for the time they take; the fixed rate and noise are what the
-reduced Sweep 2 of `gpt2` is lowest near.
+Reduced: one layer and 120 steps to save time; fixed rate and noise are close to the best of the
+reduced Sweep 2 of `gpt2`.
 """
 
 from repro.suite.study import octaves

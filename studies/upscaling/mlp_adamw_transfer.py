@@ -1,10 +1,10 @@
 """Transfer of learning rate and noise, MLP with AdamW (Figure 3 c, f).
 
-Paper scale: 100 epochs; noise fixed at 1 in the released code's convention, which is 1/2 in hidden
-matrices here, and its grid of 2^-9 to 2 likewise. Base models get panel f's rate (ours: F.5 names
-none). The rates swept are half-powers of two around it over ten octaves.
+Paper scale: 100 epochs; noise fixed at 1 in the released code's convention, which for hidden
+matrices is 1/2 here; its grid of 2^-9 to 2 is converted likewise. Base models are trained at panel
+f's rate (F.5 names none). The learning rates are ten octaves around it, two per octave.
 
-Reduced: 160 steps, 192 before, for the time they take.
+Reduced: 160 steps (first 192) to save time.
 """
 
 from repro.suite.study import octaves

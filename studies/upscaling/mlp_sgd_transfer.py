@@ -1,12 +1,12 @@
 """Transfer of learning rate and noise, MLP with SGD (Figure 3 b, e).
 
 Paper scale: 100 epochs, as F.5 says (the released code trains 200); noise fixed at 0.75 in the
-released code's convention, which is 0.375 in hidden matrices here, and its grid of 0 to 2 in steps
-of 1/8 likewise; on the input layer 0.375 is more than the code's 0.75 / 54^1/2 = 0.10. Base models
-get panel e's rate (ours: F.5 names none). The rates swept are half-powers of two around 0.2 over
-ten octaves.
+released code's convention, which for hidden matrices is 0.375 here; its grid of 0 to 2 in steps of
+1/8 is converted likewise. On the input layer 0.375 is more than the code's 0.75 / 54^1/2 = 0.10.
+Base models are trained at panel e's rate (F.5 names none). The learning rates are ten octaves
+around 0.2, two per octave.
 
-Reduced: 160 steps, 192 before, for the time they take.
+Reduced: 160 steps (first 192) to save time.
 """
 
 from repro.suite.study import octaves

@@ -1,17 +1,17 @@
 """ResNet-18 with SGD (Figures 2, 8 and 9): Ma et al. (arXiv 2602.10545), Appendix F.2.
 
-Paper scale: as F.2 prints it; the grids are the released code's. F.2 names no learning-rate
-schedule, label smoothing, warm-up or dropout: there is none. What it leaves open is as in that
-code: the last incomplete batch of an epoch is dropped, every tensor decays (BatchNorm's and the
-readout too), TF32 on a GPU. Ours: the rates of the wide model from scratch.
-Noise: one constant a tensor, from the small system (Appendix D).
+Paper scale: as printed in F.2; the grids are the released code's. F.2 names no learning-rate
+schedule, label smoothing, warm-up or dropout, so there is none. Where F.2 is silent we follow that
+code: the last incomplete batch of an epoch is dropped, every tensor decays (also BatchNorm's and
+the readout), TF32 on a GPU. Our choice: the learning rates of the wide model from scratch.
+Noise: one constant per tensor, tuned on the small model (Appendix D).
 
 Reduced: generated images of 10 classes (the readout keeps its 100, so CIFAR-100 fits too), widths
-from 1/16 (4, 8, 16 and 32 channels), where muP is the standard parametrization. Settled on trial
-runs by two rules, whatever the claims: 10 to 12 minutes of one core in all, optima inside the
-grids. At 16 x 16 pixels, or with crops and mirroring (which the images have already), widths 1/16
-and 1/8 stay near chance for that long. Sweep 2's best rate was first the largest of 2^-7 to 2^-3,
-so 2^-2 was added.
+from 1/16 (4, 8, 16 and 32 channels), at which muP equals the standard parametrization. Trial runs
+fixed the settings by two rules, without looking at the claims: 10 to 12 minutes of one core in all,
+and optima inside the grids. At 16 x 16 pixels, or with crops and mirroring (which the images have
+already), widths 1/16 and 1/8 stay near chance for that time. Sweep 2's best rate was first the
+largest of 2^-7 to 2^-3, so 2^-2 was added.
 """
 
 from repro.parametrization import KINDS
