@@ -1,4 +1,4 @@
-"""Whether what lies there is what this configuration and this code would make. Reads only."""
+"""Whether existing files are what this configuration and code would make. Reads only."""
 
 from pathlib import Path
 

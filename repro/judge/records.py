@@ -28,6 +28,7 @@ def record(suite: Suite) -> list[Path]:
     for figure_name in registry.selected_figures(suite.config.figures):
         folder = finished_folder(suite, figure_name)
         provenance = read_json(folder / "provenance.json")
+        # A figure never mixes devices (`cells.check_compatible`): there is exactly one.
         (device,) = {entry["device"] for entry in provenance["made"]}
         target = RECORDS / suite.config.scale / suite.label / device / figure_name
         for source, suffix in (("data.csv", ".csv"), ("figure.png", ".png")):
@@ -46,8 +47,8 @@ def record(suite: Suite) -> list[Path]:
 
 
 def rejudge(suite: Suite) -> list[Path]:
-    """Judge and draw the configured figures on record again, from the data there: for a changed
-    claim or drawing, whose runs and table are what they were."""
+    """Judge and draw the recorded figures again, from their recorded data: for a changed claim or
+    drawing, while runs and table are unchanged."""
     written = []
     for figure_name in registry.selected_figures(suite.config.figures):
         for base in recorded(suite, figure_name):
@@ -63,7 +64,7 @@ def rejudge(suite: Suite) -> list[Path]:
 
 
 def read_record(base: Path) -> dict:
-    """A record's JSON; raises UserError where one of its files is not what SHA256SUMS says.
+    """A record's JSON; raises UserError if one of its files differs from SHA256SUMS.
 
     base: the record's path without suffix.
     """

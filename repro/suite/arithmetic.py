@@ -1,9 +1,8 @@
 """The instructions a CPU computes with, the same on every x86-64 machine. No torch at import.
 
-Libraries add up a product's terms in an order that suits the CPU's vector registers, so that runs
-differ in their last digits from one kind of CPU to another, and chaotic ones soon in their first.
-Held to AVX2, which x86-64 CPUs have had since 2013, they do not, but for convolutions
-(`Task.cpu_dependent`).
+Libraries sum a product's terms in an order that suits the CPU's vector registers. So runs differ in
+their last digits between kinds of CPU, and chaotic runs soon in their first. If all use AVX2, which
+x86-64 CPUs have had since 2013, runs are equal, except for convolutions (`Task.cpu_dependent`).
 """
 
 import os

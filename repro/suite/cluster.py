@@ -24,11 +24,11 @@ GPU_RATES = {
     "float32": 0.4 * 67e12,
 }
 CPU_RATE = 5e9
-STEP_SECONDS = {"gpu": 0.02, "cpu": 0.005}  # a step takes no less, however small the model
+STEP_SECONDS = {"gpu": 0.02, "cpu": 0.005}  # a step takes at least this long, even for a tiny model
 MARGIN = 2.0  # evaluations, checkpoints, a slower device
 START_SECONDS = 300.0  # importing torch from a shared file system, reading data
 UNPRICED_MINUTES = 60  # a task without a cost function
-WANTED_HOURS = 48.0  # that a job may ask for before it takes more GPUs
+WANTED_HOURS = 48.0  # a job that would take longer asks for more GPUs
 STREAM_CPUS, STREAM_MINUTES = 16, 7 * 24 * 60  # to tokenize one; a job that ended there goes on
 SHORT_MINUTES = 10  # such jobs share one of the cluster's
 

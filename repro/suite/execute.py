@@ -37,20 +37,20 @@ def run_cell(
 ) -> int:
     """Carry out the runs of a cell and write its file; returns how many were taken over.
 
-    Where several ranks do so together (`repro.training.distributed`), rank 0 alone writes and takes
-    locks.
+    A cell is the runs of one job. If several ranks share it (`repro.training.distributed`), only
+    rank 0 writes files and takes locks.
 
     store: folder of finished runs, one sealed file per run id, shared by all cells. It holds no
     axes, because two studies that share a run may name its point differently. A run found there is
-    taken over, so a killed job goes on where it was; one made on another device, with another
-    arithmetic or from other tokens is made again, and the job says so. While another job is at a
-    run, this one waits for it.
+    taken over, so that a killed job does not start from its first run. A run made on another
+    device, with another arithmetic or from other tokens is made again, and the job says so. While
+    another job trains a run, this one waits for it.
     progress: (index of the run, run) -> callback(step, loss).
-    read: upstream run -> its result (`UpstreamResults`), where runs take from one.
-    checkpoints: folder to put the runs' final checkpoints in, None where no later stage needs them.
+    read: upstream run (one whose result this cell uses) -> its result (`UpstreamResults`).
+    checkpoints: folder for the runs' final checkpoints; None if no later stage needs them.
     widen: whether a search may grow past its grid.
-    layout: a run's cost -> how it lies on its GPUs.
-    Raises UserError when a stored run was edited, and where a search may not grow and would.
+    layout: a run's cost -> how it uses its GPUs.
+    Raises UserError when a stored run was edited, or a search would grow although it may not.
     """
     from repro.training import distributed
 
@@ -67,12 +67,12 @@ def run_cell(
     for index, run in enumerate(cell.runs):
         stored = store / f"{run.id}.json"
         final = store / f"{run.id}.safetensors" if checkpoints else None
-        # What a finished run must have been made with to be taken over. Its id names the upstream
-        # runs; that they were made anew, with other results, only their records show.
+        # A finished run is taken over only if it was made with the same. Its id names its upstream
+        # runs, but only a digest of their records shows if they were made again with other results.
         here = place | {"inputs": digests | _upstream_digests(run, read)}
         with locked(store / f"{run.id}.lock") if main else nullcontext():
             for left in store.glob(f".{run.id}-*") if main else ():
-                left.unlink(missing_ok=True)  # by a job killed while it wrote
+                left.unlink(missing_ok=True)  # left by a job that was killed while writing
             # Rank 0 alone looks: the ranks must not differ in whether they train.
             result = distributed.broadcast_from_rank0(lambda: _stored(stored, run, here, final))  # noqa: B023
             resumed += result is not None
@@ -88,8 +88,8 @@ def run_cell(
                     "inputs": inputs,
                     "device": device,
                     "progress": progress(index, run) if main else lambda step, loss: None,
-                    # What goes on must be what began: a state of another device, arithmetic or
-                    # input has another name.
+                    # A run must continue with what it began with: a state of another device,
+                    # arithmetic or input has another file name.
                     "checkpoint": store / f"{run.id}-{sha256(canonical_json(here))[:12]}.state",
                     **({"final": final} if final else {}),
                 }
@@ -106,9 +106,9 @@ def run_cell(
                     "provenance": provenance(here, distributed.ranks(), time.monotonic() - start),
                 }
                 write_json(stored, seal(result))
-            # Only once the result is on disk: a job killed before goes on from its state.
+            # Only after the result is on disk: a job killed before that resumes from the state.
             for left in store.glob(f"{run.id}*.state") if main else ():
-                left.unlink(missing_ok=True)  # this run's and those of other arithmetics
+                left.unlink(missing_ok=True)  # also states of other devices, arithmetics and inputs
             if main and checkpoints and final and result["records"]:
                 link(final, checkpoints / final.name)
         results.append(result | {"axes": run.axes})
@@ -127,7 +127,7 @@ def run_cell(
 
 
 def _upstream_digests(run: Run, read: Callable[[Run], Mapping]) -> dict[str, str]:
-    """Name -> digest of the records of each upstream run that a run takes something from."""
+    """Name -> digest of the records, for each upstream run whose result a run may use."""
     return {
         f"run {upstream.id[:12]}": sha256(canonical_json(read(upstream)["records"]))
         for each in run.upstream.values()
@@ -224,9 +224,9 @@ def _stored(path: Path, run: Run, here: Mapping, final: Path | None) -> dict | N
 
 @contextmanager
 def locked(path: Path):
-    """Hold a file lock, which a process that dies lets go; one that has to wait for it says so."""
+    """Hold a file lock, which is released if the process dies; print a line if it has to wait."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # A lock by existence, which a killed job would leave behind, is no substitute.
+    # No fallback to a lock that is a file's existence: a killed job would leave it behind.
     lock = FileLock(path, fallback_to_soft=False)
     try:
         lock.acquire(timeout=QUIET_SECONDS)
@@ -236,5 +236,5 @@ def locked(path: Path):
     try:
         yield
     finally:
-        path.unlink(missing_ok=True)  # while held: who waits for this file then locks a new one
+        path.unlink(missing_ok=True)  # before release, so that those waiting lock a new file
         lock.release()

@@ -18,8 +18,8 @@ MAX_BYTES = 256 * 2**20  # of one cell; the largest of paper scale has a few mil
 def pack(suite: Suite, archive: Path) -> int:
     """Write every finished cell of the configured figures to a .tar.gz; returns how many.
 
-    Of a stage that others start from the folder of checkpoints goes along empty: what started from
-    it is packed too, and nothing of it is trained again.
+    Checkpoints are not packed: for a stage that others start from, the folder goes along empty. The
+    runs that started from it are packed too, so that nothing is trained again.
     """
     paths = {
         suite.paths.cell(cell)

@@ -142,17 +142,17 @@ def _merge(form: Callable[[str, object], dict], point: Sequence[tuple[str, objec
 def bind_upstream(
     name: str, spec: Mapping, axes: Mapping, upstream_runs: Callable[[str], list[Run]]
 ) -> dict:
-    """The spec of a run with each of its references bound to the runs it is chosen among.
+    """The spec of a run, with each reference bound to the upstream runs that it chooses from.
 
-    axes: the run's. upstream_runs: name of an upstream stage -> its runs.
-    Raises UserError, naming the study, where no run fits, or several do and one is asked for.
+    axes: those of the run. upstream_runs: name of an upstream stage -> its runs.
+    Raises UserError, naming the study, if no run fits, or several fit a reference to a single one.
     """
     bound = {}
     for key, reference in settings(spec):
         if not isinstance(reference, REFERENCES):
             continue
-        # Runs are matched on the axes both have: a width's runs take from runs of that width. What
-        # is searched or averaged over must differ, and a joined axis is matched to a setting.
+        # Runs match if the axes that both have agree, e.g. the same width. Axes that are searched
+        # or averaged over may differ; a joined axis is compared with a setting instead.
         join = reference.join if isinstance(reference, Checkpoint) else {}
         free = {*reference.over, *join, PROPOSAL}
         fitting = tuple(
@@ -161,7 +161,7 @@ def bind_upstream(
             if all(axes.get(a, value) == value for a, value in run.axes.items() if a not in free)
             and all(run.axes[a] == lookup(spec, own) for a, own in join.items())
         )
-        # An ambiguous checkpoint is the author's mistake; known now, before anything is trained.
+        # An ambiguous checkpoint is the study author's mistake: report it before any training.
         only = isinstance(reference, Checkpoint) and reference.pick == "only"
         if not fitting or (only and len(fitting) > 1):
             raise UserError(

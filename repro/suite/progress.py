@@ -66,10 +66,10 @@ def bar(lines: list[str], columns: int) -> str:
 
 
 def states(logs: Path) -> dict[Path, tuple[int, int]]:
-    """Log -> its time and size: one that is written to has others afterwards.
+    """Log -> its modification time and size, which change when it is written to.
 
-    The times are of the clock of whoever writes, another node's or the file server's; they are
-    compared with each other, never with this machine's.
+    The times are by the clock of the writing node or the file server, so they are compared only
+    with each other, never with this machine's clock.
     """
     found = {}
     for path in sorted(logs.rglob("*.log")):
