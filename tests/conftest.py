@@ -1,12 +1,15 @@
 """Fixtures shared by the tests: a small text folder and a suite over it."""
 
+import inspect
 import os
+import shutil
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_DATASETS_OFFLINE", "1")
 
 import pytest
+import workflow
 
 from repro.suite import arithmetic, config, registry
 from repro.suite.suite import Suite
@@ -41,8 +44,73 @@ def suite(tmp_path, text_folder, monkeypatch):
     return Suite(config.parse(values, registry.dataset_names()))
 
 
+@pytest.fixture(scope="session")
+def lasting_text(tmp_path_factory, small_text):
+    """The same folder for all tests, for what is built of it once."""
+    folder = tmp_path_factory.mktemp("text")
+    (folder / "train.txt").write_text(small_text)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def built_once(tmp_path_factory):
+    """(target, configuration) -> the work folder where Snakemake built it, the first time."""
+    folders = {}
+
+    def built(*words):
+        if words not in folders:
+            folders[words] = tmp_path_factory.mktemp("built")
+            workflow.build(*words, directory=folders[words])
+        return folders[words]
+
+    return built
+
+
+@pytest.fixture
+def copied(built_once, tmp_path):
+    """(target, configuration) -> a copy of what Snakemake built, to change; `to`: the folder."""
+
+    def copy(*words, to=tmp_path / "work"):
+        shutil.copytree(built_once(*words), to, dirs_exist_ok=True)
+        return to
+
+    return copy
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A copy of the suite's own files, to change."""
+    target = tmp_path / "clone"
+    kept = ("Snakefile", "config", "data", "figures", "profiles", "repro", "studies", "workflows")
+    ignore = shutil.ignore_patterns("*.pdf", "*.png", "__pycache__")
+    for name in kept:
+        source = registry.ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, target / name, ignore=ignore)
+        else:
+            target.mkdir(exist_ok=True)
+            shutil.copy(source, target / name)
+    return target
+
+
 def pytest_collection_modifyitems(items):
-    """`-m quick` is every test that is not marked to take long."""
+    """Mark what calls Snakemake; `-m quick` is every test that takes neither that nor minutes."""
     for item in items:
+        if calls_snakemake(item.function):
+            item.add_marker("workflow")
         if not any(item.iter_markers("slow")) and not any(item.iter_markers("workflow")):
             item.add_marker("quick")
+
+
+def calls_snakemake(function, seen=()):
+    """Whether a test does, by a fixture that builds or in itself, or a helper beside it."""
+    names = {*function.__code__.co_names, *function.__code__.co_varnames}
+    called = [function.__globals__.get(name) for name in names]
+    nearby = (function.__module__, "workflow")
+    helpers = [each for each in called if inspect.isfunction(each) and each.__module__ in nearby]
+    return bool(
+        names & {"copied", "built_once"}
+        or "snakemake" in function.__code__.co_consts
+        or workflow.command in helpers
+        or any(calls_snakemake(each, (*seen, each)) for each in helpers if each not in seen)
+    )

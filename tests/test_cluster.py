@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from test_workflow import SMOKE, command, snakemake
+from workflow import SMOKE, command, snakemake
 
 from repro.errors import UserError
 from repro.suite import config, registry

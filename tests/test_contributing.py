@@ -53,7 +53,6 @@ def call(command, checkout):
 
 
 @pytest.mark.slow
-@pytest.mark.workflow
 def test_a_figure_is_added_as_the_page_says(checkout):
     for name, text in re.findall(r"`([\w/]+\.py)`:\n\n```python\n(.*?)```", WALK, re.S):
         (checkout / name).write_text(text)

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_workflow import FIGURE, SMOKE, build, clone, snakemake  # noqa: F401
+from test_workflow import FIGURE
+from workflow import SMOKE, build, snakemake
 
 from repro.files import read_json, sha256, sha256_file
 from repro.judge import code
@@ -35,8 +36,7 @@ def contents(folder):
     }
 
 
-@pytest.mark.workflow
-def test_code_that_a_figure_imports_is_noticed_whatever_its_time(clone):  # noqa: F811
+def test_code_that_a_figure_imports_is_noticed_whatever_its_time(clone):
     """Found in review: `tied_multiplier` changed, and nothing to be done."""
     figure, name = "figures/effective_theory/table_bart.pdf", "effective_theory/table_bart"
     build(figure, *SMOKE, root=clone)
@@ -65,8 +65,7 @@ def test_code_that_a_figure_imports_is_noticed_whatever_its_time(clone):  # noqa
     assert "draw" in planned(figure, *SMOKE, root=clone), "the code before is another one again"
 
 
-@pytest.mark.workflow
-def test_what_is_only_asked_about_changes_no_file(clone):  # noqa: F811
+def test_what_is_only_asked_about_changes_no_file(clone):
     """A dry run, a list, a lint and a refused call: found in review, they deleted and stamped."""
     build(FIGURE, *SMOKE, root=clone)
     results = clone / "results/smoke/embedded/embedding_lr/table2"
@@ -87,7 +86,6 @@ def test_what_is_only_asked_about_changes_no_file(clone):  # noqa: F811
     assert contents(clone) == before
 
 
-@pytest.mark.workflow
 def test_products_are_held_against_what_they_say_they_are_made_of(tmp_path):
     """Without Snakemake's memory, and with times that say nothing: lost, overwritten, old."""
     words = (FIGURE, "scoreboard", *SMOKE, "figures=embedding_lr/table2")

@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from test_workflow import FIGURE, SMOKE, build, clone  # noqa: F401
+from test_workflow import FIGURE
+from workflow import SMOKE, build
 
 from repro.suite.registry import ROOT
 
@@ -28,7 +29,6 @@ def by_hand(*words, folder, flags=(), **environment):
 @pytest.mark.parametrize(
     "traps", [("data.py", "studies.py"), ("data/__init__.py", "figures/__init__.py")]
 )
-@pytest.mark.workflow
 def test_code_beside_the_results_is_not_imported(tmp_path, text_folder, traps):
     work = tmp_path / "work"
     for trap in traps:
@@ -38,28 +38,24 @@ def test_code_beside_the_results_is_not_imported(tmp_path, text_folder, traps):
     build(*words, directory=work)
 
 
-@pytest.mark.workflow
-def test_an_old_checkout_as_work_folder_trains_with_the_workflow_s_code(clone):  # noqa: F811
+def test_an_old_checkout_as_work_folder_trains_with_the_workflow_s_code(clone):
     for trap in ("repro/__main__.py", "repro/suite/execute.py", "studies/__init__.py"):
         (clone / trap).write_text(TRAP)
     build(FIGURE, *SMOKE, directory=clone)
 
 
-@pytest.mark.workflow
 def test_braces_in_a_path_are_no_names_of_snakemake(text_folder, tmp_path):
     text = tmp_path / "{text} {0}"
     text_folder.rename(text)
     build("figures/embedding_lr/fig2.pdf", *SMOKE, f"wikitext2={text}", directory=tmp_path / "{w}")
 
 
-@pytest.mark.workflow
-def test_braces_in_the_checkout_s_path_neither(clone, tmp_path):  # noqa: F811
+def test_braces_in_the_checkout_s_path_neither(clone, tmp_path):
     root = clone.rename(tmp_path / "{checkout}")
     build("figures/embedding_lr/table3.pdf", *SMOKE, root=root)
 
 
-@pytest.mark.workflow
-def test_only_targets_are_taken_for_figures(clone):  # noqa: F811
+def test_only_targets_are_taken_for_figures(clone):
     words = ("scoreboard", *SMOKE, "figures=embedding_lr/table2")
     (clone / "figures/out/figures").mkdir(parents=True)
     build(*words, "--directory", "figures/out", root=clone)
@@ -83,7 +79,6 @@ def test_another_checkout_than_the_workflow_s_is_refused_in_one_line(tmp_path):
     assert by_hand("list", folder=tmp_path, REPRO_CHECKOUT=str(ROOT)).returncode == 0
 
 
-@pytest.mark.workflow
 def test_bare_sh_runs_its_own_code(tmp_path):
     (tmp_path / "data.py").write_text(TRAP)
     shutil.copytree(ROOT / "repro" / "suite", tmp_path / "repro" / "suite")

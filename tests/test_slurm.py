@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from test_workflow import SMOKE, build
+from workflow import SMOKE, build
 
 from repro.suite.registry import ROOT
 

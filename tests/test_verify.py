@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from test_workflow import clone, snakemake  # noqa: F401
+from workflow import snakemake
 
 from repro.__main__ import main
 from repro.errors import UserError
@@ -290,8 +290,7 @@ def test_what_is_committed_is_what_its_sums_say(folder):
     assert names - {records.SUMS} == set(records.sums(folder))
 
 
-@pytest.mark.workflow
-def test_snakemake_s_verify_fails_where_a_figure_differs(clone):  # noqa: F811
+def test_snakemake_s_verify_fails_where_a_figure_differs(clone):
     """Found in review: it ended with 0, its status lost in a pipe."""
     shutil.copytree(ROOT / "records", clone / "records")
     done = snakemake("verify", "--config", *WORDS, root=clone)

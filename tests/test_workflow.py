@@ -10,59 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
+from workflow import SMOKE, build, command, snakemake
 
 from repro.suite.registry import ROOT
 
 README = (ROOT / "README.md").read_text()
 FIGURE = "figures/embedding_lr/table2.pdf"
 DATA = "results/smoke/embedded/embedding_lr/table2/data.csv"
-
-
-def command(*words, root=ROOT, directory=None, profile="default"):
-    where = ["--directory", str(directory)] if directory else []
-    return [
-        sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile"),
-        "--workflow-profile", str(root / "profiles" / profile), "--cores", "2", *where, *words,
-    ]  # fmt: skip
-
-
-def snakemake(*words, **where):
-    """Run Snakemake; returns the finished process with its output as text."""
-    env = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    return subprocess.run(
-        command(*words, **where),
-        cwd=where.get("root", ROOT),
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-
-
-def build(*words, **where):
-    done = snakemake(*words, **where)
-    assert done.returncode == 0, done.stdout
-    return done.stdout
-
-
-SMOKE = ("--config", "scale=smoke")
-
-
-@pytest.fixture
-def clone(tmp_path):
-    """A copy of the suite's own files, to change."""
-    target = tmp_path / "clone"
-    kept = ("Snakefile", "config", "data", "figures", "profiles", "repro", "studies", "workflows")
-    ignore = shutil.ignore_patterns("*.pdf", "*.png", "__pycache__")
-    for name in kept:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, target / name, ignore=ignore)
-        else:
-            target.mkdir(exist_ok=True)
-            shutil.copy(source, target / name)
-    return target
 
 
 def test_a_page_is_built_once_and_a_second_run_does_nothing(tmp_path):
@@ -76,11 +30,12 @@ def test_a_page_is_built_once_and_a_second_run_does_nothing(tmp_path):
     assert "Nothing to be done" in second
 
 
-def test_where_clocks_differ_nothing_is_trained_again(tmp_path, text_folder):
+def test_where_clocks_differ_nothing_is_trained_again(copied, lasting_text):
     """As of nodes on a file system that takes the writer's clock, ahead and behind by an hour."""
-    figure, config = "figures/embedding_lr/fig2.pdf", (*SMOKE, f"wikitext2={text_folder}")
-    build(figure, *config, "--until", "train", directory=tmp_path / "work")
-    work = tmp_path / "work"
+    figure, config = "figures/embedding_lr/fig2.pdf", (*SMOKE, f"wikitext2={lasting_text}")
+    work = copied(figure, *config)
+    (data,) = work.glob("results/*/*/embedding_lr/fig2/data.csv")
+    data.unlink()
     for pattern, hours in (("resources/**/*.json", 1), ("results/**/frequencies/*.json", -1)):
         found = list(work.glob(pattern))
         assert found
@@ -90,29 +45,29 @@ def test_where_clocks_differ_nothing_is_trained_again(tmp_path, text_folder):
     assert "reduce" in plan and not {"train", "tokenize", "fetch"} & set(plan.split())
 
 
-def test_a_published_figure_follows_the_configuration_without_snakemake_s_memory(tmp_path):
-    build(FIGURE, *SMOKE, directory=tmp_path)
-    smoke = (tmp_path / FIGURE).read_bytes()
-    shutil.rmtree(tmp_path / ".snakemake")
-    build(FIGURE, "--config", "scale=reduced", directory=tmp_path)
-    reduced = (tmp_path / FIGURE).read_bytes()
+def test_a_published_figure_follows_the_configuration_without_snakemake_s_memory(copied):
+    work = copied(FIGURE, *SMOKE)
+    smoke = (work / FIGURE).read_bytes()
+    shutil.rmtree(work / ".snakemake")
+    build(FIGURE, "--config", "scale=reduced", directory=work)
+    reduced = (work / FIGURE).read_bytes()
     assert reduced != smoke, "the footer names the scale"
-    shutil.rmtree(tmp_path / ".snakemake")
-    build(FIGURE, *SMOKE, directory=tmp_path)
-    assert (tmp_path / FIGURE).read_bytes() == smoke
+    shutil.rmtree(work / ".snakemake")
+    build(FIGURE, *SMOKE, directory=work)
+    assert (work / FIGURE).read_bytes() == smoke
 
 
-def test_cleared_results_are_built_again_though_the_figure_lies_there(tmp_path):
-    build(FIGURE, *SMOKE, directory=tmp_path)
+def test_cleared_results_are_built_again_though_the_figure_lies_there(copied):
+    work = copied(FIGURE, *SMOKE)
     for name in ("results", ".snakemake"):
-        shutil.rmtree(tmp_path / name)
-    build(FIGURE, *SMOKE, directory=tmp_path)
-    assert (tmp_path / DATA).exists()
+        shutil.rmtree(work / name)
+    build(FIGURE, *SMOKE, directory=work)
+    assert (work / DATA).exists()
 
 
 @pytest.mark.parametrize("lost_too", [(), ("data.csv", "provenance.json")])
-def test_a_changed_spec_uses_no_old_result(clone, lost_too):
-    build(FIGURE, *SMOKE, root=clone)
+def test_a_changed_spec_uses_no_old_result(clone, copied, lost_too):
+    copied(FIGURE, *SMOKE, to=clone)
     old = (clone / DATA).read_text()
     study = clone / "studies" / "embedding_lr" / "parametrizations.py"
     study.write_text(study.read_text().replace('"vocab_size": 1024', '"vocab_size": 512'))
@@ -125,8 +80,8 @@ def test_a_changed_spec_uses_no_old_result(clone, lost_too):
     assert len(cells) == 2, "the old cell stays, unused"
 
 
-def test_a_changed_drawing_redraws_and_never_retrains(clone):
-    build(FIGURE, *SMOKE, root=clone)
+def test_a_changed_drawing_redraws_and_never_retrains(clone, copied):
+    copied(FIGURE, *SMOKE, to=clone)
     script = clone / "figures" / "embedding_lr" / "_exponents.py"
     script.write_text(script.read_text().replace("width=8.4", "width=9.0"))
     before = (clone / FIGURE).read_bytes()
@@ -136,21 +91,21 @@ def test_a_changed_drawing_redraws_and_never_retrains(clone):
     assert (clone / FIGURE).read_bytes() != before
 
 
-def test_a_cell_edited_by_hand_stops_with_its_name_and_the_way_out(tmp_path):
-    build(FIGURE, *SMOKE, directory=tmp_path)
-    folder = tmp_path / "results/smoke/embedded/embedding_lr/parametrizations"
+def test_a_cell_edited_by_hand_stops_with_its_name_and_the_way_out(copied):
+    work = copied(FIGURE, *SMOKE)
+    folder = work / "results/smoke/embedded/embedding_lr/parametrizations"
     (cell,) = folder.iterdir()
     cell.write_text(cell.read_text().replace('"lr": 1.0', '"lr": 2.0'))
-    done = snakemake(FIGURE, *SMOKE, directory=tmp_path)
+    done = snakemake(FIGURE, *SMOKE, directory=work)
     assert done.returncode != 0
     assert f"{cell.name}: was changed after it was written" in done.stdout
     assert "table2.pdf: not built, see the errors above" in done.stdout
     assert "Traceback" not in done.stdout
-    again = snakemake(FIGURE, *SMOKE, directory=tmp_path)
+    again = snakemake(FIGURE, *SMOKE, directory=work)
     assert again.returncode != 0, "the failed job's data.csv is gone, the old figure is not"
     assert f"{cell.name}: was changed after it was written" in again.stdout
     cell.unlink()
-    build(FIGURE, *SMOKE, directory=tmp_path)
+    build(FIGURE, *SMOKE, directory=work)
 
 
 @pytest.mark.parametrize(
@@ -250,11 +205,11 @@ def test_a_job_killed_in_the_middle_resumes_and_ends_with_the_same_data(tmp_path
     assert killed.read_bytes() == undisturbed.read_bytes()
 
 
-def test_a_lost_checkpoint_is_made_again_and_what_started_from_it_is_the_same(tmp_path):
+def test_a_lost_checkpoint_is_made_again_and_what_started_from_it_is_the_same(copied):
     """Stages: the base runs' checkpoints are gone, and a cell that was upscaled from them."""
     figure = "figures/upscaling/fig7.pdf"
-    build(figure, *SMOKE, directory=tmp_path)
-    results = tmp_path / "results/smoke/embedded"
+    work = copied(figure, *SMOKE)
+    results = work / "results/smoke/embedded"
     data, study = results / "upscaling/fig7/data.csv", results / "upscaling/mlp_adamw"
     (tuned,), (upscaled,) = study.glob("tune/*.json"), study.glob("tune_upscaled/*.json")
     (checkpoints,) = study.glob("tune/*.checkpoints")
@@ -271,7 +226,7 @@ def test_a_lost_checkpoint_is_made_again_and_what_started_from_it_is_the_same(tm
     tuned.unlink()
     upscaled.unlink()
     shutil.rmtree(data.parent)
-    built = build(figure, *SMOKE, directory=tmp_path)
+    built = build(figure, *SMOKE, directory=work)
     assert "train_base" in built and "tune_upscaled_code" not in built.split("Job stats")[0]
     assert content() == before
     assert upscaled.exists()
@@ -287,10 +242,10 @@ def test_scoreboard_and_report_are_built_offline(tmp_path):
     assert "Powers of the width d as printed" in report
 
 
-def test_cells_from_another_machine_are_drawn_without_training(tmp_path, text_folder):
-    figure, here, there = "figures/embedding_lr/fig2.pdf", tmp_path / "here", tmp_path / "there"
-    config = ("--config", "scale=smoke", f"wikitext2={text_folder}")
-    build(figure, *config, directory=here)
+def test_cells_from_another_machine_are_drawn_without_training(tmp_path, copied, lasting_text):
+    figure, there = "figures/embedding_lr/fig2.pdf", tmp_path / "there"
+    config = (*SMOKE, f"wikitext2={lasting_text}")
+    here = copied(figure, *config)
     archive = tmp_path / "cells.tar.gz"
     for folder, name in ((here, "pack"), (there, "unpack")):
         folder.mkdir(exist_ok=True)
@@ -306,9 +261,9 @@ def test_cells_from_another_machine_are_drawn_without_training(tmp_path, text_fo
     assert (there / figure).read_bytes() == (here / figure).read_bytes()
 
 
-def test_cells_that_start_from_checkpoints_travel_without_them(tmp_path):
-    figure, here, there = "figures/upscaling/fig7.pdf", tmp_path / "here", tmp_path / "there"
-    build(figure, *SMOKE, directory=here)
+def test_cells_that_start_from_checkpoints_travel_without_them(tmp_path, copied):
+    figure, there = "figures/upscaling/fig7.pdf", tmp_path / "there"
+    here = copied(figure, *SMOKE)
     there.mkdir()
     for folder, words in ((here, ["pack", "figures=upscaling/fig7"]), (there, ["unpack"])):
         name, *selection = words
@@ -349,10 +304,12 @@ def test_a_text_shorter_than_one_batch_is_named_at_the_end(tmp_path):
     assert "Traceback" not in done.stdout
 
 
-def test_another_scale_in_the_same_folder_builds_everything_it_needs(tmp_path, text_folder):
+def test_another_scale_in_the_same_folder_builds_everything_it_needs(
+    tmp_path, copied, lasting_text
+):
     """Found in review: tokens shared by the scales made Snakemake stop after preparing them."""
-    figure, data = "figures/embedding_lr/fig2.pdf", f"wikitext2={text_folder}"
-    build(figure, *SMOKE, data, directory=tmp_path / "work")
+    figure, data = "figures/embedding_lr/fig2.pdf", f"wikitext2={lasting_text}"
+    copied(figure, *SMOKE, data)
     first = build(figure, "--config", "scale=reduced", data, directory=tmp_path / "work")
     assert "scale reduced" in first and "fig2.zipf-exponent" in first
     assert list((tmp_path / "work").glob("results/reduced/*/embedding_lr/fig2/figure.pdf"))
@@ -360,12 +317,12 @@ def test_another_scale_in_the_same_folder_builds_everything_it_needs(tmp_path, t
     assert not {"fetch", "tokenize"} & set(plan.split("Reasons:")[0].split())
 
 
-def test_a_truncated_file_of_one_figure_stops_no_other(tmp_path):
-    build(FIGURE, *SMOKE, directory=tmp_path)
-    provenance = tmp_path / "results/smoke/embedded/embedding_lr/table2/provenance.json"
+def test_a_truncated_file_of_one_figure_stops_no_other(copied):
+    work = copied(FIGURE, *SMOKE)
+    provenance = work / "results/smoke/embedded/embedding_lr/table2/provenance.json"
     provenance.write_text(provenance.read_text()[:20])
-    build("figures/embedding_lr/table1.pdf", *SMOKE, directory=tmp_path)
-    build(FIGURE, *SMOKE, directory=tmp_path)
+    build("figures/embedding_lr/table1.pdf", *SMOKE, directory=work)
+    build(FIGURE, *SMOKE, directory=work)
 
 
 @pytest.mark.parametrize(

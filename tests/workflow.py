@@ -1,0 +1,40 @@
+"""Snakemake as a person calls it, for the tests."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from repro.suite.registry import ROOT
+
+SMOKE = ("--config", "scale=smoke")
+
+
+def command(*words, root=ROOT, directory=None, profile="default"):
+    """The call, in a work folder (`directory`) or in a clone (`root`)."""
+    where = ["--directory", str(directory)] if directory else []
+    return [
+        sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile"),
+        "--workflow-profile", str(root / "profiles" / profile), "--cores", "2", *where, *words,
+    ]  # fmt: skip
+
+
+def snakemake(*words, **where):
+    """Run Snakemake; returns the finished process with its output as text."""
+    env = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    return subprocess.run(
+        command(*words, **where),
+        cwd=where.get("root", ROOT),
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+
+
+def build(*words, **where):
+    """Run Snakemake, which must succeed; its output."""
+    done = snakemake(*words, **where)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
