@@ -1,6 +1,5 @@
 """Fixtures shared by the tests: a small text folder and a suite over it."""
 
-import inspect
 import os
 import shutil
 
@@ -94,23 +93,11 @@ def clone(tmp_path):
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what calls Snakemake; `-m quick` is every test that takes neither that nor minutes."""
+    """Mark the tests of files that call Snakemake; `-m quick` is every other that is not slow."""
     for item in items:
-        if calls_snakemake(item.function):
+        if any(
+            getattr(value, "__module__", "") == "workflow" for value in vars(item.module).values()
+        ):
             item.add_marker("workflow")
         if not any(item.iter_markers("slow")) and not any(item.iter_markers("workflow")):
             item.add_marker("quick")
-
-
-def calls_snakemake(function, seen=()):
-    """Whether a test does, by a fixture that builds or in itself, or a helper beside it."""
-    names = {*function.__code__.co_names, *function.__code__.co_varnames}
-    called = [function.__globals__.get(name) for name in names]
-    nearby = (function.__module__, "workflow")
-    helpers = [each for each in called if inspect.isfunction(each) and each.__module__ in nearby]
-    return bool(
-        names & {"copied", "built_once"}
-        or "snakemake" in function.__code__.co_consts
-        or workflow.command in helpers
-        or any(calls_snakemake(each, (*seen, each)) for each in helpers if each not in seen)
-    )
