@@ -12,6 +12,7 @@ import pytest
 from repro.errors import UserError
 from repro.files import read_json, write_bytes, write_json
 from repro.judge import records
+from repro.judge.products import draw
 from repro.judge.scoreboard import explain
 from repro.suite import arithmetic, registry
 from repro.suite.registry import ROOT
@@ -168,7 +169,7 @@ def test_explain_says_with_which_arithmetic_and_that_convolutions_hold_for_one_c
         saved["provenance"]["made"][0] |= {"arithmetic": "avx2", "host_cpu": "AMD EPYC 7763"}
         write_bytes(folder / "data.csv", base.with_suffix(".csv").read_bytes())
         write_json(folder / "provenance.json", saved["provenance"])
-        write_json(folder / "claims.json", saved["claims"])
+        draw(suite, figure)
         return explain(suite, claim)
 
     words = "convolutions: the last digits hold for one kind of CPU, here AMD EPYC 7763"
