@@ -148,7 +148,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             contenders = [make(width, optimizer, features, labels) for make in (ours, plain)]
             steps = args.steps or STEPS.get(width, 10)
             mine, other = compete(contenders, steps, args.rounds)
-            cells = (f"{a:.1f} | {b:.1f} | {b / a:.2f}" for a, b in zip(mine, other, strict=True))
+            pairs = zip(mine, other, strict=True)
+            # Processor time is counted in ticks of 10 ms: a few tiny steps may take none.
+            cells = (f"{a:.1f} | {b:.1f} | {f'{b / a:.2f}' if a else '-'}" for a, b in pairs)
             print(f"| {width} | {optimizer['name']} | {' | '.join(cells)} |", flush=True)
 
 

@@ -6,6 +6,8 @@ import shutil
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_DATASETS_OFFLINE", "1")
+# Where a machine sets this, each of the hundreds of processes here would compile the suite anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import pytest
 import workflow

@@ -355,9 +355,10 @@ def test_theorem1_errors_on_both_sides_are_not_noise():
     import numpy as np
 
     from figures.embedding_lr import theorem1
+    from repro.judge.claims import over_batches
 
     ratios = np.array([0.9, 1.1]) + np.random.default_rng(0).normal(0, 0.005, (12, 2))
-    found = theorem1.with_interval(ratios, theorem1.largest_error)
+    found = over_batches(ratios, theorem1.largest_error)
     assert found.low > 0.09 and found.high < 0.11
 
 
