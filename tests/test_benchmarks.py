@@ -29,6 +29,7 @@ CALLS = {
     "denoising": ["denoising", "--samples", "512", "--repeats", "1"],
     "overheads": ["overheads", "--scale", "smoke", "--gigabytes", "0.001"],
     "workflow": ["workflow", "--dry-run"],
+    "convolutions": ["convolutions", "--repeats", "1", "--cases", "1"],
 }
 
 

@@ -90,6 +90,7 @@ def check_compatible(contents: Mapping[Path, Mapping]) -> None:
             listed = ", ".join(f"{name} ({path})" for name, path in found.items())
             raise UserError(
                 f"one figure never mixes {kind}, found {listed}; delete the cells of one of them"
+                + (", or give arithmetic=portable" if kind == "arithmetics" else "")
             )
     if arithmetic.UNKNOWN in arithmetics:
         raise UserError(

@@ -199,7 +199,7 @@ class Suite:
         return any(self.source(n).kind == "embedded" for n in self.figure_datasets(figure_name))
 
     def cpu_dependent(self, figure_name: str) -> bool:
-        """Whether a figure's last digits hold for one kind of CPU (`Task.cpu_dependent`)."""
+        """Whether a figure's digits hold for one kind of CPU (`Task.cpu_dependent`)."""
         cells = (cell for found in self.figure_cells(figure_name).values() for cell in found)
         return any(TASKS[r.task].cpu_dependent(r.spec) for cell in cells for r in cell.runs)
 
