@@ -6,7 +6,7 @@ Ways: `onednn`, the task's; `deterministic`, with oneDNN's attribute of that nam
 torch's own, a product an image; `unfold`, the whole batch unfolded by torch and one product; `one
 product`, the same with channels last in memory, patches and their gradients by slices; `shifts`, a
 product for each of a kernel's places. The last four leave the products to MKL. Not here: oneDNN
-with channels last, whose backward pass ends the process in torch 2.13 ("corrupted size vs. prev_size").
+with channels last, whose backward pass ends the process in torch 2.13 ("corrupted size").
 
 Times are of a training step on one thread, the process's own, the fastest of `--repeats`; the ways
 take turns. The digest is of the weights after three steps: CPUs whose digests agree take a way
@@ -35,8 +35,9 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -103,11 +104,13 @@ class Shifts(torch.autograd.Function):
         k = weight.shape[-1]
         padded = F.pad(x.permute(0, 2, 3, 1), (0, 0, *(k // 2,) * 4))
         ctx.save_for_backward(padded, weight)
-        ctx.stride, out = stride, None
-        for place, matrix in _places(padded, weight, stride):
-            flat = place.reshape(-1, place.shape[-1])
-            out = flat @ matrix.T if out is None else out.addmm_(flat, matrix.T)
-        return out.view(*place.shape[:3], -1).permute(0, 3, 1, 2)
+        ctx.stride = stride
+        places = list(_places(padded, weight, stride))
+        size = places[0][0].shape[:3]
+        out = padded.new_zeros(size.numel(), weight.shape[0])
+        for place, matrix in places:
+            out.addmm_(place.reshape(-1, place.shape[-1]), matrix.T)
+        return out.view(*size, -1).permute(0, 3, 1, 2)
 
     @staticmethod
     def backward(ctx, gradient):
@@ -157,16 +160,11 @@ WAYS: dict[str, tuple[Callable | None, bool, dict | None]] = {
 }
 
 
-@contextmanager
 def taken(way: Callable | None):
-    """Inside, nn.Conv2d convolves as `way` does."""
-    usual = nn.Conv2d.forward
-    if way:
-        nn.Conv2d.forward = lambda conv, x: way(x, conv.weight, conv.stride[0])
-    try:
-        yield
-    finally:
-        nn.Conv2d.forward = usual
+    """A context in which nn.Conv2d convolves as `way` does."""
+    if way is None:
+        return nullcontext()
+    return patch.object(nn.Conv2d, "forward", lambda conv, x: way(x, conv.weight, conv.stride[0]))
 
 
 def stepper(width: float, pixels: int, batch: int, last: bool) -> tuple[nn.Module, Callable]:
