@@ -36,7 +36,7 @@ class StageName:
     @property
     def module(self) -> str:
         """`<paper>/<study>`, the file of studies/ that declares the stage."""
-        return f"{self.paper}/{self.study}"
+        return f"{self.paper}/{self.study}".rstrip("/")
 
     def at_round(self, number: int) -> "StageName":
         """Another round of the same stage, 0 its starting grid."""

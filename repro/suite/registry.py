@@ -169,7 +169,9 @@ def study(name: str) -> Study:
     """
     origin = StageName.parse(name)
     module = _study_module(origin.module)
-    if not origin.stage:
+    if not hasattr(module, "STAGES"):
+        if origin.stage:
+            raise UserError(f"unknown stage {name!r}: {origin.module} has no stages")
         return module.STUDY
     if origin.stage not in module.STAGES:
         raise UserError(f"unknown stage {name!r}: {did_you_mean(origin.stage, module.STAGES)}")
