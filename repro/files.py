@@ -1,4 +1,4 @@
-"""Checksums and writes that leave either the whole file or nothing."""
+"""Checksums, seals, and writes that leave either the whole file or nothing."""
 
 import hashlib
 import json
@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from repro.errors import UserError
+
+REMEDY = "delete it and run the same command again"
+# Where a file holds its own checksum. A cell's lies under "sha256", which in what is prepared under
+# resources/ already names the digests of the files beside it.
+CELL_SEAL, SEAL = "sha256", "seal"
 
 
 def sha256(data: bytes) -> str:
@@ -80,9 +85,14 @@ def write_bytes(path: Path | str, data: bytes) -> None:
         temporary.write_bytes(data)
 
 
+def json_bytes(value: object) -> bytes:
+    """A JSON value as files hold it, indented; raises ValueError on NaN and infinity."""
+    return (json.dumps(value, indent=1, allow_nan=False) + "\n").encode()
+
+
 def write_json(path: Path | str, value: object) -> None:
-    """Write indented JSON, the whole file or nothing; raises ValueError on NaN and infinity."""
-    write_bytes(path, (json.dumps(value, indent=1, allow_nan=False) + "\n").encode())
+    """Write `json_bytes`, the whole file or nothing."""
+    write_bytes(path, json_bytes(value))
 
 
 def read_json(path: Path | str) -> Any:
@@ -93,7 +103,7 @@ def read_json(path: Path | str) -> Any:
         raise UserError(f"{path}: is missing; build it again with snakemake") from None
     except IsADirectoryError:
         raise UserError(f"{path}: is a folder where a file should be; remove it") from None
-    return parse_json(data, path, "delete it and run the same command again")
+    return parse_json(data, path, REMEDY)
 
 
 def parse_json(data: bytes, name: object, remedy: str) -> Any:
@@ -109,3 +119,48 @@ def parse_json(data: bytes, name: object, remedy: str) -> Any:
         return json.loads(data, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{name}: is not valid JSON ({error}); {remedy}") from None
+
+
+def seal(content: dict, key: str = CELL_SEAL) -> dict:
+    """The content with its own SHA-256 under `key`.
+
+    It shows that a file was changed, not by whom: whoever can write the file can seal it again.
+    """
+    return content | {key: sha256(canonical_json(content))}
+
+
+def check_seal(content: Any, name: object, remedy: str = REMEDY, key: str = CELL_SEAL) -> dict:
+    """A sealed JSON value without its checksum; raises UserError naming it when they differ."""
+    if not isinstance(content, dict) or key not in content:
+        raise UserError(
+            f"{name}: holds no checksum of its own: it was changed, or written before such files "
+            f"were sealed; {remedy}"
+        )
+    rest = {name: value for name, value in content.items() if name != key}
+    found, expected = content[key], sha256(canonical_json(rest))
+    if found != expected:
+        raise UserError(
+            f"{name}: was changed after it was written (its checksum says {str(found)[:12]}, its "
+            f"content {expected[:12]}); {remedy}"
+        )
+    return rest
+
+
+def write_sealed(path: Path | str, content: dict, key: str = SEAL) -> None:
+    """Write JSON with its own checksum, the whole file or nothing."""
+    write_json(path, seal(content, key))
+
+
+def read_sealed(path: Path | str, key: str = SEAL) -> dict:
+    """What `write_sealed` wrote; raises UserError naming the file when it is anything else."""
+    return check_seal(read_json(path), path, key=key)
+
+
+def vouched(path: Path, digest: str, manifest_path: Path | str) -> Path:
+    """The path of a file, whole: of the SHA-256 that its manifest says; else raises UserError."""
+    if not path.is_file() or sha256_file(path) != digest:
+        raise UserError(
+            f"{path}: is missing or changed since it was written; delete {manifest_path} and "
+            "run the same command again"
+        )
+    return path

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from repro.data.needs import Arrays, Text, Tokens  # noqa: E402
-from repro.files import read_json, sha256, write_bytes, write_json  # noqa: E402
+from repro.files import read_json, sha256, write_bytes, write_json, write_sealed  # noqa: E402
 from repro.suite import arithmetic  # noqa: E402
 from repro.tasks import TASKS  # noqa: E402
 
@@ -325,7 +325,7 @@ def corpus(folder: Path) -> Path:
     data = zipf_mandelbrot_text(4_000, seed=11).encode()
     write_bytes(folder / "train.txt", data)
     entry = {"file": "train.txt", "bytes": len(data), "sha256": sha256(data)}
-    write_json(folder / "manifest.json", {"splits": {"train": entry, "valid": entry}})
+    write_sealed(folder / "manifest.json", {"splits": {"train": entry, "valid": entry}})
     return folder / "manifest.json"
 
 

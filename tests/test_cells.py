@@ -8,6 +8,7 @@ import time
 import pytest
 
 from repro.errors import UserError
+from repro.files import CELL_SEAL, read_sealed, seal
 from repro.suite import cells as cellfiles
 from repro.suite import execute
 from repro.suite.execute import locked, run_cell
@@ -154,7 +155,7 @@ def test_runs_of_another_device_arithmetic_or_other_tokens_are_made_again(tmp_pa
     cell = fake_cell({"seed": 0})
     run(cell, tmp_path)
     (stored,) = (tmp_path / "runs").glob("*.json")
-    content = cellfiles.unseal(stored)
+    content = read_sealed(stored, CELL_SEAL)
     for changed, words in (
         ({"device": "nvidia-h100"}, "device nvidia-h100"),
         ({"arithmetic": "other"}, "arithmetic other"),
@@ -162,7 +163,7 @@ def test_runs_of_another_device_arithmetic_or_other_tokens_are_made_again(tmp_pa
         ({"inputs": {"wikitext2/256": "0" * 64}}, "other inputs"),
     ):
         other = content | {"provenance": content["provenance"] | changed}
-        stored.write_text(json.dumps(cellfiles.seal(other)))
+        stored.write_text(json.dumps(seal(other)))
         assert run(cell, tmp_path) == 0
         assert f"was finished with {words}: made again" in capsys.readouterr().out
     assert run(cell, tmp_path) == 1

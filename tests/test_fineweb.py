@@ -1,4 +1,3 @@
-import json
 import os
 import shutil
 import signal
@@ -17,7 +16,7 @@ from repro.data.needs import Tokens
 from repro.data.shards import write_shards
 from repro.data.source import Source
 from repro.errors import UserError
-from repro.files import read_json, sha256, sha256_file
+from repro.files import read_json, sha256, sha256_file, write_sealed
 from repro.suite.registry import ROOT
 
 
@@ -218,6 +217,19 @@ def test_a_damaged_shard_is_made_again_with_those_behind_it(tmp_path, texts, tok
     assert content(tmp_path) == whole
 
 
+@pytest.mark.parametrize("name", ["train.json", "train-00001.json"])
+@pytest.mark.parametrize("harm", [lambda text: text.replace("4000", "3999"), lambda text: "{}"])
+def test_what_is_noted_of_shards_is_not_believed_once_changed(
+    tmp_path, texts, tokenizer, name, harm
+):
+    """Every shard notes where in the stream it ended: the next one would begin elsewhere."""
+    written = write(tmp_path, texts, tokenizer)
+    whole = content(tmp_path)
+    (tmp_path / name).write_text(harm((tmp_path / name).read_text()))
+    assert write(tmp_path, texts, tokenizer) == written
+    assert content(tmp_path) == whole
+
+
 def test_shards_of_another_tokenizer_or_size_are_made_anew(tmp_path, texts, tokenizer):
     first = write(tmp_path, texts, tokenizer)
     other = tokenization.train_bpe(texts, 200, separator=True)
@@ -292,7 +304,7 @@ def test_a_streamed_corpus_is_read_back_memory_mapped(prepared, need, texts):
 def test_a_corpus_in_memory_takes_gpt2_too(tmp_path, small_text, gpt2):
     (tmp_path / "train.txt").write_text(small_text)
     entry = {"file": "train.txt", "sha256": sha256(small_text.encode())}
-    (tmp_path / "manifest.json").write_text(json.dumps({"splits": {"train": entry}}))
+    write_sealed(tmp_path / "manifest.json", {"splits": {"train": entry}})
     destination = tmp_path / "gpt2" / "tokens.json"
     tokenization.tokenize(tmp_path / "manifest.json", 50_257, destination, "gpt2")
     manifest, tokens = tokenization.load_tokens(destination)
@@ -341,9 +353,10 @@ def test_checksums_are_taken_once_per_state_of_a_file(tmp_path, monkeypatch):
     assert len(taken) == 1
     path.write_bytes(b"another")
     assert remembered_sha256(path, memory) == sha256(b"another")
-    memory.write_text("{ cut")
-    assert remembered_sha256(path, memory) == sha256(b"another")
-    assert len(taken) == 3
+    for harm in ("{ cut", memory.read_text().replace(sha256(b"another"), sha256(b"one"))):
+        memory.write_text(harm)
+        assert remembered_sha256(path, memory) == sha256(b"another")
+    assert len(taken) == 4
 
 
 def test_a_stream_that_breaks_leaves_no_manifest(corpus, tmp_path, texts):

@@ -8,8 +8,9 @@ import tarfile
 import pytest
 
 from repro.errors import UserError
+from repro.files import seal
 from repro.suite import packs
-from repro.suite.cells import FORMAT, seal
+from repro.suite.cells import FORMAT
 
 ID = "0123456789abcdef" * 4
 STUDY = "embedding_lr/parametrizations"
@@ -57,7 +58,7 @@ MEMBERS = {
     "not a number": ([(NAME, b'{"a": NaN}')], "NaN is no number of JSON"),
     "deep": ([(NAME, b"[" * 200_000)], "is not valid JSON"),
     "a long number": ([(NAME, b"1" * 5_000)], "is not valid JSON"),
-    "no object": ([(NAME, b"[1]")], "was changed after"),
+    "no object": ([(NAME, b"[1]")], "holds no checksum of its own"),
     "another format": ([(NAME, cell(format=0))], "is no cell of this suite's format"),
     "another's name": ([(NAME.replace(ID[:12], "f" * 12), cell())], "is the name of another cell"),
     "another study's": ([(NAME.replace("parametri", "freq"), cell())], "is the name of another"),

@@ -16,7 +16,7 @@ from repro import upscaling
 from repro.data.arrays import write_arrays
 from repro.data.needs import Tokens
 from repro.data.random_data import random_data
-from repro.files import sha256_file, write_json
+from repro.files import sha256_file, write_sealed
 from repro.suite import config, registry
 from repro.suite.spec import lookup, override
 from repro.suite.suite import Suite
@@ -423,7 +423,7 @@ def prepare(folder, spec):
         save_file({"train": tokens, "valid": tokens}, file)
         digests = {file.name: sha256_file(file)}
         manifest = {"vocab_reached": need.vocab_size, "sha256": digests}
-        write_json(folder / "manifest.json", manifest)
+        write_sealed(folder / "manifest.json", manifest)
         return {need: folder / "manifest.json"}
     side = spec["data"].get("resolution")
     if side:

@@ -8,7 +8,7 @@ from repro import models
 from repro.__main__ import main
 from repro.data.needs import Text, Tokens
 from repro.errors import UserError
-from repro.files import read_json, write_json
+from repro.files import read_json, read_sealed, write_sealed
 from repro.tasks import TASKS
 from repro.tasks.pretraining import beginning, load_text, make_groups
 
@@ -96,7 +96,7 @@ def prepared(inputs, tmp_path):
     """The text and its tokens with a separator, as a streamed corpus has it."""
     manifest = tmp_path / "bpe" / "tokens.json"
     shutil.copytree(inputs[Tokens("golden", 160)].parent, manifest.parent)
-    write_json(manifest, {**read_json(manifest), "separator": 1})
+    write_sealed(manifest, {**read_sealed(manifest), "separator": 1})
     return {Text("words"): corpus(tmp_path), Tokens("corpus", 160): manifest}
 
 
@@ -115,11 +115,13 @@ def test_of_a_text_without_the_split_the_last_one_is_taken_and_named(prepared):
     assert split == "valid" and 500 <= count < 700 and len(tokens) > count
 
 
-def test_a_damaged_text_is_named(prepared):
-    path = prepared[Text("words")].parent / "train.txt"
-    path.write_text("other")
+@pytest.mark.parametrize("need", [Text("words"), Tokens("corpus", 160)])
+def test_a_changed_text_or_tokenizer_is_named(prepared, need):
+    name = "train.txt" if isinstance(need, Text) else "tokenizer.json"
+    path = prepared[need].parent / name
+    path.write_text(path.read_text() + " ")
     words = {"dataset": "words", "split": "train", "limit": None}
-    with pytest.raises(UserError, match=r"train.txt: is not what .*manifest.json says"):
+    with pytest.raises(UserError, match=f"{name}: is missing or changed since it was written"):
         load_text(words, Tokens("corpus", 160), prepared, "cpu")
 
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from repro.errors import UserError
-from repro.files import atomic_path, read_json, sha256_file, write_json
+from repro.files import atomic_path, read_sealed, sha256_file, vouched, write_sealed
 
 FILE = "arrays.safetensors"
 
@@ -28,7 +27,7 @@ def write_arrays(
     }
     with atomic_path(destination.parent / FILE) as temporary:
         save_file(flat, temporary)
-    write_json(
+    write_sealed(
         destination,
         {
             "dataset": dict(identity),
@@ -48,13 +47,8 @@ def load_arrays(manifest_path: Path) -> dict[str, dict[str, np.ndarray]]:
     """
     from safetensors.numpy import load_file
 
-    manifest = read_json(manifest_path)
-    path = Path(manifest_path).parent / FILE
-    if not path.exists() or sha256_file(path) != manifest["sha256"][FILE]:
-        raise UserError(
-            f"{path}: is missing or changed since it was written; delete {manifest_path} and "
-            "run the same command again"
-        )
+    manifest = read_sealed(manifest_path)
+    path = vouched(Path(manifest_path).parent / FILE, manifest["sha256"][FILE], manifest_path)
     result: dict[str, dict[str, np.ndarray]] = {}
     for name, array in load_file(path).items():
         split, _, key = name.partition(".")

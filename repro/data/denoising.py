@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from repro.cost.bart import denoising_vocabulary_size
 from repro.data.batches import Epochs
 from repro.data.shards import ShardedTokens, parts_of
+from repro.data.tokenization import load_tokenizer
 from repro.errors import UserError
 
 # fairseq's layout: four special tokens, the tokenizer's entries, padding to a multiple of 8, [mask]
@@ -75,9 +76,7 @@ def vocabulary(entries: Mapping[str, int]) -> Vocabulary:
 
 def read_vocabulary(manifest_path: Path) -> Vocabulary:
     """The vocabulary of the tokenizer that lies beside a manifest of tokens."""
-    from tokenizers import Tokenizer
-
-    return vocabulary(Tokenizer.from_file(str(manifest_path.parent / "tokenizer.json")).get_vocab())
+    return vocabulary(load_tokenizer(manifest_path)[1].get_vocab())
 
 
 def cut(

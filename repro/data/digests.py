@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from repro.errors import UserError
-from repro.files import read_json, sha256_file, write_json
+from repro.files import read_sealed, sha256_file, write_sealed
 
 
 def remembered_sha256(path: Path, memory: Path) -> str:
@@ -16,11 +16,11 @@ def remembered_sha256(path: Path, memory: Path) -> str:
     state = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
     if memory.exists():
         try:
-            known = read_json(memory)
-        except UserError:  # damaged: computing the digest again costs only time
+            known = read_sealed(memory)
+        except UserError:  # damaged or changed: computing the digest again costs only time
             known = {}
         if {key: known.get(key) for key in state} == state:
             return known["sha256"]
     digest = sha256_file(path)
-    write_json(memory, state | {"sha256": digest})
+    write_sealed(memory, state | {"sha256": digest})
     return digest

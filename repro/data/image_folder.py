@@ -12,7 +12,16 @@ from pathlib import Path
 import numpy as np
 
 from repro.errors import UserError
-from repro.files import canonical_json, read_json, sha256, sha256_file, write_json
+from repro.files import (
+    canonical_json,
+    read_json,
+    read_sealed,
+    sha256,
+    sha256_file,
+    vouched,
+    write_json,
+    write_sealed,
+)
 
 FOLDERS = {"train": "train", "valid": "val"}  # split -> its folder
 SUFFIXES = (".jpeg", ".jpg", ".png")
@@ -94,7 +103,7 @@ def write_index(dataset: str, folder: Path, identity: Mapping, destination: Path
     listing = list_folder(dataset, folder)
     write_json(destination.parent / INDEX, listing)
     _link(folder, destination.parent / LINK)
-    write_json(
+    write_sealed(
         destination,
         {
             "dataset": dict(identity),
@@ -157,16 +166,12 @@ def load_index(dataset: str, manifest_path: Path) -> dict[str, ImageFiles] | Non
 
     Raises UserError when the index was changed, or the folder was moved.
     """
-    manifest = read_json(manifest_path)
+    manifest = read_sealed(manifest_path)
     if INDEX not in manifest["sha256"]:
         return None
     folder = Path(manifest_path).parent
-    path, link = folder / INDEX, folder / LINK
-    if not path.exists() or sha256_file(path) != manifest["sha256"][INDEX]:
-        raise UserError(
-            f"{path}: is missing or changed since it was written; delete {manifest_path} and "
-            "run the same command again"
-        )
+    path = vouched(folder / INDEX, manifest["sha256"][INDEX], manifest_path)
+    link = folder / LINK
     if not link.is_dir():
         raise UserError(
             f"{link}: leads to {os.readlink(link) if link.is_symlink() else 'nothing'}, which is "

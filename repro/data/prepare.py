@@ -12,7 +12,7 @@ from repro.data.needs import Tokens
 from repro.data.shards import write_shards
 from repro.data.source import Source
 from repro.errors import UserError
-from repro.files import read_json, sha256, sha256_file, write_bytes, write_json
+from repro.files import read_sealed, sha256, sha256_file, write_bytes, write_sealed
 
 
 class Dataset(Protocol):
@@ -60,7 +60,7 @@ def prepare(module: ModuleType, source: Source, identity: Mapping, destination: 
                 "bytes": len(data),
                 "sha256": sha256(data),
             }
-        write_json(destination, {"dataset": dict(identity), "splits": entries})
+        write_sealed(destination, {"dataset": dict(identity), "splits": entries})
     elif hasattr(module, "image_folder") and (folder := module.image_folder(source)):
         image_folder.write_index(_name(module), folder, identity, destination)
     elif hasattr(module, "arrays"):
@@ -71,7 +71,7 @@ def prepare(module: ModuleType, source: Source, identity: Mapping, destination: 
             raise UserError(
                 f"{_name(module)}: split valid has no documents; give a source with text"
             )
-        write_json(destination, {"dataset": dict(identity), "streamed": list(SPLITS)})
+        write_sealed(destination, {"dataset": dict(identity), "streamed": list(SPLITS)})
 
 
 def point_at_source(module: ModuleType, source: Source, prepared: Path) -> None:
@@ -88,7 +88,7 @@ def tokenize(
 
     prepared: the manifest `prepare` wrote. Raises UserError where a dataset is not text.
     """
-    manifest = read_json(prepared)
+    manifest = read_sealed(prepared)
     if "splits" in manifest:
         tokenization.tokenize(prepared, need.vocab_size, destination, need.tokenizer)
     elif "streamed" in manifest:
@@ -129,7 +129,7 @@ def tokenize_stream(corpus: Corpus, source: Source, need: Tokens, destination: P
         for split, entry in written.items()
     }
     corpus.check_documents(source, read)
-    write_json(
+    write_sealed(
         destination,
         {
             "vocab_size": need.vocab_size,

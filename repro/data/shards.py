@@ -13,7 +13,7 @@ import numpy as np
 
 from repro.data.digests import remembered_sha256
 from repro.errors import UserError
-from repro.files import atomic_path, read_json, sha256_file, write_json
+from repro.files import atomic_path, read_sealed, sha256_file, write_sealed
 
 BATCH = 1_000  # documents encoded at a time
 
@@ -66,11 +66,10 @@ def write_shards(
     # What an earlier call finished under the same settings is not written again.
     summary = folder / f"{split}.json"
     done = _finished(folder, split, made_with)
-    if summary.exists():
-        known = read_json(summary)
-        if known["made_with"] == made_with and known["shards"] == [_entry(s) for s in done]:
-            return _result(known)
-        summary.unlink()
+    known = _noted(summary)
+    if known and known["made_with"] == made_with and known["shards"] == [_entry(s) for s in done]:
+        return _result(known)
+    summary.unlink(missing_ok=True)
     # A short shard was the end of the stream; it is made again after the full shards.
     done = [shard for shard in done if shard["tokens"] == shard_tokens]
     kept = {f"{split}-{i:05d}" for i in range(len(done))}
@@ -105,7 +104,7 @@ def write_shards(
             "text_sha256": text.hexdigest(),
             "made_with": made_with,
         }
-        write_json(path.with_suffix(".json"), shard)
+        write_sealed(path.with_suffix(".json"), shard)
         done.append(shard)
 
     # `number` (of the document) and `offset` (in tokens) are the position in the stream. Each shard
@@ -130,7 +129,7 @@ def write_shards(
         "shards": [_entry(shard) for shard in done],
         "made_with": made_with,
     }
-    write_json(summary, found)
+    write_sealed(summary, found)
     return _result(found)
 
 
@@ -158,15 +157,24 @@ def _result(summary: Mapping) -> dict:
     return {key: value for key, value in summary.items() if key != "made_with"}
 
 
+def _noted(path: Path) -> dict | None:
+    """What an earlier call wrote down of a shard or a split; None where it is missing or changed:
+    what it was of is then made again."""
+    try:
+        return read_sealed(path)
+    except UserError:
+        return None
+
+
 def _finished(folder: Path, split: str, made_with: Mapping) -> list[dict]:
     """Complete shards of an earlier call, up to the first that is missing or damaged."""
     done: list[dict] = []
     while True:
         path = folder / f"{split}-{len(done):05d}.npy"
-        if not (path.exists() and path.with_suffix(".json").exists()):
+        shard = _noted(path.with_suffix(".json"))
+        if shard is None or shard["made_with"] != made_with:
             return done
-        shard = read_json(path.with_suffix(".json"))
-        if shard["made_with"] != made_with or sha256_file(path) != shard["sha256"]:
+        if not path.exists() or sha256_file(path) != shard["sha256"]:
             return done
         done.append(shard)
         if shard["tokens"] < made_with["shard_tokens"]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from repro.errors import UserError
-from repro.files import read_json, sha256, sha256_file, write_json
+from repro.files import read_json, read_sealed, sha256, vouched, write_json
 
 FILES = {"train": "train.txt", "valid": "valid.txt", "test": "test.txt"}
 HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
@@ -34,19 +34,15 @@ def read_folder(dataset: str, folder: Path) -> dict[str, str]:
 
 def split_or_nearest(manifest_path: Path, split: str) -> str:
     """`split` if a prepared text dataset has it, otherwise the dataset's last split."""
-    splits = list(read_json(manifest_path)["splits"])
+    splits = list(read_sealed(manifest_path)["splits"])
     return split if split in splits else splits[-1]
 
 
 def read_split(manifest_path: Path, split: str) -> str:
     """A split of a prepared text dataset; raises UserError if its file is not the manifest's."""
-    entry = read_json(manifest_path)["splits"][split]
+    entry = read_sealed(manifest_path)["splits"][split]
     path = Path(manifest_path).parent / entry["file"]
-    if not path.exists() or sha256_file(path) != entry["sha256"]:
-        raise UserError(
-            f"{path}: is not what {manifest_path} says; delete {manifest_path} and run again"
-        )
-    return path.read_bytes().decode()
+    return vouched(path, entry["sha256"], manifest_path).read_bytes().decode()
 
 
 def folder_digests(dataset: str, folder: Path) -> dict[str, str]:

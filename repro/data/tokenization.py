@@ -5,13 +5,25 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from repro.data.shards import ShardedTokens, load_shards, token_dtype
 from repro.data.text import read_split
 from repro.errors import UserError
-from repro.files import atomic_path, read_json, sha256, sha256_file, write_bytes, write_json
+from repro.files import (
+    atomic_path,
+    read_sealed,
+    sha256,
+    sha256_file,
+    vouched,
+    write_bytes,
+    write_sealed,
+)
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 UNKNOWN = "[UNK]"
 SEPARATOR = "<|endoftext|>"  # between documents
@@ -116,7 +128,7 @@ def tokenize(corpus: Path, vocab_size: int, destination: Path, kind: str = "bpe"
     from safetensors.numpy import save_file
 
     check_vocab_size(kind, vocab_size)
-    texts = {split: read_split(corpus, split) for split in read_json(corpus)["splits"]}
+    texts = {split: read_split(corpus, split) for split in read_sealed(corpus)["splits"]}
     if kind == "gpt2":  # byte-level: line ends are part of the text
         tokenizer = gpt2()
         lines = {split: [text] for split, text in texts.items()}
@@ -128,7 +140,7 @@ def tokenize(corpus: Path, vocab_size: int, destination: Path, kind: str = "bpe"
     write_tokenizer(tokenizer, folder / "tokenizer.json", vocab_size)
     with atomic_path(folder / "tokens.safetensors") as temporary:
         save_file(arrays, temporary)
-    write_json(
+    write_sealed(
         destination,
         {
             "vocab_size": vocab_size,
@@ -157,13 +169,23 @@ def load_tokens(manifest_path: Path) -> tuple[Mapping, Mapping[str, np.ndarray |
     """
     from safetensors.numpy import load_file
 
-    manifest = read_json(manifest_path)
+    manifest = read_sealed(manifest_path)
     if "shards" in manifest:
         return manifest, load_shards(manifest, Path(manifest_path))
-    path = Path(manifest_path).parent / "tokens.safetensors"
-    if not path.exists() or sha256_file(path) != manifest["sha256"][path.name]:
-        raise UserError(
-            f"{path}: is missing or changed since it was written; delete {manifest_path} and "
-            "run the same command again"
-        )
-    return manifest, load_file(path)
+    return manifest, load_file(_beside(manifest_path, manifest, "tokens.safetensors"))
+
+
+def load_tokenizer(manifest_path: Path) -> tuple[Mapping, "Tokenizer"]:
+    """A manifest and the `tokenizers.Tokenizer` that made its tokens.
+
+    Raises UserError naming a file that is missing or differs from the manifest.
+    """
+    from tokenizers import Tokenizer
+
+    manifest = read_sealed(manifest_path)
+    path = _beside(manifest_path, manifest, "tokenizer.json")
+    return manifest, Tokenizer.from_file(str(path))
+
+
+def _beside(manifest_path: Path, manifest: Mapping, name: str) -> Path:
+    return vouched(Path(manifest_path).parent / name, manifest["sha256"][name], manifest_path)

@@ -5,36 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from repro.errors import UserError
-from repro.files import canonical_json, read_json, sha256
+from repro.files import CELL_SEAL, REMEDY, read_sealed
 from repro.suite import arithmetic
 from repro.suite.plan import Cell
 
 FORMAT = 1
-
-
-def seal(content: dict) -> dict:
-    """The content with its own SHA-256 under `sha256`."""
-    return content | {"sha256": sha256(canonical_json(content))}
-
-
-def unseal(path: Path) -> dict:
-    """Read a sealed JSON file; raises UserError when it is not what was written."""
-    return check_seal(read_json(path), path)
-
-
-REMEDY = "delete it and run the same command again"
-
-
-def check_seal(content: dict, name: object, remedy: str = REMEDY) -> dict:
-    """A sealed JSON value without its checksum; raises UserError naming it when they differ."""
-    found = content.pop("sha256", None) if isinstance(content, dict) else None
-    expected = sha256(canonical_json(content))
-    if found != expected:
-        raise UserError(
-            f"{name}: was changed after it was written (its checksum says {str(found)[:12]}, its "
-            f"content {expected[:12]}); {remedy}"
-        )
-    return content
 
 
 def check_format(content: Mapping, name: object, remedy: str = REMEDY) -> None:
@@ -58,7 +33,7 @@ def read_cell(path: Path, cell: Cell) -> dict:
     """A cell's file, wherever it was computed; raises UserError unless it is exactly this cell."""
     if not path.exists():
         raise UserError(f"{path}: is missing; the grid has a hole, run the same command again")
-    content = unseal(path)
+    content = read_sealed(path, CELL_SEAL)
     check_format(content, path)
     if content["id"] != cell.id or [r["id"] for r in content["runs"]] != [r.id for r in cell.runs]:
         raise UserError(

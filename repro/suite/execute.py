@@ -11,9 +11,17 @@ from filelock import FileLock, Timeout
 
 from repro.cost import Cost, Layout
 from repro.errors import UserError
-from repro.files import atomic_path, canonical_json, sha256, sha256_file, write_json
+from repro.files import (
+    CELL_SEAL,
+    atomic_path,
+    canonical_json,
+    read_sealed,
+    sha256,
+    sha256_file,
+    write_sealed,
+)
 from repro.suite import arithmetic
-from repro.suite.cells import FORMAT, _encode, read_cell, seal, unseal
+from repro.suite.cells import FORMAT, _encode, read_cell
 from repro.suite.plan import Cell, Run
 from repro.suite.provenance import device_name, input_digests, provenance
 from repro.suite.study import Proposal
@@ -105,7 +113,7 @@ def run_cell(
                     "records": [_encode(record) for record in records],
                     "provenance": provenance(here, distributed.ranks(), time.monotonic() - start),
                 }
-                write_json(stored, seal(result))
+                write_sealed(stored, result, CELL_SEAL)
             # Only after the result is on disk: a job killed before that resumes from the state.
             for left in store.glob(f"{run.id}*.state") if main else ():
                 left.unlink(missing_ok=True)  # also states of other devices, arithmetics and inputs
@@ -122,7 +130,7 @@ def run_cell(
             "axes": cell.axes,
             "runs": results,
         }
-        write_json(path, seal(content))
+        write_sealed(path, content, CELL_SEAL)
     return resumed
 
 
@@ -205,7 +213,7 @@ def _stored(path: Path, run: Run, here: Mapping, final: Path | None) -> dict | N
     """
     if not path.exists():
         return None
-    result = unseal(path)
+    result = read_sealed(path, CELL_SEAL)
     if result["id"] != run.id:
         raise UserError(f"{path}: holds run {result['id'][:12]}, not {run.id[:12]}; delete it")
     expected = result.get("sha256_checkpoint")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from repro.errors import UserError
-from repro.files import atomic_path, parse_json, write_bytes
+from repro.files import CELL_SEAL, atomic_path, check_seal, parse_json, read_sealed, write_bytes
 from repro.suite import cells as cellfiles
 from repro.suite import registry
 from repro.suite.suite import Suite
@@ -32,7 +32,7 @@ def pack(suite: Suite, archive: Path) -> int:
         raise UserError(f"nothing to pack: no finished cell under {suite.paths.results}")
     with atomic_path(archive) as temporary, tarfile.open(temporary, "w:gz") as tar:
         for path in finished:
-            cellfiles.unseal(path)
+            read_sealed(path, CELL_SEAL)
             tar.add(path, arcname=path.as_posix())
             checkpoints = path.with_suffix(".checkpoints")
             if checkpoints.exists():
@@ -109,7 +109,7 @@ def _checked(archive: Path, name: str) -> str:
 def _check_member(archive: Path, name: str, content: bytes) -> None:
     """Raise UserError unless a member is a sealed cell that lies where a cell of its id does."""
     place, remedy = f"{archive}: {name}", "nothing was unpacked; copy or pack it again"
-    cell = cellfiles.check_seal(parse_json(content, place, remedy), place, remedy)
+    cell = check_seal(parse_json(content, place, remedy), place, remedy)
     cellfiles.check_format(cell, place, remedy)
     path = PurePosixPath(name)
     study = "/".join(path.parent.parts[3:])  # after results/<scale>/<data>/

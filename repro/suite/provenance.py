@@ -9,7 +9,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from repro.files import canonical_json, sha256, sha256_file
+from repro.files import canonical_json, json_bytes, read_sealed, sha256, sha256_file
 from repro.suite.arithmetic import cpu_model
 from repro.suite.registry import ROOT
 
@@ -29,8 +29,14 @@ def device_name(device: str) -> str:
 
 
 def input_digests(inputs: Mapping) -> dict[str, str]:
-    """SHA-256 of every input's manifest, which holds its files' digests."""
-    return {need.name: sha256_file(path) for need, path in sorted(inputs.items(), key=str)}
+    """SHA-256 of what every input's manifest says, which holds its files' digests.
+
+    Without its seal: runs made before manifests were sealed read the same, and are taken over.
+    """
+    return {
+        need.name: sha256(json_bytes(read_sealed(path)))
+        for need, path in sorted(inputs.items(), key=str)
+    }
 
 
 def provenance(here: Mapping, ranks: int, seconds: float) -> dict:

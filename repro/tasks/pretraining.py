@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import torch
 
@@ -12,7 +11,6 @@ from repro.data import loading, tokenization
 from repro.data.loading import Data, EvaluationText
 from repro.data.needs import Text, Tokens
 from repro.data.text import read_split, split_or_nearest
-from repro.files import read_json
 from repro.parametrization import KINDS
 from repro.training import clipping
 from repro.training import device as devices
@@ -61,15 +59,12 @@ def load_text(words: Mapping, need: Tokens, inputs: Mapping, device) -> Evaluati
     a tokenizer that splits at whitespace does not predict.
     The text begins with the corpus' separator, if it has one, so that every token is predicted.
     """
-    from tokenizers import Tokenizer
-
     path = inputs[Text(words["dataset"])]
     split = split_or_nearest(path, words["split"])
     text = beginning(read_split(path, split), words["limit"])
-    manifest = Path(inputs[need])
-    tokenizer = Tokenizer.from_file(str(manifest.parent / "tokenizer.json"))
+    manifest, tokenizer = tokenization.load_tokenizer(inputs[need])
     tokenizer.encode_special_tokens = True  # names of special tokens in the text are plain text
-    separator = read_json(manifest).get("separator")
+    separator = manifest.get("separator")
     ids = tokenization.encode(tokenizer, [text]).tolist()
     ids = ids if separator is None else [separator, *ids]
     return EvaluationText(torch.tensor(ids, device=device), len(text.split()), split)
