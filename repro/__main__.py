@@ -1,11 +1,18 @@
 """Command line: one subcommand per rule of the workflow, and what a person asks by hand."""
 
 import argparse
+import os
+import select
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from repro import commands
 from repro.errors import UserError
+from repro.files import disk_fault
 from repro.suite import arithmetic, origin, registry
 from repro.suite.suite import Suite, load
 from repro.training import launch
@@ -118,38 +125,89 @@ def is_library(module: str | None) -> bool:
     return module is not None and not (registry.ROOT / module.partition(".")[0]).exists()
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came, as a scheduler or `kill` sends it."""
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Have SIGTERM end a command as Ctrl-C does, so that temporary files are removed.
+
+    Ranks are left to their launcher, which must see that its signal was what ended them.
+    """
+    if launch.is_rank() or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number, frame):
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends it at once
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def mistake_in(error: Exception, command: str) -> UserError | None:
+    """The line for an error that is certainly no mistake of the suite; None: a traceback is due."""
+    if isinstance(error, UserError):
+        return error
+    if isinstance(error, ModuleNotFoundError) and is_library(error.name):
+        return UserError(
+            f"{command}: needs {error.name}, which this environment has not: "
+            f"uv run python -m repro {command} ... has the whole suite"
+        )
+    fault = disk_fault(error)
+    return UserError(fault) if fault else None
+
+
+def is_reader_gone() -> bool:
+    """Whether nobody reads what is printed any more, as after `| head`."""
+    watched = select.poll()
+    watched.register(sys.stdout, 0)  # an error is reported in any case
+    return any(event & select.POLLERR for _, event in watched.poll(0))
+
+
 def main(words: list[str] | None = None) -> int:
-    """Run a command; a user's mistake ends in one line on stderr and its exit status."""
+    """Run a command; what a user, an author or a disk did wrong ends in one line on stderr and its
+    exit status."""
     arguments = parser().parse_args(words)
     if getattr(arguments, "scale", None):
         arguments.config = [*arguments.config, f"scale={arguments.scale}"]
     try:
-        suite = configured(arguments)
-        notice = arithmetic.apply(suite.config.arithmetic if suite else arithmetic.DEFAULT)
-        if notice and arguments.command in ("train", "run") and not launch.is_rank():
-            print(notice, file=sys.stderr)
-        text = arguments.run(suite, arguments)
+        with ended_by_sigterm():
+            suite = configured(arguments)
+            notice = arithmetic.apply(suite.config.arithmetic if suite else arithmetic.DEFAULT)
+            if notice and arguments.command in ("train", "run") and not launch.is_rank():
+                print(notice, file=sys.stderr)
+            text = arguments.run(suite, arguments)
+            if text:
+                print(text, flush=True)
+    except Terminated:
+        print("error: ended by SIGTERM; run the same command again to go on", file=sys.stderr)
+        return 128 + signal.SIGTERM
     except KeyboardInterrupt:
         if not launch.is_rank():
             print("interrupted; run the same command again to go on", file=sys.stderr)
-        return 130
+        return 128 + signal.SIGINT
     except Exception as error:
+        if isinstance(error, BrokenPipeError) and is_reader_gone():
+            # The interpreter flushes stdout once more as it ends.
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+            return 128 + signal.SIGPIPE
+        mistake = mistake_in(error, arguments.command)
         if launch.is_rank():
-            launch.report(error)
-        elif isinstance(error, UserError):
-            print(f"error: {error}", file=sys.stderr)
-            return error.status
-        elif isinstance(error, ModuleNotFoundError) and is_library(error.name):
-            print(
-                f"error: {arguments.command}: needs {error.name}, which this environment has not: "
-                f"uv run python -m repro {arguments.command} ... has the whole suite",
-                file=sys.stderr,
-            )
-        else:
+            launch.report(mistake or error)
+        elif mistake is None:
             raise
+        else:
+            if mistake.trace and not sys.stderr.isatty():
+                print(mistake.trace, file=sys.stderr, end="")
+            print(f"error: {mistake}", file=sys.stderr)
+            return mistake.status
         return 1
-    if text:
-        print(text)
     return 0
 
 

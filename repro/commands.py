@@ -114,7 +114,7 @@ def page(suite: Suite, arguments: Namespace) -> None:
     """Every paper's figure of a name, a page each."""
     from repro.judge import products
 
-    products.page(arguments.name)
+    products.page(suite, arguments.name)
 
 
 def scoreboard(suite: Suite, arguments: Namespace) -> None:

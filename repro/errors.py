@@ -8,6 +8,7 @@ class UserError(Exception):
     """Names what is wrong, where, and the way out, in one line; shown without a traceback."""
 
     status = 1  # of the process it ends
+    trace = ""  # for a log, not for a terminal: where in an author's own file it went wrong
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

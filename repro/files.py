@@ -1,9 +1,11 @@
 """Checksums, seals, and writes that leave either the whole file or nothing."""
 
+import errno
 import hashlib
 import json
 import os
 import re
+import shutil
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,19 +37,19 @@ def canonical_json(value: object) -> bytes:
 
 @contextmanager
 def atomic_path(path: Path | str):
-    """Yield a temporary path beside `path`; move it there on success, remove it on failure.
+    """Yield a path to write to; move that file to `path` on success, remove it on failure.
 
+    It lies in a hidden folder of its own beside `path`, so that a library's own temporary files go
+    with it. A killed process leaves the folder behind (`remove_temporaries`).
     Raises UserError when the disk is full or the folder cannot be written.
     """
     path = Path(path)
-    temporary = None
+    folder = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(
-            dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix
-        )
-        os.close(handle)
-        yield Path(temporary)
+        folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.stem}-"))
+        temporary = folder / path.name
+        yield temporary
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         umask = os.umask(0)
@@ -58,13 +60,53 @@ def atomic_path(path: Path | str):
         found = _disk_error(error)
         if found is None:
             raise
+        why = found.strerror or found
+        if found.filename and not os.fspath(found.filename).startswith(os.fspath(path.parent)):
+            why = f"{found.filename}: {why}"  # of a folder on the way to it
+        way_out = WAYS_OUT.get(found.errno or 0, "choose another folder")
         raise UserError(
-            f"{path}: could not be written ({found.strerror or found}); "
-            "free space or choose another folder, nothing was left half-written"
+            f"{path}: could not be written ({why}); {way_out}, nothing was left half-written"
         ) from error
     finally:
-        if temporary and os.path.exists(temporary):
-            os.unlink(temporary)
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_temporaries(folder: Path, pattern: str = ".*") -> None:
+    """Remove what killed processes left in a folder while they wrote; call it only where nobody
+    else is writing what the pattern names."""
+    for left in folder.glob(pattern):
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
+
+
+# What a disk says when the fault is its own, or lies in what somebody put on it -> the way out.
+# Other errors may be a mistake of the suite, as that a file does not exist: they keep a traceback.
+WAYS_OUT = {
+    errno.ENOSPC: "free space or choose another folder",
+    errno.EDQUOT: "free space or choose another folder",
+    errno.EFBIG: "free space or choose another folder",
+    errno.EROFS: "the disk is read-only, choose another folder",
+    errno.EACCES: "let this user read and write it, or choose another folder",
+    errno.EPERM: "let this user read and write it, or choose another folder",
+    errno.EIO: "the disk failed; try again, or choose another folder",
+    errno.ESTALE: "the disk failed; try again, or choose another folder",
+    errno.ELOOP: "the link leads back to itself, remove it",
+    errno.EISDIR: "a folder is where a file should be, move it away",
+    errno.ENOTDIR: "a file is on the way there where a folder should be, move it away",
+    errno.EEXIST: "a file or a broken link is where a folder should be, move it away",
+    errno.ENAMETOOLONG: "choose a shorter name",
+}
+
+
+def disk_fault(error: BaseException) -> str | None:
+    """File, fault and way out, where an error is certainly the disk's or of what lies on it."""
+    if not isinstance(error, OSError) or error.errno not in WAYS_OUT:
+        return None
+    place = error.filename if error.filename is not None else Path.cwd()
+    return f"{place}: {error.strerror}; {WAYS_OUT[error.errno]}"
 
 
 def _disk_error(error: BaseException) -> OSError | None:

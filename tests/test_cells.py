@@ -1,4 +1,5 @@
 import json
+import platform
 import signal
 import subprocess
 import sys
@@ -10,8 +11,9 @@ import pytest
 from repro.errors import UserError
 from repro.files import CELL_SEAL, read_sealed, seal
 from repro.suite import cells as cellfiles
-from repro.suite import execute
-from repro.suite.execute import locked, run_cell
+from repro.suite import execute, locks
+from repro.suite.execute import run_cell
+from repro.suite.locks import locked
 from repro.suite.plan import Cell, Run
 from repro.suite.registry import ROOT
 from repro.tasks import TASKS, Task
@@ -300,7 +302,7 @@ def test_no_two_holders_of_a_lock_whose_file_was_removed_meanwhile(tmp_path):
 HOLDER = """
 import sys, time
 from pathlib import Path
-from repro.suite.execute import locked
+from repro.suite.locks import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
@@ -308,12 +310,14 @@ with locked(Path(sys.argv[1])):
 
 
 def test_a_killed_holder_lets_its_lock_go_and_who_waits_says_so(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(execute, "QUIET_SECONDS", 0.1)
+    monkeypatch.setattr(locks, "QUIET_SECONDS", 0.1)
     path = tmp_path / "run.lock"
     holder = subprocess.Popen([sys.executable, "-c", HOLDER, path], stdout=subprocess.PIPE)
     assert holder.stdout.readline() == b"held\n"
     threading.Timer(0.5, holder.kill).start()
     with locked(path):
         assert holder.wait() == -signal.SIGKILL, "not before its holder was gone"
-    assert capsys.readouterr().out == f"{path}: waits for another job, which is at this run\n"
+    assert capsys.readouterr().out == (
+        f"{path}: waits for process {holder.pid} on {platform.node()}, which is at it\n"
+    )
     assert not path.exists()

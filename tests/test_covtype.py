@@ -138,6 +138,7 @@ def test_missing_columns_are_named(tmp_path, table):
         (lambda t: t[:, :54], "has 54 columns, expected 54 features and the label"),
         (lambda t: set_cell(t, 6, 3, "high"), r"line 7 has 'high' in column 4, expected a number"),
         (lambda t: set_cell(t, 6, 3, ""), r"line 7 has '' in column 4, expected a number"),
+        (lambda t: set_cell(t, 6, 3, "1_0"), r"line 7 has '1_0' in column 4, expected a number"),
         (lambda t: set_cell(t, 6, 3, "nan"), r"line 7 has 'nan' in column 4"),
         (lambda t: set_cell(t, 2, 54, 8), "row 3 has label 8, expected 1 to 7"),
         (lambda t: set_cell(t, 2, 54, 0), "row 3 has label 0, expected 1 to 7"),

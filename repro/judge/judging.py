@@ -6,7 +6,9 @@ files is in `products`.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from repro.errors import UserError
@@ -16,10 +18,30 @@ from repro.suite import registry
 from repro.suite.cells import frame
 
 
+@contextmanager
+def called(figure_name: str, function: str) -> Iterator[None]:
+    """Call a function of a figure's file; its exception becomes a UserError that names the line.
+
+    Whoever runs the suite did not write that file, and whoever did finds the rest in the log.
+    """
+    try:
+        yield
+    except (UserError, ModuleNotFoundError):
+        raise
+    except Exception as error:
+        file = f"figures/{figure_name}.py"
+        place = registry.place_of(error, ("figures",)) or file
+        fault = UserError(f"{place}: {function} failed: {registry.described(error)}")
+        fault.trace = "".join(traceback.format_exception(error))
+        raise fault from error
+
+
 def tabulate(figure_name: str, contents: Mapping[str, Sequence[Mapping]]):
     """A figure's table, a DataFrame, from the contents of the cells of each of its studies."""
     frames = {study: frame(cells) for study, cells in contents.items()}
-    table = registry.figure(figure_name).reduce(frames)
+    module = registry.figure(figure_name)
+    with called(figure_name, "reduce"):
+        table = module.reduce(frames)
     if not hasattr(table, "to_csv"):
         kind = type(table).__name__
         raise UserError(f"figures/{figure_name}.py: reduce returned a {kind}, not a DataFrame")
@@ -30,7 +52,8 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
     """Measure and judge every claim of a figure; one row per claim, JSON-ready."""
     module = registry.figure(figure_name)
     scale = provenance["scale"]
-    measured = module.measure(table, scale)
+    with called(figure_name, "measure"):
+        measured = module.measure(table, scale)
     _check_measured(f"figures/{figure_name}.py", module.CLAIMS, measured)
     rows = []
     for claim in module.CLAIMS:
@@ -96,7 +119,8 @@ def render(figure_name: str, data: Path, provenance: dict, pdf: Path, png: Path)
     table = pd.read_csv(data)
     rows = judge_all(figure_name, table, provenance)
     drawing.style()
-    drawn = module.draw(table, provenance["scale"])
+    with called(figure_name, "draw"):
+        drawn = module.draw(table, provenance["scale"])
     drawing.check_panels(f"figures/{figure_name}.py", drawn)
     title = f"{module.TITLE}  [{figure_name.split('/')[0]}]"
     drawing.finish(drawn, title, module.CAPTION, rows, footer(provenance, sha256_file(data)))

@@ -8,6 +8,7 @@ from repro.judge import code
 from repro.judge.judging import render, tabulate
 from repro.suite import cells as cellfiles
 from repro.suite import registry
+from repro.suite.locks import alone
 from repro.suite.provenance import provenances
 from repro.suite.suite import Suite
 
@@ -29,20 +30,21 @@ def reduce(suite: Suite, figure_name: str) -> None:
     cellfiles.check_compatible(contents)
     table = tabulate(figure_name, by_study)
     folder = suite.paths.figure(figure_name)
-    write_bytes(folder / "data.csv", table.to_csv(index=False, lineterminator="\n").encode())
-    write_json(
-        folder / "provenance.json",
-        {
-            "scale": suite.config.scale,
-            "data": suite.data_words(figure_name),
-            "label": suite.label,
-            "embedded": suite.is_embedded(figure_name),
-            "cells": cell_ids(suite, figure_name),
-            "code": code.keep(folder, figure_name),
-            "data_sha256": sha256_file(folder / "data.csv"),
-            "made": provenances(list(contents.values())),
-        },
-    )
+    with alone(folder):
+        write_bytes(folder / "data.csv", table.to_csv(index=False, lineterminator="\n").encode())
+        write_json(
+            folder / "provenance.json",
+            {
+                "scale": suite.config.scale,
+                "data": suite.data_words(figure_name),
+                "label": suite.label,
+                "embedded": suite.is_embedded(figure_name),
+                "cells": cell_ids(suite, figure_name),
+                "code": code.keep(folder, figure_name),
+                "data_sha256": sha256_file(folder / "data.csv"),
+                "made": provenances(list(contents.values())),
+            },
+        )
 
 
 def draw(suite: Suite, figure_name: str) -> None:
@@ -54,10 +56,11 @@ def draw(suite: Suite, figure_name: str) -> None:
         raise UserError(
             f"{data}: was changed after it was written; delete it and run the same command again"
         )
-    rows = render(figure_name, data, provenance, pdf, png)
-    write_json(folder / "claims.json", rows)
-    digests = {name: sha256_file(folder / name) for name in FILES}
-    write_json(folder / "manifest.json", {"code": code.keep(folder, figure_name), **digests})
+    with alone(folder):
+        rows = render(figure_name, data, provenance, pdf, png)
+        write_json(folder / "claims.json", rows)
+        digests = {name: sha256_file(folder / name) for name in FILES}
+        write_json(folder / "manifest.json", {"code": code.keep(folder, figure_name), **digests})
 
 
 def publish(suite: Suite, figure_name: str) -> None:
@@ -83,7 +86,7 @@ def built_folder(suite: Suite, figure_name: str) -> Path:
     if said(folder / "provenance.json").get("cells") != cell_ids(suite, figure_name):
         raise UserError(
             f"{folder}: has no data of these settings; build them first with "
-            f"snakemake figures/{figure_name}.pdf"
+            + suite.command(f"figures/{figure_name}.pdf")
         )
     return folder
 
@@ -112,7 +115,7 @@ def cell_ids(suite: Suite, figure_name: str) -> list[str]:
     return [cell.id for found in suite.figure_cells(figure_name).values() for cell in found]
 
 
-def page(name: str) -> None:
+def page(suite: Suite, name: str) -> None:
     """figures/<name>.pdf and .png: every paper's figure of that name, a page each."""
     from PIL import Image
     from pypdf import PdfReader, PdfWriter
@@ -122,6 +125,11 @@ def page(name: str) -> None:
     writer = PdfWriter()
     images = []
     for figure_name in registry.selected_figures(registry.pages()[name]):
+        if not Path("figures", f"{figure_name}.pdf").exists():
+            raise UserError(
+                f"figures/{figure_name}.pdf: is not built yet; build the page with "
+                + suite.command(f"figures/{name}.pdf")
+            )
         for sheet in PdfReader(Path("figures") / f"{figure_name}.pdf").pages:
             writer.add_page(sheet)
         images.append(Image.open(Path("figures") / f"{figure_name}.png").convert("RGB"))

@@ -110,7 +110,7 @@ def explain(suite: Suite, word: str) -> str:
     folder = suite.paths.figure(figure_name)
     made = said(folder / "provenance.json").get("cells") == cell_ids(suite, figure_name)
     if not made or not (folder / "manifest.json").exists():
-        lines.append(f"  not measured yet: uv run snakemake figures/{figure_name}.pdf")
+        lines.append(f"  not measured yet: {suite.command(f'figures/{figure_name}.pdf')}")
         return "\n".join(lines)
     finished_folder(suite, figure_name)
     row = next(r for r in read_json(folder / "claims.json") if r["claim"] == claim.id)

@@ -1,7 +1,7 @@
 """Cell files: runs, their records and provenance, with a checksum; finished runs kept by id."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from repro.errors import UserError
@@ -21,6 +21,14 @@ def check_format(content: Mapping, name: object, remedy: str = REMEDY) -> None:
         )
 
 
+def check_keys(content: object, keys: Collection[str], name: object, remedy: str = REMEDY) -> None:
+    """Raise UserError, naming it, unless a sealed value has what is read of it."""
+    found = content if isinstance(content, Mapping) else {}
+    lacking = [key for key in keys if key not in found]
+    if lacking:
+        raise UserError(f"{name}: was not written by this suite, it lacks {lacking[0]!r}; {remedy}")
+
+
 def _encode(record: Mapping) -> dict:
     """JSON has no infinity: write `"inf"`, which float() and pandas read back."""
     return {
@@ -35,6 +43,9 @@ def read_cell(path: Path, cell: Cell) -> dict:
         raise UserError(f"{path}: is missing; the grid has a hole, run the same command again")
     content = read_sealed(path, CELL_SEAL)
     check_format(content, path)
+    check_keys(content, ("id", "runs"), path)
+    for run in content["runs"]:
+        check_keys(run, ("id", "axes", "records", "provenance"), path)
     if content["id"] != cell.id or [r["id"] for r in content["runs"]] != [r.id for r in cell.runs]:
         raise UserError(
             f"{path}: holds cell {content['id'][:12]}, not {cell.id[:12]} (another spec, scale or "

@@ -148,6 +148,8 @@ def load_site(folder: Path) -> Site:
         if named:
             raise UserError(f"REPRO_SITE: {named} does not exist")
         return Site()
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder where the site's file should be")
     try:
         content = yaml.safe_load(path.read_text())
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -117,25 +117,34 @@ def _check_study(place: str, study: Study, before: Mapping[str, Study]) -> None:
         _check_task_reads(place, study.task, spec)
 
 
-def _check_values(place: str, value: object) -> None:
-    """A setting is a JSON value, or taken from another stage; a number is finite."""
+def _check_values(place: str, value: object, key: str = "") -> None:
+    """A setting is a JSON value, or taken from another stage; a number is finite, and not negative
+    where its key names a learning rate."""
     if isinstance(value, Mapping):
-        for key, each in value.items():
-            _check_values(f"{place}: {key}", each)
+        for name, each in value.items():
+            _check_values(f"{place}: {name}", each, f"{key}.{name}")
     elif _is_listed(value):
         for each in value:
-            _check_values(place, each)
+            _check_values(place, each, key)
     elif isinstance(value, float) and not math.isfinite(value):
         raise UserError(f"{place}: is {value}; a setting is a finite number")
+    elif isinstance(value, (int, float)) and value < 0 and _is_learning_rate(key):
+        raise UserError(f"{place}: is {value}; a learning rate is 0 or more")
     elif not isinstance(value, (str, int, float, type(None), *REFERENCES)):
         raise UserError(f"{place}: is {_kind(value)}; a setting is a number, a text or a list")
+
+
+def _is_learning_rate(key: str) -> bool:
+    """Whether a dotted key ends in a name such as lr, lr_up or final_lr, or in a part of `lr`."""
+    *_, parent, name = ["", *key.split(".")]
+    return "lr" in name.split("_") or parent == "lr"
 
 
 def _check_grid(place: str, grid: Mapping[str, Sequence]) -> None:
     for axis, values in grid.items():
         if not _is_listed(values):
             raise UserError(f"{place}: axis {axis} is {values!r}; give a list of values")
-        _check_values(f"{place}: {axis}", values)
+        _check_values(f"{place}: {axis}", values, axis)
 
 
 def _first_point(place: str, study: Study, scale_name: str) -> dict | None:

@@ -4,10 +4,8 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
-
-from filelock import FileLock, Timeout
 
 from repro.cost import Cost, Layout
 from repro.errors import UserError
@@ -16,18 +14,18 @@ from repro.files import (
     atomic_path,
     canonical_json,
     read_sealed,
+    remove_temporaries,
     sha256,
     sha256_file,
     write_sealed,
 )
 from repro.suite import arithmetic
-from repro.suite.cells import FORMAT, _encode, read_cell
+from repro.suite.cells import FORMAT, _encode, check_keys, read_cell
+from repro.suite.locks import locked
 from repro.suite.plan import Cell, Run
 from repro.suite.provenance import device_name, input_digests, provenance
 from repro.suite.study import Proposal
 from repro.tasks import TASKS
-
-QUIET_SECONDS = 5.0  # waited for another job's lock before a word about it
 
 
 def run_cell(
@@ -79,8 +77,8 @@ def run_cell(
         # runs, but only a digest of their records shows if they were made again with other results.
         here = place | {"inputs": digests | _upstream_digests(run, read)}
         with locked(store / f"{run.id}.lock") if main else nullcontext():
-            for left in store.glob(f".{run.id}-*") if main else ():
-                left.unlink(missing_ok=True)  # left by a job that was killed while writing
+            if main:
+                remove_temporaries(store, f".{run.id}*")
             # Rank 0 alone looks: the ranks must not differ in whether they train.
             result = distributed.broadcast_from_rank0(lambda: _stored(stored, run, here, final))  # noqa: B023
             resumed += result is not None
@@ -130,7 +128,9 @@ def run_cell(
             "axes": cell.axes,
             "runs": results,
         }
-        write_sealed(path, content, CELL_SEAL)
+        with locked(path.with_suffix(".lock")):
+            remove_temporaries(path.parent, f".{path.stem}-*")
+            write_sealed(path, content, CELL_SEAL)
     return resumed
 
 
@@ -214,35 +214,18 @@ def _stored(path: Path, run: Run, here: Mapping, final: Path | None) -> dict | N
     if not path.exists():
         return None
     result = read_sealed(path, CELL_SEAL)
+    check_keys(result, ("id", "spec", "records", "provenance"), path)
     if result["id"] != run.id:
         raise UserError(f"{path}: holds run {result['id'][:12]}, not {run.id[:12]}; delete it")
     expected = result.get("sha256_checkpoint")
     if final and result["records"] and not (final.exists() and expected == sha256_file(final)):
         return None
     made = result["provenance"] | {"arithmetic": arithmetic.of(result["provenance"])}
-    other = [key for key in here if made[key] != here[key]]
+    other = [key for key in here if made.get(key) != here[key]]
     if not other:
         return result
     words = (
-        f"{key} {made[key]}" if isinstance(made[key], str) else f"other {key}" for key in other
+        f"{key} {made[key]}" if isinstance(made.get(key), str) else f"other {key}" for key in other
     )
     print(f"run {run.id[:12]} was finished with {', '.join(words)}: made again", flush=True)
     return None
-
-
-@contextmanager
-def locked(path: Path):
-    """Hold a file lock, which is released if the process dies; print a line if it has to wait."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # No fallback to a lock that is a file's existence: a killed job would leave it behind.
-    lock = FileLock(path, fallback_to_soft=False)
-    try:
-        lock.acquire(timeout=QUIET_SECONDS)
-    except Timeout:
-        print(f"{path}: waits for another job, which is at this run", flush=True)
-        lock.acquire()
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)  # before release, so that those waiting lock a new file
-        lock.release()

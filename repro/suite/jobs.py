@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 from repro.data.needs import Tokens
 from repro.suite import registry
+from repro.suite.locks import alone
 from repro.suite.plan import Cell, Run
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
@@ -38,25 +39,19 @@ def fetch(suite: Suite, dataset: str) -> None:
     """Prepare a dataset: download or generate it, check it, write its manifest."""
     from repro.data.prepare import prepare
 
-    prepare(
-        registry.dataset(dataset),
-        suite.source(dataset),
-        suite.identity(dataset),
-        suite.paths.manifest(dataset),
-    )
+    manifest = suite.paths.manifest(dataset)
+    with alone(manifest.parent):
+        prepare(registry.dataset(dataset), suite.source(dataset), suite.identity(dataset), manifest)
 
 
 def tokenize(suite: Suite, need: Tokens) -> None:
     """Encode a prepared dataset, by a tokenizer trained on it or by GPT-2's."""
     from repro.data.prepare import tokenize
 
-    tokenize(
-        registry.dataset(need.dataset),
-        suite.source(need.dataset),
-        suite.paths.manifest(need.dataset),
-        need,
-        suite.paths.tokens(need),
-    )
+    source, tokens = suite.source(need.dataset), suite.paths.tokens(need)
+    prepared = suite.paths.manifest(need.dataset)
+    with alone(tokens.parent):
+        tokenize(registry.dataset(need.dataset), source, prepared, need, tokens)
 
 
 def train(suite: Suite, cell: Cell, place: Place) -> None:

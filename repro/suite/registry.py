@@ -5,7 +5,7 @@ else's way: `study_names` leaves its stages out, and only figures that need it f
 """
 
 import traceback
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -43,24 +43,27 @@ def _load(file: str) -> ModuleType:
     try:
         return import_module(file.removesuffix(".py").replace("/", "."))
     except (Exception, SystemExit) as error:
-        words = error.msg if isinstance(error, SyntaxError) else str(error)
-        words = words.partition("\n")[0]
-        if not isinstance(error, UserError):
-            words = f"{type(error).__name__}: {words}"
-        place = _place(error)
+        words = str(error) if isinstance(error, UserError) else described(error)
+        place = place_of(error)
         if not place.startswith(f"{file}, "):  # it went wrong in another file, or nowhere of ours
             place = f"{file}: cannot be imported" + (f": {place}" if place else "")
         raise UserError(f"{place}: {words}") from error
 
 
-def _place(error: BaseException) -> str:
-    """`<file>, line <number>` of the last line of the checkout that an error passed, or ""."""
+def described(error: BaseException) -> str:
+    """An exception in one line: its kind and what it says first."""
+    words = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {words.strip().partition(chr(10))[0]}"
+
+
+def place_of(error: BaseException, folders: Collection[str] = OWN) -> str:
+    """`<file>, line <number>` of the last line in these folders that an error passed, or ""."""
     frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError):
         frames.append((error.filename or "", error.lineno))
     for name, line in reversed(frames):
         path = Path(name)
-        own = path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in OWN
+        own = path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in folders
         if own and path != Path(__file__):
             return f"{path.relative_to(ROOT).as_posix()}, line {line}"
     return ""

@@ -1,5 +1,6 @@
 """The suite under one configuration: its jobs, and what they read. No torch."""
 
+import shlex
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -64,6 +65,12 @@ class Suite:
         self.paths = Paths(config.scale, self.label, self.identity)
         self._cells: dict[str, list[Cell]] = {}
         self._by_name: dict[str, dict[str, Cell]] = {}
+
+    def command(self, target: str) -> str:
+        """The call that builds a target under this configuration, as a person types it."""
+        usual = load([]).config.arguments()
+        words = [word for word in self.config.arguments() if word not in usual]
+        return f"uv run snakemake {target}" + (f" --config {shlex.join(words)}" if words else "")
 
     def source(self, dataset_name: str) -> Source:
         """Where a dataset comes from under this configuration."""

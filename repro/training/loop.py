@@ -177,8 +177,11 @@ def _mean(losses: torch.Tensor) -> float:
     return mean if math.isfinite(mean) else math.inf
 
 
+STATE = {"records", "model", "optimizer", "scaler", "losses", "step", "rng", "cuda_rng"}
+
+
 def _save(path: Path, model, optimizer, scaler, losses, step: int, records: list) -> None:
-    state = {
+    state = {  # the keys of STATE
         "records": records,
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
@@ -207,6 +210,8 @@ def _resume(path: Path, model, optimizer, scaler, losses) -> tuple[int, list[dic
     try:
         place = "cpu" if sharded else losses.device
         state = torch.load(path, map_location=place, mmap=sharded, weights_only=True)
+        if not isinstance(state, dict) or state.keys() != STATE:
+            raise ValueError("it is of another version of the suite")
     except Exception as error:  # truncated or foreign file: torch raises many kinds
         reason = str(error).strip().splitlines()[0]
         raise UserError(
