@@ -8,8 +8,9 @@ import time
 
 import pytest
 
+from repro.data.needs import Tokens
 from repro.errors import UserError
-from repro.files import CELL_SEAL, read_sealed, seal
+from repro.files import CELL_SEAL, read_sealed, seal, write_sealed
 from repro.suite import cells as cellfiles
 from repro.suite import execute, locks
 from repro.suite.execute import run_cell
@@ -173,25 +174,28 @@ def test_runs_of_another_device_arithmetic_or_other_tokens_are_made_again(tmp_pa
 
 
 def test_a_run_goes_on_only_from_what_began_as_it_would(tmp_path, monkeypatch):
-    """A resume state of another arithmetic is not found, and gone once the run is finished."""
+    """A resume state of another arithmetic or of other tokens is not found, and gone once the run
+    is finished."""
     found = []
+    need, tokens = Tokens("text", 300), tmp_path / "tokens.json"
 
     class Interrupted(Task):
         def run(self, spec, *, checkpoint, **context):
             found.append((checkpoint, checkpoint.exists()))
             checkpoint.touch()
-            if len(found) < 4:
+            if len(found) < 5:
                 raise KeyboardInterrupt
             return [{"step": 1, "train_loss": 1.0}]
 
     monkeypatch.setitem(TASKS, "fake", Interrupted(1, "", lambda spec: [], lambda spec: 0.0))
-    for arithmetic in ("avx2", "avx2", "portable"):
+    for arithmetic, digest in (("avx2", "a"), ("avx2", "a"), ("portable", "a"), ("portable", "b")):
         monkeypatch.setattr(execute.arithmetic, "in_force", lambda device, a=arithmetic: a)
+        write_sealed(tokens, {"sha256": digest})
         with pytest.raises(KeyboardInterrupt):
-            run(fake_cell({"seed": 0}), tmp_path)
-    run(fake_cell({"seed": 0}), tmp_path)
-    (first, *_), (last, *_) = found[0], found[3]
-    assert found == [(first, False), (first, True), (last, False), (last, True)]
+            run(fake_cell({"seed": 0}), tmp_path, inputs={need: tokens})
+    run(fake_cell({"seed": 0}), tmp_path, inputs={need: tokens})
+    assert [there for _, there in found] == [False, True, False, False, True]
+    assert len({path for path, _ in found}) == 3
     assert not list((tmp_path / "runs").glob("*.state"))
 
 

@@ -1,6 +1,8 @@
+import os
 import subprocess
 import sys
 
+from repro.suite import arithmetic, registry
 from repro.suite.registry import ROOT
 
 
@@ -19,4 +21,30 @@ heavy = {"torch", "pandas", "matplotlib", "seaborn", "tokenizers", "datasets"} &
 assert not heavy, heavy
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_folder_of_any_dataset_is_looked_at_before_a_process_takes_its_arithmetic(tmp_path):
+    """NumPy must not be loaded by then: every job on images from a folder refused to start."""
+    folders = {name: tmp_path / name for name in registry.dataset_names()}
+    for name, folder in folders.items():
+        for part in ("train/a", "train/b", "val/a", "val/b") if name == "imagenet" else ("",):
+            (folder / part).mkdir(parents=True, exist_ok=True)
+            (folder / part / "1.png").touch()
+    for name, files in {
+        "wikitext2": ["train.txt"],
+        "fineweb": ["train.jsonl"],
+        "fineweb_edu": ["train.parquet"],
+        "ccnews": ["train.txt"],
+        "covtype": ["covtype.data"],
+        "cifar100": ["train.npz", "test.npz"],
+    }.items():
+        for file in files:
+            (folders[name] / file).write_text("some text")
+    words = [f"{name}={folder}" for name, folder in folders.items()]
+    call = [sys.executable, "-m", "repro", "list", "--config", *words]
+    # As a shell has it: this process has the variables of its arithmetic set already.
+    taken = arithmetic.SETTINGS["avx2"]
+    env = {name: value for name, value in os.environ.items() if name not in taken}
+    done = subprocess.run(call, cwd=ROOT, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

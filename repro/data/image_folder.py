@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-
 from repro.errors import UserError
 from repro.files import (
     canonical_json,
@@ -135,6 +133,8 @@ class ImageFiles:
     """The images of one split: `paths`, `labels` (rows,) int64 from 0 in the classes' order."""
 
     def __init__(self, dataset: str, folder: Path, classes: Mapping[str, Mapping[str, int]]):
+        import numpy as np  # here, since a folder is listed before a process takes its arithmetic
+
         self.dataset, self.folder = dataset, folder
         self.paths = [f"{name}/{file}" for name, files in classes.items() for file in files]
         counts = [len(files) for files in classes.values()]
