@@ -1,13 +1,15 @@
+import hashlib
 import json
+import re
 
 import numpy as np
 import pytest
 
 from data import wikitext2
-from repro.data import text, tokenization
+from repro.data import locks, text, tokenization
 from repro.data.source import Source
 from repro.errors import UserError
-from repro.files import sha256, write_bytes, write_sealed
+from repro.files import read_json, sha256, write_bytes, write_json, write_sealed
 
 
 def folder_source(folder):
@@ -126,9 +128,9 @@ def test_the_real_loader_reads_the_hub_s_layout(hub):
     folder, rows = hub
     found = text.download("wikitext2", str(folder), "wikitext-2-v1", None, LINES)
     assert found == {
-        "train": "".join(rows["train"]),
-        "valid": "".join(rows["validation"]),
-        "test": "".join(rows["test"]),
+        "train": rows["train"],
+        "valid": rows["validation"],
+        "test": rows["test"],
     }
 
 
@@ -161,14 +163,38 @@ def test_no_network_ends_in_one_line_with_the_way_out():
     assert "\n" not in message
 
 
-def test_the_first_download_locks_the_digests(tmp_path, capsys):
+def test_the_first_download_is_locked_with_its_date(tmp_path, capsys):
     lock = tmp_path / "wikitext2.lock.json"
-    text.check_lock("wikitext2", {"train": "a"}, lock, "revision")
-    assert json.loads(lock.read_text())["sha256"] == {"train": sha256(b"a")}
+    found = {"train": {"text_sha256": "a"}}
+    locks.check("wikitext2", lock, "revision", found)
+    before = read_json(lock)
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", before.pop("first_download"))
+    assert before == {"revision": "revision", "splits": found}
     assert "commit that file" in capsys.readouterr().out
-    text.check_lock("wikitext2", {"train": "a"}, lock, "revision")
-    with pytest.raises(UserError, match="split train has SHA-256"):
-        text.check_lock("wikitext2", {"train": "b"}, lock, "revision")
+    for said in (read_json(lock), {"revision": "revision", "sha256": {"train": "a"}}):  # old form
+        write_json(lock, said)
+        locks.check("wikitext2", lock, "revision", found)
+        with pytest.raises(UserError, match="split train has text_sha256 b, wikitext2.lock.json"):
+            locks.check("wikitext2", lock, "revision", {"train": {"text_sha256": "b"}})
+        with pytest.raises(UserError, match="split train has nothing, wikitext2.lock.json says"):
+            locks.check("wikitext2", lock, "revision", {})
+        assert read_json(lock) == said, "a lock file is written once"
+
+
+@pytest.mark.parametrize("content", ["", "[1]", '{"splits": [1]}', '{"revision": 1}', "{ cut"])
+def test_a_damaged_lock_file_is_one_line(tmp_path, content):
+    lock = tmp_path / "wikitext2.lock.json"
+    lock.write_text(content)
+    with pytest.raises(UserError, match=r"wikitext2\.lock\.json: is n.*delete it"):
+        locks.check("wikitext2", lock, "revision", {"train": {"text_sha256": "a"}})
+
+
+def test_rows_are_known_as_the_published_files(monkeypatch):
+    rows = {"train": ["", " = a = \n"]}
+    sha1 = hashlib.sha1(b" \n = a = \n").hexdigest()
+    monkeypatch.setattr(wikitext2, "PUBLISHED_SHA1", {"train": sha1})
+    assert wikitext2.is_published(rows)
+    assert not wikitext2.is_published({"train": ["", " = b = \n"]})
 
 
 @pytest.fixture

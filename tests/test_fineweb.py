@@ -507,7 +507,7 @@ def test_the_hub_is_streamed_and_its_texts_locked(hub, texts, tmp_path, monkeypa
     assert valid + list(fineweb.documents(source, "train")) == texts
 
     prepare.tokenize_stream(fineweb, source, need, tmp_path / "a" / "tokens.json")
-    assert "first download, digests written" in capsys.readouterr().out
+    assert "first download, noted in" in capsys.readouterr().out
     locked = read_json(fineweb.lock)["splits"]
     assert locked["valid"]["documents"] == len(valid)
     assert locked["train"]["documents"] == len(texts) - len(valid)
@@ -522,7 +522,7 @@ def test_the_hub_is_streamed_and_its_texts_locked(hub, texts, tmp_path, monkeypa
     datasets.Dataset.from_dict({"text": texts[:-1]}).to_parquet(
         hub / "data" / fineweb.subset / "train-00000-of-00001.parquet"
     )
-    with pytest.raises(UserError, match="split train has .* documents .*lock.json says"):
+    with pytest.raises(UserError, match="split train has documents .*lock.json says"):
         prepare.tokenize_stream(fineweb, source, need, tmp_path / "c" / "tokens.json")
     assert not (tmp_path / "c" / "tokens.json").exists()
 

@@ -36,7 +36,7 @@ def test_what_was_read_is_locked(monkeypatch, tmp_path):
     found = {"train": {"documents": 3, "text_sha256": "a"}}
     fineweb_edu.check_documents(Source("real"), found)
     assert read_json(fineweb_edu.lock)["revision"] == fineweb.revision
-    with pytest.raises(UserError, match="fineweb_edu: split train has 4 documents"):
+    with pytest.raises(UserError, match="fineweb_edu: split train has documents 4"):
         fineweb_edu.check_documents(Source("real"), {"train": found["train"] | {"documents": 4}})
 
 

@@ -116,7 +116,10 @@ def test_a_cell_edited_by_hand_stops_with_its_name_and_the_way_out(copied):
         (("--config", "wikitext2=nowhere"), "wikitext2: folder 'nowhere' does not exist"),
         (("--config", "figures=fig33"), "unknown 'fig33', did you mean 'fig3'?"),
         (("figures/fig33.pdf",), "unknown figure figures/fig33.pdf: did you mean"),
-        (("figures/embedding_l/fig3.pdf",), "did you mean 'figures/embedding_lr/fig3.pdf'?"),
+        (
+            ("results/smoke/embedded/embedding_l/fig3/data.csv", *SMOKE),
+            "did you mean 'figures/embedding_lr/fig3.pdf'?",
+        ),
         (("embedding_lr/fig3",), "did you mean 'figures/embedding_lr/fig3.pdf'?"),
     ],
 )

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
+from repro.data import locks
 from repro.data.digests import remembered_sha256
 from repro.errors import UserError
-from repro.files import read_json, sha256, sha256_file, write_json
+from repro.files import sha256, sha256_file
 
 KINDS = {".txt": "text", ".jsonl": "json", ".parquet": "parquet"}  # suffix -> builder of `datasets`
 LARGE = 64 * 2**20  # bytes; digests of larger files are remembered
@@ -38,12 +39,12 @@ def from_hub(dataset: str, repository: str, subset: str, revision: str) -> Itera
 def locked_revision(dataset: str, repository: str, lock: Path) -> str:
     """The revision of a hub dataset in the lock file.
 
-    Without a lock file this is the hub's newest revision, which is then written there, so that
-    every later read uses it. Raises UserError when the hub is needed and cannot be reached.
+    Without one there, it is the hub's newest revision, which is then noted there, so that every
+    later read uses it. Raises UserError when the hub is needed and cannot be reached.
     """
     from huggingface_hub import HfApi
 
-    if not lock.exists():
+    if not locks.read(lock).get("revision"):
         try:
             revision = HfApi().dataset_info(repository).sha
         except Exception as error:  # as in `from_hub`
@@ -51,9 +52,8 @@ def locked_revision(dataset: str, repository: str, lock: Path) -> str:
                 f"{dataset}: the revision of {repository} could not be asked for "
                 f"({_reason(error)}); try again, or use {dataset}=FOLDER or {dataset}=embedded"
             ) from error
-        write_json(lock, {"revision": revision})
-        print(f"{dataset}: first read, revision {revision} written to {lock}; commit that file")
-    return read_json(lock)["revision"]
+        locks.write(dataset, lock, revision=revision)
+    return locks.read(lock)["revision"]
 
 
 def folder_files(dataset: str, folder: Path) -> dict[str, list[Path]]:
@@ -205,24 +205,3 @@ def divide(dataset: str, stream: Iterator[str], split: str, valid_tokens: int) -
             count += len(encoding) + 1
     if split == "train":
         yield from stream
-
-
-def check_lock(dataset: str, found: Mapping[str, Mapping], lock: Path, revision: str) -> None:
-    """Compare split -> {"documents", "text_sha256"} with what the first download wrote.
-
-    If the lock file is missing or has only a revision, write it and say so: nobody publishes
-    digests of these texts, so the first download is the reference.
-    Raises UserError naming the split that differs.
-    """
-    if not lock.exists() or "splits" not in read_json(lock):
-        write_json(lock, {"revision": revision, "splits": found})
-        print(f"{dataset}: first download, digests written to {lock}; commit that file")
-        return
-    locked = read_json(lock)["splits"]
-    for split, state in found.items():
-        if dict(state) != locked[split]:
-            raise UserError(
-                f"{dataset}: split {split} has {state['documents']} documents with SHA-256 "
-                f"{state['text_sha256']}, {lock.name} says {locked[split]['documents']} with "
-                f"{locked[split]['text_sha256']}; the download is truncated or another dataset"
-            )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from repro.errors import UserError
-from repro.files import read_json, read_sealed, sha256, vouched, write_json
+from repro.files import read_sealed, sha256, vouched
 
 FILES = {"train": "train.txt", "valid": "valid.txt", "test": "test.txt"}
 HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
@@ -67,8 +67,8 @@ def download(
     subset: str,
     revision: str | None,
     lines: Mapping[str, int],
-) -> dict[str, str]:
-    """Download a text dataset with one line per row from the Hugging Face hub.
+) -> dict[str, list[str]]:
+    """Download a text dataset with one line per row from the Hugging Face hub: split -> rows.
 
     lines: split -> number of lines that its publishers state.
     Raises UserError when the hub cannot be reached or a split has another number of lines.
@@ -97,19 +97,5 @@ def download(
                 f"{dataset}: split {name} has {len(rows[name])} lines, expected {expected}; "
                 "the download is truncated or another dataset: clear the datasets cache, try again"
             )
-        result[split] = "".join(rows[name]["text"])
+        result[split] = list(rows[name]["text"])
     return result
-
-
-def check_lock(dataset: str, splits: Mapping[str, str], lock: Path, revision: str) -> None:
-    """Compare texts with the digests that the first download wrote; write them if there are none.
-
-    Nobody publishes digests of these texts, so the first download is the reference.
-    """
-    digests = {split: sha256(content.encode()) for split, content in splits.items()}
-    if lock.exists():
-        locked = read_json(lock)
-        check_digests(f"{dataset} (locked by {lock.name})", splits, locked["sha256"])
-        return
-    write_json(lock, {"revision": revision, "sha256": digests})
-    print(f"{dataset}: first download, digests written to {lock}; commit that file")

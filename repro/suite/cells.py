@@ -10,15 +10,14 @@ from repro.suite import arithmetic
 from repro.suite.plan import Cell
 
 FORMAT = 1
+CELL = {"id": str, "study": str, "runs": list}  # what of a cell is used before it is known
 
 
 def check_format(content: Mapping, name: object, remedy: str = REMEDY) -> None:
     """Raise UserError, naming it, unless a cell is of the format this suite reads."""
-    if content.get("format") != FORMAT:
-        raise UserError(
-            f"{name}: is no cell of this suite's format {FORMAT} (format {content.get('format')}); "
-            + remedy
-        )
+    whole = all(isinstance(content.get(key), kind) for key, kind in CELL.items())
+    if content.get("format") != FORMAT or not whole:
+        raise UserError(f"{name}: is no cell of this suite's format {FORMAT}; {remedy}")
 
 
 def check_keys(content: object, keys: Collection[str], name: object, remedy: str = REMEDY) -> None:

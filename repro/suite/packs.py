@@ -13,6 +13,7 @@ from repro.suite import registry
 from repro.suite.suite import Suite
 
 MAX_BYTES = 256 * 2**20  # of one cell; the largest of paper scale has a few million
+MAX_NAME = 255  # bytes of a file's name on most disks
 
 
 def pack(suite: Suite, archive: Path) -> int:
@@ -101,7 +102,8 @@ def _members(archive: Path) -> Iterator[tuple[str, bytes | None]]:
 def _checked(archive: Path, name: str) -> str:
     """The name of a member; raises UserError where it leads out of results/."""
     parts = PurePosixPath(name).parts
-    if len(parts) < 5 or parts[0] != "results" or ".." in parts or not name.isprintable():
+    fits = name.isprintable() and all(len(part.encode()) <= MAX_NAME for part in parts)
+    if len(parts) < 5 or parts[0] != "results" or ".." in parts or not fits:
         raise UserError(f"{archive}: {name!r} is no cell; nothing was unpacked")
     return name
 

@@ -15,7 +15,7 @@ rule reduce:
     input:
         cells=lambda wildcards: [
             SUITE.paths.cell(cell)
-            for cells in SUITE.figure_cells(wildcards.figure).values()
+            for cells in SUITE.figure_cells(known(wildcards.figure)).values()
             for cell in cells
         ],
         code=code_of,
