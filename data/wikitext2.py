@@ -2,7 +2,7 @@
 
 embedded: the suite's generated Zipf-Mandelbrot language, deterministic.
 real: the Hugging Face hub at a pinned revision; line counts as torchtext publishes them. Trusted on
-    first use (`repro.data.locks`).
+    first use (`repro.data.lockfiles`).
 folder: train.txt, and optionally valid.txt and test.txt.
 """
 
@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from repro.data import locks, text
+from repro.data import lockfiles, text
 from repro.data.source import Source
 from repro.errors import UserError
 from repro.files import sha256
@@ -86,7 +86,7 @@ def splits(source: Source) -> dict[str, str]:
         rows = text.download("wikitext2", REPOSITORY, SUBSET, REVISION, LINES)
         found = {split: "".join(lines) for split, lines in rows.items()}
         said = {split: {"text_sha256": sha256(t.encode())} for split, t in found.items()}
-        locks.check("wikitext2", LOCK, REVISION, said)
+        lockfiles.check("wikitext2", LOCK, REVISION, said)
         print(f"wikitext2: the text is {'' if is_published(rows) else 'not '}the published one")
         return found
     found = text.read_folder("wikitext2", source.folder)

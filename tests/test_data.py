@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from data import wikitext2
-from repro.data import locks, text, tokenization
+from repro.data import lockfiles, text, tokenization
 from repro.data.source import Source
 from repro.errors import UserError
 from repro.files import read_json, sha256, write_bytes, write_json, write_sealed
@@ -166,18 +166,18 @@ def test_no_network_ends_in_one_line_with_the_way_out():
 def test_the_first_download_is_locked_with_its_date(tmp_path, capsys):
     lock = tmp_path / "wikitext2.lock.json"
     found = {"train": {"text_sha256": "a"}}
-    locks.check("wikitext2", lock, "revision", found)
+    lockfiles.check("wikitext2", lock, "revision", found)
     before = read_json(lock)
     assert re.fullmatch(r"20\d\d-\d\d-\d\d", before.pop("first_download"))
     assert before == {"revision": "revision", "splits": found}
     assert "commit that file" in capsys.readouterr().out
     for said in (read_json(lock), {"revision": "revision", "sha256": {"train": "a"}}):  # old form
         write_json(lock, said)
-        locks.check("wikitext2", lock, "revision", found)
+        lockfiles.check("wikitext2", lock, "revision", found)
         with pytest.raises(UserError, match="split train has text_sha256 b, wikitext2.lock.json"):
-            locks.check("wikitext2", lock, "revision", {"train": {"text_sha256": "b"}})
+            lockfiles.check("wikitext2", lock, "revision", {"train": {"text_sha256": "b"}})
         with pytest.raises(UserError, match="split train has nothing, wikitext2.lock.json says"):
-            locks.check("wikitext2", lock, "revision", {})
+            lockfiles.check("wikitext2", lock, "revision", {})
         assert read_json(lock) == said, "a lock file is written once"
 
 
@@ -186,7 +186,7 @@ def test_a_damaged_lock_file_is_one_line(tmp_path, content):
     lock = tmp_path / "wikitext2.lock.json"
     lock.write_text(content)
     with pytest.raises(UserError, match=r"wikitext2\.lock\.json: is n.*delete it"):
-        locks.check("wikitext2", lock, "revision", {"train": {"text_sha256": "a"}})
+        lockfiles.check("wikitext2", lock, "revision", {"train": {"text_sha256": "a"}})
 
 
 def test_rows_are_known_as_the_published_files(monkeypatch):

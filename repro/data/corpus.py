@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from repro.data import documents as streams
-from repro.data import locks, text
+from repro.data import lockfiles, text
 from repro.data.source import Source
 
 SPLITS = ("train", "valid")
@@ -107,7 +107,7 @@ class Corpus:
         found: split -> {"documents", "text_sha256"}, number and digest of all documents read.
         """
         if source.kind == "real":
-            locks.check(self.name, self.lock, self._pinned_revision(), found)
+            lockfiles.check(self.name, self.lock, self._pinned_revision(), found)
 
     def _pinned_revision(self) -> str:
         return self.revision or streams.locked_revision(self.name, self.repository, self.lock)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from repro.data import locks
+from repro.data import lockfiles
 from repro.data.digests import remembered_sha256
 from repro.errors import UserError
 from repro.files import sha256, sha256_file
@@ -44,7 +44,7 @@ def locked_revision(dataset: str, repository: str, lock: Path) -> str:
     """
     from huggingface_hub import HfApi
 
-    if not locks.read(lock).get("revision"):
+    if not lockfiles.read(lock).get("revision"):
         try:
             revision = HfApi().dataset_info(repository).sha
         except Exception as error:  # as in `from_hub`
@@ -52,8 +52,8 @@ def locked_revision(dataset: str, repository: str, lock: Path) -> str:
                 f"{dataset}: the revision of {repository} could not be asked for "
                 f"({_reason(error)}); try again, or use {dataset}=FOLDER or {dataset}=embedded"
             ) from error
-        locks.write(dataset, lock, revision=revision)
-    return locks.read(lock)["revision"]
+        lockfiles.write(dataset, lock, revision=revision)
+    return lockfiles.read(lock)["revision"]
 
 
 def folder_files(dataset: str, folder: Path) -> dict[str, list[Path]]:

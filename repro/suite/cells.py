@@ -1,7 +1,7 @@
 """Cell files: runs, their records and provenance, with a checksum; finished runs kept by id."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from repro.errors import UserError
@@ -10,20 +10,27 @@ from repro.suite import arithmetic
 from repro.suite.plan import Cell
 
 FORMAT = 1
-CELL = {"id": str, "study": str, "runs": list}  # what of a cell is used before it is known
+# What is read of a finished run, of a cell, and of a run there.
+FINISHED = {"id": str, "spec": dict, "records": list, "provenance": dict}
+CELL = {"id": str, "study": str, "runs": list}
+RUN = FINISHED | {"axes": dict}
 
 
 def check_format(content: Mapping, name: object, remedy: str = REMEDY) -> None:
-    """Raise UserError, naming it, unless a cell is of the format this suite reads."""
-    whole = all(isinstance(content.get(key), kind) for key, kind in CELL.items())
-    if content.get("format") != FORMAT or not whole:
+    """Raise UserError, naming it, unless a cell is whole and of the format this suite reads."""
+    if content.get("format") != FORMAT:
         raise UserError(f"{name}: is no cell of this suite's format {FORMAT}; {remedy}")
+    check_keys(content, CELL, name, remedy)
+    for run in content["runs"]:
+        check_keys(run, RUN, name, remedy)
 
 
-def check_keys(content: object, keys: Collection[str], name: object, remedy: str = REMEDY) -> None:
+def check_keys(
+    content: object, keys: Mapping[str, type], name: object, remedy: str = REMEDY
+) -> None:
     """Raise UserError, naming it, unless a sealed value has what is read of it."""
     found = content if isinstance(content, Mapping) else {}
-    lacking = [key for key in keys if key not in found]
+    lacking = [key for key, kind in keys.items() if not isinstance(found.get(key), kind)]
     if lacking:
         raise UserError(f"{name}: was not written by this suite, it lacks {lacking[0]!r}; {remedy}")
 
@@ -42,9 +49,6 @@ def read_cell(path: Path, cell: Cell) -> dict:
         raise UserError(f"{path}: is missing; the grid has a hole, run the same command again")
     content = read_sealed(path, CELL_SEAL)
     check_format(content, path)
-    check_keys(content, ("id", "runs"), path)
-    for run in content["runs"]:
-        check_keys(run, ("id", "axes", "records", "provenance"), path)
     if content["id"] != cell.id or [r["id"] for r in content["runs"]] != [r.id for r in cell.runs]:
         raise UserError(
             f"{path}: holds cell {content['id'][:12]}, not {cell.id[:12]} (another spec, scale or "

@@ -20,7 +20,7 @@ from repro.files import (
     write_sealed,
 )
 from repro.suite import arithmetic
-from repro.suite.cells import FORMAT, _encode, check_keys, read_cell
+from repro.suite.cells import FINISHED, FORMAT, _encode, check_keys, read_cell
 from repro.suite.locks import locked
 from repro.suite.plan import Cell, Run
 from repro.suite.provenance import device_name, input_digests, provenance
@@ -214,7 +214,7 @@ def _stored(path: Path, run: Run, here: Mapping, final: Path | None) -> dict | N
     if not path.exists():
         return None
     result = read_sealed(path, CELL_SEAL)
-    check_keys(result, ("id", "spec", "records", "provenance"), path)
+    check_keys(result, FINISHED, path)
     if result["id"] != run.id:
         raise UserError(f"{path}: holds run {result['id'][:12]}, not {run.id[:12]}; delete it")
     expected = result.get("sha256_checkpoint")
