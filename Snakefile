@@ -30,6 +30,7 @@ rule all:
 onstart:
     prepare_slurm()
     refuse_if_too_costly()
+    calls.note(workflow.executor_plugin.name)
     MONITOR.start()
 
 

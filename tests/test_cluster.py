@@ -1,5 +1,6 @@
 """What jobs ask of a cluster, what a site says, and what happens to two workflows in one folder."""
 
+import os
 import re
 import signal
 import subprocess
@@ -305,26 +306,33 @@ def test_a_site_without_sacct_is_submitted_to(machine, tmp_path):
     assert "-p only" in call and "-A" not in call.split()
 
 
-def test_two_workflows_on_one_folder_and_the_second_refuses(tmp_path, text_folder):
-    words = ("figures/embedding_lr/fig1.pdf", *SMOKE, f"wikitext2={text_folder}")
+def test_of_two_workflows_the_second_refuses_and_goes_on_once_the_first_is_killed(tmp_path):
+    words = ("figures/embedding_lr/table3.pdf", *SMOKE)
     first = subprocess.Popen(
         command(*words, directory=tmp_path / "work"),
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        start_new_session=True,
     )
     try:
         locks = (tmp_path / "work/.snakemake/locks").glob
         while not any(lock.stat().st_size for lock in locks("*.output.lock")):
             assert first.poll() is None, first.communicate()[0]
             time.sleep(0.01)
-        first.send_signal(signal.SIGSTOP)  # or it may be done before the second has started
+        while not list((tmp_path / "work/.snakemake/calls").glob("*.json")):
+            assert first.poll() is None, first.communicate()[0]
+            time.sleep(0.01)
+        os.killpg(first.pid, signal.SIGSTOP)  # or it may be done before the second has started
         second = snakemake(*words, directory=tmp_path / "work")
         assert second.returncode != 0
         assert "Directory cannot be locked" in second.stdout
         assert "Traceback" not in second.stdout
     finally:
-        first.send_signal(signal.SIGCONT)
-        output, _ = first.communicate()
-    assert first.returncode == 0, output
+        os.killpg(first.pid, signal.SIGKILL)
+        first.communicate()
+    third = snakemake(*words, directory=tmp_path / "work")
+    assert third.returncode == 0, third.stdout
+    assert "an earlier call was killed: its lock is removed" in third.stdout
+    assert not list((tmp_path / "work/.snakemake/calls").iterdir())

@@ -10,7 +10,7 @@ sys.path.insert(0, str(workflow.basedir))
 
 from repro.errors import UserError, did_you_mean
 from repro.judge import code, freshness, scoreboard
-from repro.suite import cluster, origin, registry
+from repro.suite import calls, cluster, origin, registry
 from repro.suite import config as settings
 from repro.suite.progress import Monitor
 from repro.suite.suite import Suite
@@ -29,6 +29,10 @@ try:
     SITE = cluster.load_site(Path(workflow.basedir, "profiles", "slurm"))
 except UserError as error:
     sys.exit(f"error: {error}")
+
+if not workflow.remote_exec and not {"-n", "--dry-run", "--dryrun"} & set(sys.argv):
+    if found := calls.unlock_if_killed():
+        print(found, file=sys.stderr)
 
 PROLOGUE = SITE.prologue() if workflow.remote_exec else ""
 SOURCE = shlex.quote(str(workflow.basedir))
@@ -193,6 +197,7 @@ def refuse_if_too_costly():
 
 def finish():
     """Print what failed and why, what was built, every claim's verdict, and the time."""
+    calls.forget()
     MONITOR.stop()
     unfinished = [job for job in workflow.dag.needrun_jobs() if not workflow.dag.finished(job)]
     for line in MONITOR.failures({Path(log) for job in unfinished for log in job.log}):

@@ -1,0 +1,78 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from repro.files import read_json, write_json
+from repro.suite import calls
+
+
+@pytest.fixture
+def killed(tmp_path, monkeypatch):
+    """A work folder whose one call was killed: its lock and its note."""
+    monkeypatch.chdir(tmp_path)
+    lock = calls.STATE / "locks" / "0.output.lock"
+    lock.parent.mkdir(parents=True)
+    lock.write_text("figures/fig1.pdf")
+    calls.note("local")
+    (note,) = (calls.STATE / "calls").iterdir()
+    note = note.rename(note.with_name("killed.json"))
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    write_json(note, read_json(note) | {"process": ended.pid})
+    return lock, note
+
+
+def test_the_lock_of_a_killed_call_is_removed(killed):
+    assert calls.unlock_if_killed().startswith("an earlier call was killed")
+    assert not any(path.exists() for path in killed)
+    assert calls.unlock_if_killed() is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"process": os.getpid()},
+        {"process": 1},  # another user's, where this is not root
+        {"machine": "another one"},
+        {"executor": "slurm"},
+    ],
+    ids=str,
+)
+def test_the_lock_of_a_call_that_may_live_stays(killed, change):
+    lock, note = killed
+    write_json(note, read_json(note) | change)
+    assert calls.unlock_if_killed() is None
+    assert lock.exists() and note.exists()
+
+
+def test_a_lock_that_nobody_noted_stays(killed):
+    lock, note = killed
+    note.unlink()
+    assert calls.unlock_if_killed() is None and lock.exists()
+
+
+def test_the_lock_of_a_call_that_has_just_begun_stays(killed):
+    lock, note = killed
+    late = note.stat().st_mtime_ns + 1
+    os.utime(lock, ns=(late, late))
+    assert calls.unlock_if_killed() is None and lock.exists()
+
+
+def test_a_second_call_that_lives_keeps_the_lock(killed):
+    lock, _ = killed
+    calls.note("local")
+    assert calls.unlock_if_killed() is None and lock.exists()
+    calls.forget()
+    assert calls.unlock_if_killed() and not lock.exists()
+
+
+def test_a_job_that_outlived_its_call_is_named(killed):
+    lock, _ = killed
+    job = subprocess.Popen([sys.executable, "-c", "input()", "repro"], stdin=subprocess.PIPE)
+    try:
+        said = calls.unlock_if_killed()
+        assert f"(processes {job.pid}); wait for them or end them" in said and lock.exists()
+    finally:
+        job.communicate(b"\n")
