@@ -15,8 +15,8 @@ from repro.suite.registry import ROOT
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 WALK = PAGE.split("## A figure\n")[1].split("\n## ")[0]
 KEPT = (
-    *("CONTRIBUTING.md", "README.md", "Snakefile", "pyproject.toml", "config", "data", "figures"),
-    *("profiles", "records", "repro", "studies", "tests", "workflows"),
+    *("CONTRIBUTING.md", "README.md", "Snakefile", "pyproject.toml", "config", "data", "docs"),
+    *("figures", "profiles", "records", "repro", "studies", "tests", "workflows"),
 )
 
 
