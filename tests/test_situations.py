@@ -21,6 +21,7 @@ from repro.data.needs import Tokens
 from repro.suite import registry
 from repro.suite.suite import Suite
 
+CHECK = ["coordinate-check", "muP"]
 FIGURE = "embedding_lr/table3"  # its runs count parameters: they read nothing and train nothing
 
 
@@ -111,6 +112,17 @@ def tokenized(place: Place) -> Path:
 
 def fetched(place: Place) -> None:
     assert main(["fetch", "wikitext2", *place.words]) == 0
+
+
+def changed_manifest(change: Callable[[str], str]):
+    """The text is prepared, and its manifest is changed then."""
+
+    def make(place: Place) -> None:
+        fetched(place)
+        manifest = place.suite.paths.manifest("wikitext2")
+        manifest.write_text(change(manifest.read_text()))
+
+    return make
 
 
 def author_wrote(function: str, line: str):
@@ -258,6 +270,27 @@ SITUATIONS = [
         ["reduce", FIGURE],
         ".json: was not written by this suite, it lacks 'id'; delete it and run",
     ),
+    # What is prepared under resources/ is sealed as well
+    *(
+        Situation(
+            f"the manifest of a text is {harm}",
+            changed_manifest(change),
+            ["tokenize", "wikitext2", "256"],
+            says,
+            {"**/tokens.json": None},
+        )
+        for harm, change, says in (
+            ("emptied", lambda text: "", "manifest.json: is not valid JSON"),
+            ("cut", lambda text: text[:40], "manifest.json: is not valid JSON"),
+            ("an empty object", lambda text: "{}", "manifest.json: holds no checksum of its own"),
+            ("a list", lambda text: "[1]", "manifest.json: holds no checksum of its own"),
+            ("edited", lambda text: text.replace("train", "valid"), "changed after it was written"),
+        )
+    ),
+    # Guards that no number opens
+    Situation("one width", as_it_is, [*CHECK, "--widths", "64"], "widths [64]: give two or more"),
+    Situation("a width twice", as_it_is, [*CHECK, "--widths", "64", "64"], "give two or more"),
+    Situation("no steps", as_it_is, [*CHECK, "--steps", "0"], "without a step nothing changes"),
     # An author's mistake
     *(
         Situation(

@@ -194,7 +194,7 @@ def _check_reference(place: str, reference, before: Mapping[str, Study]) -> None
         _check_settings(
             f"{place}: stage {reference.stage}", upstream.spec, (*own, *reference.where)
         )
-    for axis in set(getattr(reference, "join", ())) - set(upstream.grid):
+    for axis in sorted(set(getattr(reference, "join", ())) - set(upstream.grid)):
         words = did_you_mean(axis, upstream.grid)
         raise UserError(f"{place}: stage {reference.stage} has no axis {axis!r}: {words}")
 
@@ -202,11 +202,11 @@ def _check_reference(place: str, reference, before: Mapping[str, Study]) -> None
 def _check_task_reads(place: str, task: str, spec: Mapping) -> None:
     """The spec has the arguments of the task and no other, and what its inputs and cost need."""
     arguments = task_arguments(task)
-    for name in arguments - set(spec):
+    for name in sorted(arguments - set(spec)):
         near = nearest(name, set(spec) - arguments)
         words = f" (there is {near!r})" if near else ""
         raise UserError(f"{place}: the spec lacks {name!r}{words}, which task {task} asks for")
-    for name in set(spec) - arguments:
+    for name in sorted(set(spec) - arguments):
         words = did_you_mean(name, arguments) if arguments else "it has none"
         raise UserError(f"{place}: {name!r} is no setting of task {task}: {words}")
     for name in ("needs", "cost"):
