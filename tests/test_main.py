@@ -59,6 +59,17 @@ def test_list_names_every_figure(capsys):
     assert all(f"figures/{name}.pdf" in listed for name in registry.figure_names())
 
 
+def test_explain_advises_a_call_of_the_scale_it_was_asked_for(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a text").mkdir()
+    (tmp_path / "a text" / "train.txt").write_text("text")
+    words = ["scale=smoke", f"wikitext2={tmp_path / 'a text'}"]
+    call = "not measured yet: uv run snakemake figures/embedding_lr/fig3.pdf"
+    for given, advised in (([], call), (words, f"{call} --config scale=smoke '{words[1]}'")):
+        assert main(["explain", "fig3.sqrt-d-rule", "--config", *given]) == 0
+        assert capsys.readouterr().out.endswith(advised + "\n")
+
+
 def test_coordinate_check_prints_a_verdict(capsys):
     words = ["coordinate-check", "muP", "--widths", "32", "64", "128", "--steps", "2"]
     assert main([*words, "--seeds", "2"]) == 0
