@@ -63,6 +63,7 @@ def test_every_library_of_a_job_takes_avx2_whatever_the_shell_says(tmp_path):
 
 
 @only_avx2
+@pytest.mark.slow
 def test_another_arithmetic_makes_a_job_of_the_workflow_again(tmp_path):
     suite = load(["scale=smoke"])
     cell = suite.cells("upscaling/deep_linear_zero_noise")[0]

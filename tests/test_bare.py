@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from repro.suite.registry import ROOT
 
 SCRIPT = ROOT / "profiles" / "gpu" / "bare.sh"
@@ -40,6 +42,7 @@ def bare(*words, folder):
     return done.returncode, done.stdout
 
 
+@pytest.mark.slow
 def test_runs_of_other_arithmetic_are_brought_home_and_agree_with_the_records(tmp_path):
     """The arithmetic of any x86-64 CPU rounds otherwise, as a GPU does."""
     archive, config = tmp_path / "cells.tar.gz", ("scale=smoke", "data=embedded")

@@ -48,7 +48,12 @@ def benchmark(name):
     return module
 
 
-@pytest.mark.parametrize("call", CALLS)
+LONG = ("overheads", "workflow", "step llm")  # prepare data or build a large model first
+
+
+@pytest.mark.parametrize(
+    "call", [pytest.param(c, marks=pytest.mark.slow) if c in LONG else c for c in CALLS]
+)
 def test_a_tiny_step_prints_a_table(call, capsys):
     name, *words = CALLS[call]
     benchmark(name).main(words)

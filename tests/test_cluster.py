@@ -306,6 +306,7 @@ def test_a_site_without_sacct_is_submitted_to(machine, tmp_path):
     assert "-p only" in call and "-A" not in call.split()
 
 
+@pytest.mark.slow
 def test_of_two_workflows_the_second_refuses_and_goes_on_once_the_first_is_killed(tmp_path):
     words = ("figures/embedding_lr/table3.pdf", *SMOKE)
     first = subprocess.Popen(

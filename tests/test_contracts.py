@@ -340,6 +340,7 @@ def test_a_broken_figure_is_in_no_other_s_way(checkout, tmp_path):
     assert (tmp_path / "figures/embedding_lr/table2.pdf").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "name"),
     [

@@ -57,6 +57,7 @@ def python(*arguments: str) -> subprocess.CompletedProcess:
     )
 
 
+@pytest.mark.slow
 def test_every_task_stays_on_its_device():
     """No operator mixes tensors of the device with the CPU's, and the numbers are the CPU's."""
     done = python("simulated_device.py")

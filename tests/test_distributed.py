@@ -111,6 +111,7 @@ def distance(found, expected):
     return max(0.0 if a == b else abs(a / b - 1) for a, b in pairs)
 
 
+@pytest.mark.slow
 def test_any_number_of_ranks_draws_the_same_curve(inputs, tmp_path):
     found = {n: carry_out(n, several, inputs, tmp_path / "state", folder=tmp_path) for n in (2, 4)}
     for name in CASES:
@@ -225,6 +226,7 @@ def environment():
     return os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 
 
+@pytest.mark.slow
 def test_a_killed_rank_ends_the_job_in_one_line_and_the_next_call_goes_on(suite, capsys):
     """Two ranks by the launcher, one killed; then one process makes the runs that are left."""
     from repro.__main__ import main

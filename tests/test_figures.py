@@ -114,8 +114,8 @@ def digests(folder):
     return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.glob("*.[pc]*")}
 
 
-# One figure per task is built from nothing; every other is drawn from its record. The workflow
-# builds all of them at smoke scale in .ci/run, and holds them against records/.
+# One figure per task is built from nothing; every other is drawn from its record. The cheapest are
+# always; all in .ci/run, where the workflow builds every figure at smoke scale as well.
 BUILT = (
     "effective_theory/fig1",
     "effective_theory/fig3",
@@ -142,8 +142,20 @@ def test_every_task_is_run_by_a_figure_that_is_built(suite):
     assert {run.task for cell in cells for run in cell.runs} == set(TASKS)
 
 
+CHEAP = ("embedding_lr/table2", "upscaling/table4")
+DRAWN = ("effective_theory/fig2", "embedding_lr/fig3", "upscaling/fig2")  # one a paper
+
+
+def cheap_or_slow(names, cheap):
+    """These names as a test's parameters; those that are not cheap are slow."""
+    return [
+        pytest.param(name, marks=() if name in cheap else pytest.mark.slow, id=name)
+        for name in sorted(names)
+    ]
+
+
 @pytest.mark.workflow
-@pytest.mark.parametrize("name", BUILT)
+@pytest.mark.parametrize("name", cheap_or_slow(BUILT, CHEAP))
 def test_a_figure_is_built_without_snakemake_and_rebuilt_byte_for_byte(suite, name):
     run_all(suite, name)
     folder = suite.paths.figure(name)
@@ -185,18 +197,11 @@ def redraw(name):
     return pdf, png, read_json(record)
 
 
-@pytest.mark.parametrize("name", sorted(set(listed()) - set(BUILT)))
-def test_a_figure_on_record_is_drawn_without_training(tmp_path, monkeypatch, name):
+@pytest.mark.parametrize("name", cheap_or_slow(set(listed()) - set(BUILT), DRAWN))
+def test_a_figure_on_record_is_drawn_without_training_byte_for_byte(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    pdf, _, record = redraw(name)
+    pdf, png, record = redraw(name)
     check_page(pdf, name, record["claims"], record["provenance"]["data"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(listed()) - set(BUILT)))
-def test_a_figure_on_record_is_drawn_byte_for_byte_again(tmp_path, monkeypatch, name):
-    monkeypatch.chdir(tmp_path)
-    pdf, png, _ = redraw(name)
     before = pdf.read_bytes(), png.read_bytes()
     for file in (pdf, png):
         file.unlink()

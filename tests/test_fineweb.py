@@ -167,6 +167,7 @@ def test_documents_that_end_with_a_shard_go_on_too(tmp_path, tokenizer):
     assert write(tmp_path / "broken", [one] * 5, tokenizer, size) == undisturbed
 
 
+@pytest.mark.slow
 def test_a_killed_writer_goes_on_behind_the_last_whole_shard(tmp_path, small_text):
     """kill -9 in the middle, twice; the end is that of an undisturbed run."""
     (tmp_path / "train.txt").write_text(small_text.replace(" . ", " .\n"))

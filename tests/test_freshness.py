@@ -36,6 +36,7 @@ def contents(folder):
     }
 
 
+@pytest.mark.slow
 def test_code_that_a_figure_imports_is_noticed_whatever_its_time(clone):
     """Found in review: `tied_multiplier` changed, and nothing to be done."""
     figure, name = "figures/effective_theory/table_bart.pdf", "effective_theory/table_bart"
@@ -65,6 +66,7 @@ def test_code_that_a_figure_imports_is_noticed_whatever_its_time(clone):
     assert "draw" in planned(figure, *SMOKE, root=clone), "the code before is another one again"
 
 
+@pytest.mark.slow
 def test_what_is_only_asked_about_changes_no_file(clone):
     """A dry run, a list, a lint and a refused call: found in review, they deleted and stamped."""
     build(FIGURE, *SMOKE, root=clone)
@@ -86,6 +88,7 @@ def test_what_is_only_asked_about_changes_no_file(clone):
     assert contents(clone) == before
 
 
+@pytest.mark.slow
 def test_products_are_held_against_what_they_say_they_are_made_of(tmp_path):
     """Without Snakemake's memory, and with times that say nothing: lost, overwritten, old."""
     words = (FIGURE, "scoreboard", *SMOKE, "figures=embedding_lr/table2")

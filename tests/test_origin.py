@@ -26,6 +26,7 @@ def by_hand(*words, folder, flags=(), **environment):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "traps", [("data.py", "studies.py"), ("data/__init__.py", "figures/__init__.py")]
 )
@@ -38,23 +39,23 @@ def test_code_beside_the_results_is_not_imported(tmp_path, text_folder, traps):
     build(*words, directory=work)
 
 
+@pytest.mark.slow
 def test_an_old_checkout_as_work_folder_trains_with_the_workflow_s_code(clone):
     for trap in ("repro/__main__.py", "repro/suite/execute.py", "studies/__init__.py"):
         (clone / trap).write_text(TRAP)
     build(FIGURE, *SMOKE, directory=clone)
 
 
-def test_braces_in_a_path_are_no_names_of_snakemake(text_folder, tmp_path):
-    text = tmp_path / "{text} {0}"
+@pytest.mark.slow
+def test_braces_in_a_path_are_no_names_of_snakemake(clone, text_folder, tmp_path):
+    """In the checkout's, the text's and the work folder's."""
+    root, text = clone.rename(tmp_path / "{checkout}"), tmp_path / "{text} {0}"
     text_folder.rename(text)
-    build("figures/embedding_lr/fig2.pdf", *SMOKE, f"wikitext2={text}", directory=tmp_path / "{w}")
+    words = ("figures/embedding_lr/fig2.pdf", *SMOKE, f"wikitext2={text}")
+    build(*words, root=root, directory=tmp_path / "{w}")
 
 
-def test_braces_in_the_checkout_s_path_neither(clone, tmp_path):
-    root = clone.rename(tmp_path / "{checkout}")
-    build("figures/embedding_lr/table3.pdf", *SMOKE, root=root)
-
-
+@pytest.mark.slow
 def test_only_targets_are_taken_for_figures(clone):
     words = ("scoreboard", *SMOKE, "figures=embedding_lr/table2")
     (clone / "figures/out/figures").mkdir(parents=True)
@@ -79,6 +80,7 @@ def test_another_checkout_than_the_workflow_s_is_refused_in_one_line(tmp_path):
     assert by_hand("list", folder=tmp_path, REPRO_CHECKOUT=str(ROOT)).returncode == 0
 
 
+@pytest.mark.slow
 def test_bare_sh_runs_its_own_code(tmp_path):
     (tmp_path / "data.py").write_text(TRAP)
     shutil.copytree(ROOT / "repro" / "suite", tmp_path / "repro" / "suite")

@@ -119,6 +119,7 @@ assert wide[0].out_features == 32
 MAIN = "\nfrom repro.__main__ import main\nsys.exit(main(sys.argv[1:]))"
 
 
+@pytest.mark.slow
 def test_outside_a_clone_one_line_says_which_commands_need_one(installed):
     for words in (["list"], ["run", "embedding_lr/fig1"], ["cost", "--scale", "paper"]):
         done = run_with(LIBRARY, MAIN, installed, *words)
@@ -152,6 +153,7 @@ def built(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -106,6 +106,7 @@ def test_a_part_steps_at_full_shape_on_the_meta_device(name):
             assert group["lr"] == pytest.approx(3e-4 * factor)
 
 
+@pytest.mark.slow
 def test_a_step_runs_at_the_paper_s_width(tmp_path):
     """One layer, a sequence of 64 tokens in a window of 32, a vocabulary of 512, at the full rate
     from the start and in float32: a CPU's share of the shape."""

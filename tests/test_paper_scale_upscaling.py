@@ -455,6 +455,7 @@ CUTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", those(CUTS))
 def test_real_steps_at_full_width(study, tmp_path):
     """Two steps, widened with the optimizer's state, two more; cut: rows, and GPT-2's length.

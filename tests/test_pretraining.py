@@ -133,6 +133,7 @@ def test_the_beginning_is_whole_lines():
     assert beginning(text, 99) == text
 
 
+@pytest.mark.slow
 def test_a_job_without_its_shard_names_corpus_shard_and_the_way_out(suite, capsys):
     (cell,) = suite.cells("embedding_lr/pretraining_ratios")
     (need,) = suite.needs(cell)

@@ -290,6 +290,7 @@ def test_what_is_committed_is_what_its_sums_say(folder):
     assert names - {records.SUMS} == set(records.sums(folder))
 
 
+@pytest.mark.slow
 def test_snakemake_s_verify_fails_where_a_figure_differs(clone):
     """Found in review: it ended with 0, its status lost in a pipe."""
     shutil.copytree(ROOT / "records", clone / "records")

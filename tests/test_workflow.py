@@ -30,6 +30,7 @@ def test_a_page_is_built_once_and_a_second_run_does_nothing(tmp_path):
     assert "Nothing to be done" in second
 
 
+@pytest.mark.slow
 def test_where_clocks_differ_nothing_is_trained_again(copied, lasting_text):
     """As of nodes on a file system that takes the writer's clock, ahead and behind by an hour."""
     figure, config = "figures/embedding_lr/fig2.pdf", (*SMOKE, f"wikitext2={lasting_text}")
@@ -45,6 +46,7 @@ def test_where_clocks_differ_nothing_is_trained_again(copied, lasting_text):
     assert "reduce" in plan and not {"train", "tokenize", "fetch"} & set(plan.split())
 
 
+@pytest.mark.slow
 def test_a_published_figure_follows_the_configuration_without_snakemake_s_memory(copied):
     work = copied(FIGURE, *SMOKE)
     smoke = (work / FIGURE).read_bytes()
@@ -57,6 +59,7 @@ def test_a_published_figure_follows_the_configuration_without_snakemake_s_memory
     assert (work / FIGURE).read_bytes() == smoke
 
 
+@pytest.mark.slow
 def test_cleared_results_are_built_again_though_the_figure_lies_there(copied):
     work = copied(FIGURE, *SMOKE)
     for name in ("results", ".snakemake"):
@@ -65,6 +68,7 @@ def test_cleared_results_are_built_again_though_the_figure_lies_there(copied):
     assert (work / DATA).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost_too", [(), ("data.csv", "provenance.json")])
 def test_a_changed_spec_uses_no_old_result(clone, copied, lost_too):
     copied(FIGURE, *SMOKE, to=clone)
@@ -80,6 +84,7 @@ def test_a_changed_spec_uses_no_old_result(clone, copied, lost_too):
     assert len(cells) == 2, "the old cell stays, unused"
 
 
+@pytest.mark.slow
 def test_a_changed_drawing_redraws_and_never_retrains(clone, copied):
     copied(FIGURE, *SMOKE, to=clone)
     script = clone / "figures" / "embedding_lr" / "_exponents.py"
@@ -91,6 +96,7 @@ def test_a_changed_drawing_redraws_and_never_retrains(clone, copied):
     assert (clone / FIGURE).read_bytes() != before
 
 
+@pytest.mark.slow
 def test_a_cell_edited_by_hand_stops_with_its_name_and_the_way_out(copied):
     work = copied(FIGURE, *SMOKE)
     folder = work / "results/smoke/embedded/embedding_lr/parametrizations"
@@ -112,9 +118,6 @@ def test_a_cell_edited_by_hand_stops_with_its_name_and_the_way_out(copied):
     ("words", "message"),
     [
         (("--config", "scal=smoke"), "unknown config key 'scal': did you mean 'scale'?"),
-        (("--config", "scale=smke"), "'smke' is unknown, did you mean 'smoke'?"),
-        (("--config", "wikitext2=nowhere"), "wikitext2: folder 'nowhere' does not exist"),
-        (("--config", "figures=fig33"), "unknown 'fig33', did you mean 'fig3'?"),
         (("figures/fig33.pdf",), "unknown figure figures/fig33.pdf: did you mean"),
         (
             ("results/smoke/embedded/embedding_l/fig3/data.csv", *SMOKE),
@@ -172,6 +175,7 @@ def children(pid):
     return found
 
 
+@pytest.mark.slow
 def test_a_job_killed_in_the_middle_resumes_and_ends_with_the_same_data(tmp_path, text_folder):
     """kill -9 on the training process; the next call takes over its finished runs."""
     figure, data = "figures/embedding_lr/fig1.pdf", "embedding_lr/fig1/data.csv"
@@ -208,6 +212,7 @@ def test_a_job_killed_in_the_middle_resumes_and_ends_with_the_same_data(tmp_path
     assert killed.read_bytes() == undisturbed.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_lost_checkpoint_is_made_again_and_what_started_from_it_is_the_same(copied):
     """Stages: the base runs' checkpoints are gone, and a cell that was upscaled from them."""
     figure = "figures/upscaling/fig7.pdf"
@@ -235,6 +240,7 @@ def test_a_lost_checkpoint_is_made_again_and_what_started_from_it_is_the_same(co
     assert upscaled.exists()
 
 
+@pytest.mark.slow
 def test_scoreboard_and_report_are_built_offline(tmp_path):
     config = (*SMOKE, "figures=embedding_lr/table1,embedding_lr/table2")
     build("scoreboard", *config, directory=tmp_path)
@@ -245,6 +251,7 @@ def test_scoreboard_and_report_are_built_offline(tmp_path):
     assert "Powers of the width d as printed" in report
 
 
+@pytest.mark.slow
 def test_cells_from_another_machine_are_drawn_without_training(tmp_path, copied, lasting_text):
     figure, there = "figures/embedding_lr/fig2.pdf", tmp_path / "there"
     config = (*SMOKE, f"wikitext2={lasting_text}")
@@ -264,6 +271,7 @@ def test_cells_from_another_machine_are_drawn_without_training(tmp_path, copied,
     assert (there / figure).read_bytes() == (here / figure).read_bytes()
 
 
+@pytest.mark.slow
 def test_cells_that_start_from_checkpoints_travel_without_them(tmp_path, copied):
     figure, there = "figures/upscaling/fig7.pdf", tmp_path / "there"
     here = copied(figure, *SMOKE)
@@ -281,6 +289,7 @@ def test_cells_that_start_from_checkpoints_travel_without_them(tmp_path, copied)
     assert (there / data).read_bytes() == (here / data).read_bytes()
 
 
+@pytest.mark.slow
 def test_the_readme_s_paper_scale_command_needs_no_imagenet(tmp_path):
     """Its Figure 3 reads real data of which ImageNet, which cannot be downloaded, is no part."""
     (call,) = re.findall(r"```\n(uv run snakemake figures/fig3.*?scale=paper.*?)```", README, re.S)
@@ -295,6 +304,7 @@ def test_the_readme_s_paper_scale_command_needs_no_imagenet(tmp_path):
     assert "Traceback" not in done.stdout
 
 
+@pytest.mark.slow
 def test_a_text_shorter_than_one_batch_is_named_at_the_end(tmp_path):
     (tmp_path / "text").mkdir()
     (tmp_path / "text" / "train.txt").write_text("only a few words .\n")
@@ -307,6 +317,7 @@ def test_a_text_shorter_than_one_batch_is_named_at_the_end(tmp_path):
     assert "Traceback" not in done.stdout
 
 
+@pytest.mark.slow
 def test_another_scale_in_the_same_folder_builds_everything_it_needs(
     tmp_path, copied, lasting_text
 ):
@@ -320,6 +331,7 @@ def test_another_scale_in_the_same_folder_builds_everything_it_needs(
     assert not {"fetch", "tokenize"} & set(plan.split("Reasons:")[0].split())
 
 
+@pytest.mark.slow
 def test_a_truncated_file_of_one_figure_stops_no_other(copied):
     work = copied(FIGURE, *SMOKE)
     provenance = work / "results/smoke/embedded/embedding_lr/table2/provenance.json"
@@ -328,6 +340,7 @@ def test_a_truncated_file_of_one_figure_stops_no_other(copied):
     build(FIGURE, *SMOKE, directory=work)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "target",
     [
