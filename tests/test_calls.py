@@ -38,7 +38,7 @@ def test_the_lock_of_a_killed_call_is_removed(killed):
         {"machine": "another one"},
         {"executor": "slurm"},
     ],
-    ids=str,
+    ids=["this process", "another user's", "another machine", "Slurm"],
 )
 def test_the_lock_of_a_call_that_may_live_stays(killed, change):
     lock, note = killed
