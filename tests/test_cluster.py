@@ -123,9 +123,9 @@ def test_a_step_is_shared_evenly():
 def test_a_job_of_several_gpus_starts_as_many_ranks_on_one_node():
     assert [device(n) for n in (0, 1, 4)] == ["cpu", "cuda", "cuda --ranks 4"]
     site = Site(extra="--mail-type=FAIL")
-    assert site.names(gpus=1)["slurm_extra"] == "--mail-type=FAIL"
-    assert site.names(gpus=4)["slurm_extra"] == "--nodes=1 --mail-type=FAIL"
-    assert Site().names(gpus=2) == {"slurm_extra": "--nodes=1"}
+    assert site.slurm_resources(gpus=1)["slurm_extra"] == "--mail-type=FAIL"
+    assert site.slurm_resources(gpus=4)["slurm_extra"] == "--nodes=1 --mail-type=FAIL"
+    assert Site().slurm_resources(gpus=2) == {"slurm_extra": "--nodes=1"}
 
 
 def test_the_workflow_calls_several_ranks(tmp_path):
@@ -157,11 +157,11 @@ def test_short_jobs_are_those_that_share_one():
 
 def test_a_site_names_its_queues():
     site = Site(partition="cpu", gpu_partition="gpu", account="a1", gpu_model="h100")
-    assert site.names() == {"slurm_partition": "cpu", "slurm_account": "a1"}
-    assert site.names(gpus=1)["slurm_partition"] == "gpu"
-    assert site.names(gpus=1)["gpu_model"] == "h100"
-    assert Site(partition="all").names(gpus=1) == {"slurm_partition": "all"}
-    assert Site().names(gpus=1) == {}
+    assert site.slurm_resources() == {"slurm_partition": "cpu", "slurm_account": "a1"}
+    assert site.slurm_resources(gpus=1)["slurm_partition"] == "gpu"
+    assert site.slurm_resources(gpus=1)["gpu_model"] == "h100"
+    assert Site(partition="all").slurm_resources(gpus=1) == {"slurm_partition": "all"}
+    assert Site().slurm_resources(gpus=1) == {}
 
 
 def test_modules_are_loaded_before_and_hide_neither_python_nor_errors(tmp_path):

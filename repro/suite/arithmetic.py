@@ -1,14 +1,15 @@
-"""The instructions a CPU computes with. No torch at import.
+"""The arithmetic of runs on a CPU: which vector instructions libraries use. No torch at import.
 
-Libraries sum a product's terms in an order that suits the CPU's vector registers. So runs differ in
-their last digits between kinds of CPU, and chaotic runs soon in their first.
+A library adds up the terms of a matrix product in an order that suits the CPU's vector registers.
+So the last digits of a run differ between kinds of CPU and, where training is chaotic, soon the
+first ones too. To choose from:
 
 avx2: every library uses AVX2, which x86-64 CPUs have had since 2013. Runs are equal on all CPUs of
-one maker, AMD or Intel, whose name is therefore part of the arithmetic's: MKL takes MKL_CBWR=AVX2
-on Intel's alone and chooses its kernels itself on AMD's. With STRICT more of its float32 products
-are the same on both (846 of 1,572 shapes tried, 417 without; the ResNet's among them), not all.
-portable: equal on both makers' CPUs; a training step takes up to three times as long.
-native: what each CPU does fastest.
+one maker, AMD or Intel, whose name is therefore part of the arithmetic's: MKL obeys MKL_CBWR=AVX2
+on Intel's CPUs only and chooses its own kernels on AMD's. With STRICT, 846 of 1,572 shapes of
+float32 products give the same result on both (417 without it), among them all that the ResNet uses.
+portable: runs are equal on both makers' CPUs; a training step takes up to three times as long.
+native: each CPU's fastest instructions.
 """
 
 import os
@@ -20,12 +21,12 @@ from pathlib import Path
 
 from repro.errors import UserError
 
-# Of numpy's own loops: names of its releases 2.0 to 2.3, then those since 2.4; it passes over what
-# it does not know.
+# Instruction sets of numpy's own loops: the names of its releases 2.0 to 2.3, then those since 2.4.
+# numpy ignores names it does not know.
 _AVX512 = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR X86_V4"
 
-# Arithmetic -> environment variables, read as libraries load: torch's loops, its matrix products
-# (MKL), its convolutions (oneDNN), numpy's loops and its matrix products (OpenBLAS).
+# Arithmetic -> environment variables, which libraries read when they are loaded: torch's loops, its
+# matrix products (MKL), its convolutions (oneDNN), numpy's loops, its matrix products (OpenBLAS).
 SETTINGS: Mapping[str, Mapping[str, str]] = {
     "avx2": {
         "ATEN_CPU_CAPABILITY": "avx2",
@@ -51,9 +52,9 @@ _VARIABLES = tuple(SETTINGS[DEFAULT])
 def apply(asked: str) -> str:
     """Set this process's and its children's environment to an arithmetic, before torch is imported.
 
-    asked: a name in SETTINGS; where this CPU has not got it, native is taken.
-    Returns a line for the user where it is not the one asked for, else "".
-    Raises UserError where torch or numpy was imported under another one.
+    asked: a name in SETTINGS; native is used instead if this CPU does not support it.
+    Returns a line that tells the user so, or "" if the arithmetic is the one asked for.
+    Raises UserError if torch or numpy was already imported under another one.
     """
     name, notice = choose(asked)
     if _environment() != SETTINGS[name]:
@@ -70,7 +71,7 @@ def apply(asked: str) -> str:
 
 
 def choose(asked: str) -> tuple[str, str]:
-    """(The arithmetic asked for or native, why it is not the one asked for, else "")."""
+    """(the arithmetic asked for, "") or, if this CPU cannot use it, ("native", the reason)."""
     if asked == "native":
         return asked, ""
     machine = platform.machine()
@@ -86,9 +87,10 @@ def choose(asked: str) -> tuple[str, str]:
 def in_force(device: str) -> str:
     """The arithmetic of this process, as a run's provenance names it.
 
-    device: "cpu" or "cuda". The name has the maker of the CPU in brackets, or native's the CPU's
-    own, where its results are equal on no more than those.
-    Raises UserError where the environment, or what torch made of it, is none of SETTINGS.
+    device: "cpu" or "cuda". The CPUs on which results are equal are named in brackets: for avx2
+    their maker, for native their model.
+    Raises UserError if the environment, or the instructions torch uses under it, match none of
+    SETTINGS.
     """
     if device != "cpu":
         return "cuda"
@@ -96,34 +98,37 @@ def in_force(device: str) -> str:
 
     environment = _environment()
     names = [name for name, wanted in SETTINGS.items() if wanted == environment]
-    taken = torch.backends.cpu.get_cpu_capability().lower()
-    if not names or environment.get("ATEN_CPU_CAPABILITY", taken) != taken:
-        said = " ".join(f"{key}={value}" for key, value in environment.items())
+    capability = torch.backends.cpu.get_cpu_capability().lower()
+    if not names or environment.get("ATEN_CPU_CAPABILITY", capability) != capability:
+        variables = " ".join(f"{key}={value}" for key, value in environment.items())
         raise UserError(
-            f"the environment's {said!r}, under which torch computes with {taken}, is none of the "
-            f"arithmetics {', '.join(SETTINGS)}; unset it and give --config arithmetic=NAME"
+            f"the environment's {variables!r}, under which torch computes with {capability}, "
+            f"is none of the arithmetics {', '.join(SETTINGS)}; unset it and give "
+            "--config arithmetic=NAME"
         )
-    equal_on = {"avx2": maker(), "native": f"{cpu_model()}, {taken}"}
+    equal_on = {"avx2": maker(), "native": f"{cpu_model()}, {capability}"}
     return f"{names[0]} ({equal_on[names[0]]})" if names[0] in equal_on else names[0]
 
 
-def of(made: Mapping) -> str:
-    """The arithmetic a run's provenance names. Those written before it was named: a GPU's run is
-    cuda's, a CPU's is UNKNOWN."""
-    return made.get("arithmetic") or (UNKNOWN if made["device"] == "cpu" else "cuda")
+def of(provenance: Mapping) -> str:
+    """The arithmetic that a run's provenance names.
+
+    Older ones name none: there it is "cuda" if the run's device was a GPU, UNKNOWN if a CPU.
+    """
+    return provenance.get("arithmetic") or (UNKNOWN if provenance["device"] == "cpu" else "cuda")
 
 
 def maker() -> str:
-    """Who made the CPU: "AMD", "Intel", or what the system says."""
-    said = _cpuinfo().get("vendor_id") or platform.processor() or "unknown maker"
-    return next((name for name in ("AMD", "Intel") if name in said), said)
+    """Who made the CPU: "AMD", "Intel", or another name as the system gives it."""
+    vendor = _cpuinfo().get("vendor_id") or platform.processor() or "unknown maker"
+    return next((name for name in ("AMD", "Intel") if name in vendor), vendor)
 
 
 def cpu_model() -> str:
-    """The CPU as it names itself, or its architecture where the system does not say."""
-    found = _cpuinfo()
-    arm = " ".join(found[key] for key in ("CPU implementer", "CPU part") if key in found)
-    return found.get("model name") or f"{platform.machine()} {arm}".strip()
+    """The CPU's model name, or its architecture where the system does not give one."""
+    info = _cpuinfo()
+    arm = " ".join(info[key] for key in ("CPU implementer", "CPU part") if key in info)
+    return info.get("model name") or f"{platform.machine()} {arm}".strip()
 
 
 def _environment() -> dict[str, str]:
@@ -131,13 +136,13 @@ def _environment() -> dict[str, str]:
 
 
 def _instructions() -> set[str]:
-    """Names of this CPU's instructions; AVX2's where the system, not Linux, does not list them."""
+    """Names of this CPU's instruction sets. Where they are not listed (no Linux), it has AVX2."""
     return set(_cpuinfo().get("flags", "avx2 fma").split())
 
 
 @cache
 def _cpuinfo() -> dict[str, str]:
-    """What Linux says of the first processor."""
+    """Entries of /proc/cpuinfo for the first processor; empty where there is no such file."""
     try:
         first = Path("/proc/cpuinfo").read_text().split("\n\n")[0]
     except OSError:

@@ -1,4 +1,4 @@
-"""What figures cost, in a table: `python -m repro cost`. torch only to measure a device."""
+"""The table of `python -m repro cost`: what figures cost. Loads torch only to measure a device."""
 
 import math
 from collections import Counter
@@ -51,10 +51,10 @@ def matmul_peak(device: str = "cpu", repeats: int = 10) -> float:
 
 
 def device_rate(device_flops: float | None, measure: bool) -> tuple[float, str]:
-    """Operations a second that the hours assume, and the assumption in words.
+    """(operations per second from which hours are computed, that assumption in words).
 
-    device_flops: a rate to take as it is. measure: SHARE of this machine's `matmul_peak`, on
-    CUDA where it is visible. Neither: 40 % of an H100's dense bf16 peak.
+    device_flops: use this rate. measure: use SHARE of this machine's `matmul_peak`, on its GPU if
+    it has one. With neither: 40 % of an H100's dense bf16 peak.
     Raises UserError unless device_flops is positive and finite.
     """
     if device_flops is not None:
@@ -77,64 +77,72 @@ def device_rate(device_flops: float | None, measure: bool) -> tuple[float, str]:
 
 
 def _number(value: float) -> str:
-    """Three digits; `-` for none."""
+    """A number with three significant digits; `-` for 0."""
     return f"{float(f'{value:.3g}'):,g}" if value else "-"
 
 
 def _row(
     suite: Suite, name: str, cells: Iterable[Cell], rate: float, site: Site
 ) -> tuple[str, ...]:
-    """A line of the table; a run that is in several cells counts once."""
+    """A line of the table, entries as in HEADER. A run that is in several cells counts once."""
     distinct = {(cell.study, cell.id): cell for cell in cells}.values()
     runs = {run.id: run for cell in distinct for run in cell.runs}
     costs = {key: TASKS[run.task].cost(run.spec) for key, run in runs.items()}
-    left = [key for key, run in runs.items() if not suite.is_made(run)]
-    read = {unit: 0 for unit in ("tokens", "samples")}
-    for each in costs.values():
-        if each.unit:
-            read[each.unit] += each.seen
+    unfinished = [key for key, run in runs.items() if not suite.is_made(run)]
+    seen = {unit: 0 for unit in ("tokens", "samples")}
+    for run_cost in costs.values():
+        if run_cost.unit:
+            seen[run_cost.unit] += run_cost.seen
 
     def largest(field: str, unit: float = 1.0) -> str:
-        value = max((getattr(each, field) for each in costs.values()), default=0) / unit
+        value = max((getattr(run_cost, field) for run_cost in costs.values()), default=0) / unit
         return _number(value)
 
-    flops = sum(each.flops for each in costs.values())
+    flops = sum(run_cost.flops for run_cost in costs.values())
     layouts = [request(cell, suite.config.scale, site).layout for cell in distinct]
-    layout = max(layouts, key=lambda each: (each.gpus, each.shard), default=cost.Layout(0))
+    layout = max(layouts, key=lambda layout: (layout.gpus, layout.shard), default=cost.Layout(0))
     return (
         name,
         str(len(distinct)),
         str(len(runs)),
-        str(len(left)),
+        str(len(unfinished)),
         _number(flops),
-        " + ".join(f"{_number(seen)} {unit}" for unit, seen in read.items() if seen) or "-",
+        " + ".join(f"{_number(count)} {unit}" for unit, count in seen.items() if count) or "-",
         largest("parameters"),
         largest("state_bytes", 1e9),
         largest("activation_bytes", 1e9),
         str(layout) if layout.gpus else "-",
-        _number(cost.hours(sum(costs[key].flops for key in left), rate)) if left else "0",
+        _number(cost.hours(sum(costs[key].flops for key in unfinished), rate))
+        if unfinished
+        else "0",
     )
 
 
 def table(
-    suite: Suite, figures: list[str], rate: float, words: str, site: Site, by_study: bool = True
+    suite: Suite,
+    figures: list[str],
+    rate: float,
+    assumption: str,
+    site: Site,
+    by_study: bool = True,
 ) -> list[str]:
-    """Lines: what every study behind some figures costs, by figure, and all of them together.
+    """Lines of text: what every study behind some figures costs, by figure, and a total.
 
-    rate, words: `device_rate`'s. site: whose GPUs a job asks for. Runs, FLOPs and what is read are
-    those of the study; `to do` and hours leave out the runs already made. Parameters, memory and
-    GPUs are the largest model's.
-    The total counts a run once that several studies or figures share.
-    by_study: otherwise a line a figure, and one of the cells that several figures share.
+    Runs, FLOPs and what is read are summed over all runs, `to do` and hours over the unfinished
+    ones; parameters, memory and GPUs are those of the largest run. A run that several studies or
+    figures share counts once in the total.
+
+    rate, assumption: as from `device_rate`. site: the cluster whose GPUs jobs would ask for.
+    by_study: if False, one line for each figure and one for the cells that several figures share.
     """
     rows: list[tuple[str, ...]] = [HEADER if by_study else ("figure", *HEADER[1:])]
     all_cells = []
     for figure_name in figures:
         studies = suite.figure_cells(figure_name)
-        cells = [cell for found in studies.values() for cell in found]
+        cells = [cell for study_cells in studies.values() for cell in study_cells]
         if by_study:
             rows.append((figure_name, *[""] * (len(HEADER) - 1)))
-            rows += [_row(suite, f"  {name}", found, rate, site) for name, found in studies.items()]
+            rows += [_row(suite, f"  {name}", part, rate, site) for name, part in studies.items()]
         else:
             rows.append(_row(suite, figure_name, cells, rate, site))
         all_cells.append(cells)
@@ -146,9 +154,9 @@ def table(
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         f"scale {suite.config.scale}, data {suite.label}",
-        f"{words}; of the runs to do",
+        f"{assumption}; of the runs to do",
         "FLOPs, read: of all runs. state: weights, gradients, optimizer, float32. "
-        "activations: an estimate, float32, of one of a batch's parts",
+        "activations: an estimate, float32, of one microbatch",
         f"GPUs: of the largest job, on nodes of {site.gpus_per_node} of {site.gpu_memory_gb:g} GB",
     ]
     for name, *values in rows:

@@ -1,6 +1,6 @@
-"""Calls of Snakemake in a work folder, noted so that the lock of a killed one can be removed.
+"""A note of each running Snakemake call, so that the lock of a killed one can be removed. No torch.
 
-Snakemake locks the folder by files that outlive it, and say nothing of who made them. No torch.
+Snakemake locks a work folder with files that remain if it is killed and do not say whose they are.
 """
 
 import os
@@ -14,27 +14,30 @@ STATE = Path(".snakemake")
 
 
 def note(executor: str, state: Path = STATE) -> None:
-    """Write down that this process works here; once Snakemake has locked the folder."""
+    """Note that this Snakemake process works here. Call it after Snakemake has locked the folder:
+    a lock younger than every note is that of a call which has just begun.
+
+    executor: what runs its jobs, "local" or a cluster's. state: Snakemake's folder.
+    """
     call = {"process": os.getpid(), "machine": _machine(), "executor": executor}
     write_json(_note(state), call)
 
 
 def forget(state: Path = STATE) -> None:
-    """The call has come to its end."""
+    """Remove this process's note, when the call ends."""
     _note(state).unlink(missing_ok=True)
 
 
 def unlock_if_killed(state: Path = STATE) -> str | None:
-    """Remove the lock of calls that were killed; returns a line about it, None where all is well.
+    """Remove the lock if the call that made it was killed; returns a line for the user, or None.
 
-    Only where it is certain that nobody works here: every call that was noted ran its jobs on this
-    machine, since it was last started, and is gone; no lock is younger than they are, as that of a
-    call which has just begun is; and none of their jobs is alive. Otherwise Snakemake itself says
-    what to do.
+    Only if certainly nothing works here: every noted call ran its jobs on this machine since it was
+    last started, and has ended; no lock is younger than the notes; and no job is still alive.
+    Otherwise the lock stays, and Snakemake itself tells the user what to do.
     """
     if not list((state / "locks").glob("*.lock")):
         return None
-    with locked(state / "calls.lock"):  # of two that come now, the second sees the first one's
+    with locked(state / "calls.lock"):  # two calls starting now: one after the other
         locks, notes = (list(state.glob(p)) for p in ("locks/*.lock", "calls/*.json"))
         times = [path.stat().st_mtime_ns for path in notes]
         if not notes or not all(_is_gone(read_json(path)) for path in notes):
@@ -56,8 +59,8 @@ def _note(state: Path) -> Path:
 
 
 def _machine() -> str | None:
-    """This machine, since it was started, as far as process numbers mean the same; None where that
-    cannot be told."""
+    """A name for all processes among which a process id is unique: machine, boot and PID namespace.
+    None where the system does not tell them."""
     try:
         started = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{platform.node()} {started} {os.readlink('/proc/self/ns/pid')}"
@@ -66,8 +69,7 @@ def _machine() -> str | None:
 
 
 def _is_gone(call: dict) -> bool:
-    """Whether a call is certain to have ended, and its jobs to have been processes of this
-    machine."""
+    """Whether a call has certainly ended, and its jobs were processes of this machine."""
     machine = _machine()
     if machine is None or call["machine"] != machine or call["executor"] != "local":
         return False
@@ -81,13 +83,13 @@ def _is_gone(call: dict) -> bool:
 
 
 def _jobs() -> str:
-    """Numbers of the processes of this folder that carry out a command of the suite."""
-    here, found = os.getcwd(), []
+    """Ids of the processes that run a command of the suite in this folder, as text."""
+    here, ids = os.getcwd(), []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().split(b"\0")
             if b"repro" in words and os.readlink(process / "cwd") == here:
-                found.append(process.name)
+                ids.append(process.name)
         except OSError:  # another user's, or it has just ended
             continue
-    return ", ".join(sorted(found, key=int))
+    return ", ".join(sorted(ids, key=int))

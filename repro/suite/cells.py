@@ -1,4 +1,7 @@
-"""Cell files: runs, their records and provenance, with a checksum; finished runs kept by id."""
+"""The file of a cell (the runs of one job): its format, and how to read it.
+
+A run in it has its id, settings ("spec"), axes, a record for each evaluation, and provenance.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,14 +13,14 @@ from repro.suite import arithmetic
 from repro.suite.plan import Cell
 
 FORMAT = 1
-# What is read of a finished run, of a cell, and of a run there.
+# The entries that this suite reads: of a finished run's file, of a cell, and of a run in a cell.
 FINISHED = {"id": str, "spec": dict, "records": list, "provenance": dict}
 CELL = {"id": str, "study": str, "runs": list}
 RUN = FINISHED | {"axes": dict}
 
 
 def check_format(content: Mapping, name: object, remedy: str = REMEDY) -> None:
-    """Raise UserError, naming it, unless a cell is whole and of the format this suite reads."""
+    """Raise UserError, naming the file, unless a cell has the format and entries of this suite."""
     if content.get("format") != FORMAT:
         raise UserError(f"{name}: is no cell of this suite's format {FORMAT}; {remedy}")
     check_keys(content, CELL, name, remedy)
@@ -28,15 +31,15 @@ def check_format(content: Mapping, name: object, remedy: str = REMEDY) -> None:
 def check_keys(
     content: object, keys: Mapping[str, type], name: object, remedy: str = REMEDY
 ) -> None:
-    """Raise UserError, naming it, unless a sealed value has what is read of it."""
-    found = content if isinstance(content, Mapping) else {}
-    lacking = [key for key, kind in keys.items() if not isinstance(found.get(key), kind)]
+    """Raise UserError, naming the file, unless its content has these keys with these types."""
+    entries = content if isinstance(content, Mapping) else {}
+    lacking = [key for key, kind in keys.items() if not isinstance(entries.get(key), kind)]
     if lacking:
         raise UserError(f"{name}: was not written by this suite, it lacks {lacking[0]!r}; {remedy}")
 
 
 def _encode(record: Mapping) -> dict:
-    """JSON has no infinity: write `"inf"`, which float() and pandas read back."""
+    """A record for JSON, which has no infinity: as "inf", which float() and pandas read back."""
     return {
         key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
         for key, value in record.items()
@@ -44,7 +47,10 @@ def _encode(record: Mapping) -> dict:
 
 
 def read_cell(path: Path, cell: Cell) -> dict:
-    """A cell's file, wherever it was computed; raises UserError unless it is exactly this cell."""
+    """The content of a cell's file, whichever machine made it.
+
+    Raises UserError if it is missing, was edited, or holds other runs than this cell's.
+    """
     if not path.exists():
         raise UserError(f"{path}: is missing; the grid has a hole, run the same command again")
     content = read_sealed(path, CELL_SEAL)
@@ -58,8 +64,11 @@ def read_cell(path: Path, cell: Cell) -> dict:
 
 
 def check_compatible(contents: Mapping[Path, Mapping]) -> None:
-    """Raise UserError when cells of one figure come from several devices or arithmetics, or from
-    one that nobody wrote down, or read other tokens."""
+    """Raise UserError unless the runs of a figure were made on one kind of device, with one known
+    arithmetic, and from the same data.
+
+    contents: cell file -> its content.
+    """
     devices: dict[str, Path] = {}
     arithmetics: dict[str, Path] = {}
     digests: dict[str, tuple[str, Path]] = {}
@@ -74,9 +83,9 @@ def check_compatible(contents: Mapping[Path, Mapping]) -> None:
                         f"{path}: read other {name} than {first[1]} did ({digest[:12]} against "
                         f"{first[0][:12]}); delete the one that is not to be kept"
                     )
-    for kind, found in (("devices", devices), ("arithmetics", arithmetics)):
-        if len(found) > 1:
-            listed = ", ".join(f"{name} ({path})" for name, path in found.items())
+    for kind, paths in (("devices", devices), ("arithmetics", arithmetics)):
+        if len(paths) > 1:
+            listed = ", ".join(f"{name} ({path})" for name, path in paths.items())
             raise UserError(
                 f"one figure never mixes {kind}, found {listed}; delete the cells of one of them"
                 + (", or give arithmetic=portable" if kind == "arithmetics" else "")
@@ -89,7 +98,11 @@ def check_compatible(contents: Mapping[Path, Mapping]) -> None:
 
 
 def frame(contents: Sequence[Mapping]):
-    """A pandas DataFrame: one row per run and evaluation, columns the axes and the record."""
+    """A pandas DataFrame of cells: a row for each evaluation of each run.
+
+    Columns: the run's axes, the values tuned upstream, and the entries of the record that are not
+    mappings. Columns in which all values are numbers are numeric, infinite losses included.
+    """
     import pandas as pd
 
     rows = [

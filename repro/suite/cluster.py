@@ -1,4 +1,7 @@
-"""What a job asks of a cluster, from what its cell costs, and what a site calls it. No torch."""
+"""What a job asks of a Slurm cluster: its size from its runs' costs, its names from the site file.
+
+No torch.
+"""
 
 import math
 import os
@@ -15,8 +18,9 @@ from repro.suite.plan import Cell
 from repro.suite.study import SCALES
 from repro.tasks import TASKS
 
-# Assumed operations per second, below what is measured, since a job that runs out of time is
-# queued again: 40 % of an H100's dense peaks; the smallest models on one core of a CPU.
+# Assumed operations per second. They are lower than measured ones, because a job that runs out of
+# time has to queue again: 40 % of an H100's dense peaks, by precision; on a CPU, the rate that the
+# smallest models reach on one core.
 GPU_RATES = {
     "bfloat16": 0.4 * 989e12,
     "float16": 0.4 * 989e12,
@@ -29,16 +33,20 @@ MARGIN = 2.0  # evaluations, checkpoints, a slower device
 START_SECONDS = 300.0  # importing torch from a shared file system, reading data
 UNPRICED_MINUTES = 60  # a task without a cost function
 WANTED_HOURS = 48.0  # a job that would take longer asks for more GPUs
-STREAM_CPUS, STREAM_MINUTES = 16, 7 * 24 * 60  # to tokenize one; a job that ended there goes on
-SHORT_MINUTES = 10  # such jobs share one of the cluster's
+# To tokenize a streamed corpus; a job that ran out of time continues where it stopped.
+STREAM_CPUS, STREAM_MINUTES = 16, 7 * 24 * 60
+SHORT_MINUTES = 10  # jobs up to this long share one Slurm job
 
-CPU_MB = 2_000  # torch and its libraries: 0.6 to 0.9 GB, and data
-GPU_MB = 8_000  # CUDA's as well
+CPU_MB = 2_000  # host memory: torch and its libraries take 0.6 to 0.9 GB, the rest is for data
+GPU_MB = 8_000  # host memory per GPU, with CUDA's libraries
 
 
 @dataclass(frozen=True)
 class Request:
-    """What one job asks for; runtime in minutes. layout: of its largest run."""
+    """What one job asks for.
+
+    mem_mb: host memory. runtime: minutes. layout: how its largest run uses the GPUs.
+    """
 
     cpus: int
     mem_mb: int
@@ -47,24 +55,26 @@ class Request:
 
     @property
     def gpus(self) -> int:
-        """GPUs, all on one node."""
+        """Number of GPUs, all on one node."""
         return self.layout.gpus
 
     @property
     def is_short(self) -> bool:
-        """Whether starting the job would take a good part of its time."""
+        """Whether starting the job would be a large part of its time, so that jobs are grouped."""
         return not self.gpus and self.runtime <= SHORT_MINUTES
 
 
 @dataclass(frozen=True)
 class Site:
-    """A site's names and limits; what is left out is left to the cluster.
+    """A cluster's names and limits; for a name left empty, Slurm's own default holds.
 
-    partition, gpu_partition: where jobs without and with a GPU go. account, qos, extra: passed
-    to sbatch. modules: loaded in every job. container: image jobs run in. gpu_scales: scales
-    whose training takes a GPU. gpu_model: as Slurm calls it. gpu_memory_gb: of one GPU.
-    gpus_per_node: the most one job gets. cpus_per_gpu: CPUs beside each. max_hours: longest job
-    the partitions take.
+    partition, gpu_partition: where jobs without and with a GPU go.
+    account, qos, extra: passed to sbatch.
+    modules: environment modules to load in every job. container: image that jobs run in.
+    gpu_scales: the scales whose training runs on GPUs.
+    gpu_model: as Slurm calls it. gpu_memory_gb: memory of one GPU.
+    gpus_per_node: also the most one job gets. cpus_per_gpu: CPUs a job asks for with each GPU.
+    max_hours: the longest job that the partitions accept.
     """
 
     partition: str = ""
@@ -81,28 +91,30 @@ class Site:
     cpus_per_gpu: int = 4
     max_hours: float = math.inf
 
-    def names(self, gpus: int = 0) -> dict[str, str]:
-        """The resources that name this site's queue, as Snakemake's Slurm plugin calls them."""
+    def slurm_resources(self, gpus: int = 0) -> dict[str, str]:
+        """Partition, account and so on, under the names that Snakemake's Slurm plugin gives them;
+        without those left empty. gpus: how many GPUs the job asks for."""
         partition = (self.gpu_partition if gpus else "") or self.partition
-        named = {
+        resources = {
             "slurm_partition": partition,
             "slurm_account": self.account,
             "qos": self.qos,
             "slurm_extra": f"{'--nodes=1' if gpus > 1 else ''} {self.extra}".strip(),
             "gpu_model": self.gpu_model if gpus else "",
         }
-        return {key: value for key, value in named.items() if value}
+        return {key: value for key, value in resources.items() if value}
 
     def prologue(self) -> str:
-        """Shell words before a job's command: its modules, and this Python before theirs."""
+        """Shell commands that load the modules; "" if there are none. This Python stays first on
+        PATH, before one that a module brings. set +u: module scripts may read unset variables."""
         if not self.modules:
             return ""
-        own = shlex.quote(os.fspath(Path(sys.executable).parent))
-        return f"set +u; module load {' '.join(self.modules)}; export PATH={own}:$PATH; set -u; "
+        python = shlex.quote(os.fspath(Path(sys.executable).parent))
+        return f"set +u; module load {' '.join(self.modules)}; export PATH={python}:$PATH; set -u; "
 
 
 def parse_site(values: object, name: object) -> Site:
-    """Validate a site file's content; raises UserError naming the file and the key."""
+    """Validate what a site file holds; raises UserError naming the file and the key."""
     known = {field.name: field for field in fields(Site)}
     if not isinstance(values, Mapping):
         raise UserError(f"{name}: give `key: value` lines, see site.example.yaml beside it")
@@ -121,8 +133,8 @@ def parse_site(values: object, name: object) -> Site:
             fitting = isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
             fitting = fitting and (isinstance(default, float) or isinstance(value, int))
         if not fitting:
-            words = {tuple: "a list of names", str: "text", int: "a whole number above 0"}
-            wanted = words.get(type(default), "a number above 0")
+            kinds = {tuple: "a list of names", str: "text", int: "a whole number above 0"}
+            wanted = kinds.get(type(default), "a number above 0")
             raise UserError(f"{name}: {key} is {value!r}, give {wanted}")
         checked[key] = value
     site = Site(**checked)
@@ -136,9 +148,9 @@ def parse_site(values: object, name: object) -> Site:
 
 
 def load_site(folder: Path) -> Site:
-    """The site of the file that REPRO_SITE names, or of site.yaml in the profile's folder.
+    """The site in the file that REPRO_SITE names, or in site.yaml in this folder (the profile's).
 
-    A site that says nothing where neither is there; raises UserError on a faulty file.
+    Where there is neither, a Site of defaults. Raises UserError on a faulty file.
     """
     import yaml
 
@@ -158,26 +170,28 @@ def load_site(folder: Path) -> Site:
 
 
 def request(cell: Cell, scale: str, site: Site, attempt: int = 1) -> Request:
-    """What a cell's job asks for, all its runs counted; an attempt twice the time of the last.
+    """What the job of a cell asks for: the time of all its runs, the memory of the largest.
 
-    GPUs are for the training of `gpu_scales`, that is for what reads data: as many as the largest
-    run's memory needs, and up to a node's while it would take longer than WANTED_HOURS.
-    Memory grows by its first amount an attempt.
+    It gets GPUs if its runs train on data, at one of the site's `gpu_scales`: as few as hold the
+    largest run, or more, up to a node's, as long as it would take longer than WANTED_HOURS.
+    attempt: from 1; a retry gets twice the time of the attempt before it, and `attempt` times the
+        memory of the first.
     """
     costs = [TASKS[run.task].cost(run.spec) for run in cell.runs]
     spec = cell.runs[0].spec
 
-    def minutes(rate: float, floor: float) -> float:
-        seconds = sum(max(c.flops / rate, spec.get("steps", 0) * floor) for c in costs)
+    def minutes(rate: float, step_seconds: float) -> float:
+        seconds = sum(max(c.flops / rate, spec.get("steps", 0) * step_seconds) for c in costs)
         return (START_SECONDS + MARGIN * seconds) / 60
 
     if any(c.seen for c in costs) and scale in site.gpu_scales:
         rate = GPU_RATES[spec.get("precision", "float32")]
-        times = {n: minutes(n * rate, STEP_SECONDS["gpu"]) for n in counts(costs, site)}
+        times = {n: minutes(n * rate, STEP_SECONDS["gpu"]) for n in gpu_counts(costs, site)}
         wanted = 60 * min(WANTED_HOURS, site.max_hours)
+        # The fewest GPUs that finish in time; if none do, the fastest.
         gpus = min(times, key=lambda n: (max(times[n], wanted), n))
         largest = max(costs, key=lambda c: c.memory_bytes)
-        layout, time = lay_out(largest, gpus, site), times[gpus]
+        layout, time = layout_on(largest, gpus, site), times[gpus]
         cpus, mem_mb = site.cpus_per_gpu * gpus, GPU_MB * gpus + 2 * largest.state_bytes / 1e6
     else:
         layout = cost.Layout(0)
@@ -193,29 +207,31 @@ def request(cell: Cell, scale: str, site: Site, attempt: int = 1) -> Request:
     )
 
 
-def lay_out(each: cost.Cost, gpus: int, site: Site) -> cost.Layout:
-    """How a run of this cost lies on so many of a site's GPUs."""
-    return cost.layout(each, gpus, 1e9 * site.gpu_memory_gb)
+def layout_on(run_cost: cost.Cost, gpus: int, site: Site) -> cost.Layout:
+    """How a run of this cost uses this many of a site's GPUs."""
+    return cost.layout(run_cost, gpus, 1e9 * site.gpu_memory_gb)
 
 
-def counts(costs: Sequence[cost.Cost], site: Site) -> list[int]:
-    """Numbers of GPUs that share the steps of these runs evenly and hold them: the most a node has
-    where none holds them, for activations then are recomputed."""
+def gpu_counts(costs: Sequence[cost.Cost], site: Site) -> list[int]:
+    """The numbers of GPUs that can share every step of these runs evenly and have memory for them.
+
+    If no number has enough, the largest that shares evenly: activations are then recomputed.
+    """
     even = [n for n in range(1, site.gpus_per_node + 1) if all(c.divides(n) for c in costs)]
-    fit = [n for n in even if not any(lay_out(c, n, site).recompute for c in costs)]
+    fit = [n for n in even if not any(layout_on(c, n, site).recompute for c in costs)]
     return fit or even[-1:]
 
 
 def device(gpus: int) -> str:
-    """What follows `python -m repro train ... --device`: cpu, cuda, or cuda and its ranks."""
+    """The words after `--device` in a call of `python -m repro train`, for a job on these GPUs."""
     return f"cuda --ranks {gpus}" if gpus > 1 else "cuda" if gpus else "cpu"
 
 
 def tokenizing(shard_tokens: int, site: Site) -> dict[str, int]:
     """What a job that tokenizes asks for, as Snakemake's resources.
 
-    shard_tokens: of a streamed corpus, which is read for days, one shard in memory at a time; 0
-    for a text.
+    shard_tokens: tokens in one shard of a streamed corpus, of which one at a time is in memory; 0
+        for a text that is tokenized as a whole. A corpus takes days.
     """
     if not shard_tokens:
         return {"cpus_per_task": 1, "mem_mb": 2 * CPU_MB, "runtime": 30}

@@ -1,4 +1,4 @@
-"""The configuration: scale, data sources, figures. One validation for Snakemake and the CLI."""
+"""The configuration: scale, data sources, figures; validated alike for Snakemake and the CLI."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -20,9 +20,13 @@ AT_EDGE = ("widen", "stop")
 class Config:
     """A validated configuration.
 
-    at_edge: what a sweep does whose best run lies at its grid's edge: "widen" the grid in rounds,
-        or "stop" before anything is trained with that value.
-    arithmetic: the instructions CPUs compute with, a name in `arithmetic.SETTINGS`.
+    scale: one of `study.SCALES`. data: the default source, one of SOURCES.
+    sources: dataset -> its source, where it is not the default.
+    figures: what to build and judge, names as in `registry.matching_figures`.
+    max_gpu_hours: the most that paper scale may cost; None: not allowed at all.
+    at_edge: what happens when the best run of a sweep lies at the edge of its grid: "widen" extends
+        the grid in rounds, "stop" ends in an error before anything is trained with that value.
+    arithmetic: which instructions CPU runs use, a name in `arithmetic.SETTINGS`.
     """
 
     scale: str
@@ -38,16 +42,21 @@ class Config:
         return self.sources.get(dataset, Source(self.data))
 
     def arguments(self) -> list[str]:
-        """`key=value` words from which `parse` makes this configuration again."""
-        words = [f"scale={self.scale}", f"data={self.data}"]
-        words += [f"{name}={s.folder or s.kind}" for name, s in sorted(self.sources.items())]
-        words += [f"at_edge={self.at_edge}"] if self.at_edge != "widen" else []
-        # Always: Snakemake then makes anew what it made before there was this setting.
-        return [*words, f"arithmetic={self.arithmetic}"]
+        """`key=value` words for a command line, from which `parse` makes this configuration again;
+        without `figures` and `max_gpu_hours`, which change no result."""
+        values = [f"scale={self.scale}", f"data={self.data}"]
+        values += [f"{name}={s.folder or s.kind}" for name, s in sorted(self.sources.items())]
+        values += [f"at_edge={self.at_edge}"] if self.at_edge != "widen" else []
+        # Written even if it is the default: so Snakemake sees changed parameters, and makes anew,
+        # where results are older than this setting.
+        return [*values, f"arithmetic={self.arithmetic}"]
 
 
 def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
-    """Validate a mapping of configuration keys; raises UserError naming the key."""
+    """Validate configuration keys and values; raises UserError naming the key.
+
+    datasets: the names of all datasets, each of which is a key too.
+    """
     datasets = sorted(datasets)
     known = {"scale", "data", "figures", "max_gpu_hours", "at_edge", "arithmetic", *datasets}
     for key in values:
@@ -82,7 +91,7 @@ def _choice(key: str, value: object, choices: tuple[str, ...]) -> str:
 
 
 def _hours(value: Any) -> float | None:
-    """A limit that holds: nan compares with nothing, and would let everything through."""
+    """A limit in hours. nan is refused: no cost would compare as larger than it."""
     if value is None:
         return None
     try:
@@ -95,7 +104,7 @@ def _hours(value: Any) -> float | None:
 
 
 def _source(dataset: str, value: object) -> Source:
-    if not isinstance(value, str):  # YAML's reading of a folder named 007, or of `a: b`
+    if not isinstance(value, str):  # YAML makes a number of a folder named 007
         raise UserError(
             f"{dataset}: {value!r} is what YAML makes of the folder given; "
             f"quote it twice: --config '{dataset}=\"FOLDER\"'"
@@ -104,7 +113,7 @@ def _source(dataset: str, value: object) -> Source:
         return Source(value)
     try:
         folder = Path(value).expanduser()
-    except RuntimeError:  # a home of nobody
+    except RuntimeError:  # `~name` of an unknown user
         folder = Path(value)
     if not folder.is_dir():
         raise UserError(
@@ -115,10 +124,10 @@ def _source(dataset: str, value: object) -> Source:
 
 
 def check_literal(words: Iterable[str], values: Mapping, datasets: Iterable[str]) -> None:
-    """Hold what Snakemake made of its `--config` words against them: it reads values as YAML.
+    """Check that Snakemake took the folders of its command line as they were typed.
 
-    `wikitext2=a #1` is folder `a` to it, for YAML takes the rest for a comment.
-    words: the command line. values: the configuration that came of it.
+    It reads the values of --config as YAML, where `wikitext2=a #1` is folder `a` and a comment.
+    words: the command line. values: the configuration that Snakemake made of it.
     Raises UserError naming the dataset whose folder is not the one that was typed.
     """
     for word in words:
@@ -134,7 +143,8 @@ def check_literal(words: Iterable[str], values: Mapping, datasets: Iterable[str]
 
 
 def data_label(config: Config, identities: Mapping[str, Mapping]) -> str:
-    """The data part of every path under results/: the default source and what departs from it.
+    """The data part of every path under results/: the default source, then every dataset that has
+    another one; a folder by a digest, so that two folders of one dataset never mix.
 
     identities: dataset -> identity, at least for every dataset in `config.sources`.
     """

@@ -14,8 +14,10 @@ from repro.files import atomic_path
 from repro.training import checkpoints, distributed
 from repro.training.device import LossScaler, autocast
 
-CHECKPOINT_SECONDS = 300.0
-CHECKPOINT_SHARE = 0.01  # largest share of the time that writing checkpoints may take
+CHECKPOINT_SECONDS = 300.0  # between two checkpoints: what a killed run loses at most
+# Seconds of writing one checkpoint that double the interval. One that takes t times as long adds t
+# intervals, so that writing takes less than SLOW_WRITE / CHECKPOINT_SECONDS, 1 %, of the time.
+SLOW_WRITE = 3.0
 
 
 class Batches(Protocol):
@@ -155,8 +157,8 @@ def train(
 
 def checkpoint_interval(wrote: float) -> float:
     """Seconds between two checkpoints: at least CHECKPOINT_SECONDS; if writing one took `wrote`
-    seconds, so many that writing takes less than CHECKPOINT_SHARE of the time."""
-    return CHECKPOINT_SECONDS * (1 + wrote / (CHECKPOINT_SHARE * 300))
+    seconds, so many that writing takes less than 1 % of the time."""
+    return CHECKPOINT_SECONDS * (1 + wrote / SLOW_WRITE)
 
 
 def split(batch, microbatches: int) -> list:

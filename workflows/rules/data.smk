@@ -19,7 +19,7 @@ rule tokenize:
         tokens="(bpe|gpt2)-[0-9]+-v[0-9]+",
     priority: 1e6
     resources:
-        **SITE.names(),
+        **SITE.slurm_resources(),
         cpus_per_task=lambda wildcards: tokenizing(wildcards)["cpus_per_task"],
         mem_mb=lambda wildcards: tokenizing(wildcards)["mem_mb"],
         runtime=lambda wildcards: tokenizing(wildcards)["runtime"],

@@ -25,7 +25,7 @@ rule reduce:
     log:
         "logs/reduce/{figure}.log",
     resources:
-        **SITE.names(),
+        **SITE.slurm_resources(),
     params:
         config=config_words,
     shell:
@@ -50,7 +50,7 @@ rule draw:
     log:
         "logs/draw/{figure}.log",
     resources:
-        **SITE.names(),
+        **SITE.slurm_resources(),
     params:
         config=config_words,
         caption=lambda wildcards: registry.figure(wildcards.figure).CAPTION,

@@ -15,8 +15,10 @@ rule train:
     threads: lambda wildcards: cell_of(wildcards).runs[0].spec.get("threads", 1)
     resources:
         **{
-            name: lambda wildcards, name=name: SITE.names(asks(wildcards).gpus).get(name, "")
-            for name in SITE.names(gpus=2)
+            name: lambda wildcards, name=name: SITE.slurm_resources(asks(wildcards).gpus).get(
+                name, ""
+            )
+            for name in SITE.slurm_resources(gpus=2)
         },
         gpu=lambda wildcards: asks(wildcards).gpus,
         cpus_per_task=lambda wildcards: asks(wildcards).cpus,
