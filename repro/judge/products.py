@@ -8,7 +8,7 @@ from repro.judge import code
 from repro.judge.judging import render, tabulate
 from repro.suite import cells as cellfiles
 from repro.suite import registry
-from repro.suite.locks import alone
+from repro.suite.locks import only_writer
 from repro.suite.provenance import provenances
 from repro.suite.suite import Suite
 
@@ -30,7 +30,7 @@ def reduce(suite: Suite, figure_name: str) -> None:
     cellfiles.check_compatible(contents)
     table = tabulate(figure_name, by_study)
     folder = suite.paths.figure(figure_name)
-    with alone(folder):
+    with only_writer(folder):
         write_bytes(folder / "data.csv", table.to_csv(index=False, lineterminator="\n").encode())
         write_json(
             folder / "provenance.json",
@@ -56,7 +56,7 @@ def draw(suite: Suite, figure_name: str) -> None:
         raise UserError(
             f"{data}: was changed after it was written; delete it and run the same command again"
         )
-    with alone(folder):
+    with only_writer(folder):
         rows = render(figure_name, data, provenance, pdf, png)
         write_json(folder / "claims.json", rows)
         digests = {name: sha256_file(folder / name) for name in FILES}

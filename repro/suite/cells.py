@@ -38,7 +38,7 @@ def check_keys(
         raise UserError(f"{name}: was not written by this suite, it lacks {lacking[0]!r}; {remedy}")
 
 
-def _encode(record: Mapping) -> dict:
+def encode_record(record: Mapping) -> dict:
     """A record for JSON, which has no infinity: as "inf", which float() and pandas read back."""
     return {
         key: str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,8 +1,8 @@
-"""Whether a file of figures/, studies/ or data/ defines what the suite will ask of it. No torch.
+"""Checks that a file of figures/, studies/ or data/ defines what the suite uses. No torch.
 
-The contracts themselves stand where their authors look: `repro.judge.figure.Figure`,
-`repro.suite.study.Study`, `repro.data.prepare.Dataset`. Every check raises UserError with one line
-that names the file and what is missing or wrong.
+What it must define is written in `repro.judge.figure.Figure`, `repro.suite.study.Study` and
+`repro.data.prepare.Dataset`. Every check raises UserError with one line that names the file and
+what is missing or wrong.
 """
 
 import ast
@@ -20,13 +20,13 @@ from repro.suite.spec import lookup, override, settings
 from repro.suite.study import REFERENCES, SCALES, Best, Study
 from repro.tasks import TASKS
 
-# What a task is called with besides its settings (`repro.tasks`).
+# Arguments of a task that the suite passes; all others are the study's settings (`repro.tasks`).
 CONTEXT = {"inputs", "device", "progress", "checkpoint", "loaded"}
 FUNCTIONS = {"reduce": ["runs"], "measure": ["data", "scale"], "draw": ["data", "scale"]}
 
 
 def check_figure(file: str, module: ModuleType) -> None:
-    """Hold a file of figures/ against `repro.judge.figure.Figure`."""
+    """Check a file of figures/ against `repro.judge.figure.Figure`."""
     texts = ("TITLE", "CAPTION")
     wanted = [*texts, "STUDIES", "CLAIMS", *FUNCTIONS]
     _check_names(file, module, wanted, "repro/judge/figure.py")
@@ -56,12 +56,12 @@ def _check_claims(file: str, claims: object) -> None:
         seen.add(claim.id)
         for scale in claim.expected:
             if scale not in SCALES:
-                words = did_you_mean(scale, SCALES)
-                raise UserError(f"{file}: claim {claim.id!r}: unknown scale {scale!r}, {words}")
+                hint = did_you_mean(scale, SCALES)
+                raise UserError(f"{file}: claim {claim.id!r}: unknown scale {scale!r}, {hint}")
 
 
 def check_dataset(file: str, module: ModuleType) -> None:
-    """Hold a file of data/ against `repro.data.prepare.Dataset`."""
+    """Check a file of data/ against `repro.data.prepare.Dataset`."""
     contract = "repro/data/prepare.py"
     _check_names(file, module, ["identity", "describe"], contract)
     kinds = ("splits", "arrays", "CORPUS")
@@ -73,28 +73,28 @@ def check_dataset(file: str, module: ModuleType) -> None:
 
 
 def check_studies(file: str, module: ModuleType) -> None:
-    """Hold a file of studies/ against `Study`: its STUDY, or each of its STAGES."""
-    alone, stages = hasattr(module, "STUDY"), hasattr(module, "STAGES")
-    if not alone and not stages:
+    """Check a file of studies/ against `Study`: its STUDY, or each of its STAGES."""
+    has_study, has_stages = hasattr(module, "STUDY"), hasattr(module, "STAGES")
+    if not has_study and not has_stages:
         near = _near("STAGES", module) or _near("STUDY", module)
         raise UserError(f"{file}: defines neither STUDY nor STAGES{near}")
-    if alone and stages:
+    if has_study and has_stages:
         raise UserError(f"{file}: defines STUDY and STAGES; make the one a stage of the other")
-    if alone:
+    if has_study:
         _check_study(file, module.STUDY, {})
         return
     if not isinstance(module.STAGES, Mapping) or not module.STAGES:
         raise UserError(f"{file}: STAGES is not a mapping of names to studies")
-    before: dict[str, Study] = {}
+    earlier: dict[str, Study] = {}
     for name, study in module.STAGES.items():
         if not isinstance(name, str) or not name or set(name) & set("/+, "):
             raise UserError(f"{file}: stage {name!r}: give a name without '/', '+', ',' or space")
-        _check_study(f"{file}: stage {name}", study, before)
-        before[name] = study
+        _check_study(f"{file}: stage {name}", study, earlier)
+        earlier[name] = study
 
 
-def _check_study(place: str, study: Study, before: Mapping[str, Study]) -> None:
-    """One stage. before: the stages above it, which it may take from."""
+def _check_study(place: str, study: Study, earlier: Mapping[str, Study]) -> None:
+    """Check one stage. earlier: the stages above it in the file, which it may refer to."""
     if not isinstance(study, Study):
         raise UserError(f"{place}: is {_kind(study)}, not a Study")
     if study.task not in TASKS:
@@ -105,21 +105,22 @@ def _check_study(place: str, study: Study, before: Mapping[str, Study]) -> None:
         _check_values(f"{place}: spec of scale {name}", scale.spec)
         _check_grid(f"{place}: grid of scale {name}", scale.grid)
     for axis in set(study.search) - set(study.grid):
-        words = did_you_mean(axis, study.grid)
-        raise UserError(f"{place}: search names {axis!r}, no axis of its grid: {words}")
+        hint = did_you_mean(axis, study.grid)
+        raise UserError(f"{place}: search names {axis!r}, no axis of its grid: {hint}")
     points = {name: _first_point(place, study, name) for name in study.scales}
     if all(spec is None for spec in points.values()):
         raise UserError(f"{place}: an axis of its grid is empty at every scale: it has no runs")
     for spec in (spec for spec in points.values() if spec is not None):
         for key, value in settings(spec):
             if isinstance(value, REFERENCES):
-                _check_reference(f"{place}: {key}", value, before)
+                _check_reference(f"{place}: {key}", value, earlier)
         _check_task_reads(place, study.task, spec)
 
 
 def _check_values(place: str, value: object, key: str = "") -> None:
-    """A setting is a JSON value, or taken from another stage; a number is finite, and not negative
-    where its key names a learning rate."""
+    """Check that a setting is a JSON value or a reference to another stage, that numbers are
+    finite, and learning rates not negative. key: the setting's dotted key, which tells what is one.
+    """
     if isinstance(value, Mapping):
         for name, each in value.items():
             _check_values(f"{place}: {name}", each, f"{key}.{name}")
@@ -135,7 +136,7 @@ def _check_values(place: str, value: object, key: str = "") -> None:
 
 
 def _is_learning_rate(key: str) -> bool:
-    """Whether a dotted key ends in a name such as lr, lr_up or final_lr, or in a part of `lr`."""
+    """Whether a dotted key is that of a learning rate: lr, lr_up, final_lr, or lr.<anything>."""
     *_, parent, name = ["", *key.split(".")]
     return "lr" in name.split("_") or parent == "lr"
 
@@ -148,7 +149,10 @@ def _check_grid(place: str, grid: Mapping[str, Sequence]) -> None:
 
 
 def _first_point(place: str, study: Study, scale_name: str) -> dict | None:
-    """The settings of a scale's first run, None where it has none; every axis is of settings."""
+    """The settings of a scale's first run, None if an axis of its grid is empty.
+
+    Checks on the way that the scale and every value of every axis set only settings of the spec.
+    """
     scale = study.scales[scale_name]
     place = f"{place}: scale {scale_name}"
     _check_settings(place, study.spec, scale.spec)
@@ -166,49 +170,51 @@ def _first_point(place: str, study: Study, scale_name: str) -> dict | None:
 
 
 def _check_settings(place: str, spec: Mapping, paths: Iterable[str]) -> None:
-    """Each dotted key is a setting of a spec."""
+    """Check that each dotted key is a setting of the spec."""
     for path in paths:
         try:
             lookup(spec, path)
         except (KeyError, TypeError):
-            words = did_you_mean(path, _keys(spec))
-            raise UserError(f"{place}: the spec has no setting {path!r}: {words}") from None
+            hint = did_you_mean(path, _keys(spec))
+            raise UserError(f"{place}: the spec has no setting {path!r}: {hint}") from None
 
 
 def _keys(spec: Mapping, prefix: str = "") -> Iterator[str]:
-    """Dotted keys of a spec, of its mappings too."""
+    """Dotted keys of a spec, those of its nested mappings included."""
     for key, value in spec.items():
         yield prefix + key
         if isinstance(value, Mapping):
             yield from _keys(value, f"{prefix}{key}.")
 
 
-def _check_reference(place: str, reference, before: Mapping[str, Study]) -> None:
-    """A reference names a stage above its own, and settings which that one has."""
-    if reference.stage not in before:
-        known = did_you_mean(reference.stage, before) if before else "there is none above it"
-        raise UserError(f"{place}: takes from {reference.stage!r}, no stage above its own: {known}")
-    upstream = before[reference.stage]
+def _check_reference(place: str, reference, earlier: Mapping[str, Study]) -> None:
+    """Check that a reference names an earlier stage, and settings and axes that this stage has."""
+    if reference.stage not in earlier:
+        hint = did_you_mean(reference.stage, earlier) if earlier else "there is none above it"
+        raise UserError(f"{place}: takes from {reference.stage!r}, no stage above its own: {hint}")
+    upstream = earlier[reference.stage]
     if isinstance(reference, Best):
-        own = () if reference.recorded else (reference.key,)
+        # A recorded value is an entry of the task's records, which no contract lists.
+        keys = () if reference.recorded else (reference.key,)
         _check_settings(
-            f"{place}: stage {reference.stage}", upstream.spec, (*own, *reference.where)
+            f"{place}: stage {reference.stage}", upstream.spec, (*keys, *reference.where)
         )
     for axis in sorted(set(getattr(reference, "join", ())) - set(upstream.grid)):
-        words = did_you_mean(axis, upstream.grid)
-        raise UserError(f"{place}: stage {reference.stage} has no axis {axis!r}: {words}")
+        hint = did_you_mean(axis, upstream.grid)
+        raise UserError(f"{place}: stage {reference.stage} has no axis {axis!r}: {hint}")
 
 
 def _check_task_reads(place: str, task: str, spec: Mapping) -> None:
-    """The spec has the arguments of the task and no other, and what its inputs and cost need."""
+    """Check that a spec has the task's settings and no others, and that the task's inputs and cost
+    can be computed from it."""
     arguments = task_arguments(task)
     for name in sorted(arguments - set(spec)):
         near = nearest(name, set(spec) - arguments)
-        words = f" (there is {near!r})" if near else ""
-        raise UserError(f"{place}: the spec lacks {name!r}{words}, which task {task} asks for")
+        hint = f" (there is {near!r})" if near else ""
+        raise UserError(f"{place}: the spec lacks {name!r}{hint}, which task {task} asks for")
     for name in sorted(set(spec) - arguments):
-        words = did_you_mean(name, arguments) if arguments else "it has none"
-        raise UserError(f"{place}: {name!r} is no setting of task {task}: {words}")
+        hint = did_you_mean(name, arguments) if arguments else "it has none"
+        raise UserError(f"{place}: {name!r} is no setting of task {task}: {hint}")
     for name in ("needs", "cost"):
         try:
             getattr(TASKS[task], name)(spec)
@@ -220,17 +226,18 @@ def _check_task_reads(place: str, task: str, spec: Mapping) -> None:
 
 @cache
 def task_arguments(task: str) -> frozenset[str]:
-    """The settings a task asks for: the keywords of its module's `build`, or `run`.
+    """The settings of a task: keyword arguments of `run` in its module, or of `build` if it has no
+    `run`.
 
-    Read from its text, because importing it would load torch.
+    They are read from the source, because importing the module would load torch.
     """
-    found = find_spec(TASKS[task].module)
-    if found is None or found.origin is None:
+    module = find_spec(TASKS[task].module)
+    if module is None or module.origin is None:
         raise ModuleNotFoundError(TASKS[task].module)
-    source = Path(found.origin).read_text()
+    source = Path(module.origin).read_text()
     functions = {n.name: n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)}
-    chosen = functions.get("run") or functions["build"]
-    return frozenset(argument.arg for argument in chosen.args.kwonlyargs) - CONTEXT
+    function = functions.get("run") or functions["build"]
+    return frozenset(argument.arg for argument in function.args.kwonlyargs) - CONTEXT
 
 
 def _check_names(file: str, module: ModuleType, wanted: list[str], contract: str) -> None:
@@ -240,21 +247,21 @@ def _check_names(file: str, module: ModuleType, wanted: list[str], contract: str
 
 
 def _near(name: str, module: ModuleType) -> str:
-    """A name of the module that was probably meant to be this one, in brackets; or nothing."""
-    found = nearest(name, [each for each in vars(module) if not each.startswith("_")])
-    return f" (there is {found!r})" if found else ""
+    """A hint at a similar name that the module does define, probably a misspelling; or ""."""
+    similar = nearest(name, [other for other in vars(module) if not other.startswith("_")])
+    return f" (there is {similar!r})" if similar else ""
 
 
 def _check_call(file: str, name: str, function: object, arguments: list[str]) -> None:
-    """The suite can call a function with so many positional arguments."""
-    words = f"{name}({', '.join(arguments)})"
+    """Check that a function can be called with these positional arguments."""
+    call = f"{name}({', '.join(arguments)})"
     if not callable(function):
-        raise UserError(f"{file}: {name} is {_kind(function)}, not a function {words}")
+        raise UserError(f"{file}: {name} is {_kind(function)}, not a function {call}")
     try:
         inspect.signature(function).bind(*arguments)
     except TypeError as error:
         raise UserError(
-            f"{file}: {name}{inspect.signature(function)} is called as {words}: {error}"
+            f"{file}: {name}{inspect.signature(function)} is called as {call}: {error}"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Carrying out a job: its runs one after another, finished ones taken over. No torch at import."""
+"""Carries out a job: its runs one after another, unless finished before. No torch at import."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ from repro.files import (
     write_sealed,
 )
 from repro.suite import arithmetic
-from repro.suite.cells import FINISHED, FORMAT, _encode, check_keys, read_cell
+from repro.suite.cells import FINISHED, FORMAT, check_keys, encode_record, read_cell
 from repro.suite.locks import locked
 from repro.suite.plan import Cell, Run
 from repro.suite.provenance import device_name, input_digests, provenance
@@ -41,16 +41,17 @@ def run_cell(
     widen: bool = True,
     layout: Callable[[Cost], Layout] = lambda cost: Layout(),
 ) -> int:
-    """Carry out the runs of a cell and write its file; returns how many were taken over.
+    """Carry out the runs of a cell and write its file; returns how many were finished before.
 
     A cell is the runs of one job. If several ranks share it (`repro.training.distributed`), only
     rank 0 writes files and takes locks.
 
     store: folder of finished runs, one sealed file per run id, shared by all cells. It holds no
-    axes, because two studies that share a run may name its point differently. A run found there is
-    taken over, so that a killed job does not start from its first run. A run made on another
-    device, with another arithmetic or from other tokens is made again, and the job says so. While
+    axes, because two studies that share a run may name its point differently. A run that is there
+    is not made again, so that a killed job continues where it stopped, unless it was made on
+    another device, with another arithmetic or from other tokens; then the job says so. While
     another job trains a run, this one waits for it.
+    inputs: need -> path of its manifest. device: "cpu" or "cuda".
     progress: (index of the run, run) -> callback(step, loss).
     read: upstream run (one whose result this cell uses) -> its result (`UpstreamResults`).
     checkpoints: folder for the runs' final checkpoints; None if no later stage needs them.
@@ -65,7 +66,7 @@ def run_cell(
     results, resumed = [], 0
     if checkpoints:
         checkpoints.mkdir(parents=True, exist_ok=True)
-    place = {
+    machine = {
         "device": distributed.broadcast_from_rank0(lambda: device_name(device)),
         "arithmetic": arithmetic.in_force(device),
     }
@@ -73,14 +74,16 @@ def run_cell(
     for index, run in enumerate(cell.runs):
         stored = store / f"{run.id}.json"
         final = store / f"{run.id}.safetensors" if checkpoints else None
-        # A finished run is taken over only if it was made with the same. Its id names its upstream
-        # runs, but only a digest of their records shows if they were made again with other results.
-        here = place | {"inputs": digests | _upstream_digests(run, read)}
+        # A finished run is reused only if it was made under the same conditions. Its id names its
+        # upstream runs; that these were made again, with other results, only their records show.
+        conditions = machine | {"inputs": digests | _upstream_digests(run, read)}
         with locked(store / f"{run.id}.lock") if main else nullcontext():
             if main:
                 remove_temporaries(store, f".{run.id}*")
-            # Rank 0 alone looks: the ranks must not differ in whether they train.
-            result = distributed.broadcast_from_rank0(lambda: _stored(stored, run, here, final))  # noqa: B023
+            # Rank 0 looks for all, because either all ranks must train or none.
+            result = distributed.broadcast_from_rank0(
+                lambda: _stored(stored, run, conditions, final)  # noqa: B023
+            )
             resumed += result is not None
             if result is None:
                 start = time.monotonic()
@@ -94,9 +97,10 @@ def run_cell(
                     "inputs": inputs,
                     "device": device,
                     "progress": progress(index, run) if main else lambda step, loss: None,
-                    # A run must continue with what it began with: a state of another device,
-                    # arithmetic or input has another file name.
-                    "checkpoint": store / f"{run.id}-{sha256(canonical_json(here))[:12]}.state",
+                    # The state to resume from is named by its conditions, so that a run never
+                    # continues on another device, arithmetic or input than it began with.
+                    "checkpoint": store
+                    / f"{run.id}-{sha256(canonical_json(conditions))[:12]}.state",
                     **({"final": final} if final else {}),
                 }
                 records = [] if skipped else _train(cell, run, spec, layout, context)
@@ -108,13 +112,16 @@ def run_cell(
                     **({"tuned": tuned} if run.upstream else {}),
                     **({"sha256_checkpoint": sha256_file(final)} if final and not skipped else {}),
                     "datasets": run.datasets,
-                    "records": [_encode(record) for record in records],
-                    "provenance": provenance(here, distributed.ranks(), time.monotonic() - start),
+                    "records": [encode_record(record) for record in records],
+                    "provenance": provenance(
+                        conditions, distributed.ranks(), time.monotonic() - start
+                    ),
                 }
                 write_sealed(stored, result, CELL_SEAL)
-            # Only after the result is on disk: a job killed before that resumes from the state.
-            for left in store.glob(f"{run.id}*.state") if main else ():
-                left.unlink(missing_ok=True)  # also states of other devices, arithmetics and inputs
+            # States go only after the result is on disk: a job killed before that needs its own.
+            # Those of other conditions go too.
+            for state in store.glob(f"{run.id}*.state") if main else ():
+                state.unlink(missing_ok=True)
             if main and checkpoints and final and result["records"]:
                 link(final, checkpoints / final.name)
         results.append(result | {"axes": run.axes})
@@ -135,18 +142,21 @@ def run_cell(
 
 
 def _upstream_digests(run: Run, read: Callable[[Run], Mapping]) -> dict[str, str]:
-    """Name -> digest of the records, for each upstream run whose result a run may use."""
+    """`run <id>` -> digest of its records, for each upstream run whose result this run may use."""
     return {
-        f"run {upstream.id[:12]}": sha256(canonical_json(read(upstream)["records"]))
-        for each in run.upstream.values()
-        for upstream in each.runs
+        f"run {candidate.id[:12]}": sha256(canonical_json(read(candidate)["records"]))
+        for upstream in run.upstream.values()
+        for candidate in upstream.runs
     }
 
 
 def _train(
     cell: Cell, run: Run, spec: Mapping, layout: Callable[[Cost], Layout], context: Mapping
 ) -> list[dict]:
-    """The records of a run, trained; a UserError on the way says which run of the cell it was."""
+    """Train a run and return its records; a UserError from the task gets the run's axes added.
+
+    layout: cost -> how the run uses its GPUs. context: the task's arguments that are no settings.
+    """
     from repro.training import distributed
 
     task = TASKS[run.task]
@@ -154,12 +164,15 @@ def _train(
         with distributed.laid_out(layout(task.cost(spec))):
             return task.run(spec, **context)
     except UserError as error:
-        where = ", ".join([cell.study, *(f"{k} {v}" for k, v in run.axes.items())])
-        raise UserError(f"{where}: {error}") from error
+        point = ", ".join([cell.study, *(f"{k} {v}" for k, v in run.axes.items())])
+        raise UserError(f"{point}: {error}") from error
 
 
 def refuse_growth(run: Run, tuned: Mapping) -> None:
-    """Raise UserError when a run is one that a search proposes past the edge of its grid."""
+    """Raise UserError if a search proposed the run, which then lies past the edge of its grid.
+
+    tuned: dotted key -> value, of the settings taken from upstream.
+    """
     proposed = {
         key: tuned[key]
         for key, upstream in run.upstream.items()
@@ -167,15 +180,15 @@ def refuse_growth(run: Run, tuned: Mapping) -> None:
     }
     if proposed:
         stage = run.upstream[next(iter(proposed))].reference.stage
-        words = ", ".join(f"{key} = {value:.4g}" for key, value in proposed.items())
+        point = ", ".join(f"{key} = {value:.4g}" for key, value in proposed.items())
         raise UserError(
-            f"stage {stage}: the best run lies at the edge of its grid, next would be {words}; "
+            f"stage {stage}: the best run lies at the edge of its grid, next would be {point}; "
             "extend the study's grid, or let it grow with --config at_edge=widen"
         )
 
 
 def link(source: Path, target: Path) -> None:
-    """The same file at another path, a copy where the disk has no hard links."""
+    """Make the file available at another path too: a hard link, or a copy if the disk has none."""
     target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
     try:
@@ -186,10 +199,11 @@ def link(source: Path, target: Path) -> None:
 
 
 class UpstreamResults:
-    """Reads results of upstream stages: run -> result with "file", its checkpoint's path.
+    """Called with an upstream run, reads its result: its entry in its cell's file, with "file" and
+    "sha256" of its final checkpoint, which exists only if a later stage needs one.
 
     cells: run id -> (cell, its file, its folder of checkpoints).
-    Raises UserError when a cell is missing or was changed.
+    Raises UserError if a cell is missing or was edited.
     """
 
     def __init__(self, cells: Mapping[str, tuple[Cell, Path, Path]]):
@@ -206,10 +220,11 @@ class UpstreamResults:
         return result | {"file": file, "sha256": result.get("sha256_checkpoint")}
 
 
-def _stored(path: Path, run: Run, here: Mapping, final: Path | None) -> dict | None:
-    """A finished run made with the device and inputs at hand, None where there is none.
+def _stored(path: Path, run: Run, conditions: Mapping, final: Path | None) -> dict | None:
+    """The finished run in this file, None if there is none that was made under these conditions.
 
-    final: its checkpoint must be there as well, whole.
+    conditions: this job's device, arithmetic and digests of inputs.
+    final: where its final checkpoint must be too, undamaged; None: it needs none.
     """
     if not path.exists():
         return None
@@ -221,11 +236,12 @@ def _stored(path: Path, run: Run, here: Mapping, final: Path | None) -> dict | N
     if final and result["records"] and not (final.exists() and expected == sha256_file(final)):
         return None
     made = result["provenance"] | {"arithmetic": arithmetic.of(result["provenance"])}
-    other = [key for key in here if made.get(key) != here[key]]
-    if not other:
+    changed = [key for key in conditions if made.get(key) != conditions[key]]
+    if not changed:
         return result
-    words = (
-        f"{key} {made[key]}" if isinstance(made.get(key), str) else f"other {key}" for key in other
+    reasons = (
+        f"{key} {made[key]}" if isinstance(made.get(key), str) else f"other {key}"
+        for key in changed
     )
-    print(f"run {run.id[:12]} was finished with {', '.join(words)}: made again", flush=True)
+    print(f"run {run.id[:12]} was finished with {', '.join(reasons)}: made again", flush=True)
     return None

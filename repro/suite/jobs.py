@@ -1,4 +1,4 @@
-"""What a job of the workflow does, and all jobs of some figures without Snakemake.
+"""The workflow's jobs, and `python -m repro run`, which carries them out without Snakemake.
 
 No torch at import.
 """
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from repro.data.needs import Tokens
 from repro.suite import registry
-from repro.suite.locks import alone
+from repro.suite.locks import only_writer
 from repro.suite.plan import Cell, Run
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
@@ -17,10 +17,11 @@ from repro.training import launch
 
 @dataclass(frozen=True)
 class Place:
-    """Where and by how many processes a job trains.
+    """What a job trains on.
 
-    device: "cpu" or "cuda". ranks: processes that share a run, a GPU each.
-    shard, recompute, compile: asked for also where the layout would not (`repro.cost.Layout`).
+    device: "cpu" or "cuda". ranks: how many processes share a run, each with its own GPU.
+    shard, recompute, compile: the user asks for them although the run's cost does not require it
+        (`repro.cost.Layout`).
     """
 
     device: str = "cpu"
@@ -31,7 +32,7 @@ class Place:
 
     @property
     def forced(self) -> dict[str, bool]:
-        """The parts of the layout that were asked for."""
+        """shard, recompute and compile, by name."""
         return {key: value for key, value in asdict(self).items() if isinstance(value, bool)}
 
 
@@ -40,31 +41,34 @@ def fetch(suite: Suite, dataset: str) -> None:
     from repro.data.prepare import prepare
 
     manifest = suite.paths.manifest(dataset)
-    with alone(manifest.parent):
+    with only_writer(manifest.parent):
         prepare(registry.dataset(dataset), suite.source(dataset), suite.identity(dataset), manifest)
 
 
 def tokenize(suite: Suite, need: Tokens) -> None:
-    """Encode a prepared dataset, by a tokenizer trained on it or by GPT-2's."""
+    """Encode a prepared dataset with a tokenizer trained on it, or with GPT-2's."""
     from repro.data.prepare import tokenize
 
     source, tokens = suite.source(need.dataset), suite.paths.tokens(need)
     prepared = suite.paths.manifest(need.dataset)
-    with alone(tokens.parent):
+    with only_writer(tokens.parent):
         tokenize(registry.dataset(need.dataset), source, prepared, need, tokens)
 
 
 def train(suite: Suite, cell: Cell, place: Place) -> None:
-    """Carry out a cell's runs, by several processes where they can share its steps."""
-    shared = all(TASKS[run.task].cost(run.spec).divides(place.ranks) for run in cell.runs)
-    if place.ranks > 1 and not shared:
+    """Carry out a cell's runs, in `place.ranks` processes if they can share its steps evenly.
+
+    The first process starts the others by the command line, so that each comes back here as a rank.
+    """
+    divisible = all(TASKS[run.task].cost(run.spec).divides(place.ranks) for run in cell.runs)
+    if place.ranks > 1 and not divisible:
         print(f"{cell.study}: one process, {place.ranks} would have no equal parts of a step")
     elif place.ranks > 1 and not launch.is_rank():
         launch.check_devices(place.ranks, place.device)
         forced = [f"--{name}" for name, asked in place.forced.items() if asked]
         config = ["--config", *suite.config.arguments()]
-        words = ["train", cell.study, cell.name, "--device", place.device, *forced, *config]
-        launch.launch(words, place.ranks)
+        command = ["train", cell.study, cell.name, "--device", place.device, *forced, *config]
+        launch.launch(command, place.ranks)
         return
     from repro.data.prepare import point_at_source
     from repro.suite.execute import UpstreamResults, run_cell
@@ -74,8 +78,8 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
     title, steps = cell.name.rsplit("-", 1)[0], cell.runs[0].spec.get("steps", 1)
     progress = Progress(title, len(cell.runs), steps)
     upstream = {
-        run_id: (found, suite.paths.cell(found), suite.paths.checkpoints(found))
-        for run_id, found in suite.upstream(cell).items()
+        run_id: (other, suite.paths.cell(other), suite.paths.checkpoints(other))
+        for run_id, other in suite.upstream(cell).items()
     }
     keep = registry.keeps_checkpoints(cell.study)
     for need, manifest in suite.needs(cell).items():
@@ -99,14 +103,17 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
 
 
 def _label(cell: Cell, run: Run) -> str:
-    """The axes along which a cell's runs differ, for its line of progress."""
+    """The axes in which a cell's runs differ, for the line of progress: `lr=0.1 seed=0`."""
     inner = {k.split(".")[-1]: v for k, v in run.axes.items() if k not in cell.axes}
-    words = (f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in inner.items())
-    return " ".join(words)
+    values = (f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in inner.items())
+    return " ".join(values)
 
 
 def run(suite: Suite, figures: Iterable[str], place: Place) -> None:
-    """Carry out all runs of some figures one after another, each after what it reads."""
+    """Carry out all runs of some figures one after another, each after the runs it depends on.
+
+    figures: names as in `registry.matching_figures`.
+    """
     done: set[str] = set()
     for name in registry.selected_figures(figures, "run"):
         for cells in suite.figure_cells(name).values():

@@ -1,4 +1,4 @@
-"""Locks of files and folders, which are let go when their holder dies. No torch."""
+"""Locks of files and folders that end when the process that holds them dies. No torch."""
 
 import errno
 import os
@@ -10,16 +10,19 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import remove_temporaries
 
-QUIET_SECONDS = 5.0  # waited for another job's lock before a word about it
+QUIET_SECONDS = 5.0  # of waiting for another job's lock, before the log says so
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a file lock, which is released if the process dies; say for whom it has to wait."""
+    """Hold a lock on a file; while another process holds it, wait, and say for whom.
+
+    Raises UserError on a disk without file locks.
+    """
     from filelock import FileLock, Timeout
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    # No fallback to a lock that is a file's existence: a killed job would leave it behind.
+    # filelock's fallback, a file whose existence is the lock, would outlive a killed job.
     lock = FileLock(path, fallback_to_soft=False)
     try:
         try:
@@ -38,20 +41,20 @@ def locked(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        path.unlink(missing_ok=True)  # before release, so that those waiting lock a new file
+        path.unlink(missing_ok=True)  # before the release: a waiting job then locks a new file
         lock.release()
 
 
 def _holder(path: Path) -> str:
-    """Who wrote its name into a lock; it may be about to, or to let go."""
+    """The process named in a lock's file; it may not be there yet, or no longer."""
     with suppress(OSError):
         return path.read_text() or "another job"
     return "another job"
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Be the one job that writes in a folder; what killed ones left half-written there goes."""
+def only_writer(folder: Path) -> Iterator[None]:
+    """Be the only job that writes in a folder. Half-written files of killed jobs are removed."""
     with locked(folder / "job.lock"):
         remove_temporaries(folder)
         yield

@@ -7,10 +7,10 @@ from repro.errors import UserError
 
 @dataclass(frozen=True)
 class StageName:
-    """A study, one of its stages, or one round of a stage that is a search.
+    """The name of a study, of one of its stages, or of one round of a stage that is a search:
+    `<paper>/<study>`, `<paper>/<study>/<stage>` and `<paper>/<study>/<stage>+<round>`.
 
-    Written `<paper>/<study>`, `<paper>/<study>/<stage>` and `<paper>/<study>/<stage>+<round>`. A
-    study of a single run needs no stage. Round 0 of a search is the grid that the study declares.
+    stage: "" in a study that has only one. round: 0 is the grid that the study declares.
     """
 
     paper: str
@@ -20,8 +20,10 @@ class StageName:
 
     @classmethod
     def parse(cls, name: str) -> "StageName":
-        """A name's parts, whether there is such a stage or not; raises UserError on a round that is
-        no number from 1."""
+        """A name, taken apart; it need not be that of an existing stage.
+
+        Raises UserError if what follows the `+` is not a number from 1.
+        """
         paper, _, rest = name.partition("/")
         study, _, rest = rest.partition("/")
         stage, plus, number = rest.partition("+")
@@ -35,9 +37,9 @@ class StageName:
 
     @property
     def module(self) -> str:
-        """`<paper>/<study>`, the file of studies/ that declares the stage."""
+        """`<paper>/<study>`, as the file of studies/ that declares the stage."""
         return f"{self.paper}/{self.study}".rstrip("/")
 
     def at_round(self, number: int) -> "StageName":
-        """Another round of the same stage, 0 its starting grid."""
+        """Another round of the same stage; 0 is its starting grid."""
         return replace(self, round=number)

@@ -1,4 +1,4 @@
-"""Whose code runs: the checkout's own, whatever else Python would find under the same names."""
+"""A check that this checkout's code runs, not other code that Python found under the same names."""
 
 import os
 from importlib.util import find_spec
@@ -7,23 +7,24 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.suite.registry import ROOT
 
-# Set by the workflow and by profiles/gpu/bare.sh: the checkout whose code their jobs are to run.
+# Environment variable with the checkout whose code a job must run; the workflow sets it, and
+# profiles/gpu/bare.sh.
 CHECKOUT = "REPRO_CHECKOUT"
-FOLDERS = ("data", "figures", "studies")  # packages beside repro, of names that others use too
+FOLDERS = ("data", "figures", "studies")  # packages beside repro; other projects have such names
 
 
 def check() -> None:
-    """Raise UserError, with both places, where the code of another folder would run."""
-    said = os.environ.get(CHECKOUT)
-    if said and Path(said).resolve() != ROOT:
+    """Raise UserError, naming both folders, if code of another folder would run."""
+    checkout = os.environ.get(CHECKOUT)
+    if checkout and Path(checkout).resolve() != ROOT:
         raise UserError(
-            f"repro: would run from {ROOT}, the workflow is that of {said}; start Python with -P "
-            f"and PYTHONPATH={said}, or unset {CHECKOUT}"
+            f"repro: would run from {ROOT}, the workflow is that of {checkout}; start Python "
+            f"with -P and PYTHONPATH={checkout}, or unset {CHECKOUT}"
         )
     for name in FOLDERS:
         spec = find_spec(name)
         if spec is None:
-            continue  # as of a library installed without its checkout
+            continue  # repro was installed as a library, without its checkout
         places = list(spec.submodule_search_locations or [str(spec.origin)])
         if [Path(place).resolve() for place in places] != [ROOT / name]:
             raise UserError(

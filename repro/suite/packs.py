@@ -1,4 +1,4 @@
-"""Finished cells in an archive, to carry them from one machine to another."""
+"""Archives of finished cells, to carry them from one machine to another."""
 
 import lzma
 import tarfile
@@ -12,15 +12,16 @@ from repro.suite import cells as cellfiles
 from repro.suite import registry
 from repro.suite.suite import Suite
 
-MAX_BYTES = 256 * 2**20  # of one cell; the largest of paper scale has a few million
-MAX_NAME = 255  # bytes of a file's name on most disks
+MAX_BYTES = 256 * 2**20  # of one cell's file; the largest at paper scale has a few million
+MAX_NAME = 255  # bytes that a file's name may have on most disks
 
 
 def pack(suite: Suite, archive: Path) -> int:
     """Write every finished cell of the configured figures to a .tar.gz; returns how many.
 
-    Checkpoints are not packed: for a stage that others start from, the folder goes along empty. The
-    runs that started from it are packed too, so that nothing is trained again.
+    Checkpoints are not packed, but the folder that would hold them is, empty: Snakemake wants to
+    see it. The runs that started from a checkpoint are packed, so that nothing is trained again.
+    Raises UserError if no cell is finished, or one was edited.
     """
     paths = {
         suite.paths.cell(cell)
@@ -44,10 +45,10 @@ def pack(suite: Suite, archive: Path) -> int:
 def unpack(archive: Path) -> int:
     """Put packed cells under results/; returns how many were new.
 
-    The whole archive is checked before anything is written; a cell that is there already is kept.
-    A seal finds accidents, not forgery: whoever can write a cell can seal it.
-    Raises UserError on an archive that cannot be read, on a member that is too large or no sealed
-    cell of this suite's format under its own name, and where a file is in a folder's place.
+    The whole archive is checked before anything is written; a cell that already exists is kept.
+    A seal (checksum) detects accidents, not forgery: whoever can write a cell can seal it.
+    Raises UserError if the archive cannot be read; if a member is too large, is no sealed cell of
+    this suite's format, or has another cell's name; and if a file is where a folder is needed.
     """
     if not archive.is_file():
         raise UserError(f"{archive}: does not exist, or is no file")
@@ -75,7 +76,8 @@ def unpack(archive: Path) -> int:
 
 
 def _members(archive: Path) -> Iterator[tuple[str, bytes | None]]:
-    """(name, content) of a pack's cells, one in memory at a time; None for a folder."""
+    """(name, content) of each cell in an archive, one in memory at a time, and (name, None) of each
+    folder of checkpoints."""
     try:
         with tarfile.open(archive) as tar:
             for member in tar:
@@ -83,9 +85,9 @@ def _members(archive: Path) -> Iterator[tuple[str, bytes | None]]:
                 if member.isdir():
                     if name.endswith(".checkpoints"):
                         yield _checked(archive, name), None
-                    continue  # folders on the way are made as they are needed
-                cell = name.endswith(".json") and member.isfile()
-                content = tar.extractfile(member) if cell else None
+                    continue  # other folders are made when a cell is written into them
+                is_cell = name.endswith(".json") and member.isfile()
+                content = tar.extractfile(member) if is_cell else None
                 if content is None:
                     raise UserError(f"{archive}: {name} is no cell; nothing was unpacked")
                 if member.size > MAX_BYTES:
@@ -100,7 +102,8 @@ def _members(archive: Path) -> Iterator[tuple[str, bytes | None]]:
 
 
 def _checked(archive: Path, name: str) -> str:
-    """The name of a member; raises UserError where it leads out of results/."""
+    """A member's name; raises UserError if it is not a path that a cell can have: below results/,
+    printable, and not too long for a disk."""
     parts = PurePosixPath(name).parts
     fits = name.isprintable() and all(len(part.encode()) <= MAX_NAME for part in parts)
     if len(parts) < 5 or parts[0] != "results" or ".." in parts or not fits:
@@ -109,7 +112,7 @@ def _checked(archive: Path, name: str) -> str:
 
 
 def _check_member(archive: Path, name: str, content: bytes) -> None:
-    """Raise UserError unless a member is a sealed cell that lies where a cell of its id does."""
+    """Raise UserError unless a member is a sealed cell whose name is that of its study and id."""
     place, remedy = f"{archive}: {name}", "nothing was unpacked; copy or pack it again"
     cell = check_seal(parse_json(content, place, remedy), place, remedy)
     cellfiles.check_format(cell, place, remedy)

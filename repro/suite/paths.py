@@ -1,4 +1,4 @@
-"""Where everything lies, relative to the work folder. No torch."""
+"""Where files are, relative to the work folder. No torch."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,10 +11,11 @@ from repro.suite.plan import Cell
 
 @dataclass(frozen=True)
 class Paths:
-    """The files of one scale and one choice of data.
+    """The paths at one scale and choice of data.
 
     label: the data part of a path (`repro.suite.config.data_label`).
-    identity: dataset name -> what it is; its digest names the folder of what is prepared of it.
+    identity: dataset name -> its identity (revision, digest of its content). A digest of it names
+        the folder of the prepared dataset, so that two versions never mix.
     """
 
     scale: str
@@ -23,12 +24,12 @@ class Paths:
 
     @property
     def results(self) -> Path:
-        """The folder of everything at this scale on these data."""
+        """The folder of all results at this scale on this data."""
         return Path("results") / self.scale / self.label
 
     @property
     def runs(self) -> Path:
-        """Finished runs by id."""
+        """The folder of finished runs, `<run id>.json`."""
         return self.results / "runs"
 
     def cell(self, cell: Cell) -> Path:
@@ -49,10 +50,10 @@ class Paths:
         return Path("resources") / dataset_name / digest / "manifest.json"
 
     def tokens(self, need: Tokens) -> Path:
-        """The manifest of a tokenized text."""
+        """The manifest of a tokenized dataset."""
         name = f"{need.tokenizer}-{need.vocab_size}-v{TOKENIZATION}"
         return self.manifest(need.dataset).parent / name / "tokens.json"
 
     def need(self, need: Need) -> Path:
-        """The manifest of an input."""
+        """The manifest of what a run reads: tokens, or a prepared dataset."""
         return self.tokens(need) if isinstance(need, Tokens) else self.manifest(need.dataset)
