@@ -236,12 +236,12 @@ def test_a_job_killed_between_checkpoint_and_result_goes_on_from_the_checkpoint(
     cell = suite.cells("upscaling/mlp_sgd/tune")[0]
     assert main(["fetch", "covtype", "--config", "scale=smoke"]) == 0
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
-    whole = execute.write_json
+    whole = execute.write_sealed
 
     class Killed(BaseException):
         pass
 
-    def killing(path, value):
+    def killing(path, value, key):
         raise Killed
 
     def carry_out(name):
@@ -250,12 +250,12 @@ def test_a_job_killed_between_checkpoint_and_result_goes_on_from_the_checkpoint(
         run_cell(cell, path, suite.paths.results / name / "runs", *arguments)
         return [run["records"] for run in cells.read_cell(path, cell)["runs"]]
 
-    monkeypatch.setattr(execute, "write_json", killing)
+    monkeypatch.setattr(execute, "write_sealed", killing)
     with pytest.raises(Killed):
         carry_out("killed")
     left = list((suite.paths.results / "killed" / "runs").glob("*.state"))
     assert len(left) == 1
-    monkeypatch.setattr(execute, "write_json", whole)
+    monkeypatch.setattr(execute, "write_sealed", whole)
     resumed = carry_out("killed")
     assert "resumed a run at step 23 of 24" in capsys.readouterr().out
     assert resumed == carry_out("undisturbed")

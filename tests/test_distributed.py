@@ -128,6 +128,7 @@ def killed(inputs, checkpoint):
         golden_run("gpt2", inputs, checkpoint, layout, stop=6)
 
 
+@pytest.mark.slow
 def test_a_state_is_resumed_by_another_number_of_ranks(inputs, tmp_path, capsys):
     """Killed on two at step 6, sharded; the state is that after the fifth."""
     expected = golden_run("gpt2", inputs, tmp_path / "undisturbed")
