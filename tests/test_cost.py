@@ -441,7 +441,7 @@ def test_shared_runs_count_once_and_made_ones_are_not_spent_again(tmp_path):
         config=SimpleNamespace(scale="paper"),
         label="embedded",
         figure_cells=lambda name: studies,
-        is_made=lambda run: run.spec["seed"] == 0,
+        is_finished=lambda run: run.spec["seed"] == 0,
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(TASKS, "fake", SimpleNamespace(cost=warm_start_cost))
@@ -457,10 +457,10 @@ def test_shared_runs_count_once_and_made_ones_are_not_spent_again(tmp_path):
 
 def test_made_runs_are_found_in_the_store(suite):
     (cell,) = suite.cells("embedding_lr/parametrizations")
-    assert not suite.is_made(cell.runs[0])
+    assert not suite.is_finished(cell.runs[0])
     suite.paths.runs.mkdir(parents=True)
     (suite.paths.runs / f"{cell.runs[0].id}.json").touch()
-    assert suite.is_made(cell.runs[0])
+    assert suite.is_finished(cell.runs[0])
     (line,) = [
         line
         for line in budget.table(suite, ["embedding_lr/table1"], 1e12, "", Site())

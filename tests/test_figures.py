@@ -170,7 +170,7 @@ def test_a_figure_is_built_without_snakemake_and_rebuilt_byte_for_byte(suite, na
     assert {key: manifest[key] for key in first} == first
     published = Path("figures") / f"{name}.pdf"
     assert published.read_bytes() == (folder / "figure.pdf").read_bytes()
-    check_page(published, name, read_json(folder / "claims.json"), suite.data_words(name))
+    check_page(published, name, read_json(folder / "claims.json"), suite.data_description(name))
 
 
 def check_page(pdf, name, rows, data):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from repro.judge import code
-from repro.judge.products import FILES, cell_ids, said
+from repro.judge.products import FILES, cell_ids, read_or_empty
 from repro.suite.suite import Suite
 
 
@@ -18,7 +18,7 @@ def stale(suite: Suite, figure_name: str) -> list[Path]:
     """
     folder = suite.paths.figure(figure_name)
     wanted = code.digest(figure_name)
-    made, drawn = said(folder / "provenance.json"), said(folder / "manifest.json")
+    made, drawn = read_or_empty(folder / "provenance.json"), read_or_empty(folder / "manifest.json")
     data, manifest = folder / "data.csv", folder / "manifest.json"
     found = []
     if not (
@@ -43,5 +43,5 @@ def stale(suite: Suite, figure_name: str) -> list[Path]:
 def stale_board(suite: Suite, figures: list[str]) -> list[Path]:
     """The scoreboard's manifest where the scoreboard is not of these figures as they lie there."""
     board = suite.paths.results / "manifest.json"
-    now = {name: said(suite.paths.figure(name) / "manifest.json") for name in figures}
-    return [] if said(board) == now else [board]
+    now = {name: read_or_empty(suite.paths.figure(name) / "manifest.json") for name in figures}
+    return [] if read_or_empty(board) == now else [board]

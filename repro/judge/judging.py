@@ -31,7 +31,7 @@ def called(figure_name: str, function: str) -> Iterator[None]:
     except Exception as error:
         file = f"figures/{figure_name}.py"
         place = registry.place_of(error, ("figures",)) or file
-        fault = UserError(f"{place}: {function} failed: {registry.described(error)}")
+        fault = UserError(f"{place}: {function} failed: {registry.describe_error(error)}")
         fault.trace = "".join(traceback.format_exception(error))
         raise fault from error
 

@@ -36,7 +36,7 @@ def reduce(suite: Suite, figure_name: str) -> None:
             folder / "provenance.json",
             {
                 "scale": suite.config.scale,
-                "data": suite.data_words(figure_name),
+                "data": suite.data_description(figure_name),
                 "label": suite.label,
                 "embedded": suite.is_embedded(figure_name),
                 "cells": cell_ids(suite, figure_name),
@@ -71,7 +71,7 @@ def publish(suite: Suite, figure_name: str) -> None:
         write_bytes(Path("figures") / (figure_name + suffix), source.read_bytes())
 
 
-def said(path: Path) -> dict:
+def read_or_empty(path: Path) -> dict:
     """What a provenance.json or manifest.json says, nothing where it cannot be read."""
     try:
         content = read_json(path)
@@ -83,7 +83,7 @@ def said(path: Path) -> dict:
 def built_folder(suite: Suite, figure_name: str) -> Path:
     """The folder of a figure's data; raises UserError unless made of the configured cells."""
     folder = suite.paths.figure(figure_name)
-    if said(folder / "provenance.json").get("cells") != cell_ids(suite, figure_name):
+    if read_or_empty(folder / "provenance.json").get("cells") != cell_ids(suite, figure_name):
         raise UserError(
             f"{folder}: has no data of these settings; build them first with "
             + suite.command(f"figures/{figure_name}.pdf")
@@ -98,7 +98,7 @@ def finished_folder(suite: Suite, figure_name: str) -> Path:
     manifest = folder / "manifest.json"
     if not manifest.exists():
         raise UserError(f"{manifest}: is missing; draw the figure first")
-    expected = said(manifest)
+    expected = read_or_empty(manifest)
     for path in (folder / name for name in FILES):
         found = sha256_file(path) if path.exists() else "missing"
         if found != expected.get(path.name):

@@ -6,7 +6,7 @@ import io
 from repro.errors import UserError, did_you_mean
 from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge.claims import interval
-from repro.judge.products import cell_ids, finished_folder, said
+from repro.judge.products import cell_ids, finished_folder, read_or_empty
 from repro.suite import arithmetic, registry
 from repro.suite.suite import Suite
 
@@ -108,7 +108,7 @@ def explain(suite: Suite, word: str) -> str:
     lines = [matches[0], f"  paper: {claim.statement} ({claim.source})"]
     lines.append(f"  quantity: {claim.quantity}")
     folder = suite.paths.figure(figure_name)
-    made = said(folder / "provenance.json").get("cells") == cell_ids(suite, figure_name)
+    made = read_or_empty(folder / "provenance.json").get("cells") == cell_ids(suite, figure_name)
     if not made or not (folder / "manifest.json").exists():
         lines.append(f"  not measured yet: {suite.command(f'figures/{figure_name}.pdf')}")
         return "\n".join(lines)

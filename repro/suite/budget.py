@@ -88,7 +88,7 @@ def _row(
     distinct = {(cell.study, cell.id): cell for cell in cells}.values()
     runs = {run.id: run for cell in distinct for run in cell.runs}
     costs = {key: TASKS[run.task].cost(run.spec) for key, run in runs.items()}
-    unfinished = [key for key, run in runs.items() if not suite.is_made(run)]
+    unfinished = [key for key, run in runs.items() if not suite.is_finished(run)]
     seen = {unit: 0 for unit in ("tokens", "samples")}
     for run_cost in costs.values():
         if run_cost.unit:

@@ -1,4 +1,4 @@
-"""How a study becomes jobs: grid, what each run takes from upstream stages, ids. No torch."""
+"""How a study becomes jobs: its grid's runs, what they take from upstream stages, ids. No torch."""
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,14 +14,15 @@ from repro.suite.study import PROPOSAL, REFERENCES, Best, Checkpoint, Proposal, 
 
 @dataclass(frozen=True)
 class Upstream:
-    """A reference in a run's spec, with the runs it is chosen among."""
+    """A reference in a run's spec, with the upstream runs that it chooses from."""
 
     reference: Reference
     runs: "tuple[Run, ...]"
 
 
 def _identity(value: object) -> object:
-    """A setting as it enters an id: what is taken from upstream by the ids it is chosen among."""
+    """A setting as it enters an id. What is taken from upstream enters by the ids of the upstream
+    runs to choose from, because which of them is chosen is known only after they have run."""
     if isinstance(value, Mapping):
         return {key: _identity(v) for key, v in value.items()}
     if isinstance(value, Upstream):
@@ -30,30 +31,33 @@ def _identity(value: object) -> object:
 
 
 def _reference_identity(reference: Reference) -> dict:
-    """A reference under the names it had when the first ids were made.
+    """A reference as it enters an id: under the names that classes and fields had when the first
+    ids were made.
 
-    Nothing here follows a renamed class or field: a word spelt otherwise changes the id of every
-    run that takes something from upstream, and all of these runs are made anew.
+    Do not change a word here when a class or field is renamed: the id of every run that takes
+    something from upstream would change, and all of them would be trained again.
     """
     common = {"stage": reference.stage, "metric": reference.metric, "over": reference.over}
     match reference:
         case Best():
-            own = {"key": reference.key, "where": reference.where, "recorded": reference.recorded}
-            return {"Best": common | own}
+            fields = {"key": reference.key, "where": reference.where}
+            return {"Best": common | fields | {"recorded": reference.recorded}}
         case Checkpoint():
             return {"Checkpoint": common | {"pick": reference.pick, "join": reference.join}}
         case Proposal():
-            own = {"key": reference.key, "axes": reference.axes, "slot": reference.number}
-            if reference.neighbourhood is not None:  # searches without one are older than it
-                own["moves"] = reference.neighbourhood
-            return {"Neighbour": common | own}
+            fields = {"key": reference.key, "axes": reference.axes, "slot": reference.number}
+            if reference.neighbourhood is not None:  # the first searches had no such field
+                fields["moves"] = reference.neighbourhood
+            return {"Neighbour": common | fields}
 
 
 @dataclass(frozen=True)
 class Run:
     """One run of a task: its settings, what it reads, and its id.
 
-    Settings that are taken from upstream stages are Upstream until `resolve`.
+    spec: the task's settings; those taken from upstream stages are Upstream until `resolve`.
+    axes: the run's point in the study's grid, axis -> value.
+    datasets: dataset name -> identity, of the data it reads.
     """
 
     task: str
@@ -79,9 +83,9 @@ class Run:
         return {key: v for key, v in settings(self.spec) if isinstance(v, Upstream)}
 
     def resolve(self, read: Callable[["Run"], Mapping]) -> tuple[dict, dict]:
-        """(the spec with everything taken in its place, dotted key -> tuned value).
+        """(the spec with a value for everything taken from upstream, dotted key -> tuned value).
 
-        read: upstream run -> its result, with "file" where it left a checkpoint.
+        read: upstream run -> its result, with "file" and "sha256" of its checkpoint if it has one.
         """
         values = {
             key: upstream.reference.choose([read(run) for run in upstream.runs])
@@ -98,7 +102,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Cell:
-    """The runs of one job; its file is named `<axes>-<id>`."""
+    """The runs that one job carries out, and the file with their results.
+
+    study: name of the stage, rounds included (`names.StageName`).
+    axes: what all the runs have in common, axis -> value.
+    """
 
     study: str
     axes: Mapping[str, Any]
@@ -111,9 +119,9 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The file's stem: the axes for a reader, the id for the suite.
+        """The file's stem, `<axes>-<id>`: the axes for a reader, the id for the suite.
 
-        No commas: Snakemake takes those between a job's wildcards apart, on a cluster.
+        Without commas: on a cluster, Snakemake separates a job's wildcards at commas.
         """
         described = "+".join(f"{key.split('.')[-1]}={_short(v)}" for key, v in self.axes.items())
         return f"{described or 'all'}-{self.id[:12]}"
@@ -125,17 +133,19 @@ def _short(value: object) -> str:
 
 
 def _flat(axis: str, value: object) -> dict[str, object]:
+    """The settings that a value of an axis stands for: several where it is a mapping."""
     return dict(value) if isinstance(value, Mapping) else {axis: value}
 
 
 def _named(axis: str, value: object) -> dict[str, object]:
-    """A point of an axis as a reader names it: a search's proposal by its number."""
+    """The same for a reader: of a search's proposal, its number instead of its coordinates."""
     flat = _flat(axis, value)
-    proposals = [v for v in flat.values() if isinstance(v, Proposal)]
+    proposals = [value for value in flat.values() if isinstance(value, Proposal)]
     return {axis: proposals[0].number} if proposals else flat
 
 
 def _merge(form: Callable[[str, object], dict], point: Sequence[tuple[str, object]]) -> dict:
+    """One mapping of a grid point's (axis, value) pairs, each in this form (`_flat`, `_named`)."""
     return {key: value for axis, chosen in point for key, value in form(axis, chosen).items()}
 
 
@@ -151,17 +161,17 @@ def bind_upstream(
     for key, reference in settings(spec):
         if not isinstance(reference, REFERENCES):
             continue
-        # Runs match if the axes that both have agree, e.g. the same width. Axes that are searched
-        # or averaged over may differ; a joined axis is compared with a setting instead.
+        # An upstream run fits if it agrees on every axis that both have, such as the width. Axes
+        # that are searched or averaged over may differ; a joined axis is compared with a setting.
         join = reference.join if isinstance(reference, Checkpoint) else {}
         free = {*reference.over, *join, PROPOSAL}
         fitting = tuple(
             run
             for run in upstream_runs(reference.stage)
             if all(axes.get(a, value) == value for a, value in run.axes.items() if a not in free)
-            and all(run.axes[a] == lookup(spec, own) for a, own in join.items())
+            and all(run.axes[a] == lookup(spec, key) for a, key in join.items())
         )
-        # An ambiguous checkpoint is the study author's mistake: report it before any training.
+        # An ambiguous checkpoint is a mistake in the study: report it before any training.
         only = isinstance(reference, Checkpoint) and reference.pick == "only"
         if not fitting or (only and len(fitting) > 1):
             raise UserError(
@@ -180,13 +190,12 @@ def cells(
     datasets: Mapping,
     upstream_runs: Callable[[str], list[Run]] = lambda stage: [],
 ) -> list[Cell]:
-    """Every cell of a study at a scale, in the grid's order, each run exactly once.
+    """The cells of a study at a scale, in the grid's order; [] if an axis of the grid is empty.
 
-    None at a scale that leaves an axis empty.
-
+    name: of the stage. task_version, datasets: what enters the runs' ids besides their settings.
     upstream_runs: name of an upstream stage -> its runs.
-    Raises UserError when two points of the grid are the same run, and when no upstream run fits, or
-    several where one should.
+    Raises UserError if two points of the grid are the same run, if no upstream run fits a
+    reference, or several fit a reference to a single one.
     """
     chosen = study.scales[scale]
     grid = {axis: tuple(chosen.grid.get(axis, values)) for axis, values in study.grid.items()}
@@ -205,11 +214,12 @@ def cells(
         runs = []
         for inner in points(within):
             axes = _merge(_named, outer + inner)
-            # References are bound after the axes are set: an axis may itself be one (a proposal).
+            # First the axes, then the references, for a value of an axis may be a reference (the
+            # proposal of a search).
             spec = override(base, _merge(_flat, outer + inner))
             spec = bind_upstream(name, spec, axes, upstream_runs)
             run = Run(study.task, task_version, spec, axes, datasets)
-            # Two points with one id would be trained once and counted twice, as two seeds.
+            # A run in the grid twice would be trained once and counted as two seeds.
             if run.id in seen:
                 raise UserError(f"study {name}, scale {scale}: {axes} is in the grid twice")
             seen.add(run.id)

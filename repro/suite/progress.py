@@ -1,4 +1,4 @@
-"""Progress of long runs: a line now and then in the log, a bar on a terminal."""
+"""Progress of long runs: a line every few seconds in a log, a bar on a terminal."""
 
 import math
 import sys
@@ -10,29 +10,29 @@ from pathlib import Path
 from shutil import get_terminal_size
 
 LINE_SECONDS = 5.0
-SHOWN_SECONDS = 15.0  # a log not written to for so long is no longer shown
+SHOWN_SECONDS = 15.0  # the bar leaves out logs that were not written to for so long
 
 
 def duration(seconds: float) -> str:
-    """`1:02:03` or `02:03`."""
+    """Seconds as `1:02:03` or `02:03`."""
     minutes, s = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{s:02}" if hours else f"{minutes:02}:{s:02}"
 
 
 class Progress:
-    """Progress of a job of several runs.
+    """Progress of a job of several runs, with an estimate of the time left.
 
-    Call it with a run's index and label for that run's callback (step, loss). Writes to
-    `stream`, stderr if None: a line per LINE_SECONDS, or a bar that redraws itself where it is a
-    terminal.
+    Called with a run's index and label, it returns the run's callback(step, loss), which writes to
+    `stream`: a line every LINE_SECONDS, or on a terminal one line that is written over.
+    title: of the job. runs, steps: how many, steps of each run. stream: stderr if None.
     """
 
     def __init__(self, title: str, runs: int, steps: int, stream=None):
         self.title, self.runs, self.steps = title, runs, steps
         self.stream = stream or sys.stderr
         self.begin = self.last = time.monotonic()
-        self.first_index: int | None = None
+        self.first_index: int | None = None  # of a run that trains: those before it were finished
 
     def __call__(self, index: int, label: str):
         if self.first_index is None:
@@ -46,7 +46,7 @@ class Progress:
             if now - self.last < (0.2 if terminal else LINE_SECONDS) and not finished:
                 return
             self.last = now
-            done = index - first + step / self.steps
+            done = index - first + step / self.steps  # in runs, since `begin`
             left = (now - self.begin) / done * (self.runs - first - done)
             line = (
                 f"{self.title} run {index + 1}/{self.runs} {label} "
@@ -60,36 +60,39 @@ class Progress:
 
 
 def bar(lines: list[str], columns: int) -> str:
-    """Progress lines side by side in one line of a terminal, each cut at its beginning."""
-    each = (columns - 1) // len(lines) - 3
-    return " | ".join(line[-max(each, 1) :] for line in lines)[: columns - 1]
+    """Progress lines side by side in one line of a terminal of this many columns.
+
+    Each line keeps its end, which says the loss and the time left.
+    """
+    width = (columns - 1) // len(lines) - 3  # of a line; 3 for the separator
+    return " | ".join(line[-max(width, 1) :] for line in lines)[: columns - 1]
 
 
 def states(logs: Path) -> dict[Path, tuple[int, int]]:
-    """Log -> its modification time and size, which change when it is written to.
+    """Log -> (modification time in ns, size in bytes), which change when it is written to.
 
     The times are by the clock of the writing node or the file server, so they are compared only
     with each other, never with this machine's clock.
     """
-    found = {}
+    result = {}
     for path in sorted(logs.rglob("*.log")):
         with suppress(OSError):  # a log may vanish between listing and reading
             status = path.stat()
-            found[path] = status.st_mtime_ns, status.st_size
-    return found
+            result[path] = status.st_mtime_ns, status.st_size
+    return result
 
 
 class Monitor:
     """A bar on the terminal of a workflow: the latest line of every log that is being written.
 
-    Draws nothing where the stream is no terminal; the logs then hold everything.
+    Nothing is drawn if the stream is not a terminal; the logs hold everything.
     """
 
     def __init__(self, logs: Path, stream=sys.stderr):
         self.logs, self.stream = logs, stream
         self.stopped = threading.Event()
         self.before = self.last = states(logs)
-        self.written: dict[Path, float] = {}  # when it was seen to have changed
+        self.written: dict[Path, float] = {}  # log -> when it was seen to have changed, our clock
         self.thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -115,11 +118,11 @@ class Monitor:
 
     def lines(self) -> list[str]:
         """Last progress line of every log seen to be written to in the last SHOWN_SECONDS."""
-        now, found = time.monotonic(), states(self.logs)
-        self.written |= {path: now for path in found if found[path] != self.last.get(path)}
-        self.last = found
+        now, current = time.monotonic(), states(self.logs)
+        self.written |= {path: now for path in current if current[path] != self.last.get(path)}
+        self.last = current
         result = []
-        for path in found:
+        for path in current:
             if now - self.written.get(path, -math.inf) > SHOWN_SECONDS:
                 continue
             with suppress(OSError):
@@ -129,10 +132,11 @@ class Monitor:
         return result
 
     def failures(self, unfinished: Collection[Path] = ()) -> list[str]:
-        """`<log>: <error>` of every log written to since the beginning that ends in an error.
+        """`<log>: <error>` for every log that was written to since the start and ends in an error:
+        a user's mistake in its own words, anything else by the last line of its traceback.
 
-        A user's mistake is its own line; anything else the last line of its traceback. The log of
-        a job that is unfinished, and says nothing of why, is named as one whose job was killed.
+        unfinished: logs of jobs that did not finish; one without an error is reported too, its job
+            was probably killed.
         """
         result = []
         for path, state in states(self.logs).items():

@@ -1,4 +1,4 @@
-"""Where and with what a run was made; no part of its id."""
+"""Where and with what a run was made; not part of its id."""
 
 import json
 import os
@@ -14,11 +14,11 @@ from repro.suite.arithmetic import cpu_model
 from repro.suite.registry import ROOT
 
 PACKAGES = ("torch", "numpy", "tokenizers")
-CODE = ("repro", "studies", "data")  # what a run executes; figures only read it
+CODE = ("repro", "studies", "data")  # folders with the code of a run; figures only read its result
 
 
 def device_name(device: str) -> str:
-    """`cpu`, or the GPU's own name."""
+    """The device by the name that provenance has for it: `cpu`, or the GPU's model."""
     if device == "cpu":
         return "cpu"
     import torch
@@ -29,9 +29,10 @@ def device_name(device: str) -> str:
 
 
 def input_digests(inputs: Mapping) -> dict[str, str]:
-    """SHA-256 of what every input's manifest says, which holds its files' digests.
+    """Name of an input -> SHA-256 of its manifest, which holds its files' digests.
 
-    Without its seal: runs made before manifests were sealed read the same, and are taken over.
+    inputs: need -> path of its manifest. The manifest's own checksum (seal) is left out, so that
+    runs from before manifests had one still count as made from the same data.
     """
     return {
         need.name: sha256(json_bytes(read_sealed(path)))
@@ -39,10 +40,14 @@ def input_digests(inputs: Mapping) -> dict[str, str]:
     }
 
 
-def provenance(here: Mapping, ranks: int, seconds: float) -> dict:
-    """Where and with what a run was made; no part of its id."""
+def provenance(conditions: Mapping, ranks: int, seconds: float) -> dict:
+    """A run's provenance, as JSON values.
+
+    conditions: its "device", "arithmetic" and "inputs" (digests), by which it may be reused.
+    ranks: how many processes trained it. seconds: how long.
+    """
     return {
-        **here,
+        **conditions,
         "ranks": ranks,
         "host_cpu": cpu_model(),
         "python": platform.python_version(),
@@ -62,13 +67,13 @@ def _version(package: str) -> str | None:
 
 @cache
 def commit(root: Path = ROOT) -> str | None:
-    """The suite's commit, `+dirty` where the code that runs differs from it, files git does not
-    know included.
+    """The suite's commit, followed by `+dirty` if files of CODE differ from it or are untracked.
 
-    None where `root` is no git checkout of its own: an unpacked archive has no commit, whatever
-    repository lies around it or GIT_DIR names; `code_digest` says what ran all the same.
+    None if `root` is not itself a git checkout: an unpacked archive has no commit, even inside
+    another repository or with GIT_DIR set. `code_digest` identifies the code there too.
     """
-    # A shared checkout belongs to somebody else; asking for its commit runs nothing of theirs.
+    # Git refuses a checkout that belongs to another user, for its configuration can name programs
+    # to run. safe.directory allows it, and without fsmonitor no such program is run.
     call = ["git", "-c", f"safe.directory={root}", "-c", "core.fsmonitor=", "-C", os.fspath(root)]
     env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
 
@@ -88,14 +93,18 @@ def commit(root: Path = ROOT) -> str | None:
 
 @cache
 def code_digest(root: Path = ROOT) -> str:
-    """SHA-256 over the names and contents of every .py file a run may execute."""
+    """SHA-256 over the names and contents of every .py file that a run may execute."""
     files = sorted(path for folder in CODE for path in (root / folder).rglob("*.py"))
-    found = {path.relative_to(root).as_posix(): sha256_file(path) for path in files}
-    return sha256(canonical_json(found))
+    digests = {path.relative_to(root).as_posix(): sha256_file(path) for path in files}
+    return sha256(canonical_json(digests))
 
 
 def provenances(contents: list[Mapping]) -> list[dict]:
-    """The distinct provenances of some cells, seconds added up, as short as can be."""
+    """The provenances of all runs of some cells, runs of the same one merged into one entry with
+    their number and total seconds; without the digests of inputs.
+
+    contents: of the cells' files.
+    """
     merged: dict[str, dict] = {}
     for content in contents:
         for run in content["runs"]:

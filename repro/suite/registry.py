@@ -1,7 +1,7 @@
-"""What there is, found by listing folders: datasets, studies, figures. No torch.
+"""The datasets, studies and figures that exist, found by listing folders. No torch.
 
-A file that cannot be used is named by the one who asks for it, in one line, and is in nobody
-else's way: `study_names` leaves its stages out, and only figures that need it fail.
+A broken file is reported, in one line, to whoever asks for it, and does not stop anybody else:
+`study_names` leaves its stages out, and only the figures that need it fail.
 """
 
 import traceback
@@ -18,7 +18,7 @@ from repro.suite.spec import settings
 from repro.suite.study import Checkpoint, Study
 
 ROOT = Path(__file__).resolve().parents[2]
-OWN = ("figures", "studies", "data", "repro")  # beside them there may be a virtual environment
+FOLDERS = ("figures", "studies", "data", "repro")  # with our code; other folders may hold libraries
 
 
 def is_clone() -> bool:
@@ -28,7 +28,8 @@ def is_clone() -> bool:
 
 @cache
 def _modules(folder: str) -> tuple[str, ...]:
-    """Names of a folder's files, `a/b` for a/b.py; neither helpers (_*.py) nor hidden folders."""
+    """Names of a folder's Python files, `a/b` for a/b.py; without helpers (_*.py) and hidden
+    folders."""
     paths = [p.relative_to(ROOT / folder) for p in (ROOT / folder).rglob("*.py")]
     names = (
         path.with_suffix("").as_posix()
@@ -43,40 +44,40 @@ def _load(file: str) -> ModuleType:
     try:
         return import_module(file.removesuffix(".py").replace("/", "."))
     except (Exception, SystemExit) as error:
-        words = str(error) if isinstance(error, UserError) else described(error)
+        message = str(error) if isinstance(error, UserError) else describe_error(error)
         place = place_of(error)
-        if not place.startswith(f"{file}, "):  # it went wrong in another file, or nowhere of ours
+        if not place.startswith(f"{file}, "):  # it failed in another file, or outside our folders
             place = f"{file}: cannot be imported" + (f": {place}" if place else "")
-        raise UserError(f"{place}: {words}") from error
+        raise UserError(f"{place}: {message}") from error
 
 
-def described(error: BaseException) -> str:
-    """An exception in one line: its kind and what it says first."""
-    words = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{type(error).__name__}: {words.strip().partition(chr(10))[0]}"
+def describe_error(error: BaseException) -> str:
+    """An exception in one line: its type and the first line of its message."""
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {message.strip().partition(chr(10))[0]}"
 
 
-def place_of(error: BaseException, folders: Collection[str] = OWN) -> str:
-    """`<file>, line <number>` of the last line in these folders that an error passed, or ""."""
+def place_of(error: BaseException, folders: Collection[str] = FOLDERS) -> str:
+    """`<file>, line <number>`: the innermost of an error's traceback in these folders; or ""."""
     frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError):
         frames.append((error.filename or "", error.lineno))
     for name, line in reversed(frames):
         path = Path(name)
-        own = path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in folders
-        if own and path != Path(__file__):
+        ours = path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in folders
+        if ours and path != Path(__file__):
             return f"{path.relative_to(ROOT).as_posix()}, line {line}"
     return ""
 
 
 def dataset_names() -> list[str]:
-    """Every dataset: the files of data/."""
+    """Names of all datasets, the files of data/."""
     return list(_modules("data"))
 
 
 @cache
 def dataset(name: str) -> ModuleType:
-    """The module of a dataset; raises UserError when there is none, or it is broken."""
+    """The module of a dataset; raises UserError if there is none of that name, or it is broken."""
     if name not in dataset_names():
         raise UserError(f"unknown dataset {name!r}: {did_you_mean(name, dataset_names())}")
     file = f"data/{name}.py"
@@ -86,13 +87,13 @@ def dataset(name: str) -> ModuleType:
 
 
 def _of_papers(folder: str) -> list[str]:
-    """`<paper>/<name>` of every file of a folder that lies in a paper's."""
+    """`<paper>/<name>` of every file in a paper's subfolder of this folder."""
     return [name for name in _modules(folder) if name.count("/") == 1]
 
 
 @cache
 def misplaced() -> dict[str, str]:
-    """File -> a line that says so, of figures/ and studies/ where it is in no paper's folder."""
+    """File -> what is wrong, for files of figures/ and studies/ that are in no paper's folder."""
     return {
         f"{folder}/{name}.py": f"{folder}/{name}.py: lies in no paper's folder; move it to "
         f"{folder}/<paper>/{name.split('/')[-1]}.py"
@@ -104,7 +105,7 @@ def misplaced() -> dict[str, str]:
 
 @cache
 def figure_names() -> tuple[str, ...]:
-    """`<paper>/<figure>` of every figure, broken ones too, in the papers' order."""
+    """`<paper>/<figure>` of all figures, broken ones too, by paper; fig2 before fig10."""
     names = _of_papers("figures")
     return tuple(sorted(names, key=lambda n: (n.split("/")[0], _natural(n.split("/")[1]))))
 
@@ -116,7 +117,7 @@ def _natural(name: str) -> tuple:
 
 @cache
 def figure(name: str) -> ModuleType:
-    """The module of a figure; raises UserError when there is none, or it is broken."""
+    """The module of a figure; raises UserError if there is none of that name, or it is broken."""
     if name not in figure_names():
         raise UserError(f"unknown figure {name!r}: {did_you_mean(name, figure_names())}")
     file = f"figures/{name}.py"
@@ -138,20 +139,21 @@ def _study_module(name: str) -> ModuleType:
 
 
 def broken_studies() -> dict[str, str]:
-    """`<paper>/<study>` -> what is wrong, of every file of studies/ that cannot be used."""
-    found = {}
+    """`<paper>/<study>` -> what is wrong, for every broken file of studies/."""
+    broken = {}
     for name in _of_papers("studies"):
         try:
             _study_module(name)
         except UserError as error:
-            found[name] = str(error)
-    return found
+            broken[name] = str(error)
+    return broken
 
 
 def stages(name: str) -> list[str]:
-    """`<paper>/<study>/<stage>` of every stage of a study; a study of one stage is itself.
+    """`<paper>/<study>/<stage>` of every stage of a study; `<paper>/<study>` if it has no stages.
 
-    A stage that is a search comes with its rounds: `p/s/tune` gives `p/s/tune`, `p/s/tune+1`, ...
+    A stage that is a search is followed by its rounds. For the name of a stage, that stage and its
+    rounds: stages("p/s/tune") is ["p/s/tune", "p/s/tune+1", ...].
     """
     origin = StageName.parse(name)
     if origin.round:
@@ -161,14 +163,15 @@ def stages(name: str) -> list[str]:
     module = _study_module(name)
     if not hasattr(module, "STAGES"):
         return [name]
-    return [each for stage in module.STAGES for each in stages(f"{name}/{stage}")]
+    return [full for stage in module.STAGES for full in stages(f"{name}/{stage}")]
 
 
 @cache
 def study(name: str) -> Study:
-    """A study by `<paper>/<study>`, a stage by `<paper>/<study>/<stage>`.
+    """A study by its name: `<paper>/<study>` or `<paper>/<study>/<stage>`.
 
-    Raises UserError when there is none of that name, or its file is broken.
+    With `+<round>`, the study that a round of its search is.
+    Raises UserError if there is none of that name, or its file is broken.
     """
     origin = StageName.parse(name)
     module = _study_module(origin.module)
@@ -197,14 +200,14 @@ def keeps_checkpoints(name: str) -> bool:
 
 
 def study_names() -> list[str]:
-    """Every study that can be used, stage by stage."""
+    """Names of all stages, rounds included, of every study that is not broken."""
     broken = broken_studies()
     usable = [name for name in _of_papers("studies") if name not in broken]
     return [stage for name in usable for stage in stages(name)]
 
 
 def pages() -> dict[str, list[str]]:
-    """Page name -> the figures of that name, one per paper: `fig3` -> [`embedding_lr/fig3`]."""
+    """Page -> its figures, every paper's of that name: `fig3` -> [`embedding_lr/fig3`, ...]."""
     result: dict[str, list[str]] = {}
     for name in figure_names():
         result.setdefault(name.split("/")[1], []).append(name)
@@ -212,9 +215,9 @@ def pages() -> dict[str, list[str]]:
 
 
 def figure_stages(name: str) -> list[str]:
-    """Every stage of the studies behind a figure, rounds included.
+    """Names of all stages, rounds included, of the studies behind a figure.
 
-    Raises UserError when the figure or one of these studies is unknown or broken.
+    Raises UserError if the figure or one of these studies is unknown or broken.
     """
     studies = figure(name).STUDIES
     try:
@@ -224,7 +227,7 @@ def figure_stages(name: str) -> list[str]:
 
 
 def selected_figures(selection: Iterable[str], place: str = "config key figures") -> list[str]:
-    """The figures that `matching_figures` finds; raises UserError also when one is broken."""
+    """As `matching_figures`; raises UserError also if one of the figures is broken."""
     chosen = matching_figures(selection, place)
     for name in chosen:
         figure_stages(name)
@@ -232,9 +235,10 @@ def selected_figures(selection: Iterable[str], place: str = "config key figures"
 
 
 def matching_figures(selection: Iterable[str], place: str = "config key figures") -> list[str]:
-    """The figures a config's `figures` names: `all`, a paper, a figure, or a page.
+    """The names of the figures that a selection asks for, each once.
 
-    Raises UserError, naming the place, on anything else.
+    selection: words, each `all`, a paper, a figure or a page. place: where the user wrote them.
+    Raises UserError, naming the place, on any other word.
     """
     papers = {name.split("/")[0] for name in figure_names()}
     chosen: list[str] = []

@@ -1,27 +1,30 @@
 """Grid search that extends itself until its optimum lies inside the points tried.
 
-Each round runs the untried neighbours of the best point so far; the search has converged when all
-of them were tried and are worse. Snakemake must know all jobs before anything runs, so the number
-of rounds is fixed, and runs of a round that turn out not to be needed are recorded as skipped.
+Each round runs the untried neighbours of the best point so far; the search has converged once all
+neighbours of the best point were tried. Snakemake must know all jobs before anything runs, so the
+number of rounds is fixed, and runs that turn out not to be needed are recorded as skipped.
 """
 
 import itertools
 import math
 from collections.abc import Mapping, Sequence
 
-Point = tuple[float, ...]
+Point = tuple[float, ...]  # a value for each axis of the search
 Offset = tuple[int, ...]  # steps along each axis, from a point to a neighbour
 
 
 def full_neighbourhood(axes: int) -> list[Offset]:
-    """Every step of -1, 0 or 1 along each of so many axes, diagonals included, but none at all."""
+    """All offsets of -1, 0 or 1 along each of this many axes, diagonals included, except zero."""
     return [offset for offset in itertools.product((-1, 0, 1), repeat=axes) if any(offset)]
 
 
 def step(values: list[float], value: float, by: int) -> float | None:
-    """The next value of an axis; past the end by the ratio of the last two, None below zero.
+    """The value beside `value` on an axis.
 
-    values: sorted, all that were tried. by: -1, 0 or 1.
+    Past an end of the axis, the end extended by the ratio of the last two values, or by a factor of
+    2 if they have none; None past an end that is 0.
+
+    values: all that were tried, sorted. by: -1 the value below, 0 itself, 1 the value above.
     """
     index = values.index(value) + by
     if 0 <= index < len(values):
@@ -38,9 +41,10 @@ def untried_neighbours(
 ) -> list[Point]:
     """Neighbours of the best point that have not been tried, the nearest first.
 
-    losses: point -> loss, infinite where it diverged. neighbourhood: which neighbours must be worse
-    for the optimum to count as inside, all of them if None. Empty when they are, and when no point
-    has a finite loss.
+    Empty once all were tried, and also if no point has a finite loss.
+
+    losses: point -> loss, infinite if its run diverged.
+    neighbourhood: offsets from the best point to the neighbours that count; all if None.
     """
     best = min(losses, key=losses.__getitem__, default=None)
     if best is None or not math.isfinite(losses[best]):

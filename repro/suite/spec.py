@@ -1,11 +1,11 @@
-"""Settings in nested mappings, by dotted keys."""
+"""A spec: settings in nested mappings, addressed by dotted keys such as `model.width`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 
 def lookup(spec: Mapping[str, Any], path: str) -> Any:
-    """The setting at a dotted key."""
+    """The setting at a dotted key; raises KeyError or TypeError if there is none."""
     node: Any = spec
     for key in path.split("."):
         node = node[key]
@@ -31,7 +31,7 @@ def _copy(value: Any) -> Any:
 
 
 def settings(spec: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted key, value) of every setting."""
+    """(dotted key, value) of every setting that is not itself a mapping of settings."""
     for key, value in spec.items():
         if isinstance(value, Mapping):
             yield from settings(value, f"{prefix}{key}.")

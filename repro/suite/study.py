@@ -1,4 +1,7 @@
-"""What is run: studies, their stages, grids and scales, and the identity of every run. No torch."""
+"""What the author of a study writes: its task, grid, scales, and what it takes from other stages.
+
+No torch.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,18 +15,20 @@ from repro.suite.search import Offset
 from repro.suite.spec import lookup, override
 
 SCALES = ("smoke", "reduced", "paper")
-# Scales whose runs are long enough for a claim about training; smoke proves the pipeline only.
+# Scales whose runs are long enough for a claim about training; smoke only tests the pipeline.
 TRAINED_SCALES = ("reduced", "paper")
-PROPOSAL = "slot"  # the axis of a search's round, which ids and records know by this name
+# The axis of a search's round: the numbers of its proposals. Ids and records contain this name.
+PROPOSAL = "slot"
 
 
 @dataclass(frozen=True)
 class Scale:
-    """What one scale changes: spec entries, whole axes of the grid, and how runs share a job.
+    """What one scale changes in a study.
 
-    same_job: the axes whose runs are trained one after another in one process. It is no part of a
-        run's identity: the same runs may be cut into jobs another way.
-    rounds: how often a search may grow its grid.
+    spec: dotted key -> value at this scale. grid: axis -> its values at this scale.
+    same_job: axes; runs that differ only in these are trained one after another by one job. This is
+        not part of a run's identity, so the same runs can be divided into jobs in another way.
+    rounds: how many times a search may extend its grid.
     """
 
     spec: Mapping[str, Any] = field(default_factory=dict)
@@ -36,11 +41,11 @@ class Scale:
 class Best:
     """A tuned value: setting `key` of the run of an earlier stage with the lowest final `metric`.
 
-    It compares the runs of `stage` that have the same axis values as the run asking; the axes named
-    in `over` may differ. Runs that differ in nothing but the seed are averaged; a diverged one
-    counts as infinite.
-    where: only runs with these settings.
-    recorded: return `key` from the best run's last record instead of from its settings.
+    Compared are the runs of `stage` that have the same axis values as the run that uses the value;
+    the axes named in `over` may differ. Runs that differ only in the seed are averaged; a diverged
+    one counts as infinite.
+    where: dotted key -> value; only runs with these settings are compared.
+    recorded: take `key` from the best run's last record instead of from its settings.
     """
 
     stage: str
@@ -51,7 +56,7 @@ class Best:
     recorded: bool = False
 
     def choose(self, results: Sequence[Mapping]) -> Any:
-        """The value, from the results of the candidates; raises UserError when all diverged."""
+        """The value, from the results of the runs to compare; raises UserError if all diverged."""
         points: dict[bytes, list[Mapping]] = {}
         for result in results:
             if all(lookup(result["spec"], key) == value for key, value in self.where.items()):
@@ -77,11 +82,12 @@ class Best:
 class Checkpoint:
     """The final checkpoint of a run of an earlier stage.
 
-    It is one of the runs of `stage` that have the same axis values as the run asking; the axes
-    named in `over` may differ.
-    join: axis of those runs -> the setting of the run asking that must equal it.
-    pick: the run with the "lowest" or the "median" final `metric`; or the "only" one, and then it
-        is an error, when jobs are listed, if there are several.
+    To choose from are the runs of `stage` that have the same axis values as the run that starts
+    from the checkpoint; the axes named in `over` may differ.
+    join: axis of those runs -> dotted key of the setting, of the run that starts, that must equal
+        it; for runs that call the same thing by different names.
+    pick: the run with the "lowest" or the "median" final `metric`; or the "only" one: several are
+        then an error, reported before anything runs.
     """
 
     stage: str
@@ -91,9 +97,9 @@ class Checkpoint:
     join: Mapping[str, str] = field(default_factory=dict)
 
     def choose(self, results: Sequence[Mapping]) -> Mapping:
-        """{"id", "file", "sha256", "spec"} of the chosen run; UserError when it diverged."""
-        made = [result for result in results if result["records"]]
-        ranked = sorted(made, key=lambda result: final(result, self.metric))
+        """{"id", "file", "sha256", "spec"} of the chosen run; raises UserError if it diverged."""
+        trained = [result for result in results if result["records"]]  # not skipped
+        ranked = sorted(trained, key=lambda result: final(result, self.metric))
         chosen = ranked[(len(ranked) - 1) // 2 if self.pick == "median" else 0]
         if not math.isfinite(final(chosen, self.metric)):
             raise UserError(f"stage {self.stage}: the run to start from diverged")
@@ -104,8 +110,9 @@ class Checkpoint:
 class Proposal:
     """One coordinate (`key`) of the `number`-th grid point that this round of a search proposes.
 
-    None if the search has converged or proposed fewer points; the run is then recorded as skipped.
-    stage: the search's; the results of all its earlier rounds are read. axes: the keys searched.
+    None if the search has converged or proposes fewer points; the run is then recorded as skipped.
+    stage: the search, of which all earlier rounds are read. axes: the keys that are searched.
+    metric: what is minimized, its final value averaged over the axes in `over`.
     neighbourhood: which neighbours are proposed, all if None.
     """
 
@@ -118,7 +125,7 @@ class Proposal:
     neighbourhood: tuple[Offset, ...] | None = None
 
     def choose(self, results: Sequence[Mapping]) -> float | None:
-        """The value, from the results of all earlier rounds."""
+        """The coordinate, from the results of all earlier rounds."""
         points: dict[search.Point, list[Mapping]] = {}
         for result in results:
             if result["records"]:
@@ -132,7 +139,7 @@ class Proposal:
 
 
 def octaves(low: float, high: float, step: float = 1.0) -> list[float]:
-    """2^low, 2^(low + step), ..., 2^high: the values of an axis that is searched in log scale."""
+    """2^low, 2^(low + step), ..., 2^high: the values of an axis that is searched on a log scale."""
     return [2.0 ** (low + i * step) for i in range(round((high - low) / step) + 1)]
 
 
@@ -141,7 +148,7 @@ REFERENCES = (Best, Checkpoint, Proposal)
 
 
 def final(result: Mapping, metric: str) -> float:
-    """A result's metric at its last evaluation, infinite where it diverged or was not made."""
+    """A run's metric at its last evaluation; infinite if it diverged or was skipped."""
     value = float(result["records"][-1].get(metric, math.inf)) if result["records"] else math.inf
     return value if math.isfinite(value) else math.inf
 
@@ -152,7 +159,7 @@ def _mean(results: Sequence[Mapping], metric: str) -> float:
 
 @dataclass(frozen=True)
 class Study:
-    """A task run over a grid. A module of studies has one as STUDY, or several as STAGES by name.
+    """A task run over a grid. A file of studies/ has one as STUDY, or several as STAGES by name.
 
     A stage's settings may be a Best or Checkpoint of an earlier stage in the same STAGES.
 
@@ -161,10 +168,11 @@ class Study:
     grid: axis -> values; the runs are the product of the axes. An axis is a (dotted) key of the
         spec, or any name whose values are mappings of several keys that change together.
     scales: one Scale for each of `SCALES`.
-    search: the axes along which the grid grows, for as many rounds as a scale allows, while the
-        run with the lowest final `metric` lies at its edge. Later stages choose among all rounds.
-    neighbourhood: which neighbours of that run the search makes, as steps along each axis of
-        `search`, all if None.
+    search: the axes along which the grid is extended, for as many rounds as a scale allows, until
+        the run with the lowest final `metric` no longer lies at its edge (`repro.suite.search`).
+        Later stages choose among the runs of all rounds.
+    neighbourhood: which neighbours of that run a round tries, as steps along each axis of `search`;
+        all if None.
     """
 
     task: str
@@ -185,7 +193,7 @@ class Study:
 
     @property
     def rounds(self) -> int:
-        """The most rounds a scale allows the search; none without one."""
+        """The largest number of rounds that any scale allows; 0 if nothing is searched."""
         return max(scale.rounds for scale in self.scales.values()) if self.search else 0
 
     def settings(self, scale: str) -> dict:
@@ -193,12 +201,16 @@ class Study:
         return override(self.spec, self.scales[scale].spec)
 
     def round(self, stage: str) -> "Study":
-        """A round of the search of this study, which is `stage`: a run for each proposal."""
+        """A round of this study's search: a study with a run for each proposal.
+
+        stage: the name of this study among its file's STAGES.
+        """
         neighbourhood = self.neighbourhood or search.full_neighbourhood(len(self.search))
 
         def proposal(key: str, number: int) -> Proposal:
-            fixed = (self.search, number, self.metric)
-            return Proposal(stage, key, *fixed, neighbourhood=self.neighbourhood)
+            return Proposal(
+                stage, key, self.search, number, self.metric, neighbourhood=self.neighbourhood
+            )
 
         proposals = [
             {key: proposal(key, number) for key in self.search}
@@ -208,8 +220,8 @@ class Study:
         def without_searched(grid: Mapping) -> dict:
             return {axis: values for axis, values in grid.items() if axis not in self.search}
 
-        # One axis, the number of the proposal, takes the place of all that are searched, also among
-        # those that share a job.
+        # The number of the proposal is the one axis that replaces all searched ones, in same_job
+        # too.
         scales = {}
         for name, scale in self.scales.items():
             same_job = tuple(axis for axis in scale.same_job if axis not in self.search)

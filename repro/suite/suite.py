@@ -1,4 +1,4 @@
-"""The suite under one configuration: its jobs, and what they read. No torch."""
+"""The suite under one configuration: its jobs, what they read, and where files are. No torch."""
 
 import shlex
 from collections.abc import Iterable, Mapping
@@ -29,10 +29,10 @@ from repro.tasks import TASKS
 
 
 def load(words: list[str]) -> "Suite":
-    """The suite under config/config.yaml with `key=value` words over it, as snakemake --config.
+    """The suite under config/config.yaml, changed by `key=value` words as in snakemake --config.
 
-    Values are taken literally, so that a folder may have any name; only `figures` may be a YAML
-    list. Raises UserError on a word without `=` and on a configuration that is not valid.
+    Values are taken as they are, not as YAML, so that a folder may have any name; only `figures`
+    may be a YAML list. Raises UserError on a word without `=` and on an invalid configuration.
     """
     import yaml
 
@@ -46,7 +46,7 @@ def load(words: list[str]) -> "Suite":
 
 
 def _yaml_list(text: str) -> object:
-    """`[a, b]` as a list; anything else as it is, `parse` splits words."""
+    """`[a, b]` as a list; any other text unchanged, for `parse` to split into words."""
     import yaml
 
     try:
@@ -56,7 +56,10 @@ def _yaml_list(text: str) -> object:
 
 
 class Suite:
-    """The registry under one configuration: cells, costs, paths relative to the work folder."""
+    """Studies, figures and datasets under one configuration: cells, costs, paths.
+
+    label: the data part of its paths (`config.data_label`). paths: relative to the work folder.
+    """
 
     def __init__(self, config: Config):
         self.config = config
@@ -67,23 +70,28 @@ class Suite:
         self._by_name: dict[str, dict[str, Cell]] = {}
 
     def command(self, target: str) -> str:
-        """The call that builds a target under this configuration, as a person types it."""
-        usual = load([]).config.arguments()
-        words = [word for word in self.config.arguments() if word not in usual]
-        return f"uv run snakemake {target}" + (f" --config {shlex.join(words)}" if words else "")
+        """The shell command that builds a target under this configuration."""
+        default = load([]).config.arguments()
+        changed = [word for word in self.config.arguments() if word not in default]
+        return f"uv run snakemake {target}" + (
+            f" --config {shlex.join(changed)}" if changed else ""
+        )
 
     def source(self, dataset_name: str) -> Source:
         """Where a dataset comes from under this configuration."""
         return self.config.source(dataset_name)
 
     def identity(self, dataset_name: str) -> Mapping:
-        """What a dataset is, for the ids of the runs that read it."""
+        """A dataset's identity (source, revision, digest), part of the ids of runs that read it."""
         return self._identities.setdefault(
             dataset_name, dataset(dataset_name).identity(self.source(dataset_name))
         )
 
     def cells(self, study_name: str) -> list[Cell]:
-        """A study's cells at this scale on these data; none in a round the scale does not allow."""
+        """The cells of a stage under this configuration; [] for a round beyond the scale's last.
+
+        study_name: of a stage, or of one round of a search (`names.StageName`).
+        """
         origin = StageName.parse(study_name)
         searched = study(str(origin.at_round(0)))
         if origin.round > searched.scales[self.config.scale].rounds:
@@ -91,7 +99,7 @@ class Suite:
         if study_name not in self._cells:
             chosen = study(study_name)
             task = TASKS[chosen.task]
-            used = {
+            identities = {
                 need.dataset: {
                     **self.identity(need.dataset),
                     **({"tokenization": TOKENIZATION} if isinstance(need, Tokens) else {}),
@@ -103,71 +111,73 @@ class Suite:
                 chosen,
                 self.config.scale,
                 task.version,
-                used,
+                identities,
                 lambda stage: [r for c in self.upstream_cells(study_name, stage) for r in c.runs],
             )
         return self._cells[study_name]
 
     def upstream_cells(self, study_name: str, stage: str) -> list[Cell]:
-        """Cells of a stage, rounds included, that another or a later round of it may take from."""
+        """The cells that `study_name` may take from in an earlier stage, all its rounds; if
+        `study_name` is a round of that stage itself, those of the rounds before it."""
         names = stages(f"{StageName.parse(study_name).module}/{stage}")
         if study_name in names:
             names = names[: names.index(study_name)]
         return [cell for name in names for cell in self.cells(name)]
 
     def cell(self, study_name: str, cell_name: str) -> Cell:
-        """One cell by name; raises UserError when this configuration has none of that name."""
+        """One cell by name; raises UserError if this configuration has none of that name."""
         if study_name not in self._by_name:
-            self._by_name[study_name] = {found.name: found for found in self.cells(study_name)}
+            self._by_name[study_name] = {cell.name: cell for cell in self.cells(study_name)}
         if cell_name not in self._by_name[study_name]:
             raise UserError(f"study {study_name} has no cell {cell_name} under this configuration")
         return self._by_name[study_name][cell_name]
 
     def upstream(self, cell: Cell) -> dict[str, Cell]:
-        """Run id -> cell, of every upstream run that a cell's runs take something from."""
-        taken = [each for run in cell.runs for each in run.upstream.values()]
-        wanted = {run.id for each in taken for run in each.runs}
+        """Run id -> its cell, for every upstream run that a cell's runs may take something from."""
+        bound = [upstream for run in cell.runs for upstream in run.upstream.values()]
+        candidates = {run.id for upstream in bound for run in upstream.runs}
         return {
-            run.id: found
-            for stage in dict.fromkeys(each.reference.stage for each in taken)
-            for found in self.upstream_cells(cell.study, stage)
-            for run in found.runs
-            if run.id in wanted
+            run.id: other
+            for stage in dict.fromkeys(upstream.reference.stage for upstream in bound)
+            for other in self.upstream_cells(cell.study, stage)
+            for run in other.runs
+            if run.id in candidates
         }
 
     def upstream_paths(self, cell: Cell) -> list[Path]:
-        """The files of upstream stages a cell's job reads."""
+        """The files and folders of upstream stages that a cell's job reads."""
         paths: dict[Path, None] = {}
-        for found in self.upstream(cell).values():
-            paths[self.paths.cell(found)] = None
-            if keeps_checkpoints(found.study):
-                paths[self.paths.checkpoints(found)] = None
+        for other in self.upstream(cell).values():
+            paths[self.paths.cell(other)] = None
+            if keeps_checkpoints(other.study):
+                paths[self.paths.checkpoints(other)] = None
         return list(paths)
 
     def needs(self, cell: Cell) -> dict[Need, Path]:
-        """Inputs of a cell's runs -> their manifests."""
+        """What data a cell's runs read -> the manifest of that data."""
         needs = {need: None for run in cell.runs for need in TASKS[run.task].needs(run.spec)}
         return {need: self.paths.need(need) for need in needs}
 
     def figure_cells(self, figure_name: str) -> dict[str, list[Cell]]:
-        """Study -> cells, for every study behind a figure that has runs at this scale.
+        """Name of a stage -> its cells, for every stage behind a figure with runs at this scale.
 
-        Raises UserError, naming the figure's file, when it or one of these studies is broken.
+        Raises UserError, naming the figure's file, if it or one of these studies is broken, or no
+        stage has a run.
         """
         names = figure_stages(figure_name)
         try:
-            found = {name: self.cells(name) for name in names if self.cells(name)}
+            by_stage = {name: self.cells(name) for name in names if self.cells(name)}
         except UserError as error:
             raise UserError(f"figures/{figure_name}.py: STUDIES: {error}") from error
-        if not found:
+        if not by_stage:
             raise UserError(
                 f"figures/{figure_name}.py: STUDIES: none has a run at scale {self.config.scale}"
             )
-        return found
+        return by_stage
 
     @cached_property
     def broken_figures(self) -> dict[str, str]:
-        """Figure -> what is wrong with it or a study behind it, of those that cannot be built."""
+        """Figure -> what is wrong with it or with a study behind it, if it cannot be built."""
         broken = {}
         for name in figure_names():
             try:
@@ -181,7 +191,8 @@ class Suite:
         return [name for name in figure_names() if name not in self.broken_figures]
 
     def faults(self) -> list[str]:
-        """A line for each figure and study that cannot be used: which file, and why."""
+        """A line for each figure and study that cannot be used: which file, and why. A study that
+        is the reason for a figure's is not listed twice."""
         figures = self.broken_figures.values()
         studies = broken_studies().values()
         unused = [line for line in studies if not any(line in other for other in figures)]
@@ -195,32 +206,33 @@ class Suite:
             names |= {n.dataset: None for n in TASKS[chosen.task].needs(chosen.spec)}
         return list(names)
 
-    def data_words(self, figure_name: str) -> str:
-        """The data behind a figure, in words, for its footer."""
-        used = self.figure_datasets(figure_name)
-        words = [dataset(name).describe(self.source(name)) for name in used]
-        return "; ".join(words) or "none needed"
+    def data_description(self, figure_name: str) -> str:
+        """The data behind a figure in words, for its footer."""
+        names = self.figure_datasets(figure_name)
+        described = [dataset(name).describe(self.source(name)) for name in names]
+        return "; ".join(described) or "none needed"
 
     def is_embedded(self, figure_name: str) -> bool:
-        """Whether any data behind a figure were generated by the suite."""
+        """Whether the suite itself generated any of the data behind a figure."""
         return any(self.source(n).kind == "embedded" for n in self.figure_datasets(figure_name))
 
     def cpu_dependent(self, figure_name: str) -> bool:
-        """Whether a figure's digits hold for one kind of CPU (`Task.cpu_dependent`)."""
-        cells = (cell for found in self.figure_cells(figure_name).values() for cell in found)
-        return any(TASKS[r.task].cpu_dependent(r.spec) for cell in cells for r in cell.runs)
+        """Whether a figure's last digits depend on the CPU's model (`Task.cpu_dependent`)."""
+        by_stage = self.figure_cells(figure_name).values()
+        runs = [run for cells in by_stage for cell in cells for run in cell.runs]
+        return any(TASKS[run.task].cpu_dependent(run.spec) for run in runs)
 
-    def is_made(self, run: Run) -> bool:
-        """Whether a run is among the finished ones."""
+    def is_finished(self, run: Run) -> bool:
+        """Whether a run's result is in the folder of finished runs."""
         return (self.paths.runs / f"{run.id}.json").exists()
 
     def gpu_hours(self, cells: Iterable[Cell]) -> float:
-        """Hours of one H100 for the runs of some cells that are still to be made, each once."""
+        """Hours on one H100 for the runs of some cells that are not finished, each counted once."""
         runs = {run.id: run for cell in cells for run in cell.runs}
         return cost.gpu_hours(
             sum(
                 TASKS[run.task].cost(run.spec).flops
                 for run in runs.values()
-                if not self.is_made(run)
+                if not self.is_finished(run)
             )
         )
