@@ -38,6 +38,7 @@ def _reference_identity(reference: Reference) -> dict:
     something from upstream would change, and all of them would be trained again.
     """
     common = {"stage": reference.stage, "metric": reference.metric, "over": reference.over}
+    fields: dict[str, object]
     match reference:
         case Best():
             fields = {"key": reference.key, "where": reference.where}
