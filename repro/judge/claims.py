@@ -1,4 +1,4 @@
-"""Claims of the papers, expectations, and verdicts. No torch."""
+"""The papers' claims, what is expected and measured for them, and verdicts. No torch."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +16,10 @@ NOT_JUDGED = "not judged"
 
 @dataclass(frozen=True)
 class Expectation:
-    """An interval the quantity should lie in, without its ends if strict, and its wording."""
+    """An interval in which a quantity should lie. strict: its ends do not count as inside.
+
+    text: the same in words. low and high are nan if nothing is expected (`reported`).
+    """
 
     low: float
     high: float
@@ -34,14 +37,14 @@ class Expectation:
 
 
 def number(value: float, form: str = "g") -> str:
-    """A number in words: counts of a thousand and more in full, others in the format given."""
+    """A number as text: whole numbers from 1,000 up with all digits, others in format `form`."""
     if 1_000 <= abs(value) < 2**53 and value == round(value):
         return f"{value:,.0f}"
     return f"{value:{form}}"
 
 
 def within(value: float, tolerance: float) -> Expectation:
-    """The value give or take the tolerance, ends included."""
+    """At most `tolerance` (absolute) away from the value."""
     text = f"{number(value)} within {number(tolerance)}"
     return Expectation(value - tolerance, value + tolerance, text)
 
@@ -67,7 +70,7 @@ def above(value: float) -> Expectation:
 
 
 def reported(text: str) -> Expectation:
-    """No bound: the quantity is reported beside what the paper says, and not judged."""
+    """No bound: the quantity is reported beside what the paper says (`text`), and not judged."""
     return Expectation(math.nan, math.nan, text)
 
 
@@ -75,9 +78,10 @@ def reported(text: str) -> Expectation:
 class Measurement:
     """A measured quantity.
 
-    value; low, high: 95 % interval, or the value twice where nothing is random.
-    n: seeds behind the interval. problem: why the value must not be judged (an optimum at the
-    edge of its grid, a search limit), empty otherwise. detail: what a reader wants beside it.
+    low, high: its 95 % interval; both are the value if nothing is random.
+    n: number of seeds behind the interval.
+    problem: why the value must not be judged, such as an optimum at the edge of its grid; or "".
+    detail: more for the reader, shown beside the value; or "".
     """
 
     value: float
@@ -94,7 +98,10 @@ def over_seeds(
     problem: str = "",
     detail: str = "",
 ) -> Measurement:
-    """A statistic of a sample of seeds, with its bootstrap interval."""
+    """A statistic of the runs of these seeds, with its bootstrap interval over them.
+
+    statistic: sample of seeds, in which seeds may repeat -> value.
+    """
     seeds = sorted(int(seed) for seed in seeds)
     low, high = bootstrap(seeds, statistic)
     return Measurement(float(statistic(seeds)), low, high, len(seeds), problem, detail)
@@ -103,9 +110,9 @@ def over_seeds(
 def over_batches(
     values: np.ndarray, statistic: Callable[[np.ndarray], float], detail: str = ""
 ) -> Measurement:
-    """A statistic of the mean over seeds, with its bootstrap interval.
+    """A statistic of the mean over seeds, with its bootstrap interval over them.
 
-    values: shape (seeds, ...). statistic: takes that mean, of shape (...).
+    values: shape (seeds, ...). statistic: that mean, of shape (...) -> value.
     """
     return over_seeds(
         lambda sample: statistic(values[list(sample)].mean(0)), range(len(values)), detail=detail
@@ -113,17 +120,19 @@ def over_batches(
 
 
 def without_interval(value: float, n: int = 1, problem: str = "", detail: str = "") -> Measurement:
-    """A value in which nothing is random, or of one run."""
+    """A value in which nothing is random, or one from a single run."""
     return Measurement(float(value), float(value), float(value), n, problem, detail)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim: what the paper states, where, and what should be measured.
+    """One claim of a paper, and what should be measured for it.
 
-    id: `<figure>.<name>`, unique within a paper. statement, source: in our words, with the place.
-    quantity: what is measured, in words. expected: scale -> Expectation; a scale left out is not
-    judged. real_data: judged only on data the suite did not generate.
+    id: `<figure>.<name>`, unique within a paper.
+    statement: what the paper says, in our words. source: where, by section, equation or figure.
+    quantity: what is measured, in words.
+    expected: scale -> Expectation; the claim is not judged at a scale that is left out.
+    real_data: judge it only on data that the suite did not generate.
     """
 
     id: str
@@ -136,7 +145,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim with its measurement and verdict at one scale on one data source."""
+    """A claim with its measurement and verdict at one scale, on one source of data.
+
+    expected: in words. verdict: REPRODUCED, NOT_REPRODUCED or NOT_JUDGED. reason: for it, or "".
+    """
 
     claim: Claim
     expected: str
@@ -146,8 +158,11 @@ class Judgement:
 
 
 def judge(claim: Claim, measurement: Measurement, scale: str, embedded: bool) -> Judgement:
-    """The verdict: reproduced when the whole interval meets the expectation, not reproduced when
-    none of it does, else not judged, with the reason (scale, data, a problem, noise)."""
+    """The verdict on a claim: reproduced if the whole interval of the measurement lies inside the
+    expected one, not reproduced if all of it lies outside, else not judged, with the reason.
+
+    embedded: whether the suite generated any of the data.
+    """
     expected = claim.expected.get(scale)
     text = str(expected or next(iter(claim.expected.values())))
 
@@ -164,27 +179,31 @@ def judge(claim: Claim, measurement: Measurement, scale: str, embedded: bool) ->
         return result(NOT_JUDGED, "reported only")
     if not math.isfinite(measurement.value):
         return result(NOT_REPRODUCED, "the measured value is not finite")
-    low, high = expected.holds(measurement.low), expected.holds(measurement.high)
-    if low and high:
+    low_holds, high_holds = expected.holds(measurement.low), expected.holds(measurement.high)
+    if low_holds and high_holds:
         return result(REPRODUCED)
-    beside = measurement.high <= expected.low or measurement.low >= expected.high
-    if beside and not low and not high:
+    # If the intervals only touch, the end at the bound still holds, unless the bound is strict.
+    apart = measurement.high <= expected.low or measurement.low >= expected.high
+    if apart and not low_holds and not high_holds:
         return result(NOT_REPRODUCED)
     return result(NOT_JUDGED, "noise: the interval reaches over the bound")
 
 
 def all_scales(expectation: Expectation) -> dict[str, Expectation]:
-    """The same expectation at every scale: of what needs no training, or none of any length."""
+    """The same expectation at every scale: for quantities that do not depend on long training."""
     return dict.fromkeys(SCALES, expectation)
 
 
 def trained_scales(expectation: Expectation) -> dict[str, Expectation]:
-    """The same expectation at every scale whose runs are long enough to judge training by."""
+    """The same expectation at every scale whose runs train long enough to be judged."""
     return dict.fromkeys(TRAINED_SCALES, expectation)
 
 
 def interval(row: dict) -> str:
-    """`value [low, high]`, or the value alone where nothing is random; None is not finite."""
+    """A judged claim's `value [low, high]`, or only its value if nothing is random.
+
+    row: as from `judging.judge_all`, where None stands for a number that is not finite.
+    """
     if row["measured"] is None:
         return "nothing finite"
     value, low, high = (

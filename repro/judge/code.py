@@ -1,4 +1,4 @@
-"""The code that a figure is made by: its files, and one digest over them."""
+"""The code that makes a figure: its files, and one digest of them all."""
 
 import ast
 from functools import cache
@@ -11,87 +11,87 @@ from repro.suite.registry import ROOT
 FOLDERS = ("data", "figures", "repro", "studies")
 JUDGING = "repro/judge/judging.py"
 REGISTRY = "repro/suite/registry.py"
-# Imported on the way, and never a part of what a figure shows: what trains, though a task's
-# description names it, and the checks of files, which let a figure through as it is or stop it.
+# Imported by these files, but without influence on what a figure shows: the training code, and the
+# checks of figures' files, which accept a figure unchanged or stop.
 LEFT_OUT = ("repro/training/", "repro/suite/contracts.py")
 
 
 def files(figure_name: str) -> list[str]:
     """Every file of the checkout whose code makes a figure's table, verdicts and picture.
 
-    Followed are all imports, those within functions too, from the figure's file and from
-    `repro.judge.judging`, which calls it. Left out, since none of it runs when a figure is judged
-    and drawn, or shows by itself:
-      what trains: modules of tasks, which are imported by a name made at run time, and LEFT_OUT.
-        What they left are cells, whose ids hold the task's version;
-      what finds the cells and writes files (`repro.judge.products`): the cells' ids are compared;
-      a package's __init__.py where a module of the package is imported from it;
-      libraries: uv.lock fixes them.
-    Studies are found by name as well, and those in STUDIES count where the figure reads them.
+    These are all files imported, directly or not, also within functions, by the figure's file and
+    by `repro.judge.judging`, which calls it. A figure that uses the registry can load studies by
+    name: then the files of its STUDIES count too. Not included are
+      the training code: LEFT_OUT, and modules of tasks, which are imported by name at run time. Its
+        results reach a figure as cells, whose ids contain the task's version;
+      what finds the cells and writes files (`repro.judge.products`): cells are compared by id;
+      a package's __init__.py where only a module of the package is imported;
+      libraries: uv.lock fixes their versions.
     """
-    own = _reached([f"figures/{figure_name}.py"])
-    named = registry.figure(figure_name).STUDIES if REGISTRY in own else ()
+    from_figure = _reached([f"figures/{figure_name}.py"])
+    named = registry.figure(figure_name).STUDIES if REGISTRY in from_figure else ()
     studies = ["studies/" + "/".join(name.split("/")[:2]) + ".py" for name in named]
-    return sorted(_reached([*own, *studies, JUDGING]))
+    return sorted(_reached([*from_figure, *studies, JUDGING]))
 
 
 def listing(figure_name: str) -> str:
-    """The files with their SHA-256 as `sha256sum` writes them, relative to the checkout."""
+    """A line `<SHA-256>  <file>` for each of the files, relative to the checkout, as `sha256sum`
+    writes it."""
     return "".join(f"{sha256_file(ROOT / file)}  {file}\n" for file in files(figure_name))
 
 
 def digest(figure_name: str) -> str:
-    """SHA-256 of the listing: one for all the code."""
+    """SHA-256 of the listing: one digest for all the code of a figure."""
     return sha256(listing(figure_name).encode())
 
 
-def path(folder: Path, found: str) -> Path:
-    """The listing whose digest is `found` in a figure's folder: an input of the workflow."""
-    return folder / f"code-{found[:12]}"
+def path(folder: Path, digest: str) -> Path:
+    """The file in a figure's folder for the listing with this digest, an input of the workflow."""
+    return folder / f"code-{digest[:12]}"
 
 
 def keep(folder: Path, figure_name: str) -> str:
-    """Write the listing into a figure's folder, instead of that of other code; its digest."""
-    text = listing(figure_name)
-    found = sha256(text.encode())
-    target = path(folder, found)
+    """Write the listing into a figure's folder, replacing older ones; returns its digest."""
+    content = listing(figure_name).encode()
+    current = sha256(content)
+    target = path(folder, current)
     for other in set(folder.glob("code-*")) - {target}:
         other.unlink()
     if not target.exists():
-        write_bytes(target, text.encode())
-    return found
+        write_bytes(target, content)
+    return current
 
 
 def _reached(files: list[str]) -> set[str]:
-    """These files and all they import, directly or not."""
+    """These files and all they import, directly or not, without LEFT_OUT."""
     reached: set[str] = set()
-    ahead = list(files)
-    while ahead:
-        file = ahead.pop()
+    pending = list(files)
+    while pending:
+        file = pending.pop()
         if file not in reached and not file.startswith(LEFT_OUT):
             reached.add(file)
-            ahead += _imports(file)
+            pending += _imports(file)
     return reached
 
 
 @cache
 def _imports(file: str) -> frozenset[str]:
-    """The checkout's files that a file imports, anywhere in it."""
+    """The checkout's files that a file imports, also within functions."""
     modules = set()
     for node in ast.walk(ast.parse((ROOT / file).read_bytes(), file)):
         if isinstance(node, ast.Import):
             modules |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom):
-            # `from a import b`: the module a.b where there is one, else something of a's own
+            # `from a import b` means the module a.b if there is one, else a name defined in a.
             package = file.split("/")[: -node.level] if node.level else []
             base = ".".join([*package, *([node.module] if node.module else [])])
             names = {f"{base}.{name.name}" for name in node.names}
             modules |= {name if _file(name) else base for name in names}
-    return frozenset(found for found in map(_file, modules) if found)
+    return frozenset(path for path in map(_file, modules) if path)
 
 
 def _file(module: str) -> str | None:
-    """The file of a module of the checkout, None of a library's."""
+    """The file of a module of the checkout; None for a library's module."""
     stem = module.replace(".", "/")
     if stem.split("/")[0] not in FOLDERS:
         return None

@@ -1,4 +1,4 @@
-"""House style; caption, claims and footer below a figure; reproducible files."""
+"""The style of all figures; caption, claims and footer below a figure; byte-reproducible files."""
 
 import math
 import os
@@ -6,9 +6,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-os.environ["MPLBACKEND"] = (
-    "Agg"  # files only, whatever the shell names, a backend of no such name too
-)
+# Draw to files only. This overrides a backend set in the shell, which may not even exist.
+os.environ["MPLBACKEND"] = "Agg"
 import matplotlib
 import matplotlib.pyplot as plt
 import seaborn as sns
@@ -21,13 +20,13 @@ from repro.judge.claims import NOT_REPRODUCED, REPRODUCED, interval
 
 MARKS = {REPRODUCED: "+", NOT_REPRODUCED: "x"}
 COLORS = sns.color_palette("colorblind")
-LINE_INCHES = 0.145
+LINE_INCHES = 0.145  # height of a line of text below a figure
 UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
 def style() -> None:
-    """Colour-blind palette, embedded fonts, the same for every figure and user: a matplotlibrc,
-    which may ask for LaTeX, counts for nothing."""
+    """Set matplotlib's style: colour-blind palette, embedded fonts. A user's matplotlibrc, which
+    may ask for LaTeX, is ignored, so that figures are the same for everybody."""
     matplotlib.rcdefaults()
     sns.set_theme(context="paper", style="ticks", palette="colorblind")
     plt.rcParams.update(
@@ -43,7 +42,10 @@ def style() -> None:
 
 
 def panels(columns: int, rows: int = 1, width: float = 4.2, height: float = 3.4):
-    """A figure of equal panels; returns (figure, axes of shape (rows, columns))."""
+    """A figure of equal panels; returns (figure, axes of shape (rows, columns)).
+
+    width, height: of one panel, inches.
+    """
     figure, axes = plt.subplots(
         rows,
         columns,
@@ -57,53 +59,55 @@ def panels(columns: int, rows: int = 1, width: float = 4.2, height: float = 3.4)
 def check_panels(file: str, figure: object) -> None:
     """Raise UserError, naming the file, unless a figure has the layout of `panels`.
 
-    It alone leaves room for the texts that `finish` adds.
+    Only that layout leaves room for the texts that `finish` adds.
     """
-    words = "return the figure of repro.judge.drawing.panels"
+    remedy = "return the figure of repro.judge.drawing.panels"
     if not isinstance(figure, Figure):
-        raise UserError(f"{file}: draw returned a {type(figure).__name__}, no figure; {words}")
+        raise UserError(f"{file}: draw returned a {type(figure).__name__}, no figure; {remedy}")
     if not isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
-        raise UserError(f"{file}: draw returned a figure of another layout; {words}")
+        raise UserError(f"{file}: draw returned a figure of another layout; {remedy}")
 
 
 def wrapped(text: str, characters: int, **options) -> list[str]:
-    """Lines of a text, broken at spaces, and never around an equals sign."""
+    """Lines of a text, broken at spaces, but not at those around an equals sign.
+
+    characters: the most in a line. options: `textwrap.wrap`'s.
+    """
     text = text.replace(" = ", f"{UNBROKEN}={UNBROKEN}")
     return textwrap.wrap(text, characters, break_on_hyphens=False, **options)
 
 
 def claim_lines(claim: dict, characters: int) -> list[str]:
-    """One judged claim in words: what the paper says, and beside it what was measured."""
+    """Lines of text for a judged claim: what the paper says, then, indented, what was measured."""
     mark = MARKS.get(claim["verdict"], " ")
-    says = f"[{mark}] {claim['claim']}: {claim['statement']} ({claim['source']})"
-    measured, verdict = (
-        words.replace(" ", UNBROKEN) for words in (interval(claim), claim["verdict"].upper())
+    stated = f"[{mark}] {claim['claim']}: {claim['statement']} ({claim['source']})"
+    value, verdict = (
+        text.replace(" ", UNBROKEN) for text in (interval(claim), claim["verdict"].upper())
     )
-    found = f"{claim['quantity']}: expected {claim['expected']}, measured {measured}"
-    found += f", n = {claim['n']}: {verdict}"
-    found += f" ({claim['reason']})" if claim["reason"] else ""
+    measured = f"{claim['quantity']}: expected {claim['expected']}, measured {value}"
+    measured += f", n = {claim['n']}: {verdict}"
+    measured += f" ({claim['reason']})" if claim["reason"] else ""
     indent = " " * 4
     return [
-        *wrapped(says, characters, subsequent_indent=indent),
-        *wrapped(found, characters, initial_indent=indent, subsequent_indent=indent),
+        *wrapped(stated, characters, subsequent_indent=indent),
+        *wrapped(measured, characters, initial_indent=indent, subsequent_indent=indent),
     ]
 
 
 def finish(figure: Figure, title: str, caption: str, claims: list[dict], footer: str) -> None:
-    """Add the title above, and below the caption, the claims and the footer, in room of their
-    own."""
+    """Add the title above a figure, and caption, claims and footer below it, in added height."""
     width, height = figure.get_size_inches()
-    characters = int(width * 17)
+    characters = int(width * 17)  # of the font below, in a line
     lines = [(line, "0.35") for line in wrapped(caption, characters)]
     lines += [(line, "black") for claim in claims for line in claim_lines(claim, characters)]
     lines += [(line, "0.35") for line in wrapped(footer, characters)]
-    room = LINE_INCHES * (len(lines) + 1)
+    room = LINE_INCHES * (len(lines) + 1)  # below, inches
     titles = textwrap.wrap(title, int(width * 11.5))
-    head = 0.35 + 0.17 * (len(titles) - 1)
+    head = 0.35 + 0.17 * (len(titles) - 1)  # above, inches
     total = height + room + head
     figure.set_size_inches(width, total)
     layout = figure.get_layout_engine()
-    if isinstance(layout, ConstrainedLayoutEngine):  # as `check_panels` has seen
+    if isinstance(layout, ConstrainedLayoutEngine):  # always: `check_panels` made sure
         layout.set(rect=(0, room / total, 1, height / total))
     top = 1 - 0.08 / total
     figure.text(0.01, top, "\n".join(titles), va="top", fontsize=10, fontweight="bold")
@@ -114,7 +118,7 @@ def finish(figure: Figure, title: str, caption: str, claims: list[dict], footer:
 
 
 def save(figure: Figure, pdf: Path, png: Path) -> None:
-    """Write both files; the same figure gives the same bytes."""
+    """Write a figure as PDF and PNG; the same figure gives the same bytes."""
     _settle(figure)
     with atomic_path(pdf) as temporary:
         figure.savefig(temporary, format="pdf", metadata={"CreationDate": None})
@@ -124,7 +128,7 @@ def save(figure: Figure, pdf: Path, png: Path) -> None:
 
 
 def _settle(figure: Figure) -> None:
-    """Lay out once and round: the layout's last digits depend on addresses in memory."""
+    """Compute the layout once, round and fix it: its last digits depend on memory addresses."""
     figure.draw_without_rendering()
     figure.set_layout_engine(None)
     for axes in figure.axes:
@@ -153,7 +157,7 @@ def table(axes, rows: list[list[str]], columns: list[str]) -> None:
 
 
 def log2_axis(axis) -> None:
-    """Powers of two as ticks on a matplotlib Axis."""
+    """Put ticks at powers of two on a matplotlib Axis."""
     axis.set_major_locator(matplotlib.ticker.LogLocator(base=2, numticks=12))
     axis.set_major_formatter(
         matplotlib.ticker.FuncFormatter(

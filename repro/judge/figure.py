@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 class Figure(Protocol):
     """A module of figures/: four constants and three functions, called in this order.
 
-    TITLE: one line, above the figure and in `python -m repro list`.
-    CAPTION: what every mark is, with the place in the paper; printed below the figure.
-    STUDIES: what it is made of: `<paper>/<study>` for every stage of a study, or
+    TITLE: one line, shown above the figure and in `python -m repro list`.
+    CAPTION: what every mark means, and where the paper has it; printed below the figure.
+    STUDIES: whose runs it shows: `<paper>/<study>` for all stages of a study, or
         `<paper>/<study>/<stage>` for one.
     CLAIMS: what the paper says about it; each id begins with `<figure>.`.
 
-    A figure is imported whenever the suite lists what there is: pandas, numpy and
-    `repro.judge.drawing` are imported inside the functions that use them, torch nowhere.
+    The suite imports every figure's file to list the figures, which must stay fast: import pandas,
+    numpy and `repro.judge.drawing` inside the functions that use them, and torch nowhere.
     """
 
     TITLE: str
@@ -33,23 +33,24 @@ class Figure(Protocol):
     CLAIMS: "tuple[Claim, ...]"
 
     def reduce(self, runs: "Mapping[str, pd.DataFrame]") -> "pd.DataFrame":
-        """The table that is kept as data.csv, from all runs; called once, when they are done.
+        """The table that is kept as data.csv; called once, when all runs are finished.
 
-        runs: stage name, as in STUDIES -> a table with a row for each evaluation of each run. Its
-        columns are the axes of the study's grid (`model.width`, `lr.embedding`, `seed`), the values
-        it tuned, and what the task records (`step`, `train_loss`); a diverged loss is infinite.
+        runs: name of a stage (`<paper>/<study>/<stage>`, `+<round>` for those of a search) -> a
+        table with a row for each evaluation of each run. Its columns are the axes of the study's
+        grid (`model.width`, `lr.embedding`, `seed`), the values tuned upstream, and what the task
+        records (`step`, `train_loss`); a diverged loss is infinite.
         Keep what `measure` and `draw` need, in an order that is always the same.
         """
 
     def measure(self, data: "pd.DataFrame", scale: str) -> "Mapping[str, Measurement]":
-        """Claim id -> what the table says, for every claim of CLAIMS and no other.
+        """Claim id -> its Measurement, for every claim of CLAIMS and no other.
 
         data: data.csv, read back. scale: smoke, reduced or paper.
         """
 
     def draw(self, data: "pd.DataFrame", scale: str) -> "matplotlib.figure.Figure":
-        """The picture, on panels of `repro.judge.drawing.panels`.
+        """The picture, on panels from `repro.judge.drawing.panels`.
 
-        Title, caption, claims and footer are added around it by the suite, in room that only the
-        layout of those panels gives.
+        The suite adds title, caption, claims and footer around it; only the layout of those panels
+        can make room for them.
         """

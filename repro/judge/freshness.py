@@ -1,4 +1,4 @@
-"""Whether existing files are what this configuration and code would make. Reads only."""
+"""Which existing files are not what this configuration and code would make. Changes no file."""
 
 from pathlib import Path
 
@@ -8,40 +8,40 @@ from repro.suite.suite import Suite
 
 
 def stale(suite: Suite, figure_name: str) -> list[Path]:
-    """Those of a figure's files that are to be made anew: they are made of other runs or by other
-    code, or are missing, though what is made of them may lie there.
+    """The files of a figure that must be made anew, because they are missing or were made from
+    other runs or by other code: data.csv, manifest.json (which stands for everything that `draw`
+    writes), and those published copies that exist.
 
-    Named are data.csv, manifest.json for all that is drawn, and published copies that lie there.
-
-    Snakemake judges by file times and by what it remembers under .snakemake/; neither says that
-    a data.csv is of another spec, nor that a published figure is of another scale or source.
+    Snakemake itself compares file times and what it remembers under .snakemake/. Neither shows that
+    a data.csv is of another spec, or a published figure of another scale or source.
     """
     folder = suite.paths.figure(figure_name)
-    wanted = code.digest(figure_name)
-    made, drawn = read_or_empty(folder / "provenance.json"), read_or_empty(folder / "manifest.json")
+    current_code = code.digest(figure_name)
     data, manifest = folder / "data.csv", folder / "manifest.json"
-    found = []
+    provenance, drawn = read_or_empty(folder / "provenance.json"), read_or_empty(manifest)
+    result = []
     if not (
         data.exists()
-        and made.get("cells") == cell_ids(suite, figure_name)
-        and made.get("code") == wanted
+        and provenance.get("cells") == cell_ids(suite, figure_name)
+        and provenance.get("code") == current_code
     ):
-        found.append(data)
+        result.append(data)
     if not (
         all((folder / name).exists() for name in FILES)
-        and drawn.get("code") == wanted
-        and drawn.get("data.csv") == made.get("data_sha256")
+        and drawn.get("code") == current_code
+        and drawn.get("data.csv") == provenance.get("data_sha256")
     ):
-        found.append(manifest)
+        result.append(manifest)
     for suffix in (".pdf", ".png"):
         source, target = folder / f"figure{suffix}", Path("figures") / (figure_name + suffix)
         if target.exists() and not (source.exists() and source.read_bytes() == target.read_bytes()):
-            found.append(target)
-    return found
+            result.append(target)
+    return result
 
 
 def stale_board(suite: Suite, figures: list[str]) -> list[Path]:
-    """The scoreboard's manifest where the scoreboard is not of these figures as they lie there."""
-    board = suite.paths.results / "manifest.json"
-    now = {name: read_or_empty(suite.paths.figure(name) / "manifest.json") for name in figures}
-    return [] if read_or_empty(board) == now else [board]
+    """[the scoreboard's manifest] if the scoreboard was made from other figures, or from older
+    versions of these; else []."""
+    manifest = suite.paths.results / "manifest.json"
+    current = {name: read_or_empty(suite.paths.figure(name) / "manifest.json") for name in figures}
+    return [] if read_or_empty(manifest) == current else [manifest]

@@ -1,8 +1,7 @@
-"""A figure from its runs: their table, the claims judged, the picture.
+"""Makes a figure from its runs: the table, judged claims, the picture.
 
-All that is imported here and by a figure's own file is the code the figure is made by
-(`repro.judge.code`): a change in it makes the figure anew. What finds the runs and writes the
-files is in `products`.
+Everything imported here, directly or not, counts as code of every figure (`repro.judge.code`): a
+change in it makes all figures anew. What finds the runs and writes the files is in `products`.
 """
 
 import math
@@ -20,9 +19,8 @@ from repro.suite.cells import frame
 
 @contextmanager
 def called(figure_name: str, function: str) -> Iterator[None]:
-    """Call a function of a figure's file; its exception becomes a UserError that names the line.
-
-    Whoever runs the suite did not write that file, and whoever did finds the rest in the log.
+    """Around a call of a function of a figure's file: turns an exception into a UserError of one
+    line, which names the line of that file. Its `trace` is the traceback, for the log.
     """
     try:
         yield
@@ -37,8 +35,8 @@ def called(figure_name: str, function: str) -> Iterator[None]:
 
 
 def tabulate(figure_name: str, contents: Mapping[str, Sequence[Mapping]]):
-    """A figure's table, a DataFrame, from the contents of the cells of each of its studies."""
-    frames = {study: frame(cells) for study, cells in contents.items()}
+    """A figure's table, a DataFrame. contents: name of a stage -> the contents of its cells."""
+    frames = {stage: frame(cells) for stage, cells in contents.items()}
     module = registry.figure(figure_name)
     with called(figure_name, "reduce"):
         table = module.reduce(frames)
@@ -49,7 +47,10 @@ def tabulate(figure_name: str, contents: Mapping[str, Sequence[Mapping]]):
 
 
 def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
-    """Measure and judge every claim of a figure; one row per claim, JSON-ready."""
+    """Measure and judge every claim of a figure; returns a row of JSON values for each.
+
+    table: the figure's data.csv, a DataFrame. provenance: the provenance.json beside it.
+    """
     module = registry.figure(figure_name)
     scale = provenance["scale"]
     with called(figure_name, "measure"):
@@ -57,8 +58,8 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
     _check_measured(f"figures/{figure_name}.py", module.CLAIMS, measured)
     rows = []
     for claim in module.CLAIMS:
-        verdict: Judgement = judge(claim, measured[claim.id], scale, provenance["embedded"])
-        found = verdict.measurement
+        judgement: Judgement = judge(claim, measured[claim.id], scale, provenance["embedded"])
+        measurement = judgement.measurement
         rows.append(
             {
                 "claim": claim.id,
@@ -67,14 +68,14 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
                 "statement": claim.statement,
                 "source": claim.source,
                 "quantity": claim.quantity,
-                "expected": verdict.expected,
-                "measured": _finite(found.value),
-                "low": _finite(found.low),
-                "high": _finite(found.high),
-                "n": int(found.n),
-                "verdict": verdict.verdict,
-                "reason": verdict.reason,
-                "detail": found.detail,
+                "expected": judgement.expected,
+                "measured": _finite(measurement.value),
+                "low": _finite(measurement.low),
+                "high": _finite(measurement.high),
+                "n": int(measurement.n),
+                "verdict": judgement.verdict,
+                "reason": judgement.reason,
+                "detail": measurement.detail,
                 "scale": scale,
                 "data": provenance["label"],
             }
@@ -83,25 +84,25 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
 
 
 def _check_measured(file: str, claims: Sequence[Claim], measured: object) -> None:
-    """Raise UserError unless there is a Measurement for each claim, and no other."""
+    """Raise UserError unless `measured` has a Measurement for each claim, and no other entry."""
     if not isinstance(measured, Mapping):
         raise UserError(f"{file}: measure returned a {type(measured).__name__}, not a mapping")
     for claim in claims:
-        found = measured.get(claim.id)
-        if not isinstance(found, Measurement):
-            words = f"a {type(found).__name__}, not a Measurement" if found else "nothing"
-            raise UserError(f"{file}: measure returned {words} for claim {claim.id!r}")
+        entry = measured.get(claim.id)
+        if not isinstance(entry, Measurement):
+            kind = f"a {type(entry).__name__}, not a Measurement" if entry else "nothing"
+            raise UserError(f"{file}: measure returned {kind} for claim {claim.id!r}")
     for name in measured.keys() - {claim.id for claim in claims}:
         raise UserError(f"{file}: measure returned {name!r}, which is no claim of CLAIMS")
 
 
 def _finite(value: float) -> float | None:
-    """The value, or None where JSON has no number for it."""
+    """The value, or None if it is infinite or nan, for which JSON has no number."""
     return float(value) if math.isfinite(value) else None
 
 
 def footer(provenance: dict, data_digest: str) -> str:
-    """Scale, data, device and digest, in one line."""
+    """The line below a figure: scale, data, device, and the digest of its data.csv."""
     devices = ", ".join(sorted({entry["device"] for entry in provenance["made"]}))
     return (
         f"scale: {provenance['scale']}; data: {provenance['data']}; device: {devices}; "
@@ -110,7 +111,10 @@ def footer(provenance: dict, data_digest: str) -> str:
 
 
 def render(figure_name: str, data: Path, provenance: dict, pdf: Path, png: Path) -> list[dict]:
-    """Draw a figure with its claims from a data.csv; returns the judged claims."""
+    """Judge a figure's claims and draw it with them; returns the judged claims (`judge_all`).
+
+    data: its data.csv. provenance: what is written beside it. pdf, png: where the picture goes.
+    """
     import pandas as pd
 
     from repro.judge import drawing

@@ -14,7 +14,12 @@ PAPER_WINDOW = 0.20  # Hayou & Liu, Figure 3
 
 @dataclass(frozen=True)
 class Optimum:
-    """log2 of the optimum and of the window's ends; at_edge: the window meets the grid's end."""
+    """The optimum of a sweep.
+
+    log2: log2 of the optimal learning rate. low, high: log2 of the window's ends.
+    best_loss: the lowest on the grid. at_edge: the window reaches an end of the grid, so that the
+        optimum may lie outside.
+    """
 
     log2: float
     low: float
@@ -24,12 +29,14 @@ class Optimum:
 
 
 def window_optimum(lr: Sequence[float], loss: Sequence[float], window: float) -> Optimum:
-    """Centre, in log lr, of where the interpolated loss is within `window` of its best.
+    """Centre, in log2 lr, of the window where the interpolated loss is at most (1 + window) times
+    the best.
 
-    The continuous form of Hayou & Liu's geometric mean of every learning rate whose loss is
-    within 20 % of the best. The curve is piecewise linear in log2 lr; infinite losses are
-    outside. Where the set is not connected its ends count, as in a mean over all of it.
-    Raises ValueError when no loss is finite.
+    This is the continuous form of Hayou & Liu's optimum (Figure 3): the geometric mean of all
+    learning rates whose loss is within 20 % of the best. The loss is interpolated linearly in
+    log2 lr; infinite losses lie outside the window. If the window has gaps, its outermost ends
+    count.
+    Raises ValueError if no loss is finite.
     """
     x = np.log2(np.asarray(lr, dtype=float))
     order = np.argsort(x)
@@ -41,6 +48,7 @@ def window_optimum(lr: Sequence[float], loss: Sequence[float], window: float) ->
     inside = y <= limit
     first, last = np.flatnonzero(inside)[[0, -1]]
     low, high = x[first], x[last]
+    # Beside a diverged run there is nothing to interpolate with: the window ends at the grid point.
     if first > 0 and np.isfinite(y[first - 1]):
         low = _crossing(x[first - 1 : first + 1], y[first - 1 : first + 1], limit)
     if last < len(x) - 1 and np.isfinite(y[last + 1]):
@@ -55,11 +63,13 @@ def window_optimum(lr: Sequence[float], loss: Sequence[float], window: float) ->
 
 
 def _crossing(x: np.ndarray, y: np.ndarray, level: float) -> float:
+    """Where the line through two points, x and y of shape (2,), has the value `level`."""
     return float(x[0] + (x[1] - x[0]) * (level - y[0]) / (y[1] - y[0]))
 
 
 def grid_optimum(lr: Sequence[float], loss: Sequence[float], window: float) -> float:
-    """log2 of the geometric mean of the grid's learning rates within `window` of the best loss."""
+    """log2 of the geometric mean of those learning rates on the grid whose loss is at most
+    (1 + window) times the best: Hayou & Liu's own, discrete form."""
     x, y = np.log2(np.asarray(lr, dtype=float)), np.asarray(loss, dtype=float)
     return float(x[y <= np.nanmin(y) * (1 + window)].mean())
 
@@ -68,9 +78,9 @@ def grid_optimum(lr: Sequence[float], loss: Sequence[float], window: float) -> f
 class SearchOptimum:
     """The best point of a search over a grid.
 
-    point: its value along each axis. loss: infinite where every run diverged. ties: the points that
-    are as good, this one included. untried: neighbours that were not run; while there are any, the
-    optimum may lie at one of them.
+    point: its value along each axis. loss: infinite if every run diverged.
+    ties: the points that are as good, this one included.
+    untried: its neighbours that were not run; the optimum may lie at one of them.
     """
 
     point: Point
@@ -79,7 +89,7 @@ class SearchOptimum:
     untried: tuple[Point, ...]
 
     def problem(self, described: str) -> str:
-        """Why the point is no optimum, "" when it is one. described: the point in words."""
+        """Why the point may not be the optimum; "" if it is. described: the point in words."""
         if not math.isfinite(self.loss):
             return "every run diverged"
         return f"search limit, {described}" if self.untried else ""
@@ -90,18 +100,18 @@ def search_optimum(
 ) -> SearchOptimum:
     """The point with the lowest loss.
 
-    losses: point -> loss, infinite where a run diverged.
+    losses: point -> loss, infinite if its run diverged.
     neighbourhood: which neighbours the search tries (`repro.suite.search.untried_neighbours`), all
         if None.
-    tie: losses this close to the lowest count as equal to it; of equal points one whose neighbours
-        were all tried is taken, else the first.
+    tie: losses at most this much above the lowest count as equal to it. Of equal points, the one
+        with the fewest untried neighbours is taken, of these the first.
     """
     lowest = min(losses.values())
     if not math.isfinite(lowest):
         first = next(iter(losses))
         return SearchOptimum(first, lowest, (first,), ())
     ties = tuple(point for point, loss in losses.items() if loss <= lowest + tie)
-    # Each of them in turn as the best of all: its neighbours are what the search would try next.
+    # What the search would try next if this point alone were the best.
     untried = {
         point: search.untried_neighbours({**losses, point: lowest - 1}, neighbourhood)
         for point in ties

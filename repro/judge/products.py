@@ -1,4 +1,4 @@
-"""A figure's files: data.csv, picture, claims, and the manifest that vouches for them."""
+"""A figure's files: data.csv, picture, claims, and a manifest with the digests of all of them."""
 
 from pathlib import Path
 
@@ -12,12 +12,12 @@ from repro.suite.locks import only_writer
 from repro.suite.provenance import provenances
 from repro.suite.suite import Suite
 
-# What a manifest.json vouches for, beside the code that made it.
+# The files whose digests are in manifest.json, beside that of the code that made them.
 FILES = ("data.csv", "provenance.json", "figure.pdf", "figure.png", "claims.json")
 
 
 def reduce(suite: Suite, figure_name: str) -> None:
-    """Check every cell of a figure and write its data.csv and provenance.json."""
+    """Read and check all cells of a figure; write its data.csv and provenance.json."""
     contents: dict[Path, dict] = {}
     by_study = {}
     for study_name, study_cells in suite.figure_cells(figure_name).items():
@@ -48,7 +48,10 @@ def reduce(suite: Suite, figure_name: str) -> None:
 
 
 def draw(suite: Suite, figure_name: str) -> None:
-    """Write figure.pdf, figure.png, claims.json and manifest.json beside a figure's data.csv."""
+    """Judge and draw a figure: figure.pdf, figure.png, claims.json, and manifest.json of them all.
+
+    Raises UserError if data.csv is not that of these settings, or was edited.
+    """
     folder = built_folder(suite, figure_name)
     pdf, png, data = folder / "figure.pdf", folder / "figure.png", folder / "data.csv"
     provenance = read_json(folder / "provenance.json")
@@ -64,7 +67,7 @@ def draw(suite: Suite, figure_name: str) -> None:
 
 
 def publish(suite: Suite, figure_name: str) -> None:
-    """Copy a figure's PDF and PNG to figures/<paper>/."""
+    """Copy a figure's PDF and PNG to figures/<paper>/; raises UserError as `finished_folder`."""
     folder = finished_folder(suite, figure_name)
     for suffix in (".pdf", ".png"):
         source = folder / f"figure{suffix}"
@@ -72,7 +75,7 @@ def publish(suite: Suite, figure_name: str) -> None:
 
 
 def read_or_empty(path: Path) -> dict:
-    """What a provenance.json or manifest.json says, nothing where it cannot be read."""
+    """What is in a provenance.json or manifest.json; {} if it is missing or cannot be read."""
     try:
         content = read_json(path)
     except UserError:
@@ -81,7 +84,7 @@ def read_or_empty(path: Path) -> dict:
 
 
 def built_folder(suite: Suite, figure_name: str) -> Path:
-    """The folder of a figure's data; raises UserError unless made of the configured cells."""
+    """The folder of a figure; raises UserError unless its data.csv is from the configured cells."""
     folder = suite.paths.figure(figure_name)
     if read_or_empty(folder / "provenance.json").get("cells") != cell_ids(suite, figure_name):
         raise UserError(
@@ -92,31 +95,32 @@ def built_folder(suite: Suite, figure_name: str) -> Path:
 
 
 def finished_folder(suite: Suite, figure_name: str) -> Path:
-    """`built_folder` of a figure that is drawn; raises UserError, naming it, where a file there is
-    not what its manifest says."""
+    """The folder of a figure that is drawn. Raises UserError, naming the file, as `built_folder`
+    does and if a file there is missing or is not the one its manifest lists."""
     folder = built_folder(suite, figure_name)
     manifest = folder / "manifest.json"
     if not manifest.exists():
         raise UserError(f"{manifest}: is missing; draw the figure first")
     expected = read_or_empty(manifest)
     for path in (folder / name for name in FILES):
-        found = sha256_file(path) if path.exists() else "missing"
-        if found != expected.get(path.name):
+        digest = sha256_file(path) if path.exists() else "missing"
+        if digest != expected.get(path.name):
             raise UserError(
                 f"{path}: is not what {manifest.name} beside it says (SHA-256 "
-                f"{str(expected.get(path.name))[:12]}, found {found[:12]}); delete it and run "
+                f"{str(expected.get(path.name))[:12]}, found {digest[:12]}); delete it and run "
                 "the same command again with snakemake"
             )
     return folder
 
 
 def cell_ids(suite: Suite, figure_name: str) -> list[str]:
-    """Ids of every cell behind a figure."""
-    return [cell.id for found in suite.figure_cells(figure_name).values() for cell in found]
+    """Ids of all cells behind a figure, in the order of its stages."""
+    return [cell.id for cells in suite.figure_cells(figure_name).values() for cell in cells]
 
 
 def page(suite: Suite, name: str) -> None:
-    """figures/<name>.pdf and .png: every paper's figure of that name, a page each."""
+    """Write figures/<name>.pdf and .png: every paper's figure of that name, a page each in the PDF,
+    one below the other in the PNG."""
     from PIL import Image
     from pypdf import PdfReader, PdfWriter
 

@@ -1,7 +1,7 @@
-"""The data behind each figure as committed: kept, judged and drawn again without training.
+"""Committed results of each figure (records/), from which it is judged and drawn without training.
 
-Every folder records/<scale>/<data>/<device>/ has its files' digests in SHA256SUMS, which
-`sha256sum -c` reads.
+A record is the three files records/<scale>/<data>/<device>/<paper>/<figure>.{csv,json,png}. Each
+folder records/<scale>/<data>/<device>/ has a SHA256SUMS of its files for `sha256sum -c`.
 """
 
 import tempfile
@@ -18,17 +18,17 @@ from repro.suite.suite import Suite
 
 RECORDS = ROOT / "records"
 SUMS = "SHA256SUMS"
-KEPT = (".csv", ".json", ".png")  # of a figure: data; claims and provenance; picture
+KEPT = (".csv", ".json", ".png")  # data; claims and provenance; picture
 
 
 def record(suite: Suite) -> list[Path]:
-    """Copy data, claims, provenance and picture of the configured figures to records/, and write
-    the scoreboard of all that lies there beside them."""
+    """Copy data, claims, provenance and picture of the configured figures to records/, with a new
+    scoreboard of all records there; returns the records' paths without suffix."""
     written = []
     for figure_name in registry.selected_figures(suite.config.figures):
         folder = finished_folder(suite, figure_name)
         provenance = read_json(folder / "provenance.json")
-        # A figure never mixes devices (`cells.check_compatible`): there is exactly one.
+        # Exactly one, because a figure never mixes devices (`cells.check_compatible`).
         (device,) = {entry["device"] for entry in provenance["made"]}
         target = RECORDS / suite.config.scale / suite.label / device / figure_name
         for source, suffix in (("data.csv", ".csv"), ("figure.png", ".png")):
@@ -47,8 +47,8 @@ def record(suite: Suite) -> list[Path]:
 
 
 def rejudge(suite: Suite) -> list[Path]:
-    """Judge and draw the recorded figures again, from their recorded data: for a changed claim or
-    drawing, while runs and table are unchanged."""
+    """Judge and draw the recorded figures again from their recorded data, after a claim or drawing
+    was changed while runs and table were not; returns the records' paths without suffix."""
     written = []
     for figure_name in registry.selected_figures(suite.config.figures):
         for base in recorded(suite, figure_name):
@@ -64,9 +64,10 @@ def rejudge(suite: Suite) -> list[Path]:
 
 
 def read_record(base: Path) -> dict:
-    """A record's JSON; raises UserError if one of its files differs from SHA256SUMS.
+    """A record's JSON: "claims", "provenance", "data_sha256".
 
     base: the record's path without suffix.
+    Raises UserError if one of its files is missing or differs from SHA256SUMS.
     """
     folder = base.parents[1]
     expected = sums(folder)
@@ -78,7 +79,7 @@ def read_record(base: Path) -> dict:
 
 
 def sums(folder: Path) -> dict[str, str]:
-    """Name -> SHA-256 of a folder of records, as its SHA256SUMS says."""
+    """Name of a file -> its SHA-256 according to the SHA256SUMS of a folder of records."""
     path = folder / SUMS
     if not path.exists():
         raise UserError(f"{path}: is missing; restore records/ with git")
@@ -86,9 +87,9 @@ def sums(folder: Path) -> dict[str, str]:
 
 
 def _seal(base: Path) -> None:
-    """The scoreboard of all that lies beside a record just written, and the digests of both.
+    """After a record was written: update its digests, and the scoreboard of its folder.
 
-    What was there before keeps the digest it had, so that a change by hand still shows.
+    Other files keep the digests they have in SHA256SUMS, so that a change by hand is still found.
     """
     folder = base.parents[1]
     digests = sums(folder) if (folder / SUMS).exists() else {}
@@ -105,15 +106,15 @@ def _seal(base: Path) -> None:
 
 
 def recorded_claims(folder: Path) -> list[dict]:
-    """Judged claims of every figure on record in records/<scale>/<data>/<device>/."""
+    """The judged claims of all records in a folder records/<scale>/<data>/<device>/."""
     bases = (folder / name for name in registry.figure_names())
-    there = (base for base in bases if base.with_suffix(".json").exists())
-    return [claim for base in there for claim in read_record(base)["claims"]]
+    existing = (base for base in bases if base.with_suffix(".json").exists())
+    return [claim for base in existing for claim in read_record(base)["claims"]]
 
 
 def recorded(suite: Suite, figure_name: str) -> list[Path]:
-    """The records of a figure at this scale and data, one per device, without suffix; those too
-    that SHA256SUMS names and that are gone."""
+    """Paths, without suffix, of a figure's records at this scale and data, one for each device;
+    also of those that SHA256SUMS lists but that are missing, for reading them to fail."""
     folders = sorted((RECORDS / suite.config.scale / suite.label).glob("*"))
     bases = [folder / figure_name for folder in folders]
     return [base for base in bases if base.with_suffix(".json").exists() or _is_listed(base)]
@@ -126,9 +127,9 @@ def _is_listed(base: Path) -> bool:
 
 
 def redraw(suite: Suite) -> list[str]:
-    """Draw the configured figures from records/ into figures/, without training; offline.
+    """Draw the configured figures from records/ into figures/, without training or network.
 
-    Returns what was drawn and which figures have no record.
+    Returns lines: the files drawn, then figures without a record. Raises UserError if all are.
     """
     drawn, missing = [], []
     for figure_name in registry.selected_figures(suite.config.figures):
@@ -140,12 +141,12 @@ def redraw(suite: Suite) -> list[str]:
             render(figure_name, base.with_suffix(".csv"), saved["provenance"], pdf, png)
             drawn.append(str(pdf))
     if not drawn:
-        raise UserError(f"no records for {label(suite)}")
+        raise UserError(f"no records for {describe(suite)}")
     return drawn + missing
 
 
-def label(suite: Suite) -> str:
-    """The configured scale and data, and what there is on record instead."""
-    found = sorted({p.parents[1].relative_to(RECORDS).as_posix() for p in RECORDS.rglob(SUMS)})
-    there = ", ".join(found) or "none at all"
-    return f"scale {suite.config.scale}, data {suite.label}; there are {there}"
+def describe(suite: Suite) -> str:
+    """For a message: the configured scale and data, and those of which there are records."""
+    folders = sorted({p.parents[1].relative_to(RECORDS).as_posix() for p in RECORDS.rglob(SUMS)})
+    existing = ", ".join(folders) or "none at all"
+    return f"scale {suite.config.scale}, data {suite.label}; there are {existing}"

@@ -1,4 +1,4 @@
-"""All verdicts: in a table, on the terminal, and from one back to its runs."""
+"""Verdicts: in a table, at the end of a workflow, and from one claim back to its runs."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ COLUMNS = [
 
 
 def scoreboard(suite: Suite) -> None:
-    """scoreboard.csv, scoreboard.md and manifest.json of the figures the config names."""
+    """Write scoreboard.csv, scoreboard.md and manifest.json for the configured figures."""
     rows, manifest = [], {}
     for figure_name in registry.selected_figures(suite.config.figures):
         folder = finished_folder(suite, figure_name)
@@ -44,7 +44,7 @@ def scoreboard(suite: Suite) -> None:
 
 
 def board(title: str, rows: list[dict]) -> bytes:
-    """Judged claims as a Markdown page, expected beside measured."""
+    """A Markdown page with a table of judged claims, rows as from `judging.judge_all`."""
     lines = [
         f"# Scoreboard: {title}",
         "",
@@ -67,9 +67,10 @@ def board(title: str, rows: list[dict]) -> bytes:
 
 
 def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
-    """What a workflow built, each claim's verdict, and the time, for the terminal.
+    """Text for the terminal at the end of a workflow: its figures, their verdicts, the time.
 
-    built: figure -> whether its files are this configuration's.
+    built: figure -> whether it was built, or was up to date; False if that failed.
+    seconds: how long the workflow took.
     """
     from repro.suite.progress import duration
 
@@ -94,7 +95,11 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
 
 
 def explain(suite: Suite, word: str) -> str:
-    """From a claim to its runs: statement, verdict, studies, seeds, data, device, commit."""
+    """Text about a claim: statement, verdict, data, how its runs were made, studies, seeds, files.
+
+    word: the claim's id, with or without `<paper>/` before it; raises UserError unless it names
+        exactly one.
+    """
     known = {
         f"{figure_name.split('/')[0]}/{claim.id}": (figure_name, claim)
         for figure_name in suite.usable_figures()

@@ -1,6 +1,6 @@
-"""What every figure asks of a table of runs: a row a run and evaluation, its axes and record.
+"""What figures have in common when they read a table of runs (`repro.judge.figure`).
 
-A figure's `reduce` makes such a table, `measure` and `draw` read it.
+Such a table, a DataFrame, has a row for each evaluation of each run: its axes and its record.
 """
 
 import math
@@ -10,17 +10,17 @@ from repro.suite.search import Point
 
 
 def last_step(rows):
-    """The last evaluation of every run; the runs of a table all have the same steps."""
+    """The rows of every run's last evaluation; all runs of the table have the same steps."""
     return rows[rows["step"] == rows["step"].max()]
 
 
 def mean_losses(
     rows, axes: Sequence[str], metric: str, seeds: Sequence[int] | None = None
 ) -> dict[Point, float]:
-    """Grid point -> the metric at the last step, mean over seeds, infinite where one diverged.
+    """Grid point -> the metric at the last step, averaged over seeds; infinite if one diverged.
 
-    axes: the columns whose values make a point. seeds: whose runs count, repeats as often as they
-    come (a bootstrap's sample); every run of a point if None.
+    axes: the columns whose values are the point. seeds: whose runs to average, a repeated one as
+    often as it occurs (a bootstrap sample); if None, all runs of the point.
     """
     last = last_step(rows).fillna({metric: math.inf})
     losses = {}
@@ -31,5 +31,5 @@ def mean_losses(
 
 
 def joined(*phrases: str) -> str:
-    """Those phrases that are not empty, as one."""
+    """The phrases that are not empty, joined by semicolons."""
     return "; ".join(filter(None, phrases))

@@ -1,10 +1,10 @@
-"""New results held against records/, figure by figure.
+"""Compares new results with records/, figure by figure. A figure is, compared with its record,
 
-identical: data, claims and picture, by SHA-256.
-equal: numbers of the table within TOLERANCE, every claim the same verdict.
-consistent: every claim the same verdict, and an interval that overlaps the record's.
-differs: anything else; also what is only equal or consistent, where nothing is known that makes
-the last digits differ.
+identical: data, claims and picture have the same SHA-256;
+equal: the table's numbers agree within TOLERANCE, and every claim has the same verdict;
+consistent: every claim has the same verdict, and an interval that overlaps the record's;
+differs: otherwise; and also where it is equal or consistent, but arithmetic and libraries are the
+record's, so that it should have been identical.
 """
 
 import math
@@ -15,28 +15,30 @@ from repro.errors import UserError
 from repro.files import read_json, sha256_file
 from repro.judge.claims import interval
 from repro.judge.products import built_folder, finished_folder
-from repro.judge.records import RECORDS, SUMS, label, read_record, recorded
+from repro.judge.records import RECORDS, SUMS, describe, read_record, recorded
 from repro.suite import arithmetic, registry
 from repro.suite.suite import Suite
 
 TIERS = ("identical", "equal", "consistent", "differs")
 NO_RECORD = "no record"
-# Relative differences allowed: of numbers from runs whose last digits may differ, and of what two
-# machines measure in one and the same table.
-TOLERANCE = 0.02
-ROUNDING = 1e-6
+# Relative differences that are allowed
+TOLERANCE = 0.02  # between numbers from runs whose last digits may differ
+ROUNDING = 1e-6  # between what two machines measure in the same table
 LIBRARIES = ("torch", "numpy")
 
 
 class NothingVerifiedError(UserError):
-    """There was no record to hold anything against."""
+    """There was no record to compare anything with; exit status 2."""
 
     status = 2
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """tier: one of TIERS, or NO_RECORD. reason: why not a better one, or what was compared."""
+    """How a figure compares with its record.
+
+    tier: one of TIERS, or NO_RECORD. reason: what was compared, and why it is not a better tier.
+    """
 
     figure: str
     tier: str
@@ -47,34 +49,39 @@ class Outcome:
 
 
 def verify(suite: Suite) -> list[Outcome]:
-    """Hold every configured figure against its records, the best of several devices.
+    """Compare every configured figure with its records; of records from several devices, the one
+    that agrees best counts.
 
-    Raises UserError when a figure has not been built.
+    Raises UserError if a figure has not been built.
     """
     outcomes = []
     for name in registry.selected_figures(suite.config.figures):
         built_folder(suite, name)
-        found = [Outcome(name, *compare(suite, name, base)) for base in recorded(suite, name)]
-        found.sort(key=lambda outcome: TIERS.index(outcome.tier))
+        by_record = [Outcome(name, *compare(suite, name, base)) for base in recorded(suite, name)]
         none = Outcome(name, NO_RECORD, "nothing of this figure at this scale and data")
-        outcomes.append([*found, none][0])
+        best = min(by_record, key=lambda outcome: TIERS.index(outcome.tier), default=none)
+        outcomes.append(best)
     return outcomes
 
 
 def check(suite: Suite, outcomes: list[Outcome]) -> None:
-    """Raise UserError unless something was verified and all of it agrees with the records."""
+    """Raise UserError unless every figure agrees with a record; NothingVerifiedError if there are
+    no figures, or no records at this scale and data."""
     if not any((RECORDS / suite.config.scale / suite.label).glob(f"*/{SUMS}")):
-        raise NothingVerifiedError(f"verify: nothing on record for this source: {label(suite)}")
+        raise NothingVerifiedError(f"verify: nothing on record for this source: {describe(suite)}")
     if not outcomes:
         raise NothingVerifiedError("verify: no figures are configured, so nothing was verified")
-    for tier, words in (("differs", "differ from records/"), (NO_RECORD, "have no record")):
+    for tier, fault in (("differs", "differ from records/"), (NO_RECORD, "have no record")):
         count = sum(outcome.tier == tier for outcome in outcomes)
         if count:
-            raise UserError(f"verify: {count} of {len(outcomes)} figures {words}; see above")
+            raise UserError(f"verify: {count} of {len(outcomes)} figures {fault}; see above")
 
 
 def compare(suite: Suite, figure_name: str, base: Path) -> tuple[str, str]:
-    """A built figure against one record: (tier, reason)."""
+    """Compare a built figure with one record; returns (tier, reason).
+
+    base: the record's path without suffix.
+    """
     import pandas as pd
 
     try:
@@ -90,28 +97,33 @@ def compare(suite: Suite, figure_name: str, base: Path) -> tuple[str, str]:
     changed = changed_claim(claims, saved["claims"], same_data)
     if changed:
         return "differs", changed
-    tier, words = "equal", "the same data and claims, the picture drawn otherwise"
+    tier, compared = "equal", "the same data and claims, the picture drawn otherwise"
     if not same_data:
         moved = difference(pd.read_csv(data), pd.read_csv(base.with_suffix(".csv")))
         tier = "consistent" if moved else "equal"
-        words = moved or f"numbers within {TOLERANCE:.0%}"
-        words += ", the same verdicts" + (", intervals overlap" if moved else "")
+        compared = moved or f"numbers within {TOLERANCE:.0%}"
+        compared += ", the same verdicts" + (", intervals overlap" if moved else "")
     elif not same_claims:
-        words = "the same data, claims rounded or worded otherwise"
+        compared = "the same data, claims rounded or worded otherwise"
     provenance = read_json(folder / "provenance.json")
     why = why_digits_differ(provenance, saved["provenance"], suite.cpu_dependent(figure_name))
     if not why:
-        return "differs", f"{words}; arithmetic and libraries are the record's: nothing may differ"
-    return tier, f"{words}; {why}"
+        return (
+            "differs",
+            f"{compared}; arithmetic and libraries are the record's: nothing may differ",
+        )
+    return tier, f"{compared}; {why}"
 
 
 def why_digits_differ(new: dict, old: dict, on_cpu: bool) -> str:
-    """What makes runs of the same specs differ in their last digits, in words; else empty.
+    """Why runs of the same specs may differ in their last digits, in words; "" if nothing is known
+    that would explain it.
 
-    new, old: provenances of two figures' data. on_cpu: whether a task depends on the CPU's model.
+    new, old: provenance of the figure's data, and of the record's.
+    on_cpu: whether a task's results depend on the CPU's model.
     """
     kinds = [("arithmetic", arithmetics(new), arithmetics(old))]
-    kinds += [(each, _versions(new, each), _versions(old, each)) for each in LIBRARIES]
+    kinds += [(name, _versions(new, name), _versions(old, name)) for name in LIBRARIES]
     for kind, here, there in kinds:
         if here != there:
             return f"{kind} {', '.join(sorted(here))}, the record's {', '.join(sorted(there))}"
@@ -122,7 +134,7 @@ def why_digits_differ(new: dict, old: dict, on_cpu: bool) -> str:
 
 
 def arithmetics(provenance: dict) -> set[str]:
-    """The arithmetics that the runs behind a figure were made with."""
+    """The arithmetics with which the runs behind a figure were made."""
     return set(map(arithmetic.of, provenance["made"]))
 
 
@@ -131,34 +143,36 @@ def _versions(provenance: dict, package: str) -> set[str]:
 
 
 def changed_claim(new: list[dict], old: list[dict], same_data: bool) -> str:
-    """The first claim that says something else, in words; empty when none does.
+    """What changed in the first claim that changed, in words; "" if none did.
 
-    same_data: claims are measured from one table, so that their numbers agree but for rounding.
+    new, old: rows as from `judging.judge_all`. same_data: both were measured from the same table,
+    so that their numbers must agree up to ROUNDING; otherwise their intervals must overlap.
     """
     before, after = ({row["claim"]: row for row in rows} for rows in (old, new))
     for name in before.keys() ^ after.keys():
         return f"{name} is {'no claim any more' if name in before else 'no claim of the record'}"
     for name, row in after.items():
-        was = before[name]
-        if row["verdict"] != was["verdict"]:
-            return f"{name} is {row['verdict']}, was {was['verdict']}"
-        if not (same_numbers(row, was) if same_data else overlap(row, was)):
-            return f"{name} is {interval(row)}, was {interval(was)}"
+        earlier = before[name]
+        if row["verdict"] != earlier["verdict"]:
+            return f"{name} is {row['verdict']}, was {earlier['verdict']}"
+        if not (same_numbers(row, earlier) if same_data else overlap(row, earlier)):
+            return f"{name} is {interval(row)}, was {interval(earlier)}"
     return ""
 
 
 def same_numbers(new: dict, old: dict) -> bool:
-    """Whether two measurements of one table are the same but for rounding."""
+    """Whether two measurements of the same table agree up to ROUNDING."""
     return all(_close(new[key], old[key], ROUNDING) for key in ("measured", "low", "high"))
 
 
 def overlap(new: dict, old: dict) -> bool:
-    """Whether two measurements' intervals overlap, or their values are within TOLERANCE, as where
-    nothing is random."""
+    """Whether two measurements' intervals overlap, or their values agree within TOLERANCE: where
+    nothing is random, an interval is a single point."""
     if None in (new["measured"], old["measured"]):  # not finite
         return new["measured"] == old["measured"]
     if _close(new["measured"], old["measured"], TOLERANCE):
         return True
+    # An end that is not finite reaches to infinity.
     low, high = (
         [bound if row[key] is None else row[key] for row in (new, old)]
         for key, bound in (("low", -math.inf), ("high", math.inf))
@@ -173,7 +187,8 @@ def _close(a: float | None, b: float | None, tolerance: float) -> bool:
 
 
 def difference(new, old) -> str:
-    """Where two tables differ by more than TOLERANCE; empty when they do not."""
+    """The first place where two tables differ by more than TOLERANCE, in words; "" if there is
+    none. new, old: DataFrames."""
     import numpy as np
 
     if list(new.columns) != list(old.columns) or len(new) != len(old):
