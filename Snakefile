@@ -1,4 +1,4 @@
-# Rebuilds every figure of the suite: snakemake figures/fig3.pdf --cores
+# Rebuilds the figures of the suite, for example: snakemake figures/fig3.pdf --cores all
 configfile: f"{workflow.basedir}/config/config.yaml"
 
 

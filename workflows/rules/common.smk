@@ -31,12 +31,12 @@ except UserError as error:
     sys.exit(f"error: {error}")
 
 if not workflow.remote_exec and not {"-n", "--dry-run", "--dryrun"} & set(sys.argv):
-    if found := calls.unlock_if_killed():
-        print(found, file=sys.stderr)
+    if notice := calls.unlock_if_killed():
+        print(notice, file=sys.stderr)
 
 PROLOGUE = SITE.prologue() if workflow.remote_exec else ""
 SOURCE = shlex.quote(str(workflow.basedir))
-# A prefix takes the place of Snakemake's own, which stops at the first error, in a pipe as well.
+# It replaces Snakemake's own prefix, so it too must stop at the first error, also within a pipe.
 PREFIX = (
     "set -euo pipefail; "
     f"export REPRO_CHECKOUT={SOURCE} PYTHONPATH={SOURCE}${{PYTHONPATH:+:$PYTHONPATH}}; "
@@ -44,7 +44,7 @@ PREFIX = (
 
 
 def literal(text):
-    """Text for a shell command: Snakemake takes what stands in single braces for its own names."""
+    """Text for a shell command with braces doubled, for Snakemake reads {name} as a variable."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
@@ -70,10 +70,10 @@ for word in sys.argv[1:]:
         sys.exit(f"error: unknown target {word}: did you mean 'figures/{word}.pdf'?")
 
 
-def known(name):
-    """The name of a figure or a page, where all of it can be built; else the call ends in one line.
+def checked(name):
+    """The name of a figure or page that can be built; otherwise ends the call with one line.
 
-    For input functions: they see what is asked for, however it was asked.
+    Called in input functions: they see every target, however it was asked for.
     """
     if fault := registry.misplaced().get(f"figures/{name}.py"):
         sys.exit(f"error: {fault}")
@@ -88,7 +88,7 @@ def known(name):
 
 def of_selected(pattern):
     """An input function: this file of every configured figure."""
-    return lambda wildcards: expand(pattern, figure=map(known, SELECTED))
+    return lambda wildcards: expand(pattern, figure=map(checked, SELECTED))
 
 
 wildcard_constraints:
@@ -101,72 +101,78 @@ wildcard_constraints:
     digest="[0-9a-f]{12}",
 
 
-def needed(rule_name):
-    """Jobs of a rule, or of one made of it, that this call will carry out."""
+def jobs_to_run(rule_name):
+    """The jobs of a rule, or of one derived from it (`use rule`), that this call will run."""
     return [job for job in workflow.dag.needrun_jobs() if job.rule.name.startswith(rule_name)]
 
 
 def one_of(names):
-    """A pattern of these names; of nothing when there are none."""
+    """A regular expression that matches these names; nothing if there are none."""
     return "|".join(map(re.escape, names)) or "(?!)"
 
 
-def config_words(wildcards):
-    """CONFIG as a parameter: Snakemake takes the braces of a folder's name in a string for its own."""
+def config_parameter(wildcards):
+    """CONFIG as a parameter: in a shell string, braces in a folder's name would be a variable."""
     return CONFIG
 
 
-def make_anew(paths):
-    """Have the jobs that make these files run, whatever Snakemake remembers and how old files are.
+def force_rerun(paths):
+    """Have the jobs that make these files run, whatever file times and .snakemake/ say.
 
-    For input functions: of what this call does not ask for none is called, and nothing is written.
+    Called in input functions, and so only for targets that were asked for. No file is changed.
     """
     if not workflow.remote_exec:
         workflow.dag.forcefiles.update(map(str, paths))
 
 
 def code_of(wildcards):
-    """The listing of the code that makes a figure, their digest in its name; its age is nothing."""
-    make_anew(freshness.stale(SUITE, wildcards.figure))
+    """The file that lists the code of a figure, with a digest in its name. Other code is another
+    input, so its age does not matter (`ancient`)."""
+    force_rerun(freshness.stale(SUITE, wildcards.figure))
     folder = SUITE.paths.figure(wildcards.figure)
     return ancient(code.path(folder, code.digest(wildcards.figure)))
 
 
-def scored(wildcards):
-    """What the scoreboard is made of."""
-    make_anew(freshness.stale_board(SUITE, SELECTED))
+def scoreboard_inputs(wildcards):
+    """The manifests of the selected figures; forces a rerun if the scoreboard is of other ones."""
+    force_rerun(freshness.stale_board(SUITE, SELECTED))
     return of_selected(f"{RESULTS}/{{figure}}/manifest.json")(wildcards)
 
 
 def cell_of(wildcards):
+    """The cell (`repro.suite.plan.Cell`) that a training job makes."""
     return SUITE.cell(wildcards.study, wildcards.cell)
 
 
 def tokenizing(wildcards):
-    """What a tokenizing job asks a cluster for."""
+    """The resources that a tokenizing job asks a cluster for."""
     corpus = getattr(registry.dataset(wildcards.dataset), "CORPUS", None)
     embedded = SUITE.source(wildcards.dataset).kind == "embedded"
     return cluster.tokenizing(corpus.shard_tokens if corpus and not embedded else 0, SITE)
 
 
-def asks(wildcards, attempt=1):
-    """What a training job asks a cluster for."""
+def request(wildcards, attempt=1):
+    """What a training job asks a cluster for (`repro.suite.cluster.Request`)."""
     return cluster.request(cell_of(wildcards), SUITE.config.scale, SITE, attempt)
 
 
-def short(wildcards):
-    """The group of a short training job, a stage each, where the profile puts such jobs together."""
+def short_group(wildcards):
+    """The group of a short training job: that of its stage, if the profile groups short jobs.
+
+    A group has jobs of one stage only: these do not depend on each other.
+    """
     groups = workflow.group_settings
-    together = "short" in groups.group_components or groups.local_groupid != "local"
-    if not together or not asks(wildcards).is_short:
+    are_grouped = "short" in groups.group_components or groups.local_groupid != "local"
+    if not are_grouped or not request(wildcards).is_short:
         return None
     name = f"short-{wildcards.study}"
-    workflow.parent_groupids[name] = "short"
+    workflow.parent_groupids[name] = "short"  # so that the profile's setting for `short` holds
     return name
 
 
 def prepare_slurm():
-    """Stop where Slurm is not; where sacct is not, keep the plugin from asking it for an account."""
+    """With the Slurm executor: stop on a machine without Slurm; on one without sacct, keep the
+    plugin from asking it for an account, which would end every submission."""
     if workflow.executor_plugin.name != "slurm":
         return
     if not shutil.which("sbatch"):
@@ -177,15 +183,15 @@ def prepare_slurm():
     if not shutil.which("sacct"):
         import snakemake_executor_plugin_slurm as plugin
 
-        plugin.get_account = lambda logger: None  # its own ends every submission where sacct is not
+        plugin.get_account = lambda logger: None
 
 
 def refuse_if_too_costly():
-    """Print what paper scale costs; stop unless max_gpu_hours allows it."""
+    """At paper scale: print the cost of the jobs to run; stop unless max_gpu_hours allows it."""
     if SUITE.config.scale != "paper":
         return
-    hours = SUITE.gpu_hours(cell_of(job.wildcards) for job in needed("train"))
-    text = f"paper scale: {len(needed('train'))} jobs, about {hours:.3g} GPU-hours on an H100"
+    hours = SUITE.gpu_hours(cell_of(job.wildcards) for job in jobs_to_run("train"))
+    text = f"paper scale: {len(jobs_to_run('train'))} jobs, about {hours:.3g} GPU-hours on an H100"
     print(text + " at 40 % of its bf16 peak", file=sys.stderr)
     limit = SUITE.config.max_gpu_hours
     if limit is None or hours > limit:
@@ -196,7 +202,7 @@ def refuse_if_too_costly():
 
 
 def finish():
-    """Print what failed and why, what was built, every claim's verdict, and the time."""
+    """At the end: print what failed and why, what was built, each claim's verdict, and the time."""
     calls.forget()
     MONITOR.stop()
     unfinished = [job for job in workflow.dag.needrun_jobs() if not workflow.dag.finished(job)]

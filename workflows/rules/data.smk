@@ -1,4 +1,5 @@
-# The digest in a path names the data, so neither the scale nor the age of a file makes them anew.
+# The digest in a path identifies the data, so data is never made anew because of a file's age
+# (`ancient`), and all scales share it.
 rule fetch:
     output:
         "resources/{dataset}/{digest}/manifest.json",

@@ -1,12 +1,13 @@
-# A figure is made of its runs' cells by the code it imports; both stand in names of inputs, the
-# cells' ids and the code's digest, so that neither ages nor .snakemake/ say what is to be made anew.
+# A figure is made from its runs' cells by the code that it imports. The names of its inputs contain
+# the cells' ids and a digest of the code, so that contents decide what is made anew, neither file
+# times nor .snakemake/.
 rule code:
     output:
         f"{RESULTS}/{{figure}}/code-{{code}}",
     log:
         "logs/code/{figure}-{code}.log",
     params:
-        config=config_words,
+        config=config_parameter,
     shell:
         "python -P -m repro code {wildcards.figure:q} {wildcards.code:q} {params.config} > {log:q} 2>&1"
 
@@ -15,7 +16,7 @@ rule reduce:
     input:
         cells=lambda wildcards: [
             SUITE.paths.cell(cell)
-            for cells in SUITE.figure_cells(known(wildcards.figure)).values()
+            for cells in SUITE.figure_cells(checked(wildcards.figure)).values()
             for cell in cells
         ],
         code=code_of,
@@ -27,7 +28,7 @@ rule reduce:
     resources:
         **SITE.slurm_resources(),
     params:
-        config=config_words,
+        config=config_parameter,
     shell:
         "python -P -m repro reduce {wildcards.figure:q} {params.config} > {log:q} 2>&1"
 
@@ -52,7 +53,7 @@ rule draw:
     resources:
         **SITE.slurm_resources(),
     params:
-        config=config_words,
+        config=config_parameter,
         caption=lambda wildcards: registry.figure(wildcards.figure).CAPTION,
     shell:
         "python -P -m repro draw {wildcards.figure:q} {params.config} > {log:q} 2>&1"
@@ -60,7 +61,7 @@ rule draw:
 
 rule publish:
     input:
-        pdf=lambda wildcards: f"{RESULTS}/{known(wildcards.figure)}/figure.pdf",
+        pdf=lambda wildcards: f"{RESULTS}/{checked(wildcards.figure)}/figure.pdf",
         png=f"{RESULTS}/{{figure}}/figure.png",
     output:
         "figures/{figure}.pdf",
@@ -68,28 +69,28 @@ rule publish:
     log:
         "logs/publish/{figure}.log",
     params:
-        config=config_words,
+        config=config_parameter,
     shell:
         "python -P -m repro publish {wildcards.figure:q} {params.config} > {log:q} 2>&1"
 
 
 rule page:
     input:
-        lambda wildcards: [f"figures/{name}.pdf" for name in PAGES[known(wildcards.page)]],
+        lambda wildcards: [f"figures/{name}.pdf" for name in PAGES[checked(wildcards.page)]],
     output:
         "figures/{page}.pdf",
         "figures/{page}.png",
     log:
         "logs/page/{page}.log",
     params:
-        config=config_words,
+        config=config_parameter,
     shell:
         "python -P -m repro page {wildcards.page:q} {params.config} > {log:q} 2>&1"
 
 
 rule scoreboard:
     input:
-        scored,
+        scoreboard_inputs,
     output:
         csv=report(
             f"{RESULTS}/scoreboard.csv",
@@ -101,7 +102,7 @@ rule scoreboard:
     log:
         "logs/scoreboard.log",
     params:
-        config=config_words,
+        config=config_parameter,
         figures=",".join(SELECTED),
     shell:
         "python -P -m repro scoreboard {params.config} figures={params.figures:q} > {log:q} 2>&1"
@@ -113,7 +114,7 @@ rule verify:
     log:
         "logs/verify.log",
     params:
-        config=config_words,
+        config=config_parameter,
         figures=",".join(SELECTED),
     shell:
         "python -P -m repro verify {params.config} figures={params.figures:q} 2>&1 | tee {log:q}"
@@ -125,7 +126,7 @@ rule record:
     log:
         "logs/record.log",
     params:
-        config=config_words,
+        config=config_parameter,
         figures=",".join(SELECTED),
     shell:
         "python -P -m repro record {params.config} figures={params.figures:q} 2>&1 | tee {log:q}"
@@ -135,7 +136,7 @@ rule redraw:
     log:
         "logs/redraw.log",
     params:
-        config=config_words,
+        config=config_parameter,
         figures=",".join(SELECTED),
     shell:
         "python -P -m repro redraw {params.config} figures={params.figures:q} 2>&1 | tee {log:q}"

@@ -1,4 +1,5 @@
-# Cells are kept by id, whatever the age of what they read: those inputs are ancient.
+# A cell's id, part of its file's name, changes with everything it is made from. So a finished cell
+# is kept whatever the age of its inputs (`ancient`).
 rule train:
     input:
         lambda wildcards: [ancient(p) for p in SUITE.needs(cell_of(wildcards)).values()],
@@ -11,21 +12,21 @@ rule train:
         study=one_of(s for s in registry.study_names() if not registry.keeps_checkpoints(s)),
     priority: lambda wildcards: min(1e5, SUITE.gpu_hours([cell_of(wildcards)]) * 1e6)
     group:
-        short
+        short_group
     threads: lambda wildcards: cell_of(wildcards).runs[0].spec.get("threads", 1)
     resources:
         **{
-            name: lambda wildcards, name=name: SITE.slurm_resources(asks(wildcards).gpus).get(
+            name: lambda wildcards, name=name: SITE.slurm_resources(request(wildcards).gpus).get(
                 name, ""
             )
             for name in SITE.slurm_resources(gpus=2)
         },
-        gpu=lambda wildcards: asks(wildcards).gpus,
-        cpus_per_task=lambda wildcards: asks(wildcards).cpus,
-        mem_mb=lambda wildcards, attempt: asks(wildcards, attempt).mem_mb,
-        runtime=lambda wildcards, attempt: asks(wildcards, attempt).runtime,
+        gpu=lambda wildcards: request(wildcards).gpus,
+        cpus_per_task=lambda wildcards: request(wildcards).cpus,
+        mem_mb=lambda wildcards, attempt: request(wildcards, attempt).mem_mb,
+        runtime=lambda wildcards, attempt: request(wildcards, attempt).runtime,
     params:
-        config=config_words,
+        config=config_parameter,
         device=lambda wildcards, resources: cluster.device(resources.gpu),
     shell:
         "python -P -m repro train {wildcards.study:q} {wildcards.cell:q} --device {params.device}"
