@@ -16,9 +16,9 @@ NOT_JUDGED = "not judged"
 
 @dataclass(frozen=True)
 class Expectation:
-    """An interval in which a quantity should lie. strict: its ends do not count as inside.
+    """An interval in which a quantity should lie, and its wording; nan if nothing is expected.
 
-    text: the same in words. low and high are nan if nothing is expected (`reported`).
+    strict: its ends do not count as inside.
     """
 
     low: float
@@ -78,10 +78,9 @@ def reported(text: str) -> Expectation:
 class Measurement:
     """A measured quantity.
 
-    low, high: its 95 % interval; both are the value if nothing is random.
-    n: number of seeds behind the interval.
+    low, high: 95 % interval; the value twice if nothing is random. n: seeds behind the interval.
     problem: why the value must not be judged, such as an optimum at the edge of its grid; or "".
-    detail: more for the reader, shown beside the value; or "".
+    detail: shown to the reader beside the value.
     """
 
     value: float
@@ -98,10 +97,7 @@ def over_seeds(
     problem: str = "",
     detail: str = "",
 ) -> Measurement:
-    """A statistic of the runs of these seeds, with its bootstrap interval over them.
-
-    statistic: sample of seeds, in which seeds may repeat -> value.
-    """
+    """A statistic of a sample of seeds (in which they may repeat), with its bootstrap interval."""
     seeds = sorted(int(seed) for seed in seeds)
     low, high = bootstrap(seeds, statistic)
     return Measurement(float(statistic(seeds)), low, high, len(seeds), problem, detail)
@@ -129,8 +125,7 @@ class Claim:
     """One claim of a paper, and what should be measured for it.
 
     id: `<figure>.<name>`, unique within a paper.
-    statement: what the paper says, in our words. source: where, by section, equation or figure.
-    quantity: what is measured, in words.
+    statement, source: what the paper says, in our words, and where. quantity: what is measured.
     expected: scale -> Expectation; the claim is not judged at a scale that is left out.
     real_data: judge it only on data that the suite did not generate.
     """
@@ -145,10 +140,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim with its measurement and verdict at one scale, on one source of data.
-
-    expected: in words. verdict: REPRODUCED, NOT_REPRODUCED or NOT_JUDGED. reason: for it, or "".
-    """
+    """A claim with its measurement and verdict at one scale, on one source of data."""
 
     claim: Claim
     expected: str
@@ -158,8 +150,8 @@ class Judgement:
 
 
 def judge(claim: Claim, measurement: Measurement, scale: str, embedded: bool) -> Judgement:
-    """The verdict on a claim: reproduced if the whole interval of the measurement lies inside the
-    expected one, not reproduced if all of it lies outside, else not judged, with the reason.
+    """The verdict: reproduced if the measured interval lies inside the expected one, not reproduced
+    if all of it lies outside, else not judged, with the reason (scale, data, a problem, noise).
 
     embedded: whether the suite generated any of the data.
     """
@@ -200,10 +192,8 @@ def trained_scales(expectation: Expectation) -> dict[str, Expectation]:
 
 
 def interval(row: dict) -> str:
-    """A judged claim's `value [low, high]`, or only its value if nothing is random.
-
-    row: as from `judging.judge_all`, where None stands for a number that is not finite.
-    """
+    """`value [low, high]` of a row of `judging.judge_all`, in which None is a number that is not
+    finite; or only the value if nothing is random."""
     if row["measured"] is None:
         return "nothing finite"
     value, low, high = (

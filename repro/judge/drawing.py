@@ -42,10 +42,7 @@ def style() -> None:
 
 
 def panels(columns: int, rows: int = 1, width: float = 4.2, height: float = 3.4):
-    """A figure of equal panels; returns (figure, axes of shape (rows, columns)).
-
-    width, height: of one panel, inches.
-    """
+    """(figure, axes of shape (rows, columns)) of equal panels, whose size is given in inches."""
     figure, axes = plt.subplots(
         rows,
         columns,
@@ -69,10 +66,7 @@ def check_panels(file: str, figure: object) -> None:
 
 
 def wrapped(text: str, characters: int, **options) -> list[str]:
-    """Lines of a text, broken at spaces, but not at those around an equals sign.
-
-    characters: the most in a line. options: `textwrap.wrap`'s.
-    """
+    """Lines of a text, broken at spaces, but not at those around an equals sign."""
     text = text.replace(" = ", f"{UNBROKEN}={UNBROKEN}")
     return textwrap.wrap(text, characters, break_on_hyphens=False, **options)
 

@@ -19,9 +19,8 @@ from repro.suite.cells import frame
 
 @contextmanager
 def called(figure_name: str, function: str) -> Iterator[None]:
-    """Around a call of a function of a figure's file: turns an exception into a UserError of one
-    line, which names the line of that file. Its `trace` is the traceback, for the log.
-    """
+    """Turn an exception in a function of a figure's file into a UserError of one line, which names
+    that file's line and has the traceback, for the log, as `trace`."""
     try:
         yield
     except (UserError, ModuleNotFoundError):
@@ -49,7 +48,7 @@ def tabulate(figure_name: str, contents: Mapping[str, Sequence[Mapping]]):
 def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
     """Measure and judge every claim of a figure; returns a row of JSON values for each.
 
-    table: the figure's data.csv, a DataFrame. provenance: the provenance.json beside it.
+    table: its data.csv. provenance: its provenance.json.
     """
     module = registry.figure(figure_name)
     scale = provenance["scale"]
@@ -111,10 +110,7 @@ def footer(provenance: dict, data_digest: str) -> str:
 
 
 def render(figure_name: str, data: Path, provenance: dict, pdf: Path, png: Path) -> list[dict]:
-    """Judge a figure's claims and draw it with them; returns the judged claims (`judge_all`).
-
-    data: its data.csv. provenance: what is written beside it. pdf, png: where the picture goes.
-    """
+    """Judge a figure's claims from its data.csv and draw it with them: `judge_all`'s rows."""
     import pandas as pd
 
     from repro.judge import drawing

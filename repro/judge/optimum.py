@@ -14,11 +14,9 @@ PAPER_WINDOW = 0.20  # Hayou & Liu, Figure 3
 
 @dataclass(frozen=True)
 class Optimum:
-    """The optimum of a sweep.
+    """log2 of the optimal learning rate and of the window's ends; the lowest loss on the grid.
 
-    log2: log2 of the optimal learning rate. low, high: log2 of the window's ends.
-    best_loss: the lowest on the grid. at_edge: the window reaches an end of the grid, so that the
-        optimum may lie outside.
+    at_edge: the window reaches an end of the grid, so that the optimum may lie outside.
     """
 
     log2: float
@@ -29,13 +27,11 @@ class Optimum:
 
 
 def window_optimum(lr: Sequence[float], loss: Sequence[float], window: float) -> Optimum:
-    """Centre, in log2 lr, of the window where the interpolated loss is at most (1 + window) times
-    the best.
+    """Centre, in log2 lr, of where the interpolated loss is at most (1 + window) times its best.
 
-    This is the continuous form of Hayou & Liu's optimum (Figure 3): the geometric mean of all
-    learning rates whose loss is within 20 % of the best. The loss is interpolated linearly in
-    log2 lr; infinite losses lie outside the window. If the window has gaps, its outermost ends
-    count.
+    The continuous form of Hayou & Liu's geometric mean of every learning rate whose loss is within
+    20 % of the best (Figure 3). The loss is interpolated linearly in log2 lr; infinite losses are
+    outside. If the window has gaps, its outermost ends count.
     Raises ValueError if no loss is finite.
     """
     x = np.log2(np.asarray(lr, dtype=float))
@@ -63,13 +59,12 @@ def window_optimum(lr: Sequence[float], loss: Sequence[float], window: float) ->
 
 
 def _crossing(x: np.ndarray, y: np.ndarray, level: float) -> float:
-    """Where the line through two points, x and y of shape (2,), has the value `level`."""
+    """x where the line through two points, x and y of shape (2,), has y = level."""
     return float(x[0] + (x[1] - x[0]) * (level - y[0]) / (y[1] - y[0]))
 
 
 def grid_optimum(lr: Sequence[float], loss: Sequence[float], window: float) -> float:
-    """log2 of the geometric mean of those learning rates on the grid whose loss is at most
-    (1 + window) times the best: Hayou & Liu's own, discrete form."""
+    """log2 of the geometric mean of the grid's rates in the window, as Hayou & Liu compute it."""
     x, y = np.log2(np.asarray(lr, dtype=float)), np.asarray(loss, dtype=float)
     return float(x[y <= np.nanmin(y) * (1 + window)].mean())
 

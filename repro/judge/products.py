@@ -48,10 +48,7 @@ def reduce(suite: Suite, figure_name: str) -> None:
 
 
 def draw(suite: Suite, figure_name: str) -> None:
-    """Judge and draw a figure: figure.pdf, figure.png, claims.json, and manifest.json of them all.
-
-    Raises UserError if data.csv is not that of these settings, or was edited.
-    """
+    """Judge and draw a figure: figure.pdf, figure.png, claims.json, a manifest.json of them all."""
     folder = built_folder(suite, figure_name)
     pdf, png, data = folder / "figure.pdf", folder / "figure.png", folder / "data.csv"
     provenance = read_json(folder / "provenance.json")

@@ -69,8 +69,7 @@ def board(title: str, rows: list[dict]) -> bytes:
 def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
     """Text for the terminal at the end of a workflow: its figures, their verdicts, the time.
 
-    built: figure -> whether it was built, or was up to date; False if that failed.
-    seconds: how long the workflow took.
+    built: figure -> whether it was built or up to date. seconds: how long the workflow took.
     """
     from repro.suite.progress import duration
 
@@ -97,8 +96,7 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
 def explain(suite: Suite, word: str) -> str:
     """Text about a claim: statement, verdict, data, how its runs were made, studies, seeds, files.
 
-    word: the claim's id, with or without `<paper>/` before it; raises UserError unless it names
-        exactly one.
+    word: the claim's id, perhaps after `<paper>/`; raises UserError unless it names exactly one.
     """
     known = {
         f"{figure_name.split('/')[0]}/{claim.id}": (figure_name, claim)

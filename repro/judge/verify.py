@@ -21,7 +21,7 @@ from repro.suite.suite import Suite
 
 TIERS = ("identical", "equal", "consistent", "differs")
 NO_RECORD = "no record"
-# Relative differences that are allowed
+# Relative differences that are allowed:
 TOLERANCE = 0.02  # between numbers from runs whose last digits may differ
 ROUNDING = 1e-6  # between what two machines measure in the same table
 LIBRARIES = ("torch", "numpy")
@@ -35,10 +35,7 @@ class NothingVerifiedError(UserError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a figure compares with its record.
-
-    tier: one of TIERS, or NO_RECORD. reason: what was compared, and why it is not a better tier.
-    """
+    """tier: one of TIERS, or NO_RECORD. reason: what was compared, and why it is no better tier."""
 
     figure: str
     tier: str
@@ -49,8 +46,7 @@ class Outcome:
 
 
 def verify(suite: Suite) -> list[Outcome]:
-    """Compare every configured figure with its records; of records from several devices, the one
-    that agrees best counts.
+    """Compare every configured figure with its records, of which the one that agrees best counts.
 
     Raises UserError if a figure has not been built.
     """
@@ -59,14 +55,12 @@ def verify(suite: Suite) -> list[Outcome]:
         built_folder(suite, name)
         by_record = [Outcome(name, *compare(suite, name, base)) for base in recorded(suite, name)]
         none = Outcome(name, NO_RECORD, "nothing of this figure at this scale and data")
-        best = min(by_record, key=lambda outcome: TIERS.index(outcome.tier), default=none)
-        outcomes.append(best)
+        outcomes.append(min(by_record, key=lambda o: TIERS.index(o.tier), default=none))
     return outcomes
 
 
 def check(suite: Suite, outcomes: list[Outcome]) -> None:
-    """Raise UserError unless every figure agrees with a record; NothingVerifiedError if there are
-    no figures, or no records at this scale and data."""
+    """Raise UserError unless something was verified and every figure agrees with a record."""
     if not any((RECORDS / suite.config.scale / suite.label).glob(f"*/{SUMS}")):
         raise NothingVerifiedError(f"verify: nothing on record for this source: {describe(suite)}")
     if not outcomes:
@@ -78,10 +72,7 @@ def check(suite: Suite, outcomes: list[Outcome]) -> None:
 
 
 def compare(suite: Suite, figure_name: str, base: Path) -> tuple[str, str]:
-    """Compare a built figure with one record; returns (tier, reason).
-
-    base: the record's path without suffix.
-    """
+    """(tier, reason) of a built figure against one record. base: its path without suffix."""
     import pandas as pd
 
     try:
@@ -116,11 +107,9 @@ def compare(suite: Suite, figure_name: str, base: Path) -> tuple[str, str]:
 
 
 def why_digits_differ(new: dict, old: dict, on_cpu: bool) -> str:
-    """Why runs of the same specs may differ in their last digits, in words; "" if nothing is known
-    that would explain it.
+    """Why runs of the same specs may differ in their last digits, in words; "" if nothing is known.
 
-    new, old: provenance of the figure's data, and of the record's.
-    on_cpu: whether a task's results depend on the CPU's model.
+    new, old: provenances of two figures' data. on_cpu: whether a task depends on the CPU's model.
     """
     kinds = [("arithmetic", arithmetics(new), arithmetics(old))]
     kinds += [(name, _versions(new, name), _versions(old, name)) for name in LIBRARIES]
@@ -143,10 +132,10 @@ def _versions(provenance: dict, package: str) -> set[str]:
 
 
 def changed_claim(new: list[dict], old: list[dict], same_data: bool) -> str:
-    """What changed in the first claim that changed, in words; "" if none did.
+    """The first claim that changed, and how, in words; "" if none did.
 
     new, old: rows as from `judging.judge_all`. same_data: both were measured from the same table,
-    so that their numbers must agree up to ROUNDING; otherwise their intervals must overlap.
+    so their numbers must agree up to ROUNDING; otherwise their intervals must overlap.
     """
     before, after = ({row["claim"]: row for row in rows} for rows in (old, new))
     for name in before.keys() ^ after.keys():

@@ -131,7 +131,6 @@ def table(
     Runs, FLOPs and what is read are summed over all runs, `to do` and hours over the unfinished
     ones; parameters, memory and GPUs are those of the largest run. A run that several studies or
     figures share counts once in the total.
-
     rate, assumption: as from `device_rate`. site: the cluster whose GPUs jobs would ask for.
     by_study: if False, one line for each figure and one for the cells that several figures share.
     """

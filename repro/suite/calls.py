@@ -14,11 +14,8 @@ STATE = Path(".snakemake")
 
 
 def note(executor: str, state: Path = STATE) -> None:
-    """Note that this Snakemake process works here. Call it after Snakemake has locked the folder:
-    a lock younger than every note is that of a call which has just begun.
-
-    executor: what runs its jobs, "local" or a cluster's. state: Snakemake's folder.
-    """
+    """Note that this process works here, after Snakemake has locked the folder: a lock younger than
+    all notes is that of a call which has just begun. executor: "local", or a cluster's."""
     call = {"process": os.getpid(), "machine": _machine(), "executor": executor}
     write_json(_note(state), call)
 

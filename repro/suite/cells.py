@@ -1,7 +1,4 @@
-"""The file of a cell (the runs of one job): its format, and how to read it.
-
-A run in it has its id, settings ("spec"), axes, a record for each evaluation, and provenance.
-"""
+"""The file of a cell (the runs of one job): its format, and how to read it."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -47,10 +44,8 @@ def encode_record(record: Mapping) -> dict:
 
 
 def read_cell(path: Path, cell: Cell) -> dict:
-    """The content of a cell's file, whichever machine made it.
-
-    Raises UserError if it is missing, was edited, or holds other runs than this cell's.
-    """
+    """The content of a cell's file; raises UserError if it is missing, was edited, or is of other
+    runs than this cell's."""
     if not path.exists():
         raise UserError(f"{path}: is missing; the grid has a hole, run the same command again")
     content = read_sealed(path, CELL_SEAL)
@@ -64,11 +59,8 @@ def read_cell(path: Path, cell: Cell) -> dict:
 
 
 def check_compatible(contents: Mapping[Path, Mapping]) -> None:
-    """Raise UserError unless the runs of a figure were made on one kind of device, with one known
-    arithmetic, and from the same data.
-
-    contents: cell file -> its content.
-    """
+    """Raise UserError unless all runs of a figure were made on one kind of device, with one known
+    arithmetic, and from the same data. contents: cell file -> its content."""
     devices: dict[str, Path] = {}
     arithmetics: dict[str, Path] = {}
     digests: dict[str, tuple[str, Path]] = {}
@@ -100,8 +92,7 @@ def check_compatible(contents: Mapping[Path, Mapping]) -> None:
 def frame(contents: Sequence[Mapping]):
     """A pandas DataFrame of cells: a row for each evaluation of each run.
 
-    Columns: the run's axes, the values tuned upstream, and the entries of the record that are not
-    mappings. Columns in which all values are numbers are numeric, infinite losses included.
+    Columns: the run's axes, the values tuned upstream, and the record's entries, without mappings.
     """
     import pandas as pd
 

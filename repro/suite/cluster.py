@@ -1,7 +1,4 @@
-"""What a job asks of a Slurm cluster: its size from its runs' costs, its names from the site file.
-
-No torch.
-"""
+"""What a job asks of a Slurm cluster, by its runs' costs and the cluster's site file. No torch."""
 
 import math
 import os
@@ -43,10 +40,7 @@ GPU_MB = 8_000  # host memory per GPU, with CUDA's libraries
 
 @dataclass(frozen=True)
 class Request:
-    """What one job asks for.
-
-    mem_mb: host memory. runtime: minutes. layout: how its largest run uses the GPUs.
-    """
+    """What one job asks for. mem_mb: host memory. runtime: minutes. layout: of its largest run."""
 
     cpus: int
     mem_mb: int
@@ -68,13 +62,11 @@ class Request:
 class Site:
     """A cluster's names and limits; for a name left empty, Slurm's own default holds.
 
-    partition, gpu_partition: where jobs without and with a GPU go.
-    account, qos, extra: passed to sbatch.
-    modules: environment modules to load in every job. container: image that jobs run in.
-    gpu_scales: the scales whose training runs on GPUs.
-    gpu_model: as Slurm calls it. gpu_memory_gb: memory of one GPU.
-    gpus_per_node: also the most one job gets. cpus_per_gpu: CPUs a job asks for with each GPU.
-    max_hours: the longest job that the partitions accept.
+    partition, gpu_partition: where jobs without and with a GPU go. account, qos, extra: passed to
+    sbatch. modules: environment modules to load in every job. container: image that jobs run in.
+    gpu_scales: the scales whose training runs on GPUs. gpu_model: as Slurm calls it.
+    gpu_memory_gb: of one GPU. gpus_per_node: also the most that one job gets. cpus_per_gpu: CPUs to
+    ask for with each GPU. max_hours: the longest job that the partitions accept.
     """
 
     partition: str = ""
@@ -105,10 +97,10 @@ class Site:
         return {key: value for key, value in resources.items() if value}
 
     def prologue(self) -> str:
-        """Shell commands that load the modules; "" if there are none. This Python stays first on
-        PATH, before one that a module brings. set +u: module scripts may read unset variables."""
+        """Shell commands that load the modules and keep this Python before theirs; or ""."""
         if not self.modules:
             return ""
+        # set +u: module scripts may read unset variables.
         python = shlex.quote(os.fspath(Path(sys.executable).parent))
         return f"set +u; module load {' '.join(self.modules)}; export PATH={python}:$PATH; set -u; "
 
@@ -172,10 +164,9 @@ def load_site(folder: Path) -> Site:
 def request(cell: Cell, scale: str, site: Site, attempt: int = 1) -> Request:
     """What the job of a cell asks for: the time of all its runs, the memory of the largest.
 
-    It gets GPUs if its runs train on data, at one of the site's `gpu_scales`: as few as hold the
+    It gets GPUs if its runs train on data at one of the site's `gpu_scales`: as few as hold the
     largest run, or more, up to a node's, as long as it would take longer than WANTED_HOURS.
-    attempt: from 1; a retry gets twice the time of the attempt before it, and `attempt` times the
-        memory of the first.
+    attempt: the n-th asks for 2^(n - 1) times the time and n times the memory of the first.
     """
     costs = [TASKS[run.task].cost(run.spec) for run in cell.runs]
     spec = cell.runs[0].spec
@@ -213,10 +204,8 @@ def layout_on(run_cost: cost.Cost, gpus: int, site: Site) -> cost.Layout:
 
 
 def gpu_counts(costs: Sequence[cost.Cost], site: Site) -> list[int]:
-    """The numbers of GPUs that can share every step of these runs evenly and have memory for them.
-
-    If no number has enough, the largest that shares evenly: activations are then recomputed.
-    """
+    """The numbers of GPUs that can share every step of these runs evenly and hold them; if none
+    holds them, the largest that shares evenly: activations are then recomputed."""
     even = [n for n in range(1, site.gpus_per_node + 1) if all(c.divides(n) for c in costs)]
     fit = [n for n in even if not any(layout_on(c, n, site).recompute for c in costs)]
     return fit or even[-1:]

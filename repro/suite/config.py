@@ -20,9 +20,8 @@ AT_EDGE = ("widen", "stop")
 class Config:
     """A validated configuration.
 
-    scale: one of `study.SCALES`. data: the default source, one of SOURCES.
-    sources: dataset -> its source, where it is not the default.
-    figures: what to build and judge, names as in `registry.matching_figures`.
+    data: the default source, one of SOURCES. sources: dataset -> source, where it is another.
+    figures: what to build and judge, as in `registry.matching_figures`.
     max_gpu_hours: the most that paper scale may cost; None: not allowed at all.
     at_edge: what happens when the best run of a sweep lies at the edge of its grid: "widen" extends
         the grid in rounds, "stop" ends in an error before anything is trained with that value.
@@ -42,21 +41,18 @@ class Config:
         return self.sources.get(dataset, Source(self.data))
 
     def arguments(self) -> list[str]:
-        """`key=value` words for a command line, from which `parse` makes this configuration again;
-        without `figures` and `max_gpu_hours`, which change no result."""
+        """`key=value` words from which `parse` makes it again; without `figures` and
+        `max_gpu_hours`, which change no result."""
         values = [f"scale={self.scale}", f"data={self.data}"]
         values += [f"{name}={s.folder or s.kind}" for name, s in sorted(self.sources.items())]
         values += [f"at_edge={self.at_edge}"] if self.at_edge != "widen" else []
-        # Written even if it is the default: so Snakemake sees changed parameters, and makes anew,
-        # where results are older than this setting.
+        # Written even if it is the default: results from before this setting are made anew.
         return [*values, f"arithmetic={self.arithmetic}"]
 
 
 def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
-    """Validate configuration keys and values; raises UserError naming the key.
-
-    datasets: the names of all datasets, each of which is a key too.
-    """
+    """Validate configuration keys, to which names of datasets belong; raises UserError naming the
+    key."""
     datasets = sorted(datasets)
     known = {"scale", "data", "figures", "max_gpu_hours", "at_edge", "arithmetic", *datasets}
     for key in values:

@@ -118,9 +118,8 @@ def _check_study(place: str, study: Study, earlier: Mapping[str, Study]) -> None
 
 
 def _check_values(place: str, value: object, key: str = "") -> None:
-    """Check that a setting is a JSON value or a reference to another stage, that numbers are
-    finite, and learning rates not negative. key: the setting's dotted key, which tells what is one.
-    """
+    """Check that a setting is a JSON value or a reference to another stage, numbers are finite, and
+    a learning rate (by its dotted key) is not negative."""
     if isinstance(value, Mapping):
         for name, each in value.items():
             _check_values(f"{place}: {name}", each, f"{key}.{name}")
@@ -226,8 +225,7 @@ def _check_task_reads(place: str, task: str, spec: Mapping) -> None:
 
 @cache
 def task_arguments(task: str) -> frozenset[str]:
-    """The settings of a task: keyword arguments of `run` in its module, or of `build` if it has no
-    `run`.
+    """The settings of a task: keyword arguments of its module's `run`, or else of its `build`.
 
     They are read from the source, because importing the module would load torch.
     """

@@ -74,16 +74,14 @@ def run_cell(
     for index, run in enumerate(cell.runs):
         stored = store / f"{run.id}.json"
         final = store / f"{run.id}.safetensors" if checkpoints else None
-        # A finished run is reused only if it was made under the same conditions. Its id names its
+        # A finished run is reused only if it was made with the same setup. Its id names its
         # upstream runs; that these were made again, with other results, only their records show.
-        conditions = machine | {"inputs": digests | _upstream_digests(run, read)}
+        setup = machine | {"inputs": digests | _upstream_digests(run, read)}
         with locked(store / f"{run.id}.lock") if main else nullcontext():
             if main:
                 remove_temporaries(store, f".{run.id}*")
             # Rank 0 looks for all, because either all ranks must train or none.
-            result = distributed.broadcast_from_rank0(
-                lambda: _stored(stored, run, conditions, final)  # noqa: B023
-            )
+            result = distributed.broadcast_from_rank0(lambda: _stored(stored, run, setup, final))  # noqa: B023
             resumed += result is not None
             if result is None:
                 start = time.monotonic()
@@ -97,10 +95,9 @@ def run_cell(
                     "inputs": inputs,
                     "device": device,
                     "progress": progress(index, run) if main else lambda step, loss: None,
-                    # The state to resume from is named by its conditions, so that a run never
+                    # The state to resume from is named by its setup, so that a run never
                     # continues on another device, arithmetic or input than it began with.
-                    "checkpoint": store
-                    / f"{run.id}-{sha256(canonical_json(conditions))[:12]}.state",
+                    "checkpoint": store / f"{run.id}-{sha256(canonical_json(setup))[:12]}.state",
                     **({"final": final} if final else {}),
                 }
                 records = [] if skipped else _train(cell, run, spec, layout, context)
@@ -113,13 +110,10 @@ def run_cell(
                     **({"sha256_checkpoint": sha256_file(final)} if final and not skipped else {}),
                     "datasets": run.datasets,
                     "records": [encode_record(record) for record in records],
-                    "provenance": provenance(
-                        conditions, distributed.ranks(), time.monotonic() - start
-                    ),
+                    "provenance": provenance(setup, distributed.ranks(), time.monotonic() - start),
                 }
                 write_sealed(stored, result, CELL_SEAL)
-            # States go only after the result is on disk: a job killed before that needs its own.
-            # Those of other conditions go too.
+            # Only after the result is on disk: a job killed before that needs the state.
             for state in store.glob(f"{run.id}*.state") if main else ():
                 state.unlink(missing_ok=True)
             if main and checkpoints and final and result["records"]:
@@ -153,10 +147,7 @@ def _upstream_digests(run: Run, read: Callable[[Run], Mapping]) -> dict[str, str
 def _train(
     cell: Cell, run: Run, spec: Mapping, layout: Callable[[Cost], Layout], context: Mapping
 ) -> list[dict]:
-    """Train a run and return its records; a UserError from the task gets the run's axes added.
-
-    layout: cost -> how the run uses its GPUs. context: the task's arguments that are no settings.
-    """
+    """Train a run and return its records; a UserError from the task gets the run's axes added."""
     from repro.training import distributed
 
     task = TASKS[run.task]
@@ -169,10 +160,7 @@ def _train(
 
 
 def refuse_growth(run: Run, tuned: Mapping) -> None:
-    """Raise UserError if a search proposed the run, which then lies past the edge of its grid.
-
-    tuned: dotted key -> value, of the settings taken from upstream.
-    """
+    """Raise UserError if a search proposed the run, which then lies past the edge of its grid."""
     proposed = {
         key: tuned[key]
         for key, upstream in run.upstream.items()
@@ -199,8 +187,8 @@ def link(source: Path, target: Path) -> None:
 
 
 class UpstreamResults:
-    """Called with an upstream run, reads its result: its entry in its cell's file, with "file" and
-    "sha256" of its final checkpoint, which exists only if a later stage needs one.
+    """Called with an upstream run, reads its entry in its cell's file; with "file" and "sha256" of
+    its final checkpoint, if it has one.
 
     cells: run id -> (cell, its file, its folder of checkpoints).
     Raises UserError if a cell is missing or was edited.
@@ -220,11 +208,10 @@ class UpstreamResults:
         return result | {"file": file, "sha256": result.get("sha256_checkpoint")}
 
 
-def _stored(path: Path, run: Run, conditions: Mapping, final: Path | None) -> dict | None:
-    """The finished run in this file, None if there is none that was made under these conditions.
+def _stored(path: Path, run: Run, setup: Mapping, final: Path | None) -> dict | None:
+    """The finished run in this file; None if there is none that was made with this setup.
 
-    conditions: this job's device, arithmetic and digests of inputs.
-    final: where its final checkpoint must be too, undamaged; None: it needs none.
+    setup: device, arithmetic, digests of inputs. final: where its checkpoint must be, undamaged.
     """
     if not path.exists():
         return None
@@ -236,12 +223,9 @@ def _stored(path: Path, run: Run, conditions: Mapping, final: Path | None) -> di
     if final and result["records"] and not (final.exists() and expected == sha256_file(final)):
         return None
     made = result["provenance"] | {"arithmetic": arithmetic.of(result["provenance"])}
-    changed = [key for key in conditions if made.get(key) != conditions[key]]
+    changed = [key for key in setup if made.get(key) != setup[key]]
     if not changed:
         return result
-    reasons = (
-        f"{key} {made[key]}" if isinstance(made.get(key), str) else f"other {key}"
-        for key in changed
-    )
-    print(f"run {run.id[:12]} was finished with {', '.join(reasons)}: made again", flush=True)
+    named = (f"{k} {made[k]}" if isinstance(made.get(k), str) else f"other {k}" for k in changed)
+    print(f"run {run.id[:12]} was finished with {', '.join(named)}: made again", flush=True)
     return None

@@ -56,10 +56,7 @@ def tokenize(suite: Suite, need: Tokens) -> None:
 
 
 def train(suite: Suite, cell: Cell, place: Place) -> None:
-    """Carry out a cell's runs, in `place.ranks` processes if they can share its steps evenly.
-
-    The first process starts the others by the command line, so that each comes back here as a rank.
-    """
+    """Carry out a cell's runs, in `place.ranks` processes if they can share its steps evenly."""
     divisible = all(TASKS[run.task].cost(run.spec).divides(place.ranks) for run in cell.runs)
     if place.ranks > 1 and not divisible:
         print(f"{cell.study}: one process, {place.ranks} would have no equal parts of a step")
@@ -68,7 +65,7 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
         forced = [f"--{name}" for name, asked in place.forced.items() if asked]
         config = ["--config", *suite.config.arguments()]
         command = ["train", cell.study, cell.name, "--device", place.device, *forced, *config]
-        launch.launch(command, place.ranks)
+        launch.launch(command, place.ranks)  # each process comes back here as a rank
         return
     from repro.data.prepare import point_at_source
     from repro.suite.execute import UpstreamResults, run_cell
@@ -110,10 +107,7 @@ def _label(cell: Cell, run: Run) -> str:
 
 
 def run(suite: Suite, figures: Iterable[str], place: Place) -> None:
-    """Carry out all runs of some figures one after another, each after the runs it depends on.
-
-    figures: names as in `registry.matching_figures`.
-    """
+    """Carry out all runs of some figures one after another, each after the runs it depends on."""
     done: set[str] = set()
     for name in registry.selected_figures(figures, "run"):
         for cells in suite.figure_cells(name).values():

@@ -15,10 +15,8 @@ QUIET_SECONDS = 5.0  # of waiting for another job's lock, before the log says so
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock on a file; while another process holds it, wait, and say for whom.
-
-    Raises UserError on a disk without file locks.
-    """
+    """Hold a lock on a file; while another process does, wait, and say for whom. Raises UserError
+    on a disk without file locks."""
     from filelock import FileLock, Timeout
 
     path.parent.mkdir(parents=True, exist_ok=True)

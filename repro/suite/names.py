@@ -20,10 +20,8 @@ class StageName:
 
     @classmethod
     def parse(cls, name: str) -> "StageName":
-        """A name, taken apart; it need not be that of an existing stage.
-
-        Raises UserError if what follows the `+` is not a number from 1.
-        """
+        """A name's parts; there need not be such a stage. Raises UserError if what follows the `+`
+        is not a number from 1."""
         paper, _, rest = name.partition("/")
         study, _, rest = rest.partition("/")
         stage, plus, number = rest.partition("+")

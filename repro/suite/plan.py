@@ -31,8 +31,7 @@ def _identity(value: object) -> object:
 
 
 def _reference_identity(reference: Reference) -> dict:
-    """A reference as it enters an id: under the names that classes and fields had when the first
-    ids were made.
+    """A reference as it enters an id, under the names of classes and fields in the first ids.
 
     Do not change a word here when a class or field is renamed: the id of every run that takes
     something from upstream would change, and all of them would be trained again.
@@ -56,9 +55,8 @@ def _reference_identity(reference: Reference) -> dict:
 class Run:
     """One run of a task: its settings, what it reads, and its id.
 
-    spec: the task's settings; those taken from upstream stages are Upstream until `resolve`.
-    axes: the run's point in the study's grid, axis -> value.
-    datasets: dataset name -> identity, of the data it reads.
+    spec: settings; those taken from upstream stages are Upstream until `resolve`.
+    axes: the run's point in the grid, axis -> value. datasets: what it reads, name -> identity.
     """
 
     task: str
@@ -105,8 +103,7 @@ class Run:
 class Cell:
     """The runs that one job carries out, and the file with their results.
 
-    study: name of the stage, rounds included (`names.StageName`).
-    axes: what all the runs have in common, axis -> value.
+    study: name of the stage or round (`names.StageName`). axes: those that all runs have in common.
     """
 
     study: str
@@ -215,8 +212,7 @@ def cells(
         runs = []
         for inner in points(within):
             axes = _merge(_named, outer + inner)
-            # First the axes, then the references, for a value of an axis may be a reference (the
-            # proposal of a search).
+            # First the axes, then the references, for a proposal is both.
             spec = override(base, _merge(_flat, outer + inner))
             spec = bind_upstream(name, spec, axes, upstream_runs)
             run = Run(study.task, task_version, spec, axes, datasets)

@@ -31,8 +31,8 @@ def device_name(device: str) -> str:
 def input_digests(inputs: Mapping) -> dict[str, str]:
     """Name of an input -> SHA-256 of its manifest, which holds its files' digests.
 
-    inputs: need -> path of its manifest. The manifest's own checksum (seal) is left out, so that
-    runs from before manifests had one still count as made from the same data.
+    Without the manifest's own checksum (seal), so that runs older than these seals are reused.
+    inputs: need -> path of its manifest.
     """
     return {
         need.name: sha256(json_bytes(read_sealed(path)))
@@ -40,14 +40,11 @@ def input_digests(inputs: Mapping) -> dict[str, str]:
     }
 
 
-def provenance(conditions: Mapping, ranks: int, seconds: float) -> dict:
-    """A run's provenance, as JSON values.
-
-    conditions: its "device", "arithmetic" and "inputs" (digests), by which it may be reused.
-    ranks: how many processes trained it. seconds: how long.
-    """
+def provenance(setup: Mapping, ranks: int, seconds: float) -> dict:
+    """A run's provenance. setup: its "device", "arithmetic" and digests of "inputs", which must be
+    the same wherever the run is reused. ranks: number of processes that trained it."""
     return {
-        **conditions,
+        **setup,
         "ranks": ranks,
         "host_cpu": cpu_model(),
         "python": platform.python_version(),
@@ -72,8 +69,8 @@ def commit(root: Path = ROOT) -> str | None:
     None if `root` is not itself a git checkout: an unpacked archive has no commit, even inside
     another repository or with GIT_DIR set. `code_digest` identifies the code there too.
     """
-    # Git refuses a checkout that belongs to another user, for its configuration can name programs
-    # to run. safe.directory allows it, and without fsmonitor no such program is run.
+    # Git refuses another user's checkout, whose configuration could name programs to run:
+    # safe.directory permits it, and with fsmonitor off no such program is run.
     call = ["git", "-c", f"safe.directory={root}", "-c", "core.fsmonitor=", "-C", os.fspath(root)]
     env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
 
@@ -100,11 +97,8 @@ def code_digest(root: Path = ROOT) -> str:
 
 
 def provenances(contents: list[Mapping]) -> list[dict]:
-    """The provenances of all runs of some cells, runs of the same one merged into one entry with
-    their number and total seconds; without the digests of inputs.
-
-    contents: of the cells' files.
-    """
+    """The distinct provenances of the runs in some cells' contents, each with the number of its
+    runs and their total seconds; without the digests of inputs."""
     merged: dict[str, dict] = {}
     for content in contents:
         for run in content["runs"]:

@@ -1,7 +1,4 @@
-"""What the author of a study writes: its task, grid, scales, and what it takes from other stages.
-
-No torch.
-"""
+"""What the author of a study writes: task, grid, scales, references to other stages. No torch."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -23,9 +20,8 @@ PROPOSAL = "slot"
 
 @dataclass(frozen=True)
 class Scale:
-    """What one scale changes in a study.
+    """What one scale changes: spec, dotted key -> value; grid, axis -> all its values.
 
-    spec: dotted key -> value at this scale. grid: axis -> its values at this scale.
     same_job: axes; runs that differ only in these are trained one after another by one job. This is
         not part of a run's identity, so the same runs can be divided into jobs in another way.
     rounds: how many times a search may extend its grid.
@@ -84,8 +80,7 @@ class Checkpoint:
 
     To choose from are the runs of `stage` that have the same axis values as the run that starts
     from the checkpoint; the axes named in `over` may differ.
-    join: axis of those runs -> dotted key of the setting, of the run that starts, that must equal
-        it; for runs that call the same thing by different names.
+    join: axis of those runs -> dotted key of the starting run's setting that must equal it.
     pick: the run with the "lowest" or the "median" final `metric`; or the "only" one: several are
         then an error, reported before anything runs.
     """
@@ -201,10 +196,7 @@ class Study:
         return override(self.spec, self.scales[scale].spec)
 
     def round(self, stage: str) -> "Study":
-        """A round of this study's search: a study with a run for each proposal.
-
-        stage: the name of this study among its file's STAGES.
-        """
+        """A round of this study's search, a study with a run for each proposal. stage: its name."""
         neighbourhood = self.neighbourhood or search.full_neighbourhood(len(self.search))
 
         def proposal(key: str, number: int) -> Proposal:

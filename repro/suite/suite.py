@@ -56,10 +56,7 @@ def _yaml_list(text: str) -> object:
 
 
 class Suite:
-    """Studies, figures and datasets under one configuration: cells, costs, paths.
-
-    label: the data part of its paths (`config.data_label`). paths: relative to the work folder.
-    """
+    """Studies, figures and datasets under one configuration: cells, costs, paths."""
 
     def __init__(self, config: Config):
         self.config = config
@@ -73,9 +70,8 @@ class Suite:
         """The shell command that builds a target under this configuration."""
         default = load([]).config.arguments()
         changed = [word for word in self.config.arguments() if word not in default]
-        return f"uv run snakemake {target}" + (
-            f" --config {shlex.join(changed)}" if changed else ""
-        )
+        options = f" --config {shlex.join(changed)}" if changed else ""
+        return f"uv run snakemake {target}{options}"
 
     def source(self, dataset_name: str) -> Source:
         """Where a dataset comes from under this configuration."""
@@ -88,10 +84,7 @@ class Suite:
         )
 
     def cells(self, study_name: str) -> list[Cell]:
-        """The cells of a stage under this configuration; [] for a round beyond the scale's last.
-
-        study_name: of a stage, or of one round of a search (`names.StageName`).
-        """
+        """The cells of a stage or round (`names.StageName`); [] for a round this scale lacks."""
         origin = StageName.parse(study_name)
         searched = study(str(origin.at_round(0)))
         if origin.round > searched.scales[self.config.scale].rounds:
@@ -161,8 +154,7 @@ class Suite:
     def figure_cells(self, figure_name: str) -> dict[str, list[Cell]]:
         """Name of a stage -> its cells, for every stage behind a figure with runs at this scale.
 
-        Raises UserError, naming the figure's file, if it or one of these studies is broken, or no
-        stage has a run.
+        Raises UserError, naming the figure's file, if it or a study is broken, or has no runs.
         """
         names = figure_stages(figure_name)
         try:
@@ -191,10 +183,10 @@ class Suite:
         return [name for name in figure_names() if name not in self.broken_figures]
 
     def faults(self) -> list[str]:
-        """A line for each figure and study that cannot be used: which file, and why. A study that
-        is the reason for a figure's is not listed twice."""
+        """A line for each figure and study that cannot be used: which file, and why."""
         figures = self.broken_figures.values()
         studies = broken_studies().values()
+        # Without studies that are already named as the reason for a figure.
         unused = [line for line in studies if not any(line in other for other in figures)]
         return [*misplaced().values(), *figures, *unused]
 
