@@ -25,10 +25,10 @@ def cost(suite: Suite, arguments: Namespace) -> str:
 
     names = arguments.figures or suite.config.figures
     figures = registry.selected_figures(names, "cost")
-    rate, words = budget.device_rate(arguments.device_flops, arguments.measure)
+    rate, assumption = budget.device_rate(arguments.device_flops, arguments.measure)
     site = load_site(registry.ROOT / "profiles" / "slurm")
     by_study = bool(arguments.figures)
-    return "\n".join(budget.table(suite, figures, rate, words, site, by_study))
+    return "\n".join(budget.table(suite, figures, rate, assumption, site, by_study))
 
 
 def explain(suite: Suite, arguments: Namespace) -> str:

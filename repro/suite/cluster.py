@@ -219,8 +219,8 @@ def device(gpus: int) -> str:
 def tokenizing(shard_tokens: int, site: Site) -> dict[str, int]:
     """What a job that tokenizes asks for, as Snakemake's resources.
 
-    shard_tokens: tokens in one shard of a streamed corpus, of which one at a time is in memory; 0
-        for a text that is tokenized as a whole. A corpus takes days.
+    shard_tokens: tokens in a shard of a streamed corpus, which takes days, one shard in memory at a
+        time; 0 for a text that is tokenized as a whole.
     """
     if not shard_tokens:
         return {"cpus_per_task": 1, "mem_mb": 2 * CPU_MB, "runtime": 30}

@@ -51,8 +51,8 @@ class Config:
 
 
 def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
-    """Validate configuration keys, to which names of datasets belong; raises UserError naming the
-    key."""
+    """Validate a configuration, in which names of datasets are keys too; raises UserError naming
+    the key."""
     datasets = sorted(datasets)
     known = {"scale", "data", "figures", "max_gpu_hours", "at_edge", "arithmetic", *datasets}
     for key in values:

@@ -47,10 +47,10 @@ def run_cell(
     rank 0 writes files and takes locks.
 
     store: folder of finished runs, one sealed file per run id, shared by all cells. It holds no
-    axes, because two studies that share a run may name its point differently. A run that is there
-    is not made again, so that a killed job continues where it stopped, unless it was made on
-    another device, with another arithmetic or from other tokens; then the job says so. While
-    another job trains a run, this one waits for it.
+    axes, because two studies that share a run may name its point differently. A run found
+    there is reused, so that a killed job continues where it stopped. If it was made on another
+    device, with another arithmetic or from other tokens, it is made again, and the job says so.
+    While another job trains a run, this one waits for it.
     inputs: need -> path of its manifest. device: "cpu" or "cuda".
     progress: (index of the run, run) -> callback(step, loss).
     read: upstream run (one whose result this cell uses) -> its result (`UpstreamResults`).

@@ -67,7 +67,7 @@ class Run:
 
     @cached_property
     def id(self) -> str:
-        """SHA-256 of the resolved spec, the task's version and the datasets' identities."""
+        """SHA-256 of the spec, the task's version and the datasets' identities."""
         identity = {
             "task": self.task,
             "version": self.task_version,

@@ -170,7 +170,7 @@ def stages(name: str) -> list[str]:
 def study(name: str) -> Study:
     """A study by its name: `<paper>/<study>` or `<paper>/<study>/<stage>`.
 
-    With `+<round>`, the study that a round of its search is.
+    With `+<round>`, that round of its search, as a study of its own.
     Raises UserError if there is none of that name, or its file is broken.
     """
     origin = StageName.parse(name)
