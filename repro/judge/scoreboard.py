@@ -6,6 +6,7 @@ import io
 from repro.errors import UserError, did_you_mean
 from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge.claims import interval
+from repro.judge.printed import printed
 from repro.judge.products import cell_ids, finished_folder, read_or_empty
 from repro.suite import arithmetic, registry
 from repro.suite.suite import Suite
@@ -94,7 +95,8 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
 
 
 def explain(suite: Suite, word: str) -> str:
-    """Text about a claim: statement, verdict, data, how its runs were made, studies, seeds, files.
+    """Text about a claim: statement, printed numbers, verdict, data, how its runs were made,
+    studies, seeds, files.
 
     word: the claim's id, perhaps after `<paper>/`; raises UserError unless it names exactly one.
     """
@@ -110,6 +112,8 @@ def explain(suite: Suite, word: str) -> str:
     figure_name, claim = known[matches[0]]
     lines = [matches[0], f"  paper: {claim.statement} ({claim.source})"]
     lines.append(f"  quantity: {claim.quantity}")
+    paper = figure_name.split("/")[0]
+    lines += [f"  printed: {row}" for row in printed(paper) if row.claim == claim.id]
     folder = suite.paths.figure(figure_name)
     made = read_or_empty(folder / "provenance.json").get("cells") == cell_ids(suite, figure_name)
     if not made or not (folder / "manifest.json").exists():

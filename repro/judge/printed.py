@@ -1,0 +1,118 @@
+"""What the papers print: numbers of their text, tables and captions, to hold measurements against.
+
+They are in `studies/<paper>/printed.csv`, a row a number. None was read off a picture. What was run
+is in the studies themselves.
+"""
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass, fields
+from fractions import Fraction
+
+from repro.errors import UserError, did_you_mean
+from repro.suite import registry
+from repro.suite.registry import ROOT
+
+# -1/2, 0.0020, 1e-3, <1
+NUMBER = re.compile(r"[<>]?-?\d+(/[1-9]\d*|(\.\d+)?(e-?\d\d?)?)")
+
+
+@dataclass(frozen=True)
+class Printed:
+    """One printed number. The fields are the file's columns, in its order.
+
+    claim: id of the claim it is held beside, or "" where none measures it.
+    value: with the paper's digits (`0.0020`, `16.0`, `-1/2`). Where the paper says only on which
+        side, `<` or `>` before it; so where it says it in words: "a lower loss" is a ratio `<1` or
+        a difference `<0`, "the same" a ratio 1 or a difference 0.
+    unit: in plain words, `1` where there is none. A relation is of the claim's own quantity, a
+        number may be a part of it: a rate, where the claim measures a distance from that rate.
+    place: where it is printed. what: what it is of, in a few words.
+    """
+
+    claim: str
+    value: str
+    unit: str
+    place: str
+    what: str
+
+    @property
+    def relation(self) -> str:
+        """`<` or `>`, or "" where the value itself is printed."""
+        return self.value[0] if self.value.startswith(("<", ">")) else ""
+
+    @property
+    def number(self) -> float:
+        """The value as a number, without the relation."""
+        return float(Fraction(self.value.removeprefix(self.relation)))
+
+    def __str__(self) -> str:
+        value = f"{int(self.value):,}" if self.value.isdecimal() else self.value
+        unit = "" if self.unit == "1" else f" {self.unit}"
+        return f"{value}{unit} ({self.place}): {self.what}"
+
+
+COLUMNS = [field.name for field in fields(Printed)]
+
+
+def printed(paper: str) -> tuple[Printed, ...]:
+    """All that a paper prints; nothing where there is no such file.
+
+    Raises UserError, naming file and line, on a row that is not as `Printed` describes it.
+    """
+    name = f"studies/{paper}/printed.csv"
+    if not (ROOT / name).exists():
+        return ()
+    ids, broken = _claims(paper)
+    rows = []
+    for place, cells in _lines(name):
+        if len(cells) != len(COLUMNS):
+            raise UserError(f"{place}: has {len(cells)} cells where {len(COLUMNS)} belong")
+        row = Printed(*cells)
+        _check(row, place)
+        if row.claim and row.claim not in ids and row.claim.split(".")[0] not in broken:
+            near = did_you_mean(row.claim, ids)
+            raise UserError(f"{place}: unknown claim {row.claim!r}, {near}")
+        rows.append(row)
+    return tuple(rows)
+
+
+def _lines(name: str) -> Iterator[tuple[str, list[str]]]:
+    """Place and cells of every line of a file after the first, which names the columns."""
+    data = (ROOT / name).read_bytes()
+    try:
+        lines = csv.reader(data.decode().splitlines(keepends=True), strict=True)
+        if next(lines, []) != COLUMNS:
+            raise UserError(f"{name}, line 1: the columns must be {','.join(COLUMNS)}")
+        for cells in lines:
+            yield f"{name}, line {lines.line_num}", cells
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{name}, line {line}: is not UTF-8; save the file as UTF-8") from None
+    except csv.Error as error:
+        raise UserError(f"{name}, line {lines.line_num}: is not CSV ({error})") from None
+
+
+def _claims(paper: str) -> tuple[set[str], set[str]]:
+    """Ids of a paper's claims, and the figures whose claims nobody can know: their files are
+    broken."""
+    ids, broken = set(), set()
+    for name in registry.figure_names():
+        if name.startswith(f"{paper}/"):
+            try:
+                ids |= {claim.id for claim in registry.figure(name).CLAIMS}
+            except UserError:
+                broken.add(name.split("/")[1])
+    return ids, broken
+
+
+def _check(row: Printed, place: str) -> None:
+    """Raise UserError unless a row says how much, in which unit, where and of what."""
+    if not NUMBER.fullmatch(row.value):
+        raise UserError(
+            f"{place}: value {row.value!r} is no number; write it as 0.4, -1/2, 1e-3 or <1"
+        )
+    for column, cell in zip(COLUMNS[1:], astuple(row)[1:], strict=True):
+        if not cell.strip():
+            raise UserError(f"{place}: {column} is empty")
