@@ -14,6 +14,7 @@ from repro.judge import printed as module
 from repro.judge.optimum import PAPER_WINDOW
 from repro.judge.printed import COLUMNS, Printed, printed
 from repro.suite import registry
+from studies.effective_theory import _bart, r2c2
 
 PAPERS = ("embedding_lr", "effective_theory", "upscaling")
 GOOD = "fig4.selected-lr,0.4,1,Appendix F.1,Sweep 1 selects"
@@ -126,14 +127,29 @@ def test_the_tables_of_dinan_yaida_and_zhang():
             assert rates[f"{name}: relative learning rate of {group}"] == powers[i]
 
 
-def test_rates_and_sums_of_dinan_yaida_and_zhang():
-    for name in ("fig1", "fig3"):
-        rates = numbers("effective_theory", f"{name}.optimum-lr", unit="learning rate")
-        assert list(rates.values()) == list(figure(f"effective_theory.{name}").PRINTED.values())
+def test_parameters_of_dinan_yaida_and_zhang():
+    totals = {}
     for model, terms in figure("effective_theory.parameters").SUMS.items():
         counts = numbers("effective_theory", f"parameters.{model}")
         rounded, exact = (counts[key] for key in sorted(counts, key=lambda what: "out" in what))
-        assert exact == sum(terms.values()) and rounded == pytest.approx(exact, rel=0.01)
+        totals[model] = sum(terms.values())
+        assert exact == totals[model] and rounded == pytest.approx(exact, rel=0.01)
+    pairs = (("bart", "vit"), ("r2c2", "bart"), ("r2c2", "vit"))
+    ratios = [float(f"{totals[large] / totals[small]:.0e}") for large, small in pairs]
+    assert ratios == list(numbers("effective_theory", "", unit="ratio of parameters").values())
+
+
+def test_rates_and_decays_of_dinan_yaida_and_zhang():
+    for name in ("fig1", "fig3"):
+        rates = numbers("effective_theory", f"{name}.optimum-lr", unit="learning rate")
+        assert list(rates.values()) == list(figure(f"effective_theory.{name}").PRINTED.values())
+    untuned = r2c2.strategies("paper")
+    rates = numbers("effective_theory", "", unit="learning rate")
+    assert [float(f"{each['lr']:.4g}") for each in untuned] == list(rates.values())
+    swept = _bart.settings("bart", "neural-tangent", "paper")
+    decays = [each["optimizer.weight_decay"] for each in (swept, untuned[1])]
+    printed_decays = numbers("effective_theory", "", unit="weight decay")
+    assert decays == pytest.approx(list(printed_decays.values()), rel=0.02)
 
 
 def test_powers_of_the_tangent_kernels_of_dinan_yaida_and_zhang():
