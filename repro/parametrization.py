@@ -38,6 +38,9 @@ class Role:
     fan_out: number of outputs, for the rules that depend on it.
     width_in, width_out: width over base width along each of these axes, 1 where it does not grow.
     std: the standard init std if it is not the one of the kind (`standard_std`); 0 starts at zero.
+        A vector or scalar without one is not drawn: its values are the model's (a gain's 1, a
+        bias' 0). A bias as torch draws it shrinks with its layer's fan_in; muP keeps the spread
+        that it has at the base width (Ma et al., Table 2; the mup package): state that one here.
     distribution: the law it is drawn from, "normal" or "uniform".
     """
 
@@ -48,6 +51,11 @@ class Role:
     std: float | None = None
     fan_out: int = 1
     distribution: str = "normal"
+
+    @property
+    def drawn(self) -> bool:
+        """Whether `initialize` draws it, rather than the model."""
+        return self.std is not None or self.kind not in ("vector", "scalar")
 
     @property
     def squared_norm_factor(self) -> float:
@@ -92,13 +100,14 @@ ONE = Power()
 class Rule:
     """A kind's row of the table of one parametrization, for one optimizer family.
 
-    init: factor on the standard init std (`standard_std`); None: the model sets the values itself.
+    init: factor on the standard init std (`standard_std`) of what is drawn (`Role.drawn`).
     lr, weight_decay (decoupled, as AdamW's), coupled_weight_decay (added to the gradient, as SGD's
     and Adam's), eps (Adam's): factors on the constants that are tuned.
     multiplier: factor on the layer's output.
+    Every optimizer family has the same init and multiplier.
     """
 
-    init: Power | None
+    init: Power
     lr: Power
     weight_decay: Power = ONE
     coupled_weight_decay: Power = ONE
@@ -115,20 +124,16 @@ def standard_std(role: Role) -> float:
 
 def _sp(q: int) -> dict[str, Rule]:
     """The standard parametrization: nothing but the init depends on the width."""
-    matrix = Rule(init=ONE, lr=ONE)
-    return {
-        "embedding": matrix,
-        "hidden": matrix,
-        "output": matrix,
-        "vector": Rule(init=None, lr=ONE),
-        "scalar": Rule(init=None, lr=ONE),
-    }
+    return dict.fromkeys(KINDS, Rule(init=ONE, lr=ONE))
 
 
 def _mup(q: int) -> dict[str, Rule]:
-    """muP as Ma et al. (Table 2) print it. q: degree of the update in the gradient, see DEGREE."""
+    """muP as Hayou & Liu (Table 1) and Ma et al. (Table 2), whose multiplier is in the init here.
 
-    def rule(init: Power | None) -> Rule:
+    q: degree of the update in the gradient, see DEGREE.
+    """
+
+    def rule(init: Power) -> Rule:
         return Rule(
             init=init,
             lr=Power(n_in=-1, n_out=q),
@@ -141,15 +146,19 @@ def _mup(q: int) -> dict[str, Rule]:
         "embedding": rule(ONE),
         "hidden": rule(ONE),
         "output": rule(Power(n_in=-1 / 2)),  # variance d^-2 = fan_in^-1 * d^-1
-        "vector": rule(None),
-        "scalar": rule(None),
+        "vector": rule(ONE),
+        "scalar": rule(ONE),
     }
 
 
 def _mup_multiplier(q: int) -> dict[str, Rule]:
-    """muP once more, the readout's factor 1/n not in its init but as a multiplier of its output."""
+    """muP with the readout as Ma et al. print it in Tables 2 and 3, its output times 1/n.
+
+    The same function as `_mup`, by Proposition C.10 with theta = 1/n: init std times n, lr times
+    n^(1+q), decoupled decay times n^-(1+q), coupled decay times n^-2, eps times n^-1.
+    """
     output = Rule(
-        init=ONE,
+        init=Power(n_in=1 / 2),  # variance 1 = fan_in^-1 * d
         lr=Power(n_in=q),
         weight_decay=Power(n_in=-q),
         coupled_weight_decay=Power(n_in=-1),
@@ -164,7 +173,7 @@ def _lvp(q: int) -> dict[str, Rule]:
     if q != DEGREE["adam"]:
         raise UserError("LVP is defined for Adam-like optimizers only (arXiv 2506.15025, Table 2)")
 
-    def rule(init: Power | None, lr: Power) -> Rule:
+    def rule(init: Power, lr: Power) -> Rule:
         # lr * weight_decay stays independent of width, as in muP (ours: not in the paper).
         return Rule(init=init, lr=lr, weight_decay=lr.inverse)
 
@@ -172,8 +181,8 @@ def _lvp(q: int) -> dict[str, Rule]:
         "embedding": rule(Power(n_out=-1 / 2), Power(n_out=-1 / 2)),
         "hidden": rule(ONE, Power(n_in=-1)),
         "output": rule(ONE, Power(n_in=-1)),
-        "vector": rule(None, ONE),
-        "scalar": rule(None, ONE),
+        "vector": rule(ONE, ONE),
+        "scalar": rule(ONE, ONE),
     }
 
 
@@ -190,7 +199,7 @@ def _s_family(s: float, expansion: bool, q: int) -> dict[str, Rule]:
     root = -1 / 2 if adam else 0.0
     grown = s / 2 if adam else s
 
-    def rule(init: Power | None, lr: Power) -> Rule:
+    def rule(init: Power, lr: Power) -> Rule:
         return Rule(init=init, lr=lr, weight_decay=lr.inverse if adam else ONE)
 
     hidden = (
@@ -202,14 +211,21 @@ def _s_family(s: float, expansion: bool, q: int) -> dict[str, Rule]:
         "embedding": rule(ONE, Power(fan_in=-1, n_out=root + grown)),
         "hidden": rule(ONE, hidden),
         "output": rule(Power(n_in=-s / 2), Power(n_in=-1, fan_out=root)),
-        "vector": rule(None, Power(n_out=root + grown)),
-        "scalar": rule(None, Power(fan_out=root)),
+        "vector": rule(ONE, Power(n_out=root + grown)),
+        "scalar": rule(ONE, Power(fan_out=root)),
     }
 
 
 # Name -> the rows of its table, a Rule for each of KINDS, from the optimizer's degree (DEGREE).
 TABLES: dict[str, Callable[[int], dict[str, Rule]]]
 TABLES = {"SP": _sp, "muP": _mup, "muP-multiplier": _mup_multiplier, "LVP": _lvp}
+# Factor on the logits of a readout that is the embedding transposed: one tensor, which has the
+# embedding's row. With this factor that row is the readout's too in muP (`_mup_multiplier`).
+TIED = {"SP": ONE, "muP": Power(n_in=-1), "muP-multiplier": Power(n_in=-1)}
+# Factor on attention's logits head_dim^-1/2 q.k, where it is not 1. In muP they are means,
+# q.k / head_dim: queries and keys correlate once trained (Yang et al., arXiv 2203.03466,
+# Definition 4.1), and the programs of Ma et al. (Theorem 2.5) average over every width.
+ATTENTION = {"muP": Power(n_in=-1 / 2), "muP-multiplier": Power(n_in=-1 / 2)}
 STRATEGIES = {"neural-tangent": 0.0, "hybrid": 0.5, "maximal-update": 1.0}
 S_FAMILY = re.compile(r"(?P<name>[a-z-]+|s=(?P<s>-?[0-9.]+))(?P<expansion>, M)?")
 
@@ -238,16 +254,33 @@ def table(name: str, family: str) -> dict[str, Rule]:
     return _s_family(s, name.endswith(", M"), DEGREE[family])
 
 
-def tied_multiplier(name: str, width: float) -> float:
-    """Factor on the logits of a readout that is the embedding transposed, N_rescale.
+def output_multiplier(name: str, width: float) -> float:
+    """Factor on the logits of a readout with weights of its own; width: relative to the base."""
+    return table(name, "adam")["output"].multiplier(Role("output", width_in=width))
 
-    n^-(1+s)/2 in the s-family (Dinan et al., II.2), 1 in the standard parametrization.
+
+def tied_multiplier(name: str, width: float) -> float:
+    """Factor on the logits of a readout that is the embedding transposed; width: as above.
+
+    n^-1 in muP (Ma et al., Table 2, output multiplier), n^-(1+s)/2 in the s-family (N_rescale,
+    Dinan et al., II.2), 1 in the standard parametrization.
     Raises UserError where none is defined.
     """
+    table(name, "adam")  # an unknown name is refused there
     s = s_of(name)
-    if s is None and name != "SP":
-        raise UserError(f"{name}: no multiplier is defined for a tied readout")
-    return 1.0 if s is None else width ** (-(1 + s) / 2)
+    if s is not None:
+        return width ** (-(1 + s) / 2)
+    if name not in TIED:
+        raise UserError(
+            f"{name}: no multiplier is defined for a tied readout: the embedding and the readout "
+            "have rates of their own in it; give the readout weights of its own, or take muP"
+        )
+    return TIED[name](Role("output", width_in=width))
+
+
+def attention_multiplier(name: str, head_dim: float) -> float:
+    """Factor on attention's logits head_dim^-1/2 q.k; head_dim: relative to the base."""
+    return ATTENTION.get(name, ONE)(Role("hidden", width_in=head_dim))
 
 
 def check_roles(model) -> dict[str, Role]:
@@ -266,14 +299,14 @@ def check_roles(model) -> dict[str, Role]:
 
 
 def init_std(role: Role, rule: Rule) -> float:
-    """Initial standard deviation of a parameter; raises ValueError where the rule states none."""
-    if rule.init is None:
+    """Initial standard deviation of a parameter; raises ValueError where the model sets it."""
+    if not role.drawn:
         raise ValueError(f"{role.kind}: no init is stated, the model sets the values itself")
     return standard_std(role) * rule.init(role)
 
 
 def initialize(model, init: Mapping[str, str], generator) -> None:
-    """Draw every parameter with a stated init, in the model's order.
+    """Draw every parameter that is not the model's to set (`Role.drawn`), in the model's order.
 
     init: kind of role -> name of the parametrization whose init it takes.
     generator: a torch.Generator on the parameters' device.
@@ -285,10 +318,9 @@ def initialize(model, init: Mapping[str, str], generator) -> None:
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             role = roles[name]
-            rule = tables[role.kind][role.kind]
-            if rule.init is None:
+            if not role.drawn:
                 continue
-            std = init_std(role, rule)
+            std = init_std(role, tables[role.kind][role.kind])
             if role.distribution == "uniform":
                 parameter.uniform_(-std * 3**0.5, std * 3**0.5, generator=generator)
             else:

@@ -24,6 +24,7 @@ LARGE = {
     "position_std": 0.02,
     "embedding_std": 0.02,
     "output_multiplier": 1.0,
+    "attention_multiplier": 1.0,
 }
 SMALL = LARGE | {
     "vocab_size": 37,

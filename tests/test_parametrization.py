@@ -186,7 +186,7 @@ def test_every_model_s_readout_and_draws_are_those_of_the_mup_package(name):
     drawn = 0
     for key, parameter in wide.named_parameters():
         rule = rows[roles[key].kind]
-        if rule.init is None or roles[key].std == 0:
+        if not roles[key].drawn or roles[key].std == 0:
             continue
         torch.manual_seed(0)
         mup.init.normal_(parameter, std=p.init_std(narrow[key], rule))
@@ -200,17 +200,18 @@ def test_every_model_s_readout_and_draws_are_those_of_the_mup_package(name):
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam", "adamw"])
 def test_both_forms_of_mup_train_the_same_function(optimizer):
-    """Readout init 1/n and multiplier 1, or init n^-1/2 and multiplier 1/n; eps large, decay on."""
-    multiplier = p.table("muP-multiplier", "adam")["output"].multiplier(
-        p.Role("output", WIDTH, width_in=WIDTH / BASE)
-    )
-    torch.manual_seed(0)
-    plain, scaled = MLP(WIDTH).double(), MLP(WIDTH).double()
-    scaled.load_state_dict(plain.state_dict())
-    with torch.no_grad():
-        scaled.readout.weight.copy_(plain.readout.weight / multiplier)
-        for model in (plain, scaled):
+    """Readout init 1/n and multiplier 1, or init 1 and multiplier 1/n; eps large, decay on.
+
+    Each is drawn by its own table, from the same seed.
+    """
+    forms = {}
+    for name in ("muP", "muP-multiplier"):
+        torch.manual_seed(0)
+        model = MLP(WIDTH).double()
+        p.initialize(model, dict.fromkeys(p.KINDS, name), torch.Generator().manual_seed(0))
+        with torch.no_grad():
             model.readout.bias.zero_().requires_grad_(False)
+        forms[name] = (model, p.output_multiplier(name, WIDTH / BASE))
     kinds = ("embedding", "hidden", "output", "vector", "scalar")
     settings = {
         "sgd": {"name": "sgd", "momentum": 0.9, "nesterov": False},
@@ -230,14 +231,14 @@ def test_both_forms_of_mup_train_the_same_function(optimizer):
             ),
             settings,
         )
-        for model, scaling in ((plain, "muP"), (scaled, "muP-multiplier"))
+        for scaling, (model, _) in forms.items()
     ]
     for step in range(20):
         x = torch.randn(
             16, INPUTS, dtype=torch.float64, generator=torch.Generator().manual_seed(step)
         )
         outputs = []
-        for model, factor, opt in zip((plain, scaled), (1.0, multiplier), optimizers, strict=True):
+        for (model, factor), opt in zip(forms.values(), optimizers, strict=True):
             opt.zero_grad()
             y = factor * model(x)
             (y - x[:, :OUTPUTS]).square().mean().backward()

@@ -5,7 +5,13 @@ from importlib import import_module
 from typing import Protocol
 
 from repro.parametrization import KINDS as ROLE_KINDS
-from repro.parametrization import Role, initialize, table, tied_multiplier
+from repro.parametrization import (
+    Role,
+    attention_multiplier,
+    initialize,
+    output_multiplier,
+    tied_multiplier,
+)
 
 
 class Model(Protocol):
@@ -16,8 +22,11 @@ class Model(Protocol):
     nothing: `repro.parametrization.initialize` draws every parameter that has an init, and what has
     none (biases, gains) the constructor sets itself.
 
-    RESCALED (optional): True where the readout is the embedding transposed, whose multiplier is
+    TIED (optional): True where the readout is the embedding transposed, whose multiplier is
     `repro.parametrization.tied_multiplier`.
+
+    HEAD_DIM_GROWS (optional): True where the heads are as many at every width. The constructor then
+    also takes `attention_multiplier`, the factor on attention's logits head_dim^-1/2 q.k.
     """
 
     def roles(self) -> Mapping[str, Role]:
@@ -38,19 +47,18 @@ def build(settings: Mapping, parametrization: str, **more):
     """The model that a spec's settings describe, its parameters not drawn yet (`draw`).
 
     settings: `name`, one of CLASSES, and the arguments of its class. more: the arguments that
-    follow from the data (vocab_size, sequence_length). The readout gets the multiplier that
-    `parametrization` says.
+    follow from the data (vocab_size, sequence_length). Readout and attention get the multipliers
+    that `parametrization` says.
     """
     name = settings["name"]
     kind = getattr(import_module(f"repro.models.{name}"), CLASSES[name])
     arguments = {key: value for key, value in settings.items() if key != "name"}
     ratio = settings["width"] / settings["base_width"]
-    if getattr(kind, "RESCALED", False):
-        multiplier = tied_multiplier(parametrization, ratio)
-    else:
-        rule = table(parametrization, "sgd")["output"]
-        multiplier = rule.multiplier(Role("output", width_in=ratio))
-    return kind(**arguments, output_multiplier=multiplier, **more)
+    readout = tied_multiplier if getattr(kind, "TIED", False) else output_multiplier
+    arguments["output_multiplier"] = readout(parametrization, ratio)
+    if getattr(kind, "HEAD_DIM_GROWS", False):
+        arguments["attention_multiplier"] = attention_multiplier(parametrization, ratio)
+    return kind(**arguments, **more)
 
 
 def draw(model, init: str | Mapping[str, str], seed: int) -> None:

@@ -7,12 +7,14 @@ used: of embeddings behind their LayerNorm, of what a block adds to the stream, 
 S is the time axis of the encoder, T that of the decoder.
 """
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from repro.errors import UserError
-from repro.models.blocks import MLP, Attention, CrossAttention
+from repro.models.blocks import MLP, Attention, CrossAttention, attention_scale
 from repro.parametrization import Role
 
 NORM_EPS = 1e-5
@@ -25,14 +27,16 @@ class BART(nn.Module):
     vocab_size, V: special tokens included. padding: id of [pad], which no token attends to.
     sequence_length: the most tokens of either input; positional tables have two rows more.
     depth: blocks of the encoder, and of the decoder. base_width: 1 for the paper's own factors.
-    output_multiplier: N_rescale (eq. 1.24).
+    output_multiplier: N_rescale (eq. 1.24). attention_multiplier: factor on attention's logits
+    head_dim^-1/2 q.k.
     matrix_std, position_std, embedding_std: initial standard deviations (II.2.C).
     Parameters hold no values until `repro.parametrization.initialize` draws them; then
     `clear_padding` is to be called.
     Raises UserError on a width that is no multiple of heads, and a padding outside the vocabulary.
     """
 
-    RESCALED = True  # the logits by N_rescale, not by an output layer's multiplier
+    TIED = True
+    HEAD_DIM_GROWS = True
 
     def __init__(
         self,
@@ -51,6 +55,7 @@ class BART(nn.Module):
         position_std: float,
         embedding_std: float,
         output_multiplier: float,
+        attention_multiplier: float,
     ):
         super().__init__()
         if width % heads:
@@ -68,7 +73,9 @@ class BART(nn.Module):
         self.embedding = nn.Embedding(vocab_size, width, padding_idx=padding)
         self.encoder_positions = nn.Embedding(rows, width)
         self.decoder_positions = nn.Embedding(rows, width)
-        sizes = {"width": width, "head_dim": width // heads}
+        head_dim = width // heads
+        scale = attention_scale(head_dim, attention_multiplier)
+        sizes: dict[str, Any] = {"width": width, "head_dim": head_dim, "scale": scale}
         self.encoder = nn.ModuleList(
             EncoderBlock(**sizes, expansion=expansion, drop=(dropout, attention_dropout))
             for _ in range(depth)
@@ -134,9 +141,17 @@ def norm(x_BTD: torch.Tensor) -> torch.Tensor:
 class EncoderBlock(nn.Module):
     """Bidirectional self-attention, MLP. drop: dropout of the stream, and of attention."""
 
-    def __init__(self, *, width: int, head_dim: int, expansion: int, drop: tuple[float, float]):
+    def __init__(
+        self,
+        *,
+        width: int,
+        head_dim: int,
+        scale: float | None,
+        expansion: int,
+        drop: tuple[float, float],
+    ):
         super().__init__()
-        self.attention = Attention(width, head_dim, causal=False, dropout=drop[1])
+        self.attention = Attention(width, head_dim, scale, causal=False, dropout=drop[1])
         self.mlp = MLP(width, expansion)
         self.dropout = nn.Dropout(drop[0])
 
@@ -152,10 +167,18 @@ class DecoderBlock(nn.Module):
     Masked, although II.2.B says bidirectional: section I.0.C masks decoders.
     """
 
-    def __init__(self, *, width: int, head_dim: int, expansion: int, drop: tuple[float, float]):
+    def __init__(
+        self,
+        *,
+        width: int,
+        head_dim: int,
+        scale: float | None,
+        expansion: int,
+        drop: tuple[float, float],
+    ):
         super().__init__()
-        self.attention = Attention(width, head_dim, causal=True, dropout=drop[1])
-        self.cross = CrossAttention(width, head_dim, dropout=drop[1])
+        self.attention = Attention(width, head_dim, scale, causal=True, dropout=drop[1])
+        self.cross = CrossAttention(width, head_dim, scale, dropout=drop[1])
         self.mlp = MLP(width, expansion)
         self.dropout = nn.Dropout(drop[0])
 

@@ -24,6 +24,11 @@ def heads(y_BTD: torch.Tensor, head_dim: int) -> torch.Tensor:
     return y_BTD.view(B, T, D // head_dim, head_dim).transpose(1, 2)
 
 
+def attention_scale(head_dim: int, multiplier: float) -> float | None:
+    """`scale` of the layers below: multiplier / sqrt(head_dim); None where that is their own."""
+    return None if multiplier == 1 else multiplier * head_dim**-0.5
+
+
 class Attention(nn.Module):
     """Multi-head self-attention with logits `scale` * q.k, 1 / sqrt(head_dim) if None.
 

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from repro.errors import UserError
-from repro.models.blocks import MLP, Attention
+from repro.models.blocks import MLP, Attention, attention_scale
 from repro.parametrization import Role
 
 CHANNELS = 3
@@ -23,10 +23,13 @@ class ViT(nn.Module):
     """Images (B, 3, resolution, resolution) -> logits (B, classes).
 
     patch: pixels along a patch's side. expansion: the paper's M. output_multiplier: factor on what
-    the head reads. Parameters hold no values until `repro.parametrization.initialize` draws them,
-    except for the head's bias (0).
+    the head reads. attention_multiplier: factor on attention's logits head_dim^-1/2 q.k.
+    Parameters hold no values until `repro.parametrization.initialize` draws them, except for the
+    head's bias (0).
     Raises UserError where heads do not divide the width, or patches the image.
     """
+
+    HEAD_DIM_GROWS = True
 
     def __init__(
         self,
@@ -40,6 +43,7 @@ class ViT(nn.Module):
         classes: int,
         base_width: float,
         output_multiplier: float,
+        attention_multiplier: float,
     ):
         super().__init__()
         if width % heads:
@@ -51,8 +55,10 @@ class ViT(nn.Module):
         self.base_width, self.output_multiplier = base_width, output_multiplier
         self.patchify = nn.Linear(CHANNELS * patch**2, width, bias=False)
         self.positions = nn.Parameter(torch.empty(self.grid**2, width))
+        head_dim = width // heads
+        scale = attention_scale(head_dim, attention_multiplier)
         self.attention = nn.ModuleList(
-            Attention(width, width // heads, causal=False) for _ in range(depth)
+            Attention(width, head_dim, scale, causal=False) for _ in range(depth)
         )
         self.mlp = nn.ModuleList(MLP(width, expansion) for _ in range(depth))
         self.head = nn.Linear(width, classes)

@@ -26,11 +26,10 @@ def build_model(
     ratio = model["width"] / model["base_width"]
     role = parametrization.Role("embedding", width_out=ratio)
     rule = parametrization.table(init["embedding"], "adam")["embedding"]
-    output = parametrization.table(scaling, "adam")["output"]
     return Decoder(
         vocab_size=vocab_size,
         sequence_length=sequence_length,
-        output_multiplier=output.multiplier(parametrization.Role("output", width_in=ratio)),
+        output_multiplier=parametrization.output_multiplier(scaling, ratio),
         positional_rms=model["positional_scale"] * parametrization.init_std(role, rule),
         **{key: value for key, value in model.items() if key != "positional_scale"},
     )

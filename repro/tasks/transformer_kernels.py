@@ -80,7 +80,8 @@ def build(model: Mapping, width: int, input_seed: int) -> Setting:
     network: Network
     rates = dict.fromkeys((*theory.ATTENTION, *theory.MLP, "stem", "positions", "head", "bias"), 1)
     if kind == "vision":
-        network = vit.ViT(width=width, base_width=1.0, output_multiplier=1.0, **settings)
+        ones = {"base_width": 1, "output_multiplier": 1, "attention_multiplier": 1}
+        network = vit.ViT(width=width, **ones, **settings)
         images = rng.normal(size=(samples, 3, *(settings["resolution"],) * 2))
         images += 0.5 * rng.normal(size=(samples, 3, 1, 1)) + 0.5 * images[:1]
         inputs = torch.from_numpy(images).float()
@@ -101,9 +102,7 @@ def build(model: Mapping, width: int, input_seed: int) -> Setting:
     constants: dict[str, float] = {}
     rows = parametrization.table("neural-tangent", "sgd")
     for name, role in network.roles().items():
-        variance = (
-            parametrization.init_std(role, rows[role.kind]) ** 2 if rows[role.kind].init else 0
-        )
+        variance = parametrization.init_std(role, rows[role.kind]) ** 2 if role.drawn else 0
         constants |= {group.split(".")[0]: variance * role.fan_in for group in group_names(name)}
     expected = theory.Transformer(
         constants,

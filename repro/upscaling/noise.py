@@ -30,7 +30,7 @@ def noise_std(role, level: float, *, factor: int, convention: str) -> float:
     """
     if convention not in CONVENTIONS:
         raise UserError(f"noise convention {convention!r}: choose from {', '.join(CONVENTIONS)}")
-    if role.kind in ("vector", "scalar") or role.std == 0:
+    if not role.drawn or role.std == 0:
         return 0.0
     matrix = role.kind == "hidden"
     divided_by = factor if matrix and convention != "paper" else 1
