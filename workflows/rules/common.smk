@@ -30,7 +30,8 @@ try:
 except UserError as error:
     sys.exit(f"error: {error}")
 
-if not workflow.remote_exec and not {"-n", "--dry-run", "--dryrun"} & set(sys.argv):
+DRY = re.compile("-[a-zA-Z]*n[a-zA-Z]*|--dry-?run")  # -n, also as -np
+if not workflow.remote_exec and not any(map(DRY.fullmatch, sys.argv)):
     if notice := calls.unlock_if_killed():
         print(notice, file=sys.stderr)
 
