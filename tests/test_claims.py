@@ -8,8 +8,10 @@ from repro.judge.claims import (
     at_most,
     below,
     between,
+    exact,
     interval,
     judge,
+    of_one_run,
     over_batches,
     over_seeds,
     reported,
@@ -17,11 +19,15 @@ from repro.judge.claims import (
 )
 
 
-def verdict(expected, low, high, *, problem="", scale="reduced", embedded=False, real=False):
-    claim = Claim("f.c", "s", "p", "q", {"reduced": expected}, real_data=real)
+def judged(expected, low, high, *, problem="", scale="reduced", embedded=False, real=False):
+    claim = Claim("f.c", "training", "s", "p", "q", {"reduced": expected}, real_data=real)
     found = Measurement((low + high) / 2, low, high, 3, problem)
-    result = judge(claim, found, scale, embedded)
-    return result.verdict, result.reason
+    return judge(claim, found, scale, embedded)
+
+
+def verdict(*words, **changes):
+    found = judged(*words, **changes)
+    return found.verdict, found.reason
 
 
 @pytest.mark.parametrize(
@@ -29,29 +35,48 @@ def verdict(expected, low, high, *, problem="", scale="reduced", embedded=False,
     [
         (below(-0.2), -0.5, -0.3, "reproduced"),
         (below(-0.2), -0.1, 0.1, "not reproduced"),
-        (below(-0.2), -0.3, -0.1, "not judged"),
+        (below(-0.2), -0.3, -0.1, "cannot be told"),
         (below(0), 0.0, 0.0, "not reproduced"),
         (at_most(0), 0.0, 0.0, "reproduced"),
         (above(0), 0.0, 0.0, "not reproduced"),
         (above(0), 1.0, 2.0, "reproduced"),
         (within(-0.5, 0.25), -0.7, -0.3, "reproduced"),
         (within(-0.5, 0.25), -0.2, -0.1, "not reproduced"),
-        (within(-0.5, 0.25), -0.3, -0.2, "not judged"),
-        (between(0.7, 1.3), 0.5, 1.5, "not judged"),
+        (within(-0.5, 0.25), -0.3, -0.2, "cannot be told"),
+        (between(0.7, 1.3), 0.5, 1.5, "cannot be told"),
     ],
 )
 def test_the_whole_interval_decides(expected, low, high, wanted):
     found, reason = verdict(expected, low, high)
     assert found == wanted
-    assert reason.startswith("noise") == (wanted == "not judged")
+    assert reason.startswith("noise") == (wanted == "cannot be told")
 
 
-def test_what_may_not_be_judged_is_not_whatever_was_measured():
-    for low, high in ((-0.5, -0.4), (0.4, 0.5)):
-        assert verdict(below(0), low, high, scale="smoke")[1] == "scale: judged at reduced"
-        assert verdict(below(0), low, high, problem="edge")[1] == "edge"
-        assert verdict(below(0), low, high, embedded=True, real=True)[1].startswith("data")
-        assert verdict(reported("text"), low, high)[1] == "reported only"
+@pytest.mark.parametrize(("low", "high", "seen"), [(-0.5, -0.4, "agrees"), (0.4, 0.5, "differs")])
+def test_what_does_not_bind_is_no_verdict_but_shows_what_was_seen(low, high, seen):
+    elsewhere = judged(below(0), low, high, scale="smoke")
+    assert (elsewhere.verdict, elsewhere.seen, elsewhere.binds) == ("does not bind", seen, False)
+    assert elsewhere.reason == "scale: meant for reduced"
+    built_in = judged(below(0), low, high, embedded=True, real=True)
+    assert (built_in.verdict, built_in.seen) == ("does not bind", seen)
+    assert built_in.reason.startswith("data")
+    assert verdict(below(0), low, high, problem="edge") == ("cannot be told", "edge")
+    reports = judged(reported("text"), low, high)
+    assert (reports.verdict, reports.seen, reports.binds) == ("reported", "", False)
+
+
+def test_nothing_is_told_from_one_run_and_an_exact_number_is():
+    claim = Claim("f.c", "training", "s", "p", "q", {"reduced": below(0)})
+    one = judge(claim, of_one_run(-1.0), "reduced", False)
+    assert (one.verdict, one.reason) == ("cannot be told", "one run")
+    assert judge(claim, over_seeds(lambda s: -1.0, [0]), "reduced", False).reason == "one run"
+    assert judge(claim, exact(-1.0), "reduced", False).verdict == "reproduced"
+
+
+def test_another_scale_s_bound_is_the_paper_s():
+    claim = Claim("f.c", "training", "s", "p", "q", {"reduced": below(-0.2), "paper": below(-1)})
+    assert (claim.at("smoke"), claim.at("reduced")) == (below(-1), below(-0.2))
+    assert claim.at_paper_scale() == below(-1)
 
 
 def test_an_expected_count_is_worded_in_full():

@@ -15,7 +15,7 @@ from repro.cost import Cost
 from repro.data.needs import Arrays
 from repro.errors import UserError
 from repro.judge import drawing, judging, products
-from repro.judge.claims import Claim, all_scales, at_most, without_interval
+from repro.judge.claims import Claim, all_scales, at_most, exact
 from repro.judge.figure import Figure
 from repro.suite import contracts, registry
 from repro.suite.contracts import FUNCTIONS, check_dataset, check_figure, check_studies
@@ -27,7 +27,9 @@ SMOKE = ("--config", "scale=smoke")
 
 
 def claim(name="mine.one", **changes):
-    return Claim(name, "It holds", "Figure 9", "its size", all_scales(at_most(1.0)), **changes)
+    return Claim(
+        name, "theory", "It holds", "Figure 9", "its size", all_scales(at_most(1.0)), **changes
+    )
 
 
 def test_a_figure_is_held_against_all_that_the_protocol_lists():
@@ -48,7 +50,7 @@ def a_figure(**changes):
         "STUDIES": ("embedding_lr/parametrizations",),
         "CLAIMS": (claim(),),
         "reduce": lambda runs: runs["embedding_lr/parametrizations"],
-        "measure": lambda data, scale: {"mine.one": without_interval(0.5)},
+        "measure": lambda data, scale: {"mine.one": exact(0.5)},
         "draw": lambda data, scale: drawing.panels(1)[0],
     }
     vars(module).update({k: v for k, v in (names | changes).items() if v is not None})
@@ -83,7 +85,9 @@ def test_a_figure_that_is_none_is_one_line(changes, message):
 
 
 def test_a_claim_for_a_scale_there_is_not():
-    wrong = Claim("mine.one", "It holds", "Figure 9", "its size", {"reducd": at_most(1.0)})
+    wrong = Claim(
+        "mine.one", "theory", "It holds", "Figure 9", "its size", {"reducd": at_most(1.0)}
+    )
     with pytest.raises(UserError, match="unknown scale 'reducd', did you mean 'reduced'"):
         check_figure("figures/p/mine.py", a_figure(CLAIMS=(wrong,)))
 
@@ -237,7 +241,7 @@ PROVENANCE = {"scale": "smoke", "embedded": True, "label": "embedded", "data": "
             "measure returned a float, not a Measurement for claim 'mine.one'",
         ),
         (
-            {"measure": lambda *_: dict.fromkeys(("mine.one", "mine.two"), without_interval(0))},
+            {"measure": lambda *_: dict.fromkeys(("mine.one", "mine.two"), exact(0))},
             "measure returned 'mine.two', which is no claim of CLAIMS",
         ),
         ({"draw": lambda data, scale: None}, "draw returned a NoneType, no figure; return the"),

@@ -12,7 +12,10 @@ CLAIM = {
     "low": -0.524,
     "high": -0.256,
     "n": 3,
-    "verdict": "not judged",
+    "seen": "cannot be told",
+    "binds": True,
+    "verdict": "cannot be told",
+    "chosen_after_seeing": "",
     "reason": "reported only",
 }
 

@@ -179,7 +179,7 @@ def check_page(pdf, name, rows, data):
 
     assert [row["claim"] for row in rows] == [c.id for c in registry.figure(name).CLAIMS]
     if name in TRAINING:
-        assert {row["verdict"] for row in rows} == {"not judged"}, "smoke judges no training"
+        assert {row["verdict"] for row in rows} == {"cannot be told"}, "smoke judges no training"
     text = re.sub(r"\s+", " ", PdfReader(pdf).pages[0].extract_text())
     assert f"scale: smoke; data: {data}" in text
     assert all(row["claim"] in text for row in rows)
@@ -335,7 +335,7 @@ def test_fig3_verdicts_follow_the_data(slope, wanted):
     assert rows["fig3.sqrt-d-rule"]["verdict"] == wanted
     assert rows["fig3.beats-mup"]["verdict"] == wanted
     near = rows["fig3.near-optimal"]
-    assert near["verdict"] == ("not reproduced" if slope > 0 else "not judged")
+    assert near["verdict"] == ("not reproduced" if slope > 0 else "cannot be told")
     assert ("the widths span too little" in near["reason"]) == (slope <= 0)
 
 
@@ -347,7 +347,7 @@ def test_a_sweep_whose_every_run_diverged_is_not_judged_and_drawn(tmp_path):
     provenance = {"scale": "reduced", "embedded": True, "label": "embedded"}
     rows = {r["claim"]: r for r in judging.judge_all("embedding_lr/fig3", data, provenance)}
     row = rows["fig3.sqrt-d-rule"]
-    assert (row["verdict"], row["measured"]) == ("not judged", None)
+    assert (row["verdict"], row["measured"]) == ("cannot be told", None)
     assert row["reason"] == "a seed diverged at every learning rate at d = 64"
     from repro.judge import drawing
 
@@ -395,7 +395,7 @@ def test_fig3_flags_an_optimum_at_the_edge():
     data = fig3_data(lambda octaves: -8.5 + 0 * octaves)
     provenance = {"scale": "reduced", "embedded": True, "label": "embedded"}
     rows = {r["claim"]: r for r in judging.judge_all("embedding_lr/fig3", data, provenance)}
-    assert rows["fig3.sqrt-d-rule"]["verdict"] == "not judged"
+    assert rows["fig3.sqrt-d-rule"]["verdict"] == "cannot be told"
     assert "meets the grid's edge at d = 32, 64, 128" in rows["fig3.sqrt-d-rule"]["reason"]
 
 

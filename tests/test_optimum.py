@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from repro.judge.optimum import grid_optimum, search_optimum, window_optimum
-from repro.statistics import bootstrap, slope
+from repro.statistics import slope
 
 LR = 2.0 ** np.arange(-8, 1)
 
@@ -50,20 +50,6 @@ def test_the_paper_s_rule_is_the_geometric_mean_over_the_grid():
 def test_slope_of_a_power_law():
     d = np.array([32, 64, 128])
     assert slope(np.log2(d), np.log2(3 * d**-0.5)) == pytest.approx(-0.5)
-
-
-def test_bootstrap_enumerates_few_seeds_and_covers_their_range():
-    values = {0: 1.0, 1: 2.0}
-    low, high = bootstrap([0, 1], lambda s: np.mean([values[i] for i in s]))
-    assert (low, high) == (1.0, 2.0)
-    assert bootstrap([0], lambda s: 5.0) == (5.0, 5.0)
-
-
-def test_bootstrap_interval_of_a_mean_has_the_textbook_width():
-    values = np.random.default_rng(3).standard_normal(40)
-    low, high = bootstrap(range(40), lambda s: np.mean(values[list(s)]))
-    assert (high - low) / 2 == pytest.approx(1.96 * values.std() / math.sqrt(40), rel=0.1)
-    assert low < values.mean() < high
 
 
 @pytest.mark.parametrize(

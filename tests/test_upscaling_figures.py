@@ -94,7 +94,7 @@ def test_a_baseline_that_diverged_is_nothing_to_win_against(lost, up):
     found = wins({"scratch": lost, "upscaled": up})
     count = 1 if isinstance(lost, tuple) else 3
     for name in ("upscaled-wins", "faster", "end-to-end", "validation"):
-        assert found[name]["verdict"] == "not judged"
+        assert found[name]["verdict"] == "cannot be told"
         assert found[name]["reason"] == f"{count} of 3 runs of scratch diverged"
     found = wins({"scratch_long": lost})
     assert f"{count} of 3 runs of scratch_long" in found["upscaled-wins-long"]["reason"]
@@ -148,7 +148,7 @@ def fig_measure(name, data):
 def test_a_claim_that_rests_on_an_optimum_at_the_edge_is_not_judged(stage, loss, words, claims):
     found = wins(**{stage: loss})
     for name in claims:
-        assert found[name]["verdict"] == "not judged"
+        assert found[name]["verdict"] == "cannot be told"
         assert found[name]["reason"].startswith(f"{words}search limit")
     resting = {name for name, row in found.items() if words in row["reason"]}
     assert resting >= set(claims)
@@ -240,7 +240,7 @@ def transfer(lost=(), width=64, seeds=(0, 1)):
 def test_a_width_that_diverged_has_no_optimum(lost):
     assert set(verdicts("fig3", transfer()).values()) == {"reproduced"}
     for row in judged("fig3", transfer(lost)).values():
-        assert row["verdict"] == "not judged"
+        assert row["verdict"] == "cannot be told"
         assert row["reason"] == "a seed diverged at every value: width 64"
         assert "width 64" not in row["detail"]
 
@@ -270,7 +270,7 @@ def test_everything_diverged_is_drawn():
     lost = lost[lost["stage"] != "tune_upscaled_code"]
     for name in ("fig8", "fig9"):
         registry.figure(f"upscaling/{name}").draw(lost, "reduced")
-        assert {row["verdict"] for row in judged(name, lost).values()} == {"not judged"}
+        assert {row["verdict"] for row in judged(name, lost).values()} == {"cannot be told"}
 
 
 def test_a_seed_that_diverged_ends_the_mean():

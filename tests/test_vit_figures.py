@@ -95,7 +95,7 @@ def test_a_neighbour_that_was_not_tried_leaves_the_search_open(gone):
     data = table(EQUAL, around=[move for move in vit.MOVES if move != gone])
     for name, claim in (("fig1", "fig1.equivalent-lr"), ("fig2", "fig2.nt-better")):
         row = verdicts(name, data)[claim]
-        assert row["verdict"] == "not judged" and "search limit" in row["reason"]
+        assert row["verdict"] == "cannot be told" and "search limit" in row["reason"]
 
 
 def test_the_search_s_path_is_the_best_after_each_round():
@@ -202,14 +202,14 @@ def test_the_corners_the_paper_leaves_out_are_not_asked_for():
 
 @pytest.mark.parametrize(
     ("tangent", "wanted"),
-    [(0.8, "reproduced"), (0.6, "not reproduced"), (0.702, "not judged")],
+    [(0.8, "reproduced"), (0.6, "not reproduced"), (0.702, "cannot be told")],
 )
 def test_neural_tangent_is_better_beyond_noise_or_not_judged(tangent, wanted):
     data = table(EQUAL | {"neural-tangent": tangent}, long=EQUAL)
     found = verdicts("fig2", data)
     row = found["fig2.nt-better"]
     assert row["measured"] == pytest.approx(100 * (tangent - 0.7)) and row["n"] == 3
-    if wanted == "not judged":  # here every seed agrees; noise that outweighs it is unpaired
+    if wanted == "cannot be told":  # here every seed agrees; noise that outweighs it is unpaired
         noisy = data.copy()
         swap = {10: 0.02, 11: -0.02, 12: 0.0}
         hit = (noisy["strategy"] == "standard") & (noisy["part"] == "best")

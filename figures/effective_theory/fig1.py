@@ -4,7 +4,7 @@ import numpy as np
 
 from figures.effective_theory import _vit
 from figures.effective_theory._vit import DECAY
-from repro.judge.claims import Claim, at_most, between, over_seeds, trained_scales
+from repro.judge.claims import TRAINING, Claim, at_most, between, over_seeds, trained_scales
 from studies.effective_theory._vit import STRATEGIES, matrix_factor
 
 TITLE = "Figure 1. ViT, searches in learning rate and weight decay"
@@ -21,6 +21,7 @@ PRINTED = {"standard": 1e-3, "neural-tangent": 20.0}
 CLAIMS = (
     Claim(
         id="fig1.optimum-lr",
+        kind=TRAINING,
         statement="lr* is 1e-3 (standard) and 20 (neural-tangent), lr* wd* = 8e-4 for both",
         source="Figure 1; II.1.E",
         quantity="largest |log2| of a searched value over the printed one",
@@ -28,6 +29,7 @@ CLAIMS = (
     ),
     Claim(
         id="fig1.equivalent-lr",
+        kind=TRAINING,
         statement="Both optima give the matrices about one rate: 20 * 768^-3/2 = 9.4e-4, and 1e-3",
         source="II.1.E",
         quantity="lr* n^-3/2 of neural-tangent over lr* of standard",

@@ -5,7 +5,7 @@ import math
 from figures.effective_theory import _vit
 from figures.effective_theory._strategies import COLORS
 from figures.effective_theory._vit import reduce  # noqa: F401
-from repro.judge.claims import Claim, above, over_seeds, trained_scales, without_interval
+from repro.judge.claims import CONTROL, TRAINING, Claim, above, exact, over_seeds, trained_scales
 from studies.effective_theory._vit import STRATEGIES
 
 TITLE = "Figure 2. ViT, the four strategies at their best learning rate and weight decay"
@@ -22,6 +22,7 @@ PANELS = {"best": "at (lr*, wd*)", "long": "three times the epochs, same (lr*, w
 CLAIMS = (
     Claim(
         id="fig2.nt-better",
+        kind=TRAINING,
         statement="The neural-tangent strategy ends at a higher accuracy than the standard one",
         source="Figure 2; II.1.E",
         quantity="largest top-1 in percentage points, neural-tangent minus standard, each at its "
@@ -30,6 +31,7 @@ CLAIMS = (
     ),
     Claim(
         id="fig2.nt-better-long",
+        kind=CONTROL,
         statement="Ours: the same for three times the epochs",
         source="suite",
         quantity="largest top-1 in percentage points, neural-tangent minus standard, (lr*, wd*) of "
@@ -38,6 +40,7 @@ CLAIMS = (
     ),
     Claim(
         id="fig2.order",
+        kind=TRAINING,
         statement="Of the four, the hybrid is best and the maximal-update strategy worst",
         source="Figure 2; footnotes 35 and 43",
         quantity="largest top-1 in percentage points: smaller of hybrid minus the next best, and "
@@ -46,6 +49,7 @@ CLAIMS = (
     ),
     Claim(
         id="fig2.spikes",
+        kind=TRAINING,
         statement="Spikes in mid-training are rarer than with the standard strategy",
         source="Figure 2; II.1.E, footnote 43",
         quantity="drops of top-1 over 5 percentage points below its running maximum after the "
@@ -84,7 +88,7 @@ def measure(data, scale):
     }
     others = sum(counted[strategy] for strategy in STRATEGIES if strategy != "standard") / 3
     in_words = ", ".join(f"{strategy} {count.mean():.2f}" for strategy, count in counted.items())
-    long = without_interval(math.nan, 0, "no longer runs at this scale")
+    long = exact(math.nan, 0, "no longer runs at this scale")
     if len(data[data["part"] == "long"]):
         both = (_vit.rows_of(data, name, "long") for name in ("neural-tangent", "standard"))
         long = _vit.difference(*map(_vit.top1, both), pair, _vit.in_words(data, "long"))

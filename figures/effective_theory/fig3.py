@@ -6,13 +6,15 @@ from figures.effective_theory import _bart
 from figures.effective_theory._bart import reduce  # noqa: F401
 from repro.judge import tables
 from repro.judge.claims import (
+    TRAINING,
     Claim,
     above,
     at_most,
     between,
+    exact,
+    over_means,
     over_seeds,
     trained_scales,
-    without_interval,
 )
 from studies.effective_theory._bart import STRATEGIES
 
@@ -28,6 +30,7 @@ PRINTED = {"standard": 1e-3, "neural-tangent": 32.768}
 CLAIMS = (
     Claim(
         id="fig3.optimum-lr",
+        kind=TRAINING,
         statement="The best learning rates are 1e-3 and 1024^3/2 * 1e-3 = 32.768",
         source="II.2.E; Figure 3",
         quantity="octaves between the best rate and the printed one, the larger of both strategies",
@@ -35,6 +38,7 @@ CLAIMS = (
     ),
     Claim(
         id="fig3.equivalent-lr",
+        kind=TRAINING,
         statement="The best rates of both strategies match under lr -> n^3/2 lr",
         source="II.2.E",
         quantity="best rate, neural-tangent times n^-3/2 over standard",
@@ -42,6 +46,7 @@ CLAIMS = (
     ),
     Claim(
         id="fig3.robust-to-low-lr",
+        kind=TRAINING,
         statement="A lower rate harms the standard strategy more than the neural-tangent one",
         source="Figure 3 (ii)",
         quantity="increase of the smallest validation loss when the rate falls to a quarter of the "
@@ -88,7 +93,7 @@ def measure(data, scale):
     lacking = [strategy for strategy, value in increases.items() if value is None]
     if lacking:
         problem = f"no run at a quarter of the best rate: {', '.join(lacking)}"
-        robust = without_interval(math.nan, len(seeds), problem)
+        robust = exact(math.nan, len(seeds), problem)
     else:
 
         def robustness(sample):
@@ -96,7 +101,7 @@ def measure(data, scale):
             return standard / tangent if tangent > 0 else math.inf
 
         detail = ", ".join(f"{strategy} {value:+.3g}" for strategy, value in increases.items())
-        robust = over_seeds(robustness, seeds, edge, f"increase in nats: {detail}")
+        robust = over_means(robustness, seeds, edge, f"increase in nats: {detail}")
     return {
         "fig3.optimum-lr": over_seeds(distance, seeds, edge, in_words),
         "fig3.equivalent-lr": over_seeds(ratio, seeds, edge, in_words),

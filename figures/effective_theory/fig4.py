@@ -4,7 +4,7 @@ from figures.effective_theory import _bart
 from figures.effective_theory._bart import METRIC, STRATEGIES, reduce  # noqa: F401
 from figures.effective_theory._strategies import COLORS
 from repro.judge import tables
-from repro.judge.claims import Claim, below, over_seeds, reported
+from repro.judge.claims import TRAINING, Claim, below, over_seeds, reported
 
 TITLE = "Figure 4. BART under the standard and the neural-tangent strategy, each at its best rate"
 CAPTION = (
@@ -16,6 +16,7 @@ STUDIES = ("effective_theory/bart",)
 CLAIMS = (
     Claim(
         id="fig4.marginal",
+        kind=TRAINING,
         statement="The standard strategy gives a marginally better model",
         source="II.2.E; Figure 4",
         quantity="smallest validation loss along the run (nats), standard minus neural-tangent",

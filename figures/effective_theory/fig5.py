@@ -7,7 +7,7 @@ import numpy as np
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import R2C2, STRATEGIES, reduce  # noqa: F401
 from figures.effective_theory._strategies import COLORS
-from repro.judge.claims import Claim, below, over_seeds, reported, without_interval
+from repro.judge.claims import TRAINING, Claim, below, exact, over_seeds, reported
 
 TITLE = "Figure 5. R2C2 under the standard and the neural-tangent strategy, untuned"
 CAPTION = (
@@ -19,6 +19,7 @@ STUDIES = (R2C2, "effective_theory/bart")
 CLAIMS = (
     Claim(
         id="fig5.nt-faster",
+        kind=TRAINING,
         statement="The neural-tangent strategy converges faster, at least early in training",
         source="II.2.E; Figure 5",
         quantity="validation loss (nats) at the last common update, neural-tangent minus standard",
@@ -40,7 +41,7 @@ def measure(data, scale):
     finite = [table.index[np.isfinite(table).all(axis=1)] for table in tables]
     common = sorted(set(finite[0]) & set(finite[1]))
     if not common:
-        nothing = without_interval(math.nan, 1, "a strategy diverged from the start")
+        nothing = exact(math.nan, 1, "a strategy diverged from the start")
         return {"fig5.nt-faster": nothing}
     standard, tangent = (table.loc[common[-1]] for table in tables)
     found = over_seeds(

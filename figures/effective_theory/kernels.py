@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from repro.judge.claims import Claim, Measurement, all_scales, within
-from repro.statistics import slope
+from repro.judge.claims import THEORY, Claim, Measurement, all_scales, within
+from repro.statistics import left_out_interval, slope
 
 TITLE = "Section I.1. Kernels of Transformers at initialization and their recursions"
 CAPTION = (
@@ -18,12 +18,10 @@ STUDIES = (GRID,)
 KINDS = {"vision": "ViT", "language": "language encoder"}
 QUANTITIES = ("G", "F")
 COLORS = {"G": "C0", "F": "C1", "output": "C2", "contact": "C4"}
-# 97.5 % points of Student's t with 1, 2, ... degrees of freedom. A table, because scipy.stats takes
-# 1.5 s to import and would be half of what drawing from the records needs installed.
-STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
 CLAIMS = (
     Claim(
         id="kernels.one-over-n",
+        kind=THEORY,
         statement="The recursions give the means of G and F up to terms of order 1/n",
         source="eq. 1.36, 1.53, 1.65, 1.77; I.1",
         quantity="exponent in n of |mean - recursion| / |recursion| over all blocks and tokens, H "
@@ -32,6 +30,7 @@ CLAIMS = (
     ),
     Claim(
         id="kernels.contact",
+        kind=THEORY,
         statement="With a tied head the outputs of the input's own words get a term of order n",
         source="footnote 19",
         quantity="exponent in n of E[z^2] at them, less what 1.84 gives",
@@ -99,16 +98,6 @@ def fit(widths, values):
     return power, np.exp(intercept) * widths[-1] ** power
 
 
-def jackknife(value, without):
-    """95 % interval of a statistic from its values without each seed, 2 to 11 of them."""
-    count = len(without)
-    if not 2 <= count <= len(STUDENT) + 1:
-        raise ValueError(f"Student's t is known for 2 to {len(STUDENT) + 1} seeds, not for {count}")
-    error = np.sqrt((count - 1) / count * np.sum((without - np.mean(without)) ** 2))
-    reach = STUDENT[count - 2] * error
-    return value - reach, value + reach
-
-
 def exponents(data):
     """(kind, quantity) -> exponent, its interval, noise over fitted error at the widest n."""
     seeds = int(data["seeds"].iloc[0])
@@ -118,7 +107,7 @@ def exponents(data):
             widths, values, noise = errors(data, kind, quantity)
             power, last = fit(widths, values)
             without = [fit(*errors(data, kind, quantity, seed)[:2])[0] for seed in range(seeds)]
-            found[kind, quantity] = (power, *jackknife(power, without), noise[-1] / last)
+            found[kind, quantity] = (power, *left_out_interval(power, without), noise[-1] / last)
     return found
 
 
@@ -143,10 +132,10 @@ def measure(data, scale):
     )
     widths, _, _ = errors(data, "language", "contact")
     powers = [contact_exponent(data, widths, left) for left in (-1, *range(seeds))]
-    low, high = jackknife(powers[0], powers[1:])
+    low, high = left_out_interval(powers[0], powers[1:])
     return {
         "kernels.one-over-n": one_over_n,
-        "kernels.contact": Measurement(powers[0], float(low), float(high), seeds),
+        "kernels.contact": Measurement(powers[0], low, high, seeds),
     }
 
 

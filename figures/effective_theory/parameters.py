@@ -1,6 +1,6 @@
 """How many parameters the paper's models have."""
 
-from repro.judge.claims import Claim, Expectation, all_scales, without_interval
+from repro.judge.claims import ARITHMETIC, Claim, Expectation, all_scales, exact
 
 TITLE = "Parameter counts of the paper's models"
 CAPTION = (
@@ -58,6 +58,7 @@ def exactly(total):
 CLAIMS = tuple(
     Claim(
         id=f"parameters.{model}",
+        kind=ARITHMETIC,
         statement=f"{NAMES[model]} has {words} parameters",
         source=place,
         quantity="parameters of the built model",
@@ -79,7 +80,7 @@ def reduce(runs):
 def measure(data, scale):
     totals = data.groupby("model")["count"].sum()
     return {
-        f"parameters.{model}": without_interval(total, detail=f"{total:,.0f}")
+        f"parameters.{model}": exact(total, detail=f"{total:,.0f}")
         for model, total in ((model, float(totals[model])) for model in SUMS)
     }
 

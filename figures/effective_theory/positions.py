@@ -3,7 +3,7 @@
 from figures.effective_theory import _vit
 from figures.effective_theory._strategies import COLORS
 from figures.effective_theory._vit import reduce  # noqa: F401
-from repro.judge.claims import Claim, above, below, over_seeds, reported, trained_scales
+from repro.judge.claims import TRAINING, Claim, above, below, over_means, reported, trained_scales
 
 TITLE = "Footnote 44. ViT, only the positional embedding's learning rate changed"
 CAPTION = (
@@ -27,6 +27,7 @@ WHERE = "II.1.E, footnote 44"
 CLAIMS = (
     Claim(
         id="positions.raised",
+        kind=TRAINING,
         statement="The positional embedding's higher rate alone improves the standard strategy",
         source=WHERE,
         quantity="largest top-1 in percentage points, standard with positions n times faster minus "
@@ -35,6 +36,7 @@ CLAIMS = (
     ),
     Claim(
         id="positions.lowered",
+        kind=TRAINING,
         statement="Without it the neural-tangent strategy loses",
         source=WHERE,
         quantity="largest top-1 in percentage points, neural-tangent with positions as its "
@@ -43,6 +45,7 @@ CLAIMS = (
     ),
     Claim(
         id="positions.share",
+        kind=TRAINING,
         statement="The gain is essentially the positional embedding's",
         source=WHERE,
         quantity="gain of standard by faster positions over the gain of neural-tangent",
@@ -66,7 +69,7 @@ def measure(data, scale):
     return {
         "positions.raised": _vit.difference(raised, standard, problem, words),
         "positions.lowered": _vit.difference(lowered, tangent, problem, words),
-        "positions.share": over_seeds(share, standard.index, problem, words),
+        "positions.share": over_means(share, standard.index, problem, words),
     }
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from repro.judge.claims import Claim, all_scales, at_most, without_interval
+from repro.judge.claims import SELF_CHECK, Claim, all_scales, at_most, exact
 from repro.parametrization import format_power, tied_multiplier
 from repro.statistics import slope
 
@@ -24,6 +24,7 @@ PRINTED = {
 CLAIMS = (
     Claim(
         id="table_bart.exponents",
+        kind=SELF_CHECK,
         statement="The suite's models and optimizer have the printed powers (a check of the suite)",
         source="Table II.2.E",
         quantity="largest error of a power of n over learning rates and N_rescale",
@@ -31,6 +32,7 @@ CLAIMS = (
     ),
     Claim(
         id="table_bart.init",
+        kind=SELF_CHECK,
         statement="The suite's weights start with the printed spread (a check of the suite)",
         source="Table II.2.E",
         quantity="largest |standard deviation / printed - 1|",
@@ -38,6 +40,7 @@ CLAIMS = (
     ),
     Claim(
         id="table_bart.decay",
+        kind=SELF_CHECK,
         statement="Every group decays by lr * wd, whatever its factor (a check of the suite)",
         source="eq. 1.94",
         quantity="largest |rate * decay - 1|, both constants 1",
@@ -91,7 +94,7 @@ def measure(data, scale):
         powers.append(abs(rescaling(data, strategy) - rescale))
     decay = float((data["lr"] * data["weight_decay"] - 1).abs().max())
     values = {"exponents": max(powers), "init": max(spreads), "decay": decay}
-    return {f"table_bart.{name}": without_interval(v) for name, v in values.items()}
+    return {f"table_bart.{name}": exact(v) for name, v in values.items()}
 
 
 def draw(data, scale):

@@ -1,6 +1,6 @@
 """Table II.1.E: initial spread and relative learning rates of the ViT's parameters."""
 
-from repro.judge.claims import Claim, all_scales, at_most, without_interval
+from repro.judge.claims import SELF_CHECK, Claim, all_scales, at_most, exact
 
 TITLE = "Table II.1.E. ViT-B/16: initial standard deviations and relative learning-rate factors"
 CAPTION = (
@@ -32,6 +32,7 @@ PRINTED = {
 CLAIMS = (
     Claim(
         id="table_vit.factors",
+        kind=SELF_CHECK,
         statement="The suite's optimizer has the printed factors (a check of the suite)",
         source="Table II.1.E",
         quantity="largest |factor / printed - 1| over strategies and parameters",
@@ -39,6 +40,7 @@ CLAIMS = (
     ),
     Claim(
         id="table_vit.init",
+        kind=SELF_CHECK,
         statement="The suite's weights start with the printed spread (a check of the suite)",
         source="Table II.1.E; II.1.C",
         quantity="largest |standard deviation / printed - 1| over strategies and parameters",
@@ -74,7 +76,7 @@ def measure(data, scale):
         factors.append(abs(row.lr / factor - 1))
         spreads.append(abs(row.init_std / std - 1) if std else abs(row.init_std))
     return {
-        f"table_vit.{name}": without_interval(max(found), len(found))
+        f"table_vit.{name}": exact(max(found), len(found))
         for name, found in (("factors", factors), ("init", spreads))
     }
 

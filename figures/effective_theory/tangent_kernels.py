@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from repro.judge.claims import Claim, all_scales, at_most, over_seeds, within
+from repro.judge.claims import THEORY, Claim, all_scales, at_most, over_means, within
 
 TITLE = "Section I.3. Tangent kernels of Transformers at initialization, by group"
 CAPTION = (
@@ -33,6 +33,7 @@ FREE, UNIFORM_RATES = all_scales(within(0, 0.1)), all_scales(within(0, 0.15))
 CLAIMS = (
     Claim(
         id="tangent_kernels.width-free",
+        kind=THEORY,
         statement="With the s = 0 learning rate factors no group's part depends on the width",
         source="eq. 1.99 to 1.116, 1.117",
         quantity=f"exponent in n of a group's part, SGD and AdamW, {FARTHEST} from 0",
@@ -40,6 +41,7 @@ CLAIMS = (
     ),
     Claim(
         id="tangent_kernels.uniform-sgd",
+        kind=THEORY,
         statement="With one learning rate for all, SGD's parts grow as n for the matrices and the "
         "head, and not at all for stem, positions, bias and a tied head",
         source="eq. 1.122, 1.123, 1.151 to 1.154, 1.168, 1.169, 1.178, 1.179, 1.186",
@@ -48,6 +50,7 @@ CLAIMS = (
     ),
     Claim(
         id="tangent_kernels.uniform-adamw",
+        kind=THEORY,
         statement="With one learning rate for all, AdamW's parts grow as n^3/2 for the matrices, n "
         "for the head, n^1/2 for stem, positions and a tied head, and not at all for the bias",
         source="eq. 1.95, 1.125, 1.132, 1.158, 1.171, 1.181, 1.189",
@@ -56,6 +59,7 @@ CLAIMS = (
     ),
     Claim(
         id="tangent_kernels.recursions",
+        kind=THEORY,
         statement="The recursions give the mean tangent kernel of every block",
         source="eq. 1.98 with 1.117 to 1.190",
         quantity="|measured / recursion - 1| of all groups together with the s = 0 factors of SGD, "
@@ -137,7 +141,7 @@ def measure(data, scale):
             return float(max(every(sample), key=abs))
 
         at = [n for _, names in found for n in names][int(np.argmax(np.abs(every(seeds))))]
-        measured[f"tangent_kernels.{name}"] = over_seeds(
+        measured[f"tangent_kernels.{name}"] = over_means(
             farthest, seeds, detail=f"at {at[0]}, {at[1]}"
         )
     kernels = [totals(data, kind) for kind in KINDS]
@@ -146,7 +150,7 @@ def measure(data, scale):
         ratios = [found[list(sample)].mean(0) / wanted for _, found, wanted in kernels]
         return float(np.mean(np.abs(np.concatenate(ratios) - 1)))
 
-    measured["tangent_kernels.recursions"] = over_seeds(error, seeds)
+    measured["tangent_kernels.recursions"] = over_means(error, seeds)
     return measured
 
 

@@ -5,7 +5,7 @@ Of several parameters of a kind the one farthest from the printed exponent is sh
 
 import numpy as np
 
-from repro.judge.claims import over_seeds
+from repro.judge.claims import over_means
 from repro.parametrization import format_power
 from repro.statistics import slope
 
@@ -41,7 +41,7 @@ def largest_error(data, seeds, names):
 
 
 def measurement(data, names):
-    return over_seeds(lambda sample: largest_error(data, sample, names), data["seed"].unique())
+    return over_means(lambda sample: largest_error(data, sample, names), data["seed"].unique())
 
 
 def draw(data, names):

@@ -1,11 +1,11 @@
 """Pretraining runs by ratio of the embedding's learning rate to all others: curves, comparisons."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from repro.judge.claims import Measurement
-from repro.statistics import bootstrap
+from repro.judge.claims import Measurement, over_seeds
 
 FACTOR, POWER = "embedding_lr.factor", "embedding_lr.power"
 BASELINE, RULE, TWICE = (1.0, 0.0), (1.0, 0.5), (2.0, 0.5)  # factor and power of d
@@ -46,14 +46,11 @@ def final_comparison(data, ratio, other, metric: str, seeds: Sequence[int]) -> f
 
 
 def measured(data, statistic, detail: str = "") -> Measurement:
-    """A statistic of (data, seeds) with its bootstrap interval over seeds; runs of one seed read
-    the same batches. Not judged where every run that it compares diverged."""
-    seeds = sorted(int(s) for s in data["seed"].unique())
+    """Mean over seeds of a statistic of (data, seeds), with its interval; runs of one seed read the
+    same batches. Nothing can be told where every run that it compares diverged."""
     with np.errstate(invalid="ignore"):
-        value = statistic(data, seeds)
-        low, high = bootstrap(seeds, lambda sample: statistic(data, sample))
-    problem = "the runs compared diverged" if np.isnan([value, low, high]).any() else ""
-    return Measurement(value, low, high, len(seeds), problem, detail)
+        found = over_seeds(lambda seed: statistic(data, seed), data["seed"].unique(), "", detail)
+    return replace(found, problem="the runs compared diverged") if np.isnan(found.value) else found
 
 
 def color(ratio: tuple[float, float]):

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from repro.judge.claims import Measurement
+from repro.judge.claims import Measurement, over_seeds
 from repro.judge.optimum import PAPER_WINDOW, Optimum, grid_optimum, window_optimum
-from repro.statistics import bootstrap, slope
+from repro.statistics import slope
 
 LR = "lr.embedding"
 WIDTH = "model.width"
@@ -68,22 +68,15 @@ def slope_words(found: dict[int, Optimum]) -> str:
 
 
 def measured(table, statistic, window: float, detail: str = "") -> Measurement:
-    """A statistic of (table, seeds) with its bootstrap interval over seeds and edge warning."""
+    """Mean over seeds of a statistic of (table, seeds), with its interval and edge warning."""
     seeds = sorted(int(s) for s in table["seed"].unique())
     hopeless = diverged_widths(table, seeds)
     if hopeless:
         nan = float("nan")
         words = f"a seed diverged at every learning rate at d = {', '.join(hopeless)}"
         return Measurement(nan, nan, nan, len(seeds), words)
-    low, high = bootstrap(seeds, lambda sample: statistic(table, sample))
-    return Measurement(
-        statistic(table, seeds),
-        low,
-        high,
-        len(seeds),
-        problem=edge_problem(optima(table, seeds, window)),
-        detail=detail,
-    )
+    problem = edge_problem(optima(table, seeds, window))
+    return over_seeds(lambda seed: statistic(table, seed), seeds, problem, detail)
 
 
 def diverged_widths(table, seeds) -> list[str]:

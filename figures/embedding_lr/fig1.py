@@ -1,7 +1,7 @@
 """Figure 1: the optimal embedding learning rate against width at one vocabulary."""
 
 from figures.embedding_lr import _sweep
-from repro.judge.claims import Claim, below
+from repro.judge.claims import TRAINING, Claim, below
 from repro.judge.tables import last_step
 
 TITLE = "Figure 1. Optimal embedding learning rate against width, fixed vocabulary"
@@ -16,6 +16,7 @@ STUDIES = ("embedding_lr/width",)
 CLAIMS = (
     Claim(
         id="fig1.optimum-falls",
+        kind=TRAINING,
         statement="The optimal embedding learning rate falls with width (the paper: as d^-1/2)",
         source="Figure 1; Section 2",
         quantity="slope of log eta_E* against log d",

@@ -1,6 +1,6 @@
 """Figure 2: token frequencies follow Zipf's law."""
 
-from repro.judge.claims import Claim, Measurement, above, all_scales, between
+from repro.judge.claims import THEORY, Claim, above, all_scales, between, exact
 from repro.theory import zipf
 
 TITLE = "Figure 2. Token frequency against rank"
@@ -14,6 +14,7 @@ STUDIES = ("embedding_lr/frequencies",)
 CLAIMS = (
     Claim(
         id="fig2.zipf-exponent",
+        kind=THEORY,
         statement="Token frequencies follow a power law whose exponent is close to 1",
         source="Figure 2; Assumption 1",
         quantity="exponent a farthest from 1 over the vocabularies",
@@ -22,6 +23,7 @@ CLAIMS = (
     ),
     Claim(
         id="fig2.zipf-fit",
+        kind=THEORY,
         statement="The power law is an excellent approximation",
         source="Figure 2; Section 3.1",
         quantity="smallest R^2 of the log-log fits",
@@ -64,8 +66,8 @@ def measure(data, scale):
     r2 = min(f.r2 for f, _ in found.values())
     detail = "; ".join(words)
     return {
-        "fig2.zipf-exponent": Measurement(exponent, exponent, exponent, 1, detail=detail),
-        "fig2.zipf-fit": Measurement(r2, r2, r2, 1, detail=detail),
+        "fig2.zipf-exponent": exact(exponent, detail=detail),
+        "fig2.zipf-fit": exact(r2, detail=detail),
     }
 
 

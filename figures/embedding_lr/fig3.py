@@ -5,7 +5,17 @@ from dataclasses import replace
 import numpy as np
 
 from figures.embedding_lr import _sweep
-from repro.judge.claims import Claim, above, at_most, below, reported, trained_scales, within
+from repro.judge.claims import (
+    CONTROL,
+    TRAINING,
+    Claim,
+    above,
+    at_most,
+    below,
+    reported,
+    trained_scales,
+    within,
+)
 from repro.judge.tables import last_step
 
 TITLE = "Figure 3. Optimal embedding learning rate against width, vocabulary m = 8d"
@@ -23,6 +33,7 @@ STUDIES = (MAIN, UNIT, FIXED)
 CLAIMS = (
     Claim(
         id="fig3.sqrt-d-rule",
+        kind=TRAINING,
         statement="The optimal embedding learning rate falls with width (the paper: as d^-1/2)",
         source="Figure 3; Section 4.1",
         quantity="slope of log eta_E* against log d, m = 8d",
@@ -30,6 +41,7 @@ CLAIMS = (
     ),
     Claim(
         id="fig3.near-optimal",
+        kind=TRAINING,
         statement="eta_E proportional to d^-1/2 is near the optimum at every width",
         source="Figure 3; Section 4.1",
         quantity="largest distance, in octaves, of the sqrt(d) rule from the optimum",
@@ -37,6 +49,7 @@ CLAIMS = (
     ),
     Claim(
         id="fig3.beats-mup",
+        kind=TRAINING,
         statement="The sqrt(d) rule is nearer the optimum than muP's constant",
         source="Figure 3; Section 4.1",
         quantity="octaves, muP's constant minus the sqrt(d) rule, at the largest width",
@@ -44,6 +57,7 @@ CLAIMS = (
     ),
     Claim(
         id="fig3.control-unit-init",
+        kind=CONTROL,
         statement="Control, ours: embeddings of standard deviation 1 at every width",
         source="suite",
         quantity="slope of log eta_E* against log d, m = 8d, embedding std 1",
@@ -51,6 +65,7 @@ CLAIMS = (
     ),
     Claim(
         id="fig3.control-fixed-vocabulary",
+        kind=CONTROL,
         statement="Control, ours: one vocabulary for every width",
         source="suite",
         quantity="slope of log eta_E* against log d, m fixed",

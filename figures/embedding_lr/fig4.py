@@ -4,7 +4,7 @@ import numpy as np
 
 from figures.embedding_lr import _pretraining
 from figures.embedding_lr._pretraining import BASELINE, RULE, TWICE
-from repro.judge.claims import Claim, below, reported, trained_scales, within
+from repro.judge.claims import TRAINING, Claim, below, reported, trained_scales, within
 
 TITLE = "Figure 4. Pretraining perplexity by ratio of the embedding's learning rate to the rest"
 CAPTION = (
@@ -19,6 +19,7 @@ METRIC = "train_perplexity"
 CLAIMS = (
     Claim(
         id="fig4.sqrt-d-better",
+        kind=TRAINING,
         statement="An embedding learning rate sqrt(d) times the rest ends at a lower perplexity",
         source="Figure 4a; Section 4.2",
         quantity="final training perplexity, ratio sqrt(d) over ratio 1",
@@ -26,6 +27,7 @@ CLAIMS = (
     ),
     Claim(
         id="fig4.flat-above",
+        kind=TRAINING,
         statement="Ratios above sqrt(d) gain only marginally",
         source="Figure 4b; Section 4.2",
         quantity="final training perplexity, ratio 2 sqrt(d) over ratio sqrt(d)",
@@ -33,6 +35,7 @@ CLAIMS = (
     ),
     Claim(
         id="fig4.near-optimal",
+        kind=TRAINING,
         statement="sqrt(d) leads to near-optimal performance",
         source="Figure 4b; Section 4.2",
         quantity="final training perplexity, ratio sqrt(d) over the best ratio's",

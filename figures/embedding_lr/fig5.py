@@ -6,7 +6,7 @@ import numpy as np
 
 from figures.embedding_lr import _pretraining
 from figures.embedding_lr._pretraining import BASELINE, RULE
-from repro.judge.claims import Claim, above
+from repro.judge.claims import TRAINING, Claim, above
 
 TITLE = "Figure 5. Word-level perplexity of the test split along pretraining"
 CAPTION = (
@@ -22,6 +22,7 @@ METRIC = "word_perplexity"
 CLAIMS = (
     Claim(
         id="fig5.consistent",
+        kind=TRAINING,
         statement="The model trained at sqrt(d) consistently has the lower word-level perplexity",
         source="Figure 5; Section 4.2",
         quantity="share of evaluations, all seeds, where the ratio sqrt(d) is better than 1",

@@ -1,7 +1,7 @@
 """Table 2: SP, muP and LVP, read off built models."""
 
 from figures.embedding_lr import _exponents
-from repro.judge.claims import Claim, all_scales, at_most
+from repro.judge.claims import SELF_CHECK, Claim, all_scales, at_most
 
 TITLE = "Table 2. Init variance and learning rate of SP, muP and LVP"
 CAPTION = (
@@ -14,6 +14,7 @@ NAMES = ("SP", "muP", "LVP")
 CLAIMS = (
     Claim(
         id="table2.exponents",
+        kind=SELF_CHECK,
         statement="The suite's models are built as the table prints (a check of the suite)",
         source="Table 2",
         quantity="largest error of an exponent of d over all parameters",

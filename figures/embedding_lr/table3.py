@@ -1,6 +1,6 @@
 """Table 3: the pretrained decoder, and how many parameters it has."""
 
-from repro.judge.claims import Claim, Measurement, all_scales, reported
+from repro.judge.claims import ARITHMETIC, Claim, all_scales, exact, reported
 
 TITLE = "Table 3. The pretrained decoder and its parameters"
 CAPTION = (
@@ -12,6 +12,7 @@ STUDIES = (STUDY,)
 CLAIMS = (
     Claim(
         id="table3.parameters",
+        kind=ARITHMETIC,
         statement="The paper calls the model of Table 3 a 1B model",
         source="Table 3; Section 4.2",
         quantity="parameters of the model as printed",
@@ -61,7 +62,7 @@ def measure(data, scale):
     counted = data.groupby(data["parameter"].map(group))["count"].sum()
     total, ends = float(counted.sum()), counted["embedding"] + counted["output"]
     detail = f"{total:,.0f}, of which {ends:,} in the embedding and the output"
-    return {"table3.parameters": Measurement(total, total, total, 1, "", detail)}
+    return {"table3.parameters": exact(total, detail=detail)}
 
 
 def draw(data, scale):

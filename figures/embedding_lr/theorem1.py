@@ -3,13 +3,16 @@
 import numpy as np
 
 from repro.judge.claims import (
+    ARITHMETIC,
+    CONTROL,
+    THEORY,
     Claim,
     all_scales,
     at_most,
+    exact,
     over_batches,
     reported,
     within,
-    without_interval,
 )
 from repro.statistics import slope
 from repro.theory import sign_sgd
@@ -28,6 +31,7 @@ TAIL = ">100"
 CLAIMS = (
     Claim(
         id="theorem1.lemma-1",
+        kind=ARITHMETIC,
         statement="The mean squared frequency of i^-a falls as 1/m for a above 1/2",
         source="Lemma 1",
         quantity="slope of log mean i^-2a against log m farthest from -1, a = 3/4, 1, 3/2",
@@ -35,6 +39,7 @@ CLAIMS = (
     ),
     Claim(
         id="theorem1.delta-embedding",
+        kind=THEORY,
         statement="The embedding's update changes outputs by eta sigma_W sqrt(d + 2d(d-1)/(pi m))",
         source="Theorem 1; Theorem 3",
         quantity="largest |measured/predicted - 1| over (d, m), d >= 64",
@@ -42,6 +47,7 @@ CLAIMS = (
     ),
     Claim(
         id="theorem1.delta-output-uniform",
+        kind=THEORY,
         statement="The projection's update changes each token's output as stated, uniform alpha",
         source="Theorem 1; Theorem 4",
         quantity="largest |measured/predicted - 1| over (d, m) and bins of ranks past 1, a = 0",
@@ -49,6 +55,7 @@ CLAIMS = (
     ),
     Claim(
         id="theorem1.delta-output-tail",
+        kind=THEORY,
         statement="The same under Zipf frequencies for tokens beyond rank 100",
         source="Theorem 1; Theorem 4",
         quantity="largest |measured/predicted - 1| over (d, m), ranks > 100, a = 1/2 and 1",
@@ -56,6 +63,7 @@ CLAIMS = (
     ),
     Claim(
         id="theorem1.head-tokens",
+        kind=THEORY,
         statement="The same for the most frequent token under Zipf frequencies, a = 1",
         source="Theorem 4, whose permutation argument needs equal frequencies",
         quantity="measured/predicted for rank 1, a = 1, mean over (d, m)",
@@ -63,6 +71,7 @@ CLAIMS = (
     ),
     Claim(
         id="theorem1.mup-regime",
+        kind=THEORY,
         statement="With a vocabulary far below the width the change grows as d",
         source="Section 3.1, after Theorem 1",
         quantity="slope of log delta_E (sigma_W = 1) against log d, m = 16",
@@ -70,6 +79,7 @@ CLAIMS = (
     ),
     Claim(
         id="theorem1.large-vocabulary-regime",
+        kind=THEORY,
         statement="With m = 8d the change grows as sqrt(d)",
         source="Section 3.1, after Theorem 2",
         quantity="slope of log delta_E (sigma_W = 1) against log d, m = 8d",
@@ -77,6 +87,7 @@ CLAIMS = (
     ),
     Claim(
         id="theorem1.figure-1-regime",
+        kind=CONTROL,
         statement="The paper's own Figure 1 (m = 32768 fixed) lies in the large-vocabulary regime",
         source="suite, by the formula of Theorem 1",
         quantity="slope of log delta_E (sigma_W = 1) against log d, m = 32768",
@@ -144,7 +155,7 @@ def measure(data, scale):
         f"theorem1.{name}": over_batches(by_seed(rows, "ratio")[0], statistic, detail)
         for name, (rows, statistic, detail) in chosen.items()
     }
-    measured["theorem1.lemma-1"] = without_interval(lemma_1_slope())
+    measured["theorem1.lemma-1"] = exact(lemma_1_slope())
     for name, vocab_size in (
         ("mup-regime", 16),
         ("large-vocabulary-regime", "8d"),

@@ -19,14 +19,17 @@ from figures.upscaling._runs import (
     stage_rows,
 )
 from repro.judge.claims import (
+    CONTROL,
+    TRAINING,
     Claim,
     above,
     below,
+    of_one_run,
+    over_means,
     over_seeds,
     reported,
     trained_scales,
     within,
-    without_interval,
 )
 from repro.judge.tables import joined, last_step
 
@@ -67,6 +70,7 @@ def curve_claims(figure, where, setting):
         *(
             Claim(
                 id=f"{figure}.selected-{name}",
+                kind=TRAINING,
                 statement=statement,
                 source=where,
                 quantity=quantity,
@@ -76,6 +80,7 @@ def curve_claims(figure, where, setting):
         ),
         Claim(
             id=f"{figure}.noise-nonzero",
+            kind=TRAINING,
             statement="Noise makes the upscaled model better than going on without it",
             source="Section 4; " + where,
             quantity="final training loss with noise minus without, each at its own best rate",
@@ -95,6 +100,7 @@ def win_claims(figure, where, setting):
     return (
         Claim(
             id=end % "upscaled-wins",
+            kind=TRAINING,
             statement=f"{setting.name}: upscaled ends below from scratch, for equal epochs",
             source=where,
             quantity="final training loss, upscaled over from scratch",
@@ -103,6 +109,7 @@ def win_claims(figure, where, setting):
         *(
             Claim(
                 id=end % name,
+                kind=CONTROL,
                 statement=f"Ours: {statement}",
                 source="suite",
                 quantity=f"final {loss} loss, upscaled over from scratch{how}",
@@ -112,6 +119,7 @@ def win_claims(figure, where, setting):
         ),
         Claim(
             id=end % "faster",
+            kind=TRAINING,
             statement=f"{setting.name}: upscaled reaches the from-scratch final loss early",
             source=where,
             quantity="steps to the from-scratch final loss over all steps",
@@ -119,6 +127,7 @@ def win_claims(figure, where, setting):
         ),
         Claim(
             id=end % "end-to-end",
+            kind=TRAINING,
             statement=f"{setting.name}: {setting.end_to_end:g} times cheaper than from scratch, "
             "base included",
             source="Appendix F.4",
@@ -137,6 +146,7 @@ def sweep_claims(figure, where, setting):
     return (
         Claim(
             id=f"{figure}.optimal-noise",
+            kind=TRAINING,
             statement="An optimal noise level exists: less and more of it both end higher",
             source=where,
             quantity=f"final {LOSS[setting.metric]} loss, one seed, small width: the smaller of "
@@ -167,9 +177,9 @@ def measure_curves(figure, data, setting):
     problem = edges(data, setting, "tune", name)
     up, quiet = losses(data, "upscaled"), losses(data, "upscaled_without_noise")
     return {
-        f"{figure}.selected-lr": without_interval(first["lr"], 1, problem, first_detail),
-        f"{figure}.selected-lr-upscaled": without_interval(second["lr"], 1, problem, detail),
-        f"{figure}.selected-noise": without_interval(second[LEVEL], 1, problem, detail),
+        f"{figure}.selected-lr": of_one_run(first["lr"], problem, first_detail),
+        f"{figure}.selected-lr-upscaled": of_one_run(second["lr"], problem, detail),
+        f"{figure}.selected-noise": of_one_run(second[LEVEL], problem, detail),
         f"{figure}.noise-nonzero": over_seeds(
             lambda s: float(up[list(s)].mean()) - float(quiet[list(s)].mean()),
             up.index,
@@ -231,8 +241,8 @@ def measure_wins(figure, data, setting, scale):
                 f"scratch {valid_scratch.mean():.4g}, upscaled {valid_up.mean():.4g}",
             ),
         ),
-        "faster": over_seeds(steps_needed, up.index, problem, diverged(data, "upscaled")),
-        "end-to-end": over_seeds(
+        "faster": over_means(steps_needed, up.index, problem, diverged(data, "upscaled")),
+        "end-to-end": over_means(
             lambda s: 1 / (base_share + steps_needed(s)),
             up.index,
             problem,
@@ -255,4 +265,4 @@ def measure_sweep(figure, data, setting):
     problem = edges(data, setting, "tune_upscaled", QUIET)
     words = f"{_point(best(rows, ['lr', LEVEL], setting.metric))}: {lowest:.4g}, {gains}"
     value = float(ends.min()) / lowest
-    return {f"{figure}.optimal-noise": without_interval(value, 1, problem, words)}
+    return {f"{figure}.optimal-noise": of_one_run(value, problem, words)}

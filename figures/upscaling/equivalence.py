@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from repro.judge.claims import Claim, Measurement, above, all_scales, at_most
+from repro.judge.claims import CONTROL, THEORY, Claim, above, all_scales, at_most, exact
 
 TITLE = "Dynamic equivalence. A widened run against its base in float64, along training"
 FLOOR = 1e-17  # a difference of exactly zero is drawn here
@@ -26,6 +26,7 @@ CLAIMS = (
     *(
         Claim(
             id=f"equivalence.{key}",
+            kind=THEORY,
             statement=f"A widened {name} trains as its base does",
             source="Appendix C.4",
             quantity="largest difference over SGD, momentum, Nesterov, Adam, AdamW, AMSGrad, "
@@ -36,6 +37,7 @@ CLAIMS = (
     ),
     Claim(
         id="equivalence.clipping-plain",
+        kind=CONTROL,
         statement="Clipping by the global norm breaks the equivalence",
         source="suite: the paper clips GPT-2 at 1.0 and does not discuss it",
         quantity="smallest over runs of each run's largest difference",
@@ -43,6 +45,7 @@ CLAIMS = (
     ),
     Claim(
         id="equivalence.clipping-width-aware",
+        kind=CONTROL,
         statement="Clipping by a norm that widening does not change keeps it",
         source="suite: the paper clips GPT-2 at 1.0 and does not discuss it",
         quantity="largest difference over runs and steps",
@@ -100,7 +103,7 @@ def measurement(value, runs):
     where = ", ".join(
         f"{name} {found:.1e}" for name, found in runs.groupby("optimizer").max().items()
     )
-    return Measurement(float(value), float(value), float(value), len(runs), detail=where)
+    return exact(value, len(runs), detail=where)
 
 
 def measure(data, scale):

@@ -1,7 +1,7 @@
 """Figure 1: the upscaling method and transfer, drawn from real runs instead of a schematic."""
 
 from figures.upscaling import _runs, fig3
-from repro.judge.claims import Claim, all_scales, at_most, over_seeds, reported
+from repro.judge.claims import CONTROL, THEORY, Claim, all_scales, at_most, over_seeds, reported
 
 TITLE = "Figure 1. Leaving the widened subspace, and hyperparameter transfer"
 CAPTION = (
@@ -21,6 +21,7 @@ STUDIES = (*(f"{MLP}/{stage}" for stage in STAGES), TRANSFER)
 CLAIMS = (
     Claim(
         id="fig1.stays-inside",
+        kind=THEORY,
         statement="Without noise training never leaves the subspace of widened models",
         source="Figure 1; Theorem 2.5",
         quantity="largest distance from the subspace over the distance moved along it, float32",
@@ -28,6 +29,7 @@ CLAIMS = (
     ),
     Claim(
         id="fig1.leaves",
+        kind=CONTROL,
         statement="Ours: with noise the distance from the subspace changes in training",
         source="suite",
         quantity="distance from the subspace at the end over its first record",

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from repro.judge.claims import Claim, at_most, over_seeds, trained_scales
+from repro.judge.claims import TRAINING, Claim, at_most, over_seeds, trained_scales
 from repro.judge.optimum import search_optimum
 from repro.judge.tables import joined, last_step, mean_losses
 from repro.suite import registry
@@ -33,6 +33,7 @@ SWEEPS = {
 CLAIMS = tuple(
     Claim(
         id=f"fig3.transfer-{sweep}-{key}",
+        kind=TRAINING,
         statement=f"{words}: {what} does not depend on the target width",
         source="Figure 3; Appendix F.5",
         quantity=f"spread over target widths of log2 of {what}",

@@ -3,7 +3,7 @@
 from figures.upscaling import _claims, _drawing, _runs
 from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
 from repro.judge import tables
-from repro.judge.claims import Claim, below, over_seeds, reported
+from repro.judge.claims import TRAINING, Claim, below, over_seeds, reported
 
 SETTING = SETTINGS["resnet"]
 TITLE = "Figure 8. Upscaling against training from scratch, ResNet-18 with SGD"
@@ -13,6 +13,7 @@ CLAIMS = (
     *_claims.curve_claims("fig8", "Figure 8; F.2", SETTING),
     Claim(
         id="fig8.generalisation",
+        kind=TRAINING,
         statement="The upscaled ResNet generalises worse, though its training loss is lower",
         source="Section 4; Figure 8",
         quantity="final validation accuracy, upscaled minus from scratch",

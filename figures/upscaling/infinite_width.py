@@ -3,12 +3,13 @@
 import numpy as np
 
 from repro.judge.claims import (
+    THEORY,
     Claim,
     all_scales,
     at_most,
+    exact,
     over_batches,
     within,
-    without_interval,
 )
 from repro.statistics import slope
 
@@ -33,6 +34,7 @@ NOISES = {
 CLAIMS = (
     Claim(
         id="infinite_width.limit",
+        kind=THEORY,
         statement="Before and after upscaling y_t converges to the recursions of infinite width",
         source="E.3, eq. 24, 25; E.4, eq. 26 to 30",
         quantity="exponent in n of the RMS of y_t - limit, the farthest from -1/2 over E.3, E.4, "
@@ -41,6 +43,7 @@ CLAIMS = (
     ),
     Claim(
         id="infinite_width.mean",
+        kind=THEORY,
         statement="The limit is where the mean goes: what is left at finite width is random",
         source="suite, on eq. 24, 25, 28, 30",
         quantity="|mean of y_t - limit| / limit at the largest width, the largest over the same",
@@ -48,6 +51,7 @@ CLAIMS = (
     ),
     Claim(
         id="infinite_width.equal-dynamics",
+        kind=THEORY,
         statement="gamma sigma^4 = gamma_up (sigma^2 + sigma_C^2)(sigma^2 + sigma_A^2) keeps the "
         "limit of the narrow network trained on, three layers",
         source="E.3, Conclusion",
@@ -57,6 +61,7 @@ CLAIMS = (
     ),
     Claim(
         id="infinite_width.altered-dynamics",
+        kind=THEORY,
         statement="With four layers noise alters the limit, also where gamma_up meets the "
         "condition on the product, by what eq. 28 and 30 give",
         source="E.4, Conclusion",
@@ -66,6 +71,7 @@ CLAIMS = (
     ),
     Claim(
         id="infinite_width.zero-noise",
+        kind=THEORY,
         statement="Without noise the widened network goes on as the narrow one, one step late",
         source="E.3, eq. 25 with no noise; Section 2",
         quantity="largest |y_t - y'_(t-1)| over networks, steps, 3 and 4 layers, k = 2 and 3, "
@@ -153,7 +159,7 @@ def measure(data, scale):
                 for noise, value in zip(NOISES, expected, strict=True)
             ),
         ),
-        "infinite_width.zero-noise": without_interval(zero),
+        "infinite_width.zero-noise": exact(zero),
     }
 
 

@@ -1,6 +1,6 @@
 """Table 4 and Appendix F.4: what the runs of the paper cost, printed beside computed."""
 
-from repro.judge.claims import Claim, all_scales, at_most, within, without_interval
+from repro.judge.claims import ARITHMETIC, Claim, all_scales, at_most, exact, within
 
 TITLE = "Table 4 and Appendix F.4. Training costs, printed and computed"
 CAPTION = (
@@ -25,6 +25,7 @@ CLAIMS = (
     *(
         Claim(
             id=f"table4.speedup-{key}",
+            kind=ARITHMETIC,
             statement=f"Tuning the {name} at the small width is {printed:g} times cheaper",
             source="Table 4",
             quantity="training operations of a run at the wide width over the small width",
@@ -34,6 +35,7 @@ CLAIMS = (
     ),
     Claim(
         id="table4.costs-mlp",
+        kind=ARITHMETIC,
         statement="MLP runs cost 740 (base) and 11,326 TFLOPs (wide)",
         source="Appendix F.4",
         quantity="largest |computed - printed| in TFLOPs",
@@ -41,6 +43,7 @@ CLAIMS = (
     ),
     Claim(
         id="table4.costs-resnet",
+        kind=ARITHMETIC,
         statement="ResNet runs cost 66,547 (base) and 265,970 TFLOPs (wide)",
         source="Appendix F.4",
         quantity="largest |computed - printed| in TFLOPs",
@@ -48,6 +51,7 @@ CLAIMS = (
     ),
     Claim(
         id="table4.costs-gpt2",
+        kind=ARITHMETIC,
         statement="GPT-2 runs cost 10,615,488 (base), 37,929,809 (wide), 19,679,775 (tuning)",
         source="Appendix F.4, with 262,144 tokens a step, half of what F.3 states",
         quantity="largest |computed / printed - 1|",
@@ -60,20 +64,15 @@ def reduce(runs):
     return runs[STUDY]
 
 
-def exact(value, rows):
-    """A computed number: nothing random, n the numbers behind it."""
-    return without_interval(value, len(rows))
-
-
 def measure(data, scale):
     measured = {}
     for key in SPEEDUPS:
         rows = data[data["name"] == f"speedup.{key}"]
-        measured[f"table4.speedup-{key}"] = exact(rows["computed"].iloc[0], rows)
+        measured[f"table4.speedup-{key}"] = exact(rows["computed"].iloc[0], len(rows))
         rows = data[data["name"].str.startswith(f"costs.{key}.")]
         error = (rows["computed"] - rows["printed"]).abs()
         error = error / rows["printed"] if key == "gpt2" else error
-        measured[f"table4.costs-{key}"] = exact(error.max(), rows)
+        measured[f"table4.costs-{key}"] = exact(error.max(), len(rows))
     return measured
 
 

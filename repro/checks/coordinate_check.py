@@ -13,7 +13,7 @@ from torch import nn
 from repro.checks.tiny import tiny_run
 from repro.data.random_data import random_data
 from repro.errors import UserError
-from repro.statistics import bootstrap, slope
+from repro.statistics import slope, t_interval
 from repro.suite.spec import override
 from repro.tasks import TASKS
 from repro.training.loop import Training
@@ -55,13 +55,12 @@ def coordinate_check(
     measured = {(width, seed): sizes(width, seed) for width in widths for seed in seeds}
     result = []
     for key in measured[widths[0], seeds[0]]:
-
-        def fitted(sample: Sequence[int], key=key) -> float:
-            logs = [np.mean([np.log(measured[w, s][key]) for s in sample]) for w in widths]
-            return slope(np.log(widths), logs)
-
-        low, high = bootstrap(seeds, fitted)
-        result.append(LayerSlope(*key, fitted(seeds), low, high, _verdict(low, high)))
+        slopes = [
+            slope(np.log(widths), [np.log(measured[width, seed][key]) for width in widths])
+            for seed in seeds
+        ]
+        fitted, low, high = t_interval(slopes)
+        result.append(LayerSlope(*key, fitted, low, high, _verdict(low, high)))
     return result
 
 

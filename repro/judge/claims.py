@@ -1,17 +1,41 @@
-"""The papers' claims, what is expected and measured for them, and verdicts. No torch."""
+"""Claims of the papers, expectations, and verdicts. No torch.
+
+Two questions are kept apart: what was *seen* (does the whole interval meet the bound?), and whether
+the claim *binds* here (is it meant to hold at this scale and on this data?). A verdict needs both.
+"""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from repro.statistics import bootstrap
+from repro.errors import UserError, did_you_mean
+from repro.statistics import jackknife, t_interval
 from repro.suite.study import SCALES, TRAINED_SCALES
 
-REPRODUCED = "reproduced"
-NOT_REPRODUCED = "not reproduced"
-NOT_JUDGED = "not judged"
+# What a claim rests on. The first three are claims of a paper; the others are ours.
+TRAINING = "training"  # runs
+THEORY = "theory"  # a closed form, held against simulation
+ARITHMETIC = "arithmetic"  # of the paper's own numbers
+SELF_CHECK = "self-check"  # the suite is built as the paper prints
+CONTROL = "control"  # what else might have given a result
+PAPER_KINDS = (TRAINING, THEORY, ARITHMETIC)
+KINDS = (*PAPER_KINDS, SELF_CHECK, CONTROL)
+
+# What was seen, whether or not it binds.
+AGREES = "agrees"
+DIFFERS = "differs"
+UNCLEAR = "cannot be told"
+NOTHING = ""  # there is no bound to agree with
+
+# Verdicts.
+REPRODUCED = "reproduced"  # agrees, and binds
+NOT_REPRODUCED = "not reproduced"  # differs, and binds
+CANNOT_BE_TOLD = UNCLEAR  # binds, and the interval does not say
+DOES_NOT_BIND = "does not bind"  # shown beside what was seen
+REPORTED = "reported"  # no bound
+VERDICTS = (REPRODUCED, NOT_REPRODUCED, CANNOT_BE_TOLD, DOES_NOT_BIND, REPORTED)
 
 
 @dataclass(frozen=True)
@@ -78,9 +102,10 @@ def reported(text: str) -> Expectation:
 class Measurement:
     """A measured quantity.
 
-    low, high: 95 % interval; the value twice if nothing is random. n: seeds behind the interval.
-    problem: why the value must not be judged, such as an optimum at the edge of its grid; or "".
-    detail: shown to the reader beside the value.
+    value; low, high: 95 % interval; the value twice where nothing is random, NaN where it is of one
+    run only. n: seeds behind the interval. problem: why nothing can be told from the value (an
+    optimum at the edge of its grid, a search limit), empty otherwise. detail: what a reader wants
+    beside it.
     """
 
     value: float
@@ -97,88 +122,137 @@ def over_seeds(
     problem: str = "",
     detail: str = "",
 ) -> Measurement:
-    """A statistic of a sample of seeds (in which they may repeat), with its bootstrap interval."""
+    """Mean over seeds of a statistic of one seed's runs, with its Student t interval.
+
+    statistic: takes a list of one seed. Arms of a comparison share the seed, so it is paired.
+    """
     seeds = sorted(int(seed) for seed in seeds)
-    low, high = bootstrap(seeds, statistic)
-    return Measurement(float(statistic(seeds)), low, high, len(seeds), problem, detail)
+    values = [float(statistic([seed])) for seed in seeds]
+    return Measurement(*t_interval(values), len(seeds), problem, detail)
+
+
+def over_means(
+    statistic: Callable[[Sequence[int]], float],
+    seeds: Iterable[int],
+    problem: str = "",
+    detail: str = "",
+) -> Measurement:
+    """A statistic that needs the mean over seeds, as an optimum or a fit may, with its jackknife
+    interval.
+
+    statistic: takes a list of seeds.
+    """
+    seeds = sorted(int(seed) for seed in seeds)
+    return Measurement(*jackknife(statistic, seeds), len(seeds), problem, detail)
 
 
 def over_batches(
     values: np.ndarray, statistic: Callable[[np.ndarray], float], detail: str = ""
 ) -> Measurement:
-    """A statistic of the mean over seeds, with its bootstrap interval over them.
+    """`over_means` of an array.
 
-    values: shape (seeds, ...). statistic: that mean, of shape (...) -> value.
+    values: shape (seeds, ...). statistic: takes their mean over seeds, of shape (...).
     """
-    return over_seeds(
+    return over_means(
         lambda sample: statistic(values[list(sample)].mean(0)), range(len(values)), detail=detail
     )
 
 
-def without_interval(value: float, n: int = 1, problem: str = "", detail: str = "") -> Measurement:
-    """A value in which nothing is random, or one from a single run."""
+def exact(value: float, n: int = 1, problem: str = "", detail: str = "") -> Measurement:
+    """A value in which nothing is random. n: how many things it is of."""
     return Measurement(float(value), float(value), float(value), n, problem, detail)
+
+
+def of_one_run(value: float, problem: str = "", detail: str = "") -> Measurement:
+    """A value of one seed: it has no interval, and nothing can be told from it."""
+    return Measurement(float(value), math.nan, math.nan, 1, problem, detail)
 
 
 @dataclass(frozen=True)
 class Claim:
     """One claim of a paper, and what should be measured for it.
 
-    id: `<figure>.<name>`, unique within a paper.
-    statement, source: what the paper says, in our words, and where. quantity: what is measured.
-    expected: scale -> Expectation; the claim is not judged at a scale that is left out.
-    real_data: judge it only on data that the suite did not generate.
+    id: `<figure>.<name>`, unique within a paper. kind: what it rests on, one of KINDS.
+    statement, source: in our words, with the place. quantity: what is measured, in words.
+    expected: scale -> Expectation; it binds at these scales, and at another what was seen is held
+    against the paper scale's (or the last one given) without a verdict. real_data: binds only on
+    data the suite did not generate.
     """
 
     id: str
+    kind: str
     statement: str
     source: str
     quantity: str
-    expected: dict[str, Expectation]
+    expected: Mapping[str, Expectation]
     real_data: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            hint = did_you_mean(self.kind, KINDS)
+            raise UserError(f"claim {self.id!r}: unknown kind {self.kind!r}: {hint}")
+        if not self.expected:
+            raise UserError(f"claim {self.id!r}: expected is empty; name a scale and a bound")
+
+    def at(self, scale: str) -> Expectation:
+        """What is expected at a scale."""
+        return self.expected.get(scale, self.at_paper_scale())
+
+    def at_paper_scale(self) -> Expectation:
+        """The bound at paper scale, or of the largest scale that has one."""
+        return self.expected[max(self.expected, key=SCALES.index)]
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim with its measurement and verdict at one scale, on one source of data."""
+    """A claim with its measurement and verdict at one scale on one data source.
+
+    seen: AGREES, DIFFERS, UNCLEAR, or NOTHING where there is no bound. binds: whether it is meant
+    to hold here. reason: why the verdict is not plainly that it was reproduced or not.
+    """
 
     claim: Claim
-    expected: str
     measurement: Measurement
+    seen: str
+    binds: bool
     verdict: str
     reason: str = field(default="")
 
 
 def judge(claim: Claim, measurement: Measurement, scale: str, embedded: bool) -> Judgement:
-    """The verdict: reproduced if the measured interval lies inside the expected one, not reproduced
-    if all of it lies outside, else not judged, with the reason (scale, data, a problem, noise).
-
-    embedded: whether the suite generated any of the data.
-    """
-    expected = claim.expected.get(scale)
-    text = str(expected or next(iter(claim.expected.values())))
-
-    def result(verdict: str, reason: str = "") -> Judgement:
-        return Judgement(claim, text, measurement, verdict, reason)
-
-    if expected is None:
-        return result(NOT_JUDGED, f"scale: judged at {', '.join(claim.expected)}")
-    if claim.real_data and embedded:
-        return result(NOT_JUDGED, "data: built into the embedded data")
-    if measurement.problem:
-        return result(NOT_JUDGED, measurement.problem)
+    """The verdict: reproduced when the whole interval meets the bound, not reproduced when none of
+    it does and the claim binds here; else what was seen, and why that is no verdict."""
+    expected = claim.at(scale)
     if math.isnan(expected.low):
-        return result(NOT_JUDGED, "reported only")
-    if not math.isfinite(measurement.value):
-        return result(NOT_REPRODUCED, "the measured value is not finite")
-    low_holds, high_holds = expected.holds(measurement.low), expected.holds(measurement.high)
-    if low_holds and high_holds:
-        return result(REPRODUCED)
-    # If the intervals only touch, the end at the bound still holds, unless the bound is strict.
-    apart = measurement.high <= expected.low or measurement.low >= expected.high
-    if apart and not low_holds and not high_holds:
-        return result(NOT_REPRODUCED)
-    return result(NOT_JUDGED, "noise: the interval reaches over the bound")
+        return Judgement(claim, measurement, NOTHING, False, REPORTED, measurement.problem)
+    seen, why = _seen(expected, measurement)
+    elsewhere = ""
+    if scale not in claim.expected:
+        elsewhere = f"scale: meant for {', '.join(claim.expected)}"
+    elif claim.real_data and embedded:
+        elsewhere = "data: built into the embedded data"
+    if elsewhere:
+        reason = f"{elsewhere}; {why}" if why else elsewhere
+        return Judgement(claim, measurement, seen, False, DOES_NOT_BIND, reason)
+    verdict = {AGREES: REPRODUCED, DIFFERS: NOT_REPRODUCED, UNCLEAR: CANNOT_BE_TOLD}[seen]
+    return Judgement(claim, measurement, seen, True, verdict, why)
+
+
+def _seen(expected: Expectation, measured: Measurement) -> tuple[str, str]:
+    """What was seen, and why nothing can be told or what a reader should know."""
+    if measured.problem:
+        return UNCLEAR, measured.problem
+    if not math.isfinite(measured.value):
+        return DIFFERS, "the measured value is not finite"
+    if math.isnan(measured.low):
+        return UNCLEAR, "one run"
+    low, high = expected.holds(measured.low), expected.holds(measured.high)
+    if low and high:
+        return AGREES, ""
+    beside = measured.high <= expected.low or measured.low >= expected.high
+    if beside and not low and not high:
+        return DIFFERS, ""
+    return UNCLEAR, "noise: the interval reaches over the bound"
 
 
 def all_scales(expectation: Expectation) -> dict[str, Expectation]:
@@ -191,9 +265,9 @@ def trained_scales(expectation: Expectation) -> dict[str, Expectation]:
     return dict.fromkeys(TRAINED_SCALES, expectation)
 
 
-def interval(row: dict) -> str:
-    """`value [low, high]` of a row of `judging.judge_all`, in which None is a number that is not
-    finite; or only the value if nothing is random."""
+def interval(row: Mapping) -> str:
+    """`value [low, high]`, or the value alone where nothing is random or it is of one run; None is
+    not finite."""
     if row["measured"] is None:
         return "nothing finite"
     value, low, high = (

@@ -10,7 +10,6 @@ from repro.suite.registry import ROOT
 
 FOLDERS = ("data", "figures", "repro", "studies")
 JUDGING = "repro/judge/judging.py"
-REGISTRY = "repro/suite/registry.py"
 # Imported by these files, but without influence on what a figure shows: the training code, and the
 # checks of figures' files, which accept a figure unchanged or stop.
 LEFT_OUT = ("repro/training/", "repro/suite/contracts.py")
@@ -20,8 +19,8 @@ def files(figure_name: str) -> list[str]:
     """Every file of the checkout whose code makes a figure's table, verdicts and picture.
 
     These are all files imported, directly or not, also within functions, by the figure's file and
-    by `repro.judge.judging`, which calls it. A figure that uses the registry can load studies by
-    name: then the files of its STUDIES count too. Not included are
+    by `repro.judge.judging`, which calls it, and the files of its STUDIES, which say what was chosen
+    after seeing results. Not included are
       the training code: LEFT_OUT, and modules of tasks, which are imported by name at run time. Its
         results reach a figure as cells, whose ids contain the task's version;
       what finds the cells and writes files (`repro.judge.products`): cells are compared by id;
@@ -29,7 +28,7 @@ def files(figure_name: str) -> list[str]:
       libraries: uv.lock fixes their versions.
     """
     from_figure = _reached([f"figures/{figure_name}.py"])
-    named = registry.figure(figure_name).STUDIES if REGISTRY in from_figure else ()
+    named = registry.figure(figure_name).STUDIES
     studies = ["studies/" + "/".join(name.split("/")[:2]) + ".py" for name in named]
     return sorted(_reached([*from_figure, *studies, JUDGING]))
 

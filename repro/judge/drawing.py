@@ -81,6 +81,8 @@ def claim_lines(claim: dict, characters: int) -> list[str]:
     measured = f"{claim['quantity']}: expected {claim['expected']}, measured {value}"
     measured += f", n = {claim['n']}: {verdict}"
     measured += f" ({claim['reason']})" if claim["reason"] else ""
+    measured += f"; seen: {claim['seen']}" if claim["seen"] and not claim["binds"] else ""
+    measured += "; settings chosen after seeing results" if claim["chosen_after_seeing"] else ""
     indent = " " * 4
     return [
         *wrapped(stated, characters, subsequent_indent=indent),

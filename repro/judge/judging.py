@@ -12,9 +12,11 @@ from pathlib import Path
 
 from repro.errors import UserError
 from repro.files import sha256_file
-from repro.judge.claims import Claim, Judgement, Measurement, judge
+from repro.judge.claims import CONTROL, TRAINING, Claim, Measurement, judge
 from repro.suite import registry
 from repro.suite.cells import frame
+
+RUN = (TRAINING, CONTROL)  # the kinds of claims that settings of runs decide
 
 
 @contextmanager
@@ -56,30 +58,44 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
         measured = module.measure(table, scale)
     _check_measured(f"figures/{figure_name}.py", module.CLAIMS, measured)
     rows = []
+    chosen = chosen_after_seeing(figure_name, scale)
     for claim in module.CLAIMS:
-        judgement: Judgement = judge(claim, measured[claim.id], scale, provenance["embedded"])
+        judgement = judge(claim, measured[claim.id], scale, provenance["embedded"])
         measurement = judgement.measurement
         rows.append(
             {
                 "claim": claim.id,
+                "kind": claim.kind,
                 "paper": figure_name.split("/")[0],
                 "figure": figure_name,
                 "statement": claim.statement,
                 "source": claim.source,
                 "quantity": claim.quantity,
-                "expected": judgement.expected,
+                "printed": "",
+                "expected": str(claim.at(scale)),
+                "expected_paper": str(claim.at_paper_scale()),
                 "measured": _finite(measurement.value),
                 "low": _finite(measurement.low),
                 "high": _finite(measurement.high),
                 "n": int(measurement.n),
+                "seen": judgement.seen,
+                "binds": judgement.binds,
                 "verdict": judgement.verdict,
                 "reason": judgement.reason,
                 "detail": measurement.detail,
+                "chosen_after_seeing": chosen if claim.kind in RUN else "",
                 "scale": scale,
                 "data": provenance["label"],
             }
         )
     return rows
+
+
+def chosen_after_seeing(figure_name: str, scale: str) -> str:
+    """Which settings of a figure's studies were chosen after seeing what its claims measure."""
+    scales = (registry.study(name).scales for name in registry.figure_stages(figure_name))
+    texts = (found[scale].chosen_after_seeing for found in scales if scale in found)
+    return "; ".join(dict.fromkeys(filter(None, texts)))
 
 
 def _check_measured(file: str, claims: Sequence[Claim], measured: object) -> None:

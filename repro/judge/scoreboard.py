@@ -2,28 +2,21 @@
 
 import csv
 import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from repro.errors import UserError, did_you_mean
 from repro.files import read_json, sha256_file, write_bytes, write_json
-from repro.judge.claims import interval
+from repro.judge.claims import KINDS, VERDICTS, interval
 from repro.judge.printed import printed
 from repro.judge.products import cell_ids, finished_folder, read_or_empty
 from repro.suite import arithmetic, registry
 from repro.suite.suite import Suite
 
 COLUMNS = [
-    "claim",
-    "paper",
-    "figure",
-    "source",
-    "expected",
-    "measured",
-    "low",
-    "high",
-    "n",
-    "verdict",
-    "scale",
-    "data",
+    *("claim", "kind", "paper", "figure", "statement", "source", "quantity"),
+    *("printed", "expected", "expected_paper", "measured", "low", "high", "n"),
+    *("seen", "binds", "verdict", "reason", "detail", "chosen_after_seeing", "scale", "data"),
 ]
 
 
@@ -44,27 +37,57 @@ def scoreboard(suite: Suite) -> None:
     write_json(suite.paths.results / "manifest.json", manifest)
 
 
+def counts(rows: Sequence[Mapping]) -> list[list[str]]:
+    """Kind of claim -> how many have each verdict, as the rows of a table with its head.
+
+    Claims of a paper come first; self-checks and controls are ours and counted apart.
+    """
+    table = [["claims", *VERDICTS]]
+    for kind in KINDS:
+        found = Counter(row["verdict"] for row in rows if row["kind"] == kind)
+        table.append([kind, *(str(found[verdict]) for verdict in VERDICTS)])
+    return table
+
+
+def in_words(row: Mapping) -> str:
+    """A verdict with what it rests on: `does not bind (scale: meant for paper); seen: differs`."""
+    reason = f" ({row['reason']})" if row["reason"] else ""
+    seen = "" if row["binds"] or not row["seen"] else f"; seen: {row['seen']}"
+    chosen = "; settings chosen after seeing results" if row["chosen_after_seeing"] else ""
+    return row["verdict"] + reason + seen + chosen
+
+
 def board(title: str, rows: list[dict]) -> bytes:
-    """A Markdown page with a table of judged claims, rows as from `judging.judge_all`."""
-    lines = [
-        f"# Scoreboard: {title}",
-        "",
-        "| claim | where | quantity | expected | measured | n | verdict |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        verdict = row["verdict"] + (f" ({row['reason']})" if row["reason"] else "")
-        cells = [
+    """Judged claims as a Markdown page: counts by kind, then each, expected beside measured."""
+    head = ["verdict", "claim", "kind", "where", "quantity", "printed", "expected", "measured", "n"]
+    table = [
+        [
+            in_words(row),
             f"{row['paper']}/{row['claim']}",
+            row["kind"],
             row["source"],
             row["quantity"],
-            row["expected"],
+            row["printed"],
+            row["expected"] + paper_scale(row),
             interval(row),
             str(row["n"]),
-            verdict,
         ]
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        for row in rows
+    ]
+    lines = [f"# Scoreboard: {title}", "", *markdown(counts(rows)), "", *markdown([head, *table])]
     return ("\n".join(lines) + "\n").encode()
+
+
+def paper_scale(row: Mapping) -> str:
+    """What is expected at paper scale, where that is something else."""
+    other = row["expected_paper"] != row["expected"]
+    return f" (paper scale: {row['expected_paper']})" if other else ""
+
+
+def markdown(table: list[list[str]]) -> list[str]:
+    """Lines of a Markdown table, its first row the head."""
+    head, *rows = ["| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in table]
+    return [head, "|" + "---|" * len(table[0]), *rows]
 
 
 def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
@@ -86,10 +109,9 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
             continue
         lines.append(f"figures/{figure_name}.pdf")
         for row in read_json(folder / "claims.json"):
-            verdict = row["verdict"] + (f" ({row['reason']})" if row["reason"] else "")
             lines.append(
                 f"  {row['claim']:32} expected {row['expected']}, measured {interval(row)}, "
-                f"n = {row['n']}: {verdict}"
+                f"n = {row['n']}: {in_words(row)}"
             )
     return "\n".join(lines)
 
@@ -122,13 +144,15 @@ def explain(suite: Suite, word: str) -> str:
     finished_folder(suite, figure_name)
     row = next(r for r in read_json(folder / "claims.json") if r["claim"] == claim.id)
     provenance = read_json(folder / "provenance.json")
-    reason = f" ({row['reason']})" if row["reason"] else ""
     lines += [
-        f"  expected {row['expected']}, measured {interval(row)}, n = {row['n']}",
-        f"  verdict: {row['verdict']}{reason}",
+        f"  kind: {row['kind']}; expected {row['expected']}{paper_scale(row)}",
+        f"  measured {interval(row)}, n = {row['n']}",
+        f"  verdict: {in_words(row)}",
     ]
     if row["detail"]:
         lines.append(f"  detail: {row['detail']}")
+    if row["chosen_after_seeing"]:
+        lines.append(f"  chosen after seeing: {row['chosen_after_seeing']}")
     lines.append(f"  scale: {provenance['scale']}; data: {provenance['data']}")
     lines.append(f"  data: {folder / 'data.csv'} sha256 {sha256_file(folder / 'data.csv')}")
     for entry in provenance["made"]:

@@ -161,6 +161,8 @@ def overlap(new: dict, old: dict) -> bool:
         return new["measured"] == old["measured"]
     if _close(new["measured"], old["measured"], TOLERANCE):
         return True
+    if new["low"] is None and new["high"] is None:  # one run: nothing to overlap
+        return False
     # An end that is not finite reaches to infinity.
     low, high = (
         [bound if row[key] is None else row[key] for row in (new, old)]

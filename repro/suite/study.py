@@ -25,12 +25,15 @@ class Scale:
     same_job: axes; runs that differ only in these are trained one after another by one job. This is
         not part of a run's identity, so the same runs can be divided into jobs in another way.
     rounds: how many times a search may extend its grid.
+    chosen_after_seeing: which of its settings were chosen after seeing what a claim measures, and
+        what was seen; it is printed wherever the verdict is. Empty where none were.
     """
 
     spec: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, Sequence] = field(default_factory=dict)
     same_job: tuple[str, ...] = ()
     rounds: int = 0
+    chosen_after_seeing: str = ""
 
 
 @dataclass(frozen=True)
