@@ -55,7 +55,7 @@ def test_fig3_s_claims_hold_where_they_should():
     assert robust["measured"] == pytest.approx(4, rel=1e-6)  # 0.2 * 2^2 over 0.05 * 2^2
     assert rows["fig3.equivalent-lr"]["verdict"] == "reproduced"
     assert rows["fig3.equivalent-lr"]["measured"] == pytest.approx(1)
-    assert rows["fig3.optimum-lr"]["verdict"] == "cannot be told"
+    assert rows["fig3.optimum-lr"]["verdict"] == "does not bind"
 
 
 def test_fig3_s_claims_fail_where_they_should():

@@ -55,14 +55,14 @@ def test_the_caption_stands_between_the_panels_and_the_claims(words):
 @pytest.mark.parametrize("characters", range(40, 160, 7))
 def test_a_claim_breaks_neither_in_its_numbers_nor_in_its_verdict(characters):
     lines = [line.replace(drawing.UNBROKEN, " ") for line in drawing.claim_lines(CLAIM, characters)]
-    for words in ("-0.386 [-0.524, -0.256]", "n = 3", "NOT JUDGED"):
+    for words in ("-0.386 [-0.524, -0.256]", "n = 3", "CANNOT BE TOLD"):
         assert sum(words in line for line in lines) == 1
 
 
 def test_n_is_printed_where_all_seeds_agree():
     agreed = CLAIM | {"low": -0.386, "high": -0.386}
     text = " ".join(drawing.claim_lines(agreed, 200)).replace(drawing.UNBROKEN, " ")
-    assert "measured -0.386, n = 3: NOT JUDGED" in text
+    assert "measured -0.386, n = 3: CANNOT BE TOLD" in text
 
 
 def test_the_texts_of_a_table_lie_inside_their_cells():

@@ -85,7 +85,7 @@ def test_made_up_data_are_judged():
         assert found[name]["verdict"] == "reproduced"
     assert found["upscaled-wins"]["measured"] == pytest.approx(0.8)
     assert found["validation"]["measured"] == pytest.approx(0.8)
-    assert found["validation"]["reason"] == "reported only"
+    assert found["validation"]["verdict"] == "reported"
 
 
 @pytest.mark.parametrize("lost", [INF, (1.0, INF, 1.0)])
@@ -94,7 +94,7 @@ def test_a_baseline_that_diverged_is_nothing_to_win_against(lost, up):
     found = wins({"scratch": lost, "upscaled": up})
     count = 1 if isinstance(lost, tuple) else 3
     for name in ("upscaled-wins", "faster", "end-to-end", "validation"):
-        assert found[name]["verdict"] == "cannot be told"
+        assert found[name]["verdict"] in ("cannot be told", "reported")
         assert found[name]["reason"] == f"{count} of 3 runs of scratch diverged"
     found = wins({"scratch_long": lost})
     assert f"{count} of 3 runs of scratch_long" in found["upscaled-wins-long"]["reason"]
@@ -148,7 +148,7 @@ def fig_measure(name, data):
 def test_a_claim_that_rests_on_an_optimum_at_the_edge_is_not_judged(stage, loss, words, claims):
     found = wins(**{stage: loss})
     for name in claims:
-        assert found[name]["verdict"] == "cannot be told"
+        assert found[name]["verdict"] in ("cannot be told", "reported")
         assert found[name]["reason"].startswith(f"{words}search limit")
     resting = {name for name, row in found.items() if words in row["reason"]}
     assert resting >= set(claims)
@@ -175,7 +175,7 @@ def test_the_optimal_noise_is_by_the_metric_that_selects():
     at_zero = (data["stage"] == "tune_upscaled") & (data[_runs.LEVEL] == 0)
     data.loc[at_zero, "valid_loss"] -= 1
     quiet = judged("fig11", data)["optimal-noise"]
-    assert (quiet["measured"], quiet["verdict"]) == (1, "not reproduced")
+    assert (quiet["measured"], quiet["reason"]) == (1, "one run")
     assert "final validation loss, one seed, small width" in quiet["quantity"]
     found = judged("fig5", made_up("mlp-sgd"))["optimal-noise"]
     assert found["verdict"] == "reproduced"
@@ -270,7 +270,7 @@ def test_everything_diverged_is_drawn():
     lost = lost[lost["stage"] != "tune_upscaled_code"]
     for name in ("fig8", "fig9"):
         registry.figure(f"upscaling/{name}").draw(lost, "reduced")
-        assert {row["verdict"] for row in judged(name, lost).values()} == {"cannot be told"}
+        assert not {row["seen"] for row in judged(name, lost).values()} & {"agrees", "differs"}
 
 
 def test_a_seed_that_diverged_ends_the_mean():

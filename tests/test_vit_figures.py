@@ -223,7 +223,7 @@ def test_the_order_needs_both_ends():
     paper = {"hybrid": 0.8, "maximal-update": 0.6}
     data = table(EQUAL | paper)
     row = verdicts("fig2", data)["fig2.order"]
-    assert row["measured"] == pytest.approx(10) and "judged at paper" in row["reason"]
+    assert row["measured"] == pytest.approx(10) and row["verdict"] == "does not bind"
     swapped = table(EQUAL | {"hybrid": 0.6, "maximal-update": 0.8})
     assert verdicts("fig2", swapped)["fig2.order"]["measured"] == pytest.approx(-10)
 

@@ -19,8 +19,8 @@ def files(figure_name: str) -> list[str]:
     """Every file of the checkout whose code makes a figure's table, verdicts and picture.
 
     These are all files imported, directly or not, also within functions, by the figure's file and
-    by `repro.judge.judging`, which calls it, and the files of its STUDIES, which say what was chosen
-    after seeing results. Not included are
+    by `repro.judge.judging`, which calls it; and the files of its STUDIES, which say what was
+    chosen after seeing results. Not included are
       the training code: LEFT_OUT, and modules of tasks, which are imported by name at run time. Its
         results reach a figure as cells, whose ids contain the task's version;
       what finds the cells and writes files (`repro.judge.products`): cells are compared by id;

@@ -92,10 +92,12 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
 
 
 def chosen_after_seeing(figure_name: str, scale: str) -> str:
-    """Which settings of a figure's studies were chosen after seeing what its claims measure."""
-    scales = (registry.study(name).scales for name in registry.figure_stages(figure_name))
-    texts = (found[scale].chosen_after_seeing for found in scales if scale in found)
-    return "; ".join(dict.fromkeys(filter(None, texts)))
+    """Which settings of a figure's studies were chosen after seeing what its claims measure; none
+    at paper scale, whose settings are the paper's."""
+    if scale == "paper":
+        return ""
+    studies = (registry.study(name) for name in registry.figure_stages(figure_name))
+    return "; ".join(dict.fromkeys(filter(None, (s.chosen_after_seeing for s in studies))))
 
 
 def _check_measured(file: str, claims: Sequence[Claim], measured: object) -> None:

@@ -25,15 +25,12 @@ class Scale:
     same_job: axes; runs that differ only in these are trained one after another by one job. This is
         not part of a run's identity, so the same runs can be divided into jobs in another way.
     rounds: how many times a search may extend its grid.
-    chosen_after_seeing: which of its settings were chosen after seeing what a claim measures, and
-        what was seen; it is printed wherever the verdict is. Empty where none were.
     """
 
     spec: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, Sequence] = field(default_factory=dict)
     same_job: tuple[str, ...] = ()
     rounds: int = 0
-    chosen_after_seeing: str = ""
 
 
 @dataclass(frozen=True)
@@ -171,6 +168,8 @@ class Study:
         Later stages choose among the runs of all rounds.
     neighbourhood: which neighbours of that run a round tries, as steps along each axis of `search`;
         all if None.
+    chosen_after_seeing: which settings of the scales below the paper's were chosen after seeing
+        what a claim measures, and what was seen; printed wherever the verdict is.
     """
 
     task: str
@@ -180,6 +179,7 @@ class Study:
     search: tuple[str, ...] = ()
     metric: str = "train_loss"
     neighbourhood: tuple[Offset, ...] | None = None
+    chosen_after_seeing: str = ""
 
     def __post_init__(self):
         if set(self.scales) != set(SCALES):

@@ -20,6 +20,7 @@ four query heads per key-value head, window half the context, SwiGLU 4 times the
 at results, the best of 2^-9 to 2^-6 for ratio 1 at 150 steps, so that the baseline is tuned.
 """
 
+CHOSEN = "the learning rate is the best of 2^-9 to 2^-6 for ratio 1, so that the baseline is tuned"
 PAPER = {
     "dataset": "fineweb_edu",
     "data": {

@@ -1,7 +1,7 @@
 """Control of Figure 3: the same sweep with one vocabulary for every width."""
 
 from repro.suite.study import Scale, Study, octaves
-from studies.embedding_lr._decoder import PAPER, REDUCED, SMOKE
+from studies.embedding_lr._decoder import CHOSEN, PAPER, REDUCED, SMOKE
 
 STUDY = Study(
     task="language_model",
@@ -32,4 +32,5 @@ STUDY = Study(
         ),
         "paper": Scale(),
     },
+    chosen_after_seeing=CHOSEN,
 )

@@ -1,7 +1,7 @@
 """Figures 4a and 5: the decoder of Table 3 at the baseline's ratio and at sqrt(d), 1.75T tokens."""
 
 from repro.suite.study import Scale, Study
-from studies.embedding_lr._llm import BASELINE, PAPER, SMALL, TINY, sqrt_d
+from studies.embedding_lr._llm import BASELINE, CHOSEN, PAPER, SMALL, TINY, sqrt_d
 
 WORDS = {"words.stride": 32}
 
@@ -20,4 +20,5 @@ STUDY = Study(
         ),
         "paper": Scale(),
     },
+    chosen_after_seeing=CHOSEN,
 )

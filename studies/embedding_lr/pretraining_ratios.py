@@ -1,7 +1,7 @@
 """Figure 4b: ratios of the embedding's learning rate around sqrt(d), 65B tokens."""
 
 from repro.suite.study import Scale, Study
-from studies.embedding_lr._llm import BASELINE, PAPER, SMALL, TINY, sqrt_d
+from studies.embedding_lr._llm import BASELINE, CHOSEN, PAPER, SMALL, TINY, sqrt_d
 
 STUDY = Study(
     task="pretraining",
@@ -18,4 +18,5 @@ STUDY = Study(
         ),
         "paper": Scale(),
     },
+    chosen_after_seeing=CHOSEN,
 )

@@ -5,7 +5,7 @@ embedding, at any vocabulary. This control removes that effect. Its optima and g
 """
 
 from repro.suite.study import Scale, Study, octaves
-from studies.embedding_lr._decoder import LVP_INIT, PAPER, REDUCED, SMOKE, size
+from studies.embedding_lr._decoder import CHOSEN, LVP_INIT, PAPER, REDUCED, SMOKE, size
 
 STUDY = Study(
     task="language_model",
@@ -36,4 +36,5 @@ STUDY = Study(
         ),
         "paper": Scale(),
     },
+    chosen_after_seeing=CHOSEN,
 )

@@ -6,7 +6,7 @@ sigma_E: d^-1/2 (LVP) or 1 (SP); sigma_W: d^-1/2 (LVP) or 1/d (muP). eta_H, eta_
 """
 
 from repro.suite.study import Scale, Study, octaves
-from studies.embedding_lr._decoder import PAPER, REDUCED, SMOKE
+from studies.embedding_lr._decoder import CHOSEN, PAPER, REDUCED, SMOKE
 
 STUDY = Study(
     task="language_model",
@@ -45,4 +45,5 @@ STUDY = Study(
         ),
         "paper": Scale(),
     },
+    chosen_after_seeing=CHOSEN,
 )

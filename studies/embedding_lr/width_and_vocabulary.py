@@ -1,7 +1,7 @@
 """Figure 3's sweep: eta_E at (d, m) = (2^k, 2^(k+3)), eta_H = eta_W = 0.2/d, all inits d^-1/2."""
 
 from repro.suite.study import Scale, Study, octaves
-from studies.embedding_lr._decoder import PAPER, REDUCED, SMOKE, size
+from studies.embedding_lr._decoder import CHOSEN, PAPER, REDUCED, SMOKE, size
 
 STUDY = Study(
     task="language_model",
@@ -28,4 +28,5 @@ STUDY = Study(
         ),
         "paper": Scale(),
     },
+    chosen_after_seeing=CHOSEN,
 )

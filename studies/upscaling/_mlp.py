@@ -7,6 +7,7 @@ parametrization), 12,000 training rows, 20 epochs.
 from repro.parametrization import KINDS
 
 # 464_809 rows // 2_000 = 232 batches * 500 epochs = 116_000 steps
+CHOSEN = "base width, rows and epochs were chosen on prototypes"
 PAPER = {
     "dataset": "covtype",
     "data": {"batch_size": 2_000},

@@ -37,6 +37,7 @@ def protocol(
     noise: str = "gaussian",
     metric: str = "train_loss",
     whole: bool = False,
+    chosen_after_seeing: str = "",
 ) -> dict[str, Study]:
     """Stage name -> Study.
 
@@ -46,6 +47,7 @@ def protocol(
     noise: "signal" tunes t and passes each tensor's constant on to the wide model (Appendix D).
     metric: the sweeps select its lowest value.
     whole: whether a reduced stage is one job, for runs that take less time than starting a job.
+    chosen_after_seeing: as in `Study`.
     """
 
     # A stage differs between scales in width, grid and jobs only; this makes all scales at once.
@@ -71,6 +73,7 @@ def protocol(
             scales={name: scale(name) for name in SCALES},
             search=search,
             metric=metric,
+            chosen_after_seeing=chosen_after_seeing,
         )
 
     def start(width: str, checkpoint: Checkpoint, level, convention: str = "paper") -> dict:

@@ -22,13 +22,14 @@ def transfer(
     levels: Mapping[str, Sequence[float]],
     fixed_lr: Mapping[str, float],
     fixed_level: Mapping[str, float],
+    chosen_after_seeing: str = "",
 ) -> dict[str, Study]:
     """Stage name -> Study.
 
     spec: of `warm_start`, from scratch at paper scale; its lr is that of the base models. scales:
     scale -> its changes to the spec. widths: scale -> widths of the base models. lr, levels: scale
     -> grid. fixed_lr, fixed_level: scale -> the value fixed in the other sweep. Noise is in
-    Algorithm 2's convention.
+    Algorithm 2's convention. chosen_after_seeing: as in `Study`.
     """
 
     def stage(grid: Mapping[str, Mapping], **fixed: Mapping[str, object]) -> Study:
@@ -42,7 +43,13 @@ def transfer(
 
         paper = {axis: values["paper"] for axis, values in grid.items()}
         started = {"start": start} if "width" in grid else {}
-        return Study("warm_start", {**spec, **started}, paper, {s: scale(s) for s in SCALES})
+        return Study(
+            "warm_start",
+            {**spec, **started},
+            paper,
+            {s: scale(s) for s in SCALES},
+            chosen_after_seeing=chosen_after_seeing,
+        )
 
     start = {
         "checkpoint": Checkpoint("base", join={"model.width": "start.width"}),

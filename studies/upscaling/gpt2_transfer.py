@@ -12,7 +12,7 @@ reduced Sweep 2 of `gpt2`.
 
 from repro.suite.study import octaves
 from studies.upscaling._transfer import transfer
-from studies.upscaling.gpt2 import PAPER, REDUCED
+from studies.upscaling.gpt2 import CHOSEN, PAPER, REDUCED
 
 SMALLER = {
     "data": PAPER["data"] | {"vocab_size": 8_192, "tokenizer": "bpe"},
@@ -44,4 +44,5 @@ STAGES = transfer(
     },
     fixed_lr={"smoke": 2.0**-5, "reduced": 2.0**-5, "paper": 2.0**-9},
     fixed_level={"smoke": 0.25, "reduced": 0.25, "paper": 0.005 / 2 * 512**0.5},
+    chosen_after_seeing=CHOSEN,
 )

@@ -4,7 +4,17 @@ Paper scale: the authors' grids; Sweep 2 in Algorithm 2's convention and in thei
 """
 
 from repro.suite.study import octaves
-from studies.upscaling._mlp import ADAMW, CODE_LEVELS, CODE_LR, LEVELS, PAPER, SCALES, SEEDS, WIDTHS
+from studies.upscaling._mlp import (
+    ADAMW,
+    CHOSEN,
+    CODE_LEVELS,
+    CODE_LR,
+    LEVELS,
+    PAPER,
+    SCALES,
+    SEEDS,
+    WIDTHS,
+)
 from studies.upscaling._protocol import protocol
 
 STAGES = protocol(
@@ -26,4 +36,5 @@ STAGES = protocol(
     },
     seeds=SEEDS,
     whole=True,
+    chosen_after_seeing=CHOSEN,
 )

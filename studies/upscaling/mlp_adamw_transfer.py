@@ -8,7 +8,12 @@ Reduced: 160 steps (first 192) to save time.
 """
 
 from repro.suite.study import octaves
-from studies.upscaling._mlp import ADAMW, PAPER, REDUCED
+from studies.upscaling._mlp import (
+    ADAMW,
+    CHOSEN,
+    PAPER,
+    REDUCED,
+)
 from studies.upscaling._transfer import transfer
 
 EPOCHS = {"steps": 23_200, "evaluations": 100}  # 100 epochs of 232 batches
@@ -33,4 +38,5 @@ STAGES = transfer(
     },
     fixed_lr={"smoke": 2.0**-5, "reduced": 2.0**-5, "paper": 0.0005},
     fixed_level={"smoke": 1.0, "reduced": 1.0, "paper": 0.5},
+    chosen_after_seeing=CHOSEN,
 )

@@ -10,7 +10,12 @@ Reduced: 160 steps (first 192) to save time.
 """
 
 from repro.suite.study import octaves
-from studies.upscaling._mlp import PAPER, REDUCED, SGD
+from studies.upscaling._mlp import (
+    CHOSEN,
+    PAPER,
+    REDUCED,
+    SGD,
+)
 from studies.upscaling._transfer import transfer
 
 EPOCHS = {"steps": 23_200, "evaluations": 100}  # 100 epochs of 232 batches
@@ -33,4 +38,5 @@ STAGES = transfer(
     },
     fixed_lr={"smoke": 0.25, "reduced": 0.25, "paper": 0.1},
     fixed_level={"smoke": 0.5, "reduced": 0.5, "paper": 0.375},
+    chosen_after_seeing=CHOSEN,
 )

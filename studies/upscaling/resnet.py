@@ -71,4 +71,5 @@ STAGES = protocol(
     },
     seeds={"smoke": [0, 1], "reduced": [0, 1, 2], "paper": [0, 1, 2, 3, 4]},
     noise="signal",
+    chosen_after_seeing="2^-2 was added to Sweep 2's rates because the best was the largest, 2^-3",
 )
