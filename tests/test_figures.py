@@ -179,7 +179,8 @@ def check_page(pdf, name, rows, data):
 
     assert [row["claim"] for row in rows] == [c.id for c in registry.figure(name).CLAIMS]
     if name in TRAINING:
-        assert {row["verdict"] for row in rows} == {"cannot be told"}, "smoke judges no training"
+        found = {row["verdict"] for row in rows}
+        assert found <= {"does not bind", "reported"}, "smoke judges no training"
     text = re.sub(r"\s+", " ", PdfReader(pdf).pages[0].extract_text())
     assert f"scale: smoke; data: {data}" in text
     assert all(row["claim"] in text for row in rows)

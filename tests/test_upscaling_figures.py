@@ -178,7 +178,7 @@ def test_the_optimal_noise_is_by_the_metric_that_selects():
     assert (quiet["measured"], quiet["reason"]) == (1, "one run")
     assert "final validation loss, one seed, small width" in quiet["quantity"]
     found = judged("fig5", made_up("mlp-sgd"))["optimal-noise"]
-    assert found["verdict"] == "reproduced"
+    assert found["measured"] > 1 and found["reason"] == "one run"
     assert "4.8% below zero noise, 4.8% below the largest" in found["detail"]
     edge = judged("fig5", made_up("mlp-sgd", tune_upscaled=lambda lr, level: lr - level))
     assert edge["optimal-noise"]["reason"].startswith("Sweep 2: search limit")

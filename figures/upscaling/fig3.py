@@ -4,7 +4,14 @@ import math
 
 import numpy as np
 
-from repro.judge.claims import TRAINING, Claim, at_most, over_seeds, trained_scales
+from repro.judge.claims import (
+    TRAINING,
+    Claim,
+    at_most,
+    no_finer_than,
+    over_seeds,
+    trained_scales,
+)
 from repro.judge.optimum import search_optimum
 from repro.judge.tables import joined, last_step, mean_losses
 from repro.suite import registry
@@ -107,8 +114,10 @@ def measure(data, scale):
                 for n, place in zip(best, places(seeds), strict=True)
                 if str(n) not in lost
             )
-            measured[f"fig3.transfer-{sweep}-{key}"] = over_seeds(
-                spread, seeds, problem, f"best: {in_words}"
+            found = over_seeds(spread, seeds, problem, f"best: {in_words}")
+            # Both ends of the spread are known to half a step of the grid, an octave.
+            measured[f"fig3.transfer-{sweep}-{key}"] = no_finer_than(
+                found, max(found.value - 1, 0), found.value + 1
             )
     return measured
 

@@ -6,7 +6,7 @@ the claim *binds* here (is it meant to hold at this scale and on this data?). A 
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -166,6 +166,14 @@ def exact(value: float, n: int = 1, problem: str = "", detail: str = "") -> Meas
 def of_one_run(value: float, problem: str = "", detail: str = "") -> Measurement:
     """A value of one seed: it has no interval, and nothing can be told from it."""
     return Measurement(float(value), math.nan, math.nan, 1, problem, detail)
+
+
+def no_finer_than(found: Measurement, low: float, high: float) -> Measurement:
+    """The measurement with an interval that spans at least these two values.
+
+    For what is read off a grid: seeds that agree on one of its points say no more than its step.
+    """
+    return replace(found, low=min(found.low, low), high=max(found.high, high))
 
 
 @dataclass(frozen=True)

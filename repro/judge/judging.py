@@ -13,6 +13,7 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import sha256_file
 from repro.judge.claims import CONTROL, TRAINING, Claim, Measurement, judge
+from repro.judge.printed import printed
 from repro.suite import registry
 from repro.suite.cells import frame
 
@@ -58,7 +59,8 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
         measured = module.measure(table, scale)
     _check_measured(f"figures/{figure_name}.py", module.CLAIMS, measured)
     rows = []
-    chosen = chosen_after_seeing(figure_name, scale)
+    paper = figure_name.split("/")[0]
+    in_paper, chosen = printed(paper), chosen_after_seeing(figure_name, scale)
     for claim in module.CLAIMS:
         judgement = judge(claim, measured[claim.id], scale, provenance["embedded"])
         measurement = judgement.measurement
@@ -66,12 +68,12 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
             {
                 "claim": claim.id,
                 "kind": claim.kind,
-                "paper": figure_name.split("/")[0],
+                "paper": paper,
                 "figure": figure_name,
                 "statement": claim.statement,
                 "source": claim.source,
                 "quantity": claim.quantity,
-                "printed": "",
+                "printed": [str(row) for row in in_paper if row.claim == claim.id],
                 "expected": str(claim.at(scale)),
                 "expected_paper": str(claim.at_paper_scale()),
                 "measured": _finite(measurement.value),

@@ -5,6 +5,7 @@ folder records/<scale>/<data>/<device>/ has a SHA256SUMS of its files for `sha25
 """
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from repro.errors import UserError
@@ -41,8 +42,8 @@ def record(suite: Suite) -> list[Path]:
                 "claims": read_json(folder / "claims.json"),
             },
         )
-        _seal(target)
         written.append(target)
+    _seal(written)
     return written
 
 
@@ -58,8 +59,8 @@ def rejudge(suite: Suite) -> list[Path]:
                 png = base.with_suffix(".png")
                 claims = render(figure_name, data, saved["provenance"], pdf, png)
             write_json(base.with_suffix(".json"), saved | {"claims": claims})
-            _seal(base)
             written.append(base)
+    _seal(written)
     return written
 
 
@@ -86,23 +87,25 @@ def sums(folder: Path) -> dict[str, str]:
     return {name: digest for digest, name in map(str.split, path.read_text().splitlines())}
 
 
-def _seal(base: Path) -> None:
-    """After a record was written: update its digests, and the scoreboard of its folder.
+def _seal(bases: Sequence[Path]) -> None:
+    """After records were written: update their digests, and the scoreboards of their folders.
 
     Other files keep the digests they have in SHA256SUMS, so that a change by hand is still found.
     """
-    folder = base.parents[1]
+    for folder in {base.parents[1] for base in bases}:
+        here = [base for base in bases if folder in base.parents]
+        _note_digests(folder, [base.with_suffix(suffix) for base in here for suffix in KEPT])
+        title, page = folder.relative_to(RECORDS).as_posix(), folder / "scoreboard.md"
+        write_bytes(page, board(title, recorded_claims(folder)))
+        _note_digests(folder, [page])
+
+
+def _note_digests(folder: Path, paths: Sequence[Path]) -> None:
+    """Write the digests of these files into the SHA256SUMS of their folder of records."""
     digests = sums(folder) if (folder / SUMS).exists() else {}
-
-    def write(*paths: Path) -> None:
-        digests.update({p.relative_to(folder).as_posix(): sha256_file(p) for p in paths})
-        lines = (f"{digest}  {name}\n" for name, digest in sorted(digests.items()))
-        write_bytes(folder / SUMS, "".join(lines).encode())
-
-    write(*(base.with_suffix(suffix) for suffix in KEPT))
-    title, page = folder.relative_to(RECORDS).as_posix(), folder / "scoreboard.md"
-    write_bytes(page, board(title, recorded_claims(folder)))
-    write(page)
+    digests |= {path.relative_to(folder).as_posix(): sha256_file(path) for path in paths}
+    lines = (f"{digest}  {name}\n" for name, digest in sorted(digests.items()))
+    write_bytes(folder / SUMS, "".join(lines).encode())
 
 
 def recorded_claims(folder: Path) -> list[dict]:

@@ -30,7 +30,7 @@ def scoreboard(suite: Suite) -> None:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(row | {"printed": "; ".join(row["printed"])} for row in rows)
     write_bytes(suite.paths.results / "scoreboard.csv", buffer.getvalue().encode())
     title = f"scale {suite.config.scale}, data {suite.label}"
     write_bytes(suite.paths.results / "scoreboard.md", board(title, rows))
@@ -67,7 +67,7 @@ def board(title: str, rows: list[dict]) -> bytes:
             row["kind"],
             row["source"],
             row["quantity"],
-            row["printed"],
+            shortened(row["printed"]),
             row["expected"] + paper_scale(row),
             interval(row),
             str(row["n"]),
@@ -82,6 +82,12 @@ def paper_scale(row: Mapping) -> str:
     """What is expected at paper scale, where that is something else."""
     other = row["expected_paper"] != row["expected"]
     return f" (paper scale: {row['expected_paper']})" if other else ""
+
+
+def shortened(numbers: Sequence[str]) -> str:
+    """The first of what a paper prints for a claim, and how many more there are."""
+    more = f" (and {len(numbers) - 1} more)" if len(numbers) > 1 else ""
+    return "".join(numbers[:1]) + more
 
 
 def markdown(table: list[list[str]]) -> list[str]:
