@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from repro.errors import UserError
 from repro.judge.claims import (
     Claim,
     Measurement,
@@ -11,6 +12,7 @@ from repro.judge.claims import (
     exact,
     interval,
     judge,
+    no_finer_than,
     of_one_run,
     over_batches,
     over_seeds,
@@ -116,3 +118,19 @@ def test_a_statistic_of_arrays_by_seed_has_the_interval_of_its_mean_over_seeds()
     same = over_seeds(lambda seeds: float(differences[list(seeds)].mean()), range(3), detail="why")
     assert (found.value, found.n, found.detail) == (pytest.approx(same.value), 3, "why")
     assert (found.low, found.high) == pytest.approx((same.low, same.high))
+
+
+def test_an_unknown_kind_is_named():
+    with pytest.raises(UserError, match="unknown kind 'trainning': did you mean 'training'"):
+        Claim("f.c", "trainning", "s", "p", "q", {"reduced": below(0)})
+    with pytest.raises(UserError, match="expected is empty"):
+        Claim("f.c", "training", "s", "p", "q", {})
+
+
+def test_an_interval_is_no_finer_than_its_grid():
+    found = over_seeds(lambda seed: 1.0, range(3))
+    assert (found.low, found.high) == (1.0, 1.0)
+    wide = no_finer_than(found, 0.5, 2.0)
+    assert (wide.value, wide.low, wide.high, wide.n) == (1.0, 0.5, 2.0, 3)
+    apart = over_seeds(lambda seeds: 10.0 * seeds[0], range(3))
+    assert no_finer_than(apart, 9, 11) == apart

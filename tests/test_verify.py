@@ -73,7 +73,7 @@ def rewrite(base, *, factor=1.0, claims=None, arithmetic=None):
     for entry in saved["provenance"]["made"]:
         entry |= {"arithmetic": arithmetic} if arithmetic else {}
     write_json(base.with_suffix(".json"), saved)
-    records._seal(base)
+    records._seal([base])
 
 
 def outcome(suite):

@@ -13,7 +13,7 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import sha256_file
 from repro.judge.claims import CONTROL, TRAINING, Claim, Measurement, judge
-from repro.judge.printed import printed
+from repro.judge.printed import printed_for
 from repro.suite import registry
 from repro.suite.cells import frame
 
@@ -60,7 +60,7 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
     _check_measured(f"figures/{figure_name}.py", module.CLAIMS, measured)
     rows = []
     paper = figure_name.split("/")[0]
-    in_paper, chosen = printed(paper), chosen_after_seeing(figure_name, scale)
+    chosen = chosen_after_seeing(figure_name, scale)
     for claim in module.CLAIMS:
         judgement = judge(claim, measured[claim.id], scale, provenance["embedded"])
         measurement = judgement.measurement
@@ -73,7 +73,7 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
                 "statement": claim.statement,
                 "source": claim.source,
                 "quantity": claim.quantity,
-                "printed": [str(row) for row in in_paper if row.claim == claim.id],
+                "printed": printed_for(paper, claim.id),
                 "expected": str(claim.at(scale)),
                 "expected_paper": str(claim.at_paper_scale()),
                 "measured": _finite(measurement.value),

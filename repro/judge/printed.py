@@ -57,25 +57,34 @@ COLUMNS = [field.name for field in fields(Printed)]
 
 
 def printed(paper: str) -> tuple[Printed, ...]:
-    """All that a paper prints; nothing where there is no such file.
+    """All that a paper prints, each row of a claim there is; nothing where there is no such file.
 
     Raises UserError, naming file and line, on a row that is not as `Printed` describes it.
     """
+    ids, broken = _claims(paper)
+    for place, row in _rows(paper):
+        if row.claim and row.claim not in ids and row.claim.split(".")[0] not in broken:
+            near = did_you_mean(row.claim, ids)
+            raise UserError(f"{place}: unknown claim {row.claim!r}, {near}")
+    return tuple(row for _, row in _rows(paper))
+
+
+def printed_for(paper: str, claim: str) -> list[str]:
+    """What a paper prints for a claim, in words, without a look at the paper's other figures."""
+    return [str(row) for _, row in _rows(paper) if row.claim == claim]
+
+
+def _rows(paper: str) -> Iterator[tuple[str, Printed]]:
+    """Place and content of every row."""
     name = f"studies/{paper}/printed.csv"
     if not (ROOT / name).exists():
-        return ()
-    ids, broken = _claims(paper)
-    rows = []
+        return
     for place, cells in _lines(name):
         if len(cells) != len(COLUMNS):
             raise UserError(f"{place}: has {len(cells)} cells where {len(COLUMNS)} belong")
         row = Printed(*cells)
         _check(row, place)
-        if row.claim and row.claim not in ids and row.claim.split(".")[0] not in broken:
-            near = did_you_mean(row.claim, ids)
-            raise UserError(f"{place}: unknown claim {row.claim!r}, {near}")
-        rows.append(row)
-    return tuple(rows)
+        yield place, row
 
 
 def _lines(name: str) -> Iterator[tuple[str, list[str]]]:
