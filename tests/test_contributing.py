@@ -77,11 +77,10 @@ def test_a_figure_is_added_as_the_page_says(checkout):
 
 
 def put_in(readme, line):
-    """A line of a table in the place of the one about the same paper."""
-    (paper,) = re.findall(r"`(\w+)`", line)
-    start = line[: line.index(f"`{paper}`")]
+    """A line of a table in the place of the one with the same first two cells."""
+    start = "|".join(line.split("|")[:3])
     lines = readme.read_text().splitlines()
-    places = [i for i, old in enumerate(lines) if old.startswith(f"{start}`{paper}`")]
+    places = [i for i, old in enumerate(lines) if old.startswith(start)]
     (place,) = places
     lines[place] = line
     readme.write_text("\n".join(lines) + "\n")

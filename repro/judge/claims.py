@@ -20,8 +20,7 @@ THEORY = "theory"  # a closed form, held against simulation
 ARITHMETIC = "arithmetic"  # of the paper's own numbers
 SELF_CHECK = "self-check"  # the suite is built as the paper prints
 CONTROL = "control"  # what else might have given a result
-PAPER_KINDS = (TRAINING, THEORY, ARITHMETIC)
-KINDS = (*PAPER_KINDS, SELF_CHECK, CONTROL)
+KINDS = (TRAINING, THEORY, ARITHMETIC, SELF_CHECK, CONTROL)
 
 # What was seen, whether or not it binds.
 AGREES = "agrees"
