@@ -159,6 +159,7 @@ def upscaled(inputs, folder, layout=None):
     return [{k: v for k, v in record.items() if k != "noise"} for record in records]
 
 
+@pytest.mark.slow
 def test_an_upscaled_model_is_sharded_with_its_optimizer_and_saved_whole(inputs, tmp_path):
     from safetensors.torch import load_file
 

@@ -299,13 +299,18 @@ def test_pages_hold_one_sheet_a_paper(built):
 
 
 def sweep(optimum, seeds=(0, 1), edge=False):
-    """A made-up sweep with the optimum (log2) known per width."""
+    """A made-up sweep with the optimum (log2) known per width; slopes of seeds differ by 0.01."""
+    import numpy as np
+
+    def distance(d, j, s):
+        return j - optimum(d) - 0.01 * (s - 0.5) * np.log2(d / 64)
+
     rows = [
         {
             "model.width": d,
             "lr.embedding": 2.0**j,
             "seed": s,
-            "train_loss": 4 + 0.02 * (j - optimum(d)) ** 2 + 0.001 * s,
+            "train_loss": 4 + 0.02 * distance(d, j, s) ** 2 + 0.001 * s,
         }
         for d in (32, 64, 128)
         for j in range(-8, 0)

@@ -149,6 +149,7 @@ def test_a_faulty_folder_stops_before_anything_runs(tmp_path, content, message):
     assert not (tmp_path / "work" / "results").exists()
 
 
+@pytest.mark.slow
 def test_paper_scale_prints_its_cost_and_refuses(tmp_path, text_folder):
     words = ("figures/embedding_lr/fig3.pdf", "--config", "scale=paper", f"wikitext2={text_folder}")
     done = snakemake(*words, directory=tmp_path / "work")

@@ -8,9 +8,10 @@ TITLE = "Figure 1. Optimal embedding learning rate against width, fixed vocabula
 CAPTION = (
     "Left: training loss against the embedding learning rate, best over the other "
     "hyperparameters, mean and range (band) over seeds; crosses at the top: diverged. Right: its "
-    "optimum against width. Dots: centre of the rates of near-best loss (grey band; edge: it meets "
-    "the grid's end); crosses: by the paper's rule, geometric mean of the grid's rates within "
-    "20 %; guides: from the first dot (Hayou & Liu, Figure 1)."
+    "optimum against width. Dots: vertex of a parabola through five rates around the best, bars: "
+    "95 % interval over seeds; grey band: rates of near-best loss (edge: it meets the grid's end); "
+    "crosses, and the dots at paper scale: the paper's rule, geometric mean of the grid's rates "
+    "within 20 %; guides: from the first dot (Hayou & Liu, Figure 1)."
 )
 STUDIES = ("embedding_lr/width",)
 CLAIMS = (

@@ -21,10 +21,11 @@ from repro.judge.tables import last_step
 TITLE = "Figure 3. Optimal embedding learning rate against width, vocabulary m = 8d"
 CAPTION = (
     "Left: training loss against the embedding learning rate, mean and range (band) over seeds; "
-    "crosses at the top: diverged. Right: its optimum against width. Dots: centre of the rates of "
-    "near-best loss (grey band; edge: it meets the grid's end); crosses: by the paper's rule, "
-    "geometric mean of the grid's rates within 20 %; guides: from the first dot; controls: "
-    "embeddings of std 1, one vocabulary (Hayou & Liu, Figure 3)."
+    "crosses at the top: diverged. Right: its optimum against width. Dots: vertex of a parabola "
+    "through five rates around the best, bars: 95 % interval over seeds; grey band: rates of "
+    "near-best loss (edge: it meets the grid's end); crosses, and the dots at paper scale: the "
+    "paper's rule, geometric mean of the grid's rates within 20 %; guides: from the first dot; "
+    "controls: embeddings of std 1, one vocabulary (Hayou & Liu, Figure 3)."
 )
 MAIN, UNIT, FIXED = (
     f"embedding_lr/{name}" for name in ("width_and_vocabulary", "unit_init", "fixed_vocabulary")

@@ -1,4 +1,4 @@
-"""The optimum of a sweep: the centre of a window of learning rates, or a point of a search."""
+"""The optimum of a sweep: by a parabola, by a window of learning rates, or a point of a search."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -24,6 +24,11 @@ class Optimum:
     high: float
     best_loss: float
     at_edge: bool
+
+    @property
+    def centre(self) -> float:
+        """log2 of the window's centre."""
+        return (self.low + self.high) / 2
 
 
 def window_optimum(lr: Sequence[float], loss: Sequence[float], window: float) -> Optimum:
@@ -67,6 +72,26 @@ def grid_optimum(lr: Sequence[float], loss: Sequence[float], window: float) -> f
     """log2 of the geometric mean of the grid's rates in the window, as Hayou & Liu compute it."""
     x, y = np.log2(np.asarray(lr, dtype=float)), np.asarray(loss, dtype=float)
     return float(x[y <= np.nanmin(y) * (1 + window)].mean())
+
+
+def parabola_optimum(lr: Sequence[float], loss: Sequence[float], points: int = 5) -> float:
+    """log2 of the vertex of a parabola through the points around the best, in log2 lr.
+
+    points: how many; where the best is near an end of the grid, the outermost ones.
+    NaN where the curve has no minimum there: the parabola opens downwards, its vertex lies beyond
+    these points, or fewer than three losses are finite.
+    """
+    x, y = np.log2(np.asarray(lr, dtype=float)), np.asarray(loss, dtype=float)
+    order = np.argsort(x)
+    order = order[np.isfinite(y[order])]
+    if len(order) < 3:
+        return math.nan
+    x, y = x[order], y[order]
+    first = int(np.clip(np.argmin(y) - points // 2, 0, max(len(x) - points, 0)))
+    x, y = x[first : first + points], y[first : first + points]
+    bend, tilt, _ = np.polyfit(x - x.mean(), y, 2)
+    vertex = float(x.mean() - tilt / (2 * bend)) if bend > 0 else math.nan
+    return vertex if x[0] <= vertex <= x[-1] else math.nan
 
 
 @dataclass(frozen=True)
