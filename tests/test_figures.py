@@ -114,47 +114,21 @@ def digests(folder):
     return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.glob("*.[pc]*")}
 
 
-# One figure per task is built from nothing; every other is drawn from its record. The cheapest are
-# always; all in .ci/run, where the workflow builds every figure at smoke scale as well.
-BUILT = (
-    "effective_theory/fig1",
-    "effective_theory/fig3",
-    "effective_theory/kernels",
-    "effective_theory/tangent_kernels",
-    "embedding_lr/fig1",
-    "embedding_lr/fig2",
-    "embedding_lr/fig5",
-    "embedding_lr/table2",
-    "embedding_lr/table3",
-    "embedding_lr/theorem1",
-    "upscaling/equivalence",
-    "upscaling/fig10",
-    "upscaling/infinite_width",
-    "upscaling/table4",
-)
+# Built from nothing here; .ci/run builds every figure at smoke scale, and each record is drawn again.
+BUILT = ("embedding_lr/table2", "upscaling/table4")
 TRAINING = {f"embedding_lr/fig{i}" for i in (1, 3, 4, 5)} | {
     f"upscaling/fig{i}" for i in range(2, 12)
 }
 
 
-def test_every_task_is_run_by_a_figure_that_is_built(suite):
-    cells = [c for name in BUILT for found in suite.figure_cells(name).values() for c in found]
+def test_every_task_is_run_by_a_figure(suite):
+    names = registry.figure_names()
+    cells = [c for name in names for found in suite.figure_cells(name).values() for c in found]
     assert {run.task for cell in cells for run in cell.runs} == set(TASKS)
 
 
-CHEAP = ("embedding_lr/table2", "upscaling/table4")
-
-
-def cheap_or_slow(names, cheap):
-    """These names as a test's parameters; those that are not cheap are slow."""
-    return [
-        pytest.param(name, marks=() if name in cheap else pytest.mark.slow, id=name)
-        for name in sorted(names)
-    ]
-
-
 @pytest.mark.workflow
-@pytest.mark.parametrize("name", cheap_or_slow(BUILT, CHEAP))
+@pytest.mark.parametrize("name", BUILT)
 def test_a_figure_is_built_without_snakemake_and_rebuilt_byte_for_byte(suite, name):
     run_all(suite, name)
     folder = suite.paths.figure(name)
@@ -197,7 +171,13 @@ def redraw(name):
     return pdf, png, read_json(record)
 
 
-@pytest.mark.parametrize("name", cheap_or_slow(set(listed()) - set(BUILT), ["embedding_lr/fig3"]))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name == "embedding_lr/fig3" else pytest.mark.slow)
+        for name in sorted(listed())
+    ],
+)
 def test_a_figure_on_record_is_drawn_without_training_byte_for_byte(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     pdf, png, record = redraw(name)
