@@ -349,10 +349,7 @@ def test_a_broken_figure_is_in_no_other_s_way(checkout, tmp_path):
     ("words", "name"),
     [
         (["figures/embedding_lr/syntax.pdf"], "embedding_lr/syntax"),
-        (["figures/unnamed.pdf"], "embedding_lr/unnamed"),
-        (["figures/mine.pdf"], "mine"),
         ([], "embedding_lr/"),
-        (["verify"], "embedding_lr/"),
     ],
 )
 def test_a_call_that_needs_a_broken_figure_ends_in_one_line(checkout, tmp_path, words, name):
