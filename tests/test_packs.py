@@ -46,7 +46,7 @@ NO_CELL = "is no cell; nothing was unpacked"
 MEMBERS = {
     "out of results": ([("../evil.json", b"{}")], NO_CELL),
     "out of results further in": ([("results/../../evil.json", b"{}")], NO_CELL),
-    "absolute": ([("/tmp/results/a/b/c/evil.json", b"{}")], NO_CELL),
+    "absolute": ([("/results/smoke/a/b/evil.json", b"{}")], NO_CELL),
     "code": ([("results/code.py", b"")], NO_CELL),
     "no name": ([("", b"{}")], NO_CELL),
     "name of two lines": ([(NAME.replace("all", "a\nb"), cell())], NO_CELL),

@@ -166,7 +166,7 @@ def cache_out_of_reach(place: Place) -> None:
     import datasets
 
     def refuse(*given, **named):
-        raise PermissionError(errno.EACCES, "Permission denied", "/home/nobody")
+        raise PermissionError(errno.EACCES, "Permission denied", "/unreadable")
 
     place.write("text/train.jsonl", b'{"text": "a"}\n')
     place.patch.setattr(datasets, "load_dataset", refuse)
@@ -252,7 +252,7 @@ SITUATIONS = [
         cache_out_of_reach,
         ["fetch", "fineweb", "--config", "scale=smoke", "fineweb=text"],
         "fineweb: the cache of Hugging Face's datasets cannot be written "
-        "(/home/nobody: Permission denied); set HF_HOME to a folder that can",
+        "(/unreadable: Permission denied); set HF_HOME to a folder that can",
     ),
     # Sealed, and yet not what the suite writes
     Situation(
