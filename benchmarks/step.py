@@ -90,7 +90,7 @@ def specs(model: str, paper: bool) -> dict[float, tuple[str, Mapping]]:
         sizes = range(8, 13) if paper else range(5, 10)
         return {2**k: ("language_model", override(base, _decoder.size(k))) for k in sizes}
     if model == "llm":
-        block = {"model.depth": 1, "data.vocab_size": 256, "parts": 1}
+        block = {"model.depth": 1, "data.vocab_size": 256, "microbatches": 1}
         block |= {"data.batch_size": 4} if paper else {"data.batch_size": 1}
         block |= {} if paper else {"data.sequence_length": 1_024}
         return {lookup(_llm.PAPER, "model.width"): ("pretraining", override(_llm.PAPER, block))}
@@ -112,7 +112,9 @@ def with_batch(spec: Mapping, rows: int | None, length: int | None) -> dict:
     data = "data." if "data" in spec else ""
     changes = {f"{data}batch_size": rows, f"{data}sequence_length": length}
     if rows and data:
-        changes["parts"] = math.ceil(rows * spec["parts"] / spec["data"]["batch_size"])
+        changes["microbatches"] = math.ceil(
+            rows * spec["microbatches"] / spec["data"]["batch_size"]
+        )
     return override(spec, {key: value for key, value in changes.items() if value})
 
 

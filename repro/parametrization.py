@@ -20,6 +20,7 @@ from repro.errors import UserError
 KINDS = ("embedding", "hidden", "output", "vector", "scalar")
 # Degree q of the update in the gradient: an update homogeneous of degree q scales as |g|^q.
 DEGREE = {"sgd": 1, "adam": 0}
+FAMILY = {"sgd": "sgd", "adam": "adam", "adamw": "adam"}  # optimizer -> key of DEGREE
 
 
 @dataclass(frozen=True)
@@ -330,7 +331,7 @@ def initialize(model, init: Mapping[str, str], generator) -> None:
 def param_groups(
     model,
     *,
-    scaling: str,
+    parametrization: str,
     family: str,
     lr: Mapping[str, float],
     weight_decay: float,
@@ -341,7 +342,7 @@ def param_groups(
 ) -> list[dict]:
     """Optimizer groups, one per distinct (lr, weight decay, eps), covering every parameter.
 
-    scaling: name of the parametrization whose factors multiply the constants.
+    parametrization: name of the one whose factors multiply the constants.
     lr: kind of role -> constant. weight_decay, eps: global constants; eps None leaves it out.
     coupled: the optimizer adds weight_decay * w to the gradient (SGD, Adam) rather than decaying
         by lr * weight_decay (AdamW).
@@ -351,7 +352,7 @@ def param_groups(
     on a factor of a parameter that is not there.
     """
     roles = check_roles(model)
-    rows = table(scaling, family)
+    rows = table(parametrization, family)
     if unknown := set(factors) - set(roles):
         raise UserError(f"factors of {sorted(unknown)}, but the model has {sorted(roles)}")
     groups: dict[tuple, dict] = {}

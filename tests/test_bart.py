@@ -9,7 +9,6 @@ from repro.cost import bart as bart_cost
 from repro.errors import UserError
 from repro.models.bart import BART
 from repro.models.blocks import attend_dropping
-from repro.training.optimizer import FAMILY
 
 PAD, BOS, EOS = 1, 0, 2
 LARGE = {
@@ -188,8 +187,8 @@ def test_groups_have_the_factors_of_table_ii_2_e(strategy, embedding, matrix, re
     net = built(strategy)
     groups = parametrization.param_groups(
         net,
-        scaling=strategy,
-        family=FAMILY["adamw"],
+        parametrization=strategy,
+        family=parametrization.FAMILY["adamw"],
         lr=dict.fromkeys(parametrization.KINDS, 1.0),
         weight_decay=0.01,
         eps=1e-6,

@@ -150,7 +150,7 @@ def test_the_paper_s_settings(name, shape, steps):
         found = (lookup(run.spec, f"model.{key}") for key in ("width", "heads", "depth"))
         assert tuple(found) == shape
         assert run.spec["steps"] == steps
-        standard = run.spec["parametrization_name"] == "SP"
+        standard = run.spec["parametrization"] == "SP"
         assert run.spec["model"]["embedding_std"] == (0.02 if standard else 1.0)
 
 
@@ -188,4 +188,4 @@ def test_every_run_fits_an_80_gb_gpu(name):
 
     for run in paper_runs(name):
         assert TASKS["span_denoising"].cost(run.spec).memory_bytes < 75e9
-        assert run.spec["data"]["batch_size"] % run.spec["parts"] == 0
+        assert run.spec["data"]["batch_size"] % run.spec["microbatches"] == 0

@@ -174,7 +174,8 @@ def test_token_frequencies_are_those_of_all_shards(monkeypatch):
         manifest = {"vocab_reached": 50}
         monkeypatch.setattr(token_frequencies, "load_tokens", lambda path: (manifest, found))
         need = token_frequencies.Tokens("text", 50)
-        settings = {"dataset": "text", "vocab_size": 50, "split": "train", "points": 9}
+        data = {"dataset": "text", "vocab_size": 50, "tokenizer": "bpe"}
+        settings = {"data": data, "split": "train", "points": 9}
         context = {"inputs": {need: None}, "device": None, "progress": None, "checkpoint": None}
         return token_frequencies.run(**settings, **context)
 

@@ -107,7 +107,7 @@ def _mine(monkeypatch):
 
 def test_a_task_s_settings_are_read_from_its_text():
     assert contracts.task_arguments("training_costs") == frozenset()
-    assert {"vocab_size", "scaling", "lr", "seed"} < contracts.task_arguments("language_model")
+    assert {"data", "parametrization", "lr", "seed"} < contracts.task_arguments("language_model")
     for task in TASKS.keys() - {"mine"}:
         assert set(SPECS[task]) == contracts.task_arguments(task)
 

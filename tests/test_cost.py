@@ -99,7 +99,7 @@ LLM_SPEC = MLP_SPEC | {
 
 def decoder_model():
     rest = {"head_dim": 12, "sequence_length": 64, "expansion": 4, "norm": "post"}
-    return Decoder(**TEXT, **rest, **REST, positional_rms=1.0)
+    return Decoder(**TEXT, **rest, **REST, positional_rms={"factor": 1.0, "power": 0.0})
 
 
 def parameters(net) -> int:
@@ -322,16 +322,14 @@ def test_cost_of_a_gpt2_run():
 
 
 def test_a_batch_in_parts_keeps_the_activations_of_one():
-    whole, part = (warm_start_cost(GPT2_SPEC | {"parts": parts}) for parts in (1, 128))
+    whole, part = (warm_start_cost(GPT2_SPEC | {"microbatches": count}) for count in (1, 128))
     assert part.activation_bytes * 128 == whole.activation_bytes
     assert part.flops == whole.flops and part.state_bytes == whole.state_bytes
 
 
 def test_cost_of_a_language_model_run():
     spec = {
-        "vocab_size": 320,
-        "sequence_length": 64,
-        "batch_size": 4,
+        "data": {"vocab_size": 320, "sequence_length": 64, "batch_size": 4},
         "steps": 10,
         "model": {"width": 48, "depth": 3, "expansion": 4},
         "optimizer": ADAMW,
@@ -444,7 +442,7 @@ def test_shared_runs_count_once_and_made_ones_are_not_spent_again(tmp_path):
         is_finished=lambda run: run.spec["seed"] == 0,
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(TASKS, "fake", SimpleNamespace(cost=warm_start_cost))
+        patch.setitem(TASKS, "fake", SimpleNamespace(cost=warm_start_cost, identity=dict))
         lines = budget.table(suite, ["paper/fig"], 1e12, "hours: at 1e12", Site())
     one = warm_start_cost(MLP_SPEC)
     rows = {fields(line)[0]: fields(line)[1:] for line in lines[4:]}

@@ -13,9 +13,13 @@ from repro.models.decoder import Decoder
 SIZES = dict(vocab_size=50, width=24, depth=2, head_dim=8, expansion=4, sequence_length=12)
 
 
-def decoder(norm="post", **changes):
+def decoder(norm="post", positions=(0.3, 0.0), **changes):
     model = Decoder(
-        **(SIZES | changes), norm=norm, positional_rms=0.3, output_multiplier=0.7, base_width=1
+        **(SIZES | changes),
+        norm=norm,
+        positional_rms=dict(zip(("factor", "power"), positions, strict=True)),
+        output_multiplier=0.7,
+        base_width=1,
     )
     init = dict.fromkeys(("embedding", "hidden", "output"), "SP")
     parametrization.initialize(model, init, torch.Generator().manual_seed(0))

@@ -43,7 +43,7 @@ GPT2 = {
         "attention_constant": 4.0,
         "embedding_std": 0.02,
     },
-    "parts": 2,
+    "microbatches": 2,
     **SHORT,
 }
 BART = SPECS["span_denoising"]["model"]
@@ -52,7 +52,7 @@ CASES = {
     "pretraining": ("pretraining", SHORT),
     "gpt2": ("warm_start", GPT2),
     "denoising": ("span_denoising", STILL | SHORT),
-    "dropout": ("span_denoising", SHORT | {"parts": 4}),
+    "dropout": ("span_denoising", SHORT | {"microbatches": 4}),
     "diverging": ("warm_start", GPT2 | {"lr": 1e30}),
 }
 SHARDED_ON = {"pretraining": 2, "gpt2": 4, "denoising": 2, "dropout": 4, "diverging": 4}

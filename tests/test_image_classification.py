@@ -47,8 +47,8 @@ def test_the_task_is_the_loop_written_out(tmp_path):
         tmp_path,
         data=PLAIN,
         factors={"positions": 1.0},
-        parts=1,
-        parametrization_name="SP",
+        microbatches=1,
+        parametrization="SP",
         lr=0.01,
     )
     images = load_images("golden", tmp_path / "manifest.json")
@@ -132,7 +132,7 @@ def test_the_head_s_bias_does_not_decay_and_everything_else_does(tmp_path, monke
     monkeypatch.setattr(loop, "train", still)
     changes = {"optimizer": {"weight_decay": 0.1}, "lr": 0.5, "steps": 1, "evaluations": 1}
     for name in ("SP", "neural-tangent", "maximal-update"):
-        run(tmp_path, parametrization_name=name, **changes, schedule={"warmup": 1})
+        run(tmp_path, parametrization=name, **changes, schedule={"warmup": 1})
         for key, start in kept["start"].items():
             factor = 1.0 if key == "head.bias" else 1 - 0.5 * 0.1
             torch.testing.assert_close(kept["end"][key], factor * start, rtol=1e-6, atol=1e-7)
@@ -149,7 +149,7 @@ def test_the_lowest_error_is_that_of_the_best_evaluation_so_far(tmp_path):
 
 
 def test_a_diverged_run_has_no_accuracy_after_it_diverged(tmp_path):
-    records = run(tmp_path, lr=1e30, parametrization_name="SP")
+    records = run(tmp_path, lr=1e30, parametrization="SP")
     assert len(records) == 3 and records[-1]["train_loss"] == float("inf")
     assert "valid_accuracy" not in records[-1] and "lowest_error" not in records[-1]
 

@@ -443,7 +443,7 @@ def test_a_run_reads_a_folder(folder, tmp_path):
     from repro.tasks import TASKS
 
     spec = SPECS["image_classification"]
-    spec = spec | {"data": DATA, "steps": 2, "evaluations": 1, "dataset": "imagenet"}
+    spec = spec | {"data": DATA | {"dataset": "imagenet"}, "steps": 2, "evaluations": 1}
     spec = spec | {"model": spec["model"] | {"patch": 8, **MODEL}}
     (record,) = TASKS["image_classification"].run(
         spec,
@@ -462,7 +462,13 @@ def test_the_paper_s_settings_run_on_a_folder(folder, tmp_path):
     from repro.tasks import TASKS
 
     study = registry.study("effective_theory/vit/neural_tangent_search")
-    small = {"model.width": 48, "model.depth": 1, "data.batch_size": 4, "parts": 2, "steps": 2}
+    small = {
+        "model.width": 48,
+        "model.depth": 1,
+        "data.batch_size": 4,
+        "microbatches": 2,
+        "steps": 2,
+    }
     small |= {"evaluations": 1, "schedule.warmup": 1}
     (record,) = TASKS["image_classification"].run(
         override(study.spec, small),

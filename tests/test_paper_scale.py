@@ -29,18 +29,21 @@ def test_settings_are_the_paper_s():
     """Appendix C.1 and C.2."""
     for name in STUDIES:
         for spec in paper_runs(name):
-            assert spec["sequence_length"] == spec["batch_size"] == 256
+            data = spec["data"]
+            assert data["sequence_length"] == data["batch_size"] == 256
             assert spec["steps"] == 10_000
             assert spec["model"]["depth"] == 2 and spec["model"]["head_dim"] == 64
             assert spec["optimizer"]["name"] == "adam"
             assert spec["optimizer"]["weight_decay"] == 0
-    sizes = {(s["model"]["width"], s["vocab_size"]) for s in paper_runs("width_and_vocabulary")}
+    sizes = {
+        (s["model"]["width"], s["data"]["vocab_size"]) for s in paper_runs("width_and_vocabulary")
+    }
     assert sizes == {(2**k, 2 ** (k + 3)) for k in range(8, 13)}
     main = paper_runs("width_and_vocabulary")
     assert {s["lr"]["hidden"] for s in main} == {s["lr"]["output"] for s in main} == {0.2}
     assert {s["seed"] for s in main} == {0, 1, 2}
     swept = paper_runs("width")
-    assert {s["vocab_size"] for s in swept} == {32_768}
+    assert {s["data"]["vocab_size"] for s in swept} == {32_768}
     assert {s["seed"] for s in swept} == {0, 1}
     assert {s["model"]["width"] for s in swept} == {2**k for k in range(8, 13)}
     for read in (
@@ -81,9 +84,11 @@ def test_every_size_steps_at_full_shape_on_the_meta_device(k):
 
 def test_a_full_shape_step_runs_at_the_smallest_paper_size(tmp_path):
     """d = 256, m = 2048, the paper's length; the batch cut to 4 sequences for a CPU, float32."""
-    cut = {"batch_size": 4, "steps": 3, "evaluations": 3, "precision": "float32"}
+    cut = {"data.batch_size": 4, "steps": 3, "evaluations": 3, "precision": "float32"}
     spec = override(paper_runs("width_and_vocabulary")[0], cut)
-    assert (spec["model"]["width"], spec["vocab_size"], spec["sequence_length"]) == (256, 2048, 256)
+    data = spec["data"]
+    sizes = (spec["model"]["width"], data["vocab_size"], data["sequence_length"])
+    assert sizes == (256, 2048, 256)
     silent = {"progress": lambda step, loss: None, "checkpoint": tmp_path / "state"}
     losses = [record["train_loss"] for record in loop.fit(build(spec, "cpu"), **silent)]
     assert losses[2] < losses[1] < losses[0]

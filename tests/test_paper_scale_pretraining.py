@@ -40,7 +40,7 @@ def test_settings_are_the_paper_s(name):
         assert model["window"] == 2_048
         tokens = spec["steps"] * spec["data"]["batch_size"] * 4_096
         assert tokens == pytest.approx(TOKENS[name], rel=1e-4)
-        assert spec["dataset"] == "fineweb_edu"
+        assert spec["data"]["dataset"] == "fineweb_edu"
 
 
 def test_ratios_are_the_baseline_s_and_around_sqrt_d():
@@ -73,7 +73,7 @@ def test_the_long_runs_read_wikitext_as_well():
 def test_every_run_fits_an_80_gb_gpu(name):
     for spec in paper_runs(name):
         assert TASKS["pretraining"].cost(spec).memory_bytes < 75e9
-        assert spec["data"]["batch_size"] % spec["parts"] == 0
+        assert spec["data"]["batch_size"] % spec["microbatches"] == 0
 
 
 def test_cost_is_written_out():
@@ -90,7 +90,7 @@ def test_cost_is_written_out():
 @pytest.mark.parametrize("name", TOKENS)
 def test_a_part_steps_at_full_shape_on_the_meta_device(name):
     spec = paper_runs(name)[-1]
-    rows = spec["data"]["batch_size"] // spec["parts"]
+    rows = spec["data"]["batch_size"] // spec["microbatches"]
     training = build(spec, "meta")
     net = training.model
     tokens = torch.zeros(rows, 4_096, dtype=torch.long, device="meta")
@@ -110,7 +110,12 @@ def test_a_part_steps_at_full_shape_on_the_meta_device(name):
 def test_a_step_runs_at_the_paper_s_width(tmp_path):
     """One layer, a sequence of 64 tokens in a window of 32, a vocabulary of 512, at the full rate
     from the start and in float32: a CPU's share of the shape."""
-    cut = {"data.batch_size": 1, "data.sequence_length": 64, "data.vocab_size": 512, "parts": 1}
+    cut = {
+        "data.batch_size": 1,
+        "data.sequence_length": 64,
+        "data.vocab_size": 512,
+        "microbatches": 1,
+    }
     cut |= {"model.depth": 1, "model.window": 32, "precision": "float32", "schedule.warmup": 0}
     spec = override(paper_runs("pretraining")[1], cut | {"steps": 3, "evaluations": 3})
     silent = {"progress": lambda step, loss: None, "checkpoint": tmp_path / "state"}

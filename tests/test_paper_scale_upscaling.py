@@ -296,7 +296,7 @@ def test_every_run_fits_an_80_gb_gpu(stage):
     for run in runs(stage):
         spec = run.spec
         assert TASKS["warm_start"].cost(spec).memory_bytes < 75e9, spec["model"]
-        assert spec["data"]["batch_size"] % spec["parts"] == 0
+        assert spec["data"]["batch_size"] % spec["microbatches"] == 0
 
 
 @cache
@@ -449,7 +449,7 @@ CUTS = {
             "data.batch_size": 2,
             "data.sequence_length": 64,
             "precision": "float32",
-            "parts": 2,
+            "microbatches": 2,
         },
     ),
 }

@@ -54,7 +54,7 @@ def decoder(width, base_width=1):
         expansion=4,
         sequence_length=4,
         norm="post",
-        positional_rms=1.0,
+        positional_rms={"factor": 1.0, "power": 0.0},
         output_multiplier=1.0,
         base_width=base_width,
     )
@@ -77,7 +77,7 @@ def test_mup_trains_as_the_mup_package_does(optimizer):
     kinds = ("embedding", "hidden", "output", "vector", "scalar")
     groups = p.param_groups(
         ours,
-        scaling="muP",
+        parametrization="muP",
         family="sgd" if optimizer == "sgd" else "adam",
         lr=dict.fromkeys(kinds, lr),
         weight_decay=decay if optimizer != "adam" else 0.0,
@@ -222,7 +222,7 @@ def test_both_forms_of_mup_train_the_same_function(optimizer):
         make_optimizer(
             p.param_groups(
                 model,
-                scaling=scaling,
+                parametrization=scaling,
                 family="sgd" if optimizer == "sgd" else "adam",
                 lr=dict.fromkeys(kinds, 0.05),
                 weight_decay=0.1,
@@ -257,7 +257,7 @@ def test_left_out_scaling_is_noticed_by_the_oracle_comparison(optimizer):
         family = {"sgd": "sgd", "adam": "adam"}[optimizer]
         found = p.param_groups(
             MLP(WIDTH),
-            scaling=name,
+            parametrization=name,
             family=family,
             lr=dict.fromkeys(kinds, 1.0),
             weight_decay=1.0,
@@ -358,7 +358,9 @@ def test_a_parameter_without_a_role_raises(use):
             p.initialize(model, init, torch.Generator())
         else:
             rates = dict.fromkeys(("embedding", "hidden", "output"), 0.1)
-            p.param_groups(model, scaling="SP", family="adam", lr=rates, weight_decay=0.0, eps=1e-8)
+            p.param_groups(
+                model, parametrization="SP", family="adam", lr=rates, weight_decay=0.0, eps=1e-8
+            )
 
 
 def test_a_parameter_outside_the_groups_raises():
@@ -456,7 +458,7 @@ def test_adamw_decays_by_lr_times_weight_decay_whatever_the_group(name):
     net = MLP(16)
     groups = p.param_groups(
         net,
-        scaling=name,
+        parametrization=name,
         family="adam",
         lr=dict.fromkeys(p.KINDS, 0.5),
         weight_decay=0.1,
@@ -497,9 +499,9 @@ def test_a_factor_of_one_parameter_moves_its_rate_alone():
     constants = {"lr": dict.fromkeys(p.KINDS, 0.5), "weight_decay": 0.1, "eps": None}
     for scaling in ("SP", "muP", "neural-tangent"):
         model = MLP(WIDTH)
-        plain = p.param_groups(model, scaling=scaling, family="adam", **constants)
+        plain = p.param_groups(model, parametrization=scaling, family="adam", **constants)
         changed = p.param_groups(
-            model, scaling=scaling, family="adam", factors={"inp.weight": 3.0}, **constants
+            model, parametrization=scaling, family="adam", factors={"inp.weight": 3.0}, **constants
         )
         for name, parameter in model.named_parameters():
             (old,), (new,) = (
@@ -510,4 +512,6 @@ def test_a_factor_of_one_parameter_moves_its_rate_alone():
             product = old["lr"] * old["weight_decay"]
             assert new["lr"] * new["weight_decay"] == pytest.approx(product, rel=1e-12)
     with pytest.raises(UserError, match=r"factors of \['positions'\], but the model has"):
-        p.param_groups(model, scaling="SP", family="adam", factors={"positions": 3.0}, **constants)
+        p.param_groups(
+            model, parametrization="SP", family="adam", factors={"positions": 3.0}, **constants
+        )

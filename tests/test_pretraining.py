@@ -13,6 +13,7 @@ from repro.tasks import TASKS
 from repro.tasks.pretraining import beginning, load_text, make_groups
 
 SPEC = SPECS["pretraining"]
+ALONE = SPEC["data"] | {"text": None}
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +66,7 @@ def test_ratio_1_is_the_conventional_training(train):
 
 
 def test_parts_change_memory_and_nothing_else(train):
-    for one, other in zip(train(parts=1), train(parts=4), strict=True):
+    for one, other in zip(train(microbatches=1), train(microbatches=4), strict=True):
         for key in ("train_loss", "word_perplexity"):
             assert one[key] == pytest.approx(other[key], rel=1e-4)
 
@@ -84,11 +85,11 @@ def test_a_diverged_run_has_infinite_records(train):
 
 
 def test_without_words_only_the_corpus_is_needed_and_evaluated(train):
-    assert TASKS["pretraining"].needs(SPEC | {"words": None}) == [Tokens("golden", 160)]
+    assert TASKS["pretraining"].needs(SPEC | {"data": ALONE}) == [Tokens("golden", 160)]
     with_words = train()
     for record in with_words:
         assert record.pop("words_split") == "valid" and record.pop("word_perplexity") > 1
-    assert with_words == train(words=None)
+    assert with_words == train(data=ALONE)
 
 
 @pytest.fixture

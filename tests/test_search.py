@@ -93,7 +93,7 @@ def test_a_study_s_neighbourhood_is_its_proposals_and_others_keep_their_ids():
     scales = {name: Scale(same_job=("lr", "wd"), rounds=2) for name in SCALES}
 
     def asked(**changes):
-        study = Study("warm_start", point, grid, scales, search=("lr", "wd"), **changes)
+        study = Study("fake", point, grid, scales, search=("lr", "wd"), **changes)
         base = [run for cell in cells("p/s/tune", study, "smoke", 1, {}) for run in cell.runs]
         found = cells("p/s/tune+1", study.round("tune"), "smoke", 1, {}, lambda stage: base)
         return base, [run for cell in found for run in cell.runs]
@@ -106,13 +106,13 @@ def test_a_study_s_neighbourhood_is_its_proposals_and_others_keep_their_ids():
     ]
     points = {tuple(r.resolve(lambda _: results[0])[0][k] for k in ("lr", "wd")) for r in among}
     assert points == {(2, 1), (0.5, 1), (1, 2), (1, 0.5), (2, 0.5), (0.5, 2)}
-    # an id without a neighbourhood is what it was before there was one: no such entry
+    # an id is of words that stay when a class or field is renamed
     spec = all_around[0].spec | {"lr": "of lr", "wd": "of wd"}
     for key in ("lr", "wd"):
-        reference = {"stage": "tune", "key": key, "axes": ["lr", "wd"], "slot": 0}
-        reference |= {"metric": "train_loss", "over": ["seed"]}
-        spec[key] = {"Neighbour": reference, "of": [base[0].id]}
-    identity = {"task": "warm_start", "version": 1, "spec": spec, "datasets": {}}
+        reference = {"stage": "tune", "key": key, "axes": ["lr", "wd"], "number": 0}
+        reference |= {"neighbourhood": None, "metric": "train_loss", "over": ["seed"]}
+        spec[key] = {"Proposal": reference, "of": [base[0].id]}
+    identity = {"task": "fake", "version": 1, "spec": spec, "datasets": {}}
     assert all_around[0].id == sha256(canonical_json(identity))
 
 

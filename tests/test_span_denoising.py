@@ -82,7 +82,9 @@ def test_a_killed_run_goes_on_to_the_same_curve(run, monkeypatch):
 def test_parts_of_a_batch_make_the_same_run(run):
     """Normalised by the whole batch's tokens; without dropout, which parts draw in other order."""
     still = SPEC["model"] | {"dropout": 0.0, "attention_dropout": 0.0}
-    for one, other in zip(run(model=still, parts=1), run(model=still, parts=4), strict=True):
+    for one, other in zip(
+        run(model=still, microbatches=1), run(model=still, microbatches=4), strict=True
+    ):
         assert other["train_loss"] == pytest.approx(one["train_loss"], rel=1e-5)
         assert other["valid_loss"] == pytest.approx(one["valid_loss"], rel=1e-3)
 

@@ -240,7 +240,13 @@ def test_measured_kernels_are_the_recursions_at_large_width(model):
         assert np.abs(mean - expected).max() < allowed * np.abs(expected).max(), record
         assert record["accuracy"] < 2e-3
     tangents = tangent_kernels.run(
-        width=48, draws=40, channels=1, every_block=True, scaling="hybrid, M", **shared, **CONTEXT
+        width=48,
+        draws=40,
+        channels=1,
+        every_block=True,
+        parametrization="hybrid, M",
+        **shared,
+        **CONTEXT,
     )
     table = pd.DataFrame(tangents)
     for column in ("diagonal", "off"):

@@ -11,7 +11,7 @@ from repro.errors import UserError
 from repro.parametrization import KINDS
 from repro.tasks import dynamic_equivalence
 from repro.training import clipping
-from repro.training.optimizer import FAMILY, make_optimizer
+from repro.training.optimizer import make_optimizer
 from studies.upscaling import _dynamics
 
 SCALING = "muP-multiplier"
@@ -115,8 +115,8 @@ def optimizer_of(model, name, lr=0.01):
     settings = _dynamics.OPTIMIZERS[name]
     groups = parametrization.param_groups(
         model,
-        scaling=SCALING,
-        family=FAMILY[settings["name"]],
+        parametrization=SCALING,
+        family=parametrization.FAMILY[settings["name"]],
         lr=dict.fromkeys(KINDS, lr),
         weight_decay=settings["weight_decay"],
         eps=settings.get("eps"),

@@ -29,7 +29,7 @@ def reduce(runs):
     parts = []
     for name, table in runs.items():
         if name == R2C2:
-            strategy = table["parametrization_name"].map(names)
+            strategy = table["parametrization"].map(names)
             parts.append(table.assign(model="R2C2", part="untuned", strategy=strategy))
             continue
         model, part, strategy = places[str(StageName.parse(name).at_round(0))]

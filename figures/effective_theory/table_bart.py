@@ -50,7 +50,7 @@ CLAIMS = (
 
 
 def reduce(runs):
-    columns = ["parametrization_name", "model.width", "parameter"]
+    columns = ["parametrization", "model.width", "parameter"]
     return runs[STUDY][[*columns, "lr", "weight_decay", "init_std"]]
 
 
@@ -65,7 +65,7 @@ def found(data, strategy):
     """Group -> (measured standard deviation, power of n in the rate), the farthest of a group."""
     stds, powers, _ = PRINTED[strategy]
     result = {}
-    rows = data[data["parametrization_name"] == strategy]
+    rows = data[data["parametrization"] == strategy]
     for name, std, power in zip(GROUPS, stds, powers, strict=True):
         own = rows[rows["parameter"].map(group) == name]
         spread = max(own["init_std"], key=lambda value, std=std: abs(value / std - 1))

@@ -72,7 +72,7 @@ def reduce(runs):
 def measure(data, scale):
     factors, spreads = [], []
     for row in data.itertuples():
-        std, factor = printed(row.parametrization_name, row.parameter)
+        std, factor = printed(row.parametrization, row.parameter)
         factors.append(abs(row.lr / factor - 1))
         spreads.append(abs(row.init_std / std - 1) if std else abs(row.init_std))
     return {
@@ -84,7 +84,7 @@ def measure(data, scale):
 def draw(data, scale):
     from repro.judge import drawing
 
-    table = data.set_index(["parametrization_name", "parameter"])
+    table = data.set_index(["parametrization", "parameter"])
     rows = []
     for parameter, words in GROUPS.items():
         cells = [words]

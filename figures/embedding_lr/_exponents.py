@@ -23,7 +23,7 @@ def exponents(data, seeds):
     """(parametrization, kind, parameter) -> measured exponents of (init variance, lr)."""
     rows = data[data["seed"].isin(list(seeds))]
     result = {}
-    for key, part in rows.groupby(["parametrization_name", "kind", "parameter"]):
+    for key, part in rows.groupby(["parametrization", "kind", "parameter"]):
         means = part.groupby("width")[["init_variance", "lr"]].mean()
         result[key] = tuple(
             slope(np.log(means.index), np.log(means[column])) for column in means.columns

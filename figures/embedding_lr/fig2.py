@@ -43,7 +43,7 @@ def fits(data):
     The ranks are evenly spaced in log rank, so each decade of ranks weighs the same.
     """
     result = {}
-    for size, part in data.groupby("vocab_size"):
+    for size, part in data.groupby("data.vocab_size"):
         rank, frequency = (
             part["rank"].to_numpy(float),
             (part["count"] / part["tokens"]).to_numpy(),
@@ -56,7 +56,7 @@ def measure(data, scale):
     found = fits(data)
     words = []
     for size, (plain, mandelbrot) in found.items():
-        part = data[data["vocab_size"] == size].iloc[0]
+        part = data[data["data.vocab_size"] == size].iloc[0]
         words.append(
             f"m={size}: a = {plain.exponent:.3f} (R^2 {plain.r2:.3f}), Zipf-Mandelbrot a = "
             f"{mandelbrot.exponent:.3f}, q = {mandelbrot.shift:.2f} (R^2 {mandelbrot.r2:.3f}), "
@@ -78,7 +78,7 @@ def draw(data, scale):
 
     found = fits(data)
     figure, axes = drawing.panels(len(found))
-    for ax, (size, part) in zip(axes[0], data.groupby("vocab_size"), strict=True):
+    for ax, (size, part) in zip(axes[0], data.groupby("data.vocab_size"), strict=True):
         rank = part["rank"].to_numpy(float)
         ax.loglog(
             rank,

@@ -3,7 +3,7 @@
 from typing import Any
 
 from repro.errors import UserError, did_you_mean
-from repro.parametrization import KINDS
+from repro.parametrization import KINDS, table
 
 ADAMW = {
     "name": "adamw",
@@ -13,17 +13,17 @@ ADAMW = {
     "clip": None,
 }
 RUN = {
-    "dataset": "random",
     "optimizer": ADAMW,
     "steps": 1,
     "evaluations": 1,
-    "parts": 1,
+    "microbatches": 1,
     "precision": "float32",
     "threads": 1,
     "seed": 0,
 }
 CONSTANT = {"name": "constant", "warmup": 0, "final": 1.0}
-TEXT = {"batch_size": 8, "sequence_length": 16, "vocab_size": 64}
+RANDOM = {"dataset": "random"}
+TEXT = RANDOM | {"batch_size": 8, "sequence_length": 16, "vocab_size": 64}
 BLOCKS = {"depth": 2, "heads": 2, "expansion": 4}
 NOT_AUGMENTED = dict.fromkeys(("crop", "randaugment", "mixup", "cutmix", "evaluation_resize"))
 
@@ -34,28 +34,28 @@ MODELS: dict[str, tuple[str, list[float], float, dict[str, Any], dict[str, Any]]
         [64, 128, 256, 512],
         0.5,
         {
+            "name": "decoder",
             "depth": 2,
             "head_dim": 16,
             "expansion": 4,
             "norm": "pre",
-            "positional_scale": 1.0,
             "base_width": 1,
         },
-        TEXT | {"optimizer": {**ADAMW, "name": "adam", "betas": [0.9, 0.999]}},
+        {"data": TEXT, "optimizer": {**ADAMW, "name": "adam", "betas": [0.9, 0.999]}},
     ),
     "mlp": (
         "warm_start",
         [64, 128, 256, 512],
         0.02,
         {"name": "mlp", "inputs": 6, "classes": 4, "hidden_layers": 3, "base_width": 64},
-        {"data": {"batch_size": 64}, "start": None},
+        {"data": RANDOM | {"batch_size": 64}, "start": None},
     ),
     "resnet": (
         "warm_start",
         [1 / 16, 1 / 8, 1 / 4],
         0.02,
         {"name": "resnet", "classes": 4, "base_width": 1 / 16},
-        {"data": {"batch_size": 32, "resolution": 8}, "start": None},
+        {"data": RANDOM | {"batch_size": 32, "resolution": 8}, "start": None},
     ),
     "gpt2": (
         "warm_start",
@@ -77,7 +77,7 @@ MODELS: dict[str, tuple[str, list[float], float, dict[str, Any], dict[str, Any]]
         0.02,
         {"name": "vit", **BLOCKS, "patch": 4, "resolution": 8, "classes": 4, "base_width": 32},
         {
-            "data": {"batch_size": 32, "flip": False, "erasing": 0.0, **NOT_AUGMENTED},
+            "data": RANDOM | {"batch_size": 32, "flip": False, "erasing": 0.0, **NOT_AUGMENTED},
             "factors": {},
             "schedule": {"name": "constant", "warmup": 0, "final_lr": 0.0},
             "label_smoothing": 0.0,
@@ -114,10 +114,9 @@ def tiny_run(model: str, parametrization: str) -> tuple[str, dict, list[float]]:
         raise UserError(f"unknown model {model!r}: {did_you_mean(model, MODELS)}")
     task, widths, lr, settings, more = MODELS[model]
     spec: dict[str, Any] = {**RUN, **more, "model": settings | {"width": widths[0]}, "lr": lr}
-    if task == "language_model":  # has init and lr per kind of role, and no microbatches
-        del spec["parts"]
-        init, rates = (dict.fromkeys(KINDS, value) for value in (parametrization, lr))
-        spec |= {"init": init, "lr": rates, "scaling": parametrization}
-    else:
-        spec |= {"parametrization_name": parametrization}
+    spec["parametrization"] = parametrization
+    if task == "language_model":  # has lr and init per kind of role, and positions as the embedding
+        power = table(parametrization, "adam")["embedding"].init.exponent
+        spec |= {"lr": dict.fromkeys(KINDS, lr), "init": {}}
+        spec["model"]["positional_rms"] = {"factor": 1.0, "power": power}
     return task, spec, widths

@@ -30,7 +30,7 @@ class Cost:
         autocast needs less.
     rows: number of independent samples or sequences in a step, which data parallelism can split;
         1 if the task cannot be split.
-    parts: microbatches of a step, processed one after another on one GPU.
+    microbatches: of a step, processed one after another on one GPU.
     """
 
     flops: int = 0
@@ -40,7 +40,7 @@ class Cost:
     state_bytes: int = 0
     activation_bytes: int = 0
     rows: int = 1
-    parts: int = 1
+    microbatches: int = 1
 
     @property
     def memory_bytes(self) -> int:
@@ -49,7 +49,7 @@ class Cost:
 
     def divides(self, gpus: int) -> bool:
         """Whether this number of GPUs can take equal parts of a step."""
-        return self.rows % math.lcm(self.parts, gpus) == 0 or gpus == 1
+        return self.rows % math.lcm(self.microbatches, gpus) == 0 or gpus == 1
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Layout:
 
 def layout(cost: Cost, gpus: int, memory: float) -> Layout:
     """The layout of a run on this number of GPUs with `memory` bytes each."""
-    activations = cost.activation_bytes * cost.parts / math.lcm(cost.parts, gpus)
+    activations = cost.activation_bytes * cost.microbatches / math.lcm(cost.microbatches, gpus)
     shard = gpus > 1 and cost.state_bytes + activations > REPLICA_SHARE * memory
     state = cost.state_bytes / (gpus if shard else 1)
     return Layout(gpus, shard, recompute=state + activations > GPU_SHARE * memory)
@@ -108,16 +108,16 @@ def of_training(
     flops, activations: operations, and numbers kept for the backward pass, per `unit` (a sample
     or a token). batch: how many of these units a step reads.
     """
-    parts = spec.get("parts", 1)
+    microbatches = spec.get("microbatches", 1)
     return Cost(
         flops=flops * batch * spec["steps"],
         seen=batch * spec["steps"],
         unit=unit,
         parameters=parameters,
         state_bytes=BYTES * (2 + optimizer_copies(spec["optimizer"])) * parameters,
-        activation_bytes=BYTES * batch * activations // parts,
+        activation_bytes=BYTES * batch * activations // microbatches,
         rows=rows,
-        parts=parts,
+        microbatches=microbatches,
     )
 
 

@@ -20,17 +20,17 @@ def forward_flops(
 
 def language_model_cost(spec: Mapping) -> Cost:
     """One run of task `language_model`."""
-    model = spec["model"]
+    data, model = spec["data"], spec["model"]
     sizes = {
-        "vocab_size": spec["vocab_size"],
+        "vocab_size": data["vocab_size"],
         **{key: model[key] for key in ("width", "depth", "expansion")},
     }
     return of_training(
         spec,
-        flops=3 * forward_flops(**sizes, sequence_length=spec["sequence_length"]),
-        batch=spec["batch_size"] * spec["sequence_length"],
+        flops=3 * forward_flops(**sizes, sequence_length=data["sequence_length"]),
+        batch=data["batch_size"] * data["sequence_length"],
         unit="tokens",
-        parameters=transformer.weights(**sizes) + spec["vocab_size"] * model["width"],
+        parameters=transformer.weights(**sizes) + data["vocab_size"] * model["width"],
         activations=transformer.activations(**sizes),
-        rows=spec["batch_size"],
+        rows=data["batch_size"],
     )

@@ -47,40 +47,44 @@ class Data:
 def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
     """Rows of a table, images or tokens; the keys of `spec["data"]` say which.
 
-    spec: "dataset", "seed" (of the order), "parts", "model" and "data": {"batch_size", ...};
-    images also "augment" and "resolution", tokens "sequence_length", "vocab_size", "tokenizer" and
-    "validation_blocks" (number of blocks to evaluate). inputs: need -> path of its manifest.
+    spec: "seed" (of the order), "microbatches", "model" and "data": {"dataset", "batch_size"} with,
+    for images, "augment" and "resolution", for tokens "sequence_length", "vocab_size", "tokenizer"
+    and "validation_blocks" (number of blocks to evaluate, 0 for none).
+    inputs: need -> path of its manifest.
     Raises UserError when features or labels do not fit the model.
     """
     data = spec["data"]
     if "vocab_size" in data:
         return _token_blocks(spec, inputs, device)
-    arrays = load_arrays(inputs[Arrays(spec["dataset"])])
+    arrays = load_arrays(inputs[Arrays(data["dataset"])])
     labels, classes = arrays["train"]["labels"], spec["model"]["classes"]
     if labels.max() >= classes:
-        raise UserError(f"{spec['dataset']}: label {labels.max()} for a model of {classes} classes")
+        raise UserError(f"{data['dataset']}: label {labels.max()} for a model of {classes} classes")
     return (_images if "resolution" in data else _rows)(spec, arrays, device)
 
 
 def _token_blocks(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
-    dataset, data = spec["dataset"], spec["data"]
+    data = spec["data"]
+    dataset = data["dataset"]
     manifest, tokens = load_tokens(inputs[Tokens(dataset, data["vocab_size"], data["tokenizer"])])
     length = data["sequence_length"]
     batches = TokenBatches(
         dataset, tokens["train"], data["batch_size"], length, spec["seed"], device
     )
+    settings = {"vocab_size": manifest["vocab_reached"], "sequence_length": length}
+    if not data["validation_blocks"]:
+        return Data(batches, data_settings=settings)
     # Validation batches are as large as a microbatch, which fits in memory; their order does not
     # matter, but must be the same for every seed.
-    at_once = max(1, data["batch_size"] // spec["parts"])
+    at_once = max(1, data["batch_size"] // spec["microbatches"])
     valid = TokenBatches(dataset, tokens["valid"], at_once, length, 0, device)
     count = max(1, min(valid.per_epoch, data["validation_blocks"] // at_once))
     held_out = [batch for batch, _ in zip(valid.from_step(0), range(count), strict=False)]
-    fixed = {"vocab_size": manifest["vocab_reached"], "sequence_length": length}
-    return Data(batches, held_out, fixed)
+    return Data(batches, held_out, settings)
 
 
 def _rows(spec: Mapping, arrays: Mapping, device: torch.device) -> Data:
-    dataset, size = spec["dataset"], spec["data"]["batch_size"]
+    dataset, size = spec["data"]["dataset"], spec["data"]["batch_size"]
     features, expected = arrays["train"]["inputs"].shape[1], spec["model"]["inputs"]
     if features != expected:
         raise UserError(f"{dataset}: {features} features for a model of {expected}")
@@ -97,7 +101,7 @@ def _images(spec: Mapping, arrays: Mapping, device: torch.device) -> Data:
     images, held_out = (pool(part["inputs"], data["resolution"]) for part in (train, valid))
     augment = CropFlip(round(PAD * data["resolution"]), normalize, seed)
     batches = ArrayBatches(
-        spec["dataset"],
+        data["dataset"],
         images,
         train["labels"],
         data["batch_size"],

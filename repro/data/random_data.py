@@ -27,7 +27,7 @@ def random_data(spec: Mapping, device: torch.device | str) -> Data:
     Tokens and labels are uniform, features and images Gaussian, drawn with the spec's seed and the
     same on every device. Corrupted texts are as long as the originals.
     """
-    data, model = spec.get("data", spec), spec["model"]
+    data, model = spec["data"], spec["model"]
     rows, length = data["batch_size"], data.get("sequence_length")
     side = data.get("resolution", model.get("resolution"))
     generator = torch.Generator().manual_seed(spec["seed"])

@@ -35,9 +35,6 @@ class BART(nn.Module):
     Raises UserError on a width that is no multiple of heads, and a padding outside the vocabulary.
     """
 
-    TIED = True
-    HEAD_DIM_GROWS = True
-
     def __init__(
         self,
         *,

@@ -3,6 +3,8 @@
 Embedding, fixed positional encoding, blocks of attention and MLP, untied output projection.
 """
 
+from collections.abc import Mapping
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -15,7 +17,8 @@ from repro.parametrization import Role
 class Decoder(nn.Module):
     """Token ids (B, T) -> logits (B, T, vocab_size).
 
-    positional_rms: root mean square of the fixed positional encoding's entries.
+    positional_rms: root mean square of the fixed positional encoding's entries, as
+        {"factor", "power"}: factor * (width / base_width)^power.
     output_multiplier: factor on the logits.
     norm: "post" (x = LN(x + f(x))) or "pre" (x = x + f(LN(x)), one LN before the output);
         LN has no affine parameters.
@@ -35,7 +38,7 @@ class Decoder(nn.Module):
         expansion: int,
         sequence_length: int,
         norm: str,
-        positional_rms: float,
+        positional_rms: Mapping[str, float],
         output_multiplier: float,
         base_width: int,
     ):
@@ -51,7 +54,8 @@ class Decoder(nn.Module):
         self.mlp = nn.ModuleList(MLP(width, expansion) for _ in range(depth))
         self.output = nn.Linear(width, vocab_size, bias=False)
         positions_TD = sinusoids(sequence_length, width)
-        positions_TD *= positional_rms / positions_TD.square().mean().sqrt()
+        rms = positional_rms["factor"] * (width / base_width) ** positional_rms["power"]
+        positions_TD *= rms / positions_TD.square().mean().sqrt()
         self.register_buffer("positions_TD", positions_TD, persistent=False)
 
     def roles(self) -> dict[str, Role]:

@@ -29,8 +29,6 @@ class GPT2(nn.Module):
     Raises UserError on a width that is no multiple of heads.
     """
 
-    TIED = True
-
     def __init__(
         self,
         *,

@@ -29,8 +29,6 @@ class ViT(nn.Module):
     Raises UserError where heads do not divide the width, or patches the image.
     """
 
-    HEAD_DIM_GROWS = True
-
     def __init__(
         self,
         *,

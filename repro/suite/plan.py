@@ -10,6 +10,7 @@ from repro.errors import UserError
 from repro.files import canonical_json, sha256
 from repro.suite.spec import lookup, override, settings
 from repro.suite.study import PROPOSAL, REFERENCES, Best, Checkpoint, Proposal, Reference, Study
+from repro.tasks import TASKS
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ def _identity(value: object) -> object:
 
 
 def _reference_identity(reference: Reference) -> dict:
-    """A reference as it enters an id, under the names of classes and fields in the first ids.
+    """A reference as it enters an id.
 
     Do not change a word here when a class or field is renamed: the id of every run that takes
     something from upstream would change, and all of them would be trained again.
@@ -45,10 +46,8 @@ def _reference_identity(reference: Reference) -> dict:
         case Checkpoint():
             return {"Checkpoint": common | {"pick": reference.pick, "join": reference.join}}
         case Proposal():
-            fields = {"key": reference.key, "axes": reference.axes, "slot": reference.number}
-            if reference.neighbourhood is not None:  # the first searches had no such field
-                fields["moves"] = reference.neighbourhood
-            return {"Neighbour": common | fields}
+            fields = {"key": reference.key, "axes": reference.axes, "number": reference.number}
+            return {"Proposal": common | fields | {"neighbourhood": reference.neighbourhood}}
 
 
 @dataclass(frozen=True)
@@ -67,11 +66,12 @@ class Run:
 
     @cached_property
     def id(self) -> str:
-        """SHA-256 of the spec, the task's version and the datasets' identities."""
+        """SHA-256 of what the run trains, the task's version and the datasets' identities."""
+        settings = TASKS[self.task].identity(self.spec) if self.task in TASKS else self.spec
         identity = {
             "task": self.task,
             "version": self.task_version,
-            "spec": _identity(self.spec),
+            "spec": _identity(settings),
             "datasets": self.datasets,
         }
         return sha256(canonical_json(identity))

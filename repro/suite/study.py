@@ -14,8 +14,8 @@ from repro.suite.spec import lookup, override
 SCALES = ("smoke", "reduced", "paper")
 # Scales whose runs are long enough for a claim about training; smoke only tests the pipeline.
 TRAINED_SCALES = ("reduced", "paper")
-# The axis of a search's round: the numbers of its proposals. Ids and records contain this name.
-PROPOSAL = "slot"
+# The axis of a search's round: the numbers of its proposals.
+PROPOSAL = "proposal"
 
 
 @dataclass(frozen=True)

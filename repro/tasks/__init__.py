@@ -28,12 +28,17 @@ from repro.cost.llm import pretraining_cost
 from repro.cost.vit import image_classification_cost
 from repro.cost.warm_start import warm_start_cost
 from repro.data.needs import Arrays, Need, Text, Tokens
+from repro.tasks.identity import trained
 
 if TYPE_CHECKING:
     import torch
 
     from repro.data.loading import Data
     from repro.training.loop import Training
+
+
+def _unchanged(spec: Mapping) -> Mapping:
+    return spec
 
 
 def _never(spec: Mapping) -> bool:
@@ -48,6 +53,8 @@ def _takes_singular_values(spec: Mapping) -> bool:
 class Task:
     """version: of its results. needs: spec -> inputs. cost: spec -> Cost of one run.
 
+    identity: spec -> the settings that enter a run's id.
+
     cpu_dependent: spec -> whether results must not be expected to be equal to the last digit even
     under one arithmetic. So where noise is sized by singular values (`repro.upscaling.perturb`):
     MKL finds them in float32 by other kernels on every kind of CPU and under every setting tried,
@@ -59,6 +66,7 @@ class Task:
     module: str
     needs: Callable[[Mapping], Sequence[Need]]
     cost: Callable[[Mapping], Cost]
+    identity: Callable[[Mapping], Mapping] = _unchanged
     cpu_dependent: Callable[[Mapping], bool] = _never
 
     def run(
@@ -97,24 +105,12 @@ class Task:
         return import_module(self.module).build(**spec, loaded=loaded, device=device)
 
 
-def _tokens(spec: Mapping) -> list[Tokens]:
-    return [Tokens(spec["dataset"], spec["vocab_size"])]
-
-
-def _training_data(spec: Mapping) -> list[Need]:
+def _data(spec: Mapping) -> list[Need]:
     data = spec["data"]
     if "vocab_size" in data:
-        return [Tokens(spec["dataset"], data["vocab_size"], data["tokenizer"])]
-    return [Arrays(spec["dataset"])]
-
-
-def _corpus_and_words(spec: Mapping) -> list[Need]:
-    words = [Text(spec["words"]["dataset"])] if spec["words"] else []
-    return words + _training_data(spec)
-
-
-def _images(spec: Mapping) -> list[Arrays]:
-    return [Arrays(spec["dataset"])]
+        needs: list[Need] = [Tokens(data["dataset"], data["vocab_size"], data["tokenizer"])]
+        return needs + ([Text(data["text"]["dataset"])] if data.get("text") else [])
+    return [Arrays(data["dataset"])]
 
 
 def _nothing(spec: Mapping) -> list[Tokens]:
@@ -126,17 +122,26 @@ def _free(spec: Mapping) -> Cost:
 
 
 TASKS = {
-    "language_model": Task(1, "repro.tasks.language_model", _tokens, language_model_cost),
-    "pretraining": Task(1, "repro.tasks.pretraining", _corpus_and_words, pretraining_cost),
+    "language_model": Task(
+        1, "repro.tasks.language_model", _data, language_model_cost, identity=trained
+    ),
+    "pretraining": Task(1, "repro.tasks.pretraining", _data, pretraining_cost, identity=trained),
     "warm_start": Task(
-        2, "repro.tasks.warm_start", _training_data, warm_start_cost, _takes_singular_values
+        2,
+        "repro.tasks.warm_start",
+        _data,
+        warm_start_cost,
+        identity=trained,
+        cpu_dependent=_takes_singular_values,
     ),
     "image_classification": Task(
-        1, "repro.tasks.image_classification", _images, image_classification_cost
+        1, "repro.tasks.image_classification", _data, image_classification_cost, identity=trained
     ),
-    "span_denoising": Task(1, "repro.tasks.span_denoising", _training_data, span_denoising_cost),
+    "span_denoising": Task(
+        1, "repro.tasks.span_denoising", _data, span_denoising_cost, identity=trained
+    ),
     "parameter_table": Task(1, "repro.tasks.parameter_table", _nothing, _free),
-    "token_frequencies": Task(1, "repro.tasks.token_frequencies", _tokens, _free),
+    "token_frequencies": Task(1, "repro.tasks.token_frequencies", _data, _free),
     "sign_sgd_step": Task(1, "repro.tasks.sign_sgd_step", _nothing, _free),
     "parametrization_exponents": Task(1, "repro.tasks.parametrization_exponents", _nothing, _free),
     "dynamic_equivalence": Task(2, "repro.tasks.dynamic_equivalence", _nothing, _free),

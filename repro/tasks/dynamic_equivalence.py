@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import torch
 import torch.nn.functional as F
 
-from repro import models, parametrization, upscaling
-from repro.parametrization import KINDS
+from repro import models, upscaling
+from repro.parametrization import KINDS, initialize
 from repro.training import clipping
 from repro.training.optimizer import make_groups, make_optimizer
 
@@ -46,7 +46,7 @@ def run(
     *,
     model: Mapping,
     data: Mapping,
-    parametrization_name: str,
+    parametrization: str,
     optimizer: Mapping,
     lr: float,
     factor: int,
@@ -69,13 +69,13 @@ def run(
     shape = {}
     if model["name"] == "gpt2":
         shape = {key: data[key] for key in ("vocab_size", "sequence_length")}
-    base = models.build(model, parametrization_name, **shape)
-    parametrization.initialize(base, dict.fromkeys(KINDS, parametrization_name), generator)
+    base = models.build(model, parametrization, **shape)
+    initialize(base, dict.fromkeys(KINDS, parametrization), generator)
     base = base.to(device=device, dtype=torch.float64)
     batches = [
         tuple(t.to(device) for t in batch) for batch in random_batches(model, data, generator)
     ]
-    groups = make_groups(base, parametrization_name, optimizer, lr)
+    groups = make_groups(base, parametrization, optimizer, lr)
     base_optimizer = make_optimizer(groups, optimizer)
     base_clip = clipping.clipper(base, clip)
     for step in range(steps_before):

@@ -29,7 +29,8 @@ def load_images(dataset: str, manifest: Path) -> dict:
 
 def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
     """Images with the augmentation of `repro.data.recipe`."""
-    dataset, data, model = spec["dataset"], spec["data"], spec["model"]
+    data, model = spec["data"], spec["model"]
+    dataset = data["dataset"]
     images = load_images(dataset, inputs[Arrays(dataset)])
     return Data(
         training_batches(dataset, images["train"], data, model, spec["seed"], device),
@@ -39,10 +40,9 @@ def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
 
 def build(
     *,
-    dataset: str,
     data: Mapping,
     model: Mapping,
-    parametrization_name: str,
+    parametrization: str,
     factors: Mapping[str, float],
     optimizer: Mapping,
     lr: float,
@@ -50,7 +50,7 @@ def build(
     label_smoothing: float,
     steps: int,
     evaluations: int,
-    parts: int,
+    microbatches: int,
     precision: str,
     threads: int,
     seed: int,
@@ -66,9 +66,9 @@ def build(
     end at learning rate final_lr (the paper's lr_min, II.1.D).
     """
     with torch.device(device):
-        net = models.build(model, parametrization_name, **loaded.data_settings)
-    models.draw(net, parametrization_name, seed)
-    groups = make_groups(net, parametrization_name, optimizer, lr, factors)
+        net = models.build(model, parametrization, **loaded.data_settings)
+    models.draw(net, parametrization, seed)
+    groups = make_groups(net, parametrization, optimizer, lr, factors)
     shape = {"name": schedule["name"], "warmup": schedule["warmup"]}
     return Training(
         net,
@@ -79,7 +79,7 @@ def build(
         evaluations=evaluations,
         precision=precision,
         seed=seed,
-        microbatches=parts,
+        microbatches=microbatches,
         clip=clipping.clipper(net, optimizer["clip"]),
         evaluate=lambda: validation(net, loaded.held_out, precision),
         schedule=make_schedule(shape | {"final": schedule["final_lr"] / lr}, steps),

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import torch
 
-from repro import models, parametrization
-from repro.parametrization import KINDS
+from repro import models
+from repro.parametrization import KINDS, param_groups
 
 
 def run(
     *,
     model: Mapping,
-    fixed: Mapping,
-    parametrization_name: str,
+    data_settings: Mapping,
+    parametrization: str,
     family: str,
     draw: bool,
     threads: int,
@@ -26,16 +26,16 @@ def run(
     """A record per parameter: `parameter`, `kind`, `count`; `lr` and `weight_decay` of its group
     when both constants are 1; with `draw` also `init_std`, measured on drawn weights.
 
-    fixed: the model's settings that would otherwise follow from the data. Without `draw` no memory
-    is allocated, so that models of any size can be counted.
+    data_settings: the model's settings that would otherwise follow from the data. Without `draw` no
+    memory is allocated, so that models of any size can be counted.
     """
     with torch.device(device if draw else "meta"):
-        net = models.build(model, parametrization_name, **fixed)
+        net = models.build(model, parametrization, **data_settings)
     if draw:
-        models.draw(net, parametrization_name, seed)
-    groups = parametrization.param_groups(
+        models.draw(net, parametrization, seed)
+    groups = param_groups(
         net,
-        scaling=parametrization_name,
+        parametrization=parametrization,
         family=family,
         lr=dict.fromkeys(KINDS, 1.0),
         weight_decay=1.0,

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import torch
 
-from repro import models, parametrization
-from repro.tasks.language_model import build_model
+from repro import models
+from repro.parametrization import KINDS, param_groups
 
 
 def run(
     *,
-    parametrization_name: str,
+    parametrization: str,
     width: int,
     vocab_size: int,
     model: Mapping,
@@ -28,20 +28,15 @@ def run(
     Returns a record per parameter: its name (`parameter`), `kind`, `init_variance` of the drawn
     weights, and `lr` of its group.
     """
-    init = dict.fromkeys(("embedding", "hidden", "output"), parametrization_name)
-    net = build_model(
-        {**model, "width": width},
-        vocab_size=vocab_size,
-        sequence_length=1,
-        init=init,
-        scaling=parametrization_name,
-    ).to(device)
-    models.draw(net, init, seed)
-    groups = parametrization.param_groups(
+    settings = {**model, "width": width}
+    net = models.build(settings, parametrization, vocab_size=vocab_size, sequence_length=1)
+    net.to(device)
+    models.draw(net, parametrization, seed)
+    groups = param_groups(
         net,
-        scaling=parametrization_name,
+        parametrization=parametrization,
         family="adam",
-        lr=dict.fromkeys(init, lr),
+        lr=dict.fromkeys(KINDS, lr),
         weight_decay=0.0,
         eps=1e-8,
     )

@@ -27,13 +27,13 @@ def ratio(width: int, embedding_lr: Mapping) -> float:
     return embedding_lr["factor"] * width ** embedding_lr["power"]
 
 
-def make_groups(net, scaling: str, optimizer: Mapping, lr: float, embedding_lr: Mapping):
+def make_groups(net, parametrization: str, optimizer: Mapping, lr: float, embedding_lr: Mapping):
     """Optimizer groups: rate `lr` for every role, and `ratio` times that for the embedding.
 
-    scaling: parametrization whose factors multiply these rates.
+    parametrization: the one whose factors multiply these rates.
     """
     rates = dict.fromkeys(KINDS, lr) | {"embedding": ratio(net.width, embedding_lr) * lr}
-    return optimizers.make_groups(net, scaling, optimizer, rates)
+    return optimizers.make_groups(net, parametrization, optimizer, rates)
 
 
 def beginning(text: str, limit: int | None) -> str:
@@ -49,19 +49,19 @@ def beginning(text: str, limit: int | None) -> str:
     return "".join(lines)
 
 
-def load_text(words: Mapping, need: Tokens, inputs: Mapping, device) -> EvaluationText:
+def load_text(settings: Mapping, need: Tokens, inputs: Mapping, device) -> EvaluationText:
     """A text to evaluate, encoded by the tokenizer of the training corpus.
 
-    words: {"dataset", "split", "limit"}; limit: see `beginning`. If the dataset lacks the split,
+    settings: {"dataset", "split", "limit"}; limit: see `beginning`. If the dataset lacks the split,
     its last one is used.
     Words are separated by whitespace in the text as published, and include `<unk>` and punctuation:
     241,211 in WikiText-2's test split. The published 245,569 also count the 4,358 line ends, which
     a tokenizer that splits at whitespace does not predict.
     The text begins with the corpus' separator, if it has one, so that every token is predicted.
     """
-    path = inputs[Text(words["dataset"])]
-    split = split_or_nearest(path, words["split"])
-    text = beginning(read_split(path, split), words["limit"])
+    path = inputs[Text(settings["dataset"])]
+    split = split_or_nearest(path, settings["split"])
+    text = beginning(read_split(path, split), settings["limit"])
     manifest, tokenizer = tokenization.load_tokenizer(inputs[need])
     tokenizer.encode_special_tokens = True  # names of special tokens in the text are plain text
     separator = manifest.get("separator")
@@ -71,13 +71,12 @@ def load_text(words: Mapping, need: Tokens, inputs: Mapping, device) -> Evaluati
 
 
 def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
-    """Blocks of the corpus, and the text of `words`."""
-    corpus = loading.load_data(spec, inputs, device)
-    if not spec["words"]:
+    """Blocks of the corpus, and the text to evaluate if there is one."""
+    corpus, data = loading.load_data(spec, inputs, device), spec["data"]
+    if not data["text"]:
         return corpus
-    data = spec["data"]
-    need = Tokens(spec["dataset"], data["vocab_size"], data["tokenizer"])
-    return replace(corpus, text=load_text(spec["words"], need, inputs, device))
+    need = Tokens(data["dataset"], data["vocab_size"], data["tokenizer"])
+    return replace(corpus, text=load_text(data["text"], need, inputs, device))
 
 
 def make_evaluation(
@@ -105,19 +104,17 @@ def make_evaluation(
 
 def build(
     *,
-    dataset: str,
     data: Mapping,
-    words: Mapping | None,
     model: Mapping,
-    init: str,
-    scaling: str,
+    parametrization: str,
+    init: Mapping[str, str],
     embedding_lr: Mapping,
     optimizer: Mapping,
     lr: float,
     schedule: Mapping,
     steps: int,
     evaluations: int,
-    parts: int,
+    microbatches: int,
     precision: str,
     threads: int,
     seed: int,
@@ -125,17 +122,17 @@ def build(
     device: torch.device,
 ) -> Training:
     """A decoder; records have `ratio`, `tokens` read so far, `train_perplexity` (from the mean loss
-    since the last record), `valid_perplexity` and, with `words`, `word_perplexity` of another text.
+    since the last record), `valid_perplexity` and, with a text, its `word_perplexity`.
 
-    data: see `loading.load_data` for tokens. words: see `load_text`; "stride": tokens between two
-    windows. init: parametrization that sets every role's init. scaling, embedding_lr: see
-    `make_groups`. optimizer: also "weight_decay", "decayed", "clip". schedule: see `make_schedule`.
+    data: see `loading.load_data` for tokens; and "text", None or see `load_text`, whose "stride" is
+    the tokens between two windows. init: see `models.draw`. embedding_lr: see `make_groups`.
+    optimizer: also "weight_decay", "decayed", "clip". schedule: see `make_schedule`.
     """
     with torch.device(device):
-        net = models.build(model, scaling, **loaded.data_settings)
-    models.draw(net, init, seed)
+        net = models.build(model, parametrization, **loaded.data_settings)
+    models.draw(net, parametrization, seed, init)
     length = data["sequence_length"]
-    stride = words["stride"] if words else length
+    stride = data["text"]["stride"] if data["text"] else length
     text = loaded.text
 
     def finish(records: list[dict]) -> list[dict]:
@@ -157,14 +154,14 @@ def build(
 
     return Training(
         net,
-        make_optimizer(make_groups(net, scaling, optimizer, lr, embedding_lr), optimizer),
+        make_optimizer(make_groups(net, parametrization, optimizer, lr, embedding_lr), optimizer),
         loss,
         loaded.batches,
         steps=steps,
         evaluations=evaluations,
         precision=precision,
         seed=seed,
-        microbatches=parts,
+        microbatches=microbatches,
         clip=clipping.clipper(net, optimizer["clip"]),
         evaluate=make_evaluation(net, loaded.held_out, text, length, stride, precision),
         schedule=make_schedule(schedule, steps),

@@ -60,11 +60,12 @@ def validation(net: torch.nn.Module, batches: Iterable[Batch], precision: str) -
 def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
     """Blocks of the corpus, corrupted anew in every epoch.
 
-    spec["data"]: {"batch_size", "sequence_length", "vocab_size" (the tokenizer's), "tokenizer",
-    "mask_share", "span_mean", "validation_blocks"}. Validation blocks and their noise are the same
-    for every seed and at every evaluation.
+    spec["data"]: {"dataset", "batch_size", "sequence_length", "vocab_size" (the tokenizer's),
+    "tokenizer", "mask_share", "span_mean", "validation_blocks"}. Validation blocks and their noise
+    are the same for every seed and at every evaluation.
     """
-    dataset, data = spec["dataset"], spec["data"]
+    data = spec["data"]
+    dataset = data["dataset"]
     path = inputs[Tokens(dataset, data["vocab_size"], data["tokenizer"])]
     manifest, tokens = load_tokens(path)
     names = denoising.read_vocabulary(Path(path))
@@ -78,7 +79,7 @@ def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
         )
 
     # Validation batches are as large as a microbatch, which fits in memory.
-    at_once = max(1, data["batch_size"] // spec["parts"])
+    at_once = max(1, data["batch_size"] // spec["microbatches"])
     valid = batches("valid", at_once, 0)
     count = max(1, min(valid.per_epoch, data["validation_blocks"] // at_once))
     return Data(
@@ -88,24 +89,23 @@ def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
     )
 
 
-def draw(net: BART, parametrization_name: str, seed: int) -> None:
+def draw(net: BART, parametrization: str, seed: int) -> None:
     """Draw the initial parameters; the word embedding of [pad] is zero."""
-    models.draw(net, parametrization_name, seed)
+    models.draw(net, parametrization, seed)
     net.clear_padding()
 
 
 def build(
     *,
-    dataset: str,
     data: Mapping,
     model: Mapping,
-    parametrization_name: str,
+    parametrization: str,
     optimizer: Mapping,
     lr: float,
     schedule: Mapping,
     steps: int,
     evaluations: int,
-    parts: int,
+    microbatches: int,
     precision: str,
     threads: int,
     seed: int,
@@ -120,18 +120,18 @@ def build(
     a run may stop earlier. seed: of initial parameters, order of blocks, noise and dropout.
     """
     with torch.device(device):
-        net = models.build(model, parametrization_name, **loaded.data_settings)
-    draw(net, parametrization_name, seed)
+        net = models.build(model, parametrization, **loaded.data_settings)
+    draw(net, parametrization, seed)
     return Training(
         net,
-        make_optimizer(make_groups(net, parametrization_name, optimizer, lr), optimizer),
+        make_optimizer(make_groups(net, parametrization, optimizer, lr), optimizer),
         make_loss(data["batch_size"]),
         loaded.batches,
         steps=steps,
         evaluations=evaluations,
         precision=precision,
         seed=seed,
-        microbatches=parts,
+        microbatches=microbatches,
         clip=clipping.clipper(net, optimizer["clip"]),
         evaluate=lambda: validation(net, loaded.held_out, precision),
         schedule=make_schedule(schedule, schedule["steps"]),

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from repro import parametrization
+from repro.parametrization import initialize, table
 from repro.tasks.transformer_kernels import (
     INITS,
     Setting,
@@ -33,7 +33,7 @@ def run(
     draws: int,
     channels: int,
     every_block: bool,
-    scaling: str,
+    parametrization: str,
     points: int,
     scrambles: int,
     threads: int,
@@ -46,8 +46,8 @@ def run(
     """Means over `draws` initializations of each part of the tangent kernel at learning rate 1.
 
     channels: how many components i of z_i are differentiated; at the output only components without
-    contact terms. every_block: also measure the kernels of blocks before the last. scaling:
-    parametrization whose learning-rate factors are recorded.
+    contact terms. every_block: also measure the kernels of blocks before the last. parametrization:
+    the one whose learning-rate factors are recorded.
     Returns a record per `block` and `part` (a group, numbered by attention-MLP pair: `Q.0`).
     `diagonal` and `off`: mean of the kernel's diagonal and of its other entries, over tokens (over
     samples if the output is pooled). `diagonal_expected` and `off_expected`: the same by the
@@ -61,7 +61,7 @@ def run(
     generator = torch.Generator(device).manual_seed(_stream(seed, width))
     totals: dict[tuple[int, str], np.ndarray] = {}
     for draw in range(draws):
-        parametrization.initialize(network, INITS, generator)
+        initialize(network, INITS, generator)
         for block, z in blocks(setting, tokens, channels, every_block):
             for part, kernel in parts(setting, z).items():
                 last = block == setting.theory.blocks
@@ -70,7 +70,7 @@ def run(
         if progress:
             progress(round((draw + 1) / draws, 2), float(values[0]))
     expected = expectation(setting, model, width, input_seed, points, scrambles)
-    factors = {name: rates(setting, scaling, name) for name in ("sgd", "adam")}
+    factors = {name: rates(setting, parametrization, name) for name in ("sgd", "adam")}
     return [
         {
             "block": block,
@@ -143,9 +143,9 @@ def _rows(setting: Setting, name: str, gradient: torch.Tensor) -> dict[str, torc
     return dict(zip(names, gradient.chunk(len(names), dim=1), strict=True))
 
 
-def rates(setting: Setting, scaling: str, family: str) -> dict[str, float]:
+def rates(setting: Setting, name: str, family: str) -> dict[str, float]:
     """Group -> learning-rate factor of a parametrization; a tied head has that of the embedding."""
-    rows = parametrization.table(scaling, family)
+    rows = table(name, family)
     result = {}
     for name, role in setting.network.roles().items():
         for part in group_names(name):

@@ -12,8 +12,7 @@ from repro.data.tokenization import load_tokens
 
 def run(
     *,
-    dataset: str,
-    vocab_size: int,
+    data: Mapping,
     split: str,
     points: int,
     inputs: Mapping[Tokens, Path],
@@ -26,7 +25,9 @@ def run(
     Returns one record per rank: `rank`, `count`, and of the corpus `tokens` (their total number),
     `types_used` (distinct tokens that occur) and `vocab_reached`.
     """
-    manifest, tokens = load_tokens(inputs[Tokens(dataset, vocab_size)])
+    manifest, tokens = load_tokens(
+        inputs[Tokens(data["dataset"], data["vocab_size"], data["tokenizer"])]
+    )
     size = manifest["vocab_reached"]
     found = [np.bincount(part, minlength=size) for part in parts_of(tokens[split])]
     counts = np.sort(np.sum(found, axis=0))[::-1]

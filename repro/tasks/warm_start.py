@@ -22,7 +22,7 @@ def upscale(
     start: Mapping,
     model: Mapping,
     data_settings: Mapping,
-    parametrization_name: str,
+    parametrization: str,
     optimizer: Mapping,
     lr: float,
     seed: int,
@@ -44,8 +44,8 @@ def upscale(
     check_base(settings, model, optimizer)
     # The checkpoint holds tensors only: the base is built anew, with its optimizer, to hold them.
     with torch.device(device):
-        base = models.build(settings["model"], parametrization_name, **data_settings)
-    groups = make_groups(base, parametrization_name, settings["optimizer"], settings["lr"])
+        base = models.build(settings["model"], parametrization, **data_settings)
+    groups = make_groups(base, parametrization, settings["optimizer"], settings["lr"])
     base_optimizer = make_optimizer(groups, settings["optimizer"])
     checkpoints.load(checkpoint, base, base_optimizer)
     factor = round(target / narrow)
@@ -60,7 +60,7 @@ def upscale(
         signal=start["noise"] == "signal",
     )
     # Widened optimizer state, but groups of the wide model at its own learning rate.
-    result = make_optimizer(make_groups(wide, parametrization_name, optimizer, lr), optimizer)
+    result = make_optimizer(make_groups(wide, parametrization, optimizer, lr), optimizer)
     result.state.update(widened.state)
     return wide, result, growth, constants
 
@@ -79,15 +79,14 @@ def check_base(settings: Mapping, model: Mapping, optimizer: Mapping) -> None:
 
 def build(
     *,
-    dataset: str,
     data: Mapping,
     model: Mapping,
-    parametrization_name: str,
+    parametrization: str,
     start: Mapping | None,
     optimizer: Mapping,
     lr: float,
     steps: int,
-    parts: int,
+    microbatches: int,
     evaluations: int,
     precision: str,
     threads: int,
@@ -103,13 +102,13 @@ def build(
     """
     if start is None:
         with torch.device(device):
-            net = models.build(model, parametrization_name, **loaded.data_settings)
-        models.draw(net, parametrization_name, seed)
-        groups = make_groups(net, parametrization_name, optimizer, lr)
+            net = models.build(model, parametrization, **loaded.data_settings)
+        models.draw(net, parametrization, seed)
+        groups = make_groups(net, parametrization, optimizer, lr)
         made, growth, constants = make_optimizer(groups, optimizer), None, {}
     else:
         net, made, growth, constants = upscale(
-            start, model, loaded.data_settings, parametrization_name, optimizer, lr, seed, device
+            start, model, loaded.data_settings, parametrization, optimizer, lr, seed, device
         )
     # Where training starts: `inside` is the distance moved from here.
     origin = {name: p.detach().clone() for name, p in net.named_parameters()} if growth else {}
@@ -134,7 +133,7 @@ def build(
         evaluations=evaluations,
         precision=precision,
         seed=seed,
-        microbatches=parts,
+        microbatches=microbatches,
         clip=clipping.clipper(net, optimizer["clip"]),
         evaluate=evaluate,
         finish=finish,

@@ -5,12 +5,9 @@ from types import MappingProxyType
 
 import torch
 
-from repro import parametrization
 from repro.errors import UserError
-from repro.parametrization import KINDS
+from repro.parametrization import FAMILY, KINDS, param_groups
 from repro.training.adam import EPS_CONVENTIONS, FairseqAdamW
-
-FAMILY = {"sgd": "sgd", "adam": "adam", "adamw": "adam"}
 
 
 def make_optimizer(groups: list[dict], settings: Mapping) -> torch.optim.Optimizer:
@@ -42,7 +39,7 @@ def make_optimizer(groups: list[dict], settings: Mapping) -> torch.optim.Optimiz
 
 def make_groups(
     model,
-    parametrization_name: str,
+    parametrization: str,
     optimizer: Mapping,
     lr: float | Mapping[str, float],
     factors: Mapping[str, float] = MappingProxyType({}),
@@ -53,9 +50,9 @@ def make_groups(
     decay, all if left out) and, for Adam, "eps". lr: the constant of every role, or kind of role
     -> constant. factors: see `parametrization.param_groups`.
     """
-    return parametrization.param_groups(
+    return param_groups(
         model,
-        scaling=parametrization_name,
+        parametrization=parametrization,
         family=FAMILY[optimizer["name"]],
         lr=lr if isinstance(lr, Mapping) else dict.fromkeys(KINDS, lr),
         weight_decay=optimizer["weight_decay"],

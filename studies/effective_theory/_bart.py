@@ -34,8 +34,8 @@ DECAY = 0.01  # of the standard strategy
 WARMUP, HORIZON = 5_000, 200_000
 
 PAPER = {
-    "dataset": "ccnews",
     "data": {
+        "dataset": "ccnews",
         "batch_size": 512,
         "sequence_length": 512,
         "vocab_size": 50_257,
@@ -57,7 +57,7 @@ PAPER = {
         "position_std": PAPER_STD,
         "embedding_std": PAPER_STD,
     },
-    "parametrization_name": "SP",
+    "parametrization": "SP",
     "optimizer": {
         "name": "adamw",
         "betas": [0.9, 0.998],
@@ -70,7 +70,7 @@ PAPER = {
     "schedule": {"name": "linear", "warmup": WARMUP, "final": 0.0, "steps": HORIZON},
     "steps": HORIZON,
     "evaluations": 200,
-    "parts": 32,
+    "microbatches": 32,
     "precision": "bfloat16",
     "threads": 1,
     "seed": 0,
@@ -81,7 +81,7 @@ SMALL = {
     "data.vocab_size": 256,
     "data.tokenizer": "bpe",
     "data.validation_blocks": 128,
-    "parts": 1,
+    "microbatches": 1,
     "precision": "float32",
 }
 SIZES = {
@@ -106,7 +106,7 @@ def settings(model: str, strategy: str, scale: str) -> dict:
         "model.matrix_std": STD[scale],
         "model.position_std": STD[scale],
         "model.embedding_std": STD[scale] if strategy == "standard" else 1.0,
-        "parametrization_name": STRATEGIES[strategy],
+        "parametrization": STRATEGIES[strategy],
         "optimizer.weight_decay": DECAY / shift(strategy, width),
     }
 

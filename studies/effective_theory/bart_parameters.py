@@ -6,11 +6,11 @@ strategies: one block of each stack at several widths, to measure powers of the 
 from repro.suite.study import SCALES, Scale, Study
 from studies.effective_theory._bart import DEPTH, HEADS, PAPER, PAPER_STD, WIDTH
 
-FIXED = {"vocab_size": 50_265, "padding": 1, "sequence_length": 512}
+FROM_DATA = {"vocab_size": 50_265, "padding": 1, "sequence_length": 512}
 SPEC = {
     "model": PAPER["model"],
-    "fixed": FIXED,
-    "parametrization_name": "SP",
+    "data_settings": FROM_DATA,
+    "parametrization": "SP",
     "family": "adam",
     "draw": False,
     "threads": 1,
@@ -35,13 +35,13 @@ STAGES = {
         SPEC
         | {
             "model": PAPER["model"] | {"depth": 1},
-            "fixed": FIXED | {"vocab_size": 512, "sequence_length": 126},
+            "data_settings": FROM_DATA | {"vocab_size": 512, "sequence_length": 126},
             "draw": True,
         },
         {
             "strategy": [
-                {"parametrization_name": "SP", "model.embedding_std": PAPER_STD},
-                {"parametrization_name": "neural-tangent", "model.embedding_std": 1.0},
+                {"parametrization": "SP", "model.embedding_std": PAPER_STD},
+                {"parametrization": "neural-tangent", "model.embedding_std": 1.0},
             ],
             "model.width": [64, 128, 256, 512],
         },

@@ -14,7 +14,8 @@ def sizes(*widths: int, blocks_at: int) -> list[dict]:
 
 STUDY = Study(
     task="tangent_kernels",
-    spec=SPEC | {"draws": 200, "channels": 1, "every_block": False, "scaling": "neural-tangent, M"},
+    spec=SPEC
+    | {"draws": 200, "channels": 1, "every_block": False, "parametrization": "neural-tangent, M"},
     grid={
         "size": sizes(64, 128, 256, 512, 1024, blocks_at=256),
         "network": NETWORKS,

@@ -14,14 +14,14 @@ STEPS = 15_000
 LENGTHS = {
     "smoke": lengths(4, 2, 160),
     "reduced": lengths(240, 12, 3_200),  # 240 / 3_200 = 15_000 / 200_000
-    "paper": {"steps": STEPS, "evaluations": 75, "parts": 64},
+    "paper": {"steps": STEPS, "evaluations": 75, "microbatches": 64},
 }
 
 
 def strategies(scale: str) -> list[dict]:
     """What each strategy changes."""
     width = WIDTH["r2c2"][scale]
-    keys = ("parametrization_name", "model.embedding_std", "optimizer.weight_decay")
+    keys = ("parametrization", "model.embedding_std", "optimizer.weight_decay")
     return [
         {key: settings("r2c2", each, scale)[key] for key in keys}
         | {"lr": shift(each, width) * RATE[scale]}

@@ -34,8 +34,8 @@ CHOSEN = (
 )
 EPOCH = 1_281_167 // 4_096  # 312 iterations
 PAPER = {
-    "dataset": "imagenet",
     "data": {
+        "dataset": "imagenet",
         "batch_size": 4_096,
         "crop": [0.08, 1.0],
         "flip": True,
@@ -46,7 +46,7 @@ PAPER = {
         "evaluation_resize": 256,
     },
     "model": MODEL,
-    "parametrization_name": "SP",
+    "parametrization": "SP",
     "factors": {},
     "optimizer": {
         "name": "adamw",
@@ -61,7 +61,7 @@ PAPER = {
     "label_smoothing": 0.1,
     "steps": 300 * EPOCH,
     "evaluations": 300,
-    "parts": 16,
+    "microbatches": 16,
     "precision": "bfloat16",
     "threads": 1,
     "seed": 0,
@@ -85,7 +85,7 @@ REDUCED = {
     "schedule.warmup": 12,
     "steps": 184,
     "evaluations": 4,
-    "parts": 1,
+    "microbatches": 1,
     "precision": "float32",
 }
 # Smoke turns every part of the recipe on, so that all of it is tested.
@@ -98,7 +98,7 @@ SMOKE = {key: value for key, value in REDUCED.items() if not key.startswith("dat
     "schedule.warmup": 2,
     "steps": 4,
     "evaluations": 2,
-    "parts": 2,
+    "microbatches": 2,
 }
 SPECS = {"smoke": SMOKE, "reduced": REDUCED, "paper": {}}
 WIDTHS = {"smoke": 16, "reduced": 64, "paper": 768}
@@ -131,7 +131,7 @@ def search(strategy: str) -> Study:
 
     return Study(
         task="image_classification",
-        spec=PAPER | {"parametrization_name": STRATEGIES[strategy]},
+        spec=PAPER | {"parametrization": STRATEGIES[strategy]},
         grid=grid("paper"),
         scales={
             scale: Scale(
@@ -174,7 +174,7 @@ def at_best(
     name = STRATEGIES[strategy]
     return Study(
         task="image_classification",
-        spec=PAPER | {"parametrization_name": name, "lr": tuned["lr"], "optimizer": optimizer},
+        spec=PAPER | {"parametrization": name, "lr": tuned["lr"], "optimizer": optimizer},
         grid={"seed": seeds["paper"]},
         scales={
             scale: Scale(

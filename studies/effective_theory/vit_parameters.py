@@ -5,8 +5,8 @@ from studies.effective_theory._vit import MODEL, STRATEGIES
 
 SPEC = {
     "model": MODEL,
-    "fixed": {},
-    "parametrization_name": "SP",
+    "data_settings": {},
+    "parametrization": "SP",
     "family": "adam",
     "draw": False,
     "threads": 1,
@@ -17,7 +17,7 @@ STAGES = {
     "strategies": Study(
         "parameter_table",
         SPEC | {"model": MODEL | {"depth": 1}, "draw": True},
-        {"parametrization_name": list(STRATEGIES.values())},
-        {name: Scale(same_job=("parametrization_name",)) for name in SCALES},
+        {"parametrization": list(STRATEGIES.values())},
+        {name: Scale(same_job=("parametrization",)) for name in SCALES},
     ),
 }

@@ -16,29 +16,38 @@ unit init -0.45 and -0.44, with a fixed vocabulary -0.52 and -0.56.
 """
 
 ADAM = {"name": "adam", "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 0.0}
-LVP_INIT = {"embedding": "LVP", "hidden": "LVP", "output": "LVP"}
+LVP_INIT = {"embedding": "LVP", "output": "LVP"}  # d^-1/2; the matrices' is the same in muP
+# Positions keep to the embedding: their root mean square is d^-1/2 beside LVP's, 1 beside SP's.
+LVP_EMBEDDING = {"init.embedding": "LVP", "model.positional_rms.power": -0.5}
+SP_EMBEDDING = {"init.embedding": "SP", "model.positional_rms.power": 0.0}
 
 # 256 sequences * 256 tokens * 10_000 steps = 655 million tokens, about 250 epochs of WikiText-2.
 PAPER = {
-    "dataset": "wikitext2",
-    "vocab_size": 32_768,
-    "sequence_length": 256,
-    "batch_size": 256,
+    "data": {
+        "dataset": "wikitext2",
+        "batch_size": 256,
+        "sequence_length": 256,
+        "vocab_size": 32_768,
+        "tokenizer": "bpe",
+        "validation_blocks": 0,
+    },
     "steps": 10_000,
     "evaluations": 100,
     "model": {
+        "name": "decoder",
         "width": 256,
         "depth": 2,
         "head_dim": 64,
         "expansion": 4,
         "norm": "post",
-        "positional_scale": 1.0,
+        "positional_rms": {"factor": 1.0, "power": -0.5},
         "base_width": 1,
     },
+    "parametrization": "muP",  # eta_E = lr, eta_H = eta_W = lr/d; eps = 1e-8/d but for the output
     "init": LVP_INIT,
-    "scaling": "muP",  # eta_E = lr, eta_H = eta_W = lr/d; eps = 1e-8/d but for the output
     "lr": {"embedding": 0.01, "hidden": 0.2, "output": 0.2},
     "optimizer": ADAM,
+    "microbatches": 1,
     "precision": "bfloat16",
     "threads": 1,
     "seed": 0,
@@ -50,9 +59,9 @@ CHOSEN = (
     "-0.09)"
 )
 REDUCED = {
-    "vocab_size": 512,
-    "sequence_length": 32,
-    "batch_size": 8,
+    "data.batch_size": 8,
+    "data.sequence_length": 32,
+    "data.vocab_size": 512,
     "steps": 140,
     "evaluations": 10,
     "model.head_dim": 16,
@@ -64,4 +73,4 @@ SMOKE = REDUCED | {"steps": 10}
 
 def size(k: int) -> dict[str, int]:
     """(d, m) = (2^k, 2^(k+3))."""
-    return {"model.width": 2**k, "vocab_size": 2 ** (k + 3)}
+    return {"model.width": 2**k, "data.vocab_size": 2 ** (k + 3)}

@@ -22,15 +22,15 @@ at results, the best of 2^-9 to 2^-6 for ratio 1 at 150 steps, so that the basel
 
 CHOSEN = "the learning rate is the best of 2^-9 to 2^-6 for ratio 1, so that the baseline is tuned"
 PAPER = {
-    "dataset": "fineweb_edu",
     "data": {
+        "dataset": "fineweb_edu",
         "batch_size": 1_024,  # 1_024 sequences * 4_096 tokens = 2^22 tokens
         "sequence_length": 4_096,
         "vocab_size": 32_064,
         "tokenizer": "bpe",
         "validation_blocks": 1_280,
+        "text": {"dataset": "wikitext2", "split": "test", "stride": 2_048, "limit": None},
     },
-    "words": {"dataset": "wikitext2", "split": "test", "stride": 2_048, "limit": None},
     "model": {
         "name": "llm",
         "depth": 24,
@@ -43,8 +43,8 @@ PAPER = {
         "inner": 8_192,
         "base_width": 1,
     },
-    "init": "LVP",
-    "scaling": "SP",
+    "parametrization": "SP",
+    "init": {"embedding": "LVP"},
     "embedding_lr": {"factor": 1.0, "power": 0.0},
     "optimizer": {
         "name": "adamw",
@@ -58,7 +58,7 @@ PAPER = {
     "schedule": {"name": "cosine", "warmup": 2_000, "final": 0.1},
     "steps": 417_233,  # * 2^22 = 1.75T tokens
     "evaluations": 100,
-    "parts": 1_024,  # one sequence at a time: affects memory only
+    "microbatches": 1_024,  # one sequence at a time: affects memory only
     "precision": "bfloat16",
     "threads": 1,
     "seed": 0,
@@ -79,7 +79,7 @@ SMALL = {
     "model.inner": 512,
     "lr": 2.0**-7,
     "schedule.warmup": 15,
-    "parts": 1,
+    "microbatches": 1,
     "precision": "float32",
 }
 TINY = SMALL | {

@@ -4,7 +4,11 @@ from repro.suite.study import Scale, Study
 
 STUDY = Study(
     task="token_frequencies",
-    spec={"dataset": "wikitext2", "vocab_size": 8192, "split": "train", "points": 200},
-    grid={"vocab_size": [8192, 32_768]},
+    spec={
+        "data": {"dataset": "wikitext2", "vocab_size": 8192, "tokenizer": "bpe"},
+        "split": "train",
+        "points": 200,
+    },
+    grid={"data.vocab_size": [8192, 32_768]},
     scales={"smoke": Scale(), "reduced": Scale(), "paper": Scale()},
 )

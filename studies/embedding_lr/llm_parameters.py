@@ -7,8 +7,8 @@ STUDY = Study(
     task="parameter_table",
     spec={
         "model": PAPER["model"],
-        "fixed": {key: PAPER["data"][key] for key in ("vocab_size", "sequence_length")},
-        "parametrization_name": PAPER["scaling"],
+        "data_settings": {key: PAPER["data"][key] for key in ("vocab_size", "sequence_length")},
+        "parametrization": PAPER["parametrization"],
         "family": "adam",
         "draw": False,
         "threads": 1,

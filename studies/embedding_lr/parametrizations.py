@@ -5,15 +5,16 @@ from repro.suite.study import SCALES, Scale, Study
 STUDY = Study(
     task="parametrization_exponents",
     spec={
-        "parametrization_name": "SP",
+        "parametrization": "SP",
         "width": 128,
         "vocab_size": 1024,
         "model": {
+            "name": "decoder",
             "depth": 1,
             "head_dim": 64,
             "expansion": 4,
             "norm": "post",
-            "positional_scale": 1.0,
+            "positional_rms": {"factor": 1.0, "power": 0.0},
             "base_width": 1,
         },
         "lr": 1.0,
@@ -21,9 +22,9 @@ STUDY = Study(
         "seed": 0,
     },
     grid={
-        "parametrization_name": ["SP", "muP", "LVP"],
+        "parametrization": ["SP", "muP", "LVP"],
         "width": [128, 256, 512, 1024],
         "seed": [0, 1, 2],
     },
-    scales={scale: Scale(same_job=("parametrization_name", "width", "seed")) for scale in SCALES},
+    scales={scale: Scale(same_job=("parametrization", "width", "seed")) for scale in SCALES},
 )

@@ -3,7 +3,7 @@
 from repro.suite.study import Scale, Study
 from studies.embedding_lr._llm import BASELINE, CHOSEN, PAPER, SMALL, TINY, sqrt_d
 
-WORDS = {"words.stride": 32}
+TEXT = {"data.text.stride": 32}
 
 STUDY = Study(
     task="pretraining",
@@ -11,10 +11,10 @@ STUDY = Study(
     grid={"ratio": [BASELINE, sqrt_d(1.0)], "seed": [0]},
     scales={
         "smoke": Scale(
-            TINY | WORDS | {"words.limit": 50}, {"seed": [0, 1]}, same_job=("ratio", "seed")
+            TINY | TEXT | {"data.text.limit": 50}, {"seed": [0, 1]}, same_job=("ratio", "seed")
         ),
         "reduced": Scale(
-            SMALL | WORDS | {"words.limit": 1_000, "steps": 400, "evaluations": 10},
+            SMALL | TEXT | {"data.text.limit": 1_000, "steps": 400, "evaluations": 10},
             {"seed": [0, 1, 2]},
             same_job=("seed",),
         ),

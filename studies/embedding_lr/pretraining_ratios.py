@@ -5,7 +5,12 @@ from studies.embedding_lr._llm import BASELINE, CHOSEN, PAPER, SMALL, TINY, sqrt
 
 STUDY = Study(
     task="pretraining",
-    spec=PAPER | {"words": None, "steps": 15_497, "evaluations": 50},  # * 2^22 = 65B tokens
+    spec=PAPER
+    | {
+        "data": PAPER["data"] | {"text": None},
+        "steps": 15_497,  # * 2^22 = 65B tokens
+        "evaluations": 50,
+    },
     grid={"ratio": [BASELINE, *(sqrt_d(2.0**k) for k in range(-2, 3))], "seed": [0]},
     scales={
         "smoke": Scale(

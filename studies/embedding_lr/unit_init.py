@@ -4,12 +4,13 @@ With the paper's init d^-1/2 an update of size eta_E is sqrt(d) times larger rel
 embedding, at any vocabulary. This control removes that effect. Its optima and grid lie higher.
 """
 
+from repro.suite.spec import override
 from repro.suite.study import Scale, Study, octaves
-from studies.embedding_lr._decoder import CHOSEN, LVP_INIT, PAPER, REDUCED, SMOKE, size
+from studies.embedding_lr._decoder import CHOSEN, PAPER, REDUCED, SMOKE, SP_EMBEDDING, size
 
 STUDY = Study(
     task="language_model",
-    spec=PAPER | {"init": LVP_INIT | {"embedding": "SP"}},
+    spec=override(PAPER, SP_EMBEDDING),
     grid={
         "size": [size(k) for k in range(8, 13)],
         "lr.embedding": octaves(-10, 0, 0.5),

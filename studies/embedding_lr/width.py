@@ -6,7 +6,14 @@ sigma_E: d^-1/2 (LVP) or 1 (SP); sigma_W: d^-1/2 (LVP) or 1/d (muP). eta_H, eta_
 """
 
 from repro.suite.study import Scale, Study, octaves
-from studies.embedding_lr._decoder import CHOSEN, PAPER, REDUCED, SMOKE
+from studies.embedding_lr._decoder import (
+    CHOSEN,
+    LVP_EMBEDDING,
+    PAPER,
+    REDUCED,
+    SMOKE,
+    SP_EMBEDDING,
+)
 
 STUDY = Study(
     task="language_model",
@@ -15,7 +22,7 @@ STUDY = Study(
         "model.width": [256, 512, 1024, 2048, 4096],
         "lr_hidden": [{"lr.hidden": lr} for lr in (0.1, 0.2, 0.4)],
         "lr_output": [{"lr.output": lr} for lr in (0.1, 0.2, 0.4)],
-        "init.embedding": ["LVP", "SP"],
+        "init_embedding": [LVP_EMBEDDING, SP_EMBEDDING],
         "init.output": ["LVP", "muP"],
         "lr.embedding": octaves(-12, -2),
         "seed": [0, 1],
@@ -30,7 +37,7 @@ STUDY = Study(
                 "init.output": ["LVP"],
                 "lr.embedding": octaves(-8, 0, 4),
             },
-            same_job=("model.width", "init.embedding", "lr.embedding", "seed"),
+            same_job=("model.width", "init_embedding", "lr.embedding", "seed"),
         ),
         "reduced": Scale(
             REDUCED,

@@ -78,7 +78,7 @@ def spec(model: str, optimizer: str) -> dict:
     """A whole spec of task `dynamic_equivalence`: factor 2, no clipping."""
     return {
         **setting(model, optimizer),
-        "parametrization_name": "muP-multiplier",
+        "parametrization": "muP-multiplier",
         "factor": 2,
         "steps_before": 50,
         "steps": 200,

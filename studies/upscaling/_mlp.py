@@ -9,8 +9,7 @@ from repro.parametrization import KINDS
 # 464_809 rows // 2_000 = 232 batches * 500 epochs = 116_000 steps
 CHOSEN = "base width, rows and epochs were chosen on prototypes"
 PAPER = {
-    "dataset": "covtype",
-    "data": {"batch_size": 2_000},
+    "data": {"dataset": "covtype", "batch_size": 2_000},
     "model": {
         "name": "mlp",
         "inputs": 54,
@@ -19,12 +18,12 @@ PAPER = {
         "width": 500,
         "base_width": 1,
     },
-    "parametrization_name": "muP-multiplier",
+    "parametrization": "muP-multiplier",
     "start": None,
     "optimizer": {},
     "lr": 0.1,
     "steps": 116_000,
-    "parts": 1,
+    "microbatches": 1,
     "evaluations": 500,
     "precision": "float32",
     "threads": 1,

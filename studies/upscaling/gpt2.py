@@ -28,8 +28,8 @@ from studies.upscaling._protocol import protocol
 
 # 512 sequences * 1_024 tokens = 2^19 tokens a step * 10_000 steps = 5.2 B tokens
 PAPER = {
-    "dataset": "fineweb",
     "data": {
+        "dataset": "fineweb",
         "batch_size": 512,
         "sequence_length": 1_024,
         "vocab_size": 50_257,
@@ -45,7 +45,7 @@ PAPER = {
         "attention_constant": 8.0,
         "embedding_std": 0.02,
     },
-    "parametrization_name": "muP-multiplier",
+    "parametrization": "muP-multiplier",
     "start": None,
     "optimizer": {
         "name": "adamw",
@@ -57,7 +57,7 @@ PAPER = {
     },
     "lr": 2.0**-8,
     "steps": 10_000,
-    "parts": 128,  # 4 sequences at a time: affects memory only
+    "microbatches": 128,  # 4 sequences at a time: affects memory only
     "evaluations": 100,
     "precision": "bfloat16",
     "threads": 1,
@@ -74,7 +74,7 @@ REDUCED = {
     "model.base_width": 2,
     "model.attention_constant": 4.0,  # the usual scale at head dimension 16
     "steps": 300,
-    "parts": 1,
+    "microbatches": 1,
     "evaluations": 10,
     "precision": "float32",
 }

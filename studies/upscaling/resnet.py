@@ -20,10 +20,9 @@ from studies.upscaling._protocol import protocol
 
 # 50_000 images // 128 = 390 batches * 100 epochs = 39_000 steps
 PAPER = {
-    "dataset": "cifar100",
-    "data": {"batch_size": 128, "resolution": 32, "augment": True},
+    "data": {"dataset": "cifar100", "batch_size": 128, "resolution": 32, "augment": True},
     "model": {"name": "resnet", "classes": 100, "width": 2.0, "base_width": 1.0},
-    "parametrization_name": "muP-multiplier",
+    "parametrization": "muP-multiplier",
     "start": None,
     "optimizer": {
         "name": "sgd",
@@ -35,7 +34,7 @@ PAPER = {
     },
     "lr": 0.01,
     "steps": 39_000,
-    "parts": 1,
+    "microbatches": 1,
     "evaluations": 100,
     "precision": "tf32",
     "threads": 1,
