@@ -68,11 +68,11 @@ def _times(constant: object, power: Power, kind: str, ratio: float) -> object:
         width_out=ratio if kind in WRITES else 1.0,
     )
     factor = Power(power.n_in, power.n_out)(role)
-    known = isinstance(constant, int | float)
-    fans = (
-        {"fan_in": power.fan_in, "fan_out": power.fan_out} if power.fan_in or power.fan_out else {}
-    )
-    if known and not fans:
-        return constant * factor
-    rest = {} if known else {"constant": constant}
-    return {"factor": constant * factor if known else factor, **rest, **fans}
+    unknown: dict[str, object] = {}
+    if isinstance(constant, int | float):
+        factor *= constant
+    else:
+        unknown["constant"] = constant
+    if power.fan_in or power.fan_out:
+        unknown |= {"fan_in": power.fan_in, "fan_out": power.fan_out}
+    return {"factor": factor, **unknown} if unknown else factor

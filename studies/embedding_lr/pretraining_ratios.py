@@ -1,16 +1,13 @@
 """Figure 4b: ratios of the embedding's learning rate around sqrt(d), 65B tokens."""
 
+from repro.suite.spec import override
 from repro.suite.study import Scale, Study
 from studies.embedding_lr._llm import BASELINE, CHOSEN, PAPER, SMALL, TINY, sqrt_d
 
 STUDY = Study(
     task="pretraining",
-    spec=PAPER
-    | {
-        "data": PAPER["data"] | {"text": None},
-        "steps": 15_497,  # * 2^22 = 65B tokens
-        "evaluations": 50,
-    },
+    # 15_497 steps * 2^22 tokens = 65B tokens
+    spec=override(PAPER, {"data.text": None, "steps": 15_497, "evaluations": 50}),
     grid={"ratio": [BASELINE, *(sqrt_d(2.0**k) for k in range(-2, 3))], "seed": [0]},
     scales={
         "smoke": Scale(
