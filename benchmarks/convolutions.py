@@ -26,7 +26,7 @@ and with the CPU telling programs, by trapped `cpuid`, that it was another: Inte
 AVX-512 and with three other sets of caches, AMD of Zen 2, 3, 4 and 5. Under avx2 `onednn` gave one
 digest on all of them, `without onednn` others by cache size and maker, the rest others by maker,
 as MKL does. Under portable all gave one digest, but `without onednn`. So oneDNN stays: what moved
-the ResNet's figures between CPUs is the size of their noise (`Task.cpu_dependent`).
+the ResNet's figures between CPUs was the size of their noise, then found in float32.
 """
 
 import argparse

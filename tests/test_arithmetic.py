@@ -184,10 +184,10 @@ def test_explain_says_with_which_arithmetic_and_where_digits_hold_for_one_cpu(
         products.draw(suite, figure)
         return explain(suite, claim)
 
-    words = "singular values: digits hold for one kind of CPU, here AMD EPYC 7763"
+    words = "convolutions: digits are promised for one kind of CPU only, here AMD EPYC 7763"
     said = explained("upscaling/fig9", "fig9.optimal-noise")
     assert "arithmetic avx2" in said and words in said
-    assert "singular" not in explained("upscaling/fig7", "upscaling/fig7.optimal-noise")
+    assert "convolutions" not in explained("upscaling/fig7", "upscaling/fig7.optimal-noise")
 
 
 def test_only_the_resnet_s_figures_depend_on_the_cpu():

@@ -14,6 +14,7 @@ from repro.checks.coordinate_check import train_and_measure
 from repro.checks.tiny import MODELS, tiny_run
 from repro.data.random_data import random_data
 from repro.errors import UserError
+from repro.models.readout import scaled
 from repro.statistics import slope
 from repro.suite.spec import override
 from repro.tasks import TASKS
@@ -56,6 +57,35 @@ def test_a_tied_readout_has_the_multiplier_of_its_parametrization(model):
     for name, power in powers.items():
         found = training(model, name, 4).model.output_multiplier
         assert found == pytest.approx(4**power), name
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_multiplier_of_what_the_readout_reads_is_one_of_the_logits(model):
+    run = training(model, "SP", 2)
+    net = run.model.double().eval()
+    # A bias of the readout is not multiplied.
+    weights = [p for n, p in net.named_parameters() if n not in ("output.bias", "head.bias")]
+    with torch.no_grad():
+        for weight in weights:
+            weight.normal_(std=0.1)
+    batch = next(iter(run.batches.from_step(0)))
+    inputs = [x.double() if x.is_floating_point() else x for x in batch]
+    inputs = inputs[:-2] if len(inputs) > 2 else inputs[:1]
+
+    def found(multiplier, factor):
+        net.output_multiplier = multiplier
+        logits = net(*inputs) * factor
+        (logits * logits.detach().cos()).sum().backward()
+        gradients = [weight.grad for weight in weights]
+        net.zero_grad(set_to_none=True)
+        return [logits, *gradients]
+
+    torch.testing.assert_close(found(0.3, 1), found(1, 0.3), rtol=1e-12, atol=1e-12)
+
+
+def test_a_multiplier_of_1_is_no_operation():
+    x = torch.ones(2)
+    assert scaled(x, 1) is x and scaled(x, 1.0) is x and not torch.equal(scaled(x, 2), x)
 
 
 def test_an_unknown_parametrization_of_a_tied_readout_is_named():

@@ -1,6 +1,7 @@
 import copy
 import math
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -12,6 +13,7 @@ from repro.parametrization import KINDS
 from repro.tasks import dynamic_equivalence
 from repro.training import clipping
 from repro.training.optimizer import make_optimizer
+from repro.upscaling import noise
 from studies.upscaling import _dynamics
 
 SCALING = "muP-multiplier"
@@ -566,6 +568,13 @@ def test_signal_noise_has_the_stated_ratio_and_its_constants_carry_over():
     assert perturbed(dict.fromkeys(constants, 0.3), signal=True)[2] == constants
     with pytest.raises(UserError, match=r"no constant for input\.weight"):
         perturbed({"other": 0.3}, signal=True)
+
+
+def test_a_spectral_norm_is_float64_s_rounded():
+    """Of float32, whose last digits differ between kinds of CPU, others come out."""
+    weight = torch.randn(64, 3, 7, 7, generator=torch.Generator().manual_seed(0))
+    exact = np.linalg.svd(weight.flatten(1).double().numpy(), compute_uv=False)[0]
+    assert noise._spectral_norm(weight) == float(np.float32(exact))
 
 
 @pytest.mark.parametrize("signal", [False, True])

@@ -169,9 +169,7 @@ def explain(suite: Suite, word: str) -> str:
         )
     if suite.cpu_dependent(figure_name):
         cpus = ", ".join(sorted({entry["host_cpu"] for entry in provenance["made"]}))
-        lines.append(
-            f"  noise sized by singular values: digits hold for one kind of CPU, here {cpus}"
-        )
+        lines.append(f"  convolutions: digits are promised for one kind of CPU only, here {cpus}")
     for study_name, study_cells in suite.figure_cells(figure_name).items():
         runs = [run for cell in study_cells for run in cell.runs]
         seeds = sorted({run.spec["seed"] for run in runs if "seed" in run.spec})

@@ -15,6 +15,7 @@ from torch import nn
 
 from repro.errors import UserError
 from repro.models.blocks import MLP, Attention, CrossAttention, attention_scale
+from repro.models.readout import scaled
 from repro.parametrization import Role
 
 NORM_EPS = 1e-5
@@ -127,7 +128,7 @@ class BART(nn.Module):
         x_BTD = self._embed(previous_BT, self.decoder_positions)
         for block in self.decoder:
             x_BTD = block(x_BTD, y_BSD, seen_BS)
-        return F.linear(norm(x_BTD) * self.output_multiplier, self.embedding.weight)
+        return F.linear(scaled(norm(x_BTD), self.output_multiplier), self.embedding.weight)
 
 
 def norm(x_BTD: torch.Tensor) -> torch.Tensor:

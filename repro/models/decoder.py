@@ -11,6 +11,7 @@ from torch import nn
 
 from repro.errors import UserError
 from repro.models.blocks import MLP, Attention, sinusoids
+from repro.models.readout import scaled
 from repro.parametrization import Role
 
 
@@ -88,7 +89,7 @@ class Decoder(nn.Module):
                     x_BTD = x_BTD + layer(self._normalize(x_BTD))
         if self.norm == "pre":
             x_BTD = self._normalize(x_BTD)
-        return self.output(x_BTD) * self.output_multiplier
+        return self.output(scaled(x_BTD, self.output_multiplier))
 
     def _normalize(self, x_BTD: torch.Tensor) -> torch.Tensor:
         return F.layer_norm(x_BTD, (self.width,))

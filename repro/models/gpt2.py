@@ -15,6 +15,7 @@ from torch import nn
 
 from repro.errors import UserError
 from repro.models.blocks import MLP, Attention
+from repro.models.readout import scaled
 from repro.parametrization import Role
 
 EXPANSION = 4
@@ -110,5 +111,5 @@ class GPT2(nn.Module):
         for attention_norm, attention, mlp_norm, mlp in blocks:
             x_BTD = x_BTD + attention(attention_norm(x_BTD))
             x_BTD = x_BTD + mlp(mlp_norm(x_BTD))
-        x_BTD = self.final_norm(x_BTD) * self.output_multiplier
+        x_BTD = scaled(self.final_norm(x_BTD), self.output_multiplier)
         return F.linear(x_BTD, self.embedding.weight)

@@ -11,6 +11,7 @@ from torch import nn
 
 from repro.errors import UserError
 from repro.models.blocks import GroupedQueryAttention, SwiGLU, rotary_table
+from repro.models.readout import scaled
 from repro.parametrization import Role
 
 
@@ -86,4 +87,4 @@ class LLM(nn.Module):
         for attention_norm, attention, mlp_norm, mlp in blocks:
             x_BTD = x_BTD + attention(attention_norm(x_BTD), self.rotary_2TR)
             x_BTD = x_BTD + mlp(mlp_norm(x_BTD))
-        return self.output(self.final_norm(x_BTD)) * self.output_multiplier
+        return self.output(scaled(self.final_norm(x_BTD), self.output_multiplier))

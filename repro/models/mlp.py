@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from repro.models.readout import scaled
 from repro.parametrization import Role
 
 
@@ -72,4 +73,4 @@ class MLP(nn.Module):
         x = F.relu(self.input(x))
         for layer in self.hidden:
             x = F.relu(layer(x))
-        return F.linear(x, self.output.weight * self.output_multiplier, self.output.bias)
+        return self.output(scaled(x, self.output_multiplier))

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from repro.errors import UserError
+from repro.models.readout import scaled
 from repro.parametrization import Role
 
 CHANNELS = (64, 128, 256, 512)
@@ -118,5 +119,4 @@ class ResNet(nn.Module):
         x = F.relu(self.stem_norm(self.stem(x)))
         for block in self.blocks:
             x = block(x)
-        x = x.mean((2, 3)) * self.output_multiplier
-        return F.linear(x, self.output.weight, self.output.bias)
+        return self.output(scaled(x.mean((2, 3)), self.output_multiplier))

@@ -10,6 +10,7 @@ from torch import nn
 
 from repro.errors import UserError
 from repro.models.blocks import MLP, Attention
+from repro.models.readout import scaled
 from repro.parametrization import Role
 
 
@@ -78,7 +79,8 @@ class TiedEncoder(nn.Module):
         for attention, mlp in zip(self.attention, self.mlp, strict=True):
             x_BTD = x_BTD + attention(self.norm(x_BTD))
             x_BTD = x_BTD + mlp(self.norm(x_BTD))
-        return F.linear(self.norm(x_BTD) * self.output_multiplier, self.embedding.weight)
+        x_BTD = scaled(self.norm(x_BTD), self.output_multiplier)
+        return F.linear(x_BTD, self.embedding.weight)
 
     def norm(self, x_BTD: torch.Tensor) -> torch.Tensor:
         """LayerNorm without affine parameters."""

@@ -11,6 +11,7 @@ from torch import nn
 
 from repro.errors import UserError
 from repro.models.blocks import MLP, Attention, attention_scale
+from repro.models.readout import scaled
 from repro.parametrization import Role
 
 CHANNELS = 3
@@ -99,8 +100,7 @@ class ViT(nn.Module):
         for attention, mlp in zip(self.attention, self.mlp, strict=True):
             x_BTD = x_BTD + attention(self.norm(x_BTD))
             x_BTD = x_BTD + mlp(self.norm(x_BTD))
-        x_BD = self.norm(x_BTD).mean(1) * self.output_multiplier
-        return self.head(x_BD)
+        return self.head(scaled(self.norm(x_BTD).mean(1), self.output_multiplier))
 
     def norm(self, x_BTD: torch.Tensor) -> torch.Tensor:
         """LayerNorm without affine parameters."""

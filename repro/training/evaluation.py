@@ -6,12 +6,13 @@ import torch
 import torch.nn.functional as F
 
 from repro.training import device as devices
+from repro.training.cross_entropy import cross_entropy
 
 
 def loss(model: torch.nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
     """Mean cross-entropy in nats over labels (B,) or tokens (B, T)."""
     logits = model(batch[0]).flatten(0, -2)
-    return F.cross_entropy(logits.float(), batch[1].flatten())
+    return cross_entropy(logits.float(), batch[1].flatten())
 
 
 @torch.no_grad()

@@ -85,7 +85,9 @@ def _constant(level: float | Mapping[str, float], name: str) -> float:
 
 
 def _spectral_norm(tensor: torch.Tensor) -> float:
-    return float(torch.linalg.matrix_norm(tensor.flatten(1).float(), 2))
+    """Found in float64 and rounded to float32, so that it is the same on every kind of CPU: MKL
+    takes singular values by kernels of its own on each, whatever the arithmetic asked for."""
+    return float(torch.linalg.matrix_norm(tensor.flatten(1).double(), 2).float())
 
 
 @torch.no_grad()
