@@ -69,6 +69,7 @@ def parser() -> argparse.ArgumentParser:
     # Held against what was measured before, and carried between machines
     for name in ("record", "rejudge", "redraw", "verify"):
         add(name)
+    add("power", figures={"nargs": "*", "metavar": "FIGURE"})
     for name in ("pack", "unpack"):
         add(name, archive={"type": Path})
 

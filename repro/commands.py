@@ -138,6 +138,14 @@ def rejudge(suite: Suite, arguments: Namespace) -> str:
     return "\n".join(map(str, records.rejudge(suite)))
 
 
+def power(suite: Suite, arguments: Namespace) -> None:
+    """How often claims agree on tables drawn from the paper's law, and from rivals'."""
+    from repro.judge import trials
+
+    for line in trials.update(suite, arguments.figures or [*suite.config.figures]):
+        print(line, flush=True)
+
+
 def redraw(suite: Suite, arguments: Namespace) -> str:
     """Draw figures from records/, without training."""
     from repro.judge import records

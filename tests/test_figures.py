@@ -390,14 +390,15 @@ def test_a_diverged_seed_is_drawn_and_never_averaged_away():
     table = sweep(lambda d: -4)
     hit = (table["lr.embedding"] == 0.5) & (table["seed"] == 1) & (table["model.width"] == 32)
     table.loc[hit, "train_loss"] = np.inf
-    curve = _sweep.mean_curve(table[table["model.width"] == 32], [0, 1])
-    assert np.isinf(curve[0.5])
-    assert np.isfinite(curve.drop(0.5)).all()
+    runs = _sweep.Sweep(table)
+    curve = dict(zip(runs.rates[32], runs.curve(32, [0, 1]), strict=True))
+    assert np.isinf(curve.pop(0.5))
+    assert np.isfinite(list(curve.values())).all()
 
     from repro.judge import drawing
 
     figure, axes = drawing.panels(1)
-    _sweep.draw_losses(axes[0, 0], table, lambda width, part: str(width))
+    _sweep.draw_losses(axes[0, 0], runs, str)
     crosses = [line for line in axes[0, 0].lines if line.get_marker() == "x"]
     assert [line.get_xdata()[0] for line in crosses] == [0.5]
     drawing.plt.close(figure)

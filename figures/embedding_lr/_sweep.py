@@ -31,51 +31,67 @@ ABOVE = {  # a legend over its panel
 }
 
 
-def mean_curve(table, seeds: Sequence[int]):
-    """Mean loss over seeds (repeats count) per learning rate, the other axes at their best.
+class Sweep:
+    """The final losses of a sweep, as arrays.
 
-    A diverged run makes its point infinite: it is never averaged away.
+    seeds: sorted. losses: width -> array (seeds, settings of the other axes, rates), NaN where
+    there is no run. rates: width -> the learning rates of its last axis.
     """
-    others = [c for c in table.columns if c not in (LR, "seed", "train_loss")]
-    weights = {seed: list(seeds).count(seed) for seed in set(seeds)}
-    chosen = table[table["seed"].isin(list(weights))]
-    weighted = chosen.assign(
-        total=chosen["train_loss"] * chosen["seed"].map(weights),
-        weight=chosen["seed"].map(weights),
-    )
-    sums = weighted.groupby([LR, *others], dropna=False)[["total", "weight"]].sum()
-    return (sums["total"] / sums["weight"]).groupby(level=0).min().sort_index()
+
+    def __init__(self, table):
+        others = [c for c in table.columns if c not in (LR, WIDTH, "seed", "train_loss")]
+        setting = np.zeros(len(table), int)
+        if others:
+            setting = table.groupby(others, dropna=False).ngroup().to_numpy()
+        rate, width, loss = (table[column].to_numpy() for column in (LR, WIDTH, "train_loss"))
+        seeds, seed = np.unique(table["seed"], return_inverse=True)
+        self.seeds = [int(each) for each in seeds]
+        self.losses, self.rates = {}, {}
+        for each in np.unique(width):
+            rows = np.flatnonzero(width == each)
+            rates, place = np.unique(rate[rows], return_inverse=True)
+            losses = np.full((len(seeds), setting.max() + 1, len(rates)), np.nan)
+            losses[seed[rows], setting[rows], place] = loss[rows]
+            self.losses[int(each)], self.rates[int(each)] = losses, rates
+
+    def curve(self, width: int, seeds: Sequence[int]) -> np.ndarray:
+        """Mean loss over seeds (repeats count) per learning rate, the other axes at their best.
+
+        A diverged run makes its point infinite: it is never averaged away.
+        """
+        chosen = self.losses[width][[self.seeds.index(seed) for seed in seeds]]
+        return np.fmin.reduce(chosen.mean(axis=0), axis=0)
 
 
-def optima(table, seeds: Sequence[int], window: float) -> dict[int, Optimum]:
+def optima(sweep: Sweep, seeds: Sequence[int], window: float) -> dict[int, Optimum]:
     """Width -> optimum of the mean curve over the given seeds, where any loss is finite.
 
     By the paper's rule for the paper's window, to the letter; for another by a parabola, which does
     not depend on the window (NaN where there is none).
     """
     result = {}
-    for width, part in table.groupby(WIDTH):
-        curve = mean_curve(part, seeds)
+    for width, rates in sweep.rates.items():
+        curve = sweep.curve(width, seeds)
         if not np.isfinite(curve).any():
             continue
-        found = window_optimum(curve.index, curve.to_numpy(), window)
+        found = window_optimum(rates, curve, window)
         if window == PAPER_WINDOW:
-            log2 = grid_optimum(curve.index, curve.to_numpy(), window)
+            log2 = grid_optimum(rates, curve, window)
         else:
-            log2 = parabola_optimum(curve.index, curve.to_numpy())
-        result[int(width)] = replace(found, log2=log2)
+            log2 = parabola_optimum(rates, curve)
+        result[width] = replace(found, log2=log2)
     return result
 
 
-def optimum_slope(table, seeds: Sequence[int], window: float) -> float:
+def optimum_slope(sweep: Sweep, seeds: Sequence[int], window: float) -> float:
     """Slope of log2 of the optimal eta_E against log2 d."""
-    found = optima(table, seeds, window)
+    found = optima(sweep, seeds, window)
     return slope(np.log2(list(found)), [o.log2 for o in found.values()])
 
 
-def centre_slope(table, seeds: Sequence[int], window: float) -> float:
+def centre_slope(sweep: Sweep, seeds: Sequence[int], window: float) -> float:
     """The same by a second estimator, the centre of the window on the interpolated curve."""
-    found = optima(table, seeds, window)
+    found = optima(sweep, seeds, window)
     return slope(np.log2(list(found)), [o.centre for o in found.values()])
 
 
@@ -87,28 +103,27 @@ def slope_words(found: dict[int, Optimum]) -> str:
     return f"slope {value:z.2f}"
 
 
-def measured(table, statistic, window: float, detail: str = "") -> Measurement:
-    """Mean over seeds of a statistic of (table, seeds), with its interval and edge warning."""
-    seeds = sorted(int(s) for s in table["seed"].unique())
-    hopeless = diverged_widths(table, seeds)
+def measured(sweep: Sweep, statistic, window: float, detail: str = "") -> Measurement:
+    """Mean over seeds of a statistic of (sweep, seeds), with its interval and edge warning."""
+    hopeless = diverged_widths(sweep)
     if hopeless:
         nan = float("nan")
         words = f"a seed diverged at every learning rate at d = {', '.join(hopeless)}"
-        return Measurement(nan, nan, nan, len(seeds), words)
-    problem = edge_problem(optima(table, seeds, window))
-    found = over_seeds(lambda seed: statistic(table, seed), seeds, problem, detail)
+        return Measurement(nan, nan, nan, len(sweep.seeds), words)
+    problem = edge_problem(optima(sweep, sweep.seeds, window))
+    found = over_seeds(lambda seed: statistic(sweep, seed), sweep.seeds, problem, detail)
     if np.isnan(found.value):
         without = "a seed's curve has no minimum inside the grid"
         found = replace(found, problem=joined(problem, without))
     return found
 
 
-def diverged_widths(table, seeds) -> list[str]:
+def diverged_widths(sweep: Sweep) -> list[str]:
     """Widths at which some seed has no finite loss."""
     return [
         str(width)
-        for width, part in table.groupby(WIDTH)
-        if not all(np.isfinite(mean_curve(part, [seed])).any() for seed in seeds)
+        for width in sweep.rates
+        if not all(np.isfinite(sweep.curve(width, [seed])).any() for seed in sweep.seeds)
     ]
 
 
@@ -118,43 +133,40 @@ def edge_problem(found: dict[int, Optimum]) -> str:
     return f"the optimum's window meets the grid's edge at d = {', '.join(edges)}" if edges else ""
 
 
-def slope_measurement(table, window: float) -> Measurement:
+def slope_measurement(sweep: Sweep, window: float) -> Measurement:
     """Slope of the optimum against width, with the optima and the paper's 20 % value beside it."""
-    seeds = sorted(int(s) for s in table["seed"].unique())
-    if diverged_widths(table, seeds):
-        return measured(table, optimum_slope, window)
-    found = optima(table, seeds, window)
+    seeds = sweep.seeds
+    if diverged_widths(sweep):
+        return measured(sweep, lambda each, s: optimum_slope(each, s, window), window)
+    found = optima(sweep, seeds, window)
     words = ", ".join(f"d={d}: 2^{o.log2:.2f}" for d, o in found.items())
-    in_paper_window = slope_words(optima(table, seeds, PAPER_WINDOW))
-    second = measured(table, lambda t, s: centre_slope(t, s, window), window)
+    in_paper_window = slope_words(optima(sweep, seeds, PAPER_WINDOW))
+    second = measured(sweep, lambda each, s: centre_slope(each, s, window), window)
     detail = (
         f"optima {words}; {in_paper_window} with the paper's 20 % window on the grid, "
         f"{second.value:z.2f} [{second.low:z.2f}, {second.high:z.2f}] by the centre of a window of "
         f"{window:.0%}"
     )
-    first = measured(table, lambda t, s: optimum_slope(t, s, window), window, detail)
+    first = measured(sweep, lambda each, s: optimum_slope(each, s, window), window, detail)
     if abs(first.value - second.value) > (first.high - first.low) / 2:
         words = f"two estimators disagree: {first.value:z.2f} and {second.value:z.2f}"
         first = replace(first, problem=joined(first.problem, words))
     return first
 
 
-def draw_losses(axes, table, label) -> None:
-    """Training loss against eta_E per width, diverged runs on top.
+def draw_losses(axes, sweep: Sweep, label) -> None:
+    """Training loss against eta_E per width, diverged runs on top. label: of a width.
 
     The line is the best configuration of the mean over seeds, the band the range over seeds of
     each seed's own best.
     """
     from repro.judge.drawing import COLORS, log2_axis
 
-    seeds = sorted(table["seed"].unique())
-    for color, (width, part) in zip(COLORS, table.groupby(WIDTH), strict=False):
-        per_seed = [mean_curve(part, [seed]) for seed in seeds]
-        losses = np.array([c.to_numpy() for c in per_seed])
-        lr = per_seed[0].index.to_numpy()
-        curve = mean_curve(part, seeds).to_numpy()
+    for color, (width, lr) in zip(COLORS, sweep.rates.items(), strict=False):
+        losses = np.array([sweep.curve(width, [seed]) for seed in sweep.seeds])
+        curve = sweep.curve(width, sweep.seeds)
         finite = np.isfinite(curve)
-        axes.plot(lr[finite], curve[finite], "o-", ms=3, color=color, label=label(width, part))
+        axes.plot(lr[finite], curve[finite], "o-", ms=3, color=color, label=label(width))
         axes.fill_between(
             lr[finite],
             losses[:, finite].min(0),
@@ -172,30 +184,31 @@ def draw_losses(axes, table, label) -> None:
     axes.legend(ncols=3, **ABOVE)
 
 
-def interval(table, seeds, window: float, width: int) -> tuple[float, float]:
+def interval(sweep: Sweep, window: float, width: int) -> tuple[float, float]:
     """95 % interval of log2 of the optimum at a width, over seeds; NaN where there is none."""
-    each = [optima(table, [seed], window).get(width) for seed in seeds]
+    each = [optima(sweep, [seed], window).get(width) for seed in sweep.seeds]
     _, low, high = t_interval([math.nan if found is None else found.log2 for found in each])
     return low, high
 
 
-def draw_optima(axes, table, window: float, label: str, color, marker="o", guides=False) -> None:
+def draw_optima(
+    axes, sweep: Sweep, window: float, label: str, color, marker="o", guides=False
+) -> None:
     """Optimal eta_E against width; with guides also its window shaded, the optimum by the paper's
     20 % where that is another, and lines of slope 0 and -1/2."""
     from repro.judge.drawing import log2_axis
 
-    seeds = sorted(table["seed"].unique())
-    found = optima(table, seeds, window)
+    found = optima(sweep, sweep.seeds, window)
     if not found:
         return
     d = np.array(list(found))
     centre = 2.0 ** np.array([o.log2 for o in found.values()])
     axes.plot(d, centre, marker + "-", color=color, label=f"{label}: {slope_words(found)}")
-    ends = 2.0 ** np.array([interval(table, seeds, window, width) for width in found]).T
+    ends = 2.0 ** np.array([interval(sweep, window, width) for width in found]).T
     axes.vlines(d, *ends, color=color, lw=1)
     if guides:
         if window != PAPER_WINDOW:
-            paper = optima(table, seeds, PAPER_WINDOW)
+            paper = optima(sweep, sweep.seeds, PAPER_WINDOW)
             axes.plot(
                 d,
                 [2**o.log2 for o in paper.values()],

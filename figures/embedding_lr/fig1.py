@@ -1,6 +1,6 @@
 """Figure 1: the optimal embedding learning rate against width at one vocabulary."""
 
-from figures.embedding_lr import _sweep
+from figures.embedding_lr import _laws, _sweep
 from repro.judge.claims import TRAINING, Claim, below
 from repro.judge.tables import last_step
 
@@ -24,27 +24,36 @@ CLAIMS = (
         expected={"reduced": below(-0.2), "paper": below(-0.25)},
     ),
 )
+LAWS = {"fig1.optimum-falls": _laws.FALLS}
 
 
 def reduce(runs):
     return last_step(runs["embedding_lr/width"]).drop(columns="step")
 
 
+def sweep_of(data):
+    return _sweep.Sweep(data.drop(columns="vocab_reached"))
+
+
 def measure(data, scale):
-    table = data.drop(columns="vocab_reached")
-    return {"fig1.optimum-falls": _sweep.slope_measurement(table, _sweep.WINDOW[scale])}
+    return {"fig1.optimum-falls": _sweep.slope_measurement(sweep_of(data), _sweep.WINDOW[scale])}
+
+
+def simulate(law, recorded, scale, rng):
+    drawn = _laws.simulate_sweep(law, recorded.drop(columns="vocab_reached"), scale, rng)
+    return recorded.assign(train_loss=drawn["train_loss"])
 
 
 def draw(data, scale):
     from repro.judge import drawing
 
     figure, axes = drawing.panels(2, height=_sweep.HEIGHT)
-    table = data.drop(columns="vocab_reached")
+    sweep = sweep_of(data)
     m = data["vocab_reached"].max()
-    _sweep.draw_losses(axes[0, 0], table, lambda width, part: f"d = {width}, m = {m}")
+    _sweep.draw_losses(axes[0, 0], sweep, lambda width: f"d = {width}, m = {m}")
     _sweep.draw_optima(
         axes[0, 1],
-        table,
+        sweep,
         _sweep.WINDOW[scale],
         "optimum",
         "black",

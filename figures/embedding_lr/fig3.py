@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from figures.embedding_lr import _sweep
+from figures.embedding_lr import _laws, _sweep
 from repro.judge.claims import (
     CONTROL,
     TRAINING,
@@ -73,6 +73,7 @@ CLAIMS = (
         expected=trained_scales(reported("no bound: 0 if m alone made the fall")),
     ),
 )
+LAWS = dict.fromkeys(("fig3.sqrt-d-rule", "fig3.near-optimal", "fig3.beats-mup"), _laws.FALLS)
 
 
 def reduce(runs):
@@ -88,12 +89,16 @@ def part(data, study):
     return rows.drop(columns=["study", "data.vocab_size", "vocab_reached"])
 
 
-def rule_distances(table, seeds, window):
+def sweep_of(data, study):
+    return _sweep.Sweep(part(data, study))
+
+
+def rule_distances(sweep, seeds, window):
     """Width -> (octaves from the optimum to the sqrt(d) rule, to muP's constant).
 
     Both rules pass through the optimum at the smallest width.
     """
-    found = _sweep.optima(table, seeds, window)
+    found = _sweep.optima(sweep, seeds, window)
     widths = sorted(found)
     first = found[widths[0]].log2
     return {
@@ -105,50 +110,56 @@ def rule_distances(table, seeds, window):
     }
 
 
-def loss_excess(table, seeds, window):
+def loss_excess(sweep, window):
     """Width -> relative loss above the best at the sqrt(d) rule and at muP's constant."""
-    found = _sweep.optima(table, seeds, window)
+    found = _sweep.optima(sweep, sweep.seeds, window)
     widths = sorted(found)
     first = found[widths[0]].log2
     result = {}
     for d in widths[1:]:
-        curve = _sweep.mean_curve(table[table[_sweep.WIDTH] == d], seeds)
-        x = np.log2(curve.index.to_numpy())
+        x, curve = np.log2(sweep.rates[d]), sweep.curve(d, sweep.seeds)
         at = [first - 0.5 * np.log2(d / widths[0]), first]
-        result[d] = np.interp(at, x, curve.to_numpy()) / found[d].best_loss - 1
+        result[d] = np.interp(at, x, curve) / found[d].best_loss - 1
     return result
 
 
 def measure(data, scale):
     window = _sweep.WINDOW[scale]
-    main = part(data, MAIN)
-    seeds = sorted(main["seed"].unique())
+    main = sweep_of(data, MAIN)
     excess = ", ".join(
         f"d={d}: {rule:.2%} against {mup:.2%}"
-        for d, (rule, mup) in loss_excess(main, seeds, window).items()
+        for d, (rule, mup) in loss_excess(main, window).items()
     )
     detail = f"loss above the best, sqrt(d) rule against muP's constant, {excess}"
 
-    def largest(table, sample):
-        return max(rule for rule, _ in rule_distances(table, sample, window).values())
+    def largest(sweep, sample):
+        return max(rule for rule, _ in rule_distances(sweep, sample, window).values())
 
     near = _sweep.measured(main, largest, window, detail)
-    mup = max((mup for _, mup in rule_distances(main, seeds, window).values()), default=0)
+    mup = max((mup for _, mup in rule_distances(main, main.seeds, window).values()), default=0)
     if near.value <= 1 and mup <= 1:
         words = "muP's constant is within 1 octave as well: the widths span too little"
         near = replace(near, problem=near.problem or words)
 
-    def advantage(table, sample):
-        rule, mup = list(rule_distances(table, sample, window).values())[-1]
+    def advantage(sweep, sample):
+        rule, mup = list(rule_distances(sweep, sample, window).values())[-1]
         return mup - rule
 
     return {
         "fig3.sqrt-d-rule": _sweep.slope_measurement(main, window),
         "fig3.near-optimal": near,
         "fig3.beats-mup": _sweep.measured(main, advantage, window, detail),
-        "fig3.control-unit-init": _sweep.slope_measurement(part(data, UNIT), window),
-        "fig3.control-fixed-vocabulary": _sweep.slope_measurement(part(data, FIXED), window),
+        "fig3.control-unit-init": _sweep.slope_measurement(sweep_of(data, UNIT), window),
+        "fig3.control-fixed-vocabulary": _sweep.slope_measurement(sweep_of(data, FIXED), window),
     }
+
+
+def simulate(law, recorded, scale, rng):
+    """The controls, of which nothing is claimed, stay as they are."""
+    drawn = recorded.copy()
+    main = part(recorded, MAIN)
+    drawn.loc[main.index, "train_loss"] = _laws.simulate_sweep(law, main, scale, rng)["train_loss"]
+    return drawn
 
 
 def draw(data, scale):
@@ -159,8 +170,8 @@ def draw(data, scale):
     figure, axes = drawing.panels(2, height=_sweep.HEIGHT)
     _sweep.draw_losses(
         axes[0, 0],
-        part(data, MAIN),
-        lambda width, _: f"d = {width}, m = {reached[width, MAIN.split('/')[1]]}",
+        sweep_of(data, MAIN),
+        lambda width: f"d = {width}, m = {reached[width, MAIN.split('/')[1]]}",
     )
     controls = (
         (MAIN, "m = 8d", "black", "o", True),
@@ -175,6 +186,6 @@ def draw(data, scale):
     )
     for study, label, color, marker, guides in controls:
         _sweep.draw_optima(
-            axes[0, 1], part(data, study), window, label, color, marker, guides=guides
+            axes[0, 1], sweep_of(data, study), window, label, color, marker, guides=guides
         )
     return figure

@@ -31,7 +31,7 @@ NOTHING = ""  # there is no bound to agree with
 # Verdicts.
 REPRODUCED = "reproduced"  # agrees, and binds
 NOT_REPRODUCED = "not reproduced"  # differs, and binds
-CANNOT_BE_TOLD = UNCLEAR  # binds, and the interval does not say
+CANNOT_BE_TOLD = UNCLEAR  # binds, and the interval does not say, or the test has no power
 DOES_NOT_BIND = "does not bind"  # shown beside what was seen
 REPORTED = "reported"  # no bound
 VERDICTS = (REPRODUCED, NOT_REPRODUCED, CANNOT_BE_TOLD, DOES_NOT_BIND, REPORTED)
@@ -205,6 +205,16 @@ class Claim:
         """What is expected at a scale."""
         return self.expected.get(scale, self.at_paper_scale())
 
+    def elsewhere(self, scale: str, embedded: bool) -> str:
+        """Why the claim does not bind at a scale on this data, in words; "" if it does."""
+        if scale not in self.expected:
+            return f"scale: meant for {', '.join(self.expected)}"
+        return "data: built into the embedded data" if self.real_data and embedded else ""
+
+    def binds(self, scale: str, embedded: bool) -> bool:
+        """Whether there is a bound that is meant to hold at this scale and on this data."""
+        return not math.isnan(self.at(scale).low) and not self.elsewhere(scale, embedded)
+
     def at_paper_scale(self) -> Expectation:
         """The bound at paper scale, or of the largest scale that has one."""
         return self.expected[max(self.expected, key=SCALES.index)]
@@ -226,6 +236,15 @@ class Judgement:
     reason: str = field(default="")
 
 
+def without_power(judgement: Judgement, shortfall: str) -> Judgement:
+    """The judgement of a claim whose test cannot tell the paper's law from others: what was seen
+    stays, but nothing can be told from it. shortfall: why, in words; "" leaves it as it is."""
+    if not judgement.binds or not shortfall:
+        return judgement
+    reason = "; ".join(filter(None, [judgement.reason, shortfall]))
+    return replace(judgement, verdict=CANNOT_BE_TOLD, reason=reason)
+
+
 def judge(claim: Claim, measurement: Measurement, scale: str, embedded: bool) -> Judgement:
     """The verdict: reproduced when the whole interval meets the bound, not reproduced when none of
     it does and the claim binds here; else what was seen, and why that is no verdict."""
@@ -233,11 +252,7 @@ def judge(claim: Claim, measurement: Measurement, scale: str, embedded: bool) ->
     if math.isnan(expected.low):
         return Judgement(claim, measurement, NOTHING, False, REPORTED, measurement.problem)
     seen, why = _seen(expected, measurement)
-    elsewhere = ""
-    if scale not in claim.expected:
-        elsewhere = f"scale: meant for {', '.join(claim.expected)}"
-    elif claim.real_data and embedded:
-        elsewhere = "data: built into the embedded data"
+    elsewhere = claim.elsewhere(scale, embedded)
     if elsewhere:
         reason = f"{elsewhere}; {why}" if why else elsewhere
         return Judgement(claim, measurement, seen, False, DOES_NOT_BIND, reason)

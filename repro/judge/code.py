@@ -20,7 +20,8 @@ def files(figure_name: str) -> list[str]:
 
     These are all files imported, directly or not, also within functions, by the figure's file and
     by `repro.judge.judging`, which calls it; and the files of its STUDIES, which say what was
-    chosen after seeing results, and what the paper prints. Not included are
+    chosen after seeing results, what the paper prints, and what its claims' tests can tell. Not
+    included are
       the training code: LEFT_OUT, and modules of tasks, which are imported by name at run time. Its
         results reach a figure as cells, whose ids contain the task's version;
       what finds the cells and writes files (`repro.judge.products`): cells are compared by id;
@@ -30,9 +31,10 @@ def files(figure_name: str) -> list[str]:
     from_figure = _reached([f"figures/{figure_name}.py"])
     named = registry.figure(figure_name).STUDIES
     studies = ["studies/" + "/".join(name.split("/")[:2]) + ".py" for name in named]
-    printed = f"studies/{figure_name.split('/')[0]}/printed.csv"
-    data = [printed] if (ROOT / printed).exists() else []
-    return sorted([*_reached([*from_figure, *studies, JUDGING]), *data])
+    folder = f"studies/{figure_name.split('/')[0]}"
+    data = [f"{folder}/{name}.csv" for name in ("printed", "power")]
+    existing = [file for file in data if (ROOT / file).exists()]
+    return sorted([*_reached([*from_figure, *studies, JUDGING]), *existing])
 
 
 def listing(figure_name: str) -> str:

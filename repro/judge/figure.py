@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import matplotlib.figure
+    import numpy as np
     import pandas as pd
 
     from repro.judge.claims import Claim, Measurement
+    from repro.judge.power import Laws
 
 
 class Figure(Protocol):
@@ -53,4 +55,25 @@ class Figure(Protocol):
 
         The suite adds title, caption, claims and footer around it; only the layout of those panels
         can make room for them.
+        """
+
+
+class Tested(Figure, Protocol):
+    """What a figure's module defines besides where its claims' tests are themselves tested: every
+    claim about training that has a bound below paper scale should be.
+
+    LAWS: claim id -> Laws, the paper's law and its rivals, by name. `python -m repro power` draws
+    tables from each and counts how often the claim agrees (`repro.judge.power`).
+    """
+
+    LAWS: "Mapping[str, Laws]"
+
+    def simulate(
+        self, law: str, recorded: "pd.DataFrame", scale: str, rng: "np.random.Generator"
+    ) -> "pd.DataFrame":
+        """A table as `recorded` would be if a law held: the same columns, grid and seeds.
+
+        law: a name in LAWS. recorded: data.csv on record, from which comes what a law does not fix
+        and the size of the noise between seeds (`repro.judge.noise`). rng: the only source of
+        randomness.
         """

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from repro.errors import UserError
 from repro.files import sha256_file
-from repro.judge.claims import CONTROL, TRAINING, Claim, Measurement, judge
+from repro.judge import power
+from repro.judge.claims import CONTROL, TRAINING, Claim, Measurement, judge, without_power
 from repro.judge.printed import printed_for
 from repro.suite import registry
 from repro.suite.cells import frame
@@ -57,12 +58,14 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
     scale = provenance["scale"]
     with called(figure_name, "measure"):
         measured = module.measure(table, scale)
-    _check_measured(f"figures/{figure_name}.py", module.CLAIMS, measured)
+    check_measured(f"figures/{figure_name}.py", module.CLAIMS, measured)
     rows = []
     paper = figure_name.split("/")[0]
     chosen = chosen_after_seeing(figure_name, scale)
     for claim in module.CLAIMS:
         judgement = judge(claim, measured[claim.id], scale, provenance["embedded"])
+        trials = power.of_claim(paper, claim.id, scale, provenance["label"])
+        judgement = without_power(judgement, power.shortfall(trials))
         measurement = judgement.measurement
         rows.append(
             {
@@ -85,6 +88,7 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
                 "verdict": judgement.verdict,
                 "reason": judgement.reason,
                 "detail": measurement.detail,
+                "power": power.in_words(trials),
                 "chosen_after_seeing": chosen if claim.kind in RUN else "",
                 "scale": scale,
                 "data": provenance["label"],
@@ -102,7 +106,7 @@ def chosen_after_seeing(figure_name: str, scale: str) -> str:
     return "; ".join(dict.fromkeys(filter(None, (s.chosen_after_seeing for s in studies))))
 
 
-def _check_measured(file: str, claims: Sequence[Claim], measured: object) -> None:
+def check_measured(file: str, claims: Sequence[Claim], measured: object) -> None:
     """Raise UserError unless `measured` has a Measurement for each claim, and no other entry."""
     if not isinstance(measured, Mapping):
         raise UserError(f"{file}: measure returned a {type(measured).__name__}, not a mapping")

@@ -23,6 +23,7 @@ from repro.tasks import TASKS
 # Arguments of a task that the suite passes; all others are the study's settings (`repro.tasks`).
 CONTEXT = {"inputs", "device", "progress", "checkpoint", "loaded"}
 FUNCTIONS = {"reduce": ["runs"], "measure": ["data", "scale"], "draw": ["data", "scale"]}
+SIMULATE = ["law", "recorded", "scale", "rng"]
 
 
 def check_figure(file: str, module: ModuleType) -> None:
@@ -39,6 +40,7 @@ def check_figure(file: str, module: ModuleType) -> None:
     if not _is_listed(studies) or not studies or not all(isinstance(s, str) for s in studies):
         raise UserError(f"{file}: STUDIES is {studies!r}; give names, as ('paper/study',)")
     _check_claims(file, module.CLAIMS)
+    _check_laws(file, module)
 
 
 def _check_claims(file: str, claims: object) -> None:
@@ -58,6 +60,28 @@ def _check_claims(file: str, claims: object) -> None:
             if scale not in SCALES:
                 hint = did_you_mean(scale, SCALES)
                 raise UserError(f"{file}: claim {claim.id!r}: unknown scale {scale!r}, {hint}")
+
+
+def _check_laws(file: str, module: ModuleType) -> None:
+    """Check the two names that go together, and that a figure need not have: LAWS and simulate."""
+    if not hasattr(module, "LAWS"):
+        if hasattr(module, "simulate"):
+            raise UserError(f"{file}: defines simulate but no LAWS{_near('LAWS', module)}")
+        return
+    if not isinstance(module.LAWS, Mapping):
+        raise UserError(f"{file}: LAWS is {_kind(module.LAWS)}; give a mapping, claim id to Laws")
+    ids = [claim.id for claim in module.CLAIMS]
+    for claim, laws in module.LAWS.items():
+        if claim not in ids:
+            raise UserError(f"{file}: LAWS names {claim!r}, no claim of it: {_hint(claim, ids)}")
+        if not hasattr(laws, "rivals"):
+            raise UserError(f"{file}: LAWS of {claim!r} is {_kind(laws)}, not a Laws")
+    _check_names(file, module, ["simulate"], "repro/judge/figure.py")
+    _check_call(file, "simulate", module.simulate, SIMULATE)
+
+
+def _hint(word: object, known: Sequence[str]) -> str:
+    return did_you_mean(str(word), known) if known else "it has none"
 
 
 def check_dataset(file: str, module: ModuleType) -> None:

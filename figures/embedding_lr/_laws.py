@@ -1,0 +1,40 @@
+"""Laws of Figures 1 and 3: how the optimal embedding learning rate goes with width."""
+
+import math
+
+import numpy as np
+
+from figures.embedding_lr._sweep import LR, WIDTH, WINDOW, Sweep, optima
+from repro.judge.noise import Design, moved
+from repro.judge.power import Laws
+
+# Exponents of d. muP's rate is a constant (its Table), SP has one rate for all layers, 1/d.
+SLOPES = {"sqrt(d) rule": -0.5, "muP": 0.0, "SP": -1.0, "sign flipped": 0.5}
+FALLS = Laws("sqrt(d) rule", ("muP", "SP", "sign flipped"))
+
+
+def simulate_sweep(law, table, scale, rng):
+    """The sweep with every width's curve moved to where a law has its optimum.
+
+    table: as `Sweep` takes it. The curves, and the optima's mean over widths, are the
+    recorded ones.
+    """
+    axes = [c for c in table.columns if c not in ("seed", "train_loss")]
+    design = Design(table, ["train_loss"], axes)
+    sweep = Sweep(table)
+    found = {
+        d: optimum.log2 if math.isfinite(optimum.log2) else optimum.centre
+        for d, optimum in optima(sweep, sweep.seeds, WINDOW[scale]).items()
+    }
+    middle = np.mean(list(found.values())) - SLOPES[law] * np.mean(np.log2(list(found)))
+    curves = table.groupby([a for a in axes if a != LR], dropna=False).indices
+    for rows in curves.values():
+        width = int(table[WIDTH].iloc[rows[0]])
+        if width not in found:  # every run diverged
+            continue
+        log2_lr = np.log2(table[LR].iloc[rows].to_numpy())
+        x, first = np.unique(log2_lr, return_index=True)
+        by = middle + SLOPES[law] * np.log2(width) - found[width]
+        new = moved(x, design.mean[rows[first], 0], by)
+        design.mean[rows, 0] = new[np.searchsorted(x, log2_lr)]
+    return design.draw(rng)

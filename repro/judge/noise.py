@@ -1,0 +1,88 @@
+"""Tables like a recorded one, from other seeds and under another law. For `simulate` of a figure.
+
+A recorded table has a row for each point of a design (a width and a learning rate, a stage and a
+step) and seed. The mean over seeds of a point is what a law says; how far the seeds lie from it is
+noise, which a new draw has in the same size. Seeds shift whole curves: the deviations of new seeds
+are random mixtures of the recorded seeds', so that points of a curve, and arms that share a seed,
+move together as they did.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+class Design:
+    """A recorded table taken apart: change `mean` to what a law says, then `draw`.
+
+    values: columns that are random, positive where `log`, which then are taken in logarithms; a
+    value that is not finite stays as it is. axes: the columns that make a point. mean: array
+    (rows, values) of the means over seeds. A point with one seed has no noise to draw.
+    """
+
+    def __init__(self, recorded, values: Sequence[str], axes: Sequence[str], log: bool = True):
+        self.recorded, self.values, self.log = recorded, list(values), log
+        self._point = recorded.groupby(list(axes), dropna=False, sort=False).ngroup().to_numpy()
+        seeds, self._seed = np.unique(recorded["seed"], return_inverse=True)
+        found = recorded[self.values].to_numpy(float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.log(found) if log else found
+        self._found = found
+        count = np.bincount(self._point)
+        sums = np.zeros((len(count), len(self.values)))
+        np.add.at(sums, self._point, found)
+        self.mean = (sums / count[:, None])[self._point]
+        self._fixed = ~np.isfinite(self.mean)
+        deviation = np.where(self._fixed, 0.0, found - np.where(self._fixed, 0.0, self.mean))
+        # Divided so that a mixture with standard normal weights has the unbiased variance.
+        scale = np.sqrt(np.maximum(count - 1, 1))[self._point]
+        self._deviations = np.zeros((len(seeds), len(count), len(self.values)))
+        self._deviations[self._seed, self._point] = deviation / scale[:, None]
+
+    def rows(self, **wanted) -> np.ndarray:
+        """Which rows have these values, by column; a column's dot is written as two underscores."""
+        chosen = np.ones(len(self.recorded), bool)
+        for column, value in wanted.items():
+            chosen &= (self.recorded[column.replace("__", ".")] == value).to_numpy()
+        return chosen
+
+    def draw(self, rng: np.random.Generator):
+        """A table of the same rows, with new seeds' values."""
+        seeds = len(self._deviations)
+        weights = rng.standard_normal((seeds, seeds))
+        noise = np.einsum("ij,jpv->ipv", weights, self._deviations)[self._seed, self._point]
+        new = np.where(self._fixed, self._found, self.mean + noise)
+        new = np.exp(new) if self.log else new
+        return self.recorded.assign(**dict(zip(self.values, new.T, strict=True)))
+
+
+def moved(x: Sequence[float], y: Sequence[float], by: float) -> np.ndarray:
+    """A curve moved along x, read at the same x: y(x - by).
+
+    Between points a cubic through the nearest four, beyond the ends a line through the outer two;
+    points that are not finite are left as they are and out of this.
+    """
+    places, new = np.asarray(x, float), np.array(y, float)
+    order = np.argsort(places)
+    order = order[np.isfinite(new[order])]
+    knots, heights = places[order], new[order]
+    if len(order) < 2 or by == 0:
+        return new
+    for i in order:
+        at = places[i] - by
+        if knots[0] < at < knots[-1]:
+            first = int(np.clip(np.searchsorted(knots, at) - 2, 0, max(len(knots) - 4, 0)))
+            near = slice(first, first + 4)
+        else:
+            near = slice(0, 2) if at <= knots[0] else slice(-2, None)
+        new[i] = _through(knots[near], heights[near], at)
+    return new
+
+
+def _through(x: np.ndarray, y: np.ndarray, at: float) -> float:
+    """Value at a place of the polynomial through some points (Lagrange)."""
+    value = 0.0
+    for i in range(len(x)):
+        others = np.delete(x, i)
+        value += float(y[i] * np.prod((at - others) / (x[i] - others)))
+    return value

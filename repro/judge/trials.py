@@ -1,0 +1,120 @@
+"""Puts tables drawn from laws through a figure's `measure` and the verdicts' rule, and counts."""
+
+from collections.abc import Iterator
+
+from repro.errors import UserError
+from repro.files import sha256, sha256_file
+from repro.judge import power
+from repro.judge.claims import AGREES, DIFFERS, Claim, judge
+from repro.judge.judging import called, check_measured
+from repro.judge.power import PAPER, RIVAL, Trial
+from repro.judge.records import read_record, recorded
+from repro.suite import registry
+from repro.suite.suite import Suite
+
+DRAWS = 200
+
+
+def tested(figure_name: str, scale: str, embedded: bool) -> list[Claim]:
+    """The claims of a figure whose power counts: those with laws that bind at this scale on this
+    data."""
+    module = registry.figure(figure_name)
+    laws = getattr(module, "LAWS", {})
+    return [claim for claim in module.CLAIMS if claim.id in laws and claim.binds(scale, embedded)]
+
+
+def seen(figure_name: str, law: str, table, scale: str, embedded: bool, draws: int):
+    """Draw tables from a law and judge each: claim id -> what was seen in every draw.
+
+    table: the recorded data.csv. Every draw has its own random numbers, fixed by names alone.
+    """
+    import numpy as np
+
+    module = registry.figure(figure_name)
+    file = f"figures/{figure_name}.py"
+    claims = [c for c in tested(figure_name, scale, embedded) if law in module.LAWS[c.id].names]
+    found: dict[str, list[str]] = {claim.id: [] for claim in claims}
+    name = int(sha256(f"{figure_name} {law} {scale}".encode())[:16], 16)
+    for number in range(draws):
+        rng = np.random.default_rng([name, number])
+        with called(figure_name, f"simulate({law!r})"):
+            drawn = module.simulate(law, table.copy(), scale, rng)
+        if list(getattr(drawn, "columns", [])) != list(table.columns):
+            raise UserError(
+                f"{file}: simulate({law!r}) did not return a table with the columns of data.csv: "
+                + ",".join(table.columns)
+            )
+        with called(figure_name, "measure"):
+            measured = module.measure(drawn, scale)
+        check_measured(file, module.CLAIMS, measured)
+        for claim in claims:
+            found[claim.id].append(judge(claim, measured[claim.id], scale, embedded).seen)
+    return found
+
+
+def of_figure(suite: Suite, figure_name: str) -> list[Trial]:
+    """The trials of a figure's claims, drawn from its record at the configured scale and data;
+    none where none of them binds."""
+    import pandas as pd
+
+    scale, embedded = suite.config.scale, suite.is_embedded(figure_name)
+    claims = tested(figure_name, scale, embedded)
+    if not claims:
+        return []
+    bases = recorded(suite, figure_name)
+    if not bases:
+        raise UserError(
+            f"{figure_name}: has no record of scale {scale}, data {suite.label} to draw from; "
+            f"make one: {suite.command('record')}"
+        )
+    read_record(bases[0])  # refuses one that was changed
+    data = bases[0].with_suffix(".csv")
+    table, digest = pd.read_csv(data), sha256_file(data)
+    laws = registry.figure(figure_name).LAWS
+    names = dict.fromkeys(law for claim in claims for law in laws[claim.id].names)
+    outcomes = {law: seen(figure_name, law, table, scale, embedded, DRAWS) for law in names}
+    return [
+        Trial(
+            scale,
+            suite.label,
+            claim.id,
+            law,
+            PAPER if law == laws[claim.id].paper else RIVAL,
+            DRAWS,
+            outcomes[law][claim.id].count(AGREES),
+            outcomes[law][claim.id].count(DIFFERS),
+            digest,
+        )
+        for claim in claims
+        for law in laws[claim.id].names
+    ]
+
+
+def update(suite: Suite, selection: list[str]) -> Iterator[str]:
+    """Make the trials of some figures anew at the configured scale and data; a line for each claim.
+
+    What is in the file of other scales, data and figures stays; of claims there are no more, goes.
+    """
+    for figure_name in registry.selected_figures(selection, "power"):
+        rows = of_figure(suite, figure_name)
+        paper, figure = figure_name.split("/")
+        figures = [name for name in registry.figure_names() if name.startswith(f"{paper}/")]
+        order = [c.id for name in figures for c in registry.figure(name).CLAIMS]
+        here = (suite.config.scale, suite.label)
+        before = power.trials(paper)
+        kept = [
+            trial
+            for trial in before
+            if trial.claim in order
+            and (trial.claim.split(".")[0] != figure or (trial.scale, trial.data) != here)
+        ]
+
+        def place(trial: Trial, order=order):
+            return trial.scale, trial.data, order.index(trial.claim)
+
+        if before or rows:
+            # Sorting is stable: the laws of a claim stay as they are named.
+            power.write(paper, sorted([*kept, *rows], key=place))
+        for claim in dict.fromkeys(trial.claim for trial in rows):
+            found = [trial for trial in rows if trial.claim == claim]
+            yield f"{paper}/{claim}: {power.in_words(found)}"
