@@ -12,6 +12,7 @@ from repro.suite.suite import Suite
 from studies.effective_theory._bart import STRATEGIES
 from studies.effective_theory.bart import METRIC
 
+pytestmark = pytest.mark.usefixtures("measured_alone")
 N = 48.0
 SCALE = {"scale": "reduced", "embedded": True, "label": "embedded"}
 

@@ -16,9 +16,10 @@ from repro.data.needs import Arrays
 from repro.errors import UserError
 from repro.judge import drawing, judging, products
 from repro.judge.claims import Claim, all_scales, at_most, exact
-from repro.judge.figure import Figure
+from repro.judge.figure import Figure, FigureWithLaws
+from repro.judge.power import Laws
 from repro.suite import contracts, registry
-from repro.suite.contracts import FUNCTIONS, check_dataset, check_figure, check_studies
+from repro.suite.contracts import FUNCTIONS, SIMULATE, check_dataset, check_figure, check_studies
 from repro.suite.registry import ROOT
 from repro.suite.study import SCALES, Best, Checkpoint, Scale, Study
 from repro.tasks import TASKS, Task
@@ -39,6 +40,7 @@ def test_a_figure_is_held_against_all_that_the_protocol_lists():
     found = {name: list(inspect.signature(getattr(Figure, name)).parameters) for name in functions}
     assert {name: ["self", *names] for name, names in FUNCTIONS.items()} == found
     assert set(Figure.__annotations__) == {"TITLE", "CAPTION", "STUDIES", "CLAIMS"}
+    assert [*inspect.signature(FigureWithLaws.simulate).parameters] == ["self", *SIMULATE]
 
 
 def a_figure(**changes):
@@ -55,6 +57,13 @@ def a_figure(**changes):
     }
     vars(module).update({k: v for k, v in (names | changes).items() if v is not None})
     return module
+
+
+LAWS = {"mine.one": Laws("effect", ("no effect",))}
+
+
+def draw_tables(law, recorded, scale, rng):
+    return recorded
 
 
 @pytest.mark.parametrize(
@@ -74,6 +83,13 @@ def a_figure(**changes):
         ({"measure": lambda data: {}}, r"is called as measure\(data, scale\): too many"),
         ({"reduce": lambda runs, scale: runs}, r"as reduce\(runs\): missing a required arg"),
         ({"draw": lambda data, scale, size: 0}, r"as draw\(data, scale\): missing a required"),
+        ({"LAWS": LAWS}, r"does not define simulate; see repro/judge/figure.py"),
+        ({"simulate": draw_tables}, "defines simulate but no LAWS"),
+        ({"simulate": draw_tables, "LAW": LAWS}, r"no LAWS \(there is 'LAW'\)"),
+        ({"LAWS": ("mine.one",)}, "LAWS is a tuple; give a mapping, claim id to Laws"),
+        ({"LAWS": {"mine.on": 1}}, "LAWS names 'mine.on', no claim of it: did you mean 'mine.one'"),
+        ({"LAWS": {"mine.one": "null"}}, "LAWS of 'mine.one' is a str, not a Laws"),
+        ({"LAWS": LAWS, "simulate": lambda law: 0}, r"as simulate\(law, recorded, scale, rng\)"),
     ],
 )
 def test_a_figure_that_is_none_is_one_line(changes, message):

@@ -305,6 +305,7 @@ def fig3_data(optimum):
     return pd.concat(parts, ignore_index=True)
 
 
+@pytest.mark.usefixtures("measured_alone")
 @pytest.mark.parametrize(
     ("slope", "wanted"),
     [(-0.5, "reproduced"), (0.0, "not reproduced"), (0.5, "not reproduced")],
@@ -322,6 +323,7 @@ def test_fig3_verdicts_follow_the_data(slope, wanted):
     assert ("the widths span too little" in near["reason"]) == (slope <= 0)
 
 
+@pytest.mark.usefixtures("measured_alone")
 def test_a_sweep_whose_every_run_diverged_is_not_judged_and_drawn(tmp_path):
     import numpy as np
 
@@ -374,6 +376,7 @@ def test_every_ratio_of_pretraining_has_a_colour_of_its_own(scale):
     assert len(set(_pretraining.COLORS.values())) == len(_pretraining.COLORS)
 
 
+@pytest.mark.usefixtures("measured_alone")
 def test_fig3_flags_an_optimum_at_the_edge():
     data = fig3_data(lambda octaves: -8.5 + 0 * octaves)
     provenance = {"scale": "reduced", "embedded": True, "label": "embedded"}

@@ -20,6 +20,7 @@ from repro.tasks import tangent_kernels, transformer_kernels
 from repro.theory import gaussian_averages as averages
 from repro.theory import transformer_kernels as theory
 
+pytestmark = pytest.mark.usefixtures("measured_alone")
 CONTEXT = {"inputs": {}, "device": "cpu", "progress": None, "checkpoint": None, "threads": 1}
 
 

@@ -8,6 +8,7 @@ from repro.judge import judging
 from repro.tasks import deep_linear
 from repro.theory import upscaling_limit as theory
 
+pytestmark = pytest.mark.usefixtures("measured_alone")
 BASE = {"x": 1.3, "target": 0.9, "sigma": 0.8, "lr": 0.12}
 STEPS = {"steps_before": 5, "steps_after": 4}
 NOISE = {

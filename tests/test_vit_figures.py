@@ -12,6 +12,7 @@ from repro.suite.spec import lookup
 from studies.effective_theory import vit
 from studies.effective_theory._vit import STRATEGIES, matrix_factor
 
+pytestmark = pytest.mark.usefixtures("measured_alone")
 PROVENANCE = {"scale": "reduced", "embedded": True, "label": "embedded"}
 WIDTH = 64
 

@@ -58,7 +58,7 @@ class Figure(Protocol):
         """
 
 
-class Tested(Figure, Protocol):
+class FigureWithLaws(Figure, Protocol):
     """What a figure's module defines besides where its claims' tests are themselves tested: every
     claim about training that has a bound below paper scale should be.
 

@@ -24,10 +24,9 @@ class Design:
         self.recorded, self.values, self.log = recorded, list(values), log
         self._point = recorded.groupby(list(axes), dropna=False, sort=False).ngroup().to_numpy()
         seeds, self._seed = np.unique(recorded["seed"], return_inverse=True)
-        found = recorded[self.values].to_numpy(float)
+        self._found = recorded[self.values].to_numpy(float)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.log(found) if log else found
-        self._found = found
+            found = np.log(self._found) if log else self._found
         count = np.bincount(self._point)
         sums = np.zeros((len(count), len(self.values)))
         np.add.at(sums, self._point, found)
@@ -51,8 +50,8 @@ class Design:
         seeds = len(self._deviations)
         weights = rng.standard_normal((seeds, seeds))
         noise = np.einsum("ij,jpv->ipv", weights, self._deviations)[self._seed, self._point]
-        new = np.where(self._fixed, self._found, self.mean + noise)
-        new = np.exp(new) if self.log else new
+        new = np.where(self._fixed, 0.0, self.mean) + noise
+        new = np.where(self._fixed, self._found, np.exp(new) if self.log else new)
         return self.recorded.assign(**dict(zip(self.values, new.T, strict=True)))
 
 

@@ -1,0 +1,241 @@
+"""Whether claims' tests can tell the paper's law from its rivals, and the tables drawn for it."""
+
+import math
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro.errors import UserError
+from repro.judge import noise, power, records, trials
+from repro.judge.claims import TRAINING, Claim, above, judge, over_seeds, without_power
+from repro.judge.power import PAPER, RIVAL, Laws, Trial
+from repro.suite import config, registry
+from repro.suite.suite import Suite
+
+SCALES = ("smoke", "reduced")
+
+
+def suite(scale="reduced"):
+    return Suite(config.parse({"scale": scale}, registry.dataset_names()))
+
+
+def trial(law="effect", role=PAPER, agrees=190, differs=0, claim="mine.one"):
+    return Trial("reduced", "embedded", claim, law, role, 200, agrees, differs, "0" * 64)
+
+
+# ---- tables with other seeds
+
+
+def curves(seeds=3):
+    """Losses over two curves of three points: seeds shift whole curves."""
+    shift = {0: -0.1, 1: 0.0, 2: 0.1}
+    rows = [
+        {"arm": arm, "step": step, "seed": seed, "loss": 2.0 + step + shift[seed]}
+        for seed in range(seeds)
+        for arm in ("a", "b")
+        for step in range(3)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_new_seeds_are_as_far_apart_as_the_recorded_ones_and_shift_whole_curves():
+    table = curves()
+    design = noise.Design(table, ["loss"], ["arm", "step"], log=False)
+    drawn = [design.draw(np.random.default_rng(i)) for i in range(400)]
+    wide = np.array([t["loss"] for t in drawn]).reshape(400, 3, 6)
+    assert wide.mean(axis=(0, 1)) == pytest.approx([2, 3, 4, 2, 3, 4], abs=0.02)
+    assert wide.var(axis=1, ddof=1).mean() == pytest.approx(0.01, rel=0.15)
+    assert np.ptp(wide - wide[:, :, :1] - [0, 1, 2, 0, 1, 2]) == pytest.approx(0, abs=1e-9)
+    pd.testing.assert_frame_equal(drawn[0].drop(columns="loss"), table.drop(columns="loss"))
+
+
+def test_a_law_changes_means_and_what_diverged_stays():
+    table = curves()
+    table.loc[(table["arm"] == "a") & (table["seed"] == 1), "loss"] = math.inf
+    design = noise.Design(table, ["loss"], ["arm", "step"])
+    design.mean[design.rows(arm="b")] = math.log(7)
+    drawn = design.draw(np.random.default_rng(0))
+    found = drawn[drawn["arm"] == "b"]["loss"]
+    assert found.between(5, 9).all() and found.nunique() > 1
+    first = drawn["arm"] == "a"
+    assert (drawn["loss"][first] == table["loss"][first]).all()
+
+
+def test_a_point_of_one_seed_has_no_noise():
+    table = curves(seeds=1)
+    drawn = noise.Design(table, ["loss"], ["arm", "step"]).draw(np.random.default_rng(0))
+    assert drawn["loss"].to_numpy() == pytest.approx(table["loss"].to_numpy())
+
+
+def test_a_curve_is_moved_as_it_is():
+    x = np.arange(-8.0, 0.0)
+    bowl = (x + 4) ** 2
+    bowl[-1] = math.inf
+    found = noise.moved(x, bowl, 0.75)
+    assert found[1:-1] == pytest.approx((x[1:-1] + 3.25) ** 2)  # a cubic holds a parabola
+    assert found[0] == pytest.approx(16 + 7 * 0.75)  # a line beyond the end
+    assert math.isinf(found[-1])
+    assert noise.moved(x, bowl, 0.0) == pytest.approx(bowl)
+
+
+# ---- laws, trials and verdicts
+
+
+@pytest.mark.parametrize("laws", [("law", ()), ("law", ("law",)), ("law", "null"), ("", ("null",))])
+def test_laws_have_rivals_and_names(laws):
+    with pytest.raises(UserError, match="^laws "):
+        Laws(*laws)
+
+
+def test_a_shortfall_of_power_is_said_in_words():
+    good = [trial(), trial("muP", RIVAL, 4), trial("SP", RIVAL, 0, 180)]
+    assert power.in_words(good) == "effect 0.95; rivals: muP 0.02, SP 0.00"
+    assert power.shortfall(good) == ""
+    bad = [trial(agrees=124), trial("muP", RIVAL, 62), trial("SP", RIVAL, 10)]
+    words = "power: 62 % under the paper's law, muP passes in 31 %"
+    assert power.shortfall(bad) == words
+    assert power.in_words([]) == power.shortfall([]) == ""
+
+
+def claim(expected=None):
+    bounds = expected or {"reduced": above(0)}
+    return Claim("mine.one", TRAINING, "It rises", "Figure 9", "gain", bounds)
+
+
+def test_without_power_what_binds_cannot_be_told_and_what_was_seen_stays():
+    seen = judge(claim(), over_seeds(lambda s: 1.0 + s[0] / 9, range(3)), "reduced", True)
+    assert (seen.seen, seen.verdict) == ("agrees", "reproduced")
+    assert without_power(seen, "") == seen
+    weak = without_power(seen, "power: 62 % under the paper's law")
+    assert (weak.seen, weak.verdict) == ("agrees", "cannot be told")
+    assert weak.reason == "power: 62 % under the paper's law"
+    alone = judge(claim(), over_seeds(lambda s: 1.0, [0]), "reduced", True)
+    assert without_power(alone, "power: none").reason == "one run; power: none"
+    elsewhere = judge(claim({"paper": above(0)}), seen.measurement, "reduced", True)
+    assert without_power(elsewhere, "power: none") == elsewhere
+
+
+@pytest.fixture
+def mine(monkeypatch):
+    """A figure of one claim, and a table for it, whose gain is 1 in every seed."""
+    module = ModuleType("mine")
+
+    def simulate(law, recorded, scale, rng):
+        gain = {"effect": 1.0, "no effect": 0.0}[law]
+        return recorded.assign(gain=gain + 0.1 * rng.standard_normal(len(recorded)))
+
+    def measure(data, scale):
+        by_seed = data.set_index("seed")["gain"]
+        return {"mine.one": over_seeds(lambda s: by_seed[s[0]], by_seed.index)}
+
+    module.CLAIMS, module.LAWS = (claim(),), {"mine.one": Laws("effect", ("no effect",))}
+    module.simulate, module.measure = simulate, measure
+    monkeypatch.setattr(registry, "figure", lambda name: module)
+    return module, pd.DataFrame({"seed": range(5), "gain": 1.0})
+
+
+def test_trials_tell_an_effect_from_none_and_are_the_same_every_time(mine):
+    _, table = mine
+
+    def shares(law):
+        found = trials.seen("p/mine", law, table, "reduced", True, 50)["mine.one"]
+        assert found == trials.seen("p/mine", law, table, "reduced", True, 50)["mine.one"]
+        return found.count("agrees") / 50
+
+    assert shares("effect") == 1.0 and shares("no effect") <= 0.1
+    assert trials.tested("p/mine", "smoke", True) == []
+
+
+@pytest.mark.parametrize(
+    ("simulate", "message"),
+    [
+        (lambda *_: pd.DataFrame({"seed": [0]}), "columns of data.csv: seed,gain"),
+        (lambda *_: None, "columns of data.csv: seed,gain"),
+        (lambda *_: 1 / 0, "simulate.* failed: ZeroDivisionError"),
+    ],
+)
+def test_a_simulate_that_does_not_is_one_line(mine, simulate, message):
+    module, table = mine
+    module.simulate = simulate
+    with pytest.raises(UserError, match=message) as found:
+        trials.seen("p/mine", "effect", table, "reduced", True, 1)
+    assert "\n" not in str(found.value) and "effect" in str(found.value)
+
+
+# ---- the files
+
+
+def test_a_paper_s_file_is_read_back_and_a_line_that_is_no_trial_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(power, "ROOT", tmp_path)
+    rows = [trial(), trial("muP", RIVAL, 4)]
+    assert power.trials("p") == []
+    power.write("p", rows)
+    assert power.trials("p") == rows
+    file = tmp_path / power.path("p")
+    whole = file.read_text()
+    for line, message in (
+        ("reduced,embedded,mine.one", "line 4: is no trial"),
+        (f"reduced,embedded,mine.one,SP,rival,200,150,60,{'0' * 64}", "line 4: its counts do not"),
+    ):
+        file.write_text(whole + line + "\n")
+        with pytest.raises(UserError, match=f"^studies/p/power.csv, {message}"):
+            power.trials("p")
+    file.write_text("claim\n")
+    with pytest.raises(UserError, match="line 1: the columns must be scale,data,claim,law,is,"):
+        power.trials("p")
+
+
+def test_making_trials_of_a_figure_leaves_those_of_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(power, "ROOT", tmp_path)
+    monkeypatch.setattr(trials, "DRAWS", 2)
+    others = [trial(claim=name) for name in ("fig3.sqrt-d-rule", "fig9.no-claim")]
+    stale = trial("no law any more", claim="fig1.optimum-falls")
+    power.write("embedding_lr", [*others, stale])
+    (line,) = trials.update(suite(), ["embedding_lr/fig1"])
+    assert line.startswith("embedding_lr/fig1.optimum-falls: sqrt(d) rule ")
+    found = power.trials("embedding_lr")
+    laws = registry.figure("embedding_lr/fig1").LAWS["fig1.optimum-falls"].names
+    assert [t.law for t in found if t.claim == "fig1.optimum-falls"] == list(laws)
+    assert others[0] in found and len(found) == len(laws) + 1
+
+
+FIGURES = [name for name in registry.figure_names() if hasattr(registry.figure(name), "LAWS")]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("figure", FIGURES)
+def test_power_is_on_record_for_every_law(figure, scale):
+    paper = figure.split("/")[0]
+    laws = registry.figure(figure).LAWS
+    for each in trials.tested(figure, scale, suite(scale).is_embedded(figure)):
+        found = power.of_claim(paper, each.id, scale, "embedded")
+        again = f"{power.MAKE} {figure} --config scale={scale}"
+        assert [t.law for t in found] == list(laws[each.id].names), again
+        assert [t.role for t in found] == [PAPER] + [RIVAL] * (len(found) - 1)
+        assert min(t.draws for t in found) >= 200
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_few_draws_go_as_the_many_on_record(figure):
+    """Each law's few draws are as likely as not under the share that agreed of many."""
+    few, scale = 6, "reduced"
+    here = suite(scale)
+    (base,) = records.recorded(here, figure)
+    table = pd.read_csv(base.with_suffix(".csv"))
+    laws = registry.figure(figure).LAWS
+    claims = trials.tested(figure, scale, here.is_embedded(figure))
+    for law in dict.fromkeys(law for c in claims for law in laws[c.id].names):
+        found = trials.seen(figure, law, table, scale, here.is_embedded(figure), few)
+        for name, outcomes in found.items():
+            (many,) = [
+                t
+                for t in power.of_claim(figure.split("/")[0], name, scale, "embedded")
+                if t.law == law
+            ]
+            for of, share in (("agrees", many.agrees), ("differs", many.differs)):
+                p = (share + 1) / (many.draws + 2)  # never 0 or 1: these are estimates
+                k = outcomes.count(of)
+                chance = [math.comb(few, i) * p**i * (1 - p) ** (few - i) for i in range(few + 1)]
+                assert min(sum(chance[: k + 1]), sum(chance[k:])) > 1e-4, (name, law, of, k, p)
