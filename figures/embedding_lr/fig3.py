@@ -86,7 +86,7 @@ def reduce(runs):
 def part(data, study):
     """The rows of one study, without the columns that only describe it."""
     rows = data[data["study"] == study.split("/")[1]]
-    return rows.drop(columns=["study", "data.vocab_size", "vocab_reached"])
+    return rows[[_sweep.WIDTH, _sweep.LR, "seed", "train_loss"]]
 
 
 def sweep_of(data, study):
