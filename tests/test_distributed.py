@@ -26,6 +26,7 @@ from repro.training.optimizer import make_optimizer
 TOLERANCE = 1e-5  # relative, of losses in float32
 SHORT = {"steps": 6, "evaluations": 2}
 TEXT = {
+    "dataset": "golden",
     "batch_size": 8,
     "sequence_length": 24,
     "vocab_size": 160,
