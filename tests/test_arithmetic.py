@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import golden
 import pytest
+import torch
 
 from repro.errors import UserError
 from repro.files import read_json, write_bytes, write_json
@@ -16,6 +18,7 @@ from repro.judge.scoreboard import explain
 from repro.suite import arithmetic, registry
 from repro.suite.registry import ROOT
 from repro.suite.suite import load
+from repro.training import nudge
 
 MKL = {"Intel": "AVX2,STRICT", "AMD": "AUTO"}  # CNR, as MKL prints it of every product
 only_avx2 = pytest.mark.skipif(arithmetic.choose("avx2")[1] != "", reason="this CPU has no AVX2")
@@ -194,3 +197,16 @@ def test_only_the_resnet_s_figures_depend_on_the_cpu():
     suite = load([])
     found = {name for name in registry.figure_names() if suite.cpu_dependent(name)}
     assert found == {"upscaling/fig2", "upscaling/fig8", "upscaling/fig9"}
+
+
+def test_a_nudged_run_starts_one_unit_in_the_last_place_higher(monkeypatch, tmp_path):
+    plain = golden.records("warm_start", tmp_path / "plain")
+    monkeypatch.setenv(nudge.VARIABLE, "1")
+    model = torch.nn.Linear(3, 2)
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    nudge.nudge_if_asked(model)
+    for name, parameter in model.named_parameters():
+        assert torch.equal(parameter, torch.nextafter(before[name], torch.tensor(torch.inf)))
+    nudged = golden.records("warm_start", tmp_path / "nudged")
+    assert nudged != plain
+    assert nudged == [golden.near(record) for record in plain]

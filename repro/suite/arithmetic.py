@@ -10,6 +10,9 @@ on Intel's CPUs only and chooses its own kernels on AMD's. With STRICT, 846 of 1
 float32 products give the same result on both (417 without it), among them all that the ResNet uses.
 portable: runs are equal on both makers' CPUs; a training step takes up to three times as long.
 native: each CPU's fastest instructions.
+nudged: avx2, and every run that trains starts with its weights moved by one unit in the last place.
+So it ends as it might on another CPU, at no cost: claims are held against it, to see which verdicts
+hang on a rounding.
 """
 
 import os
@@ -20,6 +23,7 @@ from functools import cache
 from pathlib import Path
 
 from repro.errors import UserError
+from repro.training.nudge import VARIABLE
 
 # Instruction sets of numpy's own loops: the names of its releases 2.0 to 2.3, then those since 2.4.
 # numpy ignores names it does not know.
@@ -27,7 +31,7 @@ _AVX512 = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_S
 
 # Arithmetic -> environment variables, which libraries read when they are loaded: torch's loops, its
 # matrix products (MKL), its convolutions (oneDNN), numpy's loops, its matrix products (OpenBLAS).
-SETTINGS: Mapping[str, Mapping[str, str]] = {
+SETTINGS: dict[str, dict[str, str]] = {
     "avx2": {
         "ATEN_CPU_CAPABILITY": "avx2",
         "MKL_CBWR": "AVX2,STRICT",
@@ -44,9 +48,10 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     },
     "native": {},
 }
+SETTINGS["nudged"] = SETTINGS["avx2"] | {VARIABLE: "1"}
 DEFAULT = "avx2"
 UNKNOWN = "unknown"
-_VARIABLES = tuple(SETTINGS[DEFAULT])
+_VARIABLES = tuple(SETTINGS["nudged"])
 
 
 def apply(asked: str) -> str:
@@ -77,7 +82,7 @@ def choose(asked: str) -> tuple[str, str]:
     machine = platform.machine()
     if machine.lower() not in ("x86_64", "amd64"):
         why = f"this CPU is no x86-64 ({machine})"
-    elif asked == "avx2" and not {"avx2", "fma"} <= _instructions():
+    elif asked in ("avx2", "nudged") and not {"avx2", "fma"} <= _instructions():
         why = "this CPU has no AVX2"
     else:
         return asked, ""
@@ -88,7 +93,7 @@ def in_force(device: str) -> str:
     """The arithmetic of this process, as a run's provenance names it.
 
     device: "cpu" or "cuda". The CPUs on which results are equal are named in brackets: for avx2
-    their maker, for native their model.
+    and nudged their maker, for native their model.
     Raises UserError if the environment, or the instructions torch uses under it, match none of
     SETTINGS.
     """
@@ -106,7 +111,7 @@ def in_force(device: str) -> str:
             f"is none of the arithmetics {', '.join(SETTINGS)}; unset it and give "
             "--config arithmetic=NAME"
         )
-    equal_on = {"avx2": maker(), "native": f"{cpu_model()}, {capability}"}
+    equal_on = {"avx2": maker(), "nudged": maker(), "native": f"{cpu_model()}, {capability}"}
     return f"{names[0]} ({equal_on[names[0]]})" if names[0] in equal_on else names[0]
 
 

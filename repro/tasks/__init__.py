@@ -86,6 +86,7 @@ class Task:
         """
         from repro.training import device as devices
         from repro.training.loop import fit
+        from repro.training.nudge import nudge_if_asked
 
         module = import_module(self.module)
         if hasattr(module, "run"):
@@ -95,6 +96,7 @@ class Task:
             return module.run(**spec, **context, progress=progress, checkpoint=checkpoint)
         place = devices.select(device, spec["threads"])
         training = self.build(spec, module.load_data(spec, inputs, place), place)
+        nudge_if_asked(training.model)
         return fit(training, progress=progress, checkpoint=checkpoint, final=final)
 
     def build(self, spec: Mapping, loaded: "Data", device: "torch.device | str") -> "Training":
