@@ -32,7 +32,7 @@ def files(figure_name: str) -> list[str]:
     named = registry.figure(figure_name).STUDIES
     studies = ["studies/" + "/".join(name.split("/")[:2]) + ".py" for name in named]
     folder = f"studies/{figure_name.split('/')[0]}"
-    data = [f"{folder}/{name}.csv" for name in ("printed", "power")]
+    data = [f"{folder}/{name}.csv" for name in ("printed", "power", "second")]
     existing = [file for file in data if (ROOT / file).exists()]
     return sorted([*_reached([*from_figure, *studies, JUDGING]), *existing])
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from repro.errors import UserError
 from repro.files import sha256_file
-from repro.judge import power
+from repro.judge import power, second
 from repro.judge.claims import CONTROL, TRAINING, Claim, Measurement, judge, without_power
 from repro.judge.printed import printed_for
 from repro.suite import registry
@@ -66,6 +66,8 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
         judgement = judge(claim, measured[claim.id], scale, provenance["embedded"])
         trials = power.of_claim(paper, claim.id, scale, provenance["label"])
         judgement = without_power(judgement, power.shortfall(trials))
+        others = second.of_claim(paper, claim.id, scale, provenance["label"])
+        judgement = second.held_against(judgement, others)
         measurement = judgement.measurement
         rows.append(
             {
@@ -89,6 +91,7 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
                 "reason": judgement.reason,
                 "detail": measurement.detail,
                 "power": power.in_words(trials),
+                "second": "; ".join(map(str, others)),
                 "chosen_after_seeing": chosen if claim.kind in RUN else "",
                 "scale": scale,
                 "data": provenance["label"],

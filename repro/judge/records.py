@@ -10,10 +10,11 @@ from pathlib import Path
 
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
+from repro.judge import second
 from repro.judge.judging import render
 from repro.judge.products import finished_folder
 from repro.judge.scoreboard import board
-from repro.suite import registry
+from repro.suite import arithmetic, registry
 from repro.suite.registry import ROOT
 from repro.suite.suite import Suite
 
@@ -24,11 +25,18 @@ KEPT = (".csv", ".json", ".png")  # data; claims and provenance; picture
 
 def record(suite: Suite) -> list[Path]:
     """Copy data, claims, provenance and picture of the configured figures to records/, with a new
-    scoreboard of all records there; returns the records' paths without suffix."""
+    scoreboard of all records there; returns the records' paths without suffix.
+
+    Of another arithmetic than the default nothing is recorded but what claims measured under it
+    (`repro.judge.second`), and their file's path is returned.
+    """
     written = []
     for figure_name in registry.selected_figures(suite.config.figures):
         folder = finished_folder(suite, figure_name)
         provenance = read_json(folder / "provenance.json")
+        if suite.config.arithmetic != arithmetic.DEFAULT:
+            written += _record_second(figure_name, folder, provenance)
+            continue
         # Exactly one, because a figure never mixes devices (`cells.check_compatible`).
         (device,) = {entry["device"] for entry in provenance["made"]}
         target = RECORDS / suite.config.scale / suite.label / device / figure_name
@@ -43,8 +51,20 @@ def record(suite: Suite) -> list[Path]:
             },
         )
         written.append(target)
-    _seal(written)
-    return written
+    if suite.config.arithmetic == arithmetic.DEFAULT:
+        _seal(written)
+    return list(dict.fromkeys(written))
+
+
+def _record_second(figure_name: str, folder: Path, provenance: dict) -> list[Path]:
+    """Keep what a finished figure's claims measured; returns their file, if anything was run."""
+    paper = figure_name.split("/")[0]
+    if not provenance["made"]:
+        return []
+    (name,) = {arithmetic.of(entry) for entry in provenance["made"]}
+    claims = read_json(folder / "claims.json")
+    second.keep(paper, claims, name, sha256_file(folder / "data.csv"))
+    return [ROOT / second.path(paper)]
 
 
 def rejudge(suite: Suite) -> list[Path]:

@@ -16,7 +16,7 @@ from repro.suite.suite import Suite
 COLUMNS = [
     *("claim", "kind", "paper", "figure", "statement", "source", "quantity"),
     *("printed", "expected", "expected_paper", "measured", "low", "high", "n"),
-    *("seen", "binds", "verdict", "reason", "detail", "power", "chosen_after_seeing"),
+    *("seen", "binds", "verdict", "reason", "detail", "power", "second", "chosen_after_seeing"),
     *("scale", "data"),
 ]
 
@@ -160,6 +160,8 @@ def explain(suite: Suite, word: str) -> str:
         lines.append(f"  detail: {row['detail']}")
     if row["power"]:
         lines.append(f"  power, share of simulated tables that agree: {row['power']}")
+    if row["second"]:
+        lines.append(f"  under another arithmetic, {row['second']}")
     if row["chosen_after_seeing"]:
         lines.append(f"  chosen after seeing: {row['chosen_after_seeing']}")
     lines.append(f"  scale: {provenance['scale']}; data: {provenance['data']}")

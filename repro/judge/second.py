@@ -1,0 +1,115 @@
+"""Verdicts held against a second arithmetic: does one hang on how a last digit is rounded?
+
+Figures are built again with `arithmetic=nudged` or `portable`, and `repro record` then keeps what
+their claims about training measured in `studies/<paper>/second.csv`, beside the records of the
+default arithmetic. A verdict that turns there is none. No torch.
+"""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, fields, replace
+
+from repro.errors import UserError
+from repro.files import write_bytes
+from repro.judge.claims import CANNOT_BE_TOLD, NOT_REPRODUCED, REPRODUCED, Judgement
+from repro.suite.registry import ROOT
+
+
+@dataclass(frozen=True)
+class Second:
+    """What a claim measured under another arithmetic. The fields are the file's columns.
+
+    scale, data, arithmetic: of the runs. measured, low, high, n, seen: as in a record, a number's
+    text empty where there is none. digest: SHA-256 of the data.csv they were measured on.
+    """
+
+    scale: str
+    data: str
+    claim: str
+    arithmetic: str
+    measured: str
+    low: str
+    high: str
+    n: str
+    seen: str
+    digest: str
+
+    def __str__(self) -> str:
+        interval = f" [{float(self.low):.3g}, {float(self.high):.3g}]" if self.low else ""
+        value = f", {float(self.measured):.3g}{interval}" if self.measured else ""
+        return f"{self.arithmetic}: {self.seen}{value}"
+
+
+COLUMNS = [field.name for field in fields(Second)]
+
+
+def path(paper: str) -> str:
+    """Where a paper's second measurements are, relative to the checkout."""
+    return f"studies/{paper}/second.csv"
+
+
+def seconds(paper: str) -> list[Second]:
+    """All of a paper's second measurements; none where there is no such file.
+
+    Raises UserError, naming the line, on one that `keep` would not have written.
+    """
+    file = ROOT / path(paper)
+    if not file.exists():
+        return []
+    head, *lines = csv.reader(io.StringIO(file.read_text("utf-8")))
+    for number, cells in enumerate([head, *lines], 1):
+        if len(cells) != len(COLUMNS) or (number == 1 and cells != COLUMNS):
+            raise UserError(f"{path(paper)}, line {number}: its cells are not {','.join(COLUMNS)}")
+    return [Second(*cells) for cells in lines]
+
+
+def of_claim(paper: str, claim: str, scale: str, data: str) -> list[Second]:
+    """What one claim measured under other arithmetics."""
+    return [s for s in seconds(paper) if (s.claim, s.scale, s.data) == (claim, scale, data)]
+
+
+def keep(paper: str, rows: Sequence[Mapping], arithmetic: str, digest: str) -> None:
+    """Write what a figure's claims measured under an arithmetic, in place of what they did before.
+
+    rows: of claims.json; kept are those about training that have a bound. digest: of data.csv.
+    """
+
+    kept = [
+        Second(
+            row["scale"],
+            row["data"],
+            row["claim"],
+            arithmetic,
+            _text(row["measured"]),
+            _text(row["low"]),
+            _text(row["high"]),
+            _text(row["n"]),
+            row["seen"],
+            digest,
+        )
+        for row in rows
+        if row["kind"] == "training" and row["seen"]
+    ]
+    new = {(each.scale, each.data, each.claim, each.arithmetic): each for each in kept}
+    old = {(each.scale, each.data, each.claim, each.arithmetic): each for each in seconds(paper)}
+    if not old | new:
+        return
+    lines = [astuple(each) for _, each in sorted((old | new).items())]
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows([COLUMNS, *lines])
+    write_bytes(ROOT / path(paper), buffer.getvalue().encode())
+
+
+def _text(value: float | None) -> str:
+    return "" if value is None else repr(value)
+
+
+def held_against(judgement: Judgement, others: Sequence[Second]) -> Judgement:
+    """The judgement, or that it cannot be told where another arithmetic saw something else."""
+    turned = [str(other) for other in others if other.seen != judgement.seen]
+    if judgement.verdict not in (REPRODUCED, NOT_REPRODUCED) or not turned:
+        return judgement
+    reason = f"turns with the arithmetic, {'; '.join(turned)}"
+    reason = f"{judgement.reason}; {reason}" if judgement.reason else reason
+    return replace(judgement, verdict=CANNOT_BE_TOLD, reason=reason)
