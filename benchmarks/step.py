@@ -12,17 +12,21 @@ Microbatches are as large as the study's, sequences have maximum length. Memory:
 that torch allocated.
 One thread, as in the workflow's jobs. Times are the fastest of `--repeats` (of two if a step takes
 5 s); on a CPU the process' own time, which is wall time if nothing else runs. The peak is the best
-of several square float32 (on CUDA: bfloat16) matrix products. The last columns are the profiler's
-self time by kind of operator.
+of several square float32 (on CUDA: bfloat16) matrix products. "plain" is a model of the same shapes
+as a user would write or import it (`benchmarks/_plain.py`), which takes turns with ours; "plain /
+ours" is the median over the turns, above 1 where ours is faster. The last columns are the
+profiler's self time by kind of operator.
 """
 
 import argparse
 import math
+import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -30,6 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from benchmarks import _plain
 from repro.data.random_data import random_data
 from repro.suite import config, registry
 from repro.suite.budget import matmul_peak
@@ -38,7 +43,7 @@ from repro.suite.suite import Suite
 from repro.tasks import TASKS
 from repro.training import device as devices
 from repro.training import loop
-from repro.training.loop import Training
+from repro.training.loop import Batches, Training
 from studies.embedding_lr import _decoder, _llm
 
 GROUPS = {
@@ -50,23 +55,46 @@ GROUPS = {
 }
 
 
+Stepper = Callable[[int], None]  # takes so many steps
+
+
 def synchronize(device: torch.device) -> None:
     """Wait for queued work on CUDA."""
     if device.type == "cuda":
         torch.cuda.synchronize()
 
 
-def seconds(call: Callable, device: torch.device, repeats: int) -> float:
-    """Seconds of the fastest of several calls: process time on a CPU, wall time on CUDA."""
-    clock = time.process_time if device.type == "cpu" else time.perf_counter
-    best = math.inf
-    for _ in range(repeats):
-        synchronize(device)
-        start = clock()
-        call()
-        synchronize(device)
-        best = min(best, clock() - start)
-    return best
+def now(device: torch.device) -> float:
+    """Seconds on the process' own clock on a CPU; on CUDA, of the wall, when all work is done."""
+    if device.type == "cpu":
+        return time.process_time()
+    synchronize(device)
+    return time.perf_counter()
+
+
+class Turns:
+    """Batches for our loop; after every `count` of them it is the plain model's turn.
+
+    ours, plain: seconds a step in each turn. The loop asks for a batch when a step is done, so what
+    it does once a run is in none of them.
+    """
+
+    def __init__(self, batches: Batches, plain: Stepper | None, device: torch.device, count: int):
+        self.batches, self.step, self.device, self.count = batches, plain, device, count
+        self.ours: list[float] = []
+        self.plain: list[float] = []
+
+    def from_step(self, step: int) -> Iterator[tuple[torch.Tensor, ...]]:
+        """Those of `batches`."""
+        source = self.batches.from_step(step)
+        while True:
+            start = now(self.device)
+            yield from islice(source, self.count)
+            end = now(self.device)
+            self.ours.append((end - start) / self.count)
+            if self.step:
+                self.step(self.count)
+                self.plain.append((now(self.device) - end) / self.count)
 
 
 UPSCALING_STAGES = ("tune", "tune_upscaled", "base", "scratch")
@@ -119,27 +147,36 @@ def with_batch(spec: Mapping, rows: int | None, length: int | None) -> dict:
 
 
 def measure(
-    training: Training, device: torch.device, repeats: int, repeat_seconds: float
-) -> tuple[float, dict[str, float]]:
-    """(seconds per step, group of operators -> share of time)."""
+    training: Training,
+    plain: Stepper | None,
+    device: torch.device,
+    repeats: int,
+    repeat_seconds: float,
+) -> tuple[list[float], list[float], dict[str, float]]:
+    """(seconds per step in each turn, those of `plain`, group of operators -> share of time)."""
 
-    def steps(count: int) -> None:
-        timed = replace(training, steps=count, evaluations=1, evaluate=None, schedule=None)
+    def steps(count: int, batches: Batches) -> None:
+        timed = replace(training, steps=count, batches=batches, evaluate=None, schedule=None)
         with tempfile.TemporaryDirectory() as folder:
-            loop.train(timed, progress=lambda step, value: None, checkpoint=Path(folder) / "state")
+            loop.train(
+                replace(timed, evaluations=1),
+                progress=lambda step, value: None,
+                checkpoint=Path(folder) / "state",
+            )
 
-    steps(2)
-    once = seconds(lambda: steps(1), device, 1)
-    count = max(1, min(20, round(repeat_seconds / once)))
-    step = seconds(lambda: steps(count), device, repeats if once < 5 else 2) / count
+    once = Turns(training.batches, plain, device, 1)
+    steps(4, once)
+    count = max(1, min(20, round(repeat_seconds / min(once.ours))))
+    turns = Turns(training.batches, plain, device, count)
+    steps(count * (repeats if min(once.ours) < 5 else 2) + 1, turns)
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
-        steps(count)
+        steps(count, training.batches)
     spent = {name: 0.0 for name in GROUPS} | {"other": 0.0}
     for event in profiler.key_averages():
         name = next((g for g, keys in GROUPS.items() if any(k in event.key for k in keys)), "other")
         spent[name] += event.self_cpu_time_total
     total = sum(spent.values())
-    return step, {name: value / total for name, value in spent.items()}
+    return turns.ours, turns.plain, {name: value / total for name, value in spent.items()}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -160,13 +197,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     best = matmul_peak(device.type)
     print(f"{devices.describe(device)}, torch {torch.__version__}, {args.precision}, {args.model}")
     print(f"matmul peak {best / 1e9:.1f} GFLOP/s")
-    names = [*GROUPS, "other"]
-    print(
-        "| width | parameters | ms a step | read a second | GFLOP/s | of peak | memory, GB | "
-        + " | ".join(names)
-        + " |"
-    )
-    print("|---" * (7 + len(names)) + "|")
+    titles = "width,parameters,ms a step,plain ms,plain / ours,read a second,GFLOP/s,of peak"
+    columns = [*titles.split(","), "memory GB", *GROUPS, "other"]
+    print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
     for width in args.widths or there:
         if width not in there:
             parser.error(f"--widths {width:g}: choose from {', '.join(f'{w:g}' for w in there)}")
@@ -177,15 +210,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats()
         training = task.build(spec, random_data(spec, device), device)
-        step, split = measure(training, device, args.repeats, args.repeat_seconds)
+        batch = next(iter(training.batches.from_step(0)))
+        plain = _plain.stepper(spec, batch, device)
+        ours, theirs, split = measure(training, plain, device, args.repeats, args.repeat_seconds)
+        step = min(ours)
+        ratio = statistics.median(b / a for a, b in zip(ours, theirs, strict=True)) if theirs else 0
+        beside = f"{min(theirs) * 1e3:.1f} | {ratio:.2f}" if theirs else "- | -"
         cost = task.cost(override(spec, {"steps": 1}))
         flops, seen = cost.flops / step, cost.seen / step
         held = torch.cuda.max_memory_allocated() / 1e9 if device.type == "cuda" else None
         memory = "-" if held is None else f"{held:.1f}"
         size = sum(p.numel() for p in training.model.parameters())
-        shares = " | ".join(f"{split[name]:.0%}" for name in names)
+        shares = " | ".join(f"{share:.0%}" for share in split.values())
         print(
-            f"| {width:g} | {size:,} | {step * 1e3:.1f} | {seen:,.0f} {cost.unit} "
+            f"| {width:g} | {size:,} | {step * 1e3:.1f} | {beside} | {seen:,.0f} {cost.unit} "
             f"| {flops / 1e9:.1f} | {flops / best:.0%} | {memory} | {shares} |",
             flush=True,
         )

@@ -146,7 +146,7 @@ TASKS = {
     "token_frequencies": Task(1, "repro.tasks.token_frequencies", _data, _free),
     "sign_sgd_step": Task(1, "repro.tasks.sign_sgd_step", _nothing, _free),
     "parametrization_exponents": Task(1, "repro.tasks.parametrization_exponents", _nothing, _free),
-    "dynamic_equivalence": Task(3, "repro.tasks.dynamic_equivalence", _nothing, _free),
+    "dynamic_equivalence": Task(4, "repro.tasks.dynamic_equivalence", _nothing, _free),
     "training_costs": Task(1, "repro.tasks.training_costs", _nothing, _free),
     "deep_linear": Task(1, "repro.tasks.deep_linear", _nothing, _free),
     "transformer_kernels": Task(

@@ -117,9 +117,10 @@ def train(
         for number in own:
             distributed.seed_microbatch(training.seed, step, number, device)
             with autocast(device, training.precision):
-                value = training.loss(model, batch[number]) / microbatches
+                value = training.loss(model, batch[number])
+            value = value / microbatches if microbatches > 1 else value
             scaler.scale(value).backward()
-            losses[step] += value.detach()
+            losses[step].add_(value.detach())
         distributed.all_reduce_gradients(losses[step], model)
         # The number of steps taken, as records count them.
         done = step + 1
