@@ -166,7 +166,7 @@ def test_a_sweep_of_which_every_run_diverged_selects_nothing():
 def test_runs_that_diverged_count_where_the_validation_loss_selects():
     """They have none, and must not pass for runs that were not made, nor for the best."""
     data = made_up("gpt2", tune=lambda lr: INF if lr == 0.4 else lr)
-    rows = _runs.stage_rows(data, "tune")
+    rows = _runs.stage_rows(_runs.by_stage(data), "tune")
     assert (rows.loc[rows["lr"] == 0.4, "valid_loss"] == INF).all()
     assert _runs.edge(rows, ["lr"], "valid_loss").startswith("search limit")
 
@@ -190,7 +190,7 @@ def test_the_best_rate_shown_is_the_one_the_claim_takes():
     rates = (data["stage"] == "scratch_rates") & (data["lr"] == 0.4)
     data.loc[rates, "train_loss"] = 0.5
     setting = _runs.SETTINGS["gpt2"]
-    assert "scratch, best rate 1" in _runs.shown(data, setting)
+    assert "scratch, best rate 1" in _runs.shown(_runs.by_stage(data), setting)
 
 
 @pytest.mark.parametrize("key", _runs.SETTINGS)
@@ -275,7 +275,7 @@ def test_everything_diverged_is_drawn():
 
 
 def test_a_seed_that_diverged_ends_the_mean():
-    data = made_up("mlp-sgd", {"scratch": (1.0, INF, 1.0)})
+    data = _runs.by_stage(made_up("mlp-sgd", {"scratch": (1.0, INF, 1.0)}))
     setting = _runs.SETTINGS["mlp-sgd"]
     for metric in ("train_loss", "valid_loss", "valid_accuracy"):
         assert _drawing.spread(data, "scratch", metric, setting)["mean"].isna().all()
@@ -298,8 +298,8 @@ def test_curves_that_are_cut_or_diverged_are_named():
 def test_the_zoom_stays_within_the_data():
     setting = _runs.SETTINGS["mlp-sgd"]
     data = made_up("mlp-sgd")
-    assert _drawing.zoomed(data, setting) is None
+    assert _drawing.zoomed(_runs.by_stage(data), setting) is None
     early = data["step"] == 10
     data.loc[early, "train_loss"] += 5
-    low, high = _drawing.zoomed(data, setting)
+    low, high = _drawing.zoomed(_runs.by_stage(data), setting)
     assert 0.6 < low < 0.7 < 1.2 < high < 2

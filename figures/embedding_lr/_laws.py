@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from figures.embedding_lr._sweep import LR, WIDTH, WINDOW, Sweep, optima
-from repro.judge.noise import Design, moved
+from repro.judge.noise import Design
 from repro.judge.power import Laws
 
 # Exponents of d. muP's rate is a constant (its Table), SP has one rate for all layers, 1/d.
@@ -27,14 +27,10 @@ def simulate_sweep(law, table, scale, rng):
         for d, optimum in optima(sweep, sweep.seeds, WINDOW[scale]).items()
     }
     middle = np.mean(list(found.values())) - SLOPES[law] * np.mean(np.log2(list(found)))
-    curves = table.groupby([a for a in axes if a != LR], dropna=False).indices
-    for rows in curves.values():
+    log2_lr = np.log2(table[LR].to_numpy())
+    for rows in table.groupby([a for a in axes if a != LR], dropna=False).indices.values():
         width = int(table[WIDTH].iloc[rows[0]])
-        if width not in found:  # every run diverged
-            continue
-        log2_lr = np.log2(table[LR].iloc[rows].to_numpy())
-        x, first = np.unique(log2_lr, return_index=True)
-        by = middle + SLOPES[law] * np.log2(width) - found[width]
-        new = moved(x, design.mean[rows[first], 0], by)
-        design.mean[rows, 0] = new[np.searchsorted(x, log2_lr)]
+        if width in found:  # not every run diverged
+            by = middle + SLOPES[law] * np.log2(width) - found[width]
+            design.move(rows, log2_lr, by)
     return design.draw(rng)

@@ -10,6 +10,7 @@ from figures.upscaling._runs import (
     QUIET,
     ROUNDED,
     best,
+    by_stage,
     code_sweep,
     diverged,
     edges,
@@ -158,14 +159,15 @@ def sweep_claims(figure, where, setting):
 
 def measure_curves(figure, data, setting):
     """Claim id -> Measurement, for `curve_claims`."""
+    stages = by_stage(data)
     metric = setting.metric
     # The noise the paper prints is in its code's convention, so its selection is held against that
     # sweep; the upscaled runs took theirs from the sweep in Algorithm 2's.
-    name = code_sweep(data)
-    sweep, tune = stage_rows(data, name), stage_rows(data, "tune")
+    name = code_sweep(stages)
+    sweep, tune = stage_rows(stages, name), stage_rows(stages, "tune")
     first = best(tune, ["lr"], metric)
     second = best(sweep, ["lr", LEVEL], metric)
-    used = best(stage_rows(data, "tune_upscaled"), ["lr", LEVEL], metric)
+    used = best(stage_rows(stages, "tune_upscaled"), ["lr", LEVEL], metric)
     # Selection is by the end of a run; said beside it is what the minimum over it would select.
     lowest = best(tune, ["lr"], metric, "minimum")
     by_minimum = best(sweep, ["lr", LEVEL], metric, "minimum")
@@ -174,8 +176,8 @@ def measure_curves(figure, data, setting):
     detail = instead + ("the same" if by_minimum == second else _point(by_minimum))
     if name != "tune_upscaled":
         detail += f"; in Algorithm 2's convention it selects {_point(used)}"
-    problem = edges(data, setting, "tune", name)
-    up, quiet = losses(data, "upscaled"), losses(data, "upscaled_without_noise")
+    problem = edges(stages, setting, "tune", name)
+    up, quiet = losses(stages, "upscaled"), losses(stages, "upscaled_without_noise")
     return {
         f"{figure}.selected-lr": of_one_run(first["lr"], problem, first_detail),
         f"{figure}.selected-lr-upscaled": of_one_run(second["lr"], problem, detail),
@@ -184,10 +186,10 @@ def measure_curves(figure, data, setting):
             lambda s: float(up[list(s)].mean()) - float(quiet[list(s)].mean()),
             up.index,
             joined(
-                edges(data, setting, "tune", "tune_upscaled", QUIET),
-                diverged(data, "upscaled_without_noise"),
+                edges(stages, setting, "tune", "tune_upscaled", QUIET),
+                diverged(stages, "upscaled_without_noise"),
             ),
-            shown(data, setting),
+            shown(stages, setting),
         ),
     }
 
@@ -202,24 +204,26 @@ def measure_wins(figure, data, setting, scale):
     A baseline that diverged is no loss to be below: such a claim is not judged. Upscaled runs that
     diverged where the baseline's did not make their mean infinite, which is a loss.
     """
-    up, scratch, long = (losses(data, n) for n in ("upscaled", "scratch", "scratch_long"))
-    valid_up, valid_scratch = (losses(data, n, "valid_loss") for n in ("upscaled", "scratch"))
-    tuned_run = last_step(stage_rows(data, "scratch_tuned", setting.metric))
+    stages = by_stage(data)
+    up, scratch, long = (losses(stages, n) for n in ("upscaled", "scratch", "scratch_long"))
+    valid_up, valid_scratch = (losses(stages, n, "valid_loss") for n in ("upscaled", "scratch"))
+    tuned_run = last_step(stage_rows(stages, "scratch_tuned", setting.metric))
     tuned = float(tuned_run["train_loss"].iloc[0])
     base_share = flops_ratio(setting.study, scale)
-    detail = shown(data, setting)
-    tuning = edges(data, setting, "tune", "tune_upscaled")
-    problem = joined(tuning, diverged(data, "scratch"))
-    own_rate = joined(tuning, edges(data, setting, "scratch_rates"))
-    curve = stage_rows(data, "upscaled").pivot(index="step", columns="seed", values="train_loss")
+    detail = shown(stages, setting)
+    tuning = edges(stages, setting, "tune", "tune_upscaled")
+    problem = joined(tuning, diverged(stages, "scratch"))
+    own_rate = joined(tuning, edges(stages, setting, "scratch_rates"))
+    curve = stage_rows(stages, "upscaled").pivot(index="step", columns="seed", values="train_loss")
 
     def steps_needed(sample):
         """Share of the steps after which the upscaled mean is at the from-scratch runs' last."""
-        mean, target = curve[list(sample)].mean(axis=1), scratch[list(sample)].mean()
-        reached = mean.index[mean <= target]
-        if not np.isfinite([target, mean.iloc[-1]]).all() or reached.empty:
+        chosen = curve.columns.get_indexer(list(sample))
+        mean, target = curve.to_numpy()[:, chosen].mean(axis=1), scratch[list(sample)].mean()
+        reached = curve.index[mean <= target]
+        if not np.isfinite([target, mean[-1]]).all() or reached.empty:
             return math.inf
-        return float(reached[0] / mean.index[-1])
+        return float(reached[0] / curve.index[-1])
 
     def ratio(ours, other):
         return lambda s: float(ours[list(s)].mean()) / float(other[list(s)].mean())
@@ -230,18 +234,18 @@ def measure_wins(figure, data, setting, scale):
             lambda s: float(up[list(s)].mean()) / tuned, up.index, own_rate, detail
         ),
         "upscaled-wins-long": over_seeds(
-            ratio(up, long), up.index, joined(own_rate, diverged(data, "scratch_long")), detail
+            ratio(up, long), up.index, joined(own_rate, diverged(stages, "scratch_long")), detail
         ),
         "validation": over_seeds(
             ratio(valid_up, valid_scratch),
             up.index,
             problem,
             joined(
-                diverged(data, "upscaled"),
+                diverged(stages, "upscaled"),
                 f"scratch {valid_scratch.mean():.4g}, upscaled {valid_up.mean():.4g}",
             ),
         ),
-        "faster": over_means(steps_needed, up.index, problem, diverged(data, "upscaled")),
+        "faster": over_means(steps_needed, up.index, problem, diverged(stages, "upscaled")),
         "end-to-end": over_means(
             lambda s: 1 / (base_share + steps_needed(s)),
             up.index,
@@ -254,7 +258,8 @@ def measure_wins(figure, data, setting, scale):
 
 def measure_sweep(figure, data, setting):
     """Claim id -> Measurement, for `sweep_claims`; one seed."""
-    rows = stage_rows(data, "tune_upscaled")
+    stages = by_stage(data)
+    rows = stage_rows(stages, "tune_upscaled")
     by_level = last_step(rows).groupby(LEVEL)[setting.metric].min()
     ends = by_level.iloc[[0, -1]]
     lowest = float(by_level.min())
@@ -262,7 +267,7 @@ def measure_sweep(figure, data, setting):
         f"{1 - lowest / loss:.1%} below {name}" if np.isfinite(loss) else f"{name} diverged"
         for name, loss in zip(("zero noise", "the largest"), ends, strict=True)
     )
-    problem = edges(data, setting, "tune_upscaled", QUIET)
+    problem = edges(stages, setting, "tune_upscaled", QUIET)
     words = f"{_point(best(rows, ['lr', LEVEL], setting.metric))}: {lowest:.4g}, {gains}"
     value = float(ends.min()) / lowest
     return {f"{figure}.optimal-noise": of_one_run(value, problem, words)}

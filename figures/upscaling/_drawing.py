@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from figures.upscaling._runs import LEVEL, LOSS, best, diverged, stage_rows
+from figures.upscaling._runs import LEVEL, LOSS, best, by_stage, diverged, stage_rows
 from repro.judge.tables import last_step
 
 WIDE = {
@@ -29,20 +29,20 @@ SWEPT = (
 )
 
 
-def spread(data, name, metric, setting):
+def spread(stages, name, metric, setting):
     """Mean and range over all seeds by step; nothing where a seed has diverged."""
-    found = stage_rows(data, name, setting.metric).groupby("step")[metric]
+    found = stage_rows(stages, name, setting.metric).groupby("step")[metric]
     found = found.agg([lambda values: values.mean(skipna=False), "min", "max"])
     found.columns = ["mean", "min", "max"]
     return found.where(np.isfinite(found["mean"]))
 
 
-def draw_curve(panel, data, metric, label, setting):
+def draw_curve(panel, stages, metric, label, setting):
     """Base, from scratch and upscaled with baselines against steps: mean, and range over seeds."""
     from repro.judge import drawing
 
     for color, (name, words) in zip(drawing.COLORS, (WIDE | BASELINES).items(), strict=False):
-        curve = spread(data, name, metric, setting)
+        curve = spread(stages, name, metric, setting)
         style = "--" if name in BASELINES else "-"
         panel.plot(curve.index, curve["mean"], style, color=color, label=words, lw=1.4)
         panel.fill_between(curve.index, curve["min"], curve["max"], color=color, alpha=0.2, lw=0)
@@ -50,16 +50,16 @@ def draw_curve(panel, data, metric, label, setting):
     panel.set_ylabel(label)
 
 
-def rates(data, setting):
+def rates(stages, setting):
     """The learning rates behind the curves, in words, and what diverged."""
     scratch, tuned, up, quiet = (
-        stage_rows(data, name, setting.metric)["lr"].iloc[0]
+        stage_rows(stages, name, setting.metric)["lr"].iloc[0]
         for name in ("scratch", "scratch_tuned", "upscaled", "upscaled_without_noise")
     )
     own = "the same" if tuned == scratch else f"{tuned:.3g}"
     words = f"rates: from scratch {scratch:.3g}, its own best {own},\n"
     words += f"upscaled {up:.3g}, at zero noise {quiet:.3g}"
-    lost = diverged(data, *WIDE, "scratch_long")
+    lost = diverged(stages, *WIDE, "scratch_long")
     return f"{words}\n{lost}" if lost else words
 
 
@@ -68,9 +68,9 @@ def legend_beside(panel):
     panel.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=7)
 
 
-def zoomed(data, setting):
+def zoomed(stages, setting):
     """Limits that show where the training losses end; None where they would show most of all."""
-    curves = [spread(data, n, "train_loss", setting).dropna() for n in WIDE | BASELINES]
+    curves = [spread(stages, n, "train_loss", setting).dropna() for n in WIDE | BASELINES]
     curves = [curve for curve in curves if len(curve)]
     if not curves:
         return None
@@ -86,17 +86,18 @@ def draw_curves(data, setting):
     accuracy."""
     from repro.judge import drawing
 
-    zoom = zoomed(data, setting)
+    stages = by_stage(data)
+    zoom = zoomed(stages, setting)
     shown_as = [("train_loss", "training loss (nats)", None)]
     shown_as += [("train_loss", "training loss (nats), zoomed", zoom)] if zoom else []
     shown_as += [("valid_loss", "validation loss (nats)", None)]
     shown_as += [("valid_accuracy", "validation accuracy", None)]
     figure, axes = drawing.panels(len(shown_as), width=4.1)
     for panel, (metric, label, ends) in zip(axes[0], shown_as, strict=True):
-        draw_curve(panel, data, metric, label, setting)
+        draw_curve(panel, stages, metric, label, setting)
         if ends:
             panel.set_ylim(*ends)
-    axes[0, 0].set_title(rates(data, setting), fontsize=7.5)
+    axes[0, 0].set_title(rates(stages, setting), fontsize=7.5)
     legend_beside(axes[0, -1])
     return figure
 
@@ -105,13 +106,14 @@ def draw_sweep(data, setting):
     """Sweep 2 as heatmaps, one a noise convention, and curves at the best rate."""
     from repro.judge import drawing
 
+    stages = by_stage(data)
     conventions = {"tune_upscaled": "Algorithm 2's noise", "tune_upscaled_code": "the code's noise"}
-    found = [name for name in conventions if name in set(data["stage"])]
+    found = [name for name in conventions if name in stages]
     titles = conventions if len(found) > 1 else {"tune_upscaled": "Sweep 2"}
     figure, axes = drawing.panels(len(found) + 1, width=4.6, height=3.8)
     for panel, name in zip(axes[0], found, strict=False):
-        draw_heatmap(figure, panel, stage_rows(data, name), setting, titles[name])
-    draw_levels(axes[0, -1], stage_rows(data, "tune_upscaled"), setting, titles["tune_upscaled"])
+        draw_heatmap(figure, panel, stage_rows(stages, name), setting, titles[name])
+    draw_levels(axes[0, -1], stage_rows(stages, "tune_upscaled"), setting, titles["tune_upscaled"])
     return figure
 
 

@@ -95,19 +95,25 @@ def reduce(runs):
     return pd.concat(parts, ignore_index=True).reindex(columns=COLUMNS)
 
 
-def stage_rows(data, name, metric="train_loss"):
-    """The rows of one stage, their validation losses infinite where a run diverged.
+def by_stage(data):
+    """Stage -> its rows of a table, validation losses infinite where a run diverged."""
+    numbers = data.drop(columns=["study", "stage"]).fillna({"valid_loss": math.inf})
+    return dict(list(numbers.groupby(data["stage"])))
+
+
+def stage_rows(stages, name, metric="train_loss"):
+    """The rows of one stage. stages: from `by_stage`.
 
     Two names are parts of a stage: `scratch_tuned`, the run of `scratch_rates` that ends with the
     lowest `metric`, and QUIET, the runs of `tune_upscaled` without noise.
     """
     if name == "scratch_tuned":
-        rows = stage_rows(data, "scratch_rates")
+        rows = stages["scratch_rates"]
         return rows[rows["lr"] == best(rows, ["lr"], metric)["lr"]]
     if name == QUIET:
-        rows = stage_rows(data, "tune_upscaled")
+        rows = stages["tune_upscaled"]
         return rows[rows[LEVEL] == 0]
-    return data[data["stage"] == name].fillna({"valid_loss": math.inf})
+    return stages[name]
 
 
 def best(rows, axes, metric, how="final"):
@@ -129,31 +135,31 @@ def edge(rows, axes, metric):
     return optimum.problem(f"the optimum is at the grid's edge: {where}")
 
 
-def edges(data, setting, *sweeps):
+def edges(stages, setting, *sweeps):
     """`edge` of some of SWEEPS."""
     problems = {
-        SWEEPS[name][0]: edge(stage_rows(data, name), SWEEPS[name][1], setting.metric)
+        SWEEPS[name][0]: edge(stage_rows(stages, name), SWEEPS[name][1], setting.metric)
         for name in sweeps
     }
     return tables.joined(*(f"{sweep}: {why}" for sweep, why in problems.items() if why))
 
 
-def diverged(data, *names):
+def diverged(stages, *names):
     """Stages of which runs diverged, and how many."""
-    lost = {name: ~np.isfinite(losses(data, name)) for name in names}
+    lost = {name: ~np.isfinite(losses(stages, name)) for name in names}
     return tables.joined(
         *(f"{s.sum()} of {len(s)} runs of {name} diverged" for name, s in lost.items() if s.any())
     )
 
 
-def code_sweep(data):
+def code_sweep(stages):
     """Sweep 2 in the released code's convention where there is one, for the paper's selection."""
-    return "tune_upscaled_code" if "tune_upscaled_code" in set(data["stage"]) else "tune_upscaled"
+    return "tune_upscaled_code" if "tune_upscaled_code" in stages else "tune_upscaled"
 
 
-def losses(data, name, metric="train_loss"):
+def losses(stages, name, metric="train_loss"):
     """Seed -> final training loss, or another metric."""
-    return tables.last_step(stage_rows(data, name)).set_index("seed")[metric]
+    return tables.last_step(stage_rows(stages, name)).set_index("seed")[metric]
 
 
 @cache
@@ -167,14 +173,14 @@ def flops_ratio(study, scale):
     return flops("base") / flops("scratch")
 
 
-def shown(data, setting):
+def shown(stages, setting):
     """Upscaled runs that diverged, and mean final training losses in words."""
     names = {"upscaled_without_noise": "zero noise", "scratch_long": "scratch, base's steps added"}
     names = {n: n for n in ("base", "scratch", "upscaled")} | names
     names |= {"scratch_tuned": "scratch, best rate"}
     means = {
-        words: tables.last_step(stage_rows(data, name, setting.metric))["train_loss"].mean()
+        words: tables.last_step(stage_rows(stages, name, setting.metric))["train_loss"].mean()
         for name, words in names.items()
     }
     ends = ", ".join(f"{words} {mean:.4g}" for words, mean in means.items())
-    return tables.joined(diverged(data, "upscaled"), ends)
+    return tables.joined(diverged(stages, "upscaled"), ends)

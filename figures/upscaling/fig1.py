@@ -1,7 +1,11 @@
 """Figure 1: the upscaling method and transfer, drawn from real runs instead of a schematic."""
 
+import numpy as np
+
 from figures.upscaling import _runs, fig3
 from repro.judge.claims import CONTROL, THEORY, Claim, all_scales, at_most, over_seeds, reported
+from repro.judge.noise import Design
+from repro.judge.power import Laws
 
 TITLE = "Figure 1. Leaving the widened subspace, and hyperparameter transfer"
 CAPTION = (
@@ -36,6 +40,7 @@ CLAIMS = (
         expected=all_scales(reported("no bound: not 1 where training uses the new directions")),
     ),
 )
+LAWS = {"fig1.stays-inside": Laws("confined", ("leaves as with noise",))}
 
 
 def reduce(runs):
@@ -58,6 +63,19 @@ def measure(data, scale):
         "fig1.stays-inside": over_seeds(lambda s: float(share[list(s)].max()), share.index),
         "fig1.leaves": over_seeds(lambda s: float(growth[list(s)].mean()), growth.index),
     }
+
+
+def simulate(law, recorded, scale, rng):
+    """The distance left as it is, or as large a share of the movement as noise makes it."""
+    design = Design(recorded, ["outside"], ["stage", "step", fig3.WIDTH, "lr"], log=False)
+    if law != LAWS["fig1.stays-inside"].paper:
+        quiet, noisy = (
+            np.flatnonzero(recorded["stage"] == stage)
+            for stage in ("upscaled_without_noise", "upscaled")
+        )
+        inside, outside = (recorded[name].to_numpy() for name in ("inside", "outside"))
+        design.mean[quiet, 0] = inside[quiet] * np.mean(outside[noisy] / inside[noisy])
+    return design.draw(rng)
 
 
 def draw(data, scale):

@@ -1,6 +1,7 @@
 """Figure 10: base, from scratch and upscaled, GPT-2 with AdamW."""
 
-from figures.upscaling import _claims, _drawing
+from figures.upscaling import _claims, _drawing, _laws
+from figures.upscaling._laws import simulate  # noqa: F401
 from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
 
 SETTING = SETTINGS["gpt2"]
@@ -8,6 +9,7 @@ TITLE = "Figure 10. Upscaling against training from scratch, GPT-2 with AdamW"
 CAPTION = f"{_drawing.MEANING} (Ma et al., Figure 10.)"
 STUDIES = (SETTING.study,)
 CLAIMS = _claims.curve_claims("fig10", "Figure 10; F.3", SETTING)
+LAWS = _laws.curve_laws("fig10")
 
 
 def measure(data, scale):

@@ -1,6 +1,7 @@
 """Figure 11: Sweep 2 over learning rate and noise, GPT-2 with AdamW."""
 
-from figures.upscaling import _claims, _drawing
+from figures.upscaling import _claims, _drawing, _laws
+from figures.upscaling._laws import simulate_sweep as simulate  # noqa: F401
 from figures.upscaling._runs import LOSS, SETTINGS, reduce  # noqa: F401
 
 SETTING = SETTINGS["gpt2"]
@@ -8,6 +9,7 @@ TITLE = "Figure 11. Sweep over learning rate and noise, GPT-2 with AdamW"
 CAPTION = _drawing.SWEPT.format(LOSS[SETTING.metric], "Ma et al., Figure 11")
 STUDIES = (f"{SETTING.study}/tune_upscaled", f"{SETTING.study}/tune_upscaled_code")
 CLAIMS = _claims.sweep_claims("fig11", "Figure 11; F.3", SETTING)
+LAWS = _laws.sweep_laws("fig11")
 
 
 def measure(data, scale):

@@ -1,7 +1,8 @@
 """Figure 2: base, from scratch and upscaled, three architectures."""
 
-from figures.upscaling import _claims, _drawing
-from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
+from figures.upscaling import _claims, _drawing, _laws
+from figures.upscaling._laws import simulate  # noqa: F401
+from figures.upscaling._runs import SETTINGS, by_stage, reduce  # noqa: F401
 
 SHOWN = [SETTINGS[key] for key in ("mlp", "resnet", "gpt2")]
 TITLE = "Figure 2. Upscaled models against wide ones trained from scratch"
@@ -10,6 +11,7 @@ STUDIES = tuple(setting.study for setting in SHOWN)
 CLAIMS = tuple(
     claim for s in SHOWN for claim in _claims.win_claims("fig2", "Figure 2; Section 4", s)
 )
+LAWS = {k: v for s in SHOWN for k, v in _laws.win_laws("fig2", s).items()}
 
 
 def measure(data, scale):
@@ -25,9 +27,9 @@ def draw(data, scale):
 
     figure, axes = drawing.panels(len(SHOWN), 2, width=4.8)
     for (top, bottom), setting in zip(axes.T, SHOWN, strict=True):
-        rows = data[data["study"] == setting.study]
-        _drawing.draw_curve(top, rows, "train_loss", "training loss (nats)", setting)
-        _drawing.draw_curve(bottom, rows, "valid_loss", "validation loss (nats)", setting)
-        top.set_title(f"{setting.name}\n{_drawing.rates(rows, setting)}", fontsize=8)
+        stages = by_stage(data[data["study"] == setting.study])
+        _drawing.draw_curve(top, stages, "train_loss", "training loss (nats)", setting)
+        _drawing.draw_curve(bottom, stages, "valid_loss", "validation loss (nats)", setting)
+        top.set_title(f"{setting.name}\n{_drawing.rates(stages, setting)}", fontsize=8)
     _drawing.legend_beside(axes[0, -1])
     return figure

@@ -12,8 +12,10 @@ from repro.judge.claims import (
     over_seeds,
     trained_scales,
 )
-from repro.judge.optimum import search_optimum
-from repro.judge.tables import joined, last_step, mean_losses
+from repro.judge.noise import Design
+from repro.judge.optimum import parabola_optimum, search_optimum
+from repro.judge.power import Laws
+from repro.judge.tables import joined, last_step
 from repro.suite import registry
 from repro.suite.names import StageName
 
@@ -49,6 +51,16 @@ CLAIMS = tuple(
     for key, (words, _) in MODELS.items()
     for sweep, (_, _, _, what, bound) in SWEEPS.items()
 )
+# How a law's optimum goes with the target width: a power of it.
+POWERS = {"muP": 0.0, "SP": -1.0, "Algorithm 2": 0.0, "one std at every width": 0.5}
+LAWS = {
+    f"fig3.transfer-{sweep}-{key}": laws
+    for key in MODELS
+    for sweep, laws in {
+        "lr": Laws("muP", ("SP",)),
+        "noise": Laws("Algorithm 2", ("one std at every width",)),
+    }.items()
+}
 
 
 def reduce(runs):
@@ -76,12 +88,23 @@ def log2_places(values):
     return dict(zip(values, zeros + positive, strict=True))
 
 
-def optima(rows, axis, seeds):
-    """Width -> optimum along an axis by the final training loss, mean over seeds."""
+def by_width(rows, axis):
+    """Width -> table of final training losses, a row a value of the axis, a column a seed."""
+    last = last_step(rows).fillna({"train_loss": math.inf})
     return {
-        int(width): search_optimum(mean_losses(group, [axis], "train_loss", seeds))
-        for width, group in rows.groupby(WIDTH)
+        int(width): group.pivot(index=axis, columns="seed", values="train_loss")
+        for width, group in last.groupby(WIDTH)
     }
+
+
+def optima(curves, seeds):
+    """Width -> optimum along an axis, mean over seeds. curves: from `by_width`."""
+    found = {}
+    for width, curve in curves.items():
+        losses = curve.to_numpy()[:, curve.columns.get_indexer(list(seeds))].mean(axis=1)
+        points = ((value,) for value in curve.index)
+        found[width] = search_optimum(dict(zip(points, losses.tolist(), strict=True)))
+    return found
 
 
 def measure(data, scale):
@@ -90,19 +113,19 @@ def measure(data, scale):
         for sweep, (_, axis, *_) in SWEEPS.items():
             rows = rows_of(data, key, sweep)
             seeds = sorted(int(s) for s in rows["seed"].unique())
+            log2, curves = log2_places(rows[axis].unique()), by_width(rows, axis)
 
-            def places(sample, rows=rows, axis=axis):
+            def places(sample, log2=log2, curves=curves):
                 """log2 of each width's best value, nan where a seed diverged at all of them."""
-                log2 = log2_places(rows[axis].unique())
                 return [
                     log2[best.point[0]] if math.isfinite(best.loss) else math.nan
-                    for best in optima(rows, axis, sample).values()
+                    for best in optima(curves, sample).values()
                 ]
 
             def spread(sample, places=places):
                 return float(np.ptp(places(sample)))
 
-            best = optima(rows, axis, seeds)
+            best = optima(curves, seeds)
             outside = [str(n) for n, optimum in best.items() if optimum.untried]
             lost = [str(n) for n, optimum in best.items() if not math.isfinite(optimum.loss)]
             problems = {"at the grid's edge": outside, "a seed diverged at every value": lost}
@@ -120,6 +143,31 @@ def measure(data, scale):
                 found, max(found.value - 1, 0), found.value + 1
             )
     return measured
+
+
+def simulate(law, recorded, scale, rng):
+    """Every width's curve with its optimum where a law has it, their mean that of the recorded."""
+    design = Design(recorded, ["train_loss"], ["study", "stage", WIDTH, "lr", LEVEL])
+    sweep = next(s for s in SWEEPS if law in LAWS[f"fig3.transfer-{s}-mlp"].names)
+    for key in MODELS:
+        rows = rows_of(recorded, key, sweep)
+        axis = SWEEPS[sweep][1]
+        places = log2_places(rows[axis].unique())
+        x = recorded[axis].map(places).to_numpy()
+        curves = {
+            width: recorded.index.get_indexer(part.index) for width, part in rows.groupby(WIDTH)
+        }
+        found = {}
+        for width, at in curves.items():
+            grid, first = np.unique(x[at], return_index=True)
+            curve = design.mean[at[first], 0]
+            vertex = parabola_optimum(2.0**grid, curve, 3)
+            found[width] = vertex if math.isfinite(vertex) else grid[np.argmin(curve)]
+        powers = {width: POWERS[law] * math.log2(width) for width in curves}
+        middle = np.mean([found[width] - powers[width] for width in curves])
+        for width, at in curves.items():
+            design.move(at, x, middle + powers[width] - found[width])
+    return design.draw(rng)
 
 
 def draw(data, scale):

@@ -1,6 +1,7 @@
 """Figure 4: base, from scratch and upscaled, MLP with SGD."""
 
-from figures.upscaling import _claims, _drawing
+from figures.upscaling import _claims, _drawing, _laws
+from figures.upscaling._laws import simulate  # noqa: F401
 from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
 
 SETTING = SETTINGS["mlp-sgd"]
@@ -11,6 +12,7 @@ CLAIMS = (
     *_claims.curve_claims("fig4", "Figure 4; F.1", SETTING),
     *_claims.win_claims("fig4", "Figure 4; F.1", SETTING),
 )
+LAWS = _laws.curve_laws("fig4") | _laws.win_laws("fig4", SETTING)
 
 
 def measure(data, scale):

@@ -1,6 +1,7 @@
 """Figure 8: base, from scratch and upscaled, ResNet-18 with SGD."""
 
-from figures.upscaling import _claims, _drawing, _runs
+from figures.upscaling import _claims, _drawing, _laws, _runs
+from figures.upscaling._laws import simulate  # noqa: F401
 from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
 from repro.judge import tables
 from repro.judge.claims import TRAINING, Claim, below, over_seeds, reported
@@ -20,16 +21,20 @@ CLAIMS = (
         expected={"reduced": reported("no bound: below 0 in the paper"), "paper": below(0)},
     ),
 )
+LAWS = _laws.curve_laws("fig8")
 
 
 def measure(data, scale):
-    ours, scratch = (_runs.losses(data, name, "valid_accuracy") for name in ("upscaled", "scratch"))
+    stages = _runs.by_stage(data)
+    ours, scratch = (
+        _runs.losses(stages, name, "valid_accuracy") for name in ("upscaled", "scratch")
+    )
     gain = over_seeds(
         lambda s: float(ours[list(s)].mean() - scratch[list(s)].mean()),
         ours.index,
         tables.joined(
-            _runs.edges(data, SETTING, "tune", "tune_upscaled"),
-            _runs.diverged(data, "upscaled", "scratch"),
+            _runs.edges(stages, SETTING, "tune", "tune_upscaled"),
+            _runs.diverged(stages, "upscaled", "scratch"),
         ),
     )
     return _claims.measure_curves("fig8", data, SETTING) | {"fig8.generalisation": gain}

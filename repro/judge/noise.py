@@ -45,6 +45,16 @@ class Design:
             chosen &= (self.recorded[column.replace("__", ".")] == value).to_numpy()
         return chosen
 
+    def move(self, rows: np.ndarray, x: np.ndarray, by: float) -> None:
+        """Move one curve, the means of these rows, along x: `moved`.
+
+        rows: their positions, each place once a seed. x: place of every row of the table.
+        """
+        places, first = np.unique(x[rows], return_index=True)
+        back = np.searchsorted(places, x[rows])
+        for value in range(len(self.values)):
+            self.mean[rows, value] = moved(places, self.mean[rows[first], value], by)[back]
+
     def draw(self, rng: np.random.Generator):
         """A table of the same rows, with new seeds' values."""
         seeds = len(self._deviations)

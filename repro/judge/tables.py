@@ -11,7 +11,8 @@ from repro.suite.search import Point
 
 def last_step(rows):
     """The rows of every run's last evaluation; all runs of the table have the same steps."""
-    return rows[rows["step"] == rows["step"].max()]
+    steps = rows["step"].to_numpy()
+    return rows[steps == steps.max()]
 
 
 def mean_losses(
@@ -22,12 +23,15 @@ def mean_losses(
     axes: the columns whose values are the point. seeds: whose runs to average, a repeated one as
     often as it occurs (a bootstrap sample); if None, all runs of the point.
     """
-    last = last_step(rows).fillna({metric: math.inf})
-    losses = {}
-    for point, runs in last.groupby(list(axes)):
-        values = runs[metric] if seeds is None else runs.set_index("seed")[metric].loc[list(seeds)]
-        losses[point] = float(values.mean())
-    return losses
+    import pandas as pd
+
+    last = last_step(rows)
+    if seeds is not None:
+        of_seed = dict(list(last.groupby("seed")))
+        last = pd.concat([of_seed[seed] for seed in seeds])
+    means = last.fillna({metric: math.inf}).groupby(list(axes))[metric].mean()
+    points = zip(*(means.index.get_level_values(axis) for axis in axes), strict=True)
+    return dict(zip(points, means.tolist(), strict=True))
 
 
 def joined(*phrases: str) -> str:
