@@ -17,6 +17,7 @@ BESTS = {strategy: f"effective_theory/bart/{stage_name(strategy)}_best" for stra
 R2C2 = "effective_theory/r2c2"
 COLUMNS = ["model", "part", "strategy", "lr", "optimizer.weight_decay", "seed", "step"]
 COLUMNS += ["train_loss", "valid_loss", METRIC]
+AXES = ["model", "part", "strategy", "lr", "optimizer.weight_decay", "step"]
 
 
 def reduce(runs):

@@ -2,6 +2,7 @@
 
 from repro.judge import tables
 from repro.judge.claims import over_seeds
+from repro.judge.noise import Design
 from repro.judge.optimum import search_optimum
 from repro.suite import registry
 from repro.suite.names import StageName
@@ -100,6 +101,21 @@ def in_words(data, part="best"):
             lr, decay = rows[["lr", DECAY]].iloc[0]
             words.append(f"{strategy} {top1(rows).mean():.2f} % at lr {lr:.4g}, wd {decay:.4g}")
     return "; ".join(words)
+
+
+def set_apart(recorded, sides, rng):
+    """The table with new seeds, and some arms' top-1 elsewhere by its recorded difference.
+
+    sides: (ours, other), each a (strategy, part) -> 1 puts ours below, 0 upon, -1 above the other.
+    """
+    axes = ["strategy", "part", "lr", DECAY, "step"]
+    design = Design(recorded, ["valid_accuracy"], axes, log=False)
+    for pair, side in sides.items():
+        ours, other = (design.rows(strategy=name, part=part) for name, part in pair)
+        if len(ours) and len(other):  # not every scale has all parts
+            design.set_apart(ours, other, side)
+    drawn = design.draw(rng)
+    return drawn.assign(valid_accuracy=drawn["valid_accuracy"].clip(0, 1))
 
 
 def draw_curve(panel, run, scale, **style):

@@ -13,6 +13,8 @@ from repro.judge.claims import (
     over_seeds,
     trained_scales,
 )
+from repro.judge.noise import Design
+from repro.judge.power import Laws
 from studies.effective_theory._vit import STRATEGIES, matrix_factor
 
 TITLE = "Figure 1. ViT, searches in learning rate and weight decay"
@@ -44,6 +46,9 @@ CLAIMS = (
         expected=trained_scales(between(0.5, 2)),
     ),
 )
+# Power of n by which neural-tangent's best rate is above the standard strategy's.
+POWERS = {"n^3/2": 1.5, "n": 1.0, "n^1/2": 0.5}
+LAWS = {"fig1.equivalent-lr": Laws("n^3/2", ("n", "n^1/2"))}
 MARKERS = "osD^vPX<>*"  # of weight decays
 
 
@@ -82,6 +87,31 @@ def measure(data, scale):
         # Each optimum is known to half an octave of the grid.
         "fig1.equivalent-lr": no_finer_than(equivalent, equivalent.value / 2, equivalent.value * 2),
     }
+
+
+def simulate(law, recorded, scale, rng):
+    """Both searches' landscapes as parabolas in log lr, with their optima as far apart as a law has
+    them; the weight decays' offsets, the curvatures and the optima's middle are the recorded."""
+    axes = ["strategy", "part", "lr", DECAY, "step"]
+    design = Design(recorded, ["lowest_error"], axes, log=False)
+    last = (recorded["step"] == recorded["step"].max()).to_numpy()
+    octaves = np.log2(recorded["lr"].to_numpy())
+    bowls = {}
+    for strategy in ("standard", "neural-tangent"):
+        rows = np.flatnonzero((recorded["strategy"] == strategy).to_numpy() & last)
+        decays = (recorded[DECAY].to_numpy()[rows, None] == recorded[DECAY].unique()).astype(float)
+        decays = decays[:, decays.any(axis=0)]
+        x = octaves[rows]
+        terms = np.column_stack([decays, x, x**2])
+        fit, *_ = np.linalg.lstsq(terms, design.mean[rows, 0])
+        bend, vertex = fit[-1], -fit[-2] / (2 * fit[-1])
+        bowls[strategy] = rows, decays @ fit[:-2] - bend * vertex**2, bend, vertex
+    middle = np.mean([vertex for *_, vertex in bowls.values()])
+    apart = POWERS[law] * np.log2(_vit.setting(scale, "model.width")) / 2
+    for side, (rows, lowest, bend, _) in zip((-1, 1), bowls.values(), strict=True):
+        design.mean[rows, 0] = lowest + bend * (octaves[rows] - middle - side * apart) ** 2
+    drawn = design.draw(rng)
+    return drawn.assign(lowest_error=drawn["lowest_error"].clip(0, 1))
 
 
 def draw(data, scale):

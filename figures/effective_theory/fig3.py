@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import reduce  # noqa: F401
 from repro.judge import tables
@@ -17,6 +19,9 @@ from repro.judge.claims import (
     over_seeds,
     trained_scales,
 )
+from repro.judge.noise import Design
+from repro.judge.optimum import parabola_optimum
+from repro.judge.power import Laws
 from studies.effective_theory._bart import STRATEGIES
 
 TITLE = "Figure 3. Learning rates of BART under the standard and the neural-tangent strategy"
@@ -55,6 +60,16 @@ CLAIMS = (
         expected=trained_scales(above(1)),
     ),
 )
+# Power of n by which neural-tangent's best rate is above the standard strategy's.
+POWERS = {"n^3/2": 1.5, "n": 1.0, "n^1/2": 0.5}
+# How much of the difference between the harms of a lower rate there is.
+HARMS = {"standard harmed more": 1, "equal harm": 0, "neural-tangent harmed more": -1}
+LAWS = {
+    "fig3.equivalent-lr": Laws("n^3/2", ("n", "n^1/2")),
+    "fig3.robust-to-low-lr": Laws(
+        "standard harmed more", ("equal harm", "neural-tangent harmed more")
+    ),
+}
 
 
 def increase(rows, seeds):
@@ -110,6 +125,42 @@ def measure(data, scale):
         "fig3.equivalent-lr": no_finer_than(equivalent, equivalent.value / 2, equivalent.value * 2),
         "fig3.robust-to-low-lr": robust,
     }
+
+
+def simulate(law, recorded, scale, rng):
+    design = Design(recorded, [_bart.METRIC], _bart.AXES, log=False)
+    last = recorded["step"].to_numpy() == recorded["step"].max()
+    octaves = np.log2(recorded["lr"].to_numpy())
+    rows = {s: np.flatnonzero((recorded["strategy"] == s).to_numpy() & last) for s in STRATEGIES}
+    curves = {}
+    for strategy, at in rows.items():
+        grid, first = np.unique(octaves[at], return_index=True)
+        curves[strategy] = grid, design.mean[at[first], 0]
+    change = set_optima_apart if law in POWERS else exchange_harms
+    change(law, design, rows, curves, octaves, scale)
+    return design.draw(rng)
+
+
+def set_optima_apart(law, design, rows, curves, octaves, scale):
+    """Move both sweeps until their optima are as far apart as a law has them."""
+    found = {strategy: parabola_optimum(2.0**x, y) for strategy, (x, y) in curves.items()}
+    width = _bart.setting(scale, "standard", "model.width")
+    apart = {"standard": -0.5, "neural-tangent": 0.5}
+    for strategy, at in rows.items():
+        wanted = np.mean(list(found.values())) + apart[strategy] * POWERS[law] * np.log2(width)
+        design.move(at, octaves, wanted - found[strategy])
+
+
+def exchange_harms(law, design, rows, curves, octaves, scale):
+    """Give each sweep, as far as a law says, the other's rise of the loss at lower rates."""
+    best = {strategy: x[np.argmin(y)] for strategy, (x, y) in curves.items()}
+    rises = {strategy: (x - best[strategy], y - y.min()) for strategy, (x, y) in curves.items()}
+    for strategy, other in zip(STRATEGIES, [*STRATEGIES][::-1], strict=True):
+        below = rows[strategy][octaves[rows[strategy]] < best[strategy]]
+        own, its = (
+            np.interp(octaves[below] - best[strategy], *rises[s]) for s in (strategy, other)
+        )
+        design.mean[below, 0] += (1 - HARMS[law]) / 2 * (its - own)
 
 
 def draw(data, scale):

@@ -4,6 +4,7 @@ from figures.effective_theory import _vit
 from figures.effective_theory._strategies import COLORS
 from figures.effective_theory._vit import reduce  # noqa: F401
 from repro.judge.claims import TRAINING, Claim, above, below, over_means, reported, trained_scales
+from repro.judge.power import Laws
 
 TITLE = "Footnote 44. ViT, only the positional embedding's learning rate changed"
 CAPTION = (
@@ -52,6 +53,12 @@ CLAIMS = (
         expected=trained_scales(reported("no bound: about 1 if it is all of it")),
     ),
 )
+# Law -> side of the run with other positions' rate: below the one it is held against, or above.
+SIDES = {
+    "positions.raised": {"positions help": -1, "no effect": 0, "positions harm": 1},
+    "positions.lowered": {"positions help": 1, "no effect": 0, "positions harm": -1},
+}
+LAWS = dict.fromkeys(SIDES, Laws("positions help", ("no effect", "positions harm")))
 
 
 def measure(data, scale):
@@ -71,6 +78,13 @@ def measure(data, scale):
         "positions.lowered": _vit.difference(lowered, tangent, problem, words),
         "positions.share": over_means(share, standard.index, problem, words),
     }
+
+
+def simulate(law, recorded, scale, rng):
+    standard, raised, tangent, lowered = BARS.values()
+    sides = {(raised, standard): SIDES["positions.raised"][law]}
+    sides[lowered, tangent] = SIDES["positions.lowered"][law]
+    return _vit.set_apart(recorded, sides, rng)
 
 
 def draw(data, scale):

@@ -6,11 +6,15 @@ from dataclasses import replace
 import numpy as np
 
 from repro.judge.claims import Measurement, over_seeds
+from repro.judge.noise import Design
+from repro.judge.power import Laws
 
 FACTOR, POWER = "embedding_lr.factor", "embedding_lr.power"
 BASELINE, RULE, TWICE = (1.0, 0.0), (1.0, 0.5), (2.0, 0.5)  # factor and power of d
 # Of every ratio in the studies, its place in the palette.
 COLORS = {BASELINE: 0, (0.25, 0.5): 9, (0.5, 0.5): 2, RULE: 1, TWICE: 4, (4.0, 0.5): 3}
+PERPLEXITIES = ["train_perplexity", "valid_perplexity", "word_perplexity"]
+BETTER = Laws("sqrt(d) better", ("no gain", "sqrt(d) worse"))
 
 
 def of(data, ratio: tuple[float, float]):
@@ -39,18 +43,35 @@ def by_seed(data, ratio, metric: str):
     return of(data, ratio).pivot(index="tokens", columns="seed", values=metric)
 
 
-def final_comparison(data, ratio, other, metric: str, seeds: Sequence[int]) -> float:
-    """Last perplexity of one ratio over another's, geometric mean over seeds (repeats count)."""
-    logs = [np.log(by_seed(data, each, metric).iloc[-1][list(seeds)]) for each in (ratio, other)]
-    return float(np.exp(logs[0].mean() - logs[1].mean()))
+def ends(data, metric: str):
+    """Ratio, from the smallest -> logarithm of the last value of a metric, by seed."""
+    return {ratio: np.log(by_seed(data, ratio, metric).iloc[-1]) for ratio in ratios(data)}
+
+
+def comparison(ends, ratio, other, seeds: Sequence[int]) -> float:
+    """Last perplexity of one ratio over another's, geometric mean over seeds (repeats count).
+
+    ends: from the function of that name.
+    """
+    chosen = list(seeds)
+    return float(np.exp(ends[ratio][chosen].mean() - ends[other][chosen].mean()))
 
 
 def measured(data, statistic, detail: str = "") -> Measurement:
-    """Mean over seeds of a statistic of (data, seeds), with its interval; runs of one seed read the
-    same batches. Nothing can be told where every run that it compares diverged."""
+    """Mean over seeds of a statistic of seeds, with its interval; runs of one seed read the same
+    batches. Nothing can be told where every run that it compares diverged."""
     with np.errstate(invalid="ignore"):
-        found = over_seeds(lambda seed: statistic(data, seed), data["seed"].unique(), "", detail)
+        found = over_seeds(statistic, data["seed"].unique(), "", detail)
     return replace(found, problem="the runs compared diverged") if np.isnan(found.value) else found
+
+
+def simulate(law, recorded, scale, rng):
+    """The runs at ratio sqrt(d) better or worse than those at 1 by their recorded difference, or by
+    none of it. recorded: of one study."""
+    design = Design(recorded, PERPLEXITIES, [FACTOR, POWER, "step"])
+    ours, other = (design.rows(**{FACTOR: ratio[0], POWER: ratio[1]}) for ratio in (RULE, BASELINE))
+    design.set_apart(ours, other, {name: 1 - i for i, name in enumerate(BETTER.names)}[law])
+    return design.draw(rng)
 
 
 def color(ratio: tuple[float, float]):

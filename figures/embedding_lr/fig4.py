@@ -42,6 +42,7 @@ CLAIMS = (
         expected=trained_scales(reported("no bound: the paper states none")),
     ),
 )
+LAWS = {"fig4.sqrt-d-better": _pretraining.BETTER}
 
 
 def reduce(runs):
@@ -55,45 +56,48 @@ def part(data, study):
     return data[data["study"] == study.split("/")[1]]
 
 
-def over_best(data, seeds):
-    """Final perplexity of the rule over the lowest of all ratios, both means over the seeds."""
-    return max(
-        _pretraining.final_comparison(data, RULE, other, METRIC, seeds)
-        for other in _pretraining.ratios(data)
-    )
-
-
 def validation(data, ratio, other):
-    seeds = sorted(data["seed"].unique())
-    found = _pretraining.final_comparison(data, ratio, other, "valid_perplexity", seeds)
+    ends = _pretraining.ends(data, "valid_perplexity")
+    found = _pretraining.comparison(ends, ratio, other, sorted(data["seed"].unique()))
     return f"{found:.4g} in validation perplexity"
 
 
 def measure(data, scale):
     long, short = part(data, LONG), part(data, SHORT)
     seeds = sorted(short["seed"].unique())
+    long_ends, short_ends = (_pretraining.ends(rows, METRIC) for rows in (long, short))
+
+    def of_short(ratio, other):
+        return lambda seeds: _pretraining.comparison(short_ends, ratio, other, seeds)
+
+    def over_best(seeds):
+        """Perplexity of the rule over the lowest of all ratios, both means over the seeds."""
+        return max(of_short(RULE, other)(seeds) for other in short_ends)
+
     against = ", ".join(
-        f"{ratio[0]:g} d^{ratio[1]:g}: "
-        f"{_pretraining.final_comparison(short, ratio, RULE, METRIC, seeds):.4g}"
-        for ratio in _pretraining.ratios(short)
+        f"{ratio[0]:g} d^{ratio[1]:g}: {of_short(ratio, RULE)(seeds):.4g}" for ratio in short_ends
     )
     return {
         "fig4.sqrt-d-better": _pretraining.measured(
             long,
-            lambda table, sample: _pretraining.final_comparison(
-                table, RULE, BASELINE, METRIC, sample
-            ),
+            lambda seeds: _pretraining.comparison(long_ends, RULE, BASELINE, seeds),
             validation(long, RULE, BASELINE),
         ),
         "fig4.flat-above": _pretraining.measured(
-            short,
-            lambda table, sample: _pretraining.final_comparison(table, TWICE, RULE, METRIC, sample),
-            validation(short, TWICE, RULE),
+            short, of_short(TWICE, RULE), validation(short, TWICE, RULE)
         ),
         "fig4.near-optimal": _pretraining.measured(
             short, over_best, f"perplexity over that at sqrt(d), by ratio: {against}"
         ),
     }
+
+
+def simulate(law, recorded, scale, rng):
+    """Of (b), whose claims have no bound here, nothing is changed."""
+    drawn = recorded.copy()
+    long = part(recorded, LONG)
+    drawn.loc[long.index] = _pretraining.simulate(law, long, scale, rng)
+    return drawn
 
 
 def draw_ends(axes, data):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from figures.embedding_lr import _pretraining
-from figures.embedding_lr._pretraining import BASELINE, RULE
+from figures.embedding_lr._pretraining import BASELINE, RULE, simulate  # noqa: F401
 from repro.judge.claims import TRAINING, Claim, above
 
 TITLE = "Figure 5. Word-level perplexity of the test split along pretraining"
@@ -29,6 +29,7 @@ CLAIMS = (
         expected={"reduced": above(0.9), "paper": above(0.9)},
     ),
 )
+LAWS = {"fig5.consistent": _pretraining.BETTER}
 
 
 def reduce(runs):
@@ -45,15 +46,13 @@ def comparison(data):
     return _pretraining.by_seed(data, RULE, METRIC) / _pretraining.by_seed(data, BASELINE, METRIC)
 
 
-def share_better(data, seeds):
-    return float((comparison(data)[list(seeds)] < 1).to_numpy().mean())
-
-
 def measure(data, scale):
-    last = comparison(data).iloc[-1]
-    seeds = ", ".join(f"{value:.4g}" for value in last)
+    compared = comparison(data)
+    seeds = ", ".join(f"{value:.4g}" for value in compared.iloc[-1])
     detail = f"at the end, sqrt(d) over 1, by seed: {seeds}"
-    found = _pretraining.measured(data, share_better, detail)
+    found = _pretraining.measured(
+        data, lambda seeds: float((compared[list(seeds)] < 1).to_numpy().mean()), detail
+    )
     if split(data) != "test":
         found = replace(found, problem=f"the text has no test split, measured on {split(data)}")
     return {"fig5.consistent": found}

@@ -42,20 +42,8 @@ def simulate(law, recorded, scale, rng):
     for study in recorded["study"].unique():
         ours, other = (stages.get((study, stage), ()) for stage in ARMS[law])
         if len(ours) and len(other):
-            set_apart(design, ours, other, SIDES[law])
+            design.set_apart(ours, other, SIDES[law])
     return design.draw(rng)
-
-
-def set_apart(design, ours, other, side):
-    """Put the means of some rows below (side 1), at (0) or above (-1) those of others at the same
-    steps, by the recorded difference at each; which way that counts, the last step's says."""
-    step = design.recorded["step"].to_numpy()
-    steps, first = np.unique(step[other], return_index=True)
-    beside = design.mean[other[first]][np.searchsorted(steps, step[ours])]
-    gain = beside - design.mean[ours]
-    last = gain[step[ours] == steps[-1]][0]
-    with np.errstate(invalid="ignore"):  # of diverged runs nothing is told
-        design.mean[ours] = beside - side * np.sign(last) * gain
 
 
 def simulate_sweep(law, recorded, scale, rng):

@@ -39,11 +39,11 @@ class Design:
         self._deviations[self._seed, self._point] = deviation / scale[:, None]
 
     def rows(self, **wanted) -> np.ndarray:
-        """Which rows have these values, by column; a column's dot is written as two underscores."""
+        """Positions of the rows that have these values, by column."""
         chosen = np.ones(len(self.recorded), bool)
         for column, value in wanted.items():
-            chosen &= (self.recorded[column.replace("__", ".")] == value).to_numpy()
-        return chosen
+            chosen &= (self.recorded[column] == value).to_numpy()
+        return np.flatnonzero(chosen)
 
     def move(self, rows: np.ndarray, x: np.ndarray, by: float) -> None:
         """Move one curve, the means of these rows, along x: `moved`.
@@ -54,6 +54,21 @@ class Design:
         back = np.searchsorted(places, x[rows])
         for value in range(len(self.values)):
             self.mean[rows, value] = moved(places, self.mean[rows[first], value], by)[back]
+
+    def set_apart(self, ours: np.ndarray, other: np.ndarray, side: int) -> None:
+        """Put one curve below another (side 1), upon it (0) or above it (-1), by the recorded
+        difference at each step; how they lie at the last step says which way that counts.
+
+        ours, other: positions of their rows; they have the same steps. A curve of which a run
+        diverged stays where it is.
+        """
+        step = self.recorded["step"].to_numpy()
+        steps, first = np.unique(step[other], return_index=True)
+        beside = self.mean[other[first]][np.searchsorted(steps, step[ours])]
+        with np.errstate(invalid="ignore"):
+            gain = beside - self.mean[ours]
+            last = gain[step[ours] == steps[-1]][0]
+            self.mean[ours] = beside - side * np.sign(last) * gain
 
     def draw(self, rng: np.random.Generator):
         """A table of the same rows, with new seeds' values."""
