@@ -157,9 +157,8 @@ def exchange_harms(law, design, rows, curves, octaves, scale):
     rises = {strategy: (x - best[strategy], y - y.min()) for strategy, (x, y) in curves.items()}
     for strategy, other in zip(STRATEGIES, [*STRATEGIES][::-1], strict=True):
         below = rows[strategy][octaves[rows[strategy]] < best[strategy]]
-        own, its = (
-            np.interp(octaves[below] - best[strategy], *rises[s]) for s in (strategy, other)
-        )
+        x = octaves[below] - best[strategy]
+        own, its = (np.interp(x, *rises[each]) for each in (strategy, other))
         design.mean[below, 0] += (1 - HARMS[law]) / 2 * (its - own)
 
 

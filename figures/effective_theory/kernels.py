@@ -3,6 +3,8 @@
 import numpy as np
 
 from repro.judge.claims import THEORY, Claim, Measurement, all_scales, within
+from repro.judge.noise import Design
+from repro.judge.power import Laws
 from repro.statistics import left_out_interval, slope
 
 TITLE = "Section I.1. Kernels of Transformers at initialization and their recursions"
@@ -37,6 +39,13 @@ CLAIMS = (
         expected=all_scales(within(1, 0.15)),
     ),
 )
+# Law -> power of n of an error, of the contact term.
+ERRORS = {"1/n": -1.0, "n^-1/2": -0.5, "a term missing": 0.0}
+CONTACTS = {"n": 1.0, "n^1/2": 0.5, "order one": 0.0}
+LAWS = {
+    "kernels.one-over-n": Laws("1/n", ("n^-1/2", "a term missing")),
+    "kernels.contact": Laws("n", ("n^1/2", "order one")),
+}
 
 
 def reduce(runs):
@@ -78,10 +87,17 @@ def distance(means, expected):
     return result
 
 
-def errors(data, kind, quantity, left_out=-1):
-    """Widths, relative errors (nan where noise hides them) and their noise, blocks together."""
-    rows = data[(data["kind"] == kind) & (data["quantity"] == quantity)]
-    total = rows[rows["left_out"] == left_out].groupby("width")[["square", "noise", "size"]].sum()
+def over_blocks(data):
+    """Sums over blocks of what `errors` needs, by kind, quantity, batch left out and width."""
+    keys = ["kind", "quantity", "left_out", "width"]
+    return data.groupby(keys)[["square", "noise", "size"]].sum()
+
+
+def errors(sums, kind, quantity, left_out=-1):
+    """Widths, relative errors (nan where noise hides them) and their noise, blocks together.
+
+    sums: from `over_blocks`."""
+    total = sums.loc[kind, quantity, left_out]
     square = total["square"].where(total["square"] > 0)
     return (
         total.index.to_numpy(),
@@ -100,13 +116,13 @@ def fit(widths, values):
 
 def exponents(data):
     """(kind, quantity) -> exponent, its interval, noise over fitted error at the widest n."""
-    seeds = int(data["seeds"].iloc[0])
+    seeds, sums = int(data["seeds"].iloc[0]), over_blocks(data)
     found = {}
     for kind in KINDS:
         for quantity in QUANTITIES:
-            widths, values, noise = errors(data, kind, quantity)
+            widths, values, noise = errors(sums, kind, quantity)
             power, last = fit(widths, values)
-            without = [fit(*errors(data, kind, quantity, seed)[:2])[0] for seed in range(seeds)]
+            without = [fit(*errors(sums, kind, quantity, seed)[:2])[0] for seed in range(seeds)]
             found[kind, quantity] = (power, *left_out_interval(power, without), noise[-1] / last)
     return found
 
@@ -130,8 +146,7 @@ def measure(data, scale):
         problem="" if judged else "noise: more than a third of the fitted error at the widest n",
         detail=detail,
     )
-    widths, _, _ = errors(data, "language", "contact")
-    powers = [contact_exponent(data, widths, left) for left in (-1, *range(seeds))]
+    powers = [contact_exponent(data, left) for left in (-1, *range(seeds))]
     low, high = left_out_interval(powers[0], powers[1:])
     return {
         "kernels.one-over-n": one_over_n,
@@ -145,10 +160,64 @@ def head(data, kind, quantity, left_out=-1):
     return rows[rows["left_out"] == left_out].set_index("width").sort_index()
 
 
-def contact_exponent(data, widths, left_out):
+def contact_exponent(data, left_out):
     own = head(data, "language", "contact", left_out)["diagonal"]
     other = head(data, "language", "output", left_out)["diagonal_expected"]
-    return slope(np.log(widths), np.log((own - other).to_numpy()))
+    return slope(np.log(own.index.to_numpy()), np.log((own - other).to_numpy()))
+
+
+def simulate(law, recorded, scale, rng):
+    """Squared errors and contact terms as a law has them, and other batches.
+
+    The table has no batches but what is left without each; of these their parts are found
+    (the jackknife's pseudo-values), given the law's mean and the recorded noise, and taken together
+    again.
+    """
+    count = int(recorded["seeds"].iloc[0])
+    keys = ["kind", "width", "quantity", "block"]
+    values = ["square", "diagonal"]
+    ordered = recorded.sort_values([*keys, "left_out"])
+    found = ordered[values].to_numpy().reshape(-1, count + 1, len(values))
+    parts = count * found[:, :1] - (count - 1) * found[:, 1:]
+    batches = ordered[ordered["left_out"] >= 0].rename(columns={"left_out": "seed"})
+    batches = batches.assign(**dict(zip(values, parts.reshape(-1, 2).T, strict=True)))
+    design = Design(batches, values, keys, log=False)
+    if law in ERRORS:
+        set_errors(design, ERRORS[law])
+    else:
+        set_contact(design, CONTACTS[law])
+    drawn = design.draw(rng)[values].to_numpy().reshape(-1, count, len(values))
+    whole = drawn.mean(axis=1, keepdims=True)
+    without = (count * whole - drawn) / (count - 1)
+    together = np.concatenate([whole, without], axis=1).reshape(-1, len(values))
+    ordered = ordered.assign(**dict(zip(values, together.T, strict=True)))
+    return ordered.loc[recorded.index]
+
+
+def set_errors(design, power):
+    """Relative errors as a power of the width, in the middle as large as the recorded."""
+    table = design.recorded
+    for kind in KINDS:
+        for quantity in QUANTITIES:
+            rows = design.rows(kind=kind, quantity=quantity)
+            log_n = np.log(table["width"].to_numpy()[rows])
+            size = table["size"].to_numpy()[rows]
+            widths = np.unique(log_n)
+            square = [design.mean[rows, 0][log_n == n].sum() for n in widths]
+            relative = [s / size[log_n == n].sum() for s, n in zip(square, widths, strict=True)]
+            positive = [np.log(each) / 2 for each in relative if each > 0]
+            middle = np.mean(positive) - power * np.mean(widths)
+            design.mean[rows, 0] = size * np.exp(2 * (middle + power * log_n))
+
+
+def set_contact(design, power):
+    """The contact term as a power of the width, in the middle as large as the recorded."""
+    table = design.recorded
+    own, other = (design.rows(kind="language", quantity=name) for name in ("contact", "output"))
+    expected = table["diagonal_expected"].to_numpy()[other]
+    log_n = np.log(table["width"].to_numpy()[own])
+    middle = np.log(design.mean[own, 1] - expected).mean() - power * log_n.mean()
+    design.mean[own, 1] = expected + np.exp(middle + power * log_n)
 
 
 def draw(data, scale):
@@ -196,7 +265,7 @@ def draw_errors(axes, data, kind, drawing):
     series = {"G": r"$G$", "F": r"$F$", "output": "output"}
     for (quantity, label), marker in zip(series.items(), "os^", strict=True):
         color = COLORS[quantity]
-        widths, values, noise = errors(data, kind, quantity)
+        widths, values, noise = errors(over_blocks(data), kind, quantity)
         power, last = fit(widths, values)
         text = f"{label}: exponent {power:.2f}" if np.isfinite(power) else label
         axes.errorbar(widths, values, noise, fmt=marker, ms=4, lw=1, color=color, label=text)

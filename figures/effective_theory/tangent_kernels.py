@@ -3,6 +3,8 @@
 import numpy as np
 
 from repro.judge.claims import THEORY, Claim, all_scales, at_most, over_means, within
+from repro.judge.noise import Design
+from repro.judge.power import Laws
 
 TITLE = "Section I.3. Tangent kernels of Transformers at initialization, by group"
 CAPTION = (
@@ -67,6 +69,20 @@ CLAIMS = (
         expected={"smoke": at_most(0.15), "reduced": at_most(0.04), "paper": at_most(0.02)},
     ),
 )
+AS_STATED, AS_TERMS = "as stated", "all terms"
+# Law -> what is added to which groups' exponents.
+OTHER_POWERS = {"matrices n^1/2 faster": ([*MATRICES], 0.5), "stem n^1/2 faster": (["stem"], 0.5)}
+# Law -> groups whose terms are taken so many times.
+OTHER_TERMS = {
+    "no terms of Q and K": (["Q", "K"], 0),
+    "no term of X": (["X"], 0),
+    "twice the terms of U": (["U"], 2),
+}
+LAWS = dict.fromkeys(
+    (f"tangent_kernels.{name}" for name in ("width-free", "uniform-sgd", "uniform-adamw")),
+    Laws(AS_STATED, tuple(OTHER_POWERS)),
+)
+LAWS["tangent_kernels.recursions"] = Laws(AS_TERMS, tuple(OTHER_TERMS))
 
 
 def reduce(runs):
@@ -170,6 +186,32 @@ def totals(data, kind, entry="diagonal"):
         for column in (entry, f"{entry}_expected")
     ]
     return found[0].columns.to_numpy(), found[0].to_numpy(), found[1].iloc[0].to_numpy()
+
+
+def simulate(law, recorded, scale, rng):
+    """Every group's part as a law has it, with the recorded noise between seeds."""
+    axes = ["kind", "width", "block", "group"]
+    values = ["diagonal", "normalized"]
+    design = Design(recorded, values, axes)
+    width, block, group = (recorded[name].to_numpy() for name in ("width", "block", "group"))
+    if law in OTHER_TERMS or law == AS_TERMS:
+        groups, times = OTHER_TERMS.get(law, ([], 1))
+        expected = recorded["diagonal_expected"].to_numpy()
+        factor = np.where(np.isin(group, groups), max(times, 1e-9), 1)
+        design.mean[:, 0] = np.log(expected * factor)
+        return design.draw(rng)
+    for kind in KINDS:
+        rows = (recorded["kind"] == kind).to_numpy()
+        head = rows & (block == block[rows].max())
+        for name in set(group[head]):
+            at = np.flatnonzero(head & (group == name))
+            log_n = np.log(width[at])
+            groups, more = OTHER_POWERS.get(law, ([], 0.0))
+            for column, value in enumerate(values):
+                power = stated(kind, [name], value)[0] + (more if name in groups else 0.0)
+                middle = design.mean[at, column].mean()
+                design.mean[at, column] = middle + power * (log_n - log_n.mean())
+    return design.draw(rng)
 
 
 def draw(data, scale):

@@ -14,6 +14,8 @@ from repro.judge.claims import (
     reported,
     within,
 )
+from repro.judge.noise import Design
+from repro.judge.power import Laws
 from repro.statistics import slope
 from repro.theory import sign_sgd
 
@@ -94,6 +96,24 @@ CLAIMS = (
         expected=all_scales(within(0.5, 0.05)),
     ),
 )
+# Theorem 1 is a sum of a term in d and one in d^2. Law -> how often each is taken.
+TERMS = {
+    "Theorem 1": (1, 1),
+    "no d^2 term": (1, 0),
+    "no d term": (0, 1),
+    "twice the d^2 term": (1, 2),
+}
+AS_D = "change as d"
+FORMULA = Laws("Theorem 1", ("no d^2 term", "no d term", "twice the d^2 term"))
+LAWS = dict.fromkeys(
+    (f"theorem1.{name}" for name in ("delta-embedding", "delta-output-uniform")), FORMULA
+)
+LAWS |= {
+    "theorem1.delta-output-tail": FORMULA,
+    "theorem1.mup-regime": Laws("Theorem 1", ("no d^2 term",)),
+    "theorem1.large-vocabulary-regime": Laws("Theorem 1", (AS_D,)),
+    "theorem1.figure-1-regime": Laws("Theorem 1", (AS_D,)),
+}
 
 
 def reduce(runs):
@@ -171,6 +191,25 @@ def measure(data, scale):
             f"the closed form gives {predicted:.3f}",
         )
     return measured
+
+
+def simulate(law, recorded, scale, rng):
+    """Changes as a law has them, with the recorded noise between seeds."""
+    keys = ["study", "width", "vocab_size", "zipf_exponent", "quantity", "ranks"]
+    design = Design(recorded, ["measured"], keys)
+    if law == AS_D:
+        width, predicted = (recorded[name].to_numpy() for name in ("width", "predicted"))
+        size = np.log(predicted[width == width.min()].mean())
+        # The runs use sigma_W = d^-1/2.
+        design.mean[:, 0] = size + 0.5 * np.log(width / width.min())
+    else:
+        # Rates and spreads are such that the term in d is 1 at every d.
+        linear, square = TERMS[law]
+        with np.errstate(divide="ignore"):
+            squares = linear + square * (recorded["predicted"].to_numpy() ** 2 - 1)
+            design.mean[:, 0] = np.log(np.maximum(squares, 1e-6)) / 2
+    drawn = design.draw(rng)
+    return drawn.assign(ratio=drawn["measured"] / drawn["predicted"])
 
 
 def draw(data, scale):

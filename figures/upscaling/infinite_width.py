@@ -1,5 +1,7 @@
 """E.3 and E.4 measured: deep linear networks of growing width against their limit."""
 
+import math
+
 import numpy as np
 
 from repro.judge.claims import (
@@ -11,7 +13,11 @@ from repro.judge.claims import (
     over_batches,
     within,
 )
+from repro.judge.noise import Design
+from repro.judge.power import Laws
 from repro.statistics import slope
+from repro.suite import registry
+from repro.theory import upscaling_limit
 
 TITLE = "Appendix E.3, E.4. Upscaled deep linear networks and their infinite-width limit"
 CAPTION = (
@@ -79,6 +85,18 @@ CLAIMS = (
         expected=all_scales(at_most(1e-12)),
     ),
 )
+POWERS = {"n^-1/2": -0.5, "n^-1/4": -0.25, "n^-1": -1.0}  # of distances that vanish
+CONVERGES = Laws("n^-1/2", ("n^-1/4", "n^-1"))
+LIMITS, NO_FACTOR, NO_OUTER = "eq. 24 to 30", "no 1/k terms", "outer noise left out"
+UNALTERED = "limit unaltered"
+CONFINED = Laws("identical", ("as with noise",))
+LAWS = {
+    "infinite_width.limit": CONVERGES,
+    "infinite_width.equal-dynamics": CONVERGES,
+    "infinite_width.mean": Laws(LIMITS, (NO_FACTOR, NO_OUTER)),
+    "infinite_width.altered-dynamics": Laws(LIMITS, (NO_FACTOR, NO_OUTER, UNALTERED)),
+    "infinite_width.zero-noise": CONFINED,
+}
 
 
 def reduce(runs):
@@ -115,10 +133,10 @@ def lines(table):
 
 def by_seed(table, points, value):
     """Array (seeds, points, widths) of a column and the widths; points: (layers, noise, step)."""
-    found = [
-        curve(table, *point).pivot(index="seed", columns="width", values=value) for point in points
-    ]
-    return np.stack([wide.to_numpy() for wide in found], axis=1), found[0].columns.to_numpy()
+    keys = ["layers", "noise", "step"]
+    wide = table.pivot(index="seed", columns=[*keys, "width"], values=value).sort_index(axis=1)
+    found = [wide[point] for point in points]
+    return np.stack([each.to_numpy() for each in found], axis=1), found[0].columns.to_numpy()
 
 
 def farthest(values, wanted):
@@ -161,6 +179,56 @@ def measure(data, scale):
         ),
         "infinite_width.zero-noise": exact(zero),
     }
+
+
+def simulate(law, recorded, scale, rng):
+    if law in CONFINED.names:
+        quiet = recorded["study"] == "zero noise"
+        if law == CONFINED.paper:
+            return recorded
+        return recorded.assign(
+            gap_max=recorded["gap_max"].where(~quiet, recorded["gap_max"][~quiet].max())
+        )
+    axes = ["study", "layers", "noise", "width", "step", "factor"]
+    if law in POWERS:
+        return at_power(POWERS[law], Design(recorded, ["rms", "gap_rms"], axes)).draw(rng)
+    design = Design(recorded, ["mean", "gap"], axes, log=False)
+    for (layers, noise), rows in recorded.groupby(["layers", "noise"]).indices.items():
+        if noise in NOISES:
+            limit, step = limit_by(law, layers, noise, scale), recorded["step"].to_numpy()[rows]
+            alone = recorded["limit_alone"].to_numpy()[rows]
+            design.mean[rows, 0] = limit[step]
+            design.mean[rows, 1] = limit[step] - alone
+    return design.draw(rng)
+
+
+def at_power(power, design):
+    """Root mean squares as a power of the width, as large in the middle as recorded."""
+    keys = ["study", "layers", "noise", "step", "factor"]
+    for rows in design.recorded.groupby(keys, dropna=False).indices.values():
+        log_n = np.log(design.recorded["width"].to_numpy()[rows])
+        middle = design.mean[rows].mean(axis=0)
+        with np.errstate(invalid="ignore"):
+            design.mean[rows] = middle + power * (log_n - log_n.mean())[:, None]
+    return design
+
+
+def limit_by(law, layers, noise, scale):
+    """The limits of y_t, as they are or with a part of the equations left out."""
+    study = registry.study(GRID)
+    own = [network for network in study.grid["network"] if network["layers"] == layers]
+    settings = study.settings(scale) | dict(zip(NOISES, own, strict=True))[noise]
+    if law == UNALTERED:
+        settings |= {"noise": dict.fromkeys(settings["noise"], 0.0), "lr_up": settings["lr"]}
+    if law == NO_OUTER:
+        outer = {name: 0.0 for name in (settings["noise"].keys() & {"A", "C", "D"})}
+        outer.pop("C") if layers == 4 else None
+        settings |= {"noise": settings["noise"] | outer}
+    if law == NO_FACTOR:
+        settings |= {"factor": math.inf}
+    names = ("steps_before", "steps_after", "factor", "x", "target", "sigma", "lr", "lr_up")
+    kept = {name: settings[name] for name in (*names, "noise")}
+    return upscaling_limit.limit(layers, **kept)
 
 
 def draw(data, scale):

@@ -10,6 +10,7 @@ move together as they did.
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
 class Design:
@@ -80,7 +81,7 @@ class Design:
         return self.recorded.assign(**dict(zip(self.values, new.T, strict=True)))
 
 
-def moved(x: Sequence[float], y: Sequence[float], by: float) -> np.ndarray:
+def moved(x: ArrayLike, y: ArrayLike, by: float) -> np.ndarray:
     """A curve moved along x, read at the same x: y(x - by).
 
     Between points a cubic through the nearest four, beyond the ends a line through the outer two;
