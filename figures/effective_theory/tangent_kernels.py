@@ -31,33 +31,28 @@ ROOT = {
 FARTHEST = "the farthest over groups and networks"
 # At smoke few draws of small widths, whose terms of order 1/n change exponents by 0.1 and more,
 # leave them to noise.
-FREE, UNIFORM_RATES = all_scales(within(0, 0.1)), all_scales(within(0, 0.15))
+POWERS = all_scales(within(0, 0.1))
 CLAIMS = (
-    Claim(
-        id="tangent_kernels.width-free",
-        kind=THEORY,
-        statement="With the s = 0 learning rate factors no group's part depends on the width",
-        source="eq. 1.99 to 1.116, 1.117",
-        quantity=f"exponent in n of a group's part, SGD and AdamW, {FARTHEST} from 0",
-        expected=FREE,
-    ),
     Claim(
         id="tangent_kernels.uniform-sgd",
         kind=THEORY,
         statement="With one learning rate for all, SGD's parts grow as n for the matrices and the "
-        "head, and not at all for stem, positions, bias and a tied head",
-        source="eq. 1.122, 1.123, 1.151 to 1.154, 1.168, 1.169, 1.178, 1.179, 1.186",
-        quantity=f"exponent in n less the stated one, {FARTHEST} from 0",
-        expected=UNIFORM_RATES,
+        "head, and not at all for stem, positions, bias and a tied head; the s = 0 factors undo it",
+        source="eq. 1.117, 1.122, 1.123, 1.151 to 1.154, 1.168, 1.169, 1.178, 1.179, 1.186",
+        quantity=f"exponent in n less the stated one, with one rate and with the factors, "
+        f"{FARTHEST} from 0",
+        expected=POWERS,
     ),
     Claim(
         id="tangent_kernels.uniform-adamw",
         kind=THEORY,
         statement="With one learning rate for all, AdamW's parts grow as n^3/2 for the matrices, n "
-        "for the head, n^1/2 for stem, positions and a tied head, and not at all for the bias",
+        "for the head, n^1/2 for stem, positions and a tied head, and not at all for the bias; the "
+        "s = 0 factors undo this",
         source="eq. 1.95, 1.125, 1.132, 1.158, 1.171, 1.181, 1.189",
-        quantity=f"exponent in n less the stated one, {FARTHEST} from 0",
-        expected=UNIFORM_RATES,
+        quantity=f"exponent in n less the stated one, with one rate and with the factors, "
+        f"{FARTHEST} from 0",
+        expected=POWERS,
     ),
     Claim(
         id="tangent_kernels.recursions",
@@ -79,7 +74,7 @@ OTHER_TERMS = {
     "twice the terms of U": (["U"], 2),
 }
 LAWS = dict.fromkeys(
-    (f"tangent_kernels.{name}" for name in ("width-free", "uniform-sgd", "uniform-adamw")),
+    (f"tangent_kernels.{name}" for name in ("uniform-sgd", "uniform-adamw")),
     Laws(AS_STATED, tuple(OTHER_POWERS)),
 )
 LAWS["tangent_kernels.recursions"] = Laws(AS_TERMS, tuple(OTHER_TERMS))
@@ -102,10 +97,12 @@ def at_head(data, kind):
 def by_seed(rows, value, factor=None):
     """Array (seeds, groups, widths) of a column, by a factor's where one is named."""
     values = rows[value] * (1.0 if factor is None else rows[factor])
-    wide = rows.assign(value=values).pivot(index="seed", columns=["group", "width"], values="value")
     groups = [g for g in GROUPS if g in set(rows["group"])]
-    widths = sorted(rows["width"].unique())
-    return np.stack([wide[g][widths].to_numpy() for g in groups], 1), groups, np.array(widths)
+    widths, width = np.unique(rows["width"], return_inverse=True)
+    seeds, seed = np.unique(rows["seed"], return_inverse=True)
+    found = np.full((len(seeds), len(groups), len(widths)), np.nan)
+    found[seed, rows["group"].map(groups.index), width] = values
+    return found, groups, widths
 
 
 def exponents(values, widths):
@@ -142,9 +139,8 @@ def deviations(data, value, factor):
 def measure(data, scale):
     seeds = range(data["seed"].nunique())
     cases = {
-        "width-free": (("diagonal", "sgd"), ("normalized", "adam")),
-        "uniform-sgd": (("diagonal", None),),
-        "uniform-adamw": (("normalized", None),),
+        "uniform-sgd": (("diagonal", None), ("diagonal", "sgd")),
+        "uniform-adamw": (("normalized", None), ("normalized", "adam")),
     }
     measured = {}
     for name, columns in cases.items():

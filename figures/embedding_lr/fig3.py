@@ -9,7 +9,6 @@ from repro.judge.claims import (
     CONTROL,
     TRAINING,
     Claim,
-    above,
     at_most,
     below,
     reported,
@@ -49,14 +48,6 @@ CLAIMS = (
         expected=trained_scales(at_most(1)),
     ),
     Claim(
-        id="fig3.beats-mup",
-        kind=TRAINING,
-        statement="The sqrt(d) rule is nearer the optimum than muP's constant",
-        source="Figure 3; Section 4.1",
-        quantity="octaves, muP's constant minus the sqrt(d) rule, at the largest width",
-        expected=trained_scales(above(0)),
-    ),
-    Claim(
         id="fig3.control-unit-init",
         kind=CONTROL,
         statement="Control, ours: embeddings of standard deviation 1 at every width",
@@ -73,7 +64,7 @@ CLAIMS = (
         expected=trained_scales(reported("no bound: 0 if m alone made the fall")),
     ),
 )
-LAWS = dict.fromkeys(("fig3.sqrt-d-rule", "fig3.near-optimal", "fig3.beats-mup"), _laws.FALLS)
+LAWS = dict.fromkeys(("fig3.sqrt-d-rule", "fig3.near-optimal"), _laws.FALLS)
 
 
 def reduce(runs):
@@ -141,14 +132,9 @@ def measure(data, scale):
         words = "muP's constant is within 1 octave as well: the widths span too little"
         near = replace(near, problem=near.problem or words)
 
-    def advantage(sweep, sample):
-        rule, mup = list(rule_distances(sweep, sample, window).values())[-1]
-        return mup - rule
-
     return {
         "fig3.sqrt-d-rule": _sweep.slope_measurement(main, window),
         "fig3.near-optimal": near,
-        "fig3.beats-mup": _sweep.measured(main, advantage, window, detail),
         "fig3.control-unit-init": _sweep.slope_measurement(sweep_of(data, UNIT), window),
         "fig3.control-fixed-vocabulary": _sweep.slope_measurement(sweep_of(data, FIXED), window),
     }
