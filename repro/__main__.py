@@ -69,7 +69,8 @@ def parser() -> argparse.ArgumentParser:
     # Held against what was measured before, and carried between machines
     for name in ("record", "rejudge", "redraw", "verify"):
         add(name)
-    add("power", figures={"nargs": "*", "metavar": "FIGURE"})
+    added = add("power", figures={"nargs": "*", "metavar": "FIGURE"})
+    added.add_argument("--check", action="store_true", help="say what is not of the records as is")
     for name in ("pack", "unpack"):
         add(name, archive={"type": Path})
 

@@ -142,7 +142,8 @@ def power(suite: Suite, arguments: Namespace) -> None:
     """How often claims agree on tables drawn from the paper's law, and from rivals'."""
     from repro.judge import trials
 
-    for line in trials.update(suite, arguments.figures or [*suite.config.figures]):
+    act = trials.outdated if arguments.check else trials.update
+    for line in act(suite, arguments.figures or [*suite.config.figures]):
         print(line, flush=True)
 
 

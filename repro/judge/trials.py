@@ -90,6 +90,21 @@ def of_figure(suite: Suite, figure_name: str) -> list[Trial]:
     ]
 
 
+def outdated(suite: Suite, selection: list[str]) -> Iterator[str]:
+    """A line for each claim whose trials lack a law, or were drawn from another table than the one
+    on record; a verdict counts the latter all the same, because power is of a design."""
+    for figure_name in registry.selected_figures(selection, "power"):
+        paper, scale = figure_name.split("/")[0], suite.config.scale
+        bases = recorded(suite, figure_name)
+        digest = read_record(bases[0])["data_sha256"] if bases else None
+        for claim in tested(figure_name, scale, suite.is_embedded(figure_name)):
+            found = power.of_claim(paper, claim.id, scale, suite.label)
+            if [t.law for t in found] != list(registry.figure(figure_name).LAWS[claim.id].names):
+                yield f"{paper}/{claim.id}: has no trials of its laws: {power.MAKE} {figure_name}"
+            elif {t.digest for t in found} != {digest}:
+                yield f"{paper}/{claim.id}: was drawn from a table that is no longer on record"
+
+
 def update(suite: Suite, selection: list[str]) -> Iterator[str]:
     """Make the trials of some figures anew at the configured scale and data; a line for each claim.
 
