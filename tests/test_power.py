@@ -201,6 +201,20 @@ def test_making_trials_of_a_figure_leaves_those_of_others(tmp_path, monkeypatch)
     assert others[0] in found and len(found) == len(laws) + 1
 
 
+def test_figure_2_s_fit_cannot_tell_a_power_law_from_log_normal_frequencies():
+    """Its claims bind on real data, of which nothing is on record."""
+    (base,) = records.recorded(suite(), "embedding_lr/fig2")
+    table = pd.read_csv(base.with_suffix(".csv")).rename(columns={"vocab_size": "data.vocab_size"})
+
+    def agree(law, claim):
+        found = trials.seen("embedding_lr/fig2", law, table, "reduced", False, 5)
+        return found[f"fig2.{claim}"].count("agrees")
+
+    assert agree("Zipf", "zipf-exponent") == agree("Zipf", "zipf-fit") == 5
+    assert agree("i^-1/2", "zipf-exponent") == agree("i^-2", "zipf-exponent") == 0
+    assert agree("log-normal", "zipf-fit") > 0
+
+
 FIGURES = [name for name in registry.figure_names() if hasattr(registry.figure(name), "LAWS")]
 
 

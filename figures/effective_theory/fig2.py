@@ -6,7 +6,7 @@ from figures.effective_theory import _vit
 from figures.effective_theory._strategies import COLORS
 from figures.effective_theory._vit import reduce  # noqa: F401
 from repro.judge.claims import CONTROL, TRAINING, Claim, above, exact, over_seeds, trained_scales
-from repro.judge.power import Laws
+from repro.judge.power import SIDES, SIGN
 from studies.effective_theory._vit import STRATEGIES
 
 TITLE = "Figure 2. ViT, the four strategies at their best learning rate and weight decay"
@@ -58,11 +58,7 @@ CLAIMS = (
         expected={"paper": above(0)},
     ),
 )
-SIDES = {"neural-tangent better": -1, "no difference": 0, "neural-tangent worse": 1}
-LAWS = dict.fromkeys(
-    ("fig2.nt-better", "fig2.nt-better-long"),
-    Laws("neural-tangent better", ("no difference", "neural-tangent worse")),
-)
+LAWS = dict.fromkeys(("fig2.nt-better", "fig2.nt-better-long"), SIGN)
 
 
 def spikes(rows, scale):
@@ -108,7 +104,7 @@ def measure(data, scale):
 
 def simulate(law, recorded, scale, rng):
     pairs = [(("neural-tangent", part), ("standard", part)) for part in PANELS]
-    return _vit.set_apart(recorded, dict.fromkeys(pairs, SIDES[law]), rng)
+    return _vit.set_apart(recorded, dict.fromkeys(pairs, -SIDES[law]), rng)
 
 
 def draw(data, scale):

@@ -21,7 +21,7 @@ from repro.judge.claims import (
 )
 from repro.judge.noise import Design
 from repro.judge.optimum import parabola_optimum
-from repro.judge.power import Laws
+from repro.judge.power import SIDES, SIGN, Laws
 from studies.effective_theory._bart import STRATEGIES
 
 TITLE = "Figure 3. Learning rates of BART under the standard and the neural-tangent strategy"
@@ -62,13 +62,9 @@ CLAIMS = (
 )
 # Power of n by which neural-tangent's best rate is above the standard strategy's.
 POWERS = {"n^3/2": 1.5, "n": 1.0, "n^1/2": 0.5}
-# How much of the difference between the harms of a lower rate there is.
-HARMS = {"standard harmed more": 1, "equal harm": 0, "neural-tangent harmed more": -1}
 LAWS = {
     "fig3.equivalent-lr": Laws("n^3/2", ("n", "n^1/2")),
-    "fig3.robust-to-low-lr": Laws(
-        "standard harmed more", ("equal harm", "neural-tangent harmed more")
-    ),
+    "fig3.robust-to-low-lr": SIGN,
 }
 
 
@@ -159,7 +155,7 @@ def exchange_harms(law, design, rows, curves, octaves, scale):
         below = rows[strategy][octaves[rows[strategy]] < best[strategy]]
         x = octaves[below] - best[strategy]
         own, its = (np.interp(x, *rises[each]) for each in (strategy, other))
-        design.mean[below, 0] += (1 - HARMS[law]) / 2 * (its - own)
+        design.mean[below, 0] += (1 - SIDES[law]) / 2 * (its - own)
 
 
 def draw(data, scale):

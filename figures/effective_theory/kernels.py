@@ -4,7 +4,7 @@ import numpy as np
 
 from repro.judge.claims import THEORY, Claim, Measurement, all_scales, within
 from repro.judge.noise import Design
-from repro.judge.power import Laws
+from repro.judge.power import AS_CLAIMED, Laws
 from repro.statistics import left_out_interval, slope
 
 TITLE = "Section I.1. Kernels of Transformers at initialization and their recursions"
@@ -40,11 +40,11 @@ CLAIMS = (
     ),
 )
 # Law -> power of n of an error, of the contact term.
-ERRORS = {"1/n": -1.0, "n^-1/2": -0.5, "a term missing": 0.0}
-CONTACTS = {"n": 1.0, "n^1/2": 0.5, "order one": 0.0}
+ERRORS = {AS_CLAIMED: -1.0, "n^-1/2": -0.5, "a term missing": 0.0}
+CONTACTS = {AS_CLAIMED: 1.0, "n^1/2": 0.5, "order one": 0.0}
 LAWS = {
-    "kernels.one-over-n": Laws("1/n", ("n^-1/2", "a term missing")),
-    "kernels.contact": Laws("n", ("n^1/2", "order one")),
+    "kernels.one-over-n": Laws(AS_CLAIMED, ("n^-1/2", "a term missing")),
+    "kernels.contact": Laws(AS_CLAIMED, ("n^1/2", "order one")),
 }
 
 
@@ -88,22 +88,22 @@ def distance(means, expected):
 
 
 def over_blocks(data):
-    """Sums over blocks of what `errors` needs, by kind, quantity, batch left out and width."""
-    keys = ["kind", "quantity", "left_out", "width"]
-    return data.groupby(keys)[["square", "noise", "size"]].sum()
+    """Sums over blocks of what `errors` needs: (kind, quantity, batch left out) -> widths, and
+    array (widths, [square, noise, size])."""
+    keys = ["kind", "quantity", "left_out"]
+    sums = data.groupby([*keys, "width"])[["square", "noise", "size"]].sum()
+    rows = sums.groupby(keys).indices
+    widths, values = sums.index.get_level_values("width").to_numpy(), sums.to_numpy()
+    return {key: (widths[at], values[at]) for key, at in rows.items()}
 
 
 def errors(sums, kind, quantity, left_out=-1):
     """Widths, relative errors (nan where noise hides them) and their noise, blocks together.
 
     sums: from `over_blocks`."""
-    total = sums.loc[kind, quantity, left_out]
-    square = total["square"].where(total["square"] > 0)
-    return (
-        total.index.to_numpy(),
-        np.sqrt(square / total["size"]).to_numpy(),
-        np.sqrt(total["noise"] / total["size"]).to_numpy(),
-    )
+    widths, values = sums[kind, quantity, left_out]
+    square, noise, size = values.T
+    return widths, np.sqrt(np.where(square > 0, square, np.nan) / size), np.sqrt(noise / size)
 
 
 def fit(widths, values):
@@ -146,7 +146,7 @@ def measure(data, scale):
         problem="" if judged else "noise: more than a third of the fitted error at the widest n",
         detail=detail,
     )
-    powers = [contact_exponent(data, left) for left in (-1, *range(seeds))]
+    powers = contact_exponents(data)
     low, high = left_out_interval(powers[0], powers[1:])
     return {
         "kernels.one-over-n": one_over_n,
@@ -154,16 +154,21 @@ def measure(data, scale):
     }
 
 
-def head(data, kind, quantity, left_out=-1):
-    """Rows of the head's kernel by width."""
-    rows = data[(data["kind"] == kind) & (data["quantity"] == quantity)]
-    return rows[rows["left_out"] == left_out].set_index("width").sort_index()
+def head(data, kind, quantity):
+    """Rows of the head's kernel by width, nothing left out."""
+    rows = data[(data["kind"] == kind) & (data["quantity"] == quantity) & (data["left_out"] == -1)]
+    return rows.set_index("width").sort_index()
 
 
-def contact_exponent(data, left_out):
-    own = head(data, "language", "contact", left_out)["diagonal"]
-    other = head(data, "language", "output", left_out)["diagonal_expected"]
-    return slope(np.log(own.index.to_numpy()), np.log((own - other).to_numpy()))
+def contact_exponents(data):
+    """Exponent of the contact term by batch left out, the first of them none (-1)."""
+    rows = data[data["kind"] == "language"]
+    own, other = (
+        rows[rows["quantity"] == quantity].pivot(index="left_out", columns="width", values=value)
+        for quantity, value in (("contact", "diagonal"), ("output", "diagonal_expected"))
+    )
+    log_n = np.log(own.columns.to_numpy(float))
+    return [slope(log_n, terms) for terms in np.log((own - other).to_numpy())]
 
 
 def simulate(law, recorded, scale, rng):
@@ -184,7 +189,7 @@ def simulate(law, recorded, scale, rng):
     design = Design(batches, values, keys, log=False)
     if law in ERRORS:
         set_errors(design, ERRORS[law])
-    else:
+    if law in CONTACTS:
         set_contact(design, CONTACTS[law])
     drawn = design.draw(rng)[values].to_numpy().reshape(-1, count, len(values))
     whole = drawn.mean(axis=1, keepdims=True)

@@ -4,7 +4,7 @@ from figures.effective_theory import _vit
 from figures.effective_theory._strategies import COLORS
 from figures.effective_theory._vit import reduce  # noqa: F401
 from repro.judge.claims import TRAINING, Claim, above, below, over_means, reported, trained_scales
-from repro.judge.power import Laws
+from repro.judge.power import SIDES, SIGN
 
 TITLE = "Footnote 44. ViT, only the positional embedding's learning rate changed"
 CAPTION = (
@@ -53,12 +53,7 @@ CLAIMS = (
         expected=trained_scales(reported("no bound: about 1 if it is all of it")),
     ),
 )
-# Law -> side of the run with other positions' rate: below the one it is held against, or above.
-SIDES = {
-    "positions.raised": {"positions help": -1, "no effect": 0, "positions harm": 1},
-    "positions.lowered": {"positions help": 1, "no effect": 0, "positions harm": -1},
-}
-LAWS = dict.fromkeys(SIDES, Laws("positions help", ("no effect", "positions harm")))
+LAWS = dict.fromkeys(("positions.raised", "positions.lowered"), SIGN)
 
 
 def measure(data, scale):
@@ -82,8 +77,7 @@ def measure(data, scale):
 
 def simulate(law, recorded, scale, rng):
     standard, raised, tangent, lowered = BARS.values()
-    sides = {(raised, standard): SIDES["positions.raised"][law]}
-    sides[lowered, tangent] = SIDES["positions.lowered"][law]
+    sides = {(raised, standard): -SIDES[law], (lowered, tangent): SIDES[law]}
     return _vit.set_apart(recorded, sides, rng)
 
 

@@ -7,14 +7,13 @@ import numpy as np
 
 from repro.judge.claims import Measurement, over_seeds
 from repro.judge.noise import Design
-from repro.judge.power import Laws
+from repro.judge.power import SIDES
 
 FACTOR, POWER = "embedding_lr.factor", "embedding_lr.power"
 BASELINE, RULE, TWICE = (1.0, 0.0), (1.0, 0.5), (2.0, 0.5)  # factor and power of d
 # Of every ratio in the studies, its place in the palette.
 COLORS = {BASELINE: 0, (0.25, 0.5): 9, (0.5, 0.5): 2, RULE: 1, TWICE: 4, (4.0, 0.5): 3}
 PERPLEXITIES = ["train_perplexity", "valid_perplexity", "word_perplexity"]
-BETTER = Laws("sqrt(d) better", ("no gain", "sqrt(d) worse"))
 
 
 def of(data, ratio: tuple[float, float]):
@@ -70,7 +69,7 @@ def simulate(law, recorded, scale, rng):
     none of it. recorded: of one study."""
     design = Design(recorded, PERPLEXITIES, [FACTOR, POWER, "step"])
     ours, other = (design.rows(**{FACTOR: ratio[0], POWER: ratio[1]}) for ratio in (RULE, BASELINE))
-    design.set_apart(ours, other, {name: 1 - i for i, name in enumerate(BETTER.names)}[law])
+    design.set_apart(ours, other, SIDES[law])
     return design.draw(rng)
 
 

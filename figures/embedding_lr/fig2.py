@@ -1,6 +1,9 @@
 """Figure 2: token frequencies follow Zipf's law."""
 
+from statistics import NormalDist
+
 from repro.judge.claims import THEORY, Claim, above, all_scales, between, exact
+from repro.judge.power import Laws
 from repro.theory import zipf
 
 TITLE = "Figure 2. Token frequency against rank"
@@ -31,6 +34,13 @@ CLAIMS = (
         real_data=True,
     ),
 )
+POWERS = {"Zipf": 1.0, "i^-1/2": 0.5, "i^-2": 2.0}
+LOG_NORMAL = "log-normal"  # of a spread that looks straight over the first decades
+SPREAD = 2.5
+LAWS = {
+    "fig2.zipf-exponent": Laws("Zipf", ("i^-1/2", "i^-2")),
+    "fig2.zipf-fit": Laws("Zipf", (LOG_NORMAL,)),
+}
 
 
 def reduce(runs):
@@ -69,6 +79,24 @@ def measure(data, scale):
         "fig2.zipf-exponent": exact(exponent, detail=detail),
         "fig2.zipf-fit": exact(r2, detail=detail),
     }
+
+
+def simulate(law, recorded, scale, rng):
+    """Counts of as many tokens, each type's drawn by itself, at the recorded ranks."""
+    import numpy as np
+
+    drawn = recorded.copy()
+    for (_, types), rows in recorded.groupby(["data.vocab_size", "types_used"]).groups.items():
+        ranks = np.arange(1, types + 1)
+        if law == LOG_NORMAL:
+            places = (types - ranks + 0.5) / types
+            weights = np.exp([SPREAD * NormalDist().inv_cdf(place) for place in places])
+        else:
+            weights = ranks ** -POWERS[law]
+        tokens = recorded["tokens"].loc[rows[0]]
+        counts = np.sort(np.maximum(rng.poisson(tokens * weights / weights.sum()), 1))[::-1]
+        drawn.loc[rows, "count"] = counts[recorded["rank"].loc[rows] - 1]
+    return drawn
 
 
 def draw(data, scale):

@@ -5,6 +5,7 @@ import numpy as np
 from figures.embedding_lr import _pretraining
 from figures.embedding_lr._pretraining import BASELINE, RULE, TWICE
 from repro.judge.claims import TRAINING, Claim, below, reported, trained_scales, within
+from repro.judge.power import SIGN
 
 TITLE = "Figure 4. Pretraining perplexity by ratio of the embedding's learning rate to the rest"
 CAPTION = (
@@ -42,7 +43,7 @@ CLAIMS = (
         expected=trained_scales(reported("no bound: the paper states none")),
     ),
 )
-LAWS = {"fig4.sqrt-d-better": _pretraining.BETTER}
+LAWS = {"fig4.sqrt-d-better": SIGN}
 
 
 def reduce(runs):

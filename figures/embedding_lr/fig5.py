@@ -7,6 +7,7 @@ import numpy as np
 from figures.embedding_lr import _pretraining
 from figures.embedding_lr._pretraining import BASELINE, RULE, simulate  # noqa: F401
 from repro.judge.claims import TRAINING, Claim, above
+from repro.judge.power import SIGN
 
 TITLE = "Figure 5. Word-level perplexity of the test split along pretraining"
 CAPTION = (
@@ -29,7 +30,7 @@ CLAIMS = (
         expected={"reduced": above(0.9), "paper": above(0.9)},
     ),
 )
-LAWS = {"fig5.consistent": _pretraining.BETTER}
+LAWS = {"fig5.consistent": SIGN}
 
 
 def reduce(runs):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from repro.judge.claims import CONTROL, THEORY, Claim, above, all_scales, at_most, exact
-from repro.judge.power import Laws
+from repro.judge.power import AS_CLAIMED, Laws
 
 TITLE = "Dynamic equivalence. A widened run against its base in float64, along training"
 FLOOR = 1e-17  # a difference of exactly zero is drawn here
@@ -54,7 +54,7 @@ CLAIMS = (
     ),
 )
 LAWS = dict.fromkeys(
-    (f"equivalence.{key}" for key in ARCHITECTURES), Laws("equivalent", ("broken as by clipping",))
+    (f"equivalence.{key}" for key in ARCHITECTURES), Laws(AS_CLAIMED, ("broken as by clipping",))
 )
 
 
@@ -125,7 +125,7 @@ def measure(data, scale):
 def simulate(law, recorded, scale, rng):
     """Nothing is random here. The rival: every run drifts as slowly as the one that clipping by the
     plain norm disturbs least."""
-    if law == "equivalent":
+    if law == AS_CLAIMED:
         return recorded
     least = worst(recorded[recorded["clipping"] == PLAIN]).min()
     share = (recorded["step"] + BLOCK) / (recorded["step"].max() + BLOCK)

@@ -5,7 +5,7 @@ import numpy as np
 from figures.upscaling import _runs, fig3
 from repro.judge.claims import CONTROL, THEORY, Claim, all_scales, at_most, over_seeds, reported
 from repro.judge.noise import Design
-from repro.judge.power import Laws
+from repro.judge.power import AS_CLAIMED, Laws
 
 TITLE = "Figure 1. Leaving the widened subspace, and hyperparameter transfer"
 CAPTION = (
@@ -40,7 +40,7 @@ CLAIMS = (
         expected=all_scales(reported("no bound: not 1 where training uses the new directions")),
     ),
 )
-LAWS = {"fig1.stays-inside": Laws("confined", ("leaves as with noise",))}
+LAWS = {"fig1.stays-inside": Laws(AS_CLAIMED, ("leaves as with noise",))}
 
 
 def reduce(runs):
@@ -68,7 +68,7 @@ def measure(data, scale):
 def simulate(law, recorded, scale, rng):
     """The distance left as it is, or as large a share of the movement as noise makes it."""
     design = Design(recorded, ["outside"], ["stage", "step", fig3.WIDTH, "lr"], log=False)
-    if law != LAWS["fig1.stays-inside"].paper:
+    if law != AS_CLAIMED:
         quiet, noisy = (
             np.flatnonzero(recorded["stage"] == stage)
             for stage in ("upscaled_without_noise", "upscaled")

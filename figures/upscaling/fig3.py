@@ -14,7 +14,7 @@ from repro.judge.claims import (
 )
 from repro.judge.noise import Design
 from repro.judge.optimum import parabola_optimum, search_optimum
-from repro.judge.power import Laws
+from repro.judge.power import AS_CLAIMED, Laws
 from repro.judge.tables import joined, last_step
 from repro.suite import registry
 from repro.suite.names import StageName
@@ -52,13 +52,13 @@ CLAIMS = tuple(
     for sweep, (_, _, _, what, bound) in SWEEPS.items()
 )
 # How a law's optimum goes with the target width: a power of it.
-POWERS = {"muP": 0.0, "SP": -1.0, "Algorithm 2": 0.0, "one std at every width": 0.5}
+POWERS = {AS_CLAIMED: 0.0, "SP": -1.0, "one std at every width": 0.5}
 LAWS = {
     f"fig3.transfer-{sweep}-{key}": laws
     for key in MODELS
     for sweep, laws in {
-        "lr": Laws("muP", ("SP",)),
-        "noise": Laws("Algorithm 2", ("one std at every width",)),
+        "lr": Laws(AS_CLAIMED, ("SP",)),
+        "noise": Laws(AS_CLAIMED, ("one std at every width",)),
     }.items()
 }
 
@@ -148,26 +148,29 @@ def measure(data, scale):
 def simulate(law, recorded, scale, rng):
     """Every width's curve with its optimum where a law has it, their mean that of the recorded."""
     design = Design(recorded, ["train_loss"], ["study", "stage", WIDTH, "lr", LEVEL])
-    sweep = next(s for s in SWEEPS if law in LAWS[f"fig3.transfer-{s}-mlp"].names)
-    for key in MODELS:
-        rows = rows_of(recorded, key, sweep)
-        axis = SWEEPS[sweep][1]
-        places = log2_places(rows[axis].unique())
-        x = recorded[axis].map(places).to_numpy()
-        curves = {
-            width: recorded.index.get_indexer(part.index) for width, part in rows.groupby(WIDTH)
-        }
-        found = {}
-        for width, at in curves.items():
-            grid, first = np.unique(x[at], return_index=True)
-            curve = design.mean[at[first], 0]
-            vertex = parabola_optimum(2.0**grid, curve, 3)
-            found[width] = vertex if math.isfinite(vertex) else grid[np.argmin(curve)]
-        powers = {width: POWERS[law] * math.log2(width) for width in curves}
-        middle = np.mean([found[width] - powers[width] for width in curves])
-        for width, at in curves.items():
-            design.move(at, x, middle + powers[width] - found[width])
+    for claim, laws in LAWS.items():
+        if law in laws.names:
+            sweep, key = claim.removeprefix("fig3.transfer-").split("-", 1)
+            set_optima(design, rows_of(recorded, key, sweep), SWEEPS[sweep][1], POWERS[law])
     return design.draw(rng)
+
+
+def set_optima(design, rows, axis, power):
+    """Move one sweep's curves until their optima are as a power of the width."""
+    x = design.recorded[axis].map(log2_places(rows[axis].unique())).to_numpy()
+    curves = {
+        width: design.recorded.index.get_indexer(part.index) for width, part in rows.groupby(WIDTH)
+    }
+    found = {}
+    for width, at in curves.items():
+        grid, first = np.unique(x[at], return_index=True)
+        curve = design.mean[at[first], 0]
+        vertex = parabola_optimum(2.0**grid, curve, 3)
+        found[width] = vertex if math.isfinite(vertex) else grid[np.argmin(curve)]
+    powers = {width: power * math.log2(width) for width in curves}
+    middle = np.mean([found[width] - powers[width] for width in curves])
+    for width, at in curves.items():
+        design.move(at, x, middle + powers[width] - found[width])
 
 
 def draw(data, scale):

@@ -14,7 +14,7 @@ from repro.judge.claims import (
     within,
 )
 from repro.judge.noise import Design
-from repro.judge.power import Laws
+from repro.judge.power import AS_CLAIMED, Laws
 from repro.statistics import slope
 from repro.suite import registry
 from repro.theory import upscaling_limit
@@ -85,17 +85,16 @@ CLAIMS = (
         expected=all_scales(at_most(1e-12)),
     ),
 )
-POWERS = {"n^-1/2": -0.5, "n^-1/4": -0.25, "n^-1": -1.0}  # of distances that vanish
-CONVERGES = Laws("n^-1/2", ("n^-1/4", "n^-1"))
-LIMITS, NO_FACTOR, NO_OUTER = "eq. 24 to 30", "no 1/k terms", "outer noise left out"
-UNALTERED = "limit unaltered"
-CONFINED = Laws("identical", ("as with noise",))
+POWERS = {AS_CLAIMED: -0.5, "n^-1/4": -0.25, "n^-1": -1.0}  # of distances that vanish
+CONVERGES = Laws(AS_CLAIMED, ("n^-1/4", "n^-1"))
+NO_FACTOR, NO_OUTER, UNALTERED = "no 1/k terms", "outer noise left out", "limit unaltered"
+NOT_CONFINED = "as with noise"
 LAWS = {
     "infinite_width.limit": CONVERGES,
     "infinite_width.equal-dynamics": CONVERGES,
-    "infinite_width.mean": Laws(LIMITS, (NO_FACTOR, NO_OUTER)),
-    "infinite_width.altered-dynamics": Laws(LIMITS, (NO_FACTOR, NO_OUTER, UNALTERED)),
-    "infinite_width.zero-noise": CONFINED,
+    "infinite_width.mean": Laws(AS_CLAIMED, (NO_FACTOR, NO_OUTER)),
+    "infinite_width.altered-dynamics": Laws(AS_CLAIMED, (NO_FACTOR, NO_OUTER, UNALTERED)),
+    "infinite_width.zero-noise": Laws(AS_CLAIMED, (NOT_CONFINED,)),
 }
 
 
@@ -133,10 +132,15 @@ def lines(table):
 
 def by_seed(table, points, value):
     """Array (seeds, points, widths) of a column and the widths; points: (layers, noise, step)."""
-    keys = ["layers", "noise", "step"]
-    wide = table.pivot(index="seed", columns=[*keys, "width"], values=value).sort_index(axis=1)
-    found = [wide[point] for point in points]
-    return np.stack([each.to_numpy() for each in found], axis=1), found[0].columns.to_numpy()
+    chosen = table.groupby(["layers", "noise", "step"]).indices
+    widths, width = np.unique(table["width"], return_inverse=True)
+    seeds, seed = np.unique(table["seed"], return_inverse=True)
+    values = table[value].to_numpy()
+    found = np.full((len(seeds), len(points), len(widths)), np.nan)
+    for i, point in enumerate(points):
+        rows = chosen[point]
+        found[seed[rows], i, width[rows]] = values[rows]
+    return found, widths
 
 
 def farthest(values, wanted):
@@ -182,24 +186,30 @@ def measure(data, scale):
 
 
 def simulate(law, recorded, scale, rng):
-    if law in CONFINED.names:
-        quiet = recorded["study"] == "zero noise"
-        if law == CONFINED.paper:
-            return recorded
-        return recorded.assign(
-            gap_max=recorded["gap_max"].where(~quiet, recorded["gap_max"][~quiet].max())
-        )
     axes = ["study", "layers", "noise", "width", "step", "factor"]
+    drawn = recorded.copy()
     if law in POWERS:
-        return at_power(POWERS[law], Design(recorded, ["rms", "gap_rms"], axes)).draw(rng)
-    design = Design(recorded, ["mean", "gap"], axes, log=False)
-    for (layers, noise), rows in recorded.groupby(["layers", "noise"]).indices.items():
+        design = at_power(POWERS[law], Design(recorded, ["rms", "gap_rms"], axes))
+        drawn[design.values] = design.draw(rng)[design.values]
+    if law in (AS_CLAIMED, NO_FACTOR, NO_OUTER, UNALTERED):
+        design = at_limits(law, scale, Design(recorded, ["mean", "gap"], axes, log=False))
+        drawn[design.values] = design.draw(rng)[design.values]
+    if law == NOT_CONFINED:
+        quiet = recorded["study"] == "zero noise"
+        most = recorded["gap_max"][~quiet].max()
+        drawn["gap_max"] = recorded["gap_max"].where(~quiet, most)
+    return drawn
+
+
+def at_limits(law, scale, design):
+    """Means at the limits of a law."""
+    table = design.recorded
+    for (layers, noise), rows in table.groupby(["layers", "noise"]).indices.items():
         if noise in NOISES:
-            limit, step = limit_by(law, layers, noise, scale), recorded["step"].to_numpy()[rows]
-            alone = recorded["limit_alone"].to_numpy()[rows]
-            design.mean[rows, 0] = limit[step]
-            design.mean[rows, 1] = limit[step] - alone
-    return design.draw(rng)
+            limit = limit_by(law, layers, noise, scale)[table["step"].to_numpy()[rows]]
+            design.mean[rows, 0] = limit
+            design.mean[rows, 1] = limit - table["limit_alone"].to_numpy()[rows]
+    return design
 
 
 def at_power(power, design):

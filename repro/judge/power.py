@@ -47,6 +47,13 @@ class Laws:
         return self.paper, *self.rivals
 
 
+# Of a claim of a sign alone: the recorded difference on the paper's side, none of it, all of it on
+# the other side; and by law the side, 1 the paper's.
+AS_CLAIMED = "as claimed"
+SIGN = Laws(AS_CLAIMED, ("no effect", "the opposite"))
+SIDES = dict(zip(SIGN.names, (1, 0, -1), strict=True))
+
+
 @dataclass(frozen=True)
 class Trial:
     """How one law fared in one claim's test. The fields are the file's columns, in its order.
