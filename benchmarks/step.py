@@ -7,7 +7,8 @@ decoder: the first paper's transformer. llm: one block of the decoder of its Tab
 embedding and an output of 256 entries, 1,024 tokens a step. mlp, resnet, gpt2: the settings of
 study `upscaling/<model>` (MLP: with AdamW) at its widths. vit, bart, r2c2: those of the third
 paper, standard strategy. `--paper` takes the paper's batch, length and widths in place of the
-reduced ones (llm: 4 sequences of 4,096 tokens); `--batch` and `--length` cut what does not fit.
+reduced ones (llm: 4 sequences of 4,096 tokens); `--batch` and `--length` cut what does not fit;
+`--vocabulary` sets the size of one.
 Microbatches are as large as the study's, sequences have maximum length. Memory: on CUDA, the most
 that torch allocated.
 One thread, as in the workflow's jobs. Times are the fastest of `--repeats` (of two if a step takes
@@ -26,6 +27,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -36,7 +38,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from benchmarks import _plain
 from repro.data.random_data import random_data
-from repro.suite import config, registry
+from repro.suite import arithmetic, config, registry
 from repro.suite.budget import matmul_peak
 from repro.suite.spec import lookup, override
 from repro.suite.suite import Suite
@@ -188,14 +190,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--paper", action="store_true", help="the paper's batch, length and widths")
     parser.add_argument("--batch", type=int, help="rows or sequences a step")
     parser.add_argument("--length", type=int, help="tokens of a sequence")
+    parser.add_argument("--vocabulary", type=int, help="entries, in place of the study's")
     parser.add_argument("--widths", type=float, nargs="+", help="some of the model's widths")
     parser.add_argument("--repeats", type=int, default=5, help="of which the fastest counts")
     parser.add_argument("--repeat-seconds", type=float, default=0.5, help="a repeat takes, about")
     args = parser.parse_args(arguments)
     device = devices.select(args.device, threads=1)
     there = specs(args.model, args.paper)
-    best = matmul_peak(device.type)
-    print(f"{devices.describe(device)}, torch {torch.__version__}, {args.precision}, {args.model}")
+    best = matmul_peak(device.type, 40, partial(now, device))
+    where = arithmetic.cpu_model() if device.type == "cpu" else devices.describe(device)
+    print(f"{where}, torch {torch.__version__}, {args.precision}, {args.model}")
     print(f"matmul peak {best / 1e9:.1f} GFLOP/s")
     titles = "width,parameters,ms a step,plain ms,plain / ours,read a second,GFLOP/s,of peak"
     columns = [*titles.split(","), "memory GB", *GROUPS, "other"]
@@ -206,6 +210,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         name, spec = there[width]
         spec = override(spec, {"precision": args.precision, "threads": 1})
         spec = with_batch(spec, args.batch, args.length)
+        if args.vocabulary:
+            spec = override(spec, {"data.vocab_size": args.vocabulary})
         task = TASKS[name]
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats()
