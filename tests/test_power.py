@@ -265,7 +265,7 @@ def test_a_table_that_is_no_longer_on_record_is_told(tmp_path, monkeypatch, caps
 @pytest.mark.parametrize("figure", FIGURES)
 def test_a_few_draws_go_as_the_many_on_record(figure):
     """Each law's few draws are as likely as not under the share that agreed of many."""
-    few, scale = 4, "reduced"
+    few, scale = 3, "reduced"
     here = suite(scale)
     (base,) = records.recorded(here, figure)
     table = pd.read_csv(base.with_suffix(".csv"))

@@ -1,7 +1,5 @@
 """Figure 1: the upscaling method and transfer, drawn from real runs instead of a schematic."""
 
-import numpy as np
-
 from figures.upscaling import _runs, fig3
 from repro.judge.claims import CONTROL, THEORY, Claim, all_scales, at_most, over_seeds, reported
 from repro.judge.noise import Design
@@ -40,7 +38,7 @@ CLAIMS = (
         expected=all_scales(reported("no bound: not 1 where training uses the new directions")),
     ),
 )
-LAWS = {"fig1.stays-inside": Laws(AS_CLAIMED, ("leaves as with noise",))}
+LAWS = {"fig1.stays-inside": Laws(AS_CLAIMED, ("leaves as far as it moves",))}
 
 
 def reduce(runs):
@@ -66,15 +64,11 @@ def measure(data, scale):
 
 
 def simulate(law, recorded, scale, rng):
-    """The distance left as it is, or as large a share of the movement as noise makes it."""
+    """The distance from the subspace as it is, or as large as the movement along it."""
     design = Design(recorded, ["outside"], ["stage", "step", fig3.WIDTH, "lr"], log=False)
     if law != AS_CLAIMED:
-        quiet, noisy = (
-            np.flatnonzero(recorded["stage"] == stage)
-            for stage in ("upscaled_without_noise", "upscaled")
-        )
-        inside, outside = (recorded[name].to_numpy() for name in ("inside", "outside"))
-        design.mean[quiet, 0] = inside[quiet] * np.mean(outside[noisy] / inside[noisy])
+        quiet = design.rows(stage="upscaled_without_noise")
+        design.mean[quiet, 0] = recorded["inside"].to_numpy()[quiet]
     return design.draw(rng)
 
 
