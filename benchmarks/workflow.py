@@ -1,6 +1,10 @@
-"""Wall time of the workflow's main calls, each from cleared results in a folder of its own.
+"""Wall time of the main calls, each from cleared results, and every figure's own seconds.
 
 uv run python benchmarks/workflow.py [--dry-run]
+
+Before all times stands what two cores compute together: what one process a core finds as its best
+float32 matrix product, both at once. A figure's seconds are those of the runs behind it, added up
+over jobs that ran side by side; runs that several figures share are in each.
 """
 
 import argparse
@@ -9,9 +13,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from repro.files import read_json
+from repro.suite import arithmetic
+from repro.suite.budget import matmul_peak
+
 ROOT = Path(__file__).resolve().parent.parent
+CORES = 2
 FIGURES = (
     "figures/embedding_lr/fig3.pdf",
     "figures/effective_theory/fig3.pdf",
@@ -24,7 +36,8 @@ def snakemake(folder: str, *words: str) -> float:
     start = time.perf_counter()
     subprocess.run(
         [
-            sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--cores", "2",
+            sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--cores",
+            str(CORES),
             "--directory", folder, "--workflow-profile", ROOT / "profiles" / "default", *words,
         ],
         cwd=ROOT,
@@ -35,24 +48,50 @@ def snakemake(folder: str, *words: str) -> float:
     return time.perf_counter() - start
 
 
+def one_core_peak(_: int) -> float:
+    """The best float32 matrix product on one thread, in operations per second."""
+    import torch
+
+    torch.set_num_threads(1)
+    return matmul_peak(repeats=40)
+
+
+def figure_seconds(folder: Path) -> list[tuple[str, float]]:
+    """(scale and figure, seconds of its runs) for every finished figure below a folder."""
+    found = []
+    for file in sorted(folder.glob("results/*/*/*/*/provenance.json")):
+        scale, _, paper, figure = file.parent.relative_to(folder / "results").parts
+        seconds = sum(entry["seconds"] for entry in read_json(file)["made"])
+        found.append((f"{paper}/{figure}, {scale}", seconds))
+    return found
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--dry-run", action="store_true", help="of every figure, and nothing else")
     args = parser.parse_args(arguments)
-    rows = []
+    arithmetic.apply(arithmetic.DEFAULT)
+    with ProcessPoolExecutor(CORES) as processes:
+        peak = sum(processes.map(one_core_peak, range(CORES)))
+    print(f"{arithmetic.cpu_model()}, {CORES} cores: {peak / 1e9:.0f} GFLOP/s in float32\n")
+    rows, seconds = [], []
     with tempfile.TemporaryDirectory() as folder:
         rows.append(("dry run of every figure", snakemake(folder, "--dry-run")))
         if not args.dry_run:
             rows += [(f"{figure}, reduced", snakemake(folder, figure)) for figure in FIGURES]
             rows.append(("the same again", snakemake(folder, *FIGURES)))
             rows.append(("every other figure, reduced", snakemake(folder)))
+            seconds += figure_seconds(Path(folder))
     if not args.dry_run:
         with tempfile.TemporaryDirectory() as folder:
             rows.append(("every figure, smoke", snakemake(folder, "--config", "scale=smoke")))
-    print("| call | seconds |\n|---|---|")
-    for name, value in rows:
-        print(f"| {name} | {value:.1f} |")
+            seconds += figure_seconds(Path(folder))
+    for head, table in (("call", rows), ("runs of a figure", seconds)):
+        print(f"| {head} | seconds |\n|---|---|")
+        for name, value in table:
+            print(f"| {name} | {value:.1f} |")
+        print()
 
 
 if __name__ == "__main__":

@@ -11,9 +11,22 @@ from repro.parametrization import TABLES, Power, Rule
 from repro.suite.plan import Run, Upstream
 from repro.suite.study import Best
 from repro.tasks import TASKS
-from repro.tasks.identity import READS, WRITES, trained
+from repro.tasks.identity import READS, WRITES, _factors, trained
 
 SPEC = SPECS["warm_start"]
+
+
+@pytest.fixture
+def tables(monkeypatch):
+    """A call that replaces a parametrization's table."""
+
+    def replace(name, rows):
+        monkeypatch.setitem(TABLES, name, rows)
+        _factors.cache_clear()
+
+    yield replace
+    monkeypatch.undo()
+    _factors.cache_clear()
 
 
 def identity(task, spec):
@@ -33,7 +46,7 @@ def test_at_the_base_width_every_parametrization_is_one_run():
     assert len({warm_start(name, width=12) for name in names}) == len(names)
 
 
-def test_a_run_s_id_changes_with_every_number_of_its_table(monkeypatch):
+def test_a_run_s_id_changes_with_every_number_of_its_table(tables):
     rows = TABLES["muP"](0)
     before = warm_start("muP")
     for kind, rule in rows.items():
@@ -42,14 +55,14 @@ def test_a_run_s_id_changes_with_every_number_of_its_table(monkeypatch):
             if kind == "scalar" or (kind, column) == ("vector", "weight_decay"):
                 continue  # no width grows along a scalar; this spec's vectors do not decay
             other = Rule(**{**vars(rule), column: Power(power.n_in + 0.5, power.n_out + 0.25)})
-            monkeypatch.setitem(TABLES, "muP", lambda q, o=other, k=kind: rows | {k: o})
+            tables("muP", lambda q, o=other, k=kind: rows | {k: o})
             assert warm_start("muP") != before, (kind, column)
-    monkeypatch.setitem(TABLES, "muP", lambda q: dict(rows))
+    tables("muP", lambda q: dict(rows))
     assert warm_start("muP") == before
 
 
-def test_another_name_for_the_same_table_is_the_same_run(monkeypatch):
-    monkeypatch.setitem(TABLES, "mine", TABLES["muP"])
+def test_another_name_for_the_same_table_is_the_same_run(tables):
+    tables("mine", TABLES["muP"])
     assert warm_start("mine") == warm_start("muP")
 
 

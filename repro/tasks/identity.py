@@ -1,6 +1,7 @@
 """What a training run is known by: numbers that train it, not the name of a parametrization."""
 
 from collections.abc import Mapping
+from functools import cache
 
 from repro import models
 from repro.parametrization import FAMILY, KINDS, Power, Role, table
@@ -23,22 +24,20 @@ def trained(spec: Mapping) -> dict:
     model, optimizer = spec["model"], spec["optimizer"]
     name, family = spec["parametrization"], FAMILY[optimizer["name"]]
     ratio = model["width"] / model["base_width"]
-    rows = table(name, family)
-    rates = spec["lr"] if isinstance(spec["lr"], Mapping) else dict.fromkeys(KINDS, spec["lr"])
-    coupled = optimizer["name"] != "adamw"
+    own = _factors(name, family, ratio)
+    decay = "weight_decay" if optimizer["name"] == "adamw" else "coupled_weight_decay"
     decayed = optimizer.get("decayed", KINDS)
+    rates = spec["lr"] if isinstance(spec["lr"], Mapping) else dict.fromkeys(KINDS, spec["lr"])
 
     def constants(kind: str) -> dict:
-        rule = rows[kind]
-        init = table(spec.get("init", {}).get(kind, name), "adam")[kind].init
-        decay = rule.coupled_weight_decay if coupled else rule.weight_decay
-        found = {"init": _times(1.0, init, kind, ratio)}
+        inits = _factors(spec.get("init", {}).get(kind, name), "adam", ratio)
+        found = {"init": _times(1.0, inits[kind]["init"])}
         if kind in rates:
-            found["lr"] = _times(rates[kind], rule.lr, kind, ratio)
+            found["lr"] = _times(rates[kind], own[kind]["lr"])
         strength = optimizer["weight_decay"] if kind in decayed else 0.0
-        found["weight_decay"] = _times(strength, decay, kind, ratio)
+        found["weight_decay"] = _times(strength, own[kind][decay])
         if "eps" in optimizer:
-            found["eps"] = _times(optimizer["eps"], rule.eps, kind, ratio)
+            found["eps"] = _times(optimizer["eps"], own[kind]["eps"])
         return found
 
     rest = {key: value for key, value in spec.items() if key not in ("parametrization", "init")}
@@ -56,23 +55,33 @@ def trained(spec: Mapping) -> dict:
     }
 
 
-def _times(constant: object, power: Power, kind: str, ratio: float) -> object:
-    """A constant times its factor at a width relative to the base's.
+@cache
+def _factors(name: str, family: str, ratio: float) -> dict[str, dict[str, tuple[float, dict]]]:
+    """Kind of role -> column of its rule -> (factor at a width relative to the base's, the powers
+    of fan_in and fan_out beside it, which are every parameter's own)."""
 
-    Beside them, where they are not known here: the constant, if it is not a number yet, and powers
-    of fan_in and fan_out, which are every parameter's own.
-    """
-    role = Role(
-        kind,
-        width_in=ratio if kind in READS else 1.0,
-        width_out=ratio if kind in WRITES else 1.0,
-    )
-    factor = Power(power.n_in, power.n_out)(role)
+    def factor(power: Power, kind: str) -> tuple[float, dict[str, float]]:
+        role = Role(
+            kind,
+            width_in=ratio if kind in READS else 1.0,
+            width_out=ratio if kind in WRITES else 1.0,
+        )
+        fans = {"fan_in": power.fan_in, "fan_out": power.fan_out}
+        return Power(power.n_in, power.n_out)(role), fans if any(fans.values()) else {}
+
+    return {
+        kind: {column: factor(power, kind) for column, power in vars(rule).items()}
+        for kind, rule in table(name, family).items()
+    }
+
+
+def _times(constant: object, factor: tuple[float, dict]) -> object:
+    """A constant times a factor of `_factors`; beside them the constant, if it is not a number yet,
+    and the powers of fan_in and fan_out."""
+    value, fans = factor
     unknown: dict[str, object] = {}
     if isinstance(constant, int | float):
-        factor *= constant
+        value *= constant
     else:
         unknown["constant"] = constant
-    if power.fan_in or power.fan_out:
-        unknown |= {"fan_in": power.fan_in, "fan_out": power.fan_out}
-    return {"factor": factor, **unknown} if unknown else factor
+    return {"factor": value, **unknown, **fans} if unknown or fans else value
