@@ -200,6 +200,7 @@ def test_only_the_resnet_s_figures_depend_on_the_cpu():
 
 
 def test_a_nudged_run_starts_one_unit_in_the_last_place_higher(monkeypatch, tmp_path):
+    assert nudge.VARIABLE in arithmetic.SETTINGS["nudged"]
     plain = golden.records("warm_start", tmp_path / "plain")
     monkeypatch.setenv(nudge.VARIABLE, "1")
     model = torch.nn.Linear(3, 2)

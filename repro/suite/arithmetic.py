@@ -23,7 +23,6 @@ from functools import cache
 from pathlib import Path
 
 from repro.errors import UserError
-from repro.training.nudge import VARIABLE
 
 # Instruction sets of numpy's own loops: the names of its releases 2.0 to 2.3, then those since 2.4.
 # numpy ignores names it does not know.
@@ -48,7 +47,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     },
     "native": {},
 }
-SETTINGS["nudged"] = SETTINGS["avx2"] | {VARIABLE: "1"}
+SETTINGS["nudged"] = SETTINGS["avx2"] | {"REPRO_NUDGE": "1"}  # `repro.training.nudge`
 DEFAULT = "avx2"
 UNKNOWN = "unknown"
 _VARIABLES = tuple(SETTINGS["nudged"])
