@@ -96,10 +96,10 @@ def measured(scale: str) -> list[str]:
 
 def computed(name: str, spec: Mapping, rate: float) -> list[str]:
     """The table's row at paper scale; rate: bytes written per second."""
-    cost, data, words = pretraining_cost(spec), spec["data"], spec["words"]
+    cost, data, text = pretraining_cost(spec), spec["data"], spec["data"]["text"]
     tokens = data["validation_blocks"] * data["sequence_length"]
-    if words:
-        tokens += WORD_TOKENS * data["sequence_length"] / words["stride"]
+    if text:
+        tokens += WORD_TOKENS * data["sequence_length"] / text["stride"]
     evaluating = spec["evaluations"] * tokens / (3 * cost.seen)
     one = 12 * cost.parameters / rate
     return [
