@@ -70,7 +70,12 @@ def test_a_second_call_that_lives_keeps_the_lock(killed):
 
 def test_a_job_that_outlived_its_call_is_named(killed):
     lock, _ = killed
-    job = subprocess.Popen([sys.executable, "-c", "input()", "repro"], stdin=subprocess.PIPE)
+    job = subprocess.Popen(
+        [sys.executable, "-c", "input('works')", "repro"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    job.stdout.read(len("works"))  # Linux shows an empty command line until a process has started
     try:
         said = calls.unlock_if_killed()
         assert f"(processes {job.pid}); wait for them or end them" in said and lock.exists()

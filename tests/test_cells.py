@@ -1,12 +1,16 @@
+import errno
 import json
+import os
 import platform
 import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from repro.data.needs import Tokens
 from repro.errors import UserError
@@ -311,6 +315,35 @@ with locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
 """
+
+
+@pytest.mark.parametrize("answer", [errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK])
+def test_a_disk_without_file_locks_is_named(tmp_path, monkeypatch, answer):
+    def flock(*_):
+        raise OSError(answer, os.strerror(answer))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with (
+        pytest.raises(UserError, match=r"run.lock: this disk has no file locks; mount it"),
+        locked(tmp_path / "run.lock"),
+    ):
+        pytest.fail("held without a lock")
+
+
+def test_another_fault_of_the_disk_stays_what_it_is_and_holds_no_lock(tmp_path, monkeypatch):
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def write_text(*_):
+        raise full
+
+    path = tmp_path / "run.lock"
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", write_text)
+        with pytest.raises(OSError, match="No space left") as found, locked(path):
+            pytest.fail("went on without its name in the lock")
+    assert found.value is full
+    with FileLock(path, timeout=0):  # free, though `found` keeps the failed call's frames alive
+        pass
 
 
 def test_a_killed_holder_lets_its_lock_go_and_who_waits_says_so(tmp_path, monkeypatch, capsys):

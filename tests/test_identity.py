@@ -30,7 +30,7 @@ def tables(monkeypatch):
 
 
 def identity(task, spec):
-    return Run(task, TASKS[task].version, spec, {}, {}).id
+    return Run(task, TASKS[task].version, spec, {}, {}, TASKS[task].identity).id
 
 
 def warm_start(parametrization, width=12, **changes):

@@ -9,7 +9,7 @@ import pytest
 
 from repro.errors import UserError
 from repro.judge import noise, power, records, trials
-from repro.judge.claims import TRAINING, Claim, above, judge, over_seeds, without_power
+from repro.judge.claims import TRAINING, Claim, above, doubted, judge, over_seeds
 from repro.judge.power import PAPER, RIVAL, Laws, Trial
 from repro.suite import config, registry
 from repro.suite.suite import Suite
@@ -104,17 +104,17 @@ def claim(expected=None):
     return Claim("mine.one", TRAINING, "It rises", "Figure 9", "gain", bounds)
 
 
-def test_without_power_what_binds_cannot_be_told_and_what_was_seen_stays():
+def test_doubted_what_binds_cannot_be_told_and_what_was_seen_stays():
     seen = judge(claim(), over_seeds(lambda s: 1.0 + s[0] / 9, range(3)), "reduced", True)
     assert (seen.seen, seen.verdict) == ("agrees", "reproduced")
-    assert without_power(seen, "") == seen
-    weak = without_power(seen, "power: 62 % under the paper's law")
+    assert doubted(seen, "") == seen
+    weak = doubted(seen, "power: 62 % under the paper's law")
     assert (weak.seen, weak.verdict) == ("agrees", "cannot be told")
     assert weak.reason == "power: 62 % under the paper's law"
     alone = judge(claim(), over_seeds(lambda s: 1.0, [0]), "reduced", True)
-    assert without_power(alone, "power: none").reason == "one run; power: none"
+    assert doubted(alone, "power: none").reason == "one run; power: none"
     elsewhere = judge(claim({"paper": above(0)}), seen.measurement, "reduced", True)
-    assert without_power(elsewhere, "power: none") == elsewhere
+    assert doubted(elsewhere, "power: none") == elsewhere
 
 
 @pytest.fixture

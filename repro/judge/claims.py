@@ -236,12 +236,12 @@ class Judgement:
     reason: str = field(default="")
 
 
-def without_power(judgement: Judgement, shortfall: str) -> Judgement:
-    """The judgement of a claim whose test cannot tell the paper's law from others: what was seen
-    stays, but nothing can be told from it. shortfall: why, in words; "" leaves it as it is."""
-    if not judgement.binds or not shortfall:
+def doubted(judgement: Judgement, *doubts: str) -> Judgement:
+    """The judgement of a claim from which nothing can be told although it binds; what was seen
+    stays. doubts: why, in words; where all are empty it is left as it is."""
+    if not judgement.binds or not any(doubts):
         return judgement
-    reason = "; ".join(filter(None, [judgement.reason, shortfall]))
+    reason = "; ".join(filter(None, [judgement.reason, *doubts]))
     return replace(judgement, verdict=CANNOT_BE_TOLD, reason=reason)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import sha256_file
 from repro.judge import power, second
-from repro.judge.claims import CONTROL, TRAINING, Claim, Measurement, judge, without_power
+from repro.judge.claims import CONTROL, TRAINING, Claim, Measurement, doubted, judge
 from repro.judge.printed import printed_for
 from repro.suite import registry
 from repro.suite.cells import frame
@@ -65,9 +65,9 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
     for claim in module.CLAIMS:
         judgement = judge(claim, measured[claim.id], scale, provenance["embedded"])
         trials = power.of_claim(paper, claim.id, scale, provenance["label"])
-        judgement = without_power(judgement, power.shortfall(trials))
         others = second.of_claim(paper, claim.id, scale, provenance["label"])
-        judgement = second.held_against(judgement, others)
+        turned = second.turned(judgement.seen, others)
+        judgement = doubted(judgement, power.shortfall(trials), turned)
         measurement = judgement.measurement
         rows.append(
             {

@@ -8,11 +8,11 @@ default arithmetic. A verdict that turns there is none. No torch.
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields
 
 from repro.errors import UserError
 from repro.files import write_bytes
-from repro.judge.claims import CANNOT_BE_TOLD, NOT_REPRODUCED, REPRODUCED, Judgement
+from repro.judge.claims import AGREES, DIFFERS, TRAINING
 from repro.suite.registry import ROOT
 
 
@@ -89,7 +89,7 @@ def keep(paper: str, rows: Sequence[Mapping], arithmetic: str, digest: str) -> N
             digest,
         )
         for row in rows
-        if row["kind"] == "training" and row["seen"]
+        if row["kind"] == TRAINING and row["seen"]
     ]
     new = {(each.scale, each.data, each.claim, each.arithmetic): each for each in kept}
     old = {(each.scale, each.data, each.claim, each.arithmetic): each for each in seconds(paper)}
@@ -105,11 +105,9 @@ def _text(value: float | None) -> str:
     return "" if value is None else repr(value)
 
 
-def held_against(judgement: Judgement, others: Sequence[Second]) -> Judgement:
-    """The judgement, or that it cannot be told where another arithmetic saw something else."""
-    turned = [str(other) for other in others if other.seen != judgement.seen]
-    if judgement.verdict not in (REPRODUCED, NOT_REPRODUCED) or not turned:
-        return judgement
-    reason = f"turns with the arithmetic, {'; '.join(turned)}"
-    reason = f"{judgement.reason}; {reason}" if judgement.reason else reason
-    return replace(judgement, verdict=CANNOT_BE_TOLD, reason=reason)
+def turned(seen: str, others: Sequence[Second]) -> str:
+    """Why nothing can be told from what was seen, in words, where another arithmetic saw something
+    else; "" where none did, or nothing was told in the first place."""
+    told = seen in (AGREES, DIFFERS)
+    against = [str(other) for other in others if told and other.seen != seen]
+    return f"turns with the arithmetic, {'; '.join(against)}" if against else ""

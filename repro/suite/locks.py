@@ -11,6 +11,8 @@ from repro.errors import UserError
 from repro.files import remove_temporaries
 
 QUIET_SECONDS = 5.0  # of waiting for another job's lock, before the log says so
+# What a disk without file locks answers; ENOLCK is an NFS server's without a lock daemon.
+NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
 
 
 @contextmanager
@@ -28,15 +30,15 @@ def locked(path: Path) -> Iterator[None]:
         except Timeout:
             print(f"{path}: waits for {_holder(path)}, which is at it", flush=True)
             lock.acquire()
-        path.write_text(f"process {os.getpid()} on {platform.node()}")
-    except (NotImplementedError, OSError) as error:
-        if isinstance(error, OSError) and error.errno not in (errno.ENOSYS, errno.ENOTSUP):
+    except (NotImplementedError, OSError) as error:  # the first is filelock's word for ENOSYS
+        if isinstance(error, OSError) and error.errno not in NO_LOCKS:
             raise
         raise UserError(
             f"{path}: this disk has no file locks; mount it with them (Lustre: -o flock), or "
             "choose another folder"
         ) from error
     try:
+        path.write_text(f"process {os.getpid()} on {platform.node()}")
         yield
     finally:
         path.unlink(missing_ok=True)  # before the release: a waiting job then locks a new file

@@ -10,7 +10,6 @@ from repro.errors import UserError
 from repro.files import canonical_json, sha256
 from repro.suite.spec import lookup, override, settings
 from repro.suite.study import PROPOSAL, REFERENCES, Best, Checkpoint, Proposal, Reference, Study
-from repro.tasks import TASKS
 
 
 @dataclass(frozen=True)
@@ -56,6 +55,7 @@ class Run:
 
     spec: settings; those taken from upstream stages are Upstream until `resolve`.
     axes: the run's point in the grid, axis -> value. datasets: what it reads, name -> identity.
+    identity: spec -> the settings that enter the id (`repro.tasks.Task`).
     """
 
     task: str
@@ -63,15 +63,15 @@ class Run:
     spec: Mapping[str, Any]
     axes: Mapping[str, Any]
     datasets: Mapping[str, Any]
+    identity: Callable[[Mapping], Mapping] = dict
 
     @cached_property
     def id(self) -> str:
         """SHA-256 of what the run trains, the task's version and the datasets' identities."""
-        settings = TASKS[self.task].identity(self.spec) if self.task in TASKS else self.spec
         identity = {
             "task": self.task,
             "version": self.task_version,
-            "spec": _identity(settings),
+            "spec": _identity(self.identity(self.spec)),
             "datasets": self.datasets,
         }
         return sha256(canonical_json(identity))
@@ -187,11 +187,12 @@ def cells(
     task_version: int,
     datasets: Mapping,
     upstream_runs: Callable[[str], list[Run]] = lambda stage: [],
+    identity: Callable[[Mapping], Mapping] = dict,
 ) -> list[Cell]:
     """The cells of a study at a scale, in the grid's order; [] if an axis of the grid is empty.
 
     name: of the stage. task_version, datasets: what enters the runs' ids besides their settings.
-    upstream_runs: name of an upstream stage -> its runs.
+    upstream_runs: name of an upstream stage -> its runs. identity: as in `Run`.
     Raises UserError if two points of the grid are the same run, if no upstream run fits a
     reference, or several fit a reference to a single one.
     """
@@ -215,7 +216,7 @@ def cells(
             # First the axes, then the references, for a proposal is both.
             spec = override(base, _merge(_flat, outer + inner))
             spec = bind_upstream(name, spec, axes, upstream_runs)
-            run = Run(study.task, task_version, spec, axes, datasets)
+            run = Run(study.task, task_version, spec, axes, datasets, identity)
             # A run in the grid twice would be trained once and counted as two seeds.
             if run.id in seen:
                 raise UserError(f"study {name}, scale {scale}: {axes} is in the grid twice")

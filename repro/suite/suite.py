@@ -106,6 +106,7 @@ class Suite:
                 task.version,
                 identities,
                 lambda stage: [r for c in self.upstream_cells(study_name, stage) for r in c.runs],
+                task.identity,
             )
         return self._cells[study_name]
 
