@@ -33,9 +33,9 @@ def cost(suite: Suite, arguments: Namespace) -> str:
 
 def explain(suite: Suite, arguments: Namespace) -> str:
     """From a verdict to its runs."""
-    from repro.judge import scoreboard
+    from repro.judge.explain import explain
 
-    return scoreboard.explain(suite, arguments.claim)
+    return explain(suite, arguments.claim)
 
 
 def fetch(suite: Suite, arguments: Namespace) -> None:
@@ -117,11 +117,11 @@ def page(suite: Suite, arguments: Namespace) -> None:
     products.page(suite, arguments.name)
 
 
-def scoreboard(suite: Suite, arguments: Namespace) -> None:
+def scoreboard(suite: Suite, arguments: Namespace) -> str:
     """All verdicts of the configured figures."""
     from repro.judge import scoreboard
 
-    scoreboard.scoreboard(suite)
+    return scoreboard.scoreboard(suite)
 
 
 def record(suite: Suite, arguments: Namespace) -> str:

@@ -14,7 +14,7 @@ import torch
 from repro.errors import UserError
 from repro.files import read_json, write_bytes, write_json
 from repro.judge import products, records
-from repro.judge.scoreboard import explain
+from repro.judge.explain import explain
 from repro.suite import arithmetic, registry
 from repro.suite.registry import ROOT
 from repro.suite.suite import load

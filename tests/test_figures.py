@@ -9,7 +9,8 @@ import pytest
 from repro.errors import UserError
 from repro.files import read_json
 from repro.judge import judging, products
-from repro.judge.scoreboard import COLUMNS, explain, scoreboard
+from repro.judge.explain import explain
+from repro.judge.scoreboard import COLUMNS, scoreboard
 from repro.suite import config, packs, registry
 from repro.suite.registry import ROOT
 from repro.suite.suite import Suite

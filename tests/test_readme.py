@@ -4,8 +4,8 @@ from collections import Counter
 import pytest
 
 from repro.judge import records
+from repro.judge.board import board
 from repro.judge.claims import KINDS, VERDICTS
-from repro.judge.scoreboard import board
 from repro.suite import registry
 from repro.suite.registry import ROOT
 

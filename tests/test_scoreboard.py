@@ -2,8 +2,8 @@
 
 import pytest
 
+from repro.judge.board import board, counts, in_words, shortened
 from repro.judge.judging import chosen_after_seeing
-from repro.judge.scoreboard import board, counts, in_words, shortened
 
 ROW = {
     "claim": "fig3.sqrt-d-rule",

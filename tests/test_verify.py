@@ -12,7 +12,8 @@ from repro.__main__ import main
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_json
 from repro.judge import products, records, verify
-from repro.judge.scoreboard import explain, scoreboard, summary
+from repro.judge.explain import explain
+from repro.judge.scoreboard import scoreboard, summary
 from repro.suite import config, registry
 from repro.suite.registry import ROOT
 from repro.suite.suite import Suite

@@ -11,9 +11,9 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge import second
+from repro.judge.board import board
 from repro.judge.judging import render
 from repro.judge.products import finished_folder
-from repro.judge.scoreboard import board
 from repro.suite import arithmetic, registry
 from repro.suite.registry import ROOT
 from repro.suite.suite import Suite

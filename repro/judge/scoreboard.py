@@ -1,16 +1,15 @@
-"""Verdicts: in a table, at the end of a workflow, and from one claim back to its runs."""
+"""All verdicts in one table, and those of a workflow at its end."""
 
 import csv
 import io
-from collections import Counter
-from collections.abc import Mapping, Sequence
 
-from repro.errors import UserError, did_you_mean
+from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
-from repro.judge.claims import KINDS, VERDICTS, interval
-from repro.judge.printed import printed
-from repro.judge.products import cell_ids, finished_folder, read_or_empty
-from repro.suite import arithmetic, registry
+from repro.judge.board import board, in_words
+from repro.judge.claims import interval
+from repro.judge.evidence import Evidence, find_all, origin
+from repro.judge.products import finished_folder
+from repro.suite import registry
 from repro.suite.suite import Suite
 
 COLUMNS = [
@@ -21,80 +20,32 @@ COLUMNS = [
 ]
 
 
-def scoreboard(suite: Suite) -> None:
-    """Write scoreboard.csv, scoreboard.md and manifest.json for the configured figures."""
-    rows, manifest = [], {}
-    for figure_name in registry.selected_figures(suite.config.figures):
-        folder = finished_folder(suite, figure_name)
-        rows += read_json(folder / "claims.json")
-        manifest[figure_name] = read_json(folder / "manifest.json")
+def scoreboard(suite: Suite) -> str:
+    """Write scoreboard.csv, scoreboard.md and manifest.json for the configured figures; returns
+    where they are and where their verdicts come from, in words.
+
+    Raises UserError if a figure was neither built nor recorded.
+    """
+    found = find_all(suite, registry.selected_figures(suite.config.figures))
+    rows = [row for evidence in found for row in evidence.claims]
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(row | {"printed": "; ".join(row["printed"])} for row in rows)
-    write_bytes(suite.paths.results / "scoreboard.csv", buffer.getvalue().encode())
+    csv_file, page = (suite.paths.results / f"scoreboard.{suffix}" for suffix in ("csv", "md"))
+    write_bytes(csv_file, buffer.getvalue().encode())
     title = f"scale {suite.config.scale}, data {suite.label}"
-    write_bytes(suite.paths.results / "scoreboard.md", board(title, rows))
-    write_json(suite.paths.results / "manifest.json", manifest)
+    write_bytes(page, board(title, rows))
+    write_json(suite.paths.results / "manifest.json", {e.figure: _made_from(e) for e in found})
+    return f"{page}, {csv_file.name}: {len(rows)} claims, {origin(found)}"
 
 
-def counts(rows: Sequence[Mapping]) -> list[list[str]]:
-    """Kind of claim -> how many have each verdict, as the rows of a table with its head.
-
-    Claims of a paper come first; self-checks and controls are ours and counted apart.
-    """
-    table = [["claims", *VERDICTS]]
-    for kind in KINDS:
-        found = Counter(row["verdict"] for row in rows if row["kind"] == kind)
-        table.append([kind, *(str(found[verdict]) for verdict in VERDICTS)])
-    return table
-
-
-def in_words(row: Mapping) -> str:
-    """A verdict with what it rests on: `does not bind (scale: meant for paper); seen: differs`."""
-    reason = f" ({row['reason']})" if row["reason"] else ""
-    seen = "" if row["binds"] or not row["seen"] else f"; seen: {row['seen']}"
-    chosen = "; settings chosen after seeing results" if row["chosen_after_seeing"] else ""
-    return row["verdict"] + reason + seen + chosen
-
-
-def board(title: str, rows: list[dict]) -> bytes:
-    """Judged claims as a Markdown page: counts by kind, then each, expected beside measured."""
-    head = ["verdict", "claim", "kind", "where", "quantity", "printed", "expected", "measured", "n"]
-    table = [
-        [
-            in_words(row),
-            f"{row['paper']}/{row['claim']}",
-            row["kind"],
-            row["source"],
-            row["quantity"],
-            shortened(row["printed"]),
-            row["expected"] + paper_scale(row),
-            interval(row),
-            str(row["n"]),
-        ]
-        for row in rows
-    ]
-    lines = [f"# Scoreboard: {title}", "", *markdown(counts(rows)), "", *markdown([head, *table])]
-    return ("\n".join(lines) + "\n").encode()
-
-
-def paper_scale(row: Mapping) -> str:
-    """What is expected at paper scale, where that is something else."""
-    other = row["expected_paper"] != row["expected"]
-    return f" (paper scale: {row['expected_paper']})" if other else ""
-
-
-def shortened(numbers: Sequence[str]) -> str:
-    """The first of what a paper prints for a claim, and how many more there are."""
-    more = f" (and {len(numbers) - 1} more)" if len(numbers) > 1 else ""
-    return "".join(numbers[:1]) + more
-
-
-def markdown(table: list[list[str]]) -> list[str]:
-    """Lines of a Markdown table, its first row the head."""
-    head, *rows = ["| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in table]
-    return [head, "|" + "---|" * len(table[0]), *rows]
+def _made_from(evidence: Evidence) -> dict:
+    """What a figure's verdicts were taken from, for `freshness.stale_board` to see whether it is
+    still there: its manifest, or the record's data, which no results/ holds."""
+    if evidence.recorded:
+        return {evidence.place: sha256_file(evidence.data)}
+    return read_json(evidence.data.with_name("manifest.json"))
 
 
 def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
@@ -120,64 +71,4 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
                 f"  {row['claim']:32} expected {row['expected']}, measured {interval(row)}, "
                 f"n = {row['n']}: {in_words(row)}"
             )
-    return "\n".join(lines)
-
-
-def explain(suite: Suite, word: str) -> str:
-    """Text about a claim: statement, printed numbers, verdict, data, how its runs were made,
-    studies, seeds, files.
-
-    word: the claim's id, perhaps after `<paper>/`; raises UserError unless it names exactly one.
-    """
-    known = {
-        f"{figure_name.split('/')[0]}/{claim.id}": (figure_name, claim)
-        for figure_name in suite.usable_figures()
-        for claim in registry.figure(figure_name).CLAIMS
-    }
-    matches = [key for key in known if word in (key, key.split("/", 1)[1])]
-    if len(matches) != 1:
-        names = matches or [*known, *(key.split("/", 1)[1] for key in known)]
-        raise UserError(f"claim {word!r}: {did_you_mean(word, names)}")
-    figure_name, claim = known[matches[0]]
-    lines = [matches[0], f"  paper: {claim.statement} ({claim.source})"]
-    lines.append(f"  quantity: {claim.quantity}")
-    paper = figure_name.split("/")[0]
-    lines += [f"  printed: {row}" for row in printed(paper) if row.claim == claim.id]
-    folder = suite.paths.figure(figure_name)
-    made = read_or_empty(folder / "provenance.json").get("cells") == cell_ids(suite, figure_name)
-    if not made or not (folder / "manifest.json").exists():
-        lines.append(f"  not measured yet: {suite.command(f'figures/{figure_name}.pdf')}")
-        return "\n".join(lines)
-    finished_folder(suite, figure_name)
-    row = next(r for r in read_json(folder / "claims.json") if r["claim"] == claim.id)
-    provenance = read_json(folder / "provenance.json")
-    lines += [
-        f"  kind: {row['kind']}; expected {row['expected']}{paper_scale(row)}",
-        f"  measured {interval(row)}, n = {row['n']}",
-        f"  verdict: {in_words(row)}",
-    ]
-    if row["detail"]:
-        lines.append(f"  detail: {row['detail']}")
-    if row["power"]:
-        lines.append(f"  power, share of simulated tables that agree: {row['power']}")
-    if row["second"]:
-        lines.append(f"  under another arithmetic, {row['second']}")
-    if row["chosen_after_seeing"]:
-        lines.append(f"  chosen after seeing: {row['chosen_after_seeing']}")
-    lines.append(f"  scale: {provenance['scale']}; data: {provenance['data']}")
-    lines.append(f"  data: {folder / 'data.csv'} sha256 {sha256_file(folder / 'data.csv')}")
-    for entry in provenance["made"]:
-        versions = ", ".join(f"{k} {v}" for k, v in entry["versions"].items())
-        lines.append(
-            f"  made by: {entry['runs']} runs, {entry['seconds']:.0f} s on {entry['device']}, "
-            f"arithmetic {arithmetic.of(entry)}, {versions}, commit {entry['commit']}"
-        )
-    if suite.cpu_dependent(figure_name):
-        cpus = ", ".join(sorted({entry["host_cpu"] for entry in provenance["made"]}))
-        lines.append(f"  convolutions: digits are promised for one kind of CPU only, here {cpus}")
-    for study_name, study_cells in suite.figure_cells(figure_name).items():
-        runs = [run for cell in study_cells for run in cell.runs]
-        seeds = sorted({run.spec["seed"] for run in runs if "seed" in run.spec})
-        lines.append(f"  study {study_name}: {len(runs)} runs, seeds {seeds or 'none'}")
-        lines += [f"    {suite.paths.cell(cell)}" for cell in study_cells]
     return "\n".join(lines)

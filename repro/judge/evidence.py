@@ -1,0 +1,92 @@
+"""Where what is known of a figure comes from: results/ where it was built, records/ otherwise."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from repro.errors import UserError
+from repro.files import read_json
+from repro.judge.products import cell_ids, finished_folder, read_or_empty
+from repro.judge.records import describe, read_record, recorded
+from repro.suite.suite import Suite
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of a figure.
+
+    figure: its name. claims: its judged claims, rows as from `judging.judge_all`. provenance: as in
+    provenance.json. data, picture: its table and its PNG. place: the folder it is of,
+    `results/<scale>/<data>` or `records/<scale>/<data>/<device>`. recorded: whether it is of
+    records/. current: whether it is of the runs that this configuration asks for.
+    """
+
+    figure: str
+    claims: list[dict]
+    provenance: dict
+    data: Path
+    picture: Path
+    place: str
+    recorded: bool
+    current: bool
+
+
+def find(suite: Suite, figure_name: str) -> Evidence | None:
+    """What is known of a figure at the configured scale and data; None where it is nothing.
+
+    Raises UserError, naming the file, if a file there is not the one that was written.
+    """
+    ids = cell_ids(suite, figure_name)
+    folder = suite.paths.figure(figure_name)
+    of_these = read_or_empty(folder / "provenance.json").get("cells") == ids
+    if of_these and (folder / "manifest.json").exists():
+        finished_folder(suite, figure_name)
+        return Evidence(
+            figure_name,
+            read_json(folder / "claims.json"),
+            read_json(folder / "provenance.json"),
+            folder / "data.csv",
+            folder / "figure.png",
+            suite.paths.results.as_posix(),
+            recorded=False,
+            current=True,
+        )
+    for base in recorded(suite, figure_name)[:1]:
+        saved = read_record(base)
+        return Evidence(
+            figure_name,
+            saved["claims"],
+            saved["provenance"],
+            base.with_suffix(".csv"),
+            base.with_suffix(".png"),
+            "/".join(base.parts[-6:-2]),
+            recorded=True,
+            current=saved["provenance"]["cells"] == ids,
+        )
+    return None
+
+
+def find_all(suite: Suite, figures: Iterable[str]) -> list[Evidence]:
+    """What is known of each of these figures. Raises UserError where one has nothing."""
+    found = []
+    for name in figures:
+        evidence = find(suite, name)
+        if evidence is None:
+            raise UserError(
+                f"{suite.paths.figure(name)}: has no data of these settings, and there are no "
+                f"records for {describe(suite)}; build it first with "
+                + suite.command(f"figures/{name}.pdf")
+            )
+        found.append(evidence)
+    return found
+
+
+def origin(found: Iterable[Evidence]) -> str:
+    """Where figures' evidence comes from, in words:
+    `2 figures of results/reduced/embedded, 32 on record in records/reduced/embedded/cpu`."""
+    counts = Counter((each.recorded, each.place) for each in found)
+    return ", ".join(
+        f"{count} figure{'s' * (count > 1)} {'on record in' if recorded else 'of'} {place}"
+        for (recorded, place), count in sorted(counts.items())
+    )
