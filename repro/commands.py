@@ -9,6 +9,8 @@ from argparse import Namespace
 from repro.suite import registry
 from repro.suite.suite import Suite
 
+CPU_SCALES = ("smoke", "reduced")  # meant for a CPU, whose minutes are known from records/
+
 
 def list(suite: Suite, arguments: Namespace) -> str:
     """The figures there are; on stderr, the files that cannot be used."""
@@ -19,16 +21,21 @@ def list(suite: Suite, arguments: Namespace) -> str:
 
 
 def cost(suite: Suite, arguments: Namespace) -> str:
-    """Runs, operations, memory and hours of figures."""
+    """Runs, operations, memory and time of figures."""
+    from repro.judge import forecast
     from repro.suite import budget
     from repro.suite.cluster import load_site
 
     names = arguments.figures or suite.config.figures
     figures = registry.selected_figures(names, "cost")
-    rate, assumption = budget.device_rate(arguments.device_flops, arguments.measure)
+    by_record = arguments.device_flops is None and not arguments.measure
+    if by_record and suite.config.scale in CPU_SCALES:
+        price = forecast.price(suite, figures)
+    else:
+        price = budget.at_rate(*budget.device_rate(arguments.device_flops, arguments.measure))
     site = load_site(registry.ROOT / "profiles" / "slurm")
     by_study = bool(arguments.figures)
-    return "\n".join(budget.table(suite, figures, rate, assumption, site, by_study))
+    return "\n".join(budget.table(suite, figures, price, site, by_study))
 
 
 def explain(suite: Suite, arguments: Namespace) -> str:

@@ -443,7 +443,7 @@ def test_shared_runs_count_once_and_made_ones_are_not_spent_again(tmp_path):
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(TASKS, "fake", SimpleNamespace(cost=warm_start_cost, identity=dict))
-        lines = budget.table(suite, ["paper/fig"], 1e12, "hours: at 1e12", Site())
+        lines = budget.table(suite, ["paper/fig"], budget.at_rate(1e12, "hours: at 1e12"), Site())
     one = warm_start_cost(MLP_SPEC)
     rows = {fields(line)[0]: fields(line)[1:] for line in lines[4:]}
     assert rows["paper/one/base"][:3] == ["1", "3", "2"]
@@ -461,7 +461,7 @@ def test_made_runs_are_found_in_the_store(suite):
     assert suite.is_finished(cell.runs[0])
     (line,) = [
         line
-        for line in budget.table(suite, ["embedding_lr/table1"], 1e12, "", Site())
+        for line in budget.table(suite, ["embedding_lr/table1"], budget.at_rate(1e12, ""), Site())
         if "/parametrizations" in line
     ]
     assert fields(line)[1:4] == ["1", str(len(cell.runs)), str(len(cell.runs) - 1)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from repro.errors import UserError
 from repro.files import read_json
-from repro.judge.products import cell_ids, finished_folder, read_or_empty
+from repro.judge.products import cell_ids, finished_folder, is_built
 from repro.judge.records import describe, read_record, recorded
 from repro.suite.suite import Suite
 
@@ -37,10 +37,8 @@ def find(suite: Suite, figure_name: str) -> Evidence | None:
 
     Raises UserError, naming the file, if a file there is not the one that was written.
     """
-    ids = cell_ids(suite, figure_name)
     folder = suite.paths.figure(figure_name)
-    of_these = read_or_empty(folder / "provenance.json").get("cells") == ids
-    if of_these and (folder / "manifest.json").exists():
+    if is_built(suite, figure_name) and (folder / "manifest.json").exists():
         finished_folder(suite, figure_name)
         return Evidence(
             figure_name,
@@ -62,7 +60,7 @@ def find(suite: Suite, figure_name: str) -> Evidence | None:
             base.with_suffix(".png"),
             "/".join(base.parts[-6:-2]),
             recorded=True,
-            current=saved["provenance"]["cells"] == ids,
+            current=saved["provenance"]["cells"] == cell_ids(suite, figure_name),
         )
     return None
 

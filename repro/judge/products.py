@@ -80,10 +80,16 @@ def read_or_empty(path: Path) -> dict:
     return content if isinstance(content, dict) else {}
 
 
+def is_built(suite: Suite, figure_name: str) -> bool:
+    """Whether there is a data.csv of a figure from the configured cells."""
+    made = read_or_empty(suite.paths.figure(figure_name) / "provenance.json").get("cells")
+    return made == cell_ids(suite, figure_name)
+
+
 def built_folder(suite: Suite, figure_name: str) -> Path:
     """The folder of a figure; raises UserError unless its data.csv is from the configured cells."""
     folder = suite.paths.figure(figure_name)
-    if read_or_empty(folder / "provenance.json").get("cells") != cell_ids(suite, figure_name):
+    if not is_built(suite, figure_name):
         raise UserError(
             f"{folder}: has no data of these settings; build them first with "
             + suite.command(f"figures/{figure_name}.pdf")

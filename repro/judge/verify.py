@@ -14,7 +14,8 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import read_json, sha256_file
 from repro.judge.claims import interval
-from repro.judge.products import built_folder, finished_folder
+from repro.judge.forecast import to_build
+from repro.judge.products import finished_folder, is_built
 from repro.judge.records import RECORDS, SUMS, describe, read_record, recorded
 from repro.suite import arithmetic, registry
 from repro.suite.suite import Suite
@@ -48,11 +49,17 @@ class Outcome:
 def verify(suite: Suite) -> list[Outcome]:
     """Compare every configured figure with its records, of which the one that agrees best counts.
 
-    Raises UserError if a figure has not been built.
+    Raises UserError, saying what it would take, if a figure has not been built.
     """
     outcomes = []
-    for name in registry.selected_figures(suite.config.figures):
-        built_folder(suite, name)
+    figures = registry.selected_figures(suite.config.figures)
+    if missing := [name for name in figures if not is_built(suite, name)]:
+        raise UserError(
+            f"verify: {len(missing)} of {len(figures)} figures are not built with these settings, "
+            f"{missing[0]} first ({to_build(suite, missing)}); build and verify with "
+            + suite.command("verify", of_figures=True)
+        )
+    for name in figures:
         by_record = [Outcome(name, *compare(suite, name, base)) for base in recorded(suite, name)]
         none = Outcome(name, NO_RECORD, "nothing of this figure at this scale and data")
         outcomes.append(min(by_record, key=lambda o: TIERS.index(o.tier), default=none))

@@ -3,18 +3,18 @@
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from repro import cost
 from repro.errors import UserError
-from repro.suite.cluster import Site, request
-from repro.suite.plan import Cell
+from repro.suite.cluster import CPU_RATE, STEP_SECONDS, Site, request
+from repro.suite.plan import Cell, Run
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
 
 SHARE = 0.4  # of a measured peak that training is assumed to reach
-HEADER = (
-    "figure, study",
+HEADER = (  # between a row's name and its price
     "jobs",
     "runs",
     "to do",
@@ -24,8 +24,29 @@ HEADER = (
     "state GB",
     "activations GB",
     "GPUs",
-    "hours",
 )
+
+
+@dataclass(frozen=True)
+class Price:
+    """What runs are paid in, the last column of the table.
+
+    unit: its head. words: what it rests on. of: (cells, their unfinished runs) -> an amount, None
+    where it is not known.
+    """
+
+    unit: str
+    words: str
+    of: Callable[[Sequence[Cell], Sequence[Run]], float | None]
+
+
+def at_rate(rate: float, words: str) -> Price:
+    """Hours at a number of operations per second. words: which device finds it."""
+
+    def hours(cells: Sequence[Cell], unfinished: Sequence[Run]) -> float:
+        return cost.hours(sum(TASKS[run.task].cost(run.spec).flops for run in unfinished), rate)
+
+    return Price("hours", words, hours)
 
 
 def matmul_peak(
@@ -78,19 +99,25 @@ def device_rate(device_flops: float | None, measure: bool) -> tuple[float, str]:
     return cost.GPU_FLOPS, "hours: one H100 at 40 % (assumed) of its dense bf16 peak"
 
 
+def effort(run: Run) -> float:
+    """Seconds that a run might take: right in proportion to others of its figure."""
+    operations = TASKS[run.task].cost(run.spec).flops
+    return max(operations / CPU_RATE, run.spec.get("steps", 0) * STEP_SECONDS["cpu"], 1e-3)
+
+
 def _number(value: float) -> str:
     """A number with three significant digits; `-` for 0."""
     return f"{float(f'{value:.3g}'):,g}" if value else "-"
 
 
 def _row(
-    suite: Suite, name: str, cells: Iterable[Cell], rate: float, site: Site
+    suite: Suite, name: str, cells: Iterable[Cell], price: Price, site: Site
 ) -> tuple[str, ...]:
     """A line of the table, entries as in HEADER. A run that is in several cells counts once."""
     distinct = {(cell.study, cell.id): cell for cell in cells}.values()
     runs = {run.id: run for cell in distinct for run in cell.runs}
     costs = {key: TASKS[run.task].cost(run.spec) for key, run in runs.items()}
-    unfinished = [key for key, run in runs.items() if not suite.is_finished(run)]
+    unfinished = [run for run in runs.values() if not suite.is_finished(run)]
     seen = {unit: 0 for unit in ("tokens", "samples")}
     for run_cost in costs.values():
         if run_cost.unit:
@@ -103,6 +130,7 @@ def _row(
     flops = sum(run_cost.flops for run_cost in costs.values())
     layouts = [request(cell, suite.config.scale, site).layout for cell in distinct]
     layout = max(layouts, key=lambda layout: (layout.gpus, layout.shard), default=cost.Layout(0))
+    spent = price.of([*distinct], unfinished)
     return (
         name,
         str(len(distinct)),
@@ -114,48 +142,45 @@ def _row(
         largest("state_bytes", 1e9),
         largest("activation_bytes", 1e9),
         str(layout) if layout.gpus else "-",
-        _number(cost.hours(sum(costs[key].flops for key in unfinished), rate))
-        if unfinished
-        else "0",
+        (_number(spent) if spent is not None else "?") if unfinished else "0",
     )
 
 
 def table(
     suite: Suite,
     figures: list[str],
-    rate: float,
-    assumption: str,
+    price: Price,
     site: Site,
     by_study: bool = True,
 ) -> list[str]:
     """Lines of text: what every study behind some figures costs, by figure, and a total.
 
-    Runs, FLOPs and what is read are summed over all runs, `to do` and hours over the unfinished
+    Runs, FLOPs and what is read are summed over all runs, `to do` and the price over the unfinished
     ones; parameters, memory and GPUs are those of the largest run. A run that several studies or
     figures share counts once in the total.
-    rate, assumption: as from `device_rate`. site: the cluster whose GPUs jobs would ask for.
+    price: what runs are paid in. site: the cluster whose GPUs jobs would ask for.
     by_study: if False, one line for each figure and one for the cells that several figures share.
     """
-    rows: list[tuple[str, ...]] = [HEADER if by_study else ("figure", *HEADER[1:])]
+    rows: list[tuple[str, ...]] = [("figure, study" if by_study else "figure", *HEADER, price.unit)]
     all_cells = []
     for figure_name in figures:
         studies = suite.figure_cells(figure_name)
         cells = [cell for study_cells in studies.values() for cell in study_cells]
         if by_study:
-            rows.append((figure_name, *[""] * (len(HEADER) - 1)))
-            rows += [_row(suite, f"  {name}", part, rate, site) for name, part in studies.items()]
+            rows.append((figure_name, *[""] * (len(HEADER) + 1)))
+            rows += [_row(suite, f"  {name}", part, price, site) for name, part in studies.items()]
         else:
-            rows.append(_row(suite, figure_name, cells, rate, site))
+            rows.append(_row(suite, figure_name, cells, price, site))
         all_cells.append(cells)
     if not by_study:
         users = Counter(i for cells in all_cells for i in {r.id for c in cells for r in c.runs})
         shared = [c for cells in all_cells for c in cells if any(users[r.id] > 1 for r in c.runs)]
-        rows.append(_row(suite, "of these in several figures", shared, rate, site))
-    rows.append(_row(suite, "total", [cell for cells in all_cells for cell in cells], rate, site))
+        rows.append(_row(suite, "of these in several figures", shared, price, site))
+    rows.append(_row(suite, "total", [cell for cells in all_cells for cell in cells], price, site))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         f"scale {suite.config.scale}, data {suite.label}",
-        f"{assumption}; of the runs to do",
+        f"{price.words}; of the runs to do",
         "FLOPs, read: of all runs. state: weights, gradients, optimizer, float32. "
         "activations: an estimate, float32, of one microbatch",
         f"GPUs: of the largest job, on nodes of {site.gpus_per_node} of {site.gpu_memory_gb:g} GB",

@@ -66,10 +66,15 @@ class Suite:
         self._cells: dict[str, list[Cell]] = {}
         self._by_name: dict[str, dict[str, Cell]] = {}
 
-    def command(self, target: str) -> str:
-        """The shell command that builds a target under this configuration."""
-        default = load([]).config.arguments()
-        changed = [word for word in self.config.arguments() if word not in default]
+    def command(self, target: str, of_figures: bool = False) -> str:
+        """The shell command that builds a target under this configuration.
+
+        of_figures: whether the configured figures, if they are not the default, belong to it.
+        """
+        default = load([]).config
+        changed = [word for word in self.config.arguments() if word not in default.arguments()]
+        if of_figures and self.config.figures != default.figures:
+            changed.append(f"figures={','.join(self.config.figures)}")
         options = f" --config {shlex.join(changed)}" if changed else ""
         return f"uv run snakemake {target}{options}"
 

@@ -1,0 +1,173 @@
+"""How long jobs will take on this machine: the seconds on record, scaled by one matrix product."""
+
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from repro.judge.records import RECORDS, read_record, recorded
+from repro.suite import arithmetic, registry
+from repro.suite.budget import Price, effort
+from repro.suite.plan import Cell, Run
+from repro.suite.suite import Suite
+
+# What one core of the machine of records/ finds in PRODUCT: the Intel Xeon that they name.
+RECORDED_RATE = 5e10
+# Of a job that trains before its first step, importing torch; of the others altogether.
+TRAIN_START = 4.0
+OTHER_JOBS = {"fetch": 4.0, "tokenize": 5.0, "code": 1.0, "reduce": 2.0, "draw": 5.0}
+ANY_JOB = 1.0
+
+# Operations per second of one core: the best of several float32 products. In a process of its own,
+# whose library obeys the arithmetic and takes one thread.
+PRODUCT = """
+import time
+import numpy
+a = numpy.ones((512, 512), "f4")
+seconds = []
+for _ in range(10):
+    start = time.process_time()
+    a @ a
+    seconds.append(time.process_time() - start)
+print(2 * 512**3 / min(seconds))
+"""
+
+
+@cache
+def speed(name: str = arithmetic.DEFAULT) -> float:
+    """This machine's speed, of one core, in that of the machine of records/; takes half a second.
+
+    name: the arithmetic of the runs.
+    """
+    chosen, _ = arithmetic.choose(name)
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    done = subprocess.run(
+        [sys.executable, "-c", PRODUCT],
+        env=os.environ | arithmetic.SETTINGS[chosen] | threads,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return float(done.stdout) / RECORDED_RATE
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def recorded_seconds(suite: Suite, figures: Iterable[str]) -> dict[str, float]:
+    """Run id -> its seconds on the machine of records/, for the runs behind figures on record.
+
+    A record has the seconds of all its runs together; they are shared out by `effort`. Where there
+    is no record of the configured data, that of others at the same scale is taken.
+    """
+    found: dict[str, float] = {}
+    for name in figures:
+        base = _record(suite, name)
+        if base is None:
+            continue
+        made = read_record(base)["provenance"]["made"]
+        runs = [run for cells in suite.figure_cells(name).values() for c in cells for run in c.runs]
+        efforts = [effort(run) for run in runs]
+        scale = sum(entry["seconds"] for entry in made) / sum(efforts)
+        for run, part in zip(runs, efforts, strict=True):
+            found.setdefault(run.id, scale * part)
+    return found
+
+
+def _record(suite: Suite, figure_name: str) -> Path | None:
+    """A record of a figure at this scale, of the configured data if there is one; its path without
+    suffix."""
+    others = sorted((RECORDS / suite.config.scale).glob(f"*/*/{figure_name}.json"))
+    return next(iter([*recorded(suite, figure_name), *(p.with_suffix("") for p in others)]), None)
+
+
+def figures_of(suite: Suite, cells: Iterable[Cell]) -> list[str]:
+    """The figures on record at this scale that show runs of these cells."""
+    stages = {cell.study for cell in cells}
+    names = [name for name in registry.figure_names() if _record(suite, name)]
+    usable = [name for name in names if name not in suite.broken_figures]
+    return [name for name in usable if stages & {*registry.figure_stages(name)}]
+
+
+def job_seconds(
+    suite: Suite, cells: Iterable[Cell], seconds: Mapping[str, float]
+) -> list[float | None]:
+    """Seconds of the job that makes each of some cells, on the machine of records/; None where a
+    run of it was never recorded. Finished runs take no time, and one of several cells is made by
+    the first. seconds: as from `recorded_seconds`."""
+    made: set[str] = set()
+    times: list[float | None] = []
+    for cell in cells:
+        left = [run.id for run in cell.runs if run.id not in made and not suite.is_finished(run)]
+        known = all(name in seconds for name in left)
+        times.append(TRAIN_START + sum(seconds[name] for name in left) if known else None)
+        made.update(left)
+    return times
+
+
+def wall(times: Sequence[float], cores: int, speed: float) -> float:
+    """Seconds that jobs take side by side, a core each. times: their own, on the machine of
+    records/. speed: of this machine in that one's."""
+    return max(sum(times) / cores, max(times, default=0.0)) / speed
+
+
+def price(suite: Suite, figures: Sequence[str]) -> Price:
+    """What the runs behind these figures take on all cores of this machine, for a table of costs;
+    nothing is said of runs that were never recorded."""
+    seconds = recorded_seconds(suite, figures)
+    rate = speed(suite.config.arithmetic)
+
+    def spent(cells: Sequence[Cell], unfinished: Sequence[Run]) -> float | None:
+        working = [c for c in cells if {r.id for r in c.runs} & {r.id for r in unfinished}]
+        times = job_seconds(suite, working, seconds)
+        known = [time for time in times if time is not None]
+        if len(known) < len(times):
+            return None
+        return math.ceil(wall(known, cores(), rate) / 6) / 10
+
+    words = (
+        f"minutes: on this machine's {cores()} cores, by the seconds on record and one matrix "
+        f"product, {rate:.1f} times as fast here"
+    )
+    return Price("minutes", words, spent)
+
+
+def minutes(seconds: float) -> str:
+    """A time to come in words, no finer than it can be known: `about 3 minutes`."""
+    if seconds < 45:
+        return "less than a minute"
+    if seconds < 90:
+        return "about a minute"
+    if seconds < 5400:
+        return f"about {round(seconds / 60)} minutes"
+    return f"about {seconds / 3600:.1f} hours"
+
+
+def to_build(suite: Suite, figures: Iterable[str]) -> str:
+    """What building figures would take here, in words: `225 jobs, about 75 minutes on this
+    machine's 2 cores`."""
+    by_id = {
+        cell.id: cell
+        for name in figures
+        for cells in suite.figure_cells(name).values()
+        for cell in cells
+    }
+    cells = [cell for cell in by_id.values() if not suite.paths.cell(cell).exists()]
+    return in_words(suite, cells, cores())
+
+
+def in_words(suite: Suite, cells: Sequence[Cell], cores: int) -> str:
+    """`3 training jobs, about 4 minutes on 2 cores of this machine`; the jobs alone where nothing
+    like them was recorded."""
+    count = f"{len(cells)} training job{'s' * (len(cells) != 1)}"
+    times = job_seconds(suite, cells, recorded_seconds(suite, figures_of(suite, cells)))
+    known = [time for time in times if time is not None]
+    if not cells or len(known) < len(times):
+        return count
+    time = minutes(wall(known, cores, speed(suite.config.arithmetic)))
+    return f"{count}, {time} on {cores} core{'s' * (cores > 1)} of this machine"

@@ -1,0 +1,98 @@
+"""What jobs will take here: the seconds on record, scaled by one matrix product."""
+
+import pytest
+
+from repro.__main__ import main
+from repro.files import read_json
+from repro.judge import forecast, records
+from repro.suite.suite import load
+
+FIGURE = "embedding_lr/fig3"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """A work folder, on a machine of two cores, each twice as fast as that of the records."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(forecast, "speed", lambda name: 2.0)
+    monkeypatch.setattr(forecast, "cores", lambda: 2)
+
+
+def of_record(suite, name=FIGURE):
+    (base,) = records.recorded(suite, name)
+    made = read_json(base.with_suffix(".json"))["provenance"]["made"]
+    return sum(entry["seconds"] for entry in made)
+
+
+def cells(suite, name=FIGURE):
+    return [cell for part in suite.figure_cells(name).values() for cell in part]
+
+
+def test_a_figure_s_recorded_seconds_are_shared_out_among_its_runs():
+    suite = load([])
+    seconds = forecast.recorded_seconds(suite, [FIGURE])
+    runs = [run for cell in cells(suite) for run in cell.runs]
+    assert sum(seconds[run.id] for run in runs) == pytest.approx(of_record(suite))
+    by_width = {run.spec["model"]["width"]: seconds[run.id] for run in runs}
+    assert by_width[128] > by_width[32]
+
+
+def test_a_run_is_made_once_and_a_finished_one_takes_no_time(tmp_path):
+    suite = load(["scale=smoke"])
+    seconds = forecast.recorded_seconds(suite, [FIGURE])
+    first = cells(suite)[0]
+    once, again = forecast.job_seconds(suite, [first, first], seconds)
+    assert again == forecast.TRAIN_START < once
+    suite.paths.runs.mkdir(parents=True)
+    (suite.paths.runs / f"{first.runs[0].id}.json").touch()
+    (left,) = forecast.job_seconds(suite, [first], seconds)
+    assert left == pytest.approx(once - seconds[first.runs[0].id])
+
+
+def test_jobs_share_the_cores_but_none_is_shorter_than_itself():
+    assert forecast.wall([10.0, 20.0, 30.0], cores=2, speed=1.0) == 30.0
+    assert forecast.wall([30.0, 4.0], cores=2, speed=2.0) == 15.0
+    assert forecast.wall([], cores=2, speed=1.0) == 0.0
+
+
+def test_other_data_take_as_long_and_what_was_never_run_is_not_guessed():
+    real = load(["data=real"])
+    assert not records.recorded(real, FIGURE)
+    assert sum(filter(None, forecast.recorded_seconds(real, [FIGURE]).values())) > 100
+    paper = load(["scale=paper"])
+    assert not forecast.recorded_seconds(paper, [FIGURE])
+    assert forecast.to_build(paper, [FIGURE]) == "882 training jobs"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (3, "less than a minute"),
+        (60, "about a minute"),
+        (130, "about 2 minutes"),
+        (7000, "about 1.9 hours"),
+    ],
+)
+def test_a_time_to_come_is_no_finer_than_it_is_known(seconds, words):
+    assert forecast.minutes(seconds) == words
+
+
+def test_verify_says_first_how_many_jobs_and_minutes_it_needs(capsys):
+    assert main(["verify", "--config", f"figures={FIGURE}"]) == 1
+    error = capsys.readouterr().err
+    assert f"1 of 1 figures are not built with these settings, {FIGURE} first (9 training" in error
+    assert "jobs, about 2 minutes on 2 cores of this machine); build and verify with" in error
+    assert error.endswith(f"uv run snakemake verify --config figures={FIGURE}\n")
+
+
+def test_costs_of_what_runs_on_a_cpu_are_minutes_of_this_machine(capsys):
+    assert main(["cost", FIGURE]) == 0
+    _, words, *_, head, _, _, _, _, total = capsys.readouterr().out.splitlines()
+    assert words.startswith("minutes: on this machine's 2 cores, by the seconds on record")
+    assert head.endswith("minutes")
+    assert 1 < float(total.split()[-1]) < of_record(load([])) / 60 / 2 / 2 + 1
+
+
+def test_one_matrix_product_measures_this_machine(monkeypatch):
+    monkeypatch.undo()
+    assert 0.01 < forecast.speed("native") < 100
