@@ -232,7 +232,7 @@ def test_scoreboard_and_manifest_hold_every_claim(built):
     assert table["verdict"].tolist() == ["reproduced"]
     assert set(table["scale"]) == {"smoke"}
     board = (built.paths.results / "scoreboard.md").read_text()
-    assert "| embedding_lr/table2.exponents |" in board
+    assert "<br>[`table2.exponents`](embedding_lr/table2/figure.png), self-check |" in board
     assert NAME in read_json(built.paths.results / "manifest.json")
 
 

@@ -4,7 +4,6 @@ from collections import Counter
 import pytest
 
 from repro.judge import records
-from repro.judge.board import board
 from repro.judge.claims import KINDS, VERDICTS
 from repro.suite import registry
 from repro.suite.registry import ROOT
@@ -29,7 +28,7 @@ def test_the_first_command_builds_and_the_second_tests():
 def test_the_scoreboard_is_the_recorded_one():
     """Its numbers come from the runs behind records/, and the README counts them right."""
     rows = records.recorded_claims(RECORDED)
-    page = board("reduced/embedded/cpu", rows)
+    page = records.recorded_board(RECORDED)
     assert (RECORDED / "scoreboard.md").read_bytes() == page
     for paper in {row["paper"] for row in rows}:
         for kind in KINDS:

@@ -264,7 +264,10 @@ def test_records_are_drawn_and_judged_again(built, base, monkeypatch, tmp_path):
     pdf.unlink()
     assert records.redraw(built) == [str(pdf)]
     assert pdf.read_bytes() == original
-    assert f"| embedding_lr/{CLAIM} |" in (base.parents[1] / "scoreboard.md").read_text()
+    assert (
+        f"<br>[`{CLAIM}`](embedding_lr/table3.png), "
+        in (base.parents[1] / "scoreboard.md").read_text()
+    )
     saved = read_json(base.with_suffix(".json"))["claims"]
     rewrite(base, claims={"verdict": "not reproduced", "measured": 0.5})
     assert records.rejudge(built) == [base]

@@ -1,9 +1,22 @@
 """Judged claims as text: counts by kind, a verdict in words, a Markdown page."""
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from repro.judge.claims import KINDS, VERDICTS, interval
+from repro.judge.claims import CONTROL, DOES_NOT_BIND, KINDS, SELF_CHECK, VERDICTS, interval
+from repro.suite.registry import ROOT
+
+OURS = (SELF_CHECK, CONTROL)
+LEGEND = (
+    "Each interval is of 95 % over n seeds. A claim is *reproduced* where the whole interval lies "
+    "within what is expected, *not reproduced* where all of it lies outside, and it *cannot be "
+    "told* otherwise, or where its test could not tell; it *does not bind* where it is meant for "
+    "another scale or other data, and is *reported* where nothing is expected. The claims rest on "
+    "training; on theory, held against simulation; or on the paper's own arithmetic. Self-checks "
+    "(the suite is built as printed) and controls (what else might have given a result) are ours."
+)
 
 
 def counts(rows: Sequence[Mapping]) -> list[list[str]]:
@@ -18,33 +31,60 @@ def counts(rows: Sequence[Mapping]) -> list[list[str]]:
     return table
 
 
+def headline(rows: Sequence[Mapping]) -> str:
+    """How many of the papers' own claims have each verdict, in a sentence."""
+    own = [row for row in rows if row["kind"] not in OURS]
+    found = Counter(row["verdict"] for row in own)
+    words = {DOES_NOT_BIND: "do not bind here"}
+    each = ", ".join(f"{found[verdict]} {words.get(verdict, verdict)}" for verdict in VERDICTS)
+    return f"Of {len(own)} claims of the papers: {each}. {len(rows) - len(own)} more are ours."
+
+
 def in_words(row: Mapping) -> str:
     """A verdict with what it rests on: `does not bind (scale: meant for paper); seen: differs`."""
     reason = f" ({row['reason']})" if row["reason"] else ""
-    seen = "" if row["binds"] or not row["seen"] else f"; seen: {row['seen']}"
-    chosen = "; settings chosen after seeing results" if row["chosen_after_seeing"] else ""
-    return row["verdict"] + reason + seen + chosen
+    return "; ".join([row["verdict"] + reason, *_besides(row)])
 
 
-def board(title: str, rows: list[dict]) -> bytes:
-    """Judged claims as a Markdown page: counts by kind, then each, expected beside measured."""
-    head = ["verdict", "claim", "kind", "where", "quantity", "printed", "expected", "measured", "n"]
-    table = [
-        [
-            in_words(row),
-            f"{row['paper']}/{row['claim']}",
-            row["kind"],
-            row["source"],
-            row["quantity"],
-            shortened(row["printed"]),
-            row["expected"] + paper_scale(row),
-            interval(row),
-            str(row["n"]),
-        ]
-        for row in rows
-    ]
-    lines = [f"# Scoreboard: {title}", "", *markdown(counts(rows)), "", *markdown([head, *table])]
+def _besides(row: Mapping) -> list[str]:
+    """What a reader must know of a verdict besides its reason."""
+    seen = "" if row["binds"] or not row["seen"] else f"seen: {row['seen']}"
+    chosen = "settings chosen after seeing results" if row["chosen_after_seeing"] else ""
+    return [words for words in (seen, chosen) if words]
+
+
+def board(folder: Path, title: str, rows: Sequence[Mapping], pictures: Mapping[str, Path]) -> bytes:
+    """Judged claims as a Markdown page: counts, then a table a paper, verdict first.
+
+    folder: where the page will be, for its links. pictures: figure -> its picture.
+    """
+
+    def link(path: Path) -> str:
+        return Path(os.path.relpath(path.absolute(), folder.absolute())).as_posix()
+
+    lines = [f"# Scoreboard: {title}", "", headline(rows), "", *markdown(counts(rows)), "", LEGEND]
+    for paper in dict.fromkeys(row["paper"] for row in rows):
+        page = link(ROOT / "studies" / paper / "README.md")
+        lines += ["", f"## {paper}", "", f"[What its claims say, and what they do not]({page})", ""]
+        table = [["verdict", "claim", "the paper prints", "measured"]]
+        for row in rows:
+            if row["paper"] == paper:
+                name = f"[`{row['claim']}`]({link(pictures[row['figure']])}), {row['kind']}"
+                table.append(_entries(row, name))
+        lines += markdown(table)
     return ("\n".join(lines) + "\n").encode()
+
+
+def _entries(row: Mapping, name: str) -> list[str]:
+    """A claim's line of the table. name: its id with a link, and its kind."""
+    expected = row["expected"] + paper_scale(row)
+    why = filter(None, [row["reason"], *_besides(row)])
+    return [
+        "<br>".join([f"**{row['verdict']}**", *why]),
+        f"{row['statement']} ({row['source']})<br>{name}",
+        shortened(row["printed"]) or "no number",
+        f"**{interval(row)}**, n = {row['n']}; expected {expected}<br>{row['quantity']}",
+    ]
 
 
 def paper_scale(row: Mapping) -> str:

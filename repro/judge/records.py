@@ -115,8 +115,8 @@ def _seal(bases: Sequence[Path]) -> None:
     for folder in {base.parents[1] for base in bases}:
         here = [base for base in bases if folder in base.parents]
         _note_digests(folder, [base.with_suffix(suffix) for base in here for suffix in KEPT])
-        title, page = folder.relative_to(RECORDS).as_posix(), folder / "scoreboard.md"
-        write_bytes(page, board(title, recorded_claims(folder)))
+        page = folder / "scoreboard.md"
+        write_bytes(page, recorded_board(folder))
         _note_digests(folder, [page])
 
 
@@ -133,6 +133,13 @@ def recorded_claims(folder: Path) -> list[dict]:
     bases = (folder / name for name in registry.figure_names())
     existing = (base for base in bases if base.with_suffix(".json").exists())
     return [claim for base in existing for claim in read_record(base)["claims"]]
+
+
+def recorded_board(folder: Path) -> bytes:
+    """The scoreboard of a folder of records, as a Markdown page there."""
+    rows = recorded_claims(folder)
+    pictures = {row["figure"]: folder / f"{row['figure']}.png" for row in rows}
+    return board(folder, "/".join(folder.parts[-3:]), rows, pictures)
 
 
 def recorded(suite: Suite, figure_name: str) -> list[Path]:
