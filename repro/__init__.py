@@ -1,3 +1,32 @@
-"""Library of the suite: parametrizations, models, training, theory, claims and verdicts."""
+"""Library of the suite: parametrizations, models, training, theory, claims and verdicts.
+
+What is here for a model of one's own is imported from `repro` itself, and loads torch when it is
+first asked for; docs/library.md shows how it is used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from repro.library.roles import Roles as Roles
+    from repro.library.roles import roles as roles
 
 __version__ = "0.1.0"
+
+# Public name -> the module that defines it. None is also the name of a submodule of this package,
+# whose first import would take its place.
+PUBLIC = {
+    "Roles": "repro.library.roles",
+    "roles": "repro.library.roles",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in PUBLIC:
+        raise AttributeError(f"module 'repro' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(PUBLIC[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *PUBLIC})

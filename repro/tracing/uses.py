@@ -1,0 +1,49 @@
+"""What is seen of a parameter: its uses, and attention. No torch."""
+
+from dataclasses import dataclass, field
+
+# What an operator does with an axis.
+SUM, KEEP, ENTRY, JOINED = "sum", "keep", "entry", "joined"
+INDEX, KERNEL, BATCH, CHAIN = "index", "kernel", "batch", "chain"
+#   sum     inputs are summed over it           keep    one output for each of its entries
+#   entry   added or multiplied, entry by entry joined  put beside data, as a class token is
+#   index   looked up                           kernel  a convolution's window
+#   batch   a product of its own for each       chain   summed over in a product of two parameters
+
+
+@dataclass(frozen=True)
+class Use:
+    """What one operator did with axes of a parameter.
+
+    module: name of the innermost module it ran in. axes: axis -> SUM, KEEP, ... groups: a
+    convolution's, 1 for every other operator.
+    """
+
+    module: str
+    axes: dict[int, str]
+    groups: int = 1
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Logits `scale` * q.k over `head_dim` entries; fused: by scaled_dot_product_attention."""
+
+    module: str
+    head_dim: int
+    scale: float
+    fused: bool
+
+
+@dataclass
+class Trace:
+    """What was seen in a forward pass.
+
+    uses: parameter -> its uses, in the order of the pass. unknown: parameter -> operators that took
+    it and are not known here. inside: those whose products reach another weight's. attention: in
+    order.
+    """
+
+    uses: dict[str, list[Use]]
+    unknown: dict[str, set[str]]
+    inside: set[str] = field(default_factory=set)
+    attention: list[Attention] = field(default_factory=list)

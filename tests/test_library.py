@@ -1,0 +1,25 @@
+"""What a user imports from `repro`."""
+
+import subprocess
+import sys
+from pkgutil import walk_packages
+
+import repro
+from repro.suite.registry import ROOT
+
+
+def test_no_public_name_is_taken_by_a_submodule():
+    """Importing a submodule sets it as an attribute of its package, over whatever had its name."""
+    modules = {
+        name.removeprefix("repro.") for _, name, _ in walk_packages(repro.__path__, "repro.")
+    }
+    assert len(modules) > 100 and not set(repro.PUBLIC) & modules
+    for name in repro.PUBLIC:
+        assert callable(getattr(repro, name)), name
+    assert set(repro.PUBLIC) <= set(dir(repro))
+
+
+def test_names_are_loaded_when_they_are_asked_for():
+    code = "import sys, repro; assert 'torch' not in sys.modules; from repro import no_such_name"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert "cannot import name 'no_such_name'" in done.stderr
