@@ -70,9 +70,10 @@ def find(
     """What a parameter is, from its shapes at two widths and what was seen of it."""
     wide = tuple(i for i, (a, b) in enumerate(zip(shape, other, strict=True)) if a != b)
     uses = seen.uses[name]
+    readouts: tuple[str, ...] = ()
     if name in kinds:
         inputs, outputs = _by_convention(name, kinds[name], wide)
-        kind, tied, readouts = kinds[name], False, ()
+        kind, tied = kinds[name], False
         fan_in = math.prod(shape[1:]) if len(shape) > 1 and kind != "vector" else 1
         fan_out = shape[0] if shape else 1
     else:
@@ -82,7 +83,7 @@ def find(
         inputs = tuple(i for i in wide if SUM in acts[i])
         outputs = tuple(i for i in wide if acts[i] & {KEEP, ENTRY, JOINED})
         both = tuple(i for i in inputs if i in outputs)
-        tied, readouts = bool(both), ()
+        tied = bool(both)
         if both:
             # One tensor with two roles: the one it is looked up by (or first used in) is its own,
             # and the other is a readout's, which takes a multiplier.

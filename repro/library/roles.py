@@ -232,7 +232,7 @@ def _check_widths(shapes: Mapping, others: Mapping, width: int, other: int) -> N
 
 def _given_kinds(given: Mapping[str, str], names: Mapping) -> dict[str, str]:
     """Parameter -> the kind that is given for it."""
-    kinds = {}
+    kinds: dict[str, str] = {}
     for pattern, kind in given.items():
         matched = [name for name in names if name == pattern or fnmatchcase(name, pattern)]
         if not matched:
@@ -306,11 +306,11 @@ def _warnings(
             "held fixed, a router, a bottleneck): it has a readout's row in every table, and "
             "implementations of muP differ there"
         )
-    for name, each in found.items():
-        if each.tied and each.role.kind == "embedding":
-            places = ", ".join(place or "the module itself" for place in each.readouts)
+    for name, parameter in found.items():
+        if parameter.tied and parameter.role.kind == "embedding":
+            places = ", ".join(place or "the module itself" for place in parameter.readouts)
             yield f"{name}: is a readout too (in {places}): `apply` gives its logits a multiplier"
-        elif each.tied:
+        elif parameter.tied:
             yield (
                 f"{name}: is used both ways round; it is taken as a matrix (out, in), and its "
                 "transpose has the same role only where both widths grow alike"

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import nn
@@ -68,7 +69,7 @@ class Operators(TorchDispatchMode):
 
     # What is made of parameters
 
-    def use(self, name: str, args: Sequence, given: list, made: list, out: object) -> bool:
+    def use(self, name: str, args: Sequence, given: list, made: list, out: Any) -> bool:
         """Note what an operator does with what is made of parameters; whether its result is data
         from here on, not a parameter in another form."""
         meets_data = any(t in self.data for t in given)
@@ -158,7 +159,7 @@ class Operators(TorchDispatchMode):
         if bias is not None and bias in self.tags:
             self.entries([bias])
 
-    def reform(self, name: str, args: Sequence, made: list, out: object) -> None:
+    def reform(self, name: str, args: Sequence, made: list, out: Any) -> None:
         """Carry axes over to a result that is made of parameters alone."""
         first = made[0]
         n = first.ndim
@@ -185,7 +186,7 @@ class Operators(TorchDispatchMode):
             self.note(first, {gone: INDEX})
             dims = [d for d in range(n) if d != gone]
         elif name in RESHAPED:
-            dims = reshaped(first.shape, out.shape)  # type: ignore[attr-defined]
+            dims = reshaped(first.shape, out.shape)
         elif name in PARTS:
             dims = [*range(n)]
         elif name in ("cat", "stack"):
