@@ -16,6 +16,7 @@ localrules:
     page,
     scoreboard,
     redraw,
+    report,
     verify,
     record,
 

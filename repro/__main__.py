@@ -65,6 +65,8 @@ def parser() -> argparse.ArgumentParser:
         add(name, figure={})
     add("page", name={})
     add("scoreboard")
+    where = "where to, in place of report/"
+    add("report").add_argument("--folder", type=Path, default=Path("report"), help=where)
 
     # Held against what was measured before, and carried between machines
     for name in ("record", "rejudge", "redraw", "verify"):

@@ -131,6 +131,13 @@ def scoreboard(suite: Suite, arguments: Namespace) -> str:
     return scoreboard.scoreboard(suite)
 
 
+def report(suite: Suite, arguments: Namespace) -> str:
+    """A site of what reproduces and how sure it is, for a browser, without training."""
+    from repro.judge.report import pages
+
+    return pages.summary(pages.report(suite, arguments.folder), arguments.folder)
+
+
 def record(suite: Suite, arguments: Namespace) -> str:
     """Copy the configured figures' data to records/."""
     from repro.judge import records

@@ -84,6 +84,7 @@ def draw_tables(law, recorded, scale, rng):
         ({"reduce": lambda runs, scale: runs}, r"as reduce\(runs\): missing a required arg"),
         ({"draw": lambda data, scale, size: 0}, r"as draw\(data, scale\): missing a required"),
         ({"LAWS": LAWS}, r"does not define simulate; see repro/judge/figure.py"),
+        ({"VIEW": ("lr", "loss")}, r"VIEW is a tuple; give a repro.judge.view.View"),
         ({"simulate": draw_tables}, "defines simulate but no LAWS"),
         ({"simulate": draw_tables, "LAW": LAWS}, r"no LAWS \(there is 'LAW'\)"),
         ({"LAWS": ("mine.one",)}, "LAWS is a tuple; give a mapping, claim id to Laws"),

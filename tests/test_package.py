@@ -162,6 +162,7 @@ def built(tmp_path_factory):
         (["explain", "table2.exponents", *CONFIG], "verdict: reproduced"),
         (["scoreboard", *CONFIG], ""),
         (["redraw", *CONFIG], f"figures/{FIGURE}.pdf"),
+        (["report", *CONFIG], "report/index.html: "),
     ],
     ids=lambda words: words[0] if isinstance(words, list) else "",
 )

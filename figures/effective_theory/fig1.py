@@ -15,6 +15,7 @@ from repro.judge.claims import (
 )
 from repro.judge.noise import Design
 from repro.judge.power import Laws
+from repro.judge.view import View
 from studies.effective_theory._vit import STRATEGIES, matrix_factor
 
 TITLE = "Figure 1. ViT, searches in learning rate and weight decay"
@@ -28,6 +29,7 @@ CAPTION = (
 )
 STUDIES = _vit.stages("search")
 PRINTED = {"standard": 1e-3, "neural-tangent": 20.0}
+VIEW = View("lr", "valid_accuracy", {"strategy": "standard"})
 CLAIMS = (
     Claim(
         id="fig1.optimum-lr",

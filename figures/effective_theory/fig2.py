@@ -7,6 +7,7 @@ from figures.effective_theory._strategies import COLORS
 from figures.effective_theory._vit import reduce  # noqa: F401
 from repro.judge.claims import CONTROL, TRAINING, Claim, above, exact, over_seeds, trained_scales
 from repro.judge.power import SIDES, SIGN
+from repro.judge.view import View
 from studies.effective_theory._vit import STRATEGIES
 
 TITLE = "Figure 2. ViT, the four strategies at their best learning rate and weight decay"
@@ -20,6 +21,7 @@ STUDIES = _vit.stages("search", "best", "long")
 SPIKE = 0.05  # of top-1: five points
 LINES = {"standard": "-", "neural-tangent": "--", "hybrid": "-.", "maximal-update": ":"}
 PANELS = {"best": "at (lr*, wd*)", "long": "three times the epochs, same (lr*, wd*)"}
+VIEW = View("step", "valid_accuracy", {"part": "best"})
 CLAIMS = (
     Claim(
         id="fig2.nt-better",

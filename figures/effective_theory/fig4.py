@@ -5,6 +5,7 @@ from figures.effective_theory._bart import METRIC, STRATEGIES, reduce  # noqa: F
 from figures.effective_theory._strategies import COLORS
 from repro.judge import tables
 from repro.judge.claims import TRAINING, Claim, below, over_seeds, reported
+from repro.judge.view import View
 
 TITLE = "Figure 4. BART under the standard and the neural-tangent strategy, each at its best rate"
 CAPTION = (
@@ -13,6 +14,7 @@ CAPTION = (
     "the run, mean over seeds."
 )
 STUDIES = ("effective_theory/bart",)
+VIEW = View("step", "valid_loss", {"part": "best"})
 CLAIMS = (
     Claim(
         id="fig4.marginal",

@@ -8,6 +8,7 @@ from figures.effective_theory import _bart
 from figures.effective_theory._bart import R2C2, STRATEGIES, reduce  # noqa: F401
 from figures.effective_theory._strategies import COLORS
 from repro.judge.claims import TRAINING, Claim, below, exact, over_seeds, reported
+from repro.judge.view import View
 
 TITLE = "Figure 5. R2C2 under the standard and the neural-tangent strategy, untuned"
 CAPTION = (
@@ -16,6 +17,7 @@ CAPTION = (
     "4; colour: the strategy. In brackets the smallest loss along the run, mean over seeds."
 )
 STUDIES = (R2C2, "effective_theory/bart")
+VIEW = View("step", "valid_loss", {"part": "untuned"})
 CLAIMS = (
     Claim(
         id="fig5.nt-faster",

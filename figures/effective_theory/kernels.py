@@ -5,6 +5,7 @@ import numpy as np
 from repro.judge.claims import THEORY, Claim, Measurement, all_scales, within
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
+from repro.judge.view import View
 from repro.statistics import left_out_interval, slope
 
 TITLE = "Section I.1. Kernels of Transformers at initialization and their recursions"
@@ -20,6 +21,7 @@ STUDIES = (GRID,)
 KINDS = {"vision": "ViT", "language": "language encoder"}
 QUANTITIES = ("G", "F")
 COLORS = {"G": "C0", "F": "C1", "output": "C2", "contact": "C4"}
+VIEW = View("block", "diagonal", {"quantity": "G", "width": 64, "left_out": -1})
 CLAIMS = (
     Claim(
         id="kernels.one-over-n",

@@ -5,6 +5,7 @@ import numpy as np
 from repro.judge.claims import THEORY, Claim, all_scales, at_most, over_means, within
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
+from repro.judge.view import View
 
 TITLE = "Section I.3. Tangent kernels of Transformers at initialization, by group"
 CAPTION = (
@@ -32,6 +33,7 @@ FARTHEST = "the farthest over groups and networks"
 # At smoke few draws of small widths, whose terms of order 1/n change exponents by 0.1 and more,
 # leave them to noise.
 POWERS = all_scales(within(0, 0.15))
+VIEW = View("width", "sgd", {"kind": "language", "block": 6})
 CLAIMS = (
     Claim(
         id="tangent_kernels.uniform-sgd",

@@ -4,6 +4,7 @@ from statistics import NormalDist
 
 from repro.judge.claims import THEORY, Claim, above, all_scales, between, exact
 from repro.judge.power import Laws
+from repro.judge.view import View
 from repro.theory import zipf
 
 TITLE = "Figure 2. Token frequency against rank"
@@ -14,6 +15,7 @@ CAPTION = (
     "Figure 2)."
 )
 STUDIES = ("embedding_lr/frequencies",)
+VIEW = View("rank", "count")
 CLAIMS = (
     Claim(
         id="fig2.zipf-exponent",

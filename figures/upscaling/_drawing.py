@@ -4,6 +4,7 @@ import numpy as np
 
 from figures.upscaling._runs import LEVEL, LOSS, best, by_stage, diverged, stage_rows
 from repro.judge.tables import last_step
+from repro.judge.view import View
 
 WIDE = {
     "base": "base",
@@ -15,6 +16,7 @@ BASELINES = {
     "scratch_tuned": "wide, from scratch,\nat its own best rate, one run",
     "scratch_long": "the same, base's steps added",
 }
+CURVES = View("step", "train_loss", {"stage": (*WIDE, "scratch_long")})
 MEANING = (
     "Mean, and range over seeds (band), against steps; a training loss is the mean since the last "
     "point. Solid: the paper's runs and upscaling without noise at its own best rate. Dashed, "

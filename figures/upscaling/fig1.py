@@ -4,6 +4,7 @@ from figures.upscaling import _runs, fig3
 from repro.judge.claims import CONTROL, THEORY, Claim, all_scales, at_most, over_seeds, reported
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
+from repro.judge.view import View
 
 TITLE = "Figure 1. Leaving the widened subspace, and hyperparameter transfer"
 CAPTION = (
@@ -20,6 +21,7 @@ STAGES = {
     "upscaled_without_noise": "zero noise, at its best rate",
 }
 STUDIES = (*(f"{MLP}/{stage}" for stage in STAGES), TRANSFER)
+VIEW = View("step", "outside", {"stage": tuple(STAGES)})
 CLAIMS = (
     Claim(
         id="fig1.stays-inside",

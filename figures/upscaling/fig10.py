@@ -8,6 +8,7 @@ SETTING = SETTINGS["gpt2"]
 TITLE = "Figure 10. Upscaling against training from scratch, GPT-2 with AdamW"
 CAPTION = f"{_drawing.MEANING} (Ma et al., Figure 10.)"
 STUDIES = (SETTING.study,)
+VIEW = _drawing.CURVES
 CLAIMS = _claims.curve_claims("fig10", "Figure 10; F.3", SETTING)
 LAWS = _laws.curve_laws("fig10")
 

@@ -8,6 +8,7 @@ SHOWN = [SETTINGS[key] for key in ("mlp", "resnet", "gpt2")]
 TITLE = "Figure 2. Upscaled models against wide ones trained from scratch"
 CAPTION = f"{_drawing.MEANING} (Ma et al., Figure 2.)"
 STUDIES = tuple(setting.study for setting in SHOWN)
+VIEW = _drawing.CURVES
 CLAIMS = tuple(
     claim for s in SHOWN for claim in _claims.win_claims("fig2", "Figure 2; Section 4", s)
 )

@@ -8,6 +8,7 @@ SETTING = SETTINGS["mlp-sgd"]
 TITLE = "Figure 4. Upscaling against training from scratch, MLP with SGD"
 CAPTION = f"{_drawing.MEANING} (Ma et al., Figure 4.)"
 STUDIES = (SETTING.study,)
+VIEW = _drawing.CURVES
 CLAIMS = (
     *_claims.curve_claims("fig4", "Figure 4; F.1", SETTING),
     *_claims.win_claims("fig4", "Figure 4; F.1", SETTING),

@@ -8,6 +8,7 @@ SETTING = SETTINGS["mlp"]
 TITLE = "Figure 6. Upscaling against training from scratch, MLP with AdamW"
 CAPTION = f"{_drawing.MEANING} (Ma et al., Figure 6.)"
 STUDIES = (SETTING.study,)
+VIEW = _drawing.CURVES
 CLAIMS = _claims.curve_claims("fig6", "Figure 6; F.1", SETTING)
 LAWS = _laws.curve_laws("fig6")
 

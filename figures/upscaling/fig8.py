@@ -10,6 +10,7 @@ SETTING = SETTINGS["resnet"]
 TITLE = "Figure 8. Upscaling against training from scratch, ResNet-18 with SGD"
 CAPTION = f"{_drawing.MEANING} (Ma et al., Figure 8.)"
 STUDIES = (SETTING.study,)
+VIEW = _drawing.CURVES
 CLAIMS = (
     *_claims.curve_claims("fig8", "Figure 8; F.2", SETTING),
     Claim(

@@ -15,6 +15,7 @@ from repro.judge.claims import (
 )
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
+from repro.judge.view import View
 from repro.statistics import slope
 from repro.suite import registry
 from repro.theory import upscaling_limit
@@ -37,6 +38,7 @@ NOISES = {
     EVERY: r"noise on all weights, $\gamma_\mathrm{up} = \gamma$",
     RULE: r"noise on all weights, $\gamma_\mathrm{up}$ by the rule",
 }
+VIEW = View("step", "mean", {"study": "grid", "noise": "hidden", "layers": 3, "phase": "before"})
 CLAIMS = (
     Claim(
         id="infinite_width.limit",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from repro.judge.claims import Claim, Measurement
     from repro.judge.power import Laws
+    from repro.judge.view import View
 
 
 class Figure(Protocol):
@@ -56,6 +57,16 @@ class Figure(Protocol):
         The suite adds title, caption, claims and footer around it; only the layout of those panels
         can make room for them.
         """
+
+
+class FigureWithView(Figure, Protocol):
+    """What a figure's module defines besides where the report's plot of its data would otherwise
+    begin with something else than the picture shows.
+
+    VIEW: what over what, and of which runs, by columns of data.csv.
+    """
+
+    VIEW: "View"
 
 
 class FigureWithLaws(Figure, Protocol):

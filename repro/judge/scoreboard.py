@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Iterable, Mapping
 
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
@@ -28,16 +29,21 @@ def scoreboard(suite: Suite) -> str:
     """
     found = find_all(suite, registry.selected_figures(suite.config.figures))
     rows = [row for evidence in found for row in evidence.claims]
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, COLUMNS, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(row | {"printed": "; ".join(row["printed"])} for row in rows)
     csv_file, page = (suite.paths.results / f"scoreboard.{suffix}" for suffix in ("csv", "md"))
-    write_bytes(csv_file, buffer.getvalue().encode())
+    write_bytes(csv_file, table(rows))
     title = f"scale {suite.config.scale}, data {suite.label}"
     write_bytes(page, board(page.parent, title, rows, {e.figure: e.picture for e in found}))
     write_json(suite.paths.results / "manifest.json", {e.figure: _made_from(e) for e in found})
     return f"{page}, {csv_file.name}: {len(rows)} claims, {origin(found)}"
+
+
+def table(rows: Iterable[Mapping]) -> bytes:
+    """Judged claims as CSV, what the paper prints in one cell."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({**row, "printed": "; ".join(row["printed"])} for row in rows)
+    return buffer.getvalue().encode()
 
 
 def _made_from(evidence: Evidence) -> dict:

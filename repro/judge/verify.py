@@ -57,7 +57,7 @@ def verify(suite: Suite) -> list[Outcome]:
         raise UserError(
             f"verify: {len(missing)} of {len(figures)} figures are not built with these settings, "
             f"{missing[0]} first ({to_build(suite, missing)}); build and verify with "
-            + suite.command("verify", of_figures=True)
+            + suite.command("verify", suite.config.figures)
         )
     for name in figures:
         by_record = [Outcome(name, *compare(suite, name, base)) for base in recorded(suite, name)]

@@ -41,6 +41,9 @@ def check_figure(file: str, module: ModuleType) -> None:
         raise UserError(f"{file}: STUDIES is {studies!r}; give names, as ('paper/study',)")
     _check_claims(file, module.CLAIMS)
     _check_laws(file, module)
+    view = getattr(module, "VIEW", None)
+    if view is not None and not all(hasattr(view, name) for name in ("x", "y", "only")):
+        raise UserError(f"{file}: VIEW is {_kind(view)}; give a repro.judge.view.View")
 
 
 def _check_claims(file: str, claims: object) -> None:

@@ -1,7 +1,7 @@
 """The suite under one configuration: its jobs, what they read, and where files are. No torch."""
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -66,15 +66,15 @@ class Suite:
         self._cells: dict[str, list[Cell]] = {}
         self._by_name: dict[str, dict[str, Cell]] = {}
 
-    def command(self, target: str, of_figures: bool = False) -> str:
+    def command(self, target: str, figures: Sequence[str] = ()) -> str:
         """The shell command that builds a target under this configuration.
 
-        of_figures: whether the configured figures, if they are not the default, belong to it.
+        figures: those it is of, where the target does not name them.
         """
         default = load([]).config
         changed = [word for word in self.config.arguments() if word not in default.arguments()]
-        if of_figures and self.config.figures != default.figures:
-            changed.append(f"figures={','.join(self.config.figures)}")
+        if figures and (*figures,) != default.figures:
+            changed.append(f"figures={','.join(figures)}")
         options = f" --config {shlex.join(changed)}" if changed else ""
         return f"uv run snakemake {target}{options}"
 

@@ -140,3 +140,13 @@ rule redraw:
         figures=",".join(SELECTED),
     shell:
         "python -P -m repro redraw {params.config} figures={params.figures:q} 2>&1 | tee {log:q}"
+
+
+rule report:
+    log:
+        "logs/report.log",
+    params:
+        config=config_parameter,
+        figures=",".join(SELECTED),
+    shell:
+        "python -P -m repro report {params.config} figures={params.figures:q} 2>&1 | tee {log:q}"

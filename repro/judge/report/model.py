@@ -1,0 +1,297 @@
+"""What the pages show, as plain data: papers, figures and claims at every scale and data known."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import quote
+
+from repro.errors import UserError
+from repro.judge import power, second
+from repro.judge.claims import KINDS, Claim, Expectation
+from repro.judge.evidence import Evidence, find
+from repro.judge.records import RECORDS, describe
+from repro.judge.report import settings
+from repro.judge.report.plot import Plot, plot
+from repro.judge.report.strip import Strip, strip
+from repro.judge.report.text import OF_A_PAPER, sentence, tally
+from repro.suite import config, registry
+from repro.suite.registry import ROOT
+from repro.suite.study import SCALES
+from repro.suite.suite import Suite
+
+
+@dataclass(frozen=True)
+class ClaimView:
+    """A judged claim. row: as in claims.json. page: of its figure. claim: as its figure states it
+    today; None if it no longer does."""
+
+    row: Mapping
+    page: str
+    claim: Claim | None
+
+    @property
+    def name(self) -> str:
+        """`<paper>/<claim>`."""
+        return f"{self.row['paper']}/{self.row['claim']}"
+
+    @property
+    def href(self) -> str:
+        """Its card, from the site's root."""
+        return f"{self.page}#{self.row['claim']}"
+
+    @property
+    def expected(self) -> Expectation | None:
+        """The bound it was held against."""
+        return self.claim.at(self.row["scale"]) if self.claim else None
+
+    @property
+    def strip(self) -> Strip | None:
+        """Its bound and interval on one axis."""
+        return strip(self.expected, self.row)
+
+    @property
+    def trials(self) -> list[power.Trial]:
+        """How its test fared on tables drawn from the paper's law and its rivals."""
+        return power.of_claim(*self._key)
+
+    @property
+    def seconds(self) -> list[second.Second]:
+        """What it measured under other arithmetics."""
+        return second.of_claim(*self._key)
+
+    @property
+    def _key(self) -> tuple[str, str, str, str]:
+        return tuple(self.row[key] for key in ("paper", "claim", "scale", "data"))
+
+
+@dataclass(frozen=True)
+class FigureView:
+    """A figure at one scale on one data source. elsewhere: other scales and data -> its page."""
+
+    suite: Suite
+    evidence: Evidence
+    elsewhere: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """`<paper>/<figure>`."""
+        return self.evidence.figure
+
+    @property
+    def paper(self) -> str:
+        """Its paper's slug."""
+        return self.name.split("/")[0]
+
+    @property
+    def place(self) -> str:
+        """`<scale>/<data>`."""
+        return f"{self.suite.config.scale}/{self.suite.label}"
+
+    @property
+    def path(self) -> str:
+        """Its page and files, from the site's root, without their suffix."""
+        return f"figures/{self.place}/{self.name}"
+
+    @property
+    def page(self) -> str:
+        """Its page's address, from the site's root."""
+        return quote(f"{self.path}.html")
+
+    @property
+    def title(self) -> str:
+        """Its title."""
+        return registry.figure(self.name).TITLE
+
+    @property
+    def short(self) -> str:
+        """`Figure 3` of `Figure 3. Optimal ...`; the title where there is no number."""
+        return self.title.split(". ")[0]
+
+    @property
+    def caption(self) -> str:
+        """What every mark of its picture means."""
+        return registry.figure(self.name).CAPTION
+
+    @cached_property
+    def claims(self) -> list[ClaimView]:
+        """Its judged claims."""
+        stated = {claim.id: claim for claim in registry.figure(self.name).CLAIMS}
+        return [ClaimView(row, self.page, stated.get(row["claim"])) for row in self.evidence.claims]
+
+    @property
+    def sentence(self) -> str:
+        """Its result in a sentence."""
+        return sentence(self.evidence.claims)
+
+    @property
+    def tally(self) -> dict[str, int]:
+        """Verdict -> how many of its claims have it."""
+        return tally(self.evidence.claims)
+
+    @property
+    def chosen_after_seeing(self) -> str:
+        """Settings of its runs that were chosen after seeing what its claims measure."""
+        rows = self.evidence.claims
+        return next((r["chosen_after_seeing"] for r in rows if r["chosen_after_seeing"]), "")
+
+    @property
+    def seconds(self) -> float:
+        """What its runs took, on one core each where they ran on a CPU."""
+        return sum(entry["seconds"] for entry in self.evidence.provenance["made"])
+
+    @cached_property
+    def settings(self) -> list[settings.Setting]:
+        """Settings of its runs, here and in the paper."""
+        return settings.side_by_side(self.suite, self.name)
+
+    @cached_property
+    def plot(self) -> Plot | None:
+        """What the plot of its data is made of; None if there is nothing to plot."""
+        view = getattr(registry.figure(self.name), "VIEW", None)
+        return plot(self.evidence.data, settings.axes(self.name), view)
+
+
+@dataclass(frozen=True)
+class PaperView:
+    """A paper. heading: its authors, as its page in studies/ says. text: that page, as Markdown.
+    reference: its entry in CITATION.cff, {} if it has none. figures: at the main place."""
+
+    slug: str
+    heading: str
+    text: str
+    reference: Mapping
+    figures: list[FigureView]
+
+    @property
+    def page(self) -> str:
+        """Its page, from the site's root."""
+        return f"papers/{self.slug}.html"
+
+    @property
+    def title(self) -> str:
+        """The paper's title."""
+        return self.reference.get("title", self.slug)
+
+    @property
+    def arxiv(self) -> str:
+        """Its number on arXiv, "" if it has none."""
+        values = (each["value"] for each in self.reference.get("identifiers", ()))
+        return next((v.removeprefix("arXiv:") for v in values if v.startswith("arXiv:")), "")
+
+    @property
+    def year(self) -> str:
+        """The year it is cited by."""
+        return str(self.reference.get("year", ""))
+
+    @property
+    def tallies(self) -> list[tuple[str, int, dict[str, int]]]:
+        """Kind of claims, how many there are, and `tally`."""
+        rows = [row for figure in self.figures for row in figure.evidence.claims]
+        kinds = ((kind, [row for row in rows if row["kind"] == kind]) for kind in KINDS)
+        return [(kind, len(some), tally(some)) for kind, some in kinds if some]
+
+
+@dataclass(frozen=True)
+class Site:
+    """Everything the pages show. suite: the configuration they open with. figures: of every scale
+    and data, those of that configuration first. missing: figures it has nothing of."""
+
+    suite: Suite
+    papers: list[PaperView]
+    figures: list[FigureView]
+    missing: list[str]
+
+    @property
+    def main(self) -> list[FigureView]:
+        """The figures at the configured scale and data."""
+        return [figure for figure in self.figures if figure.suite is self.suite]
+
+    @property
+    def claims(self) -> list[ClaimView]:
+        """The claims of all figures."""
+        return [claim for figure in self.figures for claim in figure.claims]
+
+    @property
+    def main_rows(self) -> list[Mapping]:
+        """The judged claims at the configured scale and data."""
+        return [claim.row for figure in self.main for claim in figure.claims]
+
+    @property
+    def of_papers(self) -> list[Mapping]:
+        """Those of `main_rows` that are claims of a paper."""
+        return [row for row in self.main_rows if row["kind"] in OF_A_PAPER]
+
+    @property
+    def never_run(self) -> str:
+        """What none of it is: of paper scale, of real data, of a GPU; in words."""
+        made = [entry for f in self.figures for entry in f.evidence.provenance["made"]]
+        gpu = any(entry["device"] != "cpu" for entry in made)
+        paper = any(figure.suite.config.scale == SCALES[-1] for figure in self.figures)
+        real = any(figure.suite.label != "embedded" for figure in self.figures)
+        never = [
+            words
+            for words, was in (("at paper scale", paper), ("on real data", real), ("on a GPU", gpu))
+            if not was
+        ]
+        return f"Nothing of it was run {' or '.join(never)}." if never else ""
+
+
+def site(suite: Suite) -> Site:
+    """What is known of the configured figures, in results/ or in records/.
+
+    Raises UserError where nothing is known of any at the configured scale and data, or where a file
+    was changed after it was written.
+    """
+    usable = suite.usable_figures()
+    names = [n for n in registry.matching_figures(suite.config.figures) if n in usable]
+    main = views(suite, names)
+    if not main:
+        raise UserError(f"no results and no records for {describe(suite)}")
+    figures = main + [figure for other in others(suite) for figure in views(other, names)]
+    for figure in figures:
+        figure.elsewhere.update(
+            {f.place: f.page for f in figures if f.name == figure.name and f is not figure}
+        )
+    slugs = dict.fromkeys(name.split("/")[0] for name in names)
+    papers = [paper(slug, [f for f in main if f.paper == slug]) for slug in slugs]
+    shown = {figure.name for figure in main}
+    return Site(suite, papers, figures, [name for name in names if name not in shown])
+
+
+def views(suite: Suite, names: Iterable[str]) -> list[FigureView]:
+    """Those of some figures of which there are results or records under a configuration."""
+    found = (find(suite, name) for name in names)
+    return [FigureView(suite, evidence) for evidence in found if evidence]
+
+
+def others(suite: Suite) -> list[Suite]:
+    """Other scales and data of which there may be results or records, the largest scale first.
+
+    Not those of a user's own folder, which only a configuration can name.
+    """
+    folders = [folder for root in (RECORDS, Path("results")) for folder in root.glob("*/*/")]
+    places = dict.fromkeys((folder.parent.name, folder.name) for folder in sorted(folders))
+    known = [(scale, label) for scale, label in places if scale in SCALES]
+    known.sort(key=lambda place: -SCALES.index(place[0]))
+    found = []
+    for scale, label in known:
+        data, *sources = label.split("+")
+        values = {"scale": scale, "data": data} | dict(s.split("=", 1) for s in sources if "=" in s)
+        kinds = {data, *values.values()} - {scale}
+        if kinds <= set(config.SOURCES) and (scale, label) != (suite.config.scale, suite.label):
+            found.append(Suite(config.parse(values, registry.dataset_names())))
+    return found
+
+
+def paper(slug: str, figures: list[FigureView]) -> PaperView:
+    """A paper, from its page in studies/ and its reference in CITATION.cff."""
+    import yaml
+
+    page = ROOT / "studies" / slug / "README.md"
+    text = page.read_text("utf-8") if page.exists() else ""
+    heading = text.partition("\n")[0].lstrip("# ").partition(":")[0] or slug
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8")).get("references", ())
+    names = ((entry, entry["authors"][0]["family-names"]) for entry in cited)
+    reference: Mapping = next((entry for entry, family in names if heading.startswith(family)), {})
+    return PaperView(slug, heading, text, reference, figures)

@@ -1,0 +1,158 @@
+"""Writes the site: fills the templates beside this file, and puts each figure's files with them."""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote
+
+from repro.errors import UserError
+from repro.files import json_bytes, sha256_file, write_bytes
+from repro.judge import claims
+from repro.judge.evidence import origin
+from repro.judge.report import text
+from repro.judge.report.model import FigureView, PaperView, Site, site
+from repro.judge.scoreboard import table
+from repro.suite import arithmetic
+from repro.suite.provenance import commit
+from repro.suite.suite import Suite
+
+HERE = Path(__file__).parent
+MARK = "<!-- a report of scaling-repro -->"  # what may be replaced by the next one
+
+
+def report(suite: Suite, folder: Path) -> Site:
+    """Write the site of a configuration into a folder, in place of an earlier one; returns what it
+    shows. Raises UserError as `model.site`, and where the folder holds anything else."""
+    check_replaceable(folder)
+    shown = site(suite)
+    folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.absolute().parent))
+    try:
+        write(shown, temporary)
+        temporary.chmod(0o777 & ~_umask())
+        check_replaceable(folder)
+        if folder.exists():
+            shutil.rmtree(folder)
+        os.replace(temporary, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return shown
+
+
+def summary(shown: Site, folder: Path) -> str:
+    """Where a site is and what is in it, for the terminal."""
+    rows, place = shown.main_rows, origin(figure.evidence for figure in shown.main)
+    return (
+        f"{folder / 'index.html'}: {text.counted(len(rows), 'claim')}, {text.held(rows)}; {place}"
+    )
+
+
+def check_replaceable(folder: Path) -> None:
+    """Raise UserError unless a folder is missing, empty or an earlier report."""
+    index = folder / "index.html"
+    ours = index.is_file() and MARK in index.read_text("utf-8", errors="replace")[:200]
+    if folder.exists() and not ours and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(f"{folder}: is no report of this suite; move it, or give another --folder")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def write(shown: Site, folder: Path) -> None:
+    """Write all pages and files of a site into an empty folder."""
+    shutil.copytree(HERE / "static", folder / "static")
+    rows = [claim.row for claim in shown.claims]
+    write_bytes(folder / "claims.csv", table(rows))
+    write_bytes(folder / "claims.json", json_bytes(rows))
+    fill = filler(shown, folder)
+    sure, place = text.how_sure(shown.main_rows), origin(f.evidence for f in shown.main)
+    fill(folder / "index.html", "index.html", sure=sure, origin=place)
+    for paper in shown.papers:
+        fill(folder / paper.page, "paper.html", paper=paper, body=findings(shown, paper))
+    for figure in shown.figures:
+        paper = next(each for each in shown.papers if each.slug == figure.paper)
+        files = copy_files(figure, folder)
+        plot = script_json(figure.plot.content()) if figure.plot else ""
+        page = folder / f"{figure.path}.html"
+        fill(page, "figure.html", figure=figure, paper=paper, files=files, plot=plot)
+
+
+def copy_files(figure: FigureView, folder: Path) -> dict[str, str]:
+    """Put a figure's files beside its page; returns what each is -> its name there."""
+    evidence, base = figure.evidence, folder / figure.path
+    base.parent.mkdir(parents=True, exist_ok=True)
+    sources = {"data.csv": evidence.data, "picture.png": evidence.picture}
+    pdf = evidence.picture.with_suffix(".pdf")
+    if pdf.exists():
+        sources["picture.pdf"] = pdf
+    names = {}
+    for what, source in sources.items():
+        names[what] = base.name + source.suffix
+        shutil.copyfile(source, base.with_name(names[what]))
+    content = {"claims": evidence.claims, "provenance": evidence.provenance}
+    for what, value in content.items():
+        names[f"{what}.json"] = f"{base.name}-{what}.json"
+        write_bytes(base.with_name(names[f"{what}.json"]), json_bytes(value))
+    return {what: quote(name) for what, name in names.items()}
+
+
+def script_json(value: object) -> str:
+    """JSON for a script element of a page, which must not hold the end of one."""
+    return json.dumps(value, separators=(",", ":")).replace("</", "<\\/")
+
+
+def findings(shown: Site, paper: PaperView):
+    """A paper's page of studies/ as HTML, its pictures and claims linked to the figures' pages."""
+    figures = {figure.name: figure for figure in paper.figures}
+    pages = {claim.row["claim"]: f"../{claim.href}" for f in paper.figures for claim in f.claims}
+
+    def link(target: str) -> str | None:
+        path = PurePosixPath(target)
+        figure = figures.get(f"{path.parent.name}/{path.stem}")
+        return f"../{quote(figure.path)}{path.suffix}" if figure else None
+
+    return text.markdown(paper.text, link, pages.get)
+
+
+def filler(shown: Site, folder: Path) -> Callable:
+    """A function of (path, template, values) that writes a page."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("repro.judge.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "formulae": text.formulae,
+        "interval": claims.interval,
+        "counted": text.counted,
+        "number": claims.number,
+        "minutes": text.minutes,
+        "sha256": sha256_file,
+        "arithmetic": arithmetic.of,
+    }
+    environment.globals |= {
+        "mark": MARK,
+        "heading": {paper.slug: paper.heading for paper in shown.papers},
+        "site": shown,
+        "commit": commit(),
+        "verdicts": claims.VERDICTS,
+        "kinds": claims.KINDS,
+        "seens": (claims.AGREES, claims.DIFFERS, claims.UNCLEAR),
+    }
+
+    def fill(path: Path, template: str, **values: object) -> None:
+        root = "../" * (len(path.relative_to(folder).parts) - 1)
+        page = environment.get_template(template).render(root=root, **values)
+        write_bytes(path, page.encode())
+
+    return fill

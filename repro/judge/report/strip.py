@@ -1,0 +1,55 @@
+"""A claim's bound and interval on one axis, as fractions of its length, for the pages to draw."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from repro.judge.claims import Expectation
+
+MARGIN = 0.15  # of the span, on either side of what is drawn
+LOGARITHMIC = 100.0  # ratio of positive ends from which the axis is logarithmic
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Fractions of the axis, 0 to 1, left to right.
+
+    bound: where the quantity should lie; None where there is no bound. interval: the 95 % interval;
+    None where there is none, as of one run. value: what was measured.
+    """
+
+    bound: tuple[float, float] | None
+    interval: tuple[float, float] | None
+    value: float
+
+
+def strip(expected: Expectation | None, row: Mapping) -> Strip | None:
+    """The strip of a judged claim; None if nothing finite was measured.
+
+    expected: what the verdict was held against. row: "measured", "low" and "high" of a record.
+    """
+    if row["measured"] is None:
+        return None
+    bound = None if expected is None or math.isnan(expected.low) else (expected.low, expected.high)
+    interval = None if None in (row["low"], row["high"]) else (row["low"], row["high"])
+    ends = [row["measured"], *(interval or ()), *filter(math.isfinite, bound or ())]
+    logarithmic = min(ends) > 0 and max(ends) / min(ends) >= LOGARITHMIC
+
+    def on_axis(value: float) -> float:
+        return math.log(value) if logarithmic and value > 0 else value
+
+    low, high = on_axis(min(ends)), on_axis(max(ends))
+    span = high - low or abs(high) or 1.0
+    low, length = low - MARGIN * span, (high - low) + 2 * MARGIN * span
+
+    def place(value: float) -> float:
+        if not math.isfinite(value):
+            return 0.0 if value < 0 else 1.0
+        if logarithmic and value <= 0:
+            return 0.0
+        return round(min(1.0, max(0.0, (on_axis(value) - low) / length)), 4)
+
+    def places(ends: tuple[float, float] | None) -> tuple[float, float] | None:
+        return ends and (place(ends[0]), place(ends[1]))
+
+    return Strip(places(bound), places(interval), place(row["measured"]))

@@ -1,0 +1,186 @@
+"""Texts of the pages: formulae in plain text as HTML, a Markdown page, a figure in one sentence."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from markupsafe import Markup, escape
+
+from repro.judge.claims import (
+    AGREES,
+    ARITHMETIC,
+    CANNOT_BE_TOLD,
+    DIFFERS,
+    DOES_NOT_BIND,
+    NOT_REPRODUCED,
+    REPORTED,
+    REPRODUCED,
+    THEORY,
+    TRAINING,
+    UNCLEAR,
+    VERDICTS,
+    interval,
+)
+
+OF_A_PAPER = (TRAINING, THEORY, ARITHMETIC)
+POWER = r"-?(?:\d+(?:\.\d+)?(?:/\d+)?|[a-z])"
+SYMBOLS = (
+    (rf"\^\(({POWER})\)|\^({POWER})(?![\w.]\w)", r"<sup>\1\2</sup>"),
+    (r"\beta_([A-Za-z])\b", r"η<sub>\1</sub>"),
+    (r"\beta\b", "η"),
+    (r"\bmuP\b", "μP"),
+    (r"\bsqrt\((\w+)\)", r"√\1"),
+    (r" -(?:&gt;) ", " → "),
+    (r"(?<=\d) \* (?=\d)", " × "),
+    (r"(?<![\w.)\]-])-(?=\d)", "\N{MINUS SIGN}"),
+)
+
+
+def formulae(text: str) -> Markup:
+    """Plain text with its powers, roots and Greek letters set as such."""
+    html = str(escape(text))
+    for pattern, replacement in SYMBOLS:
+        html = re.sub(pattern, replacement, html)
+    return Markup(html)
+
+
+def markdown(text: str, link: Callable[[str], str | None], claim: Callable[[str], str | None]):
+    """A Markdown page as HTML, without its heading.
+
+    link: a path it links or shows -> where that is from the page, None where it is nowhere; a
+    picture shown is linked to the page beside it. claim: a word set as code -> the page of the
+    claim of that name, None if it is none.
+    """
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+    def linked(token: Token, page: str) -> list[Token]:
+        return [
+            Token("link_open", "a", 1, attrs={"href": page}),
+            token,
+            Token("link_close", "a", -1),
+        ]
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(text)
+    if tokens and tokens[0].type == "heading_open":
+        tokens = tokens[3:]
+    for block in tokens:
+        children: list[Token] = []
+        for token in block.children or []:
+            place = "src" if token.type == "image" else "href"
+            target = str(token.attrs.get(place, ""))
+            if target and "://" not in target:
+                token.attrs[place] = link(target) or ""
+            page = claim(token.content) if token.type == "code_inline" else None
+            if token.type == "image" and token.attrs[place]:
+                page = str(token.attrs[place]).rpartition(".")[0] + ".html"
+            children += linked(token, page) if page else [token]
+        if block.children:
+            block.children = children
+    return Markup(parser.renderer.render(tokens, parser.options, {}))
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 claim`, `2 claims`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def minutes(seconds: float) -> str:
+    """A time in words, as coarse as one would say it: `40 seconds`, `8 minutes`, `2.5 hours`."""
+    if seconds < 90:
+        return counted(max(1, round(seconds)), "second")
+    if seconds < 90 * 60:
+        return counted(round(seconds / 60), "minute")
+    return f"{seconds / 3600:.2g} hours"
+
+
+def tally(rows: Sequence[Mapping]) -> dict[str, int]:
+    """Verdict -> how many claims have it, without those that none has."""
+    found = Counter(row["verdict"] for row in rows)
+    return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
+
+
+def held(rows: Sequence[Mapping]) -> str:
+    """How claims fared, in words: `2 reproduced and 1 that cannot be told`."""
+    return listed([worded(verdict, count) for verdict, count in tally(rows).items()])
+
+
+def worded(word: str, count: int) -> str:
+    """How many have a verdict, or were seen so: `3 that differ`."""
+    one = count == 1
+    phrase = {
+        CANNOT_BE_TOLD: "that cannot be told",
+        DOES_NOT_BIND: f"that {'does' if one else 'do'} not bind",
+        REPORTED: "only reported",
+        AGREES: f"that {'agrees' if one else 'agree'}",
+        DIFFERS: f"that {'differs' if one else 'differ'}",
+    }
+    return f"{count} {phrase.get(word, word)}"
+
+
+def listed(phrases: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *first, last = phrases
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def sentence(rows: Sequence[Mapping]) -> str:
+    """A figure's result in a sentence or two: how its paper's claims fared, and its first one."""
+    if not rows:
+        return "No claim is held against this figure."
+    claims = [row for row in rows if row["kind"] in OF_A_PAPER]
+    if not claims:
+        return f"No claim of the paper is judged by it; of the suite's own checks, {held}."
+    first = claims[0]
+    verdict = {
+        REPRODUCED: "It holds here",
+        NOT_REPRODUCED: "It does not hold here",
+        CANNOT_BE_TOLD: "Whether it holds cannot be told here",
+        DOES_NOT_BIND: "It is not meant for this scale or data",
+        REPORTED: "No bound is set",
+    }[first["verdict"]]
+    if first["verdict"] == DOES_NOT_BIND and first["seen"] in (AGREES, DIFFERS):
+        verdict += f"; what was seen {first['seen']}"
+    expected = "" if first["verdict"] == REPORTED else f", where it should be {first['expected']}"
+    result = f"{verdict}: {first['quantity']} is {interval(first)}{expected}."
+    if len(claims) > 1:
+        result += f" Of the paper's {len(claims)} claims here: {held(claims)}."
+    return f"“{first['statement']}.” {result}"
+
+
+def how_sure(rows: Sequence[Mapping]) -> list[str]:
+    """What qualifies the counts, in sentences, read off the judged claims of one scale and data."""
+    claims = [row for row in rows if row["kind"] in OF_A_PAPER]
+    binding = [row for row in claims if row["binds"]]
+    trained = [row for row in binding if row["kind"] == TRAINING]
+    others = [row for row in binding if row["kind"] != TRAINING]
+    lines = []
+    for some, what in ((trained, "about training"), (others, "of theory and arithmetic")):
+        if some:
+            bind = "binds" if len(some) == 1 else "bind"
+            lines.append(f"{counted(len(some), 'claim')} {what} {bind} here: {held(some)}.")
+    open_ = [row for row in binding if row["verdict"] == CANNOT_BE_TOLD]
+    if open_:
+        weak = sum("power:" in row["reason"] for row in open_)
+        lines.append(
+            f"Of the {len(open_)} of which nothing can be told, {weak} have a test too weak for "
+            "so few seeds and short runs: it would seldom agree even if the paper's law held, or "
+            "agrees under a rival's."
+        )
+    away = [row for row in claims if row["verdict"] == DOES_NOT_BIND]
+    if away:
+        seen = Counter(row["seen"] for row in away)
+        words = listed(
+            [worded(word, seen[word]) for word in (AGREES, DIFFERS, UNCLEAR) if seen[word]]
+        )
+        lines.append(
+            f"{counted(len(away), 'claim')} are meant for another scale or for real data; what was "
+            f"seen here is shown and not judged: {words}."
+        )
+    after = [row for row in binding if row["chosen_after_seeing"]]
+    if after:
+        lines.append(
+            f"Settings behind {len(after)} were chosen after seeing results; each claim says which."
+        )
+    return lines
