@@ -1,7 +1,4 @@
 # Rebuilds the figures of the suite, for example: snakemake figures/fig3.pdf --cores all
-configfile: f"{workflow.basedir}/config/config.yaml"
-
-
 include: "workflows/rules/common.smk"
 include: "workflows/rules/data.smk"
 include: "workflows/rules/train.smk"

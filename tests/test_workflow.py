@@ -131,7 +131,7 @@ def test_paper_scale_prints_its_cost_and_refuses(tmp_path, text_folder):
     words = ("figures/embedding_lr/fig3.pdf", "--config", "scale=paper", f"wikitext2={text_folder}")
     done = snakemake(*words, directory=tmp_path / "work")
     assert done.returncode == 1
-    assert "train         945" in done.stdout
+    assert ", 945 of them training" in done.stdout
     assert re.search(r"about 29\d GPU-hours on an H100, more than max_gpu_hours=None", done.stdout)
     assert "--config max_gpu_hours=" in done.stdout
     assert not (tmp_path / "work" / "results").exists()
@@ -213,7 +213,8 @@ def test_a_lost_checkpoint_is_made_again_and_what_started_from_it_is_the_same(co
     upscaled.unlink()
     shutil.rmtree(data.parent)
     built = build(figure, *SMOKE, directory=work)
-    assert "train_base" in built and "tune_upscaled_code" not in built.split("Job stats")[0]
+    assert "train upscaling/mlp_adamw/tune " in built
+    assert "train upscaling/mlp_adamw/tune_upscaled " in built
     assert content() == before
     assert upscaled.exists()
 

@@ -13,6 +13,7 @@ from repro.suite import arithmetic, registry
 from repro.suite.budget import Price, effort
 from repro.suite.plan import Cell, Run
 from repro.suite.suite import Suite
+from repro.suite.terminal import Ahead
 
 # What one core of the machine of records/ finds in PRODUCT: the Intel Xeon that they name.
 RECORDED_RATE = 5e10
@@ -171,3 +172,27 @@ def in_words(suite: Suite, cells: Sequence[Cell], cores: int) -> str:
         return count
     time = minutes(wall(known, cores, speed(suite.config.arithmetic)))
     return f"{count}, {time} on {cores} core{'s' * (cores > 1)} of this machine"
+
+
+def ahead(suite: Suite, jobs: Mapping[int, tuple[str, Cell | None]], cores: int | None) -> Ahead:
+    """What a call will do. jobs: number of a job -> its rule, and the cell if it trains one.
+    cores: of this machine that it may use; None where jobs work elsewhere, or on a GPU, for which
+    there are no seconds on record."""
+    cells = [cell for _, cell in jobs.values() if cell]
+    words = f"{len(jobs)} job{'s' * (len(jobs) != 1)}"
+    words += f", {len(cells)} of them training" if cells else ""
+    if not cores:
+        return Ahead(words, len(jobs))
+    recorded = recorded_seconds(suite, figures_of(suite, cells)) if cells else {}
+    of_cells = iter(job_seconds(suite, cells, recorded))
+    times = [
+        next(of_cells) if cell else OTHER_JOBS.get(rule, ANY_JOB) for rule, cell in jobs.values()
+    ]
+    known = [time for time in times if time is not None]
+    if len(known) < len(times):
+        return Ahead(f"{words}; how long they take is not on record", len(jobs))
+    rate = speed(suite.config.arithmetic) if cells else 1.0
+    time = minutes(wall(known, cores, rate))
+    words += f": {time} on {cores} core{'s' * (cores > 1)} of this machine"
+    here = {job: seconds / rate for job, seconds in zip(jobs, known, strict=True)}
+    return Ahead(words, len(jobs), here, cores)

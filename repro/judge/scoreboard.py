@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
-from repro.judge.board import board, in_words
-from repro.judge.claims import interval
+from repro.judge.board import OURS, board
+from repro.judge.claims import CANNOT_BE_TOLD, NOT_REPRODUCED, VERDICTS, interval
 from repro.judge.evidence import Evidence, find_all, origin
 from repro.judge.products import finished_folder
 from repro.suite import registry
+from repro.suite.progress import duration
 from repro.suite.suite import Suite
 
 COLUMNS = [
@@ -55,26 +56,34 @@ def _made_from(evidence: Evidence) -> dict:
 
 
 def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
-    """Text for the terminal at the end of a workflow: its figures, their verdicts, the time.
+    """Text for the terminal at the end of a workflow: its figures, claims by verdict, what to call
+    next.
 
     built: figure -> whether it was built or up to date. seconds: how long the workflow took.
     """
-    from repro.suite.progress import duration
-
     lines = [f"scale {suite.config.scale}, data {suite.label}, {duration(seconds)}"]
+    rows: list[dict] = []
     for figure_name, finished in sorted(built.items()):
-        if not finished:
-            lines.append(f"figures/{figure_name}.pdf: not built, see the errors above")
-            continue
+        file = f"figures/{figure_name}.pdf"
         try:
-            folder = finished_folder(suite, figure_name)
+            if finished:
+                rows += read_json(finished_folder(suite, figure_name) / "claims.json")
+            lines.append(file if finished else f"{file}: not built, see the errors above")
         except UserError as error:
-            lines.append(f"figures/{figure_name}.pdf: {error}")
-            continue
-        lines.append(f"figures/{figure_name}.pdf")
-        for row in read_json(folder / "claims.json"):
+            lines.append(f"{file}: {error}")
+    for verdict in VERDICTS:
+        having = [row for row in rows if row["verdict"] == verdict]
+        lines += [f"{verdict}: {len(having)}"] if having else []
+        for row in having:
+            why = f": {row['reason']}" if row["reason"] else ""
+            lines.append(f"  {row['claim']}  {row['statement']}")
             lines.append(
-                f"  {row['claim']:32} expected {row['expected']}, measured {interval(row)}, "
-                f"n = {row['n']}: {in_words(row)}"
+                f"    expected {row['expected']}, measured {interval(row)}, n = {row['n']}{why}"
             )
+    if rows:
+        # What a reader asks about first.
+        doubtful = [NOT_REPRODUCED, CANNOT_BE_TOLD]
+        first = max(rows, key=lambda row: (row["verdict"] in doubtful, row["kind"] not in OURS))
+        claim = f"{first['paper']}/{first['claim']}"
+        lines.append(f"next: {suite.command(f'explain {claim}', program='python -m repro')}")
     return "\n".join(lines)

@@ -4,7 +4,7 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from shutil import get_terminal_size
@@ -86,10 +86,11 @@ class Monitor:
     """A bar on the terminal of a workflow: the latest line of every log that is being written.
 
     Nothing is drawn if the stream is not a terminal; the logs hold everything.
+    whole: what is left of the workflow, which stands before them; "" before that is known.
     """
 
-    def __init__(self, logs: Path, stream=sys.stderr):
-        self.logs, self.stream = logs, stream
+    def __init__(self, logs: Path, stream=None, whole: Callable[[], str] = str):
+        self.logs, self.stream, self.whole = logs, stream or sys.stderr, whole
         self.stopped = threading.Event()
         self.before = self.last = states(logs)
         self.written: dict[Path, float] = {}  # log -> when it was seen to have changed, our clock
@@ -113,7 +114,9 @@ class Monitor:
         while not self.stopped.wait(1.0):
             lines = self.lines()
             if lines:
-                self.stream.write("\033[2K" + bar(lines, get_terminal_size().columns) + "\r")
+                before = f"{whole} | " if (whole := self.whole()) else ""
+                shown = bar(lines, get_terminal_size().columns - len(before))
+                self.stream.write(f"\033[2K{before}{shown}\r")
                 self.stream.flush()
 
     def lines(self) -> list[str]:

@@ -66,8 +66,8 @@ class Suite:
         self._cells: dict[str, list[Cell]] = {}
         self._by_name: dict[str, dict[str, Cell]] = {}
 
-    def command(self, target: str, figures: Sequence[str] = ()) -> str:
-        """The shell command that builds a target under this configuration.
+    def command(self, words: str, figures: Sequence[str] = (), program: str = "snakemake") -> str:
+        """A shell command under this configuration, by default that which builds a target.
 
         figures: those it is of, where the target does not name them.
         """
@@ -76,7 +76,7 @@ class Suite:
         if figures and (*figures,) != default.figures:
             changed.append(f"figures={','.join(figures)}")
         options = f" --config {shlex.join(changed)}" if changed else ""
-        return f"uv run snakemake {target}{options}"
+        return f"uv run {program} {words}{options}"
 
     def source(self, dataset_name: str) -> Source:
         """Where a dataset comes from under this configuration."""

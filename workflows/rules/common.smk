@@ -9,13 +9,37 @@ from pathlib import Path
 sys.path.insert(0, str(workflow.basedir))
 
 from repro.errors import UserError, did_you_mean
-from repro.judge import code, freshness, scoreboard
-from repro.suite import calls, cluster, origin, registry
+from snakemake.logging import logger
+
+from repro.judge import code, forecast, freshness, scoreboard
+from repro.suite import calls, cluster, origin, registry, terminal
 from repro.suite import config as settings
 from repro.suite.progress import Monitor
 from repro.suite.suite import Suite
 
 BEGIN = time.monotonic()
+
+
+def ahead():
+    """What this call will do (`repro.suite.terminal.Ahead`)."""
+    jobs = {
+        workflow.dag.jobid(job): (
+            job.rule.name,
+            cell_of(job.wildcards) if job.rule.name.startswith("train") else None,
+        )
+        for job in workflow.dag.needrun_jobs()
+    }
+    here = workflow.local_exec and "gpu" not in {*workflow.global_resources}
+    return forecast.ahead(SUITE, jobs, workflow.cores if here else None)
+
+
+verbose = workflow.output_settings.verbose
+LINES = None if verbose or workflow.remote_exec else terminal.attach(logger.handlers, ahead)
+
+
+configfile: f"{workflow.basedir}/config/config.yaml"
+
+
 
 if not os.access(".", os.W_OK):
     sys.exit(f"error: {Path.cwd()}: cannot be written to; give another folder with --directory")
@@ -55,7 +79,7 @@ if SITE.container:
     container: SITE.container
 
 
-MONITOR = Monitor(Path("logs"))
+MONITOR = Monitor(Path("logs"), whole=LINES.whole if LINES else str)
 RESULTS = SUITE.paths.results.as_posix()
 CONFIG = "--config " + shlex.join(SUITE.config.arguments())
 PAGES = registry.pages()

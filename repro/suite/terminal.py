@@ -1,0 +1,166 @@
+"""What a workflow says on a terminal: how much it will do, then a line a job with what is left.
+
+It takes the place of Snakemake's own formatter of the terminal's lines; the log under .snakemake/
+keeps all of Snakemake's. No torch, and nothing of Snakemake's is imported.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from repro.suite.progress import duration
+
+STREAM = "DefaultStreamHandler"  # Snakemake's name for its handler of the terminal
+# Of no use to who asked for a figure: which shell, which profile, which host.
+EVENTS_LEFT_OUT = {
+    *("workflow_started", "resources_info", "job_started", "progress", "group_info", "shellcmd"),
+    *("rulegraph",),
+}
+LEFT_OUT = (
+    *("Config file ", "Assuming unrestricted shared filesystem", "Building DAG of jobs"),
+    *("Using shell: ", "Select jobs to execute", "Group jobs: inactive", "Elapsed time: "),
+)
+# Rule -> what a job of it does, in its wildcards; of other rules nothing is said but an error.
+JOBS = {
+    "fetch": "prepare {dataset}",
+    "tokenize": "tokenize {dataset}",
+    "train": "train {study} {cell}",
+    "train_base": "train {study} {cell}",
+    "draw": "draw {figure}",
+}
+ID = 13  # characters of an id at the end of a cell's name, with the hyphen before it
+CLEAR = "\033[2K"
+TRUST = 0.1  # share of the whole for which the forecast is believed more than the pace so far
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What a call will do. words: for its first line. seconds: job -> how long it should take here,
+    empty where nobody knows. cores: how many jobs work side by side."""
+
+    words: str
+    jobs: int
+    seconds: Mapping[int, float] = field(default_factory=dict)
+    cores: int = 1
+
+
+class Lines(logging.Formatter):
+    """Snakemake's records as lines for a person; what says nothing becomes "", which is not shown.
+
+    default: the formatter of everything else, errors among it. ahead: called once the jobs are
+    known. on_terminal: whether a bar that is drawn below must be cleared first. clock: in seconds.
+    """
+
+    def __init__(
+        self,
+        default: logging.Formatter,
+        ahead: Callable[[], Ahead],
+        on_terminal: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        super().__init__()
+        self.default, self.ahead, self.clock = default, ahead, clock
+        self.clear = CLEAR if on_terminal else ""
+        self.plan: Ahead | None = None
+        self.begin = 0.0
+        self.names: dict[int, str] = {}
+        self.started: dict[int, float] = {}  # jobs that run
+        self.finished: list[int] = []
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = self._line(record)
+        return self.clear + text if text else ""
+
+    def _line(self, record: logging.LogRecord) -> str:
+        event = getattr(record, "event", None)
+        if event == "run_info":
+            return self._begin(record)
+        if event == "job_finished":
+            return self._finish(vars(record)["job_id"])
+        if event == "job_error":
+            return self._fail(record)
+        quiet = event is None and str(record.msg).startswith(LEFT_OUT)
+        return "" if quiet or event in EVENTS_LEFT_OUT else self.default.format(record)
+
+    def _begin(self, record: logging.LogRecord) -> str:
+        """The first line. Snakemake's table of jobs by rule follows in a dry run alone, once: it
+        comes a second time at its end."""
+        if self.plan:
+            return self.default.format(record)
+        self.plan, self.begin = self.ahead(), self.clock()
+        return self.plan.words
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Take note of a job that begins; its record goes no further, for Snakemake's handler would
+        write an empty line before it."""
+        begins = getattr(record, "event", None) == "job_info"
+        if begins:
+            self._start(vars(record))
+        return not begins
+
+    def _start(self, job: Mapping) -> None:
+        pattern = JOBS.get(job["rule_name"], "")
+        wildcards = dict(job["wildcards"])
+        if "cell" in wildcards:
+            wildcards["cell"] = wildcards["cell"][:-ID]
+        self.names[job["jobid"]] = pattern.format(**wildcards)
+        self.started[job["jobid"]] = self.clock()
+
+    def _finish(self, job: int) -> str:
+        begin = self.started.pop(job, None)
+        self.finished.append(job)
+        name = self.names.get(job)
+        if begin is None or not name:
+            return ""
+        return f"{self.whole()}  {name}, {duration(self.clock() - begin)}"
+
+    def _fail(self, record: logging.LogRecord) -> str:
+        """A user's mistake in its own words; of anything else all that Snakemake and the job's log
+        say."""
+        job = vars(record)
+        self.started.pop(job["jobid"], None)
+        name = self.names.get(job["jobid"]) or job["rule_name"]
+        for log in map(Path, job["log"] or ()):
+            last = (
+                log.read_text(errors="replace").rstrip().rpartition("\n")[2] if log.exists() else ""
+            )
+            if last.startswith("error: "):
+                return f"failed: {name}: {last.removeprefix('error: ')} ({log})"
+        return f"failed: {name}\n{self.default.format(record)}"
+
+    def whole(self) -> str:
+        """Jobs done of all, and the time left: ` 3/38, 02:10 left`; "" before they are known."""
+        if self.plan is None:
+            return ""
+        count = f"{len(self.finished):{len(str(self.plan.jobs))}}/{self.plan.jobs}"
+        left = self.seconds_left()
+        return count if left is None else f"{count}, {duration(left)} left"
+
+    def seconds_left(self) -> float | None:
+        """What is left of the forecast, at the pace at which its part behind us went; None where
+        there was none."""
+        if self.plan is None or not self.plan.seconds:
+            return None
+        seconds, now, cores = self.plan.seconds, self.clock(), self.plan.cores
+        done = sum(seconds.get(job, 0.0) for job in self.finished)
+        for job, begin in [*self.started.items()]:
+            done += min(now - begin, 0.95 * seconds.get(job, 0.0))
+        total = sum(seconds.values())
+        trust = TRUST * total / cores
+        pace = (now - self.begin + trust) / (done / cores + trust)
+        return max(total - done, 0.0) / cores * pace
+
+
+def attach(handlers: Iterable[logging.Handler], ahead: Callable[[], Ahead]) -> Lines | None:
+    """Have Snakemake's handler of the terminal write `Lines`; None where there is none, because the
+    call asked for a logger of its own."""
+    for handler in handlers:
+        if handler.name == STREAM and handler.formatter:
+            stream = getattr(handler, "stream", None)
+            lines = Lines(handler.formatter, ahead, bool(stream and stream.isatty()))
+            handler.setFormatter(lines)
+            handler.addFilter(lines.filter)
+            return lines
+    return None
