@@ -8,8 +8,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from repro.library.multipliers import apply as apply
     from repro.library.roles import Roles as Roles
     from repro.library.roles import roles as roles
+    from repro.library.scaling import initialize as initialize
+    from repro.library.scaling import param_groups as param_groups
 
 __version__ = "0.1.0"
 
@@ -17,6 +20,9 @@ __version__ = "0.1.0"
 # whose first import would take its place.
 PUBLIC = {
     "Roles": "repro.library.roles",
+    "apply": "repro.library.multipliers",
+    "initialize": "repro.library.scaling",
+    "param_groups": "repro.library.scaling",
     "roles": "repro.library.roles",
 }
 

@@ -34,6 +34,11 @@ class AttentionScale:
     exponent: float
     fused: bool
 
+    @property
+    def place(self) -> str:
+        """The module in words."""
+        return self.module or "the module itself"
+
 
 class Roles(Mapping[str, Role]):
     """Parameter name -> its Role at the base width; printed, a table.
@@ -291,7 +296,7 @@ def _warnings(
     """What a user should look at."""
     by_exponent: dict[str, list[str]] = {}
     for each in attention:
-        by_exponent.setdefault(f"{each.exponent:.2g}", []).append(each.module)
+        by_exponent.setdefault(f"{each.exponent:.2g}", []).append(each.place)
     for exponent, modules in by_exponent.items():
         scaled = "in a way that cannot be told" if exponent == "nan" else f"as head_dim^{exponent}"
         if exponent != "-1":
