@@ -15,7 +15,8 @@ from repro.suite.registry import ROOT
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 WALK = PAGE.split("## A figure\n")[1].split("\n## ")[0]
 KEPT = (
-    *("CONTRIBUTING.md", "README.md", "Snakefile", "pyproject.toml", "config", "data", "docs"),
+    *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "README.md", "Snakefile"),
+    *("pyproject.toml", "config", "data", "docs"),
     *("figures", "profiles", "records", "repro", "studies", "tests", "workflows"),
 )
 

@@ -9,7 +9,10 @@ from repro.suite import registry
 from repro.suite.registry import ROOT
 
 README = (ROOT / "README.md").read_text()
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("studies/*/README.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("studies/*/README.md")]),
+]
 RECORDED = ROOT / "records" / "reduced" / "embedded" / "cpu"
 
 
@@ -40,13 +43,36 @@ def test_the_scoreboard_is_the_recorded_one():
     assert {row["figure"] for row in rows} == set(listed())
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
-def test_every_picture_and_path_is_there(page):
-    text = page.read_text()
-    linked = [page.parent / path for path in re.findall(r"\]\(([^)]+)\)", text)]
-    named = [ROOT / path for path in re.findall(r"`((?:repro|studies)/[^`<]+)`", text)]
-    assert len(linked) > 3
-    assert all(path.exists() for path in linked + named)
+def anchors(page):
+    """What a link may name after `#`: the page's headings, as GitHub writes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
+def test_no_link_is_dead_and_every_path_is_there(page):
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+    links = [path for path in re.findall(r"\]\(([^)]+)\)", text) if "://" not in path]
+    for link in links:
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists() and (not anchor or anchor in anchors(target)), link
+    if page.name != "CONTRIBUTING.md":  # it also names files to be written
+        named = re.findall(r"`((?:repro|studies)/[^`<]+)`", text)
+        assert all((ROOT / path).exists() for path in named)
+
+
+def test_the_first_page_is_short_leads_to_all_others_and_says_its_terms():
+    assert len(README.splitlines()) < 185
+    for page in ROOT.glob("docs/*.md"):
+        assert f"](docs/{page.name})" in README, "every page is linked from the first one"
+    for term in ("parametrization", "SP", "muP", "LVP", "Neural-tangent", "upscaled", "base"):
+        assert README.index(f"*{term}*") < README.index("## What reproduces")
+    for word in ("Embedded", "real", "reproduced", "not\nreproduced", "cannot be told"):
+        assert f"*{word}*" in README
+    assert "scale and GPUs were never tried" in README.replace("\n", " ")
+    for number in ("2506.15025", "2602.10545", "2304.02034"):
+        assert f"(https://arxiv.org/abs/{number})" in README
 
 
 def test_every_figure_of_a_paper_is_listed():
