@@ -269,6 +269,8 @@ def test_markdown_leads_to_pages_of_figures_and_claims():
     assert "Title" not in html and "<script>" not in html
     assert '<a href="figures/a/fig1.html#fig1.falls"><code>fig1.falls</code></a>' in html
     assert "<code>other</code>" in html
+    assert "<th" not in text.markdown("| | |\n|---|---|\n| a | b |\n", {}.get, {}.get)
+    assert "<th>a</th>" in text.markdown("| a |\n|---|\n| b |\n", {}.get, {}.get)
     assert '<a href="figures/a/fig1.html"><img src="figures/a/fig1.png"' in html
 
 

@@ -65,6 +65,11 @@ def markdown(text: str, link: Callable[[str], str | None], claim: Callable[[str]
     tokens = parser.parse(text)
     if tokens and tokens[0].type == "heading_open":
         tokens = tokens[3:]
+    # A table without heads, as of pictures side by side, has no row of empty ones either.
+    places = [i for i, token in enumerate(tokens) if token.type in ("thead_open", "thead_close")]
+    for first, last in reversed(list(zip(places[::2], places[1::2], strict=True))):
+        if not any(token.content.strip() for token in tokens[first:last]):
+            del tokens[first : last + 1]
     for block in tokens:
         children: list[Token] = []
         for token in block.children or []:

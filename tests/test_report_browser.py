@@ -1,0 +1,199 @@
+"""The report in a real browser, from its folder: Debian's Chromium, driven by Playwright, and held
+against the rules of accessibility by axe. `.ci/run browser` installs what it needs."""
+
+import json
+import shutil
+
+import pytest
+
+from repro.__main__ import main
+
+CHROMIUM = shutil.which("chromium")
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
+]
+FIGURE = "figures/reduced/embedded/embedding_lr/fig3.html"
+CURVES = "figures/reduced/embedded/upscaling/fig2.html"
+TABLE = "figures/reduced/embedded/embedding_lr/table3.html"
+PAPER = "papers/embedding_lr.html"
+PHONE = {"width": 390, "height": 800}
+DESK = {"width": 1240, "height": 900}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("clone")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main(["report", "--config", "figures=embedding_lr,upscaling/fig2"]) == 0
+    return folder / "report"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        # Its sandbox needs rights that a container's root has not; the pages are our own.
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def visit(browser, site):
+    """A function (page, **options of a new context) -> that page, opened; at the end nothing may
+    have been said on the console or asked of a network."""
+    said, asked, contexts = [], [], []
+
+    def failed(request):
+        if request.failure != "net::ERR_ABORTED":  # so ends what becomes a download
+            said.append(f"{request.failure}: {request.url}")
+
+    def visit(path, **options):
+        context = browser.new_context(**{"viewport": DESK, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("requestfailed", failed)
+        page.goto(f"file://{site / path}")
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert not said
+    assert all(url.startswith("file://") for url in asked)
+
+
+def claims(site, **wanted):
+    rows = json.loads((site / "claims.json").read_text())
+    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+
+
+def shown(page):
+    return page.locator("#table tbody tr:visible")
+
+
+def test_filters_leave_the_claims_asked_for(visit, site):
+    page = visit("index.html")
+    here = {"scale": "reduced", "data": "embedded"}
+    assert shown(page).count() == len(claims(site, **here)) < len(claims(site))
+    filters = page.locator("#filters")
+    for name, value, wanted in (
+        ("verdict", "reproduced", {"verdict": "reproduced"}),
+        ("kind", "training", {"kind": "training"}),
+        ("binds", "no", {"binds": False}),
+        ("seen", "agrees", {"seen": "agrees"}),
+        ("paper", "upscaling", {"paper": "upscaling"}),
+        ("scale", "smoke", {"scale": "smoke"}),
+    ):
+        filters.locator(f"[name={name}]").select_option(value)
+        expected = claims(site, **(here | wanted))
+        assert shown(page).count() == len(expected), name
+        assert page.locator("#count").inner_text().startswith(f"{len(expected)} of ")
+        page.get_by_role("button", name="Reset").click()
+    page.get_by_role("searchbox").fill("sqrt-d-rule")
+    assert shown(page).count() == 1
+    page.reload()
+    assert shown(page).count() == 1, "the address keeps what was asked"
+    page.get_by_role("searchbox").fill("no such claim")
+    assert shown(page).count() == 0
+    page.get_by_role("button", name="Show all").click()
+    assert shown(page).count() == len(claims(site))
+
+
+def test_a_click_on_a_head_sorts(visit):
+    page = visit("index.html")
+
+    def values(name):
+        cells = shown(page).evaluate_all(f"rows => rows.map(row => row.dataset.{name})")
+        return [float(cell) for cell in cells if cell]
+
+    head = page.get_by_role("columnheader", name="measured")
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert values("measured") == sorted(values("measured"))
+    head.get_by_role("button").press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert values("measured") == sorted(values("measured"), reverse=True)
+    page.get_by_role("columnheader", name="verdict").get_by_role("button").click()
+    assert values("rank") == sorted(values("rank"))
+
+
+def test_a_claim_s_row_leads_to_its_card(visit):
+    page = visit("index.html")
+    page.get_by_role("searchbox").fill("sqrt-d-rule")
+    shown(page).locator("a").first.click()
+    card = page.locator("[id='fig3.sqrt-d-rule']")
+    assert card.is_visible() and "Could it fail?" in card.inner_text()
+    assert page.url.endswith("embedding_lr/fig3.html#fig3.sqrt-d-rule")
+    page.get_by_role("link", name="What reproduces").click()
+    assert page.locator("h1").inner_text().startswith("What reproduces")
+
+
+def test_the_plot_answers_to_pointer_keys_and_legend(visit):
+    page = visit(FIGURE)
+    plot = page.locator("#plot")
+    assert plot.locator(".line").count() == 2 * 3, "three widths, and their keys in the legend"
+    note = plot.locator("[role=status]")
+    plot.locator("path.dot").nth(4).hover()
+    assert "seed 0:" in note.inner_text() and "width" in note.inner_text()
+    plot.locator("svg").first.focus()
+    before = note.inner_text()
+    page.keyboard.press("ArrowRight")
+    after = note.inner_text()
+    page.keyboard.press("ArrowDown")
+    assert len({before, after, note.inner_text()}) == 3
+    button = plot.locator(".legend button").first
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false"
+    assert plot.locator(".line").count() == 2 * 3 - 1
+    plot.get_by_label("study").select_option(label="a line each")
+    assert plot.locator(".legend button").count() == 9
+    plot.get_by_label("above each line").check()
+    plot.locator("summary").click()
+    assert plot.locator("tbody tr").count() == 8 * 9, "eight rates"
+
+
+def test_a_figure_s_own_view_comes_first(visit):
+    plot = visit(CURVES).locator("#plot")
+    names = [name.strip() for name in plot.locator(".legend button").all_inner_texts()]
+    assert names == ["base", "scratch", "scratch long", "upscaled", "upscaled without noise"]
+
+
+def test_files_are_downloaded(visit, site):
+    page = visit("index.html")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+    assert download.value.suggested_filename == "claims.csv"
+    assert download.value.path().read_bytes() == (site / "claims.csv").read_bytes()
+    page.get_by_role("link", name="JSON").click()  # from a folder, a browser shows it
+    page.wait_for_url("**/claims.json")
+    assert json.loads(page.locator("pre").inner_text()) == claims(site)
+
+
+def test_a_theme_is_kept_over_pages(visit):
+    page = visit("index.html", color_scheme="dark")
+    color = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(color)
+    page.get_by_role("button", name="Light theme").click()
+    assert page.evaluate(color) != dark
+    page.get_by_role("link", name="Hayou").first.click()
+    page.wait_for_selector("#findings")
+    assert page.evaluate(color) != dark
+
+
+@pytest.mark.parametrize("path", ["index.html", FIGURE, CURVES, TABLE, PAPER])
+@pytest.mark.parametrize(("viewport", "theme"), [(DESK, "light"), (PHONE, "dark")])
+def test_anybody_can_read_it(visit, path, viewport, theme):
+    page = visit(path, viewport=viewport, color_scheme=theme)
+    for details in page.locator("details").all():
+        details.evaluate("element => { element.open = true; }")
+    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    assert wide <= 0, "it scrolls sideways"
+    found = axe.Axe().run(page, options={"preload": False})  # style sheets are read as they are
+    assert not found.response["violations"], found.generate_report()
