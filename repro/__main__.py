@@ -21,6 +21,23 @@ NEEDS_CLONE = (
     "every command but coordinate-check runs the studies, figures and records of a clone of the "
     "repository: there, uv run python -m repro ..."
 )
+CONFIG = (
+    "as snakemake's: scale (smoke, reduced, paper), data (embedded, real), figures, at_edge, "
+    "arithmetic, max_gpu_hours, or a dataset: <dataset>=embedded|real|FOLDER"
+)
+WORDS = {  # argument -> what it is
+    "claim": "as in the scoreboard: fig3.sqrt-d-rule, or embedding_lr/fig3.sqrt-d-rule",
+    "figures": "as in `list`: embedding_lr/fig3; also a paper, or fig3 for every paper's",
+    "figure": "as in `list`: embedding_lr/fig3",
+    "name": "of figures of several papers: fig3",
+    "archive": "a file: cells.tar.gz",
+    "parametrization": "SP, muP, LVP, or another of repro/parametrization.py",
+    "dataset": "a file of data/, without .py",
+    "vocab_size": "number of tokens to tell apart",
+    "study": "<paper>/<study>, or <paper>/<study>/<stage> where it has stages",
+    "cell": "name of its file in results/, without .json",
+    "digest": "the first characters of its code's digest",
+}
 FORCED = {
     "shard": "cut the state among the ranks, also where it fits",
     "recompute": "recompute activations, also where they fit",
@@ -30,58 +47,74 @@ FORCED = {
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line; what a command does is the function of its name in `commands`."""
-    main = argparse.ArgumentParser(prog="repro", description=__doc__, epilog=NEEDS_CLONE)
+    main = argparse.ArgumentParser(
+        prog="repro",
+        usage="repro COMMAND ...",
+        description="Rebuilds the figures of three papers and says which claims reproduce.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     main.set_defaults(needs_clone=True)
-    subparsers = main.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    subparsers = main.add_subparsers(dest="command", required=True, help=argparse.SUPPRESS)
+    lines: list[str] = []
+
+    def group(title: str) -> None:
+        lines.extend(["", f"{title}:"])
 
     def add(name: str, /, **arguments) -> argparse.ArgumentParser:
         function = getattr(commands, name.replace("-", "_"))
-        added = subparsers.add_parser(name, help=function.__doc__, description=function.__doc__)
+        added = subparsers.add_parser(name, description=function.__doc__)
+        lines.append(f"  {name:17} {function.__doc__}")
         added.set_defaults(run=function)
-        added.add_argument(
-            "--config",
-            nargs="*",
-            default=[],
-            metavar="KEY=VALUE",
-            help="as snakemake's: scale, data, figures, arithmetic, <dataset>=embedded|real|FOLDER",
-        )
+        added.add_argument("--config", nargs="*", default=[], metavar="KEY=VALUE", help=CONFIG)
         for argument, options in arguments.items():
-            added.add_argument(argument, **options)
+            added.add_argument(argument, **{"help": WORDS.get(argument), **options})
         return added
 
-    # What there is
+    group("What is known, in seconds and without training")
     add("list")
-    add_cost(add("cost"))
     add("explain", claim={})
-
-    # A job of the workflow each, and all of a figure's
-    add("fetch", dataset={})
-    added = add("tokenize", dataset={}, vocab_size={"type": int})
-    added.add_argument("--tokenizer", choices=("bpe", "gpt2"), default="bpe")
-    add_place(add("train", study={}, cell={}))
-    add_place(add("run", figures={"nargs": "+", "metavar": "FIGURE"}))
-    add("code", figure={}, digest={})
-    for name in ("reduce", "draw", "publish"):
-        add(name, figure={})
-    add("page", name={})
     add("scoreboard")
     where = "where to, in place of report/"
     add("report").add_argument("--folder", type=Path, default=Path("report"), help=where)
+    add("redraw")
+    add_cost(add("cost"))
 
-    # Held against what was measured before, and carried between machines
-    for name in ("record", "rejudge", "redraw", "verify"):
-        add(name)
-    added = add("power", figures={"nargs": "*", "metavar": "FIGURE"})
-    added.add_argument("--check", action="store_true", help="say what is not of the records as is")
+    group("Runs made here, without Snakemake, and held against those on record")
+    add_place(add("run", figures={"nargs": "+", "metavar": "FIGURE"}))
     for name in ("pack", "unpack"):
         add(name, archive={"type": Path})
+    add("verify")
 
+    group("A parametrization")
     added = add("coordinate-check", parametrization={})
     added.set_defaults(needs_clone=False)
     added.add_argument("--model", default="decoder", help="decoder, mlp, resnet, gpt2, vit or bart")
     added.add_argument("--widths", type=number, nargs="+", help="in place of the model's own")
-    added.add_argument("--steps", type=int, default=4)
-    added.add_argument("--seeds", type=int, default=4, choices=range(1, 101), metavar="N")
+    added.add_argument("--steps", type=int, default=4, help="training steps; default: 4")
+    added.add_argument(
+        "--seeds", type=int, default=4, choices=range(1, 101), metavar="N", help="default: 4"
+    )
+
+    group("For authors: what is on record, and how far its tests can be trusted")
+    for name in ("record", "rejudge"):
+        add(name)
+    added = add("power", figures={"nargs": "*", "metavar": "FIGURE"})
+    added.add_argument("--check", action="store_true", help="say what is not of the records as is")
+
+    group("Jobs of the workflow, as Snakemake calls them")
+    add("fetch", dataset={})
+    added = add("tokenize", dataset={}, vocab_size={"type": int})
+    added.add_argument(
+        "--tokenizer", choices=("bpe", "gpt2"), default="bpe", help="default: bpe, trained here"
+    )
+    add_place(add("train", study={}, cell={}))
+    add("code", figure={}, digest={})
+    for name in ("reduce", "draw", "publish"):
+        add(name, figure={})
+    add("page", name={})
+
+    more = ["", "repro COMMAND --help says more of one.", f"Where: {NEEDS_CLONE}"]
+    main.epilog = "\n".join([*lines[1:], *more])
     return main
 
 
@@ -94,19 +127,21 @@ def number(word: str) -> float:
 def add_cost(added: argparse.ArgumentParser) -> None:
     """Which figures' cost, and at what rate."""
     added.add_argument(
-        "figures", nargs="*", metavar="FIGURE", help="default: a line each, as configured"
+        "figures", nargs="*", metavar="FIGURE", help="by study; default: every figure, a line each"
     )
-    added.add_argument("--scale", help="as --config scale=SCALE")
+    added.add_argument("--scale", help="smoke, reduced or paper, as --config scale=SCALE")
     rate = added.add_mutually_exclusive_group()
     rate.add_argument(
-        "--device-flops", type=float, metavar="FLOPS", help="operations a second, instead of H100's"
+        "--device-flops", type=float, metavar="FLOPS", help="hours at this many a second"
     )
-    rate.add_argument("--measure", action="store_true", help="measure this machine's")
+    rate.add_argument("--measure", action="store_true", help="hours at what is measured here")
 
 
 def add_place(added: argparse.ArgumentParser) -> None:
     """Where and by how many processes a command trains (`repro.suite.jobs.Place`)."""
-    added.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    added.add_argument(
+        "--device", choices=("cpu", "cuda"), default="cpu", help="where to train; default: cpu"
+    )
     added.add_argument(
         "--ranks", type=int, default=1, metavar="N", help="processes that share a run, a GPU each"
     )

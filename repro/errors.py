@@ -21,3 +21,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     known = sorted(known)
     near = nearest(word, known)
     return f"did you mean {near!r}?" if near else f"choose from {', '.join(known)}"
+
+
+def nearest_few(word: str, known: Iterable[str], count: int = 8) -> list[str]:
+    """The known words that were perhaps meant: those that contain it, then those spelt much like
+    it, nearest first."""
+    known = sorted(known)
+    inside = [each for each in known if word and word in each]
+    alike = difflib.get_close_matches(word, known, count, cutoff=0.6)
+    return list(dict.fromkeys([*inside, *alike]))[:count]

@@ -4,7 +4,7 @@ from test_readme import RECORDED
 
 from repro.__main__ import main
 from repro.files import read_json, write_bytes, write_json
-from repro.judge import evidence, products, records
+from repro.judge import evidence, explain, products, records
 from repro.suite.suite import load
 
 FIGURE, CLAIM = "embedding_lr/table1", "table1.exponents"
@@ -54,3 +54,9 @@ def test_without_results_and_records_the_way_to_them_is_named(tmp_path, monkeypa
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and "there are no records for scale reduced, data real" in error
     assert "uv run snakemake figures/embedding_lr/fig2.pdf --config data=real" in error
+
+
+def test_a_claim_of_several_papers_is_asked_for_by_paper():
+    names = ["one/fig2.order", "two/fig2.order"]
+    said = explain._meant("fig2.order", names, names)
+    assert said == "is of several papers: one/fig2.order, two/fig2.order"

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from repro.__main__ import main
+from repro.__main__ import main, parser
 
 
 @pytest.mark.parametrize(
@@ -12,6 +12,12 @@ from repro.__main__ import main
         (["reduce", "embedding_lr/fig9"], "unknown figure 'embedding_lr/fig9': did you mean"),
         (["train", "embedding_lr/width", "no-such-cell"], "has no cell no-such-cell"),
         (["explain", "fig3.sqrt"], "did you mean 'fig3.sqrt-d-rule'"),
+        (["explain", "theorem1"], "did you mean 'theorem1.delta-embedding', 'theorem1.delta-out"),
+        (
+            ["explain", "fig1.optimum-lr"],
+            "is of several papers: effective_theory/fig1.optimum-lr, ",
+        ),
+        (["explain", "nonsense"], "'nonsense': is unknown; `repro scoreboard` lists them all"),
         (["unpack", "no-such-archive"], "no-such-archive: does not exist"),
         (["page", "fig33"], "unknown page 'fig33': did you mean 'fig3'"),
         (["fetch", "wikitext"], "unknown dataset 'wikitext': did you mean 'wikitext2'"),
@@ -31,6 +37,19 @@ def test_a_mistake_is_one_line_on_stderr(tmp_path, monkeypatch, capsys, words, m
     assert error.startswith("error: ") and error.count("\n") == 1
     assert message in error
     assert not list(tmp_path.iterdir())
+
+
+def test_help_groups_the_commands_and_explains_every_argument():
+    main = parser()
+    (commands,) = [a.choices for a in main._actions if a.dest == "command"]
+    lines = main.format_help().splitlines()
+    for name, command in commands.items():
+        (line,) = [line for line in lines if line.startswith(f"  {name} ")]
+        assert len(line.split()) > 3, f"{name} is described"
+        unexplained = [action.dest for action in command._actions if not action.help]
+        assert not unexplained, f"{name}: {unexplained}"
+    titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert titles[1].startswith("What is known") and titles[-1].startswith("Jobs of the workflow")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")

@@ -1,6 +1,8 @@
 """From one claim to what the paper prints, its verdict, and the runs behind it."""
 
-from repro.errors import UserError, did_you_mean
+from collections.abc import Sequence
+
+from repro.errors import UserError, nearest_few
 from repro.files import sha256_file
 from repro.judge.board import in_words, paper_scale
 from repro.judge.claims import interval
@@ -23,8 +25,7 @@ def explain(suite: Suite, word: str) -> str:
     }
     matches = [key for key in known if word in (key, key.split("/", 1)[1])]
     if len(matches) != 1:
-        names = matches or [*known, *(key.split("/", 1)[1] for key in known)]
-        raise UserError(f"claim {word!r}: {did_you_mean(word, names)}")
+        raise UserError(f"claim {word!r}: {_meant(word, matches, [*known])}")
     figure_name, claim = known[matches[0]]
     lines = [matches[0], f"  paper: {claim.statement} ({claim.source})"]
     lines.append(f"  quantity: {claim.quantity}")
@@ -78,3 +79,14 @@ def _origin(suite: Suite, evidence: Evidence) -> str:
     again = suite.command(f"figures/{evidence.figure}.pdf")
     other = "" if evidence.current else "; the record is of other settings than the present ones"
     return f"{evidence.place}, the record, for nothing was built here ({again}){other}"
+
+
+def _meant(word: str, matches: Sequence[str], known: Sequence[str]) -> str:
+    """Which claim a word may mean that names none, or several (`matches`), for an error."""
+    if matches:
+        return f"is of several papers: {', '.join(matches)}"
+    ids = known if "/" in word else sorted({key.split("/", 1)[1] for key in known})
+    near = nearest_few(word, ids)
+    if near:
+        return f"is unknown; did you mean {', '.join(map(repr, near))}?"
+    return "is unknown; `repro scoreboard` lists them all"
