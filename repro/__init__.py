@@ -8,6 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from repro.library.check import CoordinateCheck as CoordinateCheck
+    from repro.library.check import coordinate_check as coordinate_check
     from repro.library.multipliers import apply as apply
     from repro.library.roles import Roles as Roles
     from repro.library.roles import roles as roles
@@ -19,6 +21,8 @@ __version__ = "0.1.0"
 # Public name -> the module that defines it. None is also the name of a submodule of this package,
 # whose first import would take its place.
 PUBLIC = {
+    "CoordinateCheck": "repro.library.check",
+    "coordinate_check": "repro.library.check",
     "Roles": "repro.library.roles",
     "apply": "repro.library.multipliers",
     "initialize": "repro.library.scaling",

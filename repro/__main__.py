@@ -31,7 +31,8 @@ WORDS = {  # argument -> what it is
     "figure": "as in `list`: embedding_lr/fig3",
     "name": "of figures of several papers: fig3",
     "archive": "a file: cells.tar.gz",
-    "parametrization": "SP, muP, LVP, or another of repro/parametrization.py",
+    "what": "SP, muP, LVP, or another of repro/parametrization.py; or a model of your own, "
+    "FILE.py:make",
     "dataset": "a file of data/, without .py",
     "vocab_size": "number of tokens to tell apart",
     "study": "<paper>/<study>, or <paper>/<study>/<stage> where it has stages",
@@ -86,9 +87,11 @@ def parser() -> argparse.ArgumentParser:
     add("verify")
 
     group("A parametrization")
-    added = add("coordinate-check", parametrization={})
+    added = add("coordinate-check", what={"metavar": "parametrization"})
     added.set_defaults(needs_clone=False)
     added.add_argument("--model", default="decoder", help="decoder, mlp, resnet, gpt2, vit or bart")
+    added.add_argument("--parametrization", help="of a model of your own: a name, or a file's path")
+    added.add_argument("--lr", type=float, help="of a model of your own, at its least width")
     added.add_argument("--widths", type=number, nargs="+", help="in place of the model's own")
     added.add_argument("--steps", type=int, default=4, help="training steps; default: 4")
     added.add_argument(

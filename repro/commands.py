@@ -194,7 +194,11 @@ def unpack(suite: Suite, arguments: Namespace) -> str:
 
 def coordinate_check(suite: Suite | None, arguments: Namespace) -> str:
     """Slope of activation sizes against width."""
+    if ".py" in arguments.what:
+        from repro.library import command
+
+        return command.coordinate_check(arguments)
     from repro.checks.coordinate_check import report
 
-    asked = arguments.parametrization, arguments.model, arguments.widths
+    asked = arguments.what, arguments.model, arguments.widths
     return "\n".join(report(*asked, arguments.steps, arguments.seeds))

@@ -1,7 +1,8 @@
 import pytest
 
-from repro.checks.coordinate_check import coordinate_check, model_sizes, report
+from repro.checks.coordinate_check import model_sizes, report
 from repro.checks.tiny import MODELS, tiny_run
+from repro.library.slopes import fit_slopes
 
 WIDTHS = [64, 128, 256, 512]
 
@@ -9,9 +10,7 @@ WIDTHS = [64, 128, 256, 512]
 @pytest.fixture(scope="module")
 def slopes():
     return {
-        name: coordinate_check(
-            model_sizes(*tiny_run("decoder", name)[:2], steps=4), WIDTHS, range(3)
-        )
+        name: fit_slopes(model_sizes(*tiny_run("decoder", name)[:2], steps=4), WIDTHS, range(3))
         for name in ("muP", "SP")
     }
 
@@ -37,7 +36,7 @@ def test_slopes_and_verdicts_of_known_laws():
             ("vanishes", "change"): noise / width**0.5,
         }
 
-    found = {s.layer: s for s in coordinate_check(sizes, WIDTHS, range(3))}
+    found = {s.layer: s for s in fit_slopes(sizes, WIDTHS, range(3))}
     assert {name: s.verdict for name, s in found.items()} == {
         "flat": "stable",
         "grows": "grows",
@@ -69,7 +68,7 @@ def test_upscaling_s_models_change_equally_at_every_width(model, optimizer, lr):
     def slopes(name):
         task, spec, widths = tiny_run(model, name)
         spec = spec | {"lr": lr} | ({"optimizer": optimizer} if optimizer else {})
-        found = coordinate_check(model_sizes(task, spec, steps=4), widths, range(3))
+        found = fit_slopes(model_sizes(task, spec, steps=4), widths, range(3))
         return [layer.slope for layer in found if layer.quantity == "change"]
 
     assert max(map(abs, slopes("muP-multiplier"))) < 0.35

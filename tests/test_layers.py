@@ -18,9 +18,13 @@ MAY_IMPORT = {
     },
     # The command line.
     "repro.__main__": {"repro.commands", "repro.suite", "repro.training"},
-    "repro.commands": {"repro.judge", "repro.suite", "repro.checks", "repro.data"},
+    "repro.commands": {
+        *("repro.judge", "repro.suite", "repro.checks", "repro.data", "repro.library")
+    },
     # A run of a task as the suite builds it, looked at while it trains.
-    "repro.checks": {"repro.suite", "repro.tasks", "repro.training", "repro.data"},
+    "repro.checks": {
+        *("repro.suite", "repro.tasks", "repro.training", "repro.data", "repro.library")
+    },
     # What is shown and claimed, and who judges it.
     "figures": {"repro.judge", "studies", "repro.suite", "repro.tasks", "repro.theory"},
     "repro.judge": {"repro.suite"},

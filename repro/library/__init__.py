@@ -5,4 +5,5 @@ roles.py        what each parameter of any module is, from two widths and a forw
 tables.py       a parametrization by name, or by the path of a file of one's own
 scaling.py      initial spreads, optimizer groups
 multipliers.py  factors on readouts and on attention's logits
+check.py        the coordinate check, with slopes.py; command.py: on the command line
 """

@@ -6,6 +6,7 @@ optimizer: no value is changed, and no factor is other than 1.
 
 import inspect
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import nn
@@ -88,7 +89,7 @@ def param_groups(
     family, coupled = OPTIMIZERS[kind]
     at, rows = roles.at(model), find(parametrization).rules(family)
     if eps is None and family == "adam":
-        given = inspect.signature(getattr(torch.optim, kind)).parameters["eps"].default
+        given = inspect.signature(optimizer_class(kind)).parameters["eps"].default
         eps = given if isinstance(given, float) else None
     groups: dict[tuple, dict] = {}
     for name, parameter in model.named_parameters():
@@ -110,6 +111,12 @@ def param_groups(
         groups.setdefault(key, {"params": [], **group})["params"].append(parameter)
     check_groups(model, groups.values())
     return list(groups.values())
+
+
+def optimizer_class(optimizer: str | type[torch.optim.Optimizer]) -> Any:
+    """The class of torch.optim of a name, or the class that was given; UserError as above."""
+    name = _class_name(optimizer)
+    return getattr(torch.optim, name) if isinstance(optimizer, str) else optimizer
 
 
 def _class_name(optimizer: str | type[torch.optim.Optimizer]) -> str:

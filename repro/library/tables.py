@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from repro import parametrization
 from repro.errors import UserError
@@ -41,13 +42,18 @@ def find(name: str) -> Table:
     )
 
 
-def _own(path: str) -> Table:
+def names_in(path: str) -> dict[str, Any]:
+    """What a Python file of a user's defines; raises UserError where it fails."""
     if not Path(path).is_file():
         raise UserError(f"{path}: there is no such file")
     try:
-        defined = runpy.run_path(path)
+        return runpy.run_path(path)
     except Exception as error:
         raise UserError(f"{path}: {type(error).__name__}: {error}") from error
+
+
+def _own(path: str) -> Table:
+    defined = names_in(path)
     rules = defined.get("rules")
     if not callable(rules):
         raise UserError(f"{path}: defines no rules(family)")
