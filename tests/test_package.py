@@ -162,7 +162,7 @@ def built(tmp_path_factory):
         (["explain", "table2.exponents", *CONFIG], "verdict: reproduced"),
         (["scoreboard", *CONFIG], ""),
         (["redraw", *CONFIG], f"figures/{FIGURE}.pdf"),
-        (["report", *CONFIG], "report/index.html: "),
+        (["report", *CONFIG], "1 claim, 1 reproduced; 1 figure of results/smoke/embedded"),
     ],
     ids=lambda words: words[0] if isinstance(words, list) else "",
 )

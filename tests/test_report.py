@@ -313,6 +313,14 @@ def test_a_paper_is_cited_as_in_the_citation_file():
     assert (unknown.heading, unknown.title, unknown.arxiv) == ("mine", "mine", "")
 
 
+def test_seeds_are_counted_where_something_is_random():
+    random = judged(n=3, low=-2.0, high=-0.5)
+    same = judged(n=2, low=-1.0, high=-1.0)
+    fixed = judged(kind="arithmetic", n=1, low=-1.0, high=-1.0)
+    seeds = [model.ClaimView(row, "page.html", None).seeds for row in (random, same, fixed)]
+    assert seeds == ["3", "2", "exact"]
+
+
 def test_json_in_a_page_does_not_end_its_script():
     assert "</script>" not in pages.script_json({"a": "</script>"})
 

@@ -8,13 +8,13 @@ from urllib.parse import quote
 
 from repro.errors import UserError
 from repro.judge import power, second
-from repro.judge.claims import KINDS, Claim, Expectation
+from repro.judge.claims import CONTROL, KINDS, TRAINING, Claim, Expectation
 from repro.judge.evidence import Evidence, find
 from repro.judge.records import RECORDS, describe
 from repro.judge.report import settings
 from repro.judge.report.plot import Plot, plot
 from repro.judge.report.strip import Strip, strip
-from repro.judge.report.text import OF_A_PAPER, sentence, tally
+from repro.judge.report.text import OF_A_PAPER, counted, sentence, tally
 from repro.suite import config, registry
 from repro.suite.registry import ROOT
 from repro.suite.study import SCALES
@@ -39,6 +39,13 @@ class ClaimView:
     def href(self) -> str:
         """Its card, from the site's root."""
         return f"{self.page}#{self.row['claim']}"
+
+    @property
+    def seeds(self) -> str:
+        """How many seeds it was measured on; `exact` where nothing is random."""
+        row = self.row
+        fixed = row["kind"] not in (TRAINING, CONTROL) and row["low"] == row["high"] is not None
+        return "exact" if fixed else str(row["n"])
 
     @property
     def expected(self) -> Expectation | None:
@@ -139,6 +146,13 @@ class FigureView:
     def seconds(self) -> float:
         """What its runs took, on one core each where they ran on a CPU."""
         return sum(entry["seconds"] for entry in self.evidence.provenance["made"])
+
+    @property
+    def seeds(self) -> str:
+        """The seeds behind its claims, in words; "" where nothing in them is random."""
+        numbers = sorted({int(c.seeds) for c in self.claims if c.seeds != "exact"})
+        few, many = (numbers[0], numbers[-1]) if numbers else (0, 0)
+        return f"{few} to {many} seeds" if few < many else counted(few, "seed") if few else ""
 
     @cached_property
     def settings(self) -> list[settings.Setting]:

@@ -24,9 +24,7 @@
   const shape = (name, attributes = {}, text = "") => {
     const node = document.createElementNS("http://www.w3.org/2000/svg", name);
     for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    const [base, exponent] = String(text).split("^");
-    node.textContent = base;
-    if (exponent) node.append(shape("tspan", { dy: -5, "font-size": "80%" }, exponent));
+    node.textContent = text;
     return node;
   };
   const distinct = (name) => {
@@ -190,7 +188,7 @@
   function axis(values, from, to, linear = false) {
     const [low, high] = [Math.min(...values), Math.max(...values)];
     const wide = !linear && low > 0 && high / low >= 16;
-    return wide ? scales.logarithmic(low, high, from, to, [...new Set(values)]) : scales.linear(low, high, from, to);
+    return wide ? scales.logarithmic(low, high, from, to, [...new Set(values)]) : scales.linear(low, high, from, to, values);
   }
 
   function draw() {

@@ -10,11 +10,10 @@ const scales = (() => {
     return String(Number(value.toPrecision(4))).replace("-", "−");
   };
 
+  const raised = (exponent) => [...String(exponent)].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("");
   const power = (value) => {
     const exponent = Math.log2(value);
-    return Number.isInteger(exponent) && value > 0 && (value < 1 || value > 4096)
-      ? `2^${exponent}`.replace("-", "−")
-      : short(value);
+    return Number.isInteger(exponent) && value > 0 && (value < 1 || value > 4096) ? `2${raised(exponent)}` : short(value);
   };
 
   function steps(low, high, wanted) {
@@ -26,11 +25,13 @@ const scales = (() => {
     return ticks;
   }
 
-  function linear(low, high, from, to) {
+  function linear(low, high, from, to, values = [0.5]) {
     const span = high - low || Math.abs(high) || 1;
     const [bottom, top] = [low - 0.04 * span, high + 0.04 * span];
     const place = (value) => from + ((value - bottom) / (top - bottom)) * (to - from);
-    return { place, ticks: (wanted) => steps(bottom, top, wanted).filter((t) => t >= bottom && t <= top), text: short };
+    const whole = values.every(Number.isInteger);
+    const inside = (tick) => tick >= bottom && tick <= top && (!whole || Number.isInteger(tick));
+    return { place, ticks: (wanted) => steps(bottom, top, wanted).filter(inside), text: short };
   }
 
   function logarithmic(low, high, from, to, values) {
