@@ -49,6 +49,16 @@ def test_a_run_is_made_once_and_a_finished_one_takes_no_time(tmp_path):
     assert left == pytest.approx(once - seconds[first.runs[0].id])
 
 
+def test_a_run_that_no_figure_shows_takes_as_long_as_its_like():
+    """Others start from it. Found where `verify` could not say how long it takes."""
+    suite = load([])
+    shown = cells(suite)
+    base = shown[0]
+    seconds = forecast.recorded_seconds(suite, ["embedding_lr/theorem1"], [base])
+    assert all(0 < seconds[run.id] < 1e4 for run in base.runs)
+    assert not forecast.recorded_seconds(load(["scale=paper"]), [FIGURE], [base])
+
+
 def test_jobs_share_the_cores_but_none_is_shorter_than_itself():
     assert forecast.wall([10.0, 20.0, 30.0], cores=2, speed=1.0) == 30.0
     assert forecast.wall([30.0, 4.0], cores=2, speed=2.0) == 15.0

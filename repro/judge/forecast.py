@@ -60,13 +60,17 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def recorded_seconds(suite: Suite, figures: Iterable[str]) -> dict[str, float]:
-    """Run id -> its seconds on the machine of records/, for the runs behind figures on record.
+def recorded_seconds(
+    suite: Suite, figures: Iterable[str], cells: Iterable[Cell] = ()
+) -> dict[str, float]:
+    """Run id -> its seconds on the machine of records/, for the runs behind figures on record, and
+    for those of `cells`, which no figure may show: others start from them.
 
     A record has the seconds of all its runs together; they are shared out by `effort`. Where there
     is no record of the configured data, that of others at the same scale is taken.
     """
     found: dict[str, float] = {}
+    total = 0.0  # of the efforts of what was found
     for name in figures:
         base = _record(suite, name)
         if base is None:
@@ -76,7 +80,13 @@ def recorded_seconds(suite: Suite, figures: Iterable[str]) -> dict[str, float]:
         efforts = [effort(run) for run in runs]
         scale = sum(entry["seconds"] for entry in made) / sum(efforts)
         for run, part in zip(runs, efforts, strict=True):
-            found.setdefault(run.id, scale * part)
+            if run.id not in found:
+                found[run.id] = scale * part
+                total += part
+    if found:
+        usual = sum(found.values()) / total
+        unseen = (run for cell in cells for run in cell.runs if run.id not in found)
+        found |= {run.id: usual * effort(run) for run in unseen}
     return found
 
 
@@ -166,7 +176,7 @@ def in_words(suite: Suite, cells: Sequence[Cell], cores: int) -> str:
     """`3 training jobs, about 4 minutes on 2 cores of this machine`; the jobs alone where nothing
     like them was recorded."""
     count = f"{len(cells)} training job{'s' * (len(cells) != 1)}"
-    times = job_seconds(suite, cells, recorded_seconds(suite, figures_of(suite, cells)))
+    times = job_seconds(suite, cells, recorded_seconds(suite, figures_of(suite, cells), cells))
     known = [time for time in times if time is not None]
     if not cells or len(known) < len(times):
         return count
@@ -183,7 +193,7 @@ def ahead(suite: Suite, jobs: Mapping[int, tuple[str, Cell | None]], cores: int 
     words += f", {len(cells)} of them training" if cells else ""
     if not cores:
         return Ahead(words, len(jobs))
-    recorded = recorded_seconds(suite, figures_of(suite, cells)) if cells else {}
+    recorded = recorded_seconds(suite, figures_of(suite, cells), cells) if cells else {}
     of_cells = iter(job_seconds(suite, cells, recorded))
     times = [
         next(of_cells) if cell else OTHER_JOBS.get(rule, ANY_JOB) for rule, cell in jobs.values()
