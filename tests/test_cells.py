@@ -231,7 +231,7 @@ def test_other_tokens_under_one_name_are_refused(tmp_path, calls):
 
 def test_a_killed_job_leaves_whole_runs_and_resumes(suite):
     """kill -9 in the middle: the next call takes over the finished runs and ends the same."""
-    cell = suite.cells("embedding_lr/unit_init")[0]
+    cell = suite.cells("embedding_lr/unit_init/embedding_alone")[0]
     words = ["--config", *suite.config.arguments()]
     path = suite.paths.cell(cell)
     for need in suite.needs(cell):

@@ -74,7 +74,7 @@ def test_a_figure_is_added_as_the_page_says(checkout):
         put_in(readme, line)
     done = call(test, checkout)
     assert done.returncode == 0, done.stdout
-    assert "fig5, table1, table2, table3, theorem1, lvp |" in readme.read_text()
+    assert "fig5, table1, table2, table3, theorem1, mechanism, lvp |" in readme.read_text()
 
 
 def put_in(readme, line):

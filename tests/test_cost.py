@@ -383,8 +383,8 @@ def test_the_command_lists_a_figure_s_studies(tmp_path, monkeypatch, capsys):
         "figure, study",
         "embedding_lr/fig3",
         "embedding_lr/width_and_vocabulary",
-        "embedding_lr/unit_init",
-        "embedding_lr/fixed_vocabulary",
+        "embedding_lr/unit_init/embedding_alone",
+        "embedding_lr/unit_init/with_positions",
         "total",
     ]
     total = dict(zip(rows["figure, study"], rows["total"], strict=True))

@@ -54,12 +54,13 @@ def by_hand(model, tokens):
 
     for attention, block in zip(model.attention, model.mlp, strict=True):
         for f, layer in ((attend, attention), (mlp, block)):
-            x = ln(x + f(layer, x)) if model.norm == "post" else x + f(layer, ln(x))
+            x = x + f(layer, ln(x) if model.norm == "pre" else x)
+            x = ln(x) if model.norm == "post" else x
     x = ln(x) if model.norm == "pre" else x
     return 0.7 * x @ model.output.weight.T
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("norm", ["none", "post", "pre"])
 def test_logits_are_those_of_the_model_written_out(norm):
     model = decoder(norm)
     tokens = torch.randint(50, (12,), generator=torch.Generator().manual_seed(1))

@@ -234,7 +234,7 @@ def test_a_killed_rank_ends_the_job_in_one_line_and_the_next_call_goes_on(suite,
     """Two ranks by the launcher, one killed; then one process makes the runs that are left."""
     from repro.__main__ import main
 
-    cell = suite.cells("embedding_lr/unit_init")[0]
+    cell = suite.cells("embedding_lr/unit_init/embedding_alone")[0]
     words = ["--config", *suite.config.arguments()]
     assert main(["fetch", "wikitext2", *words]) == 0
     for need in suite.needs(cell):
@@ -306,7 +306,7 @@ def test_the_error_shown_is_the_one_behind_the_others(failures, message, capsys)
 def test_fewer_gpus_than_ranks_are_named(suite, capsys):
     from repro.__main__ import main
 
-    cell = suite.cells("embedding_lr/unit_init")[0]
+    cell = suite.cells("embedding_lr/unit_init/embedding_alone")[0]
     words = ["train", cell.study, cell.name, "--config", *suite.config.arguments()]
     assert main([*words, "--device", "cuda", "--ranks", "2"]) == 1
     assert "--ranks 2: 0 CUDA devices are visible" in capsys.readouterr().err

@@ -11,7 +11,8 @@ from repro.suite.spec import override
 from repro.tasks import TASKS
 from repro.training import loop
 
-STUDIES = ["width", "width_and_vocabulary", "unit_init", "fixed_vocabulary"]
+UNIT_INIT = ["unit_init/embedding_alone", "unit_init/with_positions"]
+STUDIES = ["width", "width_and_vocabulary", *UNIT_INIT]
 
 
 def paper_runs(name):

@@ -3,6 +3,7 @@
 import csv
 import importlib
 import math
+from dataclasses import fields
 
 import pytest
 
@@ -10,13 +11,14 @@ from repro.__main__ import main
 from repro.cost.paper import PAPER_REACHED, paper_costs
 from repro.errors import UserError
 from repro.judge import code
-from repro.judge import printed as module
+from repro.judge import rows as module
 from repro.judge.optimum import PAPER_WINDOW
-from repro.judge.printed import COLUMNS, Printed, printed
+from repro.judge.printed import Printed, printed
 from repro.suite import registry
 from studies.effective_theory import _bart, r2c2
 
 PAPERS = ("embedding_lr", "effective_theory", "upscaling")
+COLUMNS = [field.name for field in fields(Printed)]
 GOOD = "fig4.selected-lr,0.4,1,Appendix F.1,Sweep 1 selects"
 
 

@@ -1,36 +1,61 @@
 """What is committed under records/ comes from the studies as they are."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 from test_readme import listed
 
+from repro.data.source import Source
 from repro.files import read_json
 from repro.judge import records
 from repro.judge.judging import judge_all
 from repro.judge.products import cell_ids
 from repro.suite import config, registry
+from repro.suite.config import Config
 from repro.suite.suite import Suite
 
-pytestmark = [
-    pytest.mark.parametrize("scale", ["smoke", "reduced"]),
-    pytest.mark.parametrize("figure", listed()),
+EMBEDDED = [
+    (f"{scale}/embedded/cpu", figure) for scale in ("smoke", "reduced") for figure in listed()
 ]
+RECORDS = sorted(records.RECORDS.glob("*/*/*/*/*.json"))
+# Of other data there are figures whose datasets were at hand, and no others.
+FOUND = [path.relative_to(records.RECORDS).with_suffix("").parts for path in RECORDS]
+OTHERS = [("/".join(p[:3]), "/".join(p[3:])) for p in FOUND if p[1] != "embedded"]
+pytestmark = pytest.mark.parametrize(("folder", "figure"), EMBEDDED + OTHERS)
 
 
-def saved(scale, figure):
-    suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
-    (base,) = records.recorded(suite, figure)
-    return suite, base, read_json(base.with_suffix(".json"))
+def recorded_identity(identity):
+    """A dataset's, where it lay in a folder that is not here any more."""
+    return lambda source: identity
 
 
-def test_a_record_is_of_the_runs_its_figure_asks_for(scale, figure):
-    suite, _, record = saved(scale, figure)
+def saved(folder, figure, monkeypatch):
+    """The configuration, place and content of a record."""
+    base = records.RECORDS / folder / figure
+    record = read_json(base.with_suffix(".json"))
+    scale, label, _ = folder.split("/")
+    if label == "embedded":
+        return Suite(config.parse({"scale": scale}, registry.dataset_names())), base, record
+    sources = {}
+    for name, identity in record["provenance"]["datasets"].items():
+        if identity["source"] == "folder":
+            sources[name] = Source("folder", Path("elsewhere"))
+            monkeypatch.setattr(registry.dataset(name), "identity", recorded_identity(identity))
+    suite = Suite(Config(scale, label.split("+")[0], sources, (figure,), None))
+    assert suite.label == label
+    return suite, base, record
+
+
+def test_a_record_is_of_the_runs_its_figure_asks_for(folder, figure, monkeypatch):
+    suite, base, record = saved(folder, figure, monkeypatch)
+    assert records.recorded(suite, figure) == [base]
     expected = cell_ids(suite, figure)
     assert record["provenance"]["cells"] == expected, "record it anew: python -m repro record"
 
 
-def test_a_record_s_claims_are_what_its_data_say(scale, figure):
-    _, base, record = saved(scale, figure)
+def test_a_record_s_claims_are_what_its_data_say(folder, figure, monkeypatch):
+    _, base, record = saved(folder, figure, monkeypatch)
     found = judge_all(figure, pd.read_csv(base.with_suffix(".csv")), record["provenance"])
     numbers = ("measured", "low", "high")
     for row in record["claims"]:

@@ -4,7 +4,7 @@ import pytest
 
 from repro.errors import UserError
 from repro.files import write_json
-from repro.judge import records, second
+from repro.judge import records, rows, second
 from repro.judge.claims import TRAINING, Claim, Measurement, all_scales, below, doubted, judge
 from repro.suite.suite import load
 
@@ -19,7 +19,7 @@ def row(seen="agrees", **changes):
 
 @pytest.fixture(autouse=True)
 def root(tmp_path, monkeypatch):
-    monkeypatch.setattr(second, "ROOT", tmp_path)
+    monkeypatch.setattr(rows, "ROOT", tmp_path)
     return tmp_path
 
 
@@ -47,7 +47,7 @@ def test_a_line_that_is_none_is_named(root):
     second.keep("p", [row()], "nudged", "a" * 64)
     file = root / second.path("p")
     file.write_text(file.read_text() + "reduced,embedded\n")
-    with pytest.raises(UserError, match=r"^studies/p/second.csv, line 3: its cells are not scale,"):
+    with pytest.raises(UserError, match=r"second.csv, line 3: has 2 cells where 10 belong"):
         second.seconds("p")
 
 

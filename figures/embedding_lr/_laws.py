@@ -11,10 +11,16 @@ from repro.judge.power import Laws
 # Exponents of d. muP's rate is a constant (its Table), SP has one rate for all layers, 1/d.
 SLOPES = {"sqrt(d) rule": -0.5, "muP": 0.0, "SP": -1.0, "sign flipped": 0.5}
 FALLS = Laws("sqrt(d) rule", ("muP", "SP", "sign flipped"))
+# Of a claim that the sqrt(d) rule costs less than another: only laws under which that is false.
+# Where rates are right by muP, the sqrt(d) rule does cost less than SP's.
+CHEAPER = {
+    "muP": Laws("sqrt(d) rule", ("muP", "sign flipped")),
+    "SP": Laws("sqrt(d) rule", ("SP",)),
+}
 
 
-def simulate_sweep(law, table, scale, rng):
-    """The sweep with every width's curve moved to where a law has its optimum.
+def simulate_sweep(power, table, scale, rng):
+    """The sweep with every width's curve moved to where a law has its optimum, at d^power.
 
     table: as `Sweep` takes it. The curves, and the optima's mean over widths, are the
     recorded ones.
@@ -26,11 +32,11 @@ def simulate_sweep(law, table, scale, rng):
         d: optimum.log2 if math.isfinite(optimum.log2) else optimum.centre
         for d, optimum in optima(sweep, sweep.seeds, WINDOW[scale]).items()
     }
-    middle = np.mean(list(found.values())) - SLOPES[law] * np.mean(np.log2(list(found)))
+    middle = np.mean(list(found.values())) - power * np.mean(np.log2(list(found)))
     log2_lr = np.log2(table[LR].to_numpy())
     for rows in table.groupby([a for a in axes if a != LR], dropna=False).indices.values():
         width = int(table[WIDTH].iloc[rows[0]])
         if width in found:  # not every run diverged
-            by = middle + SLOPES[law] * np.log2(width) - found[width]
+            by = middle + power * np.log2(width) - found[width]
             design.move(rows, log2_lr, by)
-    return design.draw(rng)
+    return design.draw(rng, curve=WIDTH)

@@ -11,8 +11,7 @@ from repro.judge.power import SIDES
 
 FACTOR, POWER = "embedding_lr.factor", "embedding_lr.power"
 BASELINE, RULE, TWICE = (1.0, 0.0), (1.0, 0.5), (2.0, 0.5)  # factor and power of d
-# Of every ratio in the studies, its place in the palette.
-COLORS = {BASELINE: 0, (0.25, 0.5): 9, (0.5, 0.5): 2, RULE: 1, TWICE: 4, (4.0, 0.5): 3}
+FACTORS = [2.0**k for k in range(-2, 8)]  # of sqrt(d), in all studies
 PERPLEXITIES = ["train_perplexity", "valid_perplexity", "word_perplexity"]
 
 
@@ -34,7 +33,8 @@ def label(data, ratio: tuple[float, float]) -> str:
         return f"{factor:g}"
     root = r"\sqrt{d}"
     words = root if factor == 1 else f"{factor:g}{root}" if factor > 1 else f"{root}/{1 / factor:g}"
-    return f"${words}$ = {of(data, ratio)['ratio'].iloc[0]:.3g}"
+    value = of(data, ratio)["ratio"].iloc[0]
+    return f"${words}$ = {value:,.0f}" if value >= 100 else f"${words}$ = {value:.3g}"
 
 
 def by_seed(data, ratio, metric: str):
@@ -74,10 +74,14 @@ def simulate(law, recorded, scale, rng):
 
 
 def color(ratio: tuple[float, float]):
-    """The ratio's colour in every panel."""
+    """The ratio's colour in every panel: two of the palette, the others from dark to bright."""
+    from matplotlib import colormaps
+
     from repro.judge import drawing
 
-    return drawing.COLORS[COLORS[ratio]]
+    if ratio in (BASELINE, RULE):
+        return drawing.COLORS[(BASELINE, RULE).index(ratio)]
+    return colormaps["viridis"](FACTORS.index(ratio[0]) / (len(FACTORS) - 1))
 
 
 def draw_curves(axes, data, metric: str) -> None:
@@ -105,4 +109,10 @@ def draw_curves(axes, data, metric: str) -> None:
             axes.plot([], [], "x", color=color(ratio), label=f"{label(data, ratio)}: diverged")
     axes.set_yscale("log")
     axes.set_xlabel("tokens")
-    axes.legend(title=r"$\eta_\mathrm{emb}/\eta$", fontsize=7, title_fontsize=7)
+    many = {"loc": "upper right", "ncols": 3, "columnspacing": 0.8, "handlelength": 1}
+    axes.legend(
+        title=r"$\eta_\mathrm{emb}/\eta$",
+        fontsize=7,
+        title_fontsize=7,
+        **many if len(ratios(data)) > 4 else {},
+    )

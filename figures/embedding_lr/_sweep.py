@@ -66,8 +66,8 @@ class Sweep:
 def optima(sweep: Sweep, seeds: Sequence[int], window: float) -> dict[int, Optimum]:
     """Width -> optimum of the mean curve over the given seeds, where any loss is finite.
 
-    By the paper's rule for the paper's window, to the letter; for another by a parabola, which does
-    not depend on the window (NaN where there is none).
+    By the paper's rule for the paper's window, to the letter: every run within it counts, of any
+    seed; for another by a parabola, which does not depend on the window (NaN where there is none).
     """
     result = {}
     for width, rates in sweep.rates.items():
@@ -76,7 +76,8 @@ def optima(sweep: Sweep, seeds: Sequence[int], window: float) -> dict[int, Optim
             continue
         found = window_optimum(rates, curve, window)
         if window == PAPER_WINDOW:
-            log2 = grid_optimum(rates, curve, window)
+            each = [sweep.curve(width, [seed]) for seed in seeds]
+            log2 = grid_optimum(np.tile(rates, len(each)), np.concatenate(each), window)
         else:
             log2 = parabola_optimum(rates, curve)
         result[width] = replace(found, log2=log2)
@@ -134,7 +135,10 @@ def edge_problem(found: dict[int, Optimum]) -> str:
 
 
 def slope_measurement(sweep: Sweep, window: float) -> Measurement:
-    """Slope of the optimum against width, with the optima and the paper's 20 % value beside it."""
+    """Slope of the optimum against width, with the optima and the paper's 20 % value beside it.
+
+    Two estimators may differ by more than seeds do: then the interval spans those of both.
+    """
     seeds = sweep.seeds
     if diverged_widths(sweep):
         return measured(sweep, lambda each, s: optimum_slope(each, s, window), window)
@@ -148,9 +152,11 @@ def slope_measurement(sweep: Sweep, window: float) -> Measurement:
         f"{window:.0%}"
     )
     first = measured(sweep, lambda each, s: optimum_slope(each, s, window), window, detail)
-    if abs(first.value - second.value) > (first.high - first.low) / 2:
-        words = f"two estimators disagree: {first.value:z.2f} and {second.value:z.2f}"
-        first = replace(first, problem=joined(first.problem, words))
+    reach = max(each.high - each.low for each in (first, second)) / 2
+    if abs(first.value - second.value) > reach:
+        ends = (first.low, second.low, first.high, second.high)
+        words = f"{first.detail}; the two differ by more than an interval, which here spans both"
+        first = replace(first, low=min(ends), high=max(ends), detail=words)
     return first
 
 
@@ -195,7 +201,7 @@ def draw_optima(
     axes, sweep: Sweep, window: float, label: str, color, marker="o", guides=False
 ) -> None:
     """Optimal eta_E against width; with guides also its window shaded, the optimum by the paper's
-    20 % where that is another, and lines of slope 0 and -1/2."""
+    20 % where that is another, and lines of slope 0, -1/2 and -1."""
     from repro.judge.drawing import log2_axis
 
     found = optima(sweep, sweep.seeds, window)
@@ -226,7 +232,8 @@ def draw_optima(
             label=f"loss within {window:.0%} of the best",
         )
         axes.plot(d, centre[0] * np.ones(len(d)), ":", color="0.3", label="slope 0 (muP)")
-        axes.plot(d, centre[0] * (d / d[0]) ** -0.5, "--", color="0.3", label="slope -1/2")
+        axes.plot(d, centre[0] * (d / d[0]) ** -0.5, "--", color="0.3", label="slope -1/2 (rule)")
+        axes.plot(d, centre[0] * (d / d[0]) ** -1.0, "-.", color="0.3", label="slope -1 (SP)")
     for width, optimum in found.items():
         if optimum.at_edge:
             axes.annotate(

@@ -1,30 +1,67 @@
 """Figure 1: the optimal embedding learning rate against width at one vocabulary."""
 
+from dataclasses import replace
+
+import numpy as np
+
 from figures.embedding_lr import _laws, _sweep
-from repro.judge.claims import TRAINING, Claim, below
-from repro.judge.tables import last_step
+from repro.judge.claims import (
+    TRAINING,
+    Claim,
+    above,
+    of_one_run,
+    over_seeds,
+    trained_scales,
+    within,
+)
+from repro.judge.noise import Design
+from repro.judge.power import Laws
+from repro.judge.tables import joined, last_step
 
 TITLE = "Figure 1. Optimal embedding learning rate against width, fixed vocabulary"
 CAPTION = (
     "Left: training loss against the embedding learning rate, best over the other "
-    "hyperparameters, mean and range (band) over seeds; crosses at the top: diverged. Right: its "
-    "optimum against width. Dots: vertex of a parabola through five rates around the best, bars: "
-    "95 % interval over seeds; grey band: rates of near-best loss (edge: it meets the grid's end); "
-    "crosses, and the dots at paper scale: the paper's rule, geometric mean of the grid's rates "
-    "within 20 %; guides: from the first dot (Hayou & Liu, Figure 1)."
+    "hyperparameters, mean and range (band) over seeds; dashed: embeddings of std 1; crosses at "
+    "the top: diverged. Right: its optimum against width. Dots: vertex of a parabola through "
+    "five rates around the best, bars: 95 % interval over seeds; grey band: rates of near-best "
+    "loss (edge: it meets the grid's end); crosses, and the dots at paper scale: the paper's "
+    "rule, geometric mean of the grid's rates within 20 %; guides: from the first dot (Hayou & "
+    "Liu, Figure 1)."
 )
 STUDIES = ("embedding_lr/width",)
 CLAIMS = (
     Claim(
         id="fig1.optimum-falls",
         kind=TRAINING,
-        statement="The optimal embedding learning rate falls with width (the paper: as d^-1/2)",
+        statement="The optimal embedding learning rate falls with width as d^-1/2",
         source="Figure 1; Section 2",
         quantity="slope of log eta_E* against log d",
-        expected={"reduced": below(-0.2), "paper": below(-0.25)},
+        expected=trained_scales(within(-0.5, 0.25)),
+    ),
+    Claim(
+        id="fig1.best-init",
+        kind=TRAINING,
+        statement="Embeddings drawn with standard deviation d^-1/2 train better than with 1",
+        source="Section 3.1, interpolation; Section 2",
+        quantity="lowest training loss with standard deviation 1 minus with d^-1/2, nats, the "
+        "smallest over widths",
+        expected=trained_scales(above(0)),
+    ),
+    Claim(
+        id="fig1.hidden-as-output",
+        kind=TRAINING,
+        statement="The same learning rate is optimal for the hidden and the output layers",
+        source="Section 2",
+        quantity="octaves from the best eta_H to the best eta_W, mean over widths",
+        expected={"paper": within(0, 0.5)},
     ),
 )
-LAWS = {"fig1.optimum-falls": _laws.FALLS}
+INIT, HIDDEN, OUTPUT = "init.embedding", "lr.hidden", "lr.output"
+SMALL_INIT, UNIT_INIT = "LVP", "SP"  # standard deviations d^-1/2 and 1
+LAWS = {
+    "fig1.optimum-falls": _laws.FALLS,
+    "fig1.best-init": Laws("sqrt(d) rule", ("init without effect",)),
+}
 
 
 def reduce(runs):
@@ -35,12 +72,79 @@ def sweep_of(data):
     return _sweep.Sweep(data.drop(columns="vocab_reached"))
 
 
+def best_settings(data):
+    """Width -> the row with the lowest mean loss over seeds, of all settings."""
+    axes = [c for c in data.columns if c not in ("seed", "train_loss", "vocab_reached")]
+    mean = data.groupby(axes)["train_loss"].mean().reset_index()
+    rows = mean.loc[mean.groupby(_sweep.WIDTH)["train_loss"].idxmin()]
+    return {int(row[_sweep.WIDTH]): row for _, row in rows.iterrows()}
+
+
+def other_edges(data):
+    """Which other swept rates are best at an end of their values, in words; "" if none is."""
+    ends = []
+    for width, best in best_settings(data).items():
+        tried = data[(data[_sweep.WIDTH] == width) & (data[INIT] == best[INIT])]
+        ends += [
+            f"{name} {best[name]:g} at d = {width}"
+            for name in (HIDDEN, OUTPUT)
+            if tried[name].nunique() > 1 and best[name] in (tried[name].min(), tried[name].max())
+        ]
+    return f"the best lies at an end of what was tried: {', '.join(ends)}" if ends else ""
+
+
+def init_advantage(data):
+    """Lowest loss with embeddings of std 1 minus with d^-1/2, the smallest over widths."""
+    shared = set(data[data[INIT] == UNIT_INIT][HIDDEN])
+    alike = data[data[HIDDEN].isin(shared)].drop(columns="vocab_reached")
+    small, unit = (_sweep.Sweep(alike[alike[INIT] == name]) for name in (SMALL_INIT, UNIT_INIT))
+
+    def smallest(seed):
+        return min(unit.curve(d, seed).min() - small.curve(d, seed).min() for d in unit.rates)
+
+    return over_seeds(smallest, unit.seeds)
+
+
+def rate_ratio(data):
+    """Octaves from the best eta_H to the best eta_W, where they were swept apart."""
+    if (data[HIDDEN] == data[OUTPUT]).all():
+        return of_one_run(float("nan"), "both rates are one setting at this scale")
+
+    def mean(seed):
+        best = best_settings(data[data["seed"].isin(seed)]).values()
+        return float(np.mean([np.log2(row[OUTPUT] / row[HIDDEN]) for row in best]))
+
+    return over_seeds(mean, data["seed"].unique(), other_edges(data))
+
+
 def measure(data, scale):
-    return {"fig1.optimum-falls": _sweep.slope_measurement(sweep_of(data), _sweep.WINDOW[scale])}
+    falls = _sweep.slope_measurement(sweep_of(data), _sweep.WINDOW[scale])
+    edges = other_edges(data)
+    if edges:
+        falls = replace(falls, problem=joined(falls.problem, edges))
+    return {
+        "fig1.optimum-falls": falls,
+        "fig1.best-init": init_advantage(data),
+        "fig1.hidden-as-output": rate_ratio(data),
+    }
 
 
 def simulate(law, recorded, scale, rng):
-    drawn = _laws.simulate_sweep(law, recorded.drop(columns="vocab_reached"), scale, rng)
+    """Under `init without effect`, embeddings of either size reach the same loss."""
+    table = recorded.drop(columns="vocab_reached")
+    if law == "init without effect":
+        axes = [c for c in table.columns if c not in ("seed", "train_loss")]
+        design = Design(table, ["train_loss"], axes)
+        for width in table[_sweep.WIDTH].unique():
+            rows = {
+                name: design.rows(**{_sweep.WIDTH: width, INIT: name})
+                for name in (SMALL_INIT, UNIT_INIT)
+            }
+            lowest = {name: design.mean[chosen].min() for name, chosen in rows.items()}
+            design.mean[rows[UNIT_INIT]] += lowest[SMALL_INIT] - lowest[UNIT_INIT]
+        drawn = design.draw(rng)
+    else:
+        drawn = _laws.simulate_sweep(_laws.SLOPES[law], table, scale, rng)
     return recorded.assign(train_loss=drawn["train_loss"])
 
 
@@ -50,6 +154,10 @@ def draw(data, scale):
     figure, axes = drawing.panels(2, height=_sweep.HEIGHT)
     sweep = sweep_of(data)
     m = data["vocab_reached"].max()
+    unit = sweep_of(data[data[INIT] == UNIT_INIT])
+    for color, (width, lr) in zip(drawing.COLORS, unit.rates.items(), strict=False):
+        label = "std 1" if width == min(unit.rates) else None
+        axes[0, 0].plot(lr, unit.curve(width, unit.seeds), "--", lw=1, color=color, label=label)
     _sweep.draw_losses(axes[0, 0], sweep, lambda width: f"d = {width}, m = {m}")
     _sweep.draw_optima(
         axes[0, 1],

@@ -4,8 +4,9 @@ import numpy as np
 
 from figures.embedding_lr import _pretraining
 from figures.embedding_lr._pretraining import BASELINE, RULE, TWICE
-from repro.judge.claims import TRAINING, Claim, below, reported, trained_scales, within
-from repro.judge.power import SIGN
+from repro.judge.claims import TRAINING, Claim, above, below, reported, trained_scales, within
+from repro.judge.noise import Design
+from repro.judge.power import SIGN, Laws
 
 TITLE = "Figure 4. Pretraining perplexity by ratio of the embedding's learning rate to the rest"
 CAPTION = (
@@ -27,12 +28,20 @@ CLAIMS = (
         expected=trained_scales(below(1)),
     ),
     Claim(
+        id="fig4.faster-throughout",
+        kind=TRAINING,
+        statement="The ratio sqrt(d) converges consistently faster throughout training",
+        source="Figure 4a; Section 4.2",
+        quantity="share of evaluations where training perplexity at sqrt(d) is below that at 1",
+        expected=trained_scales(above(0.9)),
+    ),
+    Claim(
         id="fig4.flat-above",
         kind=TRAINING,
         statement="Ratios above sqrt(d) gain only marginally",
         source="Figure 4b; Section 4.2",
         quantity="final training perplexity, ratio 2 sqrt(d) over ratio sqrt(d)",
-        expected={"paper": within(1, 0.02)},
+        expected=trained_scales(within(1, 0.02)),
     ),
     Claim(
         id="fig4.near-optimal",
@@ -43,7 +52,13 @@ CLAIMS = (
         expected=trained_scales(reported("no bound: the paper states none")),
     ),
 )
-LAWS = {"fig4.sqrt-d-better": SIGN}
+MARGINAL, GOES_ON = "1 % from sqrt(d) on", "an octave gains as below sqrt(d)"
+HALF = (0.5, 0.5)
+LAWS = {
+    "fig4.sqrt-d-better": SIGN,
+    "fig4.faster-throughout": SIGN,
+    "fig4.flat-above": Laws(MARGINAL, (GOES_ON,)),
+}
 
 
 def reduce(runs):
@@ -57,6 +72,13 @@ def part(data, study):
     return data[data["study"] == study.split("/")[1]]
 
 
+def better(data):
+    """Whether the rule's training perplexity is the lower one, a row per evaluation, a column per
+    seed."""
+    ours, theirs = (_pretraining.by_seed(data, each, METRIC) for each in (RULE, BASELINE))
+    return ours < theirs
+
+
 def validation(data, ratio, other):
     ends = _pretraining.ends(data, "valid_perplexity")
     found = _pretraining.comparison(ends, ratio, other, sorted(data["seed"].unique()))
@@ -66,6 +88,7 @@ def validation(data, ratio, other):
 def measure(data, scale):
     long, short = part(data, LONG), part(data, SHORT)
     seeds = sorted(short["seed"].unique())
+    ahead = better(long)
     long_ends, short_ends = (_pretraining.ends(rows, METRIC) for rows in (long, short))
 
     def of_short(ratio, other):
@@ -84,6 +107,9 @@ def measure(data, scale):
             lambda seeds: _pretraining.comparison(long_ends, RULE, BASELINE, seeds),
             validation(long, RULE, BASELINE),
         ),
+        "fig4.faster-throughout": _pretraining.measured(
+            long, lambda seeds: float(ahead[list(seeds)].to_numpy().mean())
+        ),
         "fig4.flat-above": _pretraining.measured(
             short, of_short(TWICE, RULE), validation(short, TWICE, RULE)
         ),
@@ -94,10 +120,21 @@ def measure(data, scale):
 
 
 def simulate(law, recorded, scale, rng):
-    """Of (b), whose claims have no bound here, nothing is changed."""
+    """Of (a) and (b), each law changes the one that its claims are about."""
     drawn = recorded.copy()
-    long = part(recorded, LONG)
-    drawn.loc[long.index] = _pretraining.simulate(law, long, scale, rng)
+    if law in SIGN.names:
+        rows = part(recorded, LONG)
+        drawn.loc[rows.index] = _pretraining.simulate(law, rows, scale, rng)
+        return drawn
+    rows = part(recorded, SHORT)
+    keys = [_pretraining.FACTOR, _pretraining.POWER]
+    design = Design(rows, [METRIC], [*keys, "step"])
+    half, rule, twice = (
+        design.rows(**dict(zip(keys, ratio, strict=True))) for ratio in (HALF, RULE, TWICE)
+    )
+    below = design.mean[rule] - design.mean[half]
+    design.mean[twice] = design.mean[rule] + (np.log(0.99) if law == MARGINAL else below)
+    drawn.loc[rows.index] = design.draw(rng)
     return drawn
 
 

@@ -61,7 +61,11 @@ def reduce(runs):
 def measure(data, scale):
     counted = data.groupby(data["parameter"].map(group))["count"].sum()
     total, ends = float(counted.sum()), counted["embedding"] + counted["output"]
-    detail = f"{total:,.0f}, of which {ends:,} in the embedding and the output"
+    narrow = total - counted["mlp"] / 2
+    detail = (
+        f"{total:,.0f}, of which {ends:,} in the embedding and the output; {narrow:,.0f} if the "
+        "inner dimension counts SwiGLU's gate and up projection together"
+    )
     return {"table3.parameters": exact(total, detail=detail)}
 
 

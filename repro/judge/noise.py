@@ -12,6 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from repro.judge.optimum import cubic, through
+
 
 class Design:
     """A recorded table taken apart: change `mean` to what a law says, then `draw`.
@@ -71,11 +73,24 @@ class Design:
             last = gain[step[ours] == steps[-1]][0]
             self.mean[ours] = beside - side * np.sign(last) * gain
 
-    def draw(self, rng: np.random.Generator):
-        """A table of the same rows, with new seeds' values."""
+    def draw(self, rng: np.random.Generator, curve: str = ""):
+        """A table of the same rows, with new seeds' values.
+
+        curve: a column of the axes. At each of its values a new seed then takes the deviations of
+        one recorded seed, as they are, and each value's by itself: for a statistic of a curve's
+        shape, such as its optimum. Seeds whose runs hardly learned at some settings lie far off on
+        one side there; mixtures put them on the other as often, and curves lose their minimum.
+        """
         seeds = len(self._deviations)
-        weights = rng.standard_normal((seeds, seeds))
-        noise = np.einsum("ij,jpv->ipv", weights, self._deviations)[self._seed, self._point]
+        if curve:
+            values, value = np.unique(self.recorded[curve], return_inverse=True)
+            taken = rng.integers(seeds, size=(seeds, len(values)))[self._seed, value]
+            # In place of the n - 1 that mixtures are divided by: the variance is n / (n - 1) times
+            # that of a draw from n deviations.
+            noise = np.sqrt(seeds) * self._deviations[taken, self._point]
+        else:
+            weights = rng.standard_normal((seeds, seeds))
+            noise = np.einsum("ij,jpv->ipv", weights, self._deviations)[self._seed, self._point]
         new = np.where(self._fixed, 0.0, self.mean) + noise
         new = np.where(self._fixed, self._found, np.exp(new) if self.log else new)
         return self.recorded.assign(**dict(zip(self.values, new.T, strict=True)))
@@ -93,21 +108,10 @@ def moved(x: ArrayLike, y: ArrayLike, by: float) -> np.ndarray:
     knots, heights = places[order], new[order]
     if len(order) < 2 or by == 0:
         return new
-    for i in order:
-        at = places[i] - by
-        if knots[0] < at < knots[-1]:
-            first = int(np.clip(np.searchsorted(knots, at) - 2, 0, max(len(knots) - 4, 0)))
-            near = slice(first, first + 4)
-        else:
-            near = slice(0, 2) if at <= knots[0] else slice(-2, None)
-        new[i] = _through(knots[near], heights[near], at)
+    at = places[order] - by
+    between = (knots[0] < at) & (at < knots[-1])
+    new[order[between]] = cubic(knots, heights, at[between])
+    for beyond, ends in ((at <= knots[0], slice(0, 2)), (at >= knots[-1], slice(-2, None))):
+        line = np.broadcast_to(knots[ends], (beyond.sum(), 2))
+        new[order[beyond]] = through(line, np.broadcast_to(heights[ends], line.shape), at[beyond])
     return new
-
-
-def _through(x: np.ndarray, y: np.ndarray, at: float) -> float:
-    """Value at a place of the polynomial through some points (Lagrange)."""
-    value = 0.0
-    for i in range(len(x)):
-        others = np.delete(x, i)
-        value += float(y[i] * np.prod((at - others) / (x[i] - others)))
-    return value

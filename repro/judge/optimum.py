@@ -94,6 +94,30 @@ def parabola_optimum(lr: Sequence[float], loss: Sequence[float], points: int = 5
     return vertex if x[0] <= vertex <= x[-1] else math.nan
 
 
+def cubic(x: np.ndarray, y: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """A curve between its points: at each place the cubic through the nearest four (Lagrange).
+
+    x: sorted, of at least two points; of fewer than four, the polynomial through all. at: shape
+    (n,), between the first and the last.
+    """
+    first = np.clip(np.searchsorted(x, at) - 2, 0, max(len(x) - 4, 0))
+    near = first[:, None] + np.arange(min(4, len(x)))
+    return through(x[near], y[near], at)
+
+
+def through(x: np.ndarray, y: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Values at n places of the polynomials through n times some points (Lagrange).
+
+    x, y: shape (n, points). at: shape (n,).
+    """
+    value = np.zeros(len(at))
+    for i in range(x.shape[1]):
+        others = np.delete(x, i, axis=1)
+        weight = np.prod((at[:, None] - others) / (x[:, i : i + 1] - others), axis=1)
+        value += y[:, i] * weight
+    return value
+
+
 @dataclass(frozen=True)
 class SearchOptimum:
     """The best point of a search over a grid.

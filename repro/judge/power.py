@@ -7,14 +7,11 @@ that seldom agrees under the paper's law, or agrees under a rival's, tells nothi
 whatever the runs gave. No torch.
 """
 
-import csv
-import io
-from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from repro.errors import UserError
-from repro.files import write_bytes
-from repro.suite.registry import ROOT
+from repro.judge import rows
 
 ENOUGH = 0.80  # agrees at least as often under the paper's law
 TOO_OFTEN = 0.05  # agrees more often under a rival's
@@ -73,13 +70,15 @@ class Trial:
     differs: int
     digest: str
 
+    def __post_init__(self) -> None:
+        counted = self.agrees >= 0 <= self.differs
+        if not counted or self.agrees + self.differs > self.draws or self.draws < 1:
+            raise ValueError(f"its counts do not add up; make it anew: {MAKE}")
+
     @property
     def share(self) -> float:
         """Share of the draws that agree."""
         return self.agrees / self.draws
-
-
-COLUMNS = ["is" if field.name == "role" else field.name for field in fields(Trial)]
 
 
 def path(paper: str) -> str:
@@ -90,33 +89,12 @@ def path(paper: str) -> str:
 def trials(paper: str) -> list[Trial]:
     """All of a paper's trials; none where there is no such file. Raises UserError, naming the line,
     on one that `write` would not have written."""
-    file = ROOT / path(paper)
-    return list(_parse(path(paper), file.read_text("utf-8"))) if file.exists() else []
+    return [trial for _, trial in rows.read(path(paper), Trial)]
 
 
-def _parse(name: str, text: str) -> Iterator[Trial]:
-    head, *lines = csv.reader(io.StringIO(text))
-    if head != COLUMNS:
-        raise UserError(f"{name}, line 1: the columns must be {','.join(COLUMNS)}; {MAKE}")
-    for number, cells in enumerate(lines, 2):
-        try:
-            scale, data, claim, law, role, draws, agrees, differs, digest = cells
-            counts = int(draws), int(agrees), int(differs)
-            trial = Trial(scale, data, claim, law, role, *counts, digest)
-        except ValueError:
-            raise UserError(f"{name}, line {number}: is no trial; make it anew: {MAKE}") from None
-        counted = trial.agrees >= 0 <= trial.differs
-        if not counted or trial.agrees + trial.differs > trial.draws or trial.draws < 1:
-            raise UserError(f"{name}, line {number}: its counts do not add up; {MAKE}")
-        yield trial
-
-
-def write(paper: str, rows: Sequence[Trial]) -> None:
+def write(paper: str, found: Sequence[Trial]) -> None:
     """Write a paper's trials, the whole file or nothing."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerows([COLUMNS, *map(astuple, rows)])
-    write_bytes(ROOT / path(paper), buffer.getvalue().encode())
+    rows.write(path(paper), Trial, found)
 
 
 def of_claim(paper: str, claim: str, scale: str, data: str) -> list[Trial]:

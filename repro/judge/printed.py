@@ -4,15 +4,14 @@ They are in `studies/<paper>/printed.csv`, a row a number. None was read off a p
 is in the studies themselves.
 """
 
-import csv
 import re
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 
 from repro.errors import UserError, did_you_mean
+from repro.judge import rows
 from repro.suite import registry
-from repro.suite.registry import ROOT
 
 # -1/2, 0.0020, 1e-3, <1
 NUMBER = re.compile(r"[<>]?-?\d+(/[1-9]\d*|(\.\d+)?(e-?\d\d?)?)")
@@ -37,6 +36,15 @@ class Printed:
     place: str
     what: str
 
+    def __post_init__(self) -> None:
+        if not NUMBER.fullmatch(self.value):
+            raise ValueError(
+                f"value {self.value!r} is no number; write it as 0.4, -1/2, 1e-3 or <1"
+            )
+        for column in ("unit", "place", "what"):
+            if not getattr(self, column).strip():
+                raise ValueError(f"{column} is empty")
+
     @property
     def relation(self) -> str:
         """`<` or `>`, or "" where the value itself is printed."""
@@ -51,9 +59,6 @@ class Printed:
         value = f"{int(self.value):,}" if self.value.isdecimal() else self.value
         unit = "" if self.unit == "1" else f" {self.unit}"
         return f"{value}{unit} ({self.place}): {self.what}"
-
-
-COLUMNS = [field.name for field in fields(Printed)]
 
 
 def printed(paper: str) -> tuple[Printed, ...]:
@@ -76,31 +81,7 @@ def printed_for(paper: str, claim: str) -> list[str]:
 
 def _rows(paper: str) -> Iterator[tuple[str, Printed]]:
     """Place and content of every row."""
-    name = f"studies/{paper}/printed.csv"
-    if not (ROOT / name).exists():
-        return
-    for place, cells in _lines(name):
-        if len(cells) != len(COLUMNS):
-            raise UserError(f"{place}: has {len(cells)} cells where {len(COLUMNS)} belong")
-        row = Printed(*cells)
-        _check(row, place)
-        yield place, row
-
-
-def _lines(name: str) -> Iterator[tuple[str, list[str]]]:
-    """Place and cells of every line of a file after the first, which names the columns."""
-    data = (ROOT / name).read_bytes()
-    try:
-        lines = csv.reader(data.decode().splitlines(keepends=True), strict=True)
-        if next(lines, []) != COLUMNS:
-            raise UserError(f"{name}, line 1: the columns must be {','.join(COLUMNS)}")
-        for cells in lines:
-            yield f"{name}, line {lines.line_num}", cells
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{name}, line {line}: is not UTF-8; save the file as UTF-8") from None
-    except csv.Error as error:
-        raise UserError(f"{name}, line {lines.line_num}: is not CSV ({error})") from None
+    return rows.read(f"studies/{paper}/printed.csv", Printed)
 
 
 def _claims(paper: str) -> tuple[set[str], set[str]]:
@@ -114,14 +95,3 @@ def _claims(paper: str) -> tuple[set[str], set[str]]:
             except UserError:
                 broken.add(name.split("/")[1])
     return ids, broken
-
-
-def _check(row: Printed, place: str) -> None:
-    """Raise UserError unless a row says how much, in which unit, where and of what."""
-    if not NUMBER.fullmatch(row.value):
-        raise UserError(
-            f"{place}: value {row.value!r} is no number; write it as 0.4, -1/2, 1e-3 or <1"
-        )
-    for column, cell in zip(COLUMNS[1:], astuple(row)[1:], strict=True):
-        if not cell.strip():
-            raise UserError(f"{place}: {column} is empty")

@@ -5,15 +5,11 @@ their claims about training measured in `studies/<paper>/second.csv`, beside the
 default arithmetic. A verdict that turns there is none. No torch.
 """
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 
-from repro.errors import UserError
-from repro.files import write_bytes
+from repro.judge import rows
 from repro.judge.claims import AGREES, DIFFERS, TRAINING
-from repro.suite.registry import ROOT
 
 
 @dataclass(frozen=True)
@@ -41,9 +37,6 @@ class Second:
         return f"{self.arithmetic}: {self.seen}{value}"
 
 
-COLUMNS = [field.name for field in fields(Second)]
-
-
 def path(paper: str) -> str:
     """Where a paper's second measurements are, relative to the checkout."""
     return f"studies/{paper}/second.csv"
@@ -54,14 +47,7 @@ def seconds(paper: str) -> list[Second]:
 
     Raises UserError, naming the line, on one that `keep` would not have written.
     """
-    file = ROOT / path(paper)
-    if not file.exists():
-        return []
-    head, *lines = csv.reader(io.StringIO(file.read_text("utf-8")))
-    for number, cells in enumerate([head, *lines], 1):
-        if len(cells) != len(COLUMNS) or (number == 1 and cells != COLUMNS):
-            raise UserError(f"{path(paper)}, line {number}: its cells are not {','.join(COLUMNS)}")
-    return [Second(*cells) for cells in lines]
+    return [row for _, row in rows.read(path(paper), Second)]
 
 
 def of_claim(paper: str, claim: str, scale: str, data: str) -> list[Second]:
@@ -69,36 +55,32 @@ def of_claim(paper: str, claim: str, scale: str, data: str) -> list[Second]:
     return [s for s in seconds(paper) if (s.claim, s.scale, s.data) == (claim, scale, data)]
 
 
-def keep(paper: str, rows: Sequence[Mapping], arithmetic: str, digest: str) -> None:
+def keep(paper: str, claims: Sequence[Mapping], arithmetic: str, digest: str) -> None:
     """Write what a figure's claims measured under an arithmetic, in place of what they did before.
 
-    rows: of claims.json; kept are those about training that have a bound. digest: of data.csv.
+    claims: of claims.json; kept are those about training that have a bound. digest: of data.csv.
     """
 
     kept = [
         Second(
-            row["scale"],
-            row["data"],
-            row["claim"],
+            claim["scale"],
+            claim["data"],
+            claim["claim"],
             arithmetic,
-            _text(row["measured"]),
-            _text(row["low"]),
-            _text(row["high"]),
-            _text(row["n"]),
-            row["seen"],
+            _text(claim["measured"]),
+            _text(claim["low"]),
+            _text(claim["high"]),
+            _text(claim["n"]),
+            claim["seen"],
             digest,
         )
-        for row in rows
-        if row["kind"] == TRAINING and row["seen"]
+        for claim in claims
+        if claim["kind"] == TRAINING and claim["seen"]
     ]
     new = {(each.scale, each.data, each.claim, each.arithmetic): each for each in kept}
     old = {(each.scale, each.data, each.claim, each.arithmetic): each for each in seconds(paper)}
-    if not old | new:
-        return
-    lines = [astuple(each) for _, each in sorted((old | new).items())]
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows([COLUMNS, *lines])
-    write_bytes(ROOT / path(paper), buffer.getvalue().encode())
+    if old | new:
+        rows.write(path(paper), Second, [each for _, each in sorted((old | new).items())])
 
 
 def _text(value: float | None) -> str:

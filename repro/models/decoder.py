@@ -21,8 +21,8 @@ class Decoder(nn.Module):
     positional_rms: root mean square of the fixed positional encoding's entries, as
         {"factor", "power"}: factor * (width / base_width)^power.
     output_multiplier: factor on the logits.
-    norm: "post" (x = LN(x + f(x))) or "pre" (x = x + f(LN(x)), one LN before the output);
-        LN has no affine parameters.
+    norm: "none" (x = x + f(x), the paper's equation 1), "post" (x = LN(x + f(x))) or "pre"
+        (x = x + f(LN(x)), one LN before the output); LN has no affine parameters.
     Parameters hold no values until `repro.parametrization.initialize` draws them.
     Raises UserError on a width that is no multiple of head_dim.
     """
@@ -46,8 +46,8 @@ class Decoder(nn.Module):
         super().__init__()
         if width % head_dim:
             raise UserError(f"width {width} is not a multiple of head_dim {head_dim}")
-        if norm not in ("pre", "post"):
-            raise UserError(f"norm {norm!r} is unknown: 'pre' or 'post'")
+        if norm not in ("none", "pre", "post"):
+            raise UserError(f"norm {norm!r} is unknown: 'none', 'pre' or 'post'")
         self.width, self.norm, self.base_width = width, norm, base_width
         self.expansion, self.output_multiplier = expansion, output_multiplier
         self.embedding = nn.Embedding(vocab_size, width)
@@ -83,10 +83,10 @@ class Decoder(nn.Module):
         x_BTD = self.embedding(tokens_BT) + self.positions_TD[: tokens_BT.shape[1]]
         for attention, mlp in zip(self.attention, self.mlp, strict=True):
             for layer in (attention, mlp):
+                read_BTD = self._normalize(x_BTD) if self.norm == "pre" else x_BTD
+                x_BTD = x_BTD + layer(read_BTD)
                 if self.norm == "post":
-                    x_BTD = self._normalize(x_BTD + layer(x_BTD))
-                else:
-                    x_BTD = x_BTD + layer(self._normalize(x_BTD))
+                    x_BTD = self._normalize(x_BTD)
         if self.norm == "pre":
             x_BTD = self._normalize(x_BTD)
         return self.output(scaled(x_BTD, self.output_multiplier))

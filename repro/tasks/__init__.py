@@ -144,6 +144,7 @@ TASKS = {
     ),
     "parameter_table": Task(1, "repro.tasks.parameter_table", _nothing, _free),
     "token_frequencies": Task(1, "repro.tasks.token_frequencies", _data, _free),
+    "decoder_sign_step": Task(1, "repro.tasks.decoder_sign_step", _data, _free),
     "sign_sgd_step": Task(1, "repro.tasks.sign_sgd_step", _nothing, _free),
     "parametrization_exponents": Task(1, "repro.tasks.parametrization_exponents", _nothing, _free),
     "dynamic_equivalence": Task(4, "repro.tasks.dynamic_equivalence", _nothing, _free),

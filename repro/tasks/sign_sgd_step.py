@@ -1,4 +1,4 @@
-"""One SignSGD step of the linear model x^T E W with the residual of Assumption 2."""
+"""One SignSGD step of the linear model x^T E W, with its residual or that of Assumption 2."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +16,7 @@ def run(
     width: int,
     vocab_size: int,
     zipf_exponent: float,
+    residual: str,
     rows: int,
     columns: int,
     threads: int,
@@ -27,9 +28,10 @@ def run(
 ) -> list[dict]:
     """Measure the feature changes of Theorem 1 with eta = 1 and sigma_E = sigma_W = d^-1/2.
 
-    E (m, d), W (d, m) and the residual R = EW - Z (m, m) are independent Gaussian draws, as
-    Assumption 2 states. To save memory delta_E is measured on `rows` tokens, and delta_W in
-    `columns` columns; this is unbiased because rows and columns are exchangeable.
+    residual: "independent": E (m, d), W (d, m) and the residual R = EW - Z (m, m) are independent
+    Gaussian draws, as Assumption 2 states. "model": E, W and Z are, and R is what they make it.
+    To save memory delta_E is measured on `rows` tokens, and delta_W in `columns` columns; this is
+    unbiased because rows and columns are exchangeable.
     Returns records with `quantity`, `ranks` (a bin), `measured` and `predicted` (root mean squares
     over entries) and `ratio`, the root of the mean over tokens of measured^2 / predicted^2.
     """
@@ -43,6 +45,8 @@ def run(
     # The embedding's change does not depend on frequencies: one record for all ranks.
     W = sigma * normal(d, m)
     R = normal(min(rows, m), m)
+    if residual == "model":
+        R -= sigma * normal(len(R), d) @ W
     delta_E = torch.sign(R @ W.T) @ W
     measured = float(delta_E.double().square().mean().sqrt())
     predicted = float(sign_sgd.delta_embedding(d, m, sigma_w=sigma))
@@ -61,6 +65,8 @@ def run(
     E = sigma * normal(m, d)
     alpha = torch.arange(1, m + 1, device=device, dtype=torch.float64) ** -zipf_exponent
     R = normal(m, min(columns, m))
+    if residual == "model":
+        R -= E @ (sigma * normal(d, R.shape[1]))
     delta_W = E @ torch.sign(E.T @ (alpha.float()[:, None] * R))
     mean_square = delta_W.double().square().mean(1).cpu()
     predicted_square = (

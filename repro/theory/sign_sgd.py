@@ -22,6 +22,30 @@ def delta_output(d: int, alpha: np.ndarray, *, sigma_e: float, eta_w: float = 1.
     return eta_w * sigma_e * np.sqrt(d + relative * 2 * d * (d - 1) / (np.pi * len(alpha)))
 
 
+def squared_share(alpha: np.ndarray) -> np.ndarray:
+    """E rho_i^2 = E alpha_i^2 g_i^2 / sum_j alpha_j^2 g_j^2 for iid standard normal g, shape (m,).
+
+    Exact where Theorem 4 takes alpha_i^2 / sum_j alpha_j^2, which is right for equal frequencies
+    only. As 1 / S = int_0^inf exp(-t S) dt, it is
+    int_0^inf alpha_i^2 (1 + 2 t alpha_i^2)^-1 prod_j (1 + 2 t alpha_j^2)^-1/2 dt.
+    """
+    a = np.asarray(alpha, float) ** 2
+    a = a / a.max()
+    # In u = log t the integrand is smooth and dies off on both sides: the trapezoidal rule.
+    u, step = np.linspace(-40.0, 12.0, 521, retstep=True)
+    t = np.exp(u)
+    total = np.zeros(len(a))
+    for each in t:
+        grown = 1 + 2 * each * a
+        total += step * each * a / grown * np.exp(-0.5 * np.log(grown).sum())
+    return total
+
+
+def delta_output_exact(d: int, alpha: np.ndarray, *, sigma_e: float) -> np.ndarray:
+    """`delta_output` at eta_w = 1 with the exact mean of rho_i^2 in place of Theorem 4's term."""
+    return sigma_e * np.sqrt(d + squared_share(alpha) * 2 * d * (d - 1) / np.pi)
+
+
 def crossover_width(m: int) -> float:
     """Width at which both terms of `delta_embedding` are equal: pi m / 2, about 1.6 m."""
     return np.pi * m / 2

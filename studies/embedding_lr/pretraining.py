@@ -1,7 +1,7 @@
 """Figures 4a and 5: the decoder of Table 3 at the baseline's ratio and at sqrt(d), 1.75T tokens."""
 
 from repro.suite.study import Scale, Study
-from studies.embedding_lr._llm import BASELINE, CHOSEN, PAPER, SMALL, TINY, sqrt_d
+from studies.embedding_lr._llm import BASELINE, CHOSEN, PAPER, SEEDS, SMALL, TINY, sqrt_d
 
 TEXT = {"data.text.stride": 32}
 
@@ -15,7 +15,7 @@ STUDY = Study(
         ),
         "reduced": Scale(
             SMALL | TEXT | {"data.text.limit": 1_000, "steps": 400, "evaluations": 10},
-            {"seed": [0, 1, 2]},
+            {"seed": SEEDS},
             same_job=("seed",),
         ),
         "paper": Scale(),

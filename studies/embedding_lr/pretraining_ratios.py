@@ -1,8 +1,11 @@
-"""Figure 4b: ratios of the embedding's learning rate around sqrt(d), 65B tokens."""
+"""Figure 4b: ratios of the embedding's learning rate around sqrt(d), 65B tokens.
+
+Reduced: ratios up to 128 sqrt(d), until they get worse.
+"""
 
 from repro.suite.spec import override
 from repro.suite.study import Scale, Study
-from studies.embedding_lr._llm import BASELINE, CHOSEN, PAPER, SMALL, TINY, sqrt_d
+from studies.embedding_lr._llm import BASELINE, CHOSEN, PAPER, SEEDS, SMALL, TINY, sqrt_d
 
 STUDY = Study(
     task="pretraining",
@@ -16,7 +19,9 @@ STUDY = Study(
             same_job=("ratio", "seed"),
         ),
         "reduced": Scale(
-            SMALL | {"steps": 150, "evaluations": 5}, {"seed": [0, 1]}, same_job=("seed",)
+            SMALL | {"steps": 150, "evaluations": 5},
+            {"ratio": [BASELINE, *(sqrt_d(2.0**k) for k in range(-2, 8))], "seed": SEEDS},
+            same_job=("seed",),
         ),
         "paper": Scale(),
     },

@@ -18,6 +18,7 @@ STUDY = Study(
         "width": 64,
         "vocab_size": 256,
         "zipf_exponent": 0.0,
+        "residual": "independent",
         "rows": 256,
         "columns": 1024,
         "threads": 1,

@@ -16,6 +16,7 @@ STUDY = Study(
         "width": 256,
         "vocab_size": 16,
         "zipf_exponent": 1.0,
+        "residual": "independent",
         "rows": 64,
         "columns": 16,
         "threads": 1,

@@ -1,41 +1,57 @@
-"""Control of Figure 3: the same sweep with embeddings of standard deviation 1 at every width.
+"""Figure 3's sweep with embeddings of standard deviation 1 at every width, in two forms.
 
-With the paper's init d^-1/2 an update of size eta_E is sqrt(d) times larger relative to the
-embedding, at any vocabulary. This control removes that effect. Its optima and grid lie higher.
+The paper's formula (Section 3.1, "Interpolation") says eta_E / eta_W = Theta(sigma_E / sigma_W
+sqrt(d)). With sigma_E = 1, sigma_W = d^-1/2 and eta_W = 0.2/d that is a constant eta_E, where
+d^-1/2 makes it fall as d^-1/2.
+
+embedding_alone: the positional encoding keeps its root mean square d^-1/2, so that the embedding's
+init is all that changes.
+with_positions: the positional encoding is as large as the embedding, as in Figure 3's sweep: two
+things change.
+Their optima lie higher, and so do their grids.
 """
 
 from repro.suite.spec import override
 from repro.suite.study import Scale, Study, octaves
-from studies.embedding_lr._decoder import CHOSEN, PAPER, REDUCED, SMOKE, SP_EMBEDDING, size
+from studies.embedding_lr._decoder import CHOSEN, PAPER, REDUCED, SEEDS, SMOKE, SP_EMBEDDING, size
 
-STUDY = Study(
-    task="language_model",
-    spec=override(PAPER, SP_EMBEDDING),
-    grid={
-        "size": [size(k) for k in range(8, 13)],
-        "lr.embedding": octaves(-10, 0, 0.5),
-        "seed": [0, 1, 2],
-    },
-    scales={
-        "smoke": Scale(
-            SMOKE,
-            {
-                "size": [size(k) for k in (5, 6)],
-                "lr.embedding": octaves(-6, 2, 4),
-                "seed": [0, 1],
-            },
-            same_job=("size", "lr.embedding", "seed"),
-        ),
-        "reduced": Scale(
-            REDUCED,
-            {
-                "size": [size(k) for k in (5, 6, 7)],
-                "lr.embedding": octaves(-6, 1),
-                "seed": [0, 1],
-            },
-            same_job=("lr.embedding", "seed"),
-        ),
-        "paper": Scale(),
-    },
-    chosen_after_seeing=CHOSEN,
-)
+
+def sweep(changes: dict, seeds: list[int]) -> Study:
+    """The sweep with these changes to the paper's settings. seeds: of the reduced runs."""
+    return Study(
+        task="language_model",
+        spec=override(PAPER, changes),
+        grid={
+            "size": [size(k) for k in range(8, 13)],
+            "lr.embedding": octaves(-10, 0, 0.5),
+            "seed": [0, 1, 2],
+        },
+        scales={
+            "smoke": Scale(
+                SMOKE,
+                {
+                    "size": [size(k) for k in (5, 6)],
+                    "lr.embedding": octaves(-6, 2, 4),
+                    "seed": [0, 1],
+                },
+                same_job=("size", "lr.embedding", "seed"),
+            ),
+            "reduced": Scale(
+                REDUCED,
+                {
+                    "size": [size(k) for k in (4, 5, 6, 7)],
+                    "lr.embedding": octaves(-6, 2),
+                    "seed": seeds,
+                },
+                same_job=("lr.embedding", "seed"),
+            ),
+            "paper": Scale(),
+        },
+        chosen_after_seeing=CHOSEN,
+    )
+
+
+STAGES = {
+    "embedding_alone": sweep({"init.embedding": "SP"}, SEEDS),
+    "with_positions": sweep(SP_EMBEDDING, SEEDS[:3]),
+}

@@ -1,7 +1,8 @@
 """Figure 1's sweep: eta_E, eta_H, eta_W, sigma_E, sigma_W per width at one vocabulary.
 
 The paper sweeps all five but states no grid. Our grid at paper scale: every combination. Reduced:
-eta_H = eta_W at two values, sigma_E at two, sigma_W fixed at d^-1/2.
+eta_H = eta_W at three values with sigma_E = d^-1/2, and sigma_E = 1 at the middle one; sigma_W
+fixed at d^-1/2. Positions are as large as the embedding.
 sigma_E: d^-1/2 (LVP) or 1 (SP); sigma_W: d^-1/2 (LVP) or 1/d (muP). eta_H, eta_W: lr/d.
 """
 
@@ -11,9 +12,16 @@ from studies.embedding_lr._decoder import (
     LVP_EMBEDDING,
     PAPER,
     REDUCED,
+    SEEDS,
     SMOKE,
     SP_EMBEDDING,
 )
+
+
+def rate(lr: float) -> dict[str, float]:
+    """eta_H = eta_W = lr / d."""
+    return {"lr.hidden": lr, "lr.output": lr}
+
 
 STUDY = Study(
     task="language_model",
@@ -32,7 +40,7 @@ STUDY = Study(
             SMOKE,
             {
                 "model.width": [32, 64],
-                "lr_hidden": [{"lr.hidden": 0.2, "lr.output": 0.2}],
+                "lr_hidden": [rate(0.2)],
                 "lr_output": [{}],
                 "init.output": ["LVP"],
                 "lr.embedding": octaves(-8, 0, 4),
@@ -42,11 +50,16 @@ STUDY = Study(
         "reduced": Scale(
             REDUCED,
             {
-                "model.width": [32, 64, 128],
-                "lr_hidden": [{"lr.hidden": lr, "lr.output": lr} for lr in (0.1, 0.2)],
+                "model.width": [16, 32, 64, 128],
+                "lr_hidden": [
+                    *(rate(lr) | LVP_EMBEDDING for lr in (0.1, 0.2, 0.4)),
+                    rate(0.2) | SP_EMBEDDING,
+                ],
                 "lr_output": [{}],
+                "init_embedding": [{}],
                 "init.output": ["LVP"],
                 "lr.embedding": octaves(-8, 0),
+                "seed": SEEDS,
             },
             same_job=("lr.embedding", "seed"),
         ),

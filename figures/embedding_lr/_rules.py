@@ -1,0 +1,230 @@
+"""Rules for the embedding's learning rate held against each other by what they cost in loss.
+
+A rule says how the rate goes with the width, `rate = c * d^power`, and leaves the constant c. So it
+is judged by the loss of one constant for all widths, and by that of the constant tuned at the
+smallest width, carried to the largest.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from figures.embedding_lr import _laws, _sweep
+from figures.embedding_lr._sweep import ABOVE, Sweep, diverged_widths
+from repro.judge.claims import (
+    TRAINING,
+    Claim,
+    Measurement,
+    above,
+    over_seeds,
+    trained_scales,
+    within,
+)
+from repro.judge.optimum import cubic
+from repro.judge.power import Laws
+from repro.judge.tables import joined
+from repro.statistics import t_interval
+
+POWERS = {"sqrt(d)": -0.5, "muP": 0.0, "SP": -1.0}
+STEP = 1 / 16  # octaves between constants that are tried
+OTHERS = ("muP", "SP")
+
+
+def claims(figure: str, vocabulary: str) -> tuple[Claim, ...]:
+    """What the paper says of a sweep over widths: `measure` measures it.
+
+    figure: its name, as in ids. vocabulary: in words, `m = 8d`.
+    """
+    falls = Claim(
+        id=f"{figure}.sqrt-d-rule",
+        kind=TRAINING,
+        statement="The optimal embedding learning rate falls with width as d^-1/2",
+        source="Figure 3; Section 4.1",
+        quantity=f"slope of log eta_E* against log d, {vocabulary}",
+        expected=trained_scales(within(-0.5, 0.25)),
+    )
+    one_constant = (
+        Claim(
+            id=f"{figure}.one-constant-{rule.lower()}",
+            kind=TRAINING,
+            statement="With one constant for every width, the sqrt(d) rule costs less than "
+            f"{rule}'s",
+            source="Section 4.1",
+            quantity=f"training loss, mean over widths, eta_E {power} minus as d^-1/2, nats; each "
+            "constant the best for the other seeds",
+            expected=trained_scales(above(0)),
+        )
+        for rule, power in zip(OTHERS, ("constant", "as 1/d"), strict=True)
+    )
+    transfer = (
+        Claim(
+            id=f"{figure}.transfer-{rule.lower()}",
+            kind=TRAINING,
+            statement="Carried from the smallest to the largest width, the tuned rate loses less "
+            f"by the sqrt(d) rule than by {rule}'s",
+            source="Section 4; Section 4.1",
+            quantity=f"training loss at the largest width, eta_E {power} minus as d^-1/2, nats",
+            expected=trained_scales(above(0)),
+        )
+        for rule, power in zip(OTHERS, ("constant", "as 1/d"), strict=True)
+    )
+    return falls, *one_constant, *transfer
+
+
+def laws(figure: str) -> dict[str, Laws]:
+    """Which laws the tests of `claims` have to tell apart, by id."""
+    found = {f"{figure}.sqrt-d-rule": _laws.FALLS}
+    for rule in OTHERS:
+        for name in ("one-constant", "transfer"):
+            found[f"{figure}.{name}-{rule.lower()}"] = _laws.CHEAPER[rule]
+    return found
+
+
+def measure(figure: str, sweep: Sweep, scale: str) -> dict[str, Measurement]:
+    """What `claims` are about, by id."""
+    window = _sweep.WINDOW[scale]
+    found = {f"{figure}.sqrt-d-rule": _sweep.slope_measurement(sweep, window)}
+    problem = _sweep.edge_problem(_sweep.optima(sweep, sweep.seeds, window))
+    detail = "" if diverged_widths(sweep) else described(sweep)
+    for name, how in (("one-constant", one_constant), ("transfer", transferred)):
+        for rule in OTHERS:
+            found[f"{figure}.{name}-{rule.lower()}"] = cost(sweep, how, rule, problem, detail)
+    return found
+
+
+def loss_at(sweep: Sweep, width: int, seeds: Sequence[int], log2_rate: np.ndarray) -> np.ndarray:
+    """Mean loss over seeds at any rates, by a cubic through the nearest four of the grid.
+
+    Infinite beyond the ends of the grid, and where one of the grid's two neighbours diverged.
+    """
+    x, y = np.log2(sweep.rates[width]), sweep.curve(width, seeds)
+    finite = np.isfinite(y)
+    asked = np.atleast_1d(log2_rate)
+    diverged = np.interp(asked, x, np.where(finite, 0.0, 1.0), left=1, right=1) > 0
+    result = np.full(len(asked), np.inf)
+    if finite.sum() > 1:
+        result[~diverged] = cubic(x[finite], y[finite], asked[~diverged])
+    return result
+
+
+def constants(sweep: Sweep) -> np.ndarray:
+    """log2 of every constant to be tried: rates at the smallest width."""
+    ends = [np.log2(rates[[0, -1]]) for rates in sweep.rates.values()]
+    low, high = min(e[0] for e in ends), max(e[1] for e in ends)
+    return np.arange(low, high + STEP / 2, STEP)
+
+
+def log2_rates(sweep: Sweep, power: float, log2_c: np.ndarray, width: int) -> np.ndarray:
+    """log2 of the rates at a width of a rule with these constants, rates at the smallest width."""
+    return log2_c + power * np.log2(width / min(sweep.rates))
+
+
+def mean_loss(sweep: Sweep, power: float, seeds: Sequence[int], log2_c: np.ndarray) -> np.ndarray:
+    """Mean over widths of the loss of a rule, one constant for all of them."""
+    each = [loss_at(sweep, d, seeds, log2_rates(sweep, power, log2_c, d)) for d in sweep.rates]
+    return np.mean(each, axis=0)
+
+
+def one_constant(sweep: Sweep, power: float, seed: int) -> float:
+    """A seed's loss, mean over widths, at the constant that is best for the other seeds."""
+    tried = constants(sweep)
+    others = [other for other in sweep.seeds if other != seed] or [seed]
+    best = tried[np.argmin(mean_loss(sweep, power, others, tried))]
+    return float(mean_loss(sweep, power, [seed], np.array([best]))[0])
+
+
+def transferred(sweep: Sweep, power: float, seed: int) -> float:
+    """A seed's loss at the largest width, at the constant that is its best at the smallest."""
+    widths = sorted(sweep.rates)
+    tried = constants(sweep)
+    best = tried[np.argmin(loss_at(sweep, widths[0], [seed], tried))]
+    rate = log2_rates(sweep, power, np.array([best]), widths[-1])
+    return float(loss_at(sweep, widths[-1], [seed], rate)[0])
+
+
+def tuned(sweep: Sweep, widths: Iterable[int], seed: int) -> float:
+    """A seed's loss at its own best rate at every width, mean over these widths."""
+    tried = constants(sweep)
+    return float(np.mean([loss_at(sweep, width, [seed], tried).min() for width in widths]))
+
+
+def excess(sweep: Sweep, how, power: float) -> list[float]:
+    """A seed's nats above its tuned loss, each seed. how: `one_constant` or `transferred`."""
+    widths = sweep.rates if how is one_constant else [max(sweep.rates)]
+    return [how(sweep, power, seed) - tuned(sweep, widths, seed) for seed in sweep.seeds]
+
+
+def cost(sweep: Sweep, how, other: str, problem: str, detail: str = "") -> Measurement:
+    """Loss under another rule minus that under sqrt(d), in nats, paired over seeds.
+
+    how: `one_constant` or `transferred`. problem: why the sweep tells nothing, if it does not.
+    """
+    hopeless = diverged_widths(sweep)
+    if hopeless or len(sweep.rates) < 2:
+        return Measurement(np.nan, np.nan, np.nan, len(sweep.seeds), problem or "no two widths")
+
+    def difference(sample: Sequence[int]) -> float:
+        (seed,) = sample
+        return how(sweep, POWERS[other], seed) - how(sweep, POWERS["sqrt(d)"], seed)
+
+    found = over_seeds(difference, sweep.seeds, problem, detail)
+    if not np.isfinite(found.value):
+        words = "a rule's rate lies beyond the grid, or where runs diverged"
+        return Measurement(np.nan, np.nan, np.nan, found.n, joined(problem, words), detail)
+    return found
+
+
+def described(sweep: Sweep) -> str:
+    """What the rules cost, means over seeds: nats above the tuned loss."""
+
+    def words(how) -> str:
+        costs = {rule: np.mean(excess(sweep, how, power)) for rule, power in POWERS.items()}
+        return ", ".join(f"{rule} {value:.4f}" for rule, value in costs.items())
+
+    return (
+        f"nats above the tuned loss: one constant {words(one_constant)}; "
+        f"from d = {min(sweep.rates)} to {max(sweep.rates)} {words(transferred)}"
+    )
+
+
+def draw_costs(axes, sweep: Sweep) -> None:
+    """What every rule costs in loss, mean and 95 % interval over seeds."""
+    from repro.judge.drawing import COLORS
+
+    if diverged_widths(sweep):
+        return
+    ends = f"tuned at d = {min(sweep.rates)}, loss at d = {max(sweep.rates)}"
+    kinds = ((one_constant, "one constant, mean over widths"), (transferred, ends))
+    for offset, color, marker, (how, label) in zip((-0.1, 0.1), COLORS, "os", kinds, strict=False):
+        found = [t_interval(excess(sweep, how, power)) for power in POWERS.values()]
+        mean, low, high = np.array(found).T
+        axes.errorbar(
+            np.arange(len(found)) + offset,
+            mean,
+            [mean - low, high - mean],
+            fmt=marker,
+            ms=4,
+            capsize=2,
+            color=color,
+            label=label,
+        )
+    names = [f"{rule}\n$d^{{{power:g}}}$" for rule, power in POWERS.items()]
+    axes.set_xticks(range(len(POWERS)), names)
+    axes.axhline(0, color="0.8", lw=1, zorder=0)
+    axes.set_ylabel("loss above the tuned one (nats per token)")
+    axes.legend(**ABOVE)
+
+
+def draw(sweep: Sweep, scale: str, label, optimum: str = "optimum"):
+    """Losses, optima and costs, as a figure of three panels.
+
+    label: of a width. optimum: label of the optima.
+    """
+    from repro.judge import drawing
+
+    figure, axes = drawing.panels(3, height=_sweep.HEIGHT)
+    losses, optima, costs = axes[0]
+    _sweep.draw_losses(losses, sweep, label)
+    _sweep.draw_optima(optima, sweep, _sweep.WINDOW[scale], optimum, "black", guides=True)
+    draw_costs(costs, sweep)
+    return figure

@@ -1,0 +1,233 @@
+"""Theorem 1's mechanism in the decoder: one sign step on the real loss, against width."""
+
+import numpy as np
+
+from repro.judge.claims import CONTROL, TRAINING, Claim, all_scales, over_seeds, reported, within
+from repro.judge.noise import Design
+from repro.judge.power import Laws
+from repro.statistics import slope, t_interval
+
+TITLE = "Mechanism. One sign step of an untrained decoder: what balances embedding and output"
+CAPTION = (
+    "Left: root mean square change of the logits at a learning rate of 1, by a step of the "
+    "embedding and one of the output, m = 8d; guides: Theorem 2's powers of d where what the "
+    "layers read has order one, as behind a LayerNorm. Middle: exponent of the width in the "
+    "ratio eta_E / eta_W for which both change the logits equally, by vocabulary; grey lines: 0, "
+    "1/2 and 1. Right: the same where only the part along the residual counts, by which the loss "
+    "falls. Bars: 95 % interval over seeds; filled: LayerNorm after the sum, open: before the "
+    "layer (Hayou & Liu, Section 3)."
+)
+STUDIES = ("embedding_lr/decoder_step/every_case", "embedding_lr/decoder_step/claimed")
+WIDTH, VOCABULARY, INIT, NORM = "model.width", "data.vocab_size", "init.embedding", "model.norm"
+SMALL_INIT, UNIT_INIT = "LVP", "SP"  # standard deviations d^-1/2 and 1
+EIGHT = "8d"  # the vocabulary that grows with the width
+CHANGE, ALONG = "change", "along_residual"
+STEP = {"smoke": 512, "reduced": 4096, "paper": 4096}  # the large vocabulary of a scale
+SECTION = "Section 3.1, Theorem 2; Section 3, extension to transformers"
+
+
+def claim(name, statement, quantity, value, tolerance):
+    return Claim(
+        id=f"mechanism.{name}",
+        kind=TRAINING,
+        statement=statement,
+        source=SECTION,
+        quantity=f"exponent of d in the ratio eta_E / eta_W that balances both changes, {quantity}",
+        expected={scale: within(value, tolerance) for scale in ("reduced", "paper")},
+    )
+
+
+CLAIMS = (
+    claim(
+        "ratio",
+        "With a vocabulary that grows with the width, the balancing ratio is sqrt(d)",
+        "m = 8d, embedding std d^-1/2",
+        0.5,
+        0.1,
+    ),
+    claim(
+        "ratio-one-vocabulary",
+        "With one vocabulary far above the width, the balancing ratio is sqrt(d)",
+        "m = 4096, embedding std d^-1/2",
+        0.5,
+        0.1,
+    ),
+    claim(
+        "ratio-unit-init",
+        "The ratio is proportional to sigma_E / sigma_W sqrt(d)",
+        "m = 8d, embedding std 1",
+        1,
+        0.1,
+    ),
+    claim(
+        "ratio-pre-norm",
+        "The same holds with LayerNorm before the layers",
+        "m = 8d, embedding std d^-1/2, pre-LN",
+        0.5,
+        0.1,
+    ),
+    claim(
+        "mup-regime",
+        "With a vocabulary below the width the ratio does not depend on it, as in muP",
+        "m = 32, embedding std d^-1/2",
+        0,
+        0.25,
+    ),
+    Claim(
+        id="mechanism.along-residual",
+        kind=CONTROL,
+        statement="Ours: the same where only the part of the change that lowers the loss counts",
+        source="suite; exact in the linear model, where the vocabulary drops out",
+        quantity="exponent of d in the ratio eta_E / eta_W that balances both, along the residual, "
+        "m = 8d, embedding std d^-1/2",
+        expected=all_scales(reported("no bound: 1/2 if the theorem's change were what trains")),
+    ),
+)
+# Claim -> the rows it is about: vocabulary, embedding's init, norm.
+ABOUT = {
+    "mechanism.ratio": (EIGHT, SMALL_INIT, "post"),
+    "mechanism.ratio-one-vocabulary": (None, SMALL_INIT, "post"),
+    "mechanism.ratio-unit-init": (EIGHT, UNIT_INIT, "post"),
+    "mechanism.ratio-pre-norm": (EIGHT, SMALL_INIT, "pre"),
+    "mechanism.mup-regime": (32, SMALL_INIT, "post"),
+}
+THEOREM, NO_VOCABULARY = "Theorem 2", "vocabulary without effect"
+LAWS = {
+    **{name: Laws(THEOREM, (NO_VOCABULARY,)) for name in ABOUT if name != "mechanism.mup-regime"},
+    "mechanism.mup-regime": Laws(THEOREM, ("large vocabulary at every m",)),
+}
+
+
+def reduce(runs):
+    import pandas as pd
+
+    return pd.concat([runs[name] for name in STUDIES], ignore_index=True)
+
+
+def rows_of(data, vocabulary, init, norm):
+    """Whether a row has this vocabulary (EIGHT: 8 per unit of width), init and norm."""
+    size = 8 * data[WIDTH] if vocabulary == EIGHT else vocabulary
+    return (data[VOCABULARY] == size) & (data[INIT] == init) & (data[NORM] == norm)
+
+
+def chosen(data, vocabulary, init, norm):
+    """These rows, of the seeds that have every width."""
+    rows = data[rows_of(data, vocabulary, init, norm)]
+    widths = rows.groupby("seed")[WIDTH].nunique()
+    return rows[rows["seed"].isin(widths.index[widths == widths.max()])]
+
+
+def changes(data, metric):
+    """Columns embedding, output; index seed, width."""
+    return data.pivot(index=["seed", WIDTH], columns="layer", values=metric)
+
+
+def exponents(data, metric):
+    """Seed -> exponent of d in the ratio of rates that balances both layers."""
+    table = changes(data, metric)
+    ratio = np.log(table["output"] / table["embedding"]).unstack(WIDTH)
+    return ratio.apply(lambda row: slope(np.log(ratio.columns), row), axis=1)
+
+
+def measured(data, metric, detail=""):
+    each = exponents(data, metric)
+    return over_seeds(lambda seeds: float(each[list(seeds)].mean()), each.index, "", detail)
+
+
+def about(claim_id, scale):
+    vocabulary, init, norm = ABOUT[claim_id]
+    return STEP[scale] if vocabulary is None else vocabulary, init, norm
+
+
+def measure(data, scale):
+    found = {}
+    for name in ABOUT:
+        rows = chosen(data, *about(name, scale))
+        if rows.empty:  # smoke has one norm
+            rows = chosen(data, *about("mechanism.ratio", scale))
+        along = exponents(rows, ALONG).mean()
+        found[name] = measured(rows, CHANGE, f"along the residual {along:.2f}")
+    rows = chosen(data, *about("mechanism.ratio", scale))
+    return found | {"mechanism.along-residual": measured(rows, ALONG)}
+
+
+def simulate(law, recorded, scale, rng):
+    """Every claim's rows with the exponent that a law says, by moving the output's changes."""
+    design = Design(recorded, [CHANGE], ["layer", WIDTH, VOCABULARY, INIT, NORM])
+    for name in ABOUT:
+        vocabulary, init, _ = ABOUT[name]
+        large = law != NO_VOCABULARY and (vocabulary != 32 or law != THEOREM)
+        wanted = 0.5 * large + 0.5 * (init == UNIT_INIT)
+        rows = chosen(recorded, *about(name, scale))
+        by = wanted - exponents(rows, CHANGE).mean()
+        output = (recorded["layer"] == "output").to_numpy() & recorded.index.isin(rows.index)
+        design.mean[output, 0] += by * np.log(recorded[WIDTH].to_numpy()[output])
+    return design.draw(rng)
+
+
+def vocabularies(data):
+    """The vocabularies that stand beside every width, and EIGHT."""
+    widths = set(data[WIDTH])
+    sizes = data.groupby(VOCABULARY)[WIDTH].agg(set)
+    return [*(int(m) for m in sizes.index if sizes[m] == widths), EIGHT]
+
+
+def draw_changes(axes, data):
+    from repro.judge import drawing
+
+    rows = chosen(data, EIGHT, SMALL_INIT, "post")
+    table = changes(rows, CHANGE)
+    for layer, color, power in (("embedding", drawing.COLORS[0], 0.5), ("output", "black", 1.0)):
+        values = table[layer].unstack(WIDTH)
+        d, mean = values.columns.to_numpy(), values.mean().to_numpy()
+        name = {"embedding": "E", "output": "W"}[layer]
+        axes.plot(d, mean, "o-", color=color, label=rf"$\delta_{name}$")
+        axes.fill_between(d, values.min(), values.max(), color=color, alpha=0.2, lw=0)
+        guide = mean[0] * (d / d[0]) ** power
+        axes.plot(d, guide, ":", color=color, label=f"slope {power:g}")
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xlabel("width $d$")
+    axes.set_ylabel("change of a logit at rate 1, std $d^{-1/2}$")
+    axes.legend(fontsize=7)
+
+
+def draw_exponents(axes, data, metric, title):
+    from repro.judge import drawing
+
+    names = vocabularies(data)
+    for value in (0, 0.5, 1):
+        axes.axhline(value, color="0.8", lw=1, zorder=0)
+    kinds = [(init, norm) for init in (SMALL_INIT, UNIT_INIT) for norm in ("post", "pre")]
+    for offset, (init, norm) in zip((-0.15, -0.05, 0.05, 0.15), kinds, strict=True):
+        color = drawing.COLORS[(SMALL_INIT, UNIT_INIT).index(init)]
+        label = f"std {'$d^{-1/2}$' if init == SMALL_INIT else '1'}, {norm}-LN"
+        for place, vocabulary in enumerate(names):
+            rows = chosen(data, vocabulary, init, norm)
+            if rows.empty:
+                continue
+            mean, low, high = t_interval(exponents(rows, metric))
+            style = {"mfc": color if norm == "post" else "white", "capsize": 2, "ms": 4}
+            axes.errorbar(
+                place + offset,
+                mean,
+                [[mean - low], [high - mean]],
+                fmt="o",
+                color=color,
+                label=label if place == 0 else None,
+                **style,
+            )
+    axes.set_xticks(range(len(names)), [f"m = {name}" for name in names])
+    axes.set_ylabel(r"exponent of $d$ in the balancing $\eta_E / \eta_W$")
+    axes.set_title(title, fontsize=9)
+    axes.legend(fontsize=7)
+
+
+def draw(data, scale):
+    from repro.judge import drawing
+
+    figure, axes = drawing.panels(3)
+    draw_changes(axes[0, 0], data)
+    draw_exponents(axes[0, 1], data, CHANGE, "all of the change")
+    draw_exponents(axes[0, 2], data, ALONG, "along the residual")
+    return figure

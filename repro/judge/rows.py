@@ -1,0 +1,61 @@
+"""Tables beside a paper's studies: CSV files, columns the fields of a dataclass. No torch."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, fields
+from typing import TYPE_CHECKING, TypeVar
+
+from repro.errors import UserError
+from repro.files import write_bytes
+from repro.suite.registry import ROOT
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Row = TypeVar("Row", bound="DataclassInstance")
+
+
+def read(name: str, kind: type[Row]) -> Iterator[tuple[str, Row]]:
+    """Place (file and line) and content of every row; nothing where there is no such file.
+
+    name: relative to the checkout. kind: a dataclass of strings and integers, which may refuse a
+    row with a ValueError.
+    Raises UserError, naming file and line, on a row that is none of its kind.
+    """
+    if not (ROOT / name).exists():
+        return
+    columns = [field.name for field in fields(kind)]
+    data = (ROOT / name).read_bytes()
+    try:
+        lines = csv.reader(data.decode().splitlines(keepends=True), strict=True)
+        if next(lines, []) != columns:
+            raise UserError(f"{name}, line 1: the columns must be {','.join(columns)}")
+        for cells in lines:
+            yield f"{name}, line {lines.line_num}", _row(kind, cells)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{name}, line {line}: is not UTF-8; save the file as UTF-8") from None
+    except csv.Error as error:
+        raise UserError(f"{name}, line {lines.line_num}: is not CSV ({error})") from None
+    except ValueError as error:
+        raise UserError(f"{name}, line {lines.line_num}: {error}") from None
+
+
+def _row(kind: type[Row], cells: list[str]) -> Row:
+    columns = fields(kind)
+    if len(cells) != len(columns):
+        raise ValueError(f"has {len(cells)} cells where {len(columns)} belong")
+    for column, cell in zip(columns, cells, strict=True):
+        if column.type is int and not cell.isdecimal():
+            raise ValueError(f"{column.name} {cell!r} is no whole number")
+    values = zip(columns, cells, strict=True)
+    return kind(*(int(cell) if column.type is int else cell for column, cell in values))
+
+
+def write(name: str, kind: type[Row], rows: Sequence[Row]) -> None:
+    """Write such a file, the whole of it or nothing. name: relative to the checkout."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerows([[field.name for field in fields(kind)], *map(astuple, rows)])
+    write_bytes(ROOT / name, buffer.getvalue().encode())
