@@ -40,7 +40,6 @@ LINES = None if verbose or workflow.remote_exec else terminal.attach(logger.hand
 configfile: f"{workflow.basedir}/config/config.yaml"
 
 
-
 if not os.access(".", os.W_OK):
     sys.exit(f"error: {Path.cwd()}: cannot be written to; give another folder with --directory")
 
