@@ -80,7 +80,7 @@ if SITE.container:
 
 MONITOR = Monitor(Path("logs"), whole=LINES.whole if LINES else str)
 RESULTS = SUITE.paths.results.as_posix()
-CONFIG = "--config " + shlex.join(SUITE.config.arguments())
+CONFIG = f"--config {shlex.join(SUITE.config.arguments())}"
 PAGES = registry.pages()
 TARGETS = {f"figures/{name}.pdf" for name in [*registry.figure_names(), *PAGES]}
 
@@ -216,7 +216,7 @@ def refuse_if_too_costly():
         return
     hours = SUITE.gpu_hours(cell_of(job.wildcards) for job in jobs_to_run("train"))
     text = f"paper scale: {len(jobs_to_run('train'))} jobs, about {hours:.3g} GPU-hours on an H100"
-    print(text + " at 40 % of its bf16 peak", file=sys.stderr)
+    print(f"{text} at 40 % of its bf16 peak", file=sys.stderr)
     limit = SUITE.config.max_gpu_hours
     if limit is None or hours > limit:
         sys.exit(
