@@ -229,6 +229,7 @@ def test_other_tokens_under_one_name_are_refused(tmp_path, calls):
         cellfiles.check_compatible(dict(zip("xy", contents, strict=True)))
 
 
+@pytest.mark.slow
 def test_a_killed_job_leaves_whole_runs_and_resumes(suite):
     """kill -9 in the middle: the next call takes over the finished runs and ends the same."""
     cell = suite.cells("embedding_lr/unit_init/embedding_alone")[0]

@@ -354,6 +354,7 @@ def test_list_shows_the_others_and_names_the_broken(checkout):
     assert len(done.stderr.splitlines()) == len(BROKEN) + 1
 
 
+@pytest.mark.slow
 def test_a_broken_figure_is_in_no_other_s_way(checkout, tmp_path):
     words = ["--snakefile", str(checkout / "Snakefile"), "--directory", str(tmp_path)]
     done = call(checkout, "snakemake", "figures/embedding_lr/table2.pdf", *SMOKE, *words, "-c2")

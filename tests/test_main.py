@@ -12,7 +12,7 @@ from repro.__main__ import main, parser
         (["reduce", "embedding_lr/fig9"], "unknown figure 'embedding_lr/fig9': did you mean"),
         (["train", "embedding_lr/width", "no-such-cell"], "has no cell no-such-cell"),
         (["explain", "fig3.sqrt"], "did you mean 'fig3.sqrt-d-rule'"),
-        (["explain", "theorem1"], "did you mean 'theorem1.delta-embedding', 'theorem1.delta-out"),
+        (["explain", "theorem1"], "did you mean 'theorem1.assumption-2', 'theorem1.delta-em"),
         (["explain", "nonsense"], "'nonsense': is unknown; `repro scoreboard` lists them all"),
         (["unpack", "no-such-archive"], "no-such-archive: does not exist"),
         (["page", "fig33"], "unknown page 'fig33': did you mean 'fig3'"),

@@ -163,10 +163,10 @@ def test_settings_are_read_off_the_studies():
                 value = value[key]
             assert word == f"{value:,}"
     assert found["steps"].differs and not all(row.differs for row in rows)
-    divided = [row for row in rows if row.name == "data.vocab_size"]
+    divided = [row for row in rows if row.name == "init.embedding"]
     assert [row.runs for row in divided] == [
-        ("width_and_vocabulary", "unit_init"),
-        ("fixed_vocabulary",),
+        ("width_and_vocabulary",),
+        ("unit_init/embedding_alone", "unit_init/with_positions"),
     ]
     assert found["wikitext2"].paper.startswith("WikiText-2")
 

@@ -33,8 +33,9 @@ def ahead():
     return forecast.ahead(SUITE, jobs, workflow.cores if here else None)
 
 
-verbose = workflow.output_settings.verbose
-LINES = None if verbose or workflow.remote_exec else terminal.attach(logger.handlers, ahead)
+asked = workflow.output_settings  # for all that Snakemake says, or for the commands
+own = not (asked.verbose or asked.printshellcmds or workflow.remote_exec)
+LINES = terminal.attach(logger.handlers, ahead) if own else None
 
 
 configfile: f"{workflow.basedir}/config/config.yaml"
