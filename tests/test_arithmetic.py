@@ -45,6 +45,7 @@ def made_with(path):
 
 
 @only_avx2
+@pytest.mark.slow
 def test_every_library_of_a_job_takes_avx2_whatever_the_shell_says(tmp_path):
     """torch and numpy by what provenance refuses; MKL and oneDNN by what they print of a ResNet."""
     suite = load(["scale=smoke"])

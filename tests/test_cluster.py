@@ -63,6 +63,7 @@ def test_what_trains_nothing_asks_for_time_and_no_gpu():
         assert 60 < asked.runtime < 24 * 60, study
 
 
+@pytest.mark.slow
 def test_no_figure_is_asked_to_mix_devices():
     for scale in SCALES:
         suite = suite_at(scale)

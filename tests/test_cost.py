@@ -467,6 +467,7 @@ def test_made_runs_are_found_in_the_store(suite):
     assert fields(line)[1:4] == ["1", str(len(cell.runs)), str(len(cell.runs) - 1)]
 
 
+@pytest.mark.slow
 def test_without_a_figure_every_one_has_a_line_and_what_they_share_another(capsys):
     assert main(["cost", "--scale", "paper"]) == 0
     header, *lines = capsys.readouterr().out.splitlines()[4:]

@@ -219,6 +219,7 @@ def overflowing(folder):
     return records[0]["skipped"], scalers[0].get_scale(), bool(message)
 
 
+@pytest.mark.slow
 def test_an_overflow_in_one_shard_is_one_of_all(tmp_path):
     skipped, scale, _ = overflowing(tmp_path)
     assert skipped == 2

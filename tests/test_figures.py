@@ -118,7 +118,7 @@ def digests(folder):
 
 
 # Built from nothing here; `.ci/run` builds every figure at smoke scale, and draws every record.
-BUILT = ("embedding_lr/table2", "upscaling/table4")
+BUILT = ("embedding_lr/table2",)
 TRAINING = {f"embedding_lr/fig{i}" for i in (1, 3, 4, 5)} | {
     f"upscaling/fig{i}" for i in range(2, 12)
 }

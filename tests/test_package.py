@@ -93,6 +93,7 @@ def test_the_wheel_is_the_library_typed_and_asks_for_three_packages(wheel, insta
     assert "repro = repro.__main__:main" in (installed / info / "entry_points.txt").read_text()
 
 
+@pytest.mark.slow
 def test_the_library_is_imported_and_widens_with_its_three_packages_alone(installed):
     code = """
 import torch

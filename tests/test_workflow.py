@@ -19,6 +19,7 @@ FIGURE = "figures/embedding_lr/table2.pdf"
 DATA = "results/smoke/embedded/embedding_lr/table2/data.csv"
 
 
+@pytest.mark.slow
 def test_a_page_is_built_once_and_a_second_run_does_nothing(tmp_path):
     first = build("figures/table2.pdf", *SMOKE, directory=tmp_path)
     assert "table2.exponents" in first and "reproduced" in first
