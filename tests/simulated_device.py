@@ -17,6 +17,8 @@ from torch.utils._pytree import tree_iter, tree_map
 
 NAME = "simulated"
 aten = torch.ops.aten
+# Forward-mode derivatives of tensors that wrap others crash torch.
+NOT_SIMULATED = {"decoder_sign_step"}
 MIXING = {  # a GPU's tensors may meet the CPU's in a copy, and in an index
     aten._to_copy.default,
     aten.copy_.default,
@@ -154,7 +156,7 @@ def main() -> None:
 
     device.select = on_either
     found = {}
-    for task in SPECS:
+    for task in SPECS.keys() - NOT_SIMULATED:
         with tempfile.TemporaryDirectory() as folder, Sequences():
             try:
                 found[task] = records(task, Path(folder), NAME)
