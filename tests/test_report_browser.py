@@ -129,6 +129,7 @@ def test_a_claim_s_row_leads_to_its_card(visit):
     page.get_by_role("searchbox").fill("sqrt-d-rule")
     shown(page).locator("a").first.click()
     card = page.locator("[id='fig3.sqrt-d-rule']")
+    card.wait_for()  # a page of its own, which loads
     assert card.is_visible() and "Could it fail?" in card.inner_text()
     assert page.url.endswith("embedding_lr/fig3.html#fig3.sqrt-d-rule")
     page.get_by_role("link", name="What reproduces").click()
@@ -138,10 +139,10 @@ def test_a_claim_s_row_leads_to_its_card(visit):
 def test_the_plot_answers_to_pointer_keys_and_legend(visit):
     page = visit(FIGURE)
     plot = page.locator("#plot")
-    assert plot.locator(".line").count() == 2 * 3, "three widths, and their keys in the legend"
+    assert plot.locator(".line").count() == 2 * 4, "four widths, and their keys in the legend"
     note = plot.locator("[role=status]")
     plot.locator("path.dot").nth(4).hover()
-    assert "seed 0:" in note.inner_text() and "width" in note.inner_text()
+    assert "seed 100:" in note.inner_text() and "width" in note.inner_text()
     plot.locator("svg").first.focus()
     before = note.inner_text()
     page.keyboard.press("ArrowRight")
@@ -151,12 +152,12 @@ def test_the_plot_answers_to_pointer_keys_and_legend(visit):
     button = plot.locator(".legend button").first
     button.click()
     assert button.get_attribute("aria-pressed") == "false"
-    assert plot.locator(".line").count() == 2 * 3 - 1
+    assert plot.locator(".line").count() == 2 * 4 - 1
     plot.get_by_label("study").select_option(label="a line each")
-    assert plot.locator(".legend button").count() == 9
+    assert plot.locator(".legend button").count() == 12
     plot.get_by_label("above each line").check()
     plot.locator("summary").click()
-    assert plot.locator("tbody tr").count() == 8 * 9, "eight rates"
+    assert plot.locator("tbody tr").count() == 9 * 12, "nine rates"
 
 
 def test_a_figure_s_own_view_comes_first(visit):
