@@ -83,7 +83,9 @@ def markdown(text: str, link: Callable[[str], str | None], claim: Callable[[str]
             children += linked(token, page) if page else [token]
         if block.children:
             block.children = children
-    return Markup(parser.renderer.render(tokens, parser.options, {}))
+    page = parser.renderer.render(tokens, parser.options, {})
+    # Code that is wider than a phone is scrolled, by keys as well.
+    return Markup(page.replace("<pre>", '<pre tabindex="0">'))
 
 
 def counted(number: int, noun: str) -> str:
