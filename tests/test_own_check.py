@@ -70,6 +70,7 @@ def test_random_numbers_of_the_user_s_stay_and_a_plot_is_drawn(tmp_path):
         ({"widths": [64]}, "give two or more"),
         ({"batches": []}, "batches is to hold (inputs, targets), at least one"),
         ({"loss": lambda m, b: m(b[0]).sum() / 0}, "at step 0: lower lr"),
+        ({"lr": 0.0}, "no layer's output changed"),
     ],
 )
 def test_mistakes_are_one_line(more, said):

@@ -233,7 +233,7 @@ def test_making_trials_of_a_figure_leaves_those_of_others(tmp_path, monkeypatch)
 def test_figure_2_tells_a_power_law_from_others_and_from_log_normal_frequencies():
     """Its claims bind on real data alone."""
     (base,) = records.recorded(suite(), "embedding_lr/fig2")
-    table = pd.read_csv(base.with_suffix(".csv")).rename(columns={"vocab_size": "data.vocab_size"})
+    table = pd.read_csv(base.with_suffix(".csv"))
 
     def agree(law, claim):
         found = trials.seen("embedding_lr/fig2", law, table, "reduced", False, 5)

@@ -298,8 +298,8 @@ def test_a_job_cancelled_and_then_preempted_goes_on_and_ends_with_the_same_check
     assert int(re.search(r"resumed (\d+) runs", log.read_text()).group(1)) >= done
 
     repro("fetch wikitext2", *words, directory=here)
-    vocabulary = str(cell.runs[0].spec["vocab_size"])
-    alone = repro("tokenize wikitext2", vocabulary, *words, directory=here)
+    (tokens,) = suite.needs(cell)
+    alone = repro("tokenize wikitext2", str(tokens.vocab_size), *words, directory=here)
     build(f"figures/{name}.pdf", *words, directory=here)
     assert results(work, name) == results(here, name)
     waited, ran = times(min(ended, key=int))

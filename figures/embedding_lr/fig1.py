@@ -142,7 +142,7 @@ def simulate(law, recorded, scale, rng):
             }
             lowest = {name: design.mean[chosen].min() for name, chosen in rows.items()}
             design.mean[rows[UNIT_INIT]] += lowest[SMALL_INIT] - lowest[UNIT_INIT]
-        drawn = design.draw(rng)
+        drawn = design.draw(rng, curve=_sweep.WIDTH)
     else:
         drawn = _laws.simulate_sweep(_laws.SLOPES[law], table, scale, rng)
     return recorded.assign(train_loss=drawn["train_loss"])

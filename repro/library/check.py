@@ -115,8 +115,8 @@ def coordinate_check(
         Decays that are added to gradients, which Adam then divides by their size, are not judged.
     loss: (model, batch) -> scalar; None: cross-entropy of whole numbers, else mean squared error.
     readout, given: as in `apply` and `roles`.
-    Raises UserError on fewer than two widths, no step, or a loss that is not finite, as the
-    functions it calls.
+    Raises UserError on fewer than two widths, no step, a loss that is not finite, or steps that
+    change nothing, as the functions it calls.
     """
     if steps < 1:
         raise UserError(f"coordinate-check: steps {steps}: without a step nothing changes; give 1")
@@ -154,6 +154,11 @@ def coordinate_check(
         return sizes[width, seed]
 
     slopes = fit_slopes(measure, widths, range(seeds))
+    if not any(each.quantity == "change" for each in slopes):
+        raise UserError(
+            "coordinate-check: no layer's output changed at any width: lr is 0, or the optimizer "
+            "is over other parameters"
+        )
     return CoordinateCheck(tuple(slopes), tuple(widths), sizes)
 
 

@@ -1,13 +1,14 @@
 """Figure 3's sweep: eta_E at (d, m) = (2^k, 2^(k+3)), eta_H = eta_W = 0.2/d, all inits d^-1/2."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from repro.suite.spec import override
 from repro.suite.study import Scale, Study, octaves
 from studies.embedding_lr._decoder import CHOSEN, PAPER, REDUCED, SEEDS, SMOKE, size
 
 
-def sweep(ratio: int = 8, changes: Mapping = {}) -> Study:
+def sweep(ratio: int = 8, changes: Mapping = MappingProxyType({})) -> Study:
     """The sweep at m = ratio * d. changes: settings, dotted key -> value."""
     return Study(
         task="language_model",
