@@ -2,10 +2,11 @@
 
 import os
 import subprocess
+import time
 
 import pytest
 
-from repro.suite.provenance import code_digest, commit
+from repro.suite.provenance import code_digest, commit, stopwatch
 
 
 def git(folder, *words):
@@ -70,3 +71,14 @@ def test_without_git_the_digest_remains(checkout, monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert found(checkout)[0] is None
     assert len(found(checkout)[1]) == 64
+
+
+def test_what_a_machine_does_beside_a_run_is_no_part_of_its_seconds():
+    """Asleep stands for waiting for a core that another process has."""
+    on_cpu, on_gpu = stopwatch("cpu"), stopwatch("cuda")
+    time.sleep(0.2)
+    assert on_cpu() < 0.1 < 0.2 <= on_gpu()
+    begin = time.process_time()
+    while time.process_time() - begin < 0.1:
+        pass
+    assert on_cpu() >= 0.1

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -23,7 +22,7 @@ from repro.suite import arithmetic
 from repro.suite.cells import FINISHED, FORMAT, check_keys, encode_record, read_cell
 from repro.suite.locks import locked
 from repro.suite.plan import Cell, Run
-from repro.suite.provenance import device_name, input_digests, provenance
+from repro.suite.provenance import device_name, input_digests, provenance, stopwatch
 from repro.suite.study import Proposal
 from repro.tasks import TASKS
 
@@ -84,7 +83,7 @@ def run_cell(
             result = distributed.broadcast_from_rank0(lambda: _stored(stored, run, setup, final))  # noqa: B023
             resumed += result is not None
             if result is None:
-                start = time.monotonic()
+                seconds = stopwatch(device)
                 spec, tuned = run.resolve(read)
                 # A proposal without a value is one the search did not need: skipped, and recorded
                 # as such, since the workflow expects a result of every job.
@@ -110,7 +109,7 @@ def run_cell(
                     **({"sha256_checkpoint": sha256_file(final)} if final and not skipped else {}),
                     "datasets": run.datasets,
                     "records": [encode_record(record) for record in records],
-                    "provenance": provenance(setup, distributed.ranks(), time.monotonic() - start),
+                    "provenance": provenance(setup, distributed.ranks(), seconds()),
                 }
                 write_sealed(stored, result, CELL_SEAL)
             # Only after the result is on disk: a job killed before that needs the state.

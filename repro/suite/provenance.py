@@ -4,7 +4,8 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -38,6 +39,19 @@ def input_digests(inputs: Mapping) -> dict[str, str]:
         need.name: sha256(json_bytes(read_sealed(path)))
         for need, path in sorted(inputs.items(), key=str)
     }
+
+
+def stopwatch(device: str) -> Callable[[], float]:
+    """A function that says how many seconds the work since now has taken: on a CPU no more than
+    this process computed, so that what else the machine did meanwhile is no part of a run's price.
+    device: "cpu" or "cuda"."""
+    begin, computed = time.monotonic(), time.process_time()
+
+    def seconds() -> float:
+        passed = time.monotonic() - begin
+        return passed if device == "cuda" else min(passed, time.process_time() - computed)
+
+    return seconds
 
 
 def provenance(setup: Mapping, ranks: int, seconds: float) -> dict:
