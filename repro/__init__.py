@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from repro.library.check import CoordinateCheck as CoordinateCheck
     from repro.library.check import coordinate_check as coordinate_check
+    from repro.library.growths import Growths as Growths
+    from repro.library.growths import clip_grad_norm_ as clip_grad_norm_
     from repro.library.multipliers import apply as apply
     from repro.library.roles import Roles as Roles
     from repro.library.roles import roles as roles
     from repro.library.scaling import initialize as initialize
     from repro.library.scaling import param_groups as param_groups
+    from repro.library.widening import widen as widen
+    from repro.upscaling.optimizers import Update as Update
 
 __version__ = "0.1.0"
 
@@ -23,11 +27,15 @@ __version__ = "0.1.0"
 PUBLIC = {
     "CoordinateCheck": "repro.library.check",
     "coordinate_check": "repro.library.check",
+    "Growths": "repro.library.growths",
     "Roles": "repro.library.roles",
+    "Update": "repro.upscaling.optimizers",
     "apply": "repro.library.multipliers",
+    "clip_grad_norm_": "repro.library.growths",
     "initialize": "repro.library.scaling",
     "param_groups": "repro.library.scaling",
     "roles": "repro.library.roles",
+    "widen": "repro.library.widening",
 }
 
 

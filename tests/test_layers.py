@@ -38,7 +38,7 @@ MAY_IMPORT = {
     },
     "repro.training": {"repro.cost"},
     # What it is made of, of use without any of the above.
-    "repro.library": {"repro.tracing"},
+    "repro.library": {"repro.tracing", "repro.upscaling"},
     "repro.tracing": set(),
     "repro.models": set(),
     "repro.upscaling": set(),
@@ -49,7 +49,7 @@ MAY_IMPORT = {
     "repro.cost": set(),
     **{module: set() for module in GROUND},
     # What is public, for type checkers: at run time it is loaded by name when it is asked for.
-    "repro": {"repro.library"},
+    "repro": {"repro.library", "repro.upscaling"},
 }
 # Loading these takes seconds; parsing the workflow, which reads all of these folders, must not.
 HEAVY = {"torch", "pandas", "matplotlib", "seaborn", "scipy", "sklearn", "datasets", "tokenizers"}

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pkgutil import walk_packages
 
+import pytest
 import torch
 
 import repro
@@ -28,11 +29,17 @@ def test_names_are_loaded_when_they_are_asked_for():
     assert "cannot import name 'no_such_name'" in done.stderr
 
 
-def test_the_page_of_the_library_runs(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("name", "count"), [("library", 3), ("widening", 1)])
+def test_the_pages_of_the_library_run(name, count, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs" / "library.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", page, re.S)
-    assert len(blocks) == 3
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / f"{name}.md").read_text(), re.S)
+    assert len(blocks) == count
     torch.manual_seed(0)
     exec("\n".join(blocks), {"__name__": "page"})
-    assert all(f"repro.{name}" in page for name in repro.PUBLIC if name.islower())
+
+
+def test_every_public_name_is_on_a_page():
+    pages = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in ("library", "widening"))
+    shown = {name for name in repro.PUBLIC if f"repro.{name}" in pages or f"`{name}`" in pages}
+    returned = {"CoordinateCheck", "Growths", "Roles"}  # by the functions that are shown
+    assert shown | returned == set(repro.PUBLIC)

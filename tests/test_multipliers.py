@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from repro import models, upscaling
+import repro
+from repro import models
 from repro import parametrization as p
 from repro.checks.coordinate_check import train_and_measure
 from repro.checks.tiny import MODELS, tiny_run
@@ -112,7 +113,7 @@ def test_attention_that_grows_by_head_dimension_is_a_mean_under_mup(model):
 
     batch = next(iter(training(model, "muP-multiplier", 1).batches.from_step(0)))
     inputs = batch[:-2] if len(batch) > 2 else batch[0]
-    upscaling.widen(narrow, None, 4, make, inputs=inputs)
+    repro.widen(narrow, None, 4, make, inputs)
     scales = {layer.scale for layer in wide.modules() if hasattr(layer, "head_dim")}
     head_dim = wide.width // 2  # two heads
     assert list(scales) == [pytest.approx((head_dim / 4) ** 0.5 / head_dim)]

@@ -101,17 +101,17 @@ sys.modules["fcntl"] = None  # as where there is none
 from pathlib import Path
 import repro.checks.coordinate_check, repro.parametrization, repro.training.clipping
 import repro.models, repro.theory, repro.cost, repro.suite.execute
-from repro.upscaling import widen
+from repro import widen
 assert Path(repro.__file__).is_relative_to(Path.cwd())
 
 def make(width):
-    mean = torch.nn.Linear(width, 3)
-    mean.register_forward_pre_hook(lambda layer, x: x[0] / width)
-    return torch.nn.Sequential(torch.nn.Linear(5, width), torch.nn.ReLU(), mean)
+    return torch.nn.Sequential(
+        torch.nn.Linear(5, width), torch.nn.ReLU(), torch.nn.Linear(width, 3)
+    )
 
 model = make(8)
 optimizer = torch.optim.AdamW(model.parameters())
-wide, _ = widen(model, optimizer, 4, lambda k: make(8 * k), inputs=torch.randn(2, 5))
+wide, _, _ = widen(model, optimizer, 4, lambda k: make(8 * k), torch.randn(2, 5))
 assert wide[0].out_features == 32
 """
     done = run_with(LIBRARY, code, installed)

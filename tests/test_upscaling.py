@@ -1,4 +1,5 @@
 import copy
+import dataclasses
 import math
 
 import numpy as np
@@ -7,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import repro
 from repro import models, parametrization, upscaling
 from repro.errors import UserError
 from repro.parametrization import KINDS
@@ -57,16 +59,18 @@ def test_each_hyperparameter_must_be_scaled(monkeypatch, left_out, optimizer):
 
 
 @pytest.mark.parametrize(
-    ("key", "optimizer"),
+    ("key", "optimizer", "kind"),
     [
-        ("momentum_buffer", "momentum"),
-        ("exp_avg", "Adam"),
-        ("exp_avg_sq", "Adam"),
-        ("max_exp_avg_sq", "AMSGrad"),
+        ("momentum_buffer", "momentum", torch.optim.SGD),
+        ("exp_avg", "Adam", torch.optim.Adam),
+        ("exp_avg_sq", "Adam", torch.optim.Adam),
+        ("max_exp_avg_sq", "AMSGrad", torch.optim.Adam),
     ],
 )
-def test_each_state_must_be_scaled(monkeypatch, key, optimizer):
-    monkeypatch.setitem(upscaling.STATE_POWER, key, 0)
+def test_each_state_must_be_scaled(monkeypatch, key, optimizer, kind):
+    update = upscaling.UPDATES[kind]
+    wrong = dataclasses.replace(update, state={**update.state, key: 0})
+    monkeypatch.setitem(upscaling.UPDATES, kind, wrong)
     assert worst("mlp", optimizer) > 1e-6
 
 
@@ -289,30 +293,15 @@ LAYERS = {
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_layers_of_torch_widen_and_inputs_prove_it(name):
+def test_layers_of_torch_widen(name):
     make = image_net(LAYERS[name])
     model = make(1)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, eps=1e-3)
     x = pictures()
     descend(model, optimizer, x, 3)
-    wide, grown = upscaling.widen(model, optimizer, 3, make=make, inputs=x)
+    wide, grown, _ = repro.widen(model, optimizer, 3, make, x)
     after, expected = descend(wide, grown, x, 10), descend(model, optimizer, x, 10)
     torch.testing.assert_close(after, expected, rtol=0, atol=1e-11)
-
-
-@pytest.mark.parametrize(
-    ("layer", "differs"),
-    [
-        (lambda w: nn.GroupNorm(w // 2, w), "its output differs"),
-        (lambda w: nn.Conv2d(w, w, 3, groups=w // 2), "its output differs"),
-        (lambda w: nn.Sequential(nn.Conv2d(w, 4 * w, 3), nn.PixelShuffle(2)), "the gradient of"),
-    ],
-)
-def test_inputs_show_what_table_1_does_not_hold_for(layer, differs):
-    make = image_net(layer)
-    upscaling.widen(make(1), None, 3, make=make)
-    with pytest.raises(UserError, match=differs):
-        upscaling.widen(make(1), None, 3, make=make, inputs=pictures())
 
 
 def test_modes_dtypes_and_gradients_off_are_the_narrow_one_s():
@@ -378,7 +367,10 @@ class Apart(nn.Module):
 
     def forward(self, x):
         x = torch.tanh(self.first(x))
-        x = self.between(x[..., None])[..., 0] if self.kind == "transposed" else self.between(x)
+        if self.kind == "bare":
+            x = x @ self.between[0]
+        else:
+            x = self.between(x[..., None])[..., 0] if self.kind == "transposed" else self.between(x)
         return self.output(torch.tanh(x)) * self.scale
 
 
@@ -386,7 +378,7 @@ def apart(kind):
     return lambda factors: Apart(*factors, kind).double()
 
 
-@pytest.mark.parametrize("kind", ["linear", "transposed"])
+@pytest.mark.parametrize("kind", ["linear", "transposed", "bare"])
 @pytest.mark.parametrize("factor", [(2, 3), (1, 2), (3, 1)])
 def test_widths_of_a_user_s_module_may_grow_apart(kind, factor):
     torch.manual_seed(0)
@@ -394,15 +386,15 @@ def test_widths_of_a_user_s_module_may_grow_apart(kind, factor):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     x = torch.randn(6, 5, dtype=torch.float64)
     descend(model, optimizer, x, 3)
-    wide, grown = upscaling.widen(model, optimizer, factor, make=apart(kind), inputs=x)
+    wide, grown, _ = repro.widen(model, optimizer, factor, apart(kind), x)
     after, expected = descend(wide, grown, x, 10), descend(model, optimizer, x, 10)
     torch.testing.assert_close(after, expected, rtol=0, atol=1e-11)
 
 
-def test_a_matrix_whose_input_axis_is_unknown_is_refused():
+def test_a_matrix_whose_input_axis_is_unknown_is_refused_without_inputs():
     make = apart("bare")
     with pytest.raises(UserError, match=r"between.0: grows 3 and 2 times along its axes"):
-        upscaling.widen(make((1, 1)), None, (3, 2), make=make)
+        repro.widen(make((1, 1)), None, (3, 2), make, unchecked=True)
 
 
 def test_a_one_cycle_schedule_made_anew_goes_on():
@@ -473,8 +465,8 @@ def test_what_cannot_be_widened_is_named(call, message):
 
 def test_an_optimizer_or_a_state_without_a_rule_is_named():
     model = build("mlp")
-    with pytest.raises(UserError, match="optimizer RMSprop cannot be widened"):
-        upscaling.widen(model, torch.optim.RMSprop(model.parameters()), 2)
+    with pytest.raises(UserError, match="optimizer RAdam cannot be widened"):
+        upscaling.widen(model, torch.optim.RAdam(model.parameters()), 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     optimizer.state[model.input.weight]["curvature"] = torch.ones(())
     with pytest.raises(UserError, match=r"state 'curvature' of input.weight: no rule"):

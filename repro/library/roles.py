@@ -44,7 +44,8 @@ class Roles(Mapping[str, Role]):
     """Parameter name -> its Role at the base width; printed, a table.
 
     found: parameter -> `Found`. attention: those whose head dimension grows. warnings: what a user
-    should look at, a line each. `at(model)` gives the roles of the module at another width.
+    should look at, a line each. inside: parameters whose outputs another one reads. `at(model)`
+    gives the roles of the module at another width.
     """
 
     def __init__(
@@ -53,9 +54,10 @@ class Roles(Mapping[str, Role]):
         attention: tuple[AttentionScale, ...],
         warnings: tuple[str, ...],
         widths: tuple[float, float],
+        inside: frozenset[str],
     ):
         self.found, self.attention, self.warnings = dict(found), attention, warnings
-        self.widths = widths
+        self.widths, self.inside = widths, inside
 
     def __getitem__(self, name: str) -> Role:
         return self.found[name].role
@@ -160,28 +162,42 @@ def roles(
     if other == width:
         raise UserError(f"roles: other={other} is the base width; give another one")
     with torch.random.fork_rng(enabled=True):
-        model = _made(make, width)
-        wide = _on_meta(make, other) or _made(make, other)
-        spreads = {name: _spread(p) for name, p in model.named_parameters()}
-        shapes, others = _shapes(model), _shapes(wide)
-        _check_widths(shapes, others, width, other)
-        kinds = _given_kinds(given, shapes)
-        seen = _traced(model, inputs, width)
-        try:
-            seen_wide = _traced(wide, inputs, other)
-        except UserError:
-            if not next(wide.parameters()).is_meta:
-                raise
-            seen_wide = _traced(_made(make, other), inputs, other)  # a branch on values, say
+        model = made(make, width)
+        wide = _on_meta(make, other)
+        if wide is not None:
+            try:
+                return between(model, wide, inputs, (width, other), given)
+            except UserError:
+                pass  # a branch on values, say
+        return between(model, made(make, other), inputs, (width, other), given)
+
+
+def between(
+    model: nn.Module,
+    wide: nn.Module,
+    inputs: object,
+    widths: tuple[int, int],
+    given: Mapping[str, str] = MappingProxyType({}),
+) -> Roles:
+    """The roles of a module's parameters, from it and the same one at another width; widths: of
+    both, for messages. Raises UserError as `roles`."""
+    width, other = widths
+    spreads = {name: _spread(p) for name, p in model.named_parameters()}
+    shapes, others = _shapes(model), _shapes(wide)
+    _check_widths(shapes, others, width, other)
+    kinds = _given_kinds(given, shapes)
+    seen, seen_wide = _traced(model, inputs, width), _traced(wide, inputs, other)
     found = {
         name: find(name, shapes[name], others[name], seen, seen_wide, spreads[name], kinds)
         for name in shapes
     }
     attention = _attention(seen, seen_wide)
-    return Roles(found, attention, tuple(_warnings(found, attention, seen)), (width, other))
+    return Roles(
+        found, attention, tuple(_warnings(found, attention, seen)), widths, frozenset(seen.inside)
+    )
 
 
-def _made(make: Callable, width: int) -> nn.Module:
+def made(make: Callable, width: int) -> nn.Module:
     """The module of a width; raises UserError where there is none."""
     try:
         model = make(width)
@@ -205,7 +221,7 @@ def _on_meta(make: Callable, width: int) -> nn.Module | None:
     """The module without values, which takes no time; None where `make` needs them."""
     try:
         with torch.device("meta"):
-            model = _made(make, width)
+            model = made(make, width)
     except UserError:
         return None
     return model if all(p.is_meta for p in model.parameters()) else None

@@ -165,8 +165,8 @@ def by_matrices(
     before = _descend(narrow, steps_before - 1, x=x, target=target, lr=lr)
     wide = {}
     for name, tensor in narrow.items():
-        axes = tuple(range(1, tensor.dim()))
-        growth = Growth((1, *(factor for _ in axes)), axes)
+        # (draws, out, in) of a matrix, (draws, width) of the first and the last layer.
+        growth = Growth((1, *[factor] * (tensor.dim() - 1)), (2,) if tensor.dim() == 3 else ())
         wide[name] = growth.repeat(tensor, growth.weight) + noise[name]
     after = _descend(wide, steps_after, x=x, target=target, lr=lr_up)
     alone = _descend(narrow, steps_after, x=x, target=target, lr=lr)

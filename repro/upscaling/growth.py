@@ -1,5 +1,6 @@
 """How each tensor of a model grows when the model is widened, and its factors by Table 1."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -16,21 +17,25 @@ class Growth:
     """How one tensor grows; its factors by Table 1.
 
     factors: one whole number per axis, 1 along axes that stay.
-    axes: the width axes, (out, in) for a matrix, also where a factor is 1.
+    inputs: the axes along which copies are summed over, a matrix' input axis.
+    block: so many units are copied together, along axes of which it is a divisor (else their
+        greatest common one): 1 puts the copies of a unit beside each other, a head's dimension
+        those of a head, 0 appends a copy of the whole axis.
     """
 
     factors: tuple[int, ...]
-    axes: tuple[int, ...]
+    inputs: tuple[int, ...] = ()
+    block: int = 1
 
     @property
     def k_in(self) -> int:
-        """Factor along a matrix' input axis, 1 for vectors and scalars."""
-        return self.factors[self.axes[1]] if len(self.axes) == 2 else 1
+        """Factor along the input axes, 1 for vectors and scalars."""
+        return math.prod(self.factors[i] for i in self.inputs)
 
     @property
     def k_out(self) -> int:
         """Factor along a matrix' output axis or a vector's only one, 1 for scalars."""
-        return self.factors[self.axes[0]] if self.axes else 1
+        return math.prod(k for i, k in enumerate(self.factors) if i not in self.inputs)
 
     @property
     def weight(self) -> float:
@@ -42,8 +47,13 @@ class Growth:
         """Factor on the repeated gradient."""
         return 1 / self.k_out
 
+    @property
+    def squared_norm(self) -> float:
+        """Factor on a gradient's squared norm that makes it that of the narrow one's."""
+        return self.k_out / self.k_in
+
     def lr(self, degree: int) -> float:
-        """Factor on the learning rate. degree: of the update in the gradient (`DEGREE`)."""
+        """Factor on the learning rate. degree: of the update in the gradient (`Update`)."""
         return self.k_out**degree / self.k_in
 
     def weight_decay(self, degree: int, coupled: bool) -> float:
@@ -60,16 +70,18 @@ class Growth:
         """The tensor with every entry repeated along its width axes, times `scale`."""
         for axis, factor in enumerate(self.factors):
             if factor != 1:
-                tensor = tensor.repeat_interleave(factor, axis)
+                blocks = tensor.unflatten(axis, (-1, math.gcd(tensor.shape[axis], self.block)))
+                tensor = blocks.repeat_interleave(factor, axis).flatten(axis, axis + 1)
         return tensor * scale if scale != 1 else tensor.clone()
 
     def project(self, tensor: torch.Tensor) -> torch.Tensor:
         """The nearest repeated tensor: every block of copies replaced by its mean."""
         for axis, factor in enumerate(self.factors):
             if factor != 1:
-                shape = list(tensor.shape)
-                shape[axis : axis + 1] = [shape[axis] // factor, factor]
-                tensor = tensor.reshape(shape).mean(axis + 1).repeat_interleave(factor, axis)
+                block = math.gcd(tensor.shape[axis] // factor, self.block)
+                copies = tensor.unflatten(axis, (-1, factor, block))
+                mean = copies.mean(axis + 1, keepdim=True).expand_as(copies)
+                tensor = mean.flatten(axis, axis + 2)
         return tensor
 
 
@@ -100,13 +112,15 @@ def width_axes(model: nn.Module, other: nn.Module) -> dict[str, tuple[int, ...]]
 def growths(model: nn.Module, wide: nn.Module, axes: Mapping) -> dict[str, Growth]:
     """Parameter name -> Growth from a module to the same one at another width.
 
-    axes: of every parameter, as `width_axes` finds them.
+    axes: of every parameter, as `width_axes` finds them. Of two the second is summed over; a
+        readout, with one alone, is taken to average over it.
     Raises UserError naming the first parameter whose size is no whole multiple.
     """
     shapes, targets = _shapes(model), _shapes(wide)
     same_names(shapes, targets)
     return {
-        name: Growth(size_factors(name, shapes[name], targets[name]), axes[name]) for name in axes
+        name: Growth(size_factors(name, shapes[name], targets[name]), axes[name][1:])
+        for name in axes
     }
 
 
