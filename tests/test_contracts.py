@@ -16,10 +16,17 @@ from repro.data.needs import Arrays
 from repro.errors import UserError
 from repro.judge import drawing, judging, products
 from repro.judge.claims import Claim, all_scales, at_most, exact
-from repro.judge.figure import Figure, FigureWithLaws
+from repro.judge.figure import Figure, FigureOfTable, FigureWithLaws
 from repro.judge.power import Laws
 from repro.suite import contracts, registry
-from repro.suite.contracts import FUNCTIONS, SIMULATE, check_dataset, check_figure, check_studies
+from repro.suite.contracts import (
+    FUNCTIONS,
+    SHOWN,
+    SIMULATE,
+    check_dataset,
+    check_figure,
+    check_studies,
+)
 from repro.suite.registry import ROOT
 from repro.suite.study import SCALES, Best, Checkpoint, Scale, Study
 from repro.tasks import TASKS, Task
@@ -34,11 +41,12 @@ def claim(name="mine.one", **changes):
 
 
 def test_a_figure_is_held_against_all_that_the_protocol_lists():
-    functions = [
-        name for name in vars(Figure) if callable(getattr(Figure, name)) and name[0] != "_"
-    ]
-    found = {name: list(inspect.signature(getattr(Figure, name)).parameters) for name in functions}
-    assert {name: ["self", *names] for name, names in FUNCTIONS.items()} == found
+    found = {
+        name: list(inspect.signature(function).parameters)
+        for name, function in {**vars(Figure), **vars(FigureOfTable)}.items()
+        if callable(function) and name[0] != "_"
+    }
+    assert {name: ["self", *names] for name, names in (FUNCTIONS | SHOWN).items()} == found
     assert set(Figure.__annotations__) == {"TITLE", "CAPTION", "STUDIES", "CLAIMS"}
     assert [*inspect.signature(FigureWithLaws.simulate).parameters] == ["self", *SIMULATE]
 
@@ -71,6 +79,8 @@ def draw_tables(law, recorded, scale, rng):
     [
         ({"CAPTION": None}, "does not define CAPTION; see repro/judge/figure.py"),
         ({"TITLE": None, "draw": None}, "does not define TITLE, draw;"),
+        ({"table": lambda data, scale: 0}, "defines draw and table; leave out the one it is not"),
+        ({"draw": None, "table": lambda data: 0}, r"table\(data\) is called as table\(data, scale"),
         ({"CAPTION": None, "CAPTON": "A line."}, r"CAPTION \(there is 'CAPTON'\);"),
         ({"TITLE": 9}, "TITLE is an int, not a text"),
         ({"STUDIES": "embedding_lr/width"}, "STUDIES is 'embedding_lr/width'; give names, as"),
@@ -263,6 +273,7 @@ PROVENANCE = {"scale": "smoke", "embedded": True, "label": "embedded", "data": "
         ),
         ({"draw": lambda data, scale: None}, "draw returned a NoneType, no figure; return the"),
         ({"draw": lambda data, scale: drawing.panels(1)}, "draw returned a tuple, no figure"),
+        ({"table": lambda data, scale: [["a"]]}, "table returned a list, not a Table"),
         (
             {"draw": lambda data, scale: drawing.plt.subplots()[0]},
             "draw returned a figure of another layout; return the figure of repro.judge.drawing",
@@ -274,9 +285,8 @@ def test_what_a_figure_gives_back_is_one_line_where_it_is_none(
 ):
     monkeypatch.setattr(registry, "figure", lambda name: a_figure(**changes))
     (tmp_path / "data.csv").write_text("step,train_loss\n1,2.0\n")
-    files = tmp_path / "figure.pdf", tmp_path / "figure.png"
     with pytest.raises(UserError, match=message) as found:
-        judging.render("p/mine", tmp_path / "data.csv", PROVENANCE, *files)
+        judging.render("p/mine", tmp_path / "data.csv", PROVENANCE, tmp_path)
     assert str(found.value).startswith("figures/p/mine.py: ")
     drawing.plt.close("all")
 

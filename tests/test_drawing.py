@@ -1,6 +1,8 @@
 import pytest
+from pypdf import PdfReader
 
 from repro.judge import drawing
+from repro.judge.typeset import Table
 
 CLAIM = {
     "claim": "fig3.sqrt-d-rule",
@@ -26,7 +28,7 @@ def test_a_title_lies_inside_the_figure_and_above_the_panels(columns, words):
     figure, axes = drawing.panels(columns)
     axes[0][0].set_title("panel")
     title = " ".join(["Upscaled models against wide ones"] * words)
-    drawing.finish(figure, title, "A caption.", [], "scale: smoke")
+    drawing.finish(figure, title, "scale: smoke")
     figure.draw_without_rendering()
     title = figure.texts[0].get_window_extent()
     panel = axes[0][0].get_tightbbox()
@@ -35,21 +37,42 @@ def test_a_title_lies_inside_the_figure_and_above_the_panels(columns, words):
     drawing.plt.close(figure)
 
 
-@pytest.mark.parametrize("words", [1, 40, 120])
-def test_the_caption_stands_between_the_panels_and_the_claims(words):
+def test_a_picture_is_the_plot_its_title_and_one_line(tmp_path):
+    figure, axes = drawing.panels(1)
+    axes[0][0].set_xlabel("step")
+    last = "embedding_lr/fig3, reduced scale, embedded data, cpu, data.csv 0123456789ab"
+    drawing.finish(figure, "title", last)
+    figure.draw_without_rendering()
+    assert [text.get_text() for text in figure.texts] == ["title", last]
+    line = figure.texts[1].get_window_extent()
+    assert line.y0 >= 0 and line.x1 <= figure.bbox.width
+    assert line.y1 <= axes[0][0].get_tightbbox().y0
+    drawing.plt.close(figure)
+
+
+@pytest.mark.parametrize("words", [1, 120])
+def test_a_sheet_has_caption_and_claims_below_the_picture(tmp_path, words):
+    """Selectable text in reading order, each line on the page and none on another."""
     figure, axes = drawing.panels(2)
     axes[0][0].set_xlabel("step")
+    drawing.finish(figure, "the title", "its last line")
+    drawing.save(figure, tmp_path / "a.pdf", tmp_path / "a.png")
     caption = " ".join(["cost in $"] * words)
-    drawing.finish(figure, "title", caption, [CLAIM], "scale: smoke")
-    figure.draw_without_rendering()
-    _, *lines = figure.texts
-    claim = next(i for i, line in enumerate(lines) if CLAIM["claim"] in line.get_text())
-    assert " ".join(line.get_text() for line in lines[:claim]) == caption
-    boxes = [line.get_window_extent() for line in lines]
-    assert boxes[0].y1 <= axes[0][0].get_tightbbox().y0
-    assert all(above.y0 > below.y0 for above, below in zip(boxes, boxes[1:], strict=False))
-    assert boxes[-1].y0 >= 0
-    drawing.plt.close(figure)
+    for name in ("one", "two"):
+        drawing.save_sheet(tmp_path / "a.pdf", caption, [CLAIM], "made of", tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    (page,) = PdfReader(tmp_path / "one").pages
+    heights = []
+    page.extract_text(visitor_text=lambda text, cm, tm, *_: heights.append((text, tm[5] + cm[5])))
+    found = [(" ".join(t.replace(drawing.UNBROKEN, " ").split()), y) for t, y in heights]
+    found = [(text, y) for text, y in found if text]
+    text = " ".join(text for text, _ in found)
+    for words in ("the title", "its last line", caption, CLAIM["claim"], "made of"):
+        assert words in text
+    below = found[next(i for i, (t, _) in enumerate(found) if t.startswith("cost in $")) :]
+    lowest = min(y for text, y in found if text == "its last line")
+    assert all(0 < y < lowest for _, y in below)
+    assert sorted((y for _, y in below), reverse=True) == [y for _, y in below]
 
 
 @pytest.mark.parametrize("characters", range(40, 160, 7))
@@ -66,13 +89,28 @@ def test_n_is_printed_where_all_seeds_agree():
 
 
 def test_the_texts_of_a_table_lie_inside_their_cells():
-    figure, axes = drawing.panels(1, width=8.4, height=1)
     printed = "d^-1/2  (measured d^-0.500)"
     rows = [["LVP", "lr (Adam)", printed, printed, printed]]
-    drawing.table(axes[0, 0], rows, ["", "", "embedding", "output", "hidden\nweights"])
-    drawing.finish(figure, "title", "caption", [], "scale: smoke")
+    heads = ["", "", "embedding", "output", "hidden\nweights"]
+    figure = drawing.of_table(Table(heads, rows, "a | b"))
+    drawing.finish(figure, "title", "scale: smoke")
     figure.draw_without_rendering()
-    for cell in axes[0, 0].tables[0].get_celld().values():
+    (axes,) = figure.axes
+    for cell in axes.tables[0].get_celld().values():
         text, box = cell.get_text().get_window_extent(), cell.get_window_extent()
         assert box.x0 < text.x0 - 5 and text.x1 + 5 < box.x1
+        assert box.y0 < text.y0 and text.y1 < box.y1
+        assert box.x0 > 0 and box.x1 < figure.bbox.width
     drawing.plt.close(figure)
+
+
+def test_a_table_is_text_in_markdown_and_csv():
+    table = Table(["", "initial\nstd"], [["lr* wd*", "0.02 | 0.0200"]], "printed | as built")
+    assert table.csv() == b",initial std\nlr* wd*,0.02 | 0.0200\n"
+    assert table.markdown() == [
+        "|  | initial<br>std |",
+        "|---|---|",
+        "| lr\\* wd\\* | 0.02 \\| 0.0200 |",
+        "",
+        "printed | as built",
+    ]

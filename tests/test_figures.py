@@ -147,21 +147,37 @@ def test_a_figure_is_built_without_snakemake_and_rebuilt_byte_for_byte(suite):
     assert {key: manifest[key] for key in first} == first
     published = Path("figures") / f"{name}.pdf"
     assert published.read_bytes() == (folder / "figure.pdf").read_bytes()
-    check_page(published, name, read_json(folder / "claims.json"), suite.data_description(name))
+    check_published(name, read_json(folder / "claims.json"), suite.data_description(name))
 
 
-def check_page(pdf, name, rows, data):
-    """A figure says what it shows, what it claims, and what it was made of."""
+def words_of(pdf):
     from pypdf import PdfReader
 
+    (page,) = PdfReader(pdf).pages
+    return re.sub(r"\s+", " ", page.extract_text())
+
+
+def check_published(name, rows, data):
+    """A picture has its title and one line; what it shows and claims, and what it was made of, is
+    text beside it, and on the sheet."""
+    module, base = registry.figure(name), Path("figures") / name
     assert [row["claim"] for row in rows] == [c.id for c in registry.figure(name).CLAIMS]
     if name in TRAINING:
         found = {row["verdict"] for row in rows}
         assert found <= {"does not bind", "reported"}, "smoke judges no training"
-    text = re.sub(r"\s+", " ", PdfReader(pdf).pages[0].extract_text())
-    assert f"scale: smoke; data: {data}" in text
-    assert all(row["claim"] in text for row in rows)
-    assert registry.figure(name).CAPTION in text
+    picture = words_of(base.with_suffix(".pdf"))
+    assert all(word in picture for word in module.TITLE.split())
+    assert f"{name}, smoke scale, embedded data, cpu, data.csv " in picture
+    assert not any(row["claim"] in picture for row in rows) and module.CAPTION not in picture
+    page = base.with_suffix(".md").read_text()
+    for text in (words_of(Path("figures/sheets", f"{name}.pdf")), page.replace("\\*", "*")):
+        assert f"scale: smoke; data: {data}" in text and module.CAPTION in text
+        assert all(row["claim"] in text for row in rows)
+    shown = base.with_suffix(".csv").read_text()
+    if hasattr(module, "table"):
+        assert all(head in page for head in shown.splitlines()[0].split(","))
+    else:
+        assert f"]({base.name}.png)" in page and base.with_suffix(".png").exists()
 
 
 def redraw(name):
@@ -182,7 +198,7 @@ DRAWN = ("effective_theory/fig2", "embedding_lr/fig3", "upscaling/fig2")  # of e
 def test_a_figure_on_record_is_drawn_without_training_byte_for_byte(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     pdf, png, record = redraw(name)
-    check_page(pdf, name, record["claims"], record["provenance"]["data"])
+    check_published(name, record["claims"], record["provenance"]["data"])
     before = pdf.read_bytes(), png.read_bytes()
     for file in (pdf, png):
         file.unlink()
@@ -237,7 +253,7 @@ def test_scoreboard_and_manifest_hold_every_claim(built):
     assert table["verdict"].tolist() == ["reproduced"]
     assert set(table["scale"]) == {"smoke"}
     board = (built.paths.results / "scoreboard.md").read_text()
-    assert "<br>[`table2.exponents`](embedding_lr/table2/figure.png), self-check |" in board
+    assert "<br>[`table2.exponents`](embedding_lr/table2/figure.md), self-check |" in board
     assert NAME in read_json(built.paths.results / "manifest.json")
 
 

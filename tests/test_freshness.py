@@ -142,13 +142,14 @@ def test_every_module_loaded_while_a_figure_is_judged_is_listed(tmp_path):
 import sys
 import repro.suite.contracts
 checked = set(sys.modules)
+from pathlib import Path
 from repro.files import read_json
 from repro.judge import judging
 from repro.suite.registry import ROOT
 name = "embedding_lr/fig3"
 base = ROOT / "records/smoke/embedded/cpu" / name
 provenance = read_json(base.with_suffix(".json"))["provenance"]
-judging.render(name, base.with_suffix(".csv"), provenance, "a.pdf", "a.png")
+judging.render(name, base.with_suffix(".csv"), provenance, Path())
 modules = [module for name, module in sys.modules.items() if name not in checked]
 files = [getattr(module, "__file__", None) or "" for module in modules]
 print(*(f for f in files if f.startswith(f"{ROOT}/") and "site-packages" not in f), sep="\\n")

@@ -108,6 +108,15 @@ def test_every_claim_has_a_row_a_card_and_a_line_in_the_downloads(site):
     assert read_json(site / f"{PAGE}-provenance.json") == recorded["provenance"]
 
 
+def test_a_table_is_a_table_and_no_picture(site):
+    page = Elements(site / f"{PAGE}.html")
+    assert not [address for tag, address in page.addresses if tag == "img"]
+    assert "embedding weights" in page.text and "(measured d -0.500 )" in page.text
+    with (site / f"{PAGE}-table.csv").open(newline="") as lines:
+        rows = list(csv.reader(lines))
+    assert rows[0][:2] == ["parametrization", "power of"] and len(rows) == 7
+
+
 def test_a_card_says_what_a_verdict_rests_on(site):
     words = Elements(site / "figures/reduced/embedded/embedding_lr/fig2.html").text
     for row in read_json(RECORDED / "embedding_lr/fig2.json")["claims"]:

@@ -65,14 +65,14 @@ def test_a_verdict_says_what_it_rests_on(changes, words):
 
 def test_a_page_says_the_verdict_first_then_the_claim_what_is_printed_and_what_was_measured():
     place = ROOT / "records/reduced/embedded/cpu"
-    page = board(place, "reduced", [ROW], {"embedding_lr/fig3": place / "embedding_lr/fig3.png"})
+    page = board(place, "reduced", [ROW], {"embedding_lr/fig3": place / "embedding_lr/fig3.md"})
     (line,) = [line for line in page.decode().splitlines() if "fig3.sqrt-d-rule" in line]
     verdict, claim, printed, measured = line.strip("| ").split(" | ")
     assert verdict == (
         "**cannot be told**<br>noise: the interval reaches over the bound<br>"
         "settings chosen after seeing results"
     )
-    link = "[`fig3.sqrt-d-rule`](embedding_lr/fig3.png), training"
+    link = "[`fig3.sqrt-d-rule`](embedding_lr/fig3.md), training"
     assert claim == f"The optimum falls with width (Figure 3)<br>{link}"
     assert printed == "-1/2 slope (Section 4.1): the rule (and 1 more)"
     assert measured == (

@@ -209,7 +209,7 @@ def test_a_missing_record_where_there_are_others_fails(built, base, capsys):
     assert "verify: 1 of 1 figures have no record" in err
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".json", ".png"])
+@pytest.mark.parametrize("suffix", records.KEPT)
 @pytest.mark.parametrize("harm", ["edited", "deleted"])
 def test_a_record_that_was_changed_is_named(built, base, capsys, suffix, harm):
     path = base.with_suffix(suffix)
@@ -265,7 +265,7 @@ def test_records_are_drawn_and_judged_again(built, base, monkeypatch, tmp_path):
     assert records.redraw(built) == [str(pdf)]
     assert pdf.read_bytes() == original
     assert (
-        f"<br>[`{CLAIM}`](embedding_lr/table3.png), "
+        f"<br>[`{CLAIM}`](embedding_lr/table3.md), "
         in (base.parents[1] / "scoreboard.md").read_text()
     )
     saved = read_json(base.with_suffix(".json"))["claims"]

@@ -1,6 +1,7 @@
 """How many parameters the paper's models have."""
 
 from repro.judge.claims import ARITHMETIC, Claim, Expectation, all_scales, exact
+from repro.judge.typeset import Table
 
 TITLE = "Parameter counts of the paper's models"
 CAPTION = (
@@ -90,15 +91,11 @@ def term(parameter):
     return TERMS.get(parameter.split(".")[0], "attention and MLP")
 
 
-def draw(data, scale):
-    from repro.judge import drawing
-
+def table(data, scale):
     rows = []
     for model, terms in SUMS.items():
         own = data[data["model"] == model]
         counted = own.groupby(own["parameter"].map(term))["count"].sum()
         rows += [[NAMES[model], name, f"{n:,}", f"{counted[name]:,}"] for name, n in terms.items()]
         rows.append([NAMES[model], "all", f"{sum(terms.values()):,}", f"{counted.sum():,}"])
-    figure, axes = drawing.panels(1, width=8, height=0.9 + 0.3 * len(rows))
-    drawing.table(axes[0, 0], rows, ["", "", "the paper's sum", "built"])
-    return figure
+    return Table(["model", "parameters of", "the paper's sum", "built"], rows)

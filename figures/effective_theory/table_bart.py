@@ -3,6 +3,7 @@
 import numpy as np
 
 from repro.judge.claims import SELF_CHECK, Claim, all_scales, at_most, exact
+from repro.judge.typeset import Table
 from repro.parametrization import format_power, tied_multiplier
 from repro.statistics import slope
 
@@ -97,9 +98,7 @@ def measure(data, scale):
     return {f"table_bart.{name}": exact(v) for name, v in values.items()}
 
 
-def draw(data, scale):
-    from repro.judge import drawing
-
+def table(data, scale):
     rows = []
     for i, name in enumerate(GROUPS):
         row = [name]
@@ -114,12 +113,9 @@ def draw(data, scale):
     rows.append(row)
     columns = [""]
     for name in ("standard", "neural-tangent"):
-        columns += [f"{name}: {what}" for what in ("initial std", "N_rescale", "lr factor")]
-    figure, axes = drawing.panels(1, width=12, height=0.9 + 0.3 * len(rows))
-    drawing.table(axes[0, 0], rows, columns)
+        columns += [f"{name}\n{what}" for what in ("initial std", "N_rescale", "lr factor")]
     widths = ", ".join(str(n) for n in sorted(data["model.width"].unique()))
-    axes[0, 0].set_title(f"printed | as built at n = {widths}", fontsize=8, loc="left")
-    return figure
+    return Table(columns, rows, f"printed | as built at n = {widths}")
 
 
 def power_words(exponent):

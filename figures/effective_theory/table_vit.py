@@ -1,6 +1,7 @@
 """Table II.1.E: initial spread and relative learning rates of the ViT's parameters."""
 
 from repro.judge.claims import SELF_CHECK, Claim, all_scales, at_most, exact
+from repro.judge.typeset import Table
 
 TITLE = "Table II.1.E. ViT-B/16: initial standard deviations and relative learning-rate factors"
 CAPTION = (
@@ -81,23 +82,16 @@ def measure(data, scale):
     }
 
 
-def draw(data, scale):
-    from repro.judge import drawing
-
-    table = data.set_index(["parametrization", "parameter"])
+def table(data, scale):
+    built = data.set_index(["parametrization", "parameter"])
     rows = []
     for parameter, words in GROUPS.items():
         cells = [words]
         for strategy in PRINTED:
             std, factor = printed(strategy, parameter)
-            found = table.loc[(strategy, parameter)]
+            found = built.loc[(strategy, parameter)]
             cells += [f"{std:.4g} | {found['init_std']:.4g}", f"{factor:.4g} | {found['lr']:.4g}"]
         rows.append(cells)
     names = ["standard", *list(PRINTED)[1:]]
     columns = ["", *(f"{name}\n{what}" for name in names for what in ("initial std", "lr factor"))]
-    figure, axes = drawing.panels(1, width=15, height=0.9 + 0.3 * len(rows))
-    drawing.table(axes[0, 0], rows, columns)
-    for cell in (cell for (row, _), cell in axes[0, 0].tables[0].get_celld().items() if row == 0):
-        cell.set_height(2 * cell.get_height())
-    axes[0, 0].set_title("printed | as built, n = 768, M = 4 left out", fontsize=8, loc="left")
-    return figure
+    return Table(columns, rows, "printed | as built, n = 768, M = 4 left out")

@@ -6,6 +6,7 @@ Of several parameters of a kind the one farthest from the printed exponent is sh
 import numpy as np
 
 from repro.judge.claims import over_means
+from repro.judge.typeset import Table
 from repro.parametrization import format_power
 from repro.statistics import slope
 
@@ -44,9 +45,7 @@ def measurement(data, names):
     return over_means(lambda sample: largest_error(data, sample, names), data["seed"].unique())
 
 
-def draw(data, names):
-    from repro.judge import drawing
-
+def table(data, names):
     found = exponents(data, sorted(data["seed"].unique()))
     rows = []
     for name in names:
@@ -58,6 +57,4 @@ def draw(data, names):
                 farthest = max(measured, key=lambda value, p=printed: abs(value - p))
                 row.append(f"{format_power(printed)}  (measured d^{farthest + 0:.3f})")
             rows.append(row)
-    figure, axes = drawing.panels(1, width=8.4, height=0.4 + 0.3 * len(rows))
-    drawing.table(axes[0, 0], rows, ["", "", *(f"{kind} weights" for kind in KINDS)])
-    return figure
+    return Table(["parametrization", "power of", *(f"{kind} weights" for kind in KINDS)], rows)

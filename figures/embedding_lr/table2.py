@@ -31,5 +31,5 @@ def measure(data, scale):
     return {"table2.exponents": _exponents.measurement(data, NAMES)}
 
 
-def draw(data, scale):
-    return _exponents.draw(data, NAMES)
+def table(data, scale):
+    return _exponents.table(data, NAMES)

@@ -1,11 +1,12 @@
 """Table 3: the pretrained decoder, and how many parameters it has."""
 
 from repro.judge.claims import ARITHMETIC, Claim, all_scales, exact, reported
+from repro.judge.typeset import Table
 
 TITLE = "Table 3. The pretrained decoder and its parameters"
 CAPTION = (
-    "Left: the configuration as printed. Right: the number of parameters of the model built from "
-    "it (Hayou & Liu, Table 3)."
+    "The configuration as printed; below it, how many parameters the model built from it has "
+    "(Hayou & Liu, Table 3)."
 )
 STUDY = "embedding_lr/llm_parameters"
 STUDIES = (STUDY,)
@@ -69,13 +70,9 @@ def measure(data, scale):
     return {"table3.parameters": exact(total, detail=detail)}
 
 
-def draw(data, scale):
-    from repro.judge import drawing
-
+def table(data, scale):
     counted = data.groupby(data["parameter"].map(group))["count"].sum()
-    counts = [(words, f"{counted[name]:,}") for name, words in GROUPS.items()]
-    counts.append(("all", f"{counted.sum():,}"))
-    figure, axes = drawing.panels(2, width=4.6, height=0.4 + 0.3 * len(PRINTED))
-    drawing.table(axes[0, 0], [list(row) for row in PRINTED], ["as printed", ""])
-    drawing.table(axes[0, 1], [list(row) for row in counts], ["parameters, 24 layers", "built"])
-    return figure
+    rows = [(name, printed, "") for name, printed in PRINTED]
+    rows += [(words, "", f"{counted[name]:,}") for name, words in GROUPS.items()]
+    rows.append(("all parameters", "", f"{counted.sum():,}"))
+    return Table(["", "as printed", "parameters built, 24 layers"], rows)

@@ -120,7 +120,7 @@ def draw_sweep(data, setting):
 
 
 def draw_heatmap(figure, panel, rows, setting, title):
-    """Final loss over learning rate and noise, the optimum starred, diverged cells empty."""
+    """Final loss over learning rate and noise, the optimum starred, diverged cells crossed."""
     from matplotlib.colors import ListedColormap
 
     metric = setting.metric
@@ -140,7 +140,9 @@ def draw_heatmap(figure, panel, rows, setting, title):
     panel.set_xlabel("learning rate (base constant)")
     panel.set_ylabel(setting.noise)
     notes = ["star: best"]
-    notes += ["white: diverged"] if np.isinf(table.to_numpy(float)).any() else []
+    lost = np.argwhere(np.isinf(table.to_numpy(float)))
+    panel.plot(lost[:, 1], lost[:, 0], "x", color="0.5", ms=5)
+    notes += ["cross: diverged"] if len(lost) else []
     notes += ["grey: not run"] if np.isfinite(never).any() else []
     panel.set_title(f"{title} ({', '.join(notes)})", fontsize=8)
 

@@ -1,6 +1,7 @@
 """Table 4 and Appendix F.4: what the runs of the paper cost, printed beside computed."""
 
 from repro.judge.claims import ARITHMETIC, Claim, all_scales, at_most, exact, within
+from repro.judge.typeset import Table
 
 TITLE = "Table 4 and Appendix F.4. Training costs, printed and computed"
 CAPTION = (
@@ -87,9 +88,7 @@ def in_words(name):
     return f"{MODELS[model]}: speed-up of upscaling, {charged} charged"
 
 
-def draw(data, scale):
-    from repro.judge import drawing
-
+def table(data, scale):
     rows = []
     for row in data.itertuples():
         digits = 1 if row.unit == "times" else 0
@@ -105,7 +104,4 @@ def draw(data, scale):
                 f"{abs(row.computed / row.printed - 1):.2%}",
             ]
         )
-    figure, axes = drawing.panels(1, width=8.4, height=0.9 + 0.27 * len(rows))
-    columns = ["", "unit", "printed", "computed by F.4", "recounted", "off by"]
-    drawing.table(axes[0, 0], rows, columns)
-    return figure
+    return Table(["", "unit", "printed", "computed by F.4", "recounted", "off by"], rows)

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from repro.judge.claims import CONTROL, DOES_NOT_BIND, KINDS, SELF_CHECK, VERDICTS, interval
+from repro.judge.typeset import markdown, plain
 from repro.suite.registry import ROOT
 
 OURS = (SELF_CHECK, CONTROL)
+HEAD = ("verdict", "claim", "the paper prints", "measured")  # of the table of claims
 LEGEND = (
     "Each interval is of 95 % over n seeds. A claim is *reproduced* where the whole interval lies "
     "within what is expected, *not reproduced* where all of it lies outside, and it *cannot be "
@@ -53,10 +55,10 @@ def _besides(row: Mapping) -> list[str]:
     return [words for words in (seen, chosen) if words]
 
 
-def board(folder: Path, title: str, rows: Sequence[Mapping], pictures: Mapping[str, Path]) -> bytes:
+def board(folder: Path, title: str, rows: Sequence[Mapping], pages: Mapping[str, Path]) -> bytes:
     """Judged claims as a Markdown page: counts, then a table a paper, verdict first.
 
-    folder: where the page will be, for its links. pictures: figure -> its picture.
+    folder: where the page will be, for its links. pages: figure -> its page, with the picture.
     """
 
     def link(path: Path) -> str:
@@ -66,24 +68,26 @@ def board(folder: Path, title: str, rows: Sequence[Mapping], pictures: Mapping[s
     for paper in dict.fromkeys(row["paper"] for row in rows):
         page = link(ROOT / "studies" / paper / "README.md")
         lines += ["", f"## {paper}", "", f"[What its claims say, and what they do not]({page})", ""]
-        table = [["verdict", "claim", "the paper prints", "measured"]]
-        for row in rows:
-            if row["paper"] == paper:
-                name = f"[`{row['claim']}`]({link(pictures[row['figure']])}), {row['kind']}"
-                table.append(_entries(row, name))
-        lines += markdown(table)
+        own = [row for row in rows if row["paper"] == paper]
+        names = (f"[`{row['claim']}`]({link(pages[row['figure']])})" for row in own)
+        lines += markdown([HEAD, *map(entries, own, names)])
     return ("\n".join(lines) + "\n").encode()
 
 
-def _entries(row: Mapping, name: str) -> list[str]:
-    """A claim's line of the table. name: its id with a link, and its kind."""
-    expected = row["expected"] + paper_scale(row)
-    why = filter(None, [row["reason"], *_besides(row)])
+def entries(row: Mapping, name: str) -> list[str]:
+    """A claim's line of the table under HEAD, as Markdown. name: its id, which may be a link."""
+    statement, source, expected, quantity, reason, printed = map(
+        plain,
+        (
+            *(row["statement"], row["source"], row["expected"] + paper_scale(row)),
+            *(row["quantity"], row["reason"], shortened(row["printed"])),
+        ),
+    )
     return [
-        "<br>".join([f"**{row['verdict']}**", *why]),
-        f"{row['statement']} ({row['source']})<br>{name}",
-        shortened(row["printed"]) or "no number",
-        f"**{interval(row)}**, n = {row['n']}; expected {expected}<br>{row['quantity']}",
+        "<br>".join([f"**{row['verdict']}**", *filter(None, [reason, *_besides(row)])]),
+        f"{statement} ({source})<br>{name}, {row['kind']}",
+        printed or "no number",
+        f"**{interval(row)}**, n = {row['n']}; expected {expected}<br>{quantity}",
     ]
 
 
@@ -97,9 +101,3 @@ def shortened(numbers: Sequence[str]) -> str:
     """The first of what a paper prints for a claim, and how many more there are."""
     more = f" (and {len(numbers) - 1} more)" if len(numbers) > 1 else ""
     return "".join(numbers[:1]) + more
-
-
-def markdown(table: list[list[str]]) -> list[str]:
-    """Lines of a Markdown table, its first row the head."""
-    head, *rows = ["| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in table]
-    return [head, "|" + "---|" * len(table[0]), *rows]

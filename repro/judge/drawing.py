@@ -1,5 +1,6 @@
-"""The style of all figures; caption, claims and footer below a figure; byte-reproducible files."""
+"""The style of all figures; title and last line of a picture; byte-reproducible files."""
 
+import io
 import math
 import os
 import textwrap
@@ -13,14 +14,18 @@ import matplotlib.pyplot as plt
 import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from pypdf import PageObject, PdfReader, PdfWriter, Transformation
 
 from repro.errors import UserError
 from repro.files import atomic_path
 from repro.judge.claims import NOT_REPRODUCED, REPRODUCED, interval
+from repro.judge.typeset import Table
 
 MARKS = {REPRODUCED: "+", NOT_REPRODUCED: "x"}
 COLORS = sns.color_palette("colorblind")
 LINE_INCHES = 0.145  # height of a line of text below a figure
+ROW_INCHES, LETTER_INCHES = 0.3, 0.075  # of a table: a row's height, a letter's width
+POINTS = 72  # of a PDF, in an inch
 UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
@@ -56,7 +61,7 @@ def panels(columns: int, rows: int = 1, width: float = 4.2, height: float = 3.4)
 def check_panels(file: str, figure: object) -> None:
     """Raise UserError, naming the file, unless a figure has the layout of `panels`.
 
-    Only that layout leaves room for the texts that `finish` adds.
+    Only that layout leaves room for the title and the line that `finish` adds.
     """
     remedy = "return the figure of repro.judge.drawing.panels"
     if not isinstance(figure, Figure):
@@ -90,27 +95,21 @@ def claim_lines(claim: dict, characters: int) -> list[str]:
     ]
 
 
-def finish(figure: Figure, title: str, caption: str, claims: list[dict], footer: str) -> None:
-    """Add the title above a figure, and caption, claims and footer below it, in added height."""
+def finish(figure: Figure, title: str, last_line: str) -> None:
+    """Add the title above a figure and one small line below it, in added height."""
     width, height = figure.get_size_inches()
-    characters = int(width * 17)  # of the font below, in a line
-    lines = [(line, "0.35") for line in wrapped(caption, characters)]
-    lines += [(line, "black") for claim in claims for line in claim_lines(claim, characters)]
-    lines += [(line, "0.35") for line in wrapped(footer, characters)]
-    room = LINE_INCHES * (len(lines) + 1)  # below, inches
     titles = textwrap.wrap(title, int(width * 11.5))
     head = 0.35 + 0.17 * (len(titles) - 1)  # above, inches
-    total = height + room + head
+    foot = 1.3 * LINE_INCHES  # below, inches
+    total = height + foot + head
     figure.set_size_inches(width, total)
     layout = figure.get_layout_engine()
     if isinstance(layout, ConstrainedLayoutEngine):  # always: `check_panels` made sure
-        layout.set(rect=(0, room / total, 1, height / total))
+        layout.set(rect=(0, foot / total, 1, height / total))
     top = 1 - 0.08 / total
     figure.text(0.01, top, "\n".join(titles), va="top", fontsize=10, fontweight="bold")
-    for i, (line, color) in enumerate(lines):
-        y = (room - LINE_INCHES * (i + 0.5)) / total
-        small: dict[str, Any] = {"va": "top", "fontsize": 6.5, "family": "monospace"}
-        figure.text(0.01, y, line, parse_math=False, color=color, **small)
+    below: dict[str, Any] = {"va": "bottom", "fontsize": 6, "color": "0.45"}
+    figure.text(0.01, 0.25 * LINE_INCHES / total, last_line, parse_math=False, **below)
 
 
 def save(figure: Figure, pdf: Path, png: Path) -> None:
@@ -123,6 +122,34 @@ def save(figure: Figure, pdf: Path, png: Path) -> None:
     plt.close(figure)
 
 
+def save_sheet(picture: Path, caption: str, claims: list[dict], made_of: str, target: Path) -> None:
+    """Write a PDF of one page: a picture's page, and below it caption, claims, what it is made of.
+
+    picture: the PDF that `save` wrote.
+    """
+    above = PdfReader(picture).pages[0]
+    width, height = (float(side) / POINTS for side in above.mediabox[2:])
+    characters = int(width * 17)  # of the font below, in a line
+    lines = [(line, "0.35") for line in wrapped(caption, characters)]
+    lines += [(line, "black") for claim in claims for line in claim_lines(claim, characters)]
+    lines += [(line, "0.35") for line in wrapped(made_of, characters)]
+    room = LINE_INCHES * (len(lines) + 1)
+    texts = Figure(figsize=(width, room))
+    small: dict[str, Any] = {"va": "top", "fontsize": 6.5, "family": "monospace"}
+    for i, (line, color) in enumerate(lines):
+        y = 1 - (i + 0.5) * LINE_INCHES / room
+        texts.text(0.01, y, line, parse_math=False, color=color, **small)
+    below = io.BytesIO()
+    texts.savefig(below, format="pdf", metadata={"CreationDate": None})
+    sheet = PageObject.create_blank_page(None, width * POINTS, (height + room) * POINTS)
+    sheet.merge_transformed_page(above, Transformation().translate(0, room * POINTS))
+    sheet.merge_page(PdfReader(below).pages[0])
+    writer = PdfWriter()
+    writer.add_page(sheet).compress_content_streams()
+    with atomic_path(target) as temporary:
+        writer.write(temporary)
+
+
 def _settle(figure: Figure) -> None:
     """Compute the layout once, round and fix it: its last digits depend on memory addresses."""
     figure.draw_without_rendering()
@@ -132,16 +159,22 @@ def _settle(figure: Figure) -> None:
         axes.set_position((round(left, 6), round(bottom, 6), round(width, 6), round(height, 6)))
 
 
-def table(axes, rows: list[list[str]], columns: list[str]) -> None:
-    """Draw a plain table filling the axes, its columns as wide as their longest texts need."""
-    axes.axis("off")
+def of_table(shown: Table) -> Figure:
+    """A table set as text, its columns as wide as their longest texts need."""
+    heads = [len(head.split("\n")) for head in shown.columns]
     longest = [
         max(len(line) for text in column for line in text.split("\n")) + 4
-        for column in zip(columns, *rows, strict=True)
+        for column in zip(shown.columns, *shown.rows, strict=True)
     ]
-    widths = [length / sum(longest) for length in longest]
+    height = ROW_INCHES * (len(shown.rows) + max(heads) + bool(shown.note))
+    figure, ((axes,),) = panels(1, width=LETTER_INCHES * sum(longest), height=height)
+    axes.axis("off")
     drawn = axes.table(
-        cellText=rows, colLabels=columns, colWidths=widths, loc="center", cellLoc="center"
+        cellText=shown.rows,
+        colLabels=shown.columns,
+        colWidths=[length / sum(longest) for length in longest],
+        loc="center",
+        cellLoc="center",
     )
     drawn.auto_set_font_size(False)
     drawn.set_fontsize(8)
@@ -150,6 +183,10 @@ def table(axes, rows: list[list[str]], columns: list[str]) -> None:
         cell.set_edgecolor("0.8")
         if row == 0:
             cell.set_text_props(fontweight="bold")
+            cell.set_height(max(heads) * cell.get_height())
+    if shown.note:
+        axes.set_title(shown.note, fontsize=8, loc="left")
+    return figure
 
 
 def log2_axis(axis) -> None:

@@ -31,6 +31,11 @@ class Evidence:
     recorded: bool
     current: bool
 
+    @property
+    def page(self) -> Path:
+        """Its text, beside the picture."""
+        return self.picture.with_suffix(".md")
+
 
 def find(suite: Suite, figure_name: str) -> Evidence | None:
     """What is known of a figure at the configured scale and data; None where it is nothing.

@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
     from repro.judge.claims import Claim, Measurement
     from repro.judge.power import Laws
+    from repro.judge.typeset import Table
     from repro.judge.view import View
 
 
 class Figure(Protocol):
     """A module of figures/: four constants and three functions, called in this order.
 
-    TITLE: one line, shown above the figure and in `python -m repro list`.
-    CAPTION: what every mark means, and where the paper has it; printed below the figure.
+    TITLE: one line, shown above the picture and in `python -m repro list`.
+    CAPTION: what every mark means, and where the paper has it; text beside the picture.
     STUDIES: whose runs it shows: `<paper>/<study>` for all stages of a study, or
         `<paper>/<study>/<stage>` for one.
     CLAIMS: what the paper says about it; each id begins with `<figure>.`.
@@ -54,9 +55,16 @@ class Figure(Protocol):
     def draw(self, data: "pd.DataFrame", scale: str) -> "matplotlib.figure.Figure":
         """The picture, on panels from `repro.judge.drawing.panels`.
 
-        The suite adds title, caption, claims and footer around it; only the layout of those panels
+        The suite adds the title and one line of where it is from; only the layout of those panels
         can make room for them.
         """
+
+
+class FigureOfTable(Protocol):
+    """What the module of a figure that is a table defines in place of `draw`."""
+
+    def table(self, data: "pd.DataFrame", scale: str) -> "Table":
+        """Its heads and cells: set as text in PDF, Markdown, CSV and the report."""
 
 
 class FigureWithView(Figure, Protocol):

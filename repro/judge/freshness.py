@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from repro.judge import code
-from repro.judge.products import FILES, cell_ids, read_or_empty
+from repro.judge.products import FILES, cell_ids, published, read_or_empty
 from repro.suite.suite import Suite
 
 
@@ -32,8 +32,7 @@ def stale(suite: Suite, figure_name: str) -> list[Path]:
         and drawn.get("data.csv") == provenance.get("data_sha256")
     ):
         result.append(manifest)
-    for suffix in (".pdf", ".png"):
-        source, target = folder / f"figure{suffix}", Path("figures") / (figure_name + suffix)
+    for target, source in published(folder, figure_name).items():
         if target.exists() and not (source.exists() and source.read_bytes() == target.read_bytes()):
             result.append(target)
     return result

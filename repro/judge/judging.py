@@ -15,6 +15,7 @@ from repro.files import sha256_file
 from repro.judge import power, second
 from repro.judge.claims import CONTROL, TRAINING, Claim, Measurement, doubted, judge
 from repro.judge.printed import printed_for
+from repro.judge.typeset import Table
 from repro.suite import registry
 from repro.suite.cells import frame
 
@@ -127,29 +128,61 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def footer(provenance: dict, data_digest: str) -> str:
-    """The line below a figure: scale, data, device, and the digest of its data.csv."""
-    devices = ", ".join(sorted({entry["device"] for entry in provenance["made"]}))
+def footer(figure_name: str, provenance: Mapping, data_digest: str) -> str:
+    """What a figure was made of: its name, scale, data, device, the digest of its data.csv."""
     return (
-        f"scale: {provenance['scale']}; data: {provenance['data']}; device: {devices}; "
-        f"data.csv sha256 {data_digest[:16]}"
+        f"{figure_name}; scale: {provenance['scale']}; data: {provenance['data']}; device: "
+        f"{_devices(provenance)}; data.csv sha256 {data_digest[:16]}"
     )
 
 
-def render(figure_name: str, data: Path, provenance: dict, pdf: Path, png: Path) -> list[dict]:
-    """Judge a figure's claims from its data.csv and draw it with them: `judge_all`'s rows."""
+def source_line(figure_name: str, provenance: Mapping, data_digest: str) -> str:
+    """The same in the one line that fits below a picture, the data by their label."""
+    return (
+        f"{figure_name}, {provenance['scale']} scale, {provenance['label']} data, "
+        f"{_devices(provenance)}, data.csv {data_digest[:12]}"
+    )
+
+
+def _devices(provenance: Mapping) -> str:
+    return ", ".join(sorted({entry["device"] for entry in provenance["made"]})) or "nothing run"
+
+
+def table_of(figure_name: str, data: Path, scale: str) -> Table | None:
+    """The table that a figure is; None where it is a plot. data: its data.csv."""
+    import pandas as pd
+
+    module = registry.figure(figure_name)
+    if not hasattr(module, "table"):
+        return None
+    with called(figure_name, "table"):
+        shown = module.table(pd.read_csv(data), scale)
+    if not isinstance(shown, Table):
+        kind = type(shown).__name__
+        raise UserError(f"figures/{figure_name}.py: table returned a {kind}, not a Table")
+    return shown
+
+
+def render(figure_name: str, data: Path, provenance: dict, folder: Path) -> list[dict]:
+    """Judge a figure's claims from its data.csv: `judge_all`'s rows; and write into the folder its
+    picture, figure.pdf and figure.png, and the same with caption and claims below, sheet.pdf."""
     import pandas as pd
 
     from repro.judge import drawing
 
     module = registry.figure(figure_name)
-    table = pd.read_csv(data)
-    rows = judge_all(figure_name, table, provenance)
+    values, digest = pd.read_csv(data), sha256_file(data)
+    rows = judge_all(figure_name, values, provenance)
     drawing.style()
-    with called(figure_name, "draw"):
-        drawn = module.draw(table, provenance["scale"])
+    if shown := table_of(figure_name, data, provenance["scale"]):
+        drawn = drawing.of_table(shown)
+    else:
+        with called(figure_name, "draw"):
+            drawn = module.draw(values, provenance["scale"])
     drawing.check_panels(f"figures/{figure_name}.py", drawn)
-    title = f"{module.TITLE}  [{figure_name.split('/')[0]}]"
-    drawing.finish(drawn, title, module.CAPTION, rows, footer(provenance, sha256_file(data)))
-    drawing.save(drawn, pdf, png)
+    drawing.finish(drawn, module.TITLE, source_line(figure_name, provenance, digest))
+    picture = folder / "figure.pdf"
+    drawing.save(drawn, picture, folder / "figure.png")
+    made_of = footer(figure_name, provenance, digest)
+    drawing.save_sheet(picture, module.CAPTION, rows, made_of, folder / "sheet.pdf")
     return rows

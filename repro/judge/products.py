@@ -1,10 +1,11 @@
 """A figure's files: data.csv, picture, claims, and a manifest with the digests of all of them."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from repro.errors import UserError, did_you_mean
 from repro.files import atomic_path, read_json, sha256_file, write_bytes, write_json
-from repro.judge import code
+from repro.judge import beside, code
 from repro.judge.judging import render, tabulate
 from repro.suite import cells as cellfiles
 from repro.suite import registry
@@ -13,7 +14,10 @@ from repro.suite.provenance import provenances
 from repro.suite.suite import Suite
 
 # The files whose digests are in manifest.json, beside that of the code that made them.
-FILES = ("data.csv", "provenance.json", "figure.pdf", "figure.png", "claims.json")
+FILES = (
+    *("data.csv", "provenance.json"),
+    *("figure.pdf", "figure.png", "figure.md", "sheet.pdf", "claims.json"),
+)
 
 
 def reduce(suite: Suite, figure_name: str) -> None:
@@ -49,27 +53,55 @@ def reduce(suite: Suite, figure_name: str) -> None:
 
 
 def draw(suite: Suite, figure_name: str) -> None:
-    """Judge and draw a figure: figure.pdf, figure.png, claims.json, a manifest.json of them all."""
+    """Judge and draw a figure: figure.pdf and figure.png, the picture; figure.md, its text;
+    sheet.pdf, both; claims.json; and manifest.json, the digests of them all."""
     folder = built_folder(suite, figure_name)
-    pdf, png, data = folder / "figure.pdf", folder / "figure.png", folder / "data.csv"
+    data = folder / "data.csv"
     provenance = read_json(folder / "provenance.json")
     if sha256_file(data) != provenance["data_sha256"]:
         raise UserError(
             f"{data}: was changed after it was written; delete it and run the same command again"
         )
     with only_writer(folder):
-        rows = render(figure_name, data, provenance, pdf, png)
+        rows = render(figure_name, data, provenance, folder)
+        beside.write_page(folder / "figure", figure_name, data, rows, provenance)
         write_json(folder / "claims.json", rows)
         digests = {name: sha256_file(folder / name) for name in FILES}
         write_json(folder / "manifest.json", {"code": code.keep(folder, figure_name), **digests})
 
 
 def publish(suite: Suite, figure_name: str) -> None:
-    """Copy a figure's PDF and PNG to figures/<paper>/; raises UserError as `finished_folder`."""
+    """Put a figure into figures/, as `put` does; raises UserError as `finished_folder`."""
     folder = finished_folder(suite, figure_name)
-    for suffix in (".pdf", ".png"):
-        source = folder / f"figure{suffix}"
-        write_bytes(Path("figures") / (figure_name + suffix), source.read_bytes())
+    claims, provenance = (read_json(folder / f"{n}.json") for n in ("claims", "provenance"))
+    put(folder, figure_name, folder / "data.csv", claims, provenance)
+
+
+def put(
+    folder: Path, figure_name: str, data: Path, claims: list[dict], provenance: Mapping
+) -> list[Path]:
+    """Write a figure's published files, and return them: figures/<paper>/<figure>.pdf and .png, the
+    picture; .md, its text; .csv, what it shows; and figures/sheets/<paper>/<figure>.pdf.
+
+    folder: where `judging.render` has drawn it. data: its data.csv.
+    """
+    copies = published(folder, figure_name)
+    for target, source in copies.items():
+        write_bytes(target, source.read_bytes())
+    base = Path("figures") / figure_name
+    beside.write_page(base, figure_name, data, claims, provenance)
+    write_bytes(base.with_suffix(".csv"), beside.cells(figure_name, data, provenance["scale"]))
+    return [*copies, base.with_suffix(".md"), base.with_suffix(".csv")]
+
+
+def published(folder: Path, figure_name: str) -> dict[Path, Path]:
+    """Published copy -> the file in a figure's folder that it is a copy of."""
+    base = Path("figures") / figure_name
+    return {
+        base.with_suffix(".pdf"): folder / "figure.pdf",
+        base.with_suffix(".png"): folder / "figure.png",
+        Path("figures", "sheets", f"{figure_name}.pdf"): folder / "sheet.pdf",
+    }
 
 
 def read_or_empty(path: Path) -> dict:

@@ -1,6 +1,6 @@
 """Committed results of each figure (records/), from which it is judged and drawn without training.
 
-A record is the three files records/<scale>/<data>/<device>/<paper>/<figure>.{csv,json,png}. Each
+A record is four files, records/<scale>/<data>/<device>/<paper>/<figure>.{csv,json,png,md}. Each
 folder records/<scale>/<data>/<device>/ has a SHA256SUMS of its files for `sha256sum -c`.
 """
 
@@ -10,17 +10,17 @@ from pathlib import Path
 
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
-from repro.judge import second
+from repro.judge import beside, second
 from repro.judge.board import board
 from repro.judge.judging import render
-from repro.judge.products import finished_folder
+from repro.judge.products import finished_folder, put
 from repro.suite import arithmetic, registry
 from repro.suite.registry import ROOT
 from repro.suite.suite import Suite
 
 RECORDS = ROOT / "records"
 SUMS = "SHA256SUMS"
-KEPT = (".csv", ".json", ".png")  # data; claims and provenance; picture
+KEPT = (".csv", ".json", ".png", ".md")  # data; claims and provenance; picture; its text
 
 
 def record(suite: Suite) -> list[Path]:
@@ -42,12 +42,14 @@ def record(suite: Suite) -> list[Path]:
         target = RECORDS / suite.config.scale / suite.label / device / figure_name
         for source, suffix in (("data.csv", ".csv"), ("figure.png", ".png")):
             write_bytes(target.with_suffix(suffix), (folder / source).read_bytes())
+        claims = read_json(folder / "claims.json")
+        beside.write_page(target, figure_name, folder / "data.csv", claims, provenance)
         write_json(
             target.with_suffix(".json"),
             {
                 "provenance": provenance,
                 "data_sha256": sha256_file(folder / "data.csv"),
-                "claims": read_json(folder / "claims.json"),
+                "claims": claims,
             },
         )
         written.append(target)
@@ -75,9 +77,9 @@ def rejudge(suite: Suite) -> list[Path]:
         for base in recorded(suite, figure_name):
             saved, data = read_record(base), base.with_suffix(".csv")
             with tempfile.TemporaryDirectory() as folder:
-                pdf = Path(folder, "figure.pdf")
-                png = base.with_suffix(".png")
-                claims = render(figure_name, data, saved["provenance"], pdf, png)
+                claims = render(figure_name, data, saved["provenance"], Path(folder))
+                write_bytes(base.with_suffix(".png"), Path(folder, "figure.png").read_bytes())
+            beside.write_page(base, figure_name, data, claims, saved["provenance"])
             write_json(base.with_suffix(".json"), saved | {"claims": claims})
             written.append(base)
     _seal(written)
@@ -138,8 +140,8 @@ def recorded_claims(folder: Path) -> list[dict]:
 def recorded_board(folder: Path) -> bytes:
     """The scoreboard of a folder of records, as a Markdown page there."""
     rows = recorded_claims(folder)
-    pictures = {row["figure"]: folder / f"{row['figure']}.png" for row in rows}
-    return board(folder, "/".join(folder.parts[-3:]), rows, pictures)
+    pages = {row["figure"]: folder / f"{row['figure']}.md" for row in rows}
+    return board(folder, "/".join(folder.parts[-3:]), rows, pages)
 
 
 def recorded(suite: Suite, figure_name: str) -> list[Path]:
@@ -159,16 +161,17 @@ def _is_listed(base: Path) -> bool:
 def redraw(suite: Suite) -> list[str]:
     """Draw the configured figures from records/ into figures/, without training or network.
 
-    Returns lines: the files drawn, then figures without a record. Raises UserError if all are.
+    Returns lines: the PDFs drawn, then figures without a record. Raises UserError if all are.
     """
     drawn, missing = [], []
     for figure_name in registry.selected_figures(suite.config.figures):
         bases = recorded(suite, figure_name)
         missing += [] if bases else [f"figures/{figure_name}.pdf: no record"]
         for base in bases[:1]:
-            saved = read_record(base)
-            pdf, png = (Path("figures") / (figure_name + s) for s in (".pdf", ".png"))
-            render(figure_name, base.with_suffix(".csv"), saved["provenance"], pdf, png)
+            data, provenance = base.with_suffix(".csv"), read_record(base)["provenance"]
+            with tempfile.TemporaryDirectory() as folder:
+                claims = render(figure_name, data, provenance, Path(folder))
+                pdf, *_ = put(Path(folder), figure_name, data, claims, provenance)
             drawn.append(str(pdf))
     if not drawn:
         raise UserError(f"no records for {describe(suite)}")

@@ -33,7 +33,7 @@ def scoreboard(suite: Suite) -> str:
     csv_file, page = (suite.paths.results / f"scoreboard.{suffix}" for suffix in ("csv", "md"))
     write_bytes(csv_file, table(rows))
     title = f"scale {suite.config.scale}, data {suite.label}"
-    write_bytes(page, board(page.parent, title, rows, {e.figure: e.picture for e in found}))
+    write_bytes(page, board(page.parent, title, rows, {e.figure: e.page for e in found}))
     write_json(suite.paths.results / "manifest.json", {e.figure: _made_from(e) for e in found})
     return f"{page}, {csv_file.name}: {len(rows)} claims, {origin(found)}"
 

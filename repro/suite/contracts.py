@@ -22,19 +22,24 @@ from repro.tasks import TASKS
 
 # Arguments of a task that the suite passes; all others are the study's settings (`repro.tasks`).
 CONTEXT = {"inputs", "device", "progress", "checkpoint", "loaded"}
-FUNCTIONS = {"reduce": ["runs"], "measure": ["data", "scale"], "draw": ["data", "scale"]}
+FUNCTIONS = {"reduce": ["runs"], "measure": ["data", "scale"]}
+SHOWN = {"draw": ["data", "scale"], "table": ["data", "scale"]}  # one of them: a plot, or a table
 SIMULATE = ["law", "recorded", "scale", "rng"]
 
 
 def check_figure(file: str, module: ModuleType) -> None:
     """Check a file of figures/ against `repro.judge.figure.Figure`."""
     texts = ("TITLE", "CAPTION")
-    wanted = [*texts, "STUDIES", "CLAIMS", *FUNCTIONS]
+    shown = "table" if hasattr(module, "table") else "draw"
+    functions = FUNCTIONS | {shown: SHOWN[shown]}
+    wanted = [*texts, "STUDIES", "CLAIMS", *functions]
     _check_names(file, module, wanted, "repro/judge/figure.py")
     for name in texts:
         if not isinstance(getattr(module, name), str):
             raise UserError(f"{file}: {name} is {_kind(getattr(module, name))}, not a text")
-    for name, arguments in FUNCTIONS.items():
+    if shown == "table" and hasattr(module, "draw"):
+        raise UserError(f"{file}: defines draw and table; leave out the one it is not")
+    for name, arguments in functions.items():
         _check_call(file, name, getattr(module, name), arguments)
     studies = module.STUDIES
     if not _is_listed(studies) or not studies or not all(isinstance(s, str) for s in studies):

@@ -46,6 +46,8 @@ rule draw:
             category=lambda wildcards: wildcards.figure.split("/")[0],
             labels=lambda wildcards: {"figure": wildcards.figure.split("/")[1]},
         ),
+        text=f"{RESULTS}/{{figure}}/figure.md",
+        sheet=f"{RESULTS}/{{figure}}/sheet.pdf",
         claims=f"{RESULTS}/{{figure}}/claims.json",
         manifest=f"{RESULTS}/{{figure}}/manifest.json",
     log:
@@ -63,9 +65,11 @@ rule publish:
     input:
         pdf=lambda wildcards: f"{RESULTS}/{checked(wildcards.figure)}/figure.pdf",
         png=f"{RESULTS}/{{figure}}/figure.png",
+        text=f"{RESULTS}/{{figure}}/figure.md",
+        sheet=f"{RESULTS}/{{figure}}/sheet.pdf",
     output:
-        "figures/{figure}.pdf",
-        "figures/{figure}.png",
+        expand("figures/{{figure}}.{suffix}", suffix=["pdf", "png", "md", "csv"]),
+        "figures/sheets/{figure}.pdf",
     log:
         "logs/publish/{figure}.log",
     params:

@@ -10,11 +10,13 @@ from repro.errors import UserError
 from repro.judge import power, second
 from repro.judge.claims import CONTROL, KINDS, TRAINING, Claim, Expectation
 from repro.judge.evidence import Evidence, find
+from repro.judge.judging import table_of
 from repro.judge.records import RECORDS, describe
 from repro.judge.report import settings
 from repro.judge.report.plot import Plot, plot
 from repro.judge.report.strip import Strip, strip
 from repro.judge.report.text import OF_A_PAPER, counted, sentence, tally
+from repro.judge.typeset import Table
 from repro.suite import config, registry
 from repro.suite.registry import ROOT
 from repro.suite.study import SCALES
@@ -125,6 +127,11 @@ class FigureView:
         """Its judged claims."""
         stated = {claim.id: claim for claim in registry.figure(self.name).CLAIMS}
         return [ClaimView(row, self.page, stated.get(row["claim"])) for row in self.evidence.claims]
+
+    @cached_property
+    def table(self) -> Table | None:
+        """What it shows if that is a table; None where it is a plot."""
+        return table_of(self.name, self.evidence.data, self.suite.config.scale)
 
     @property
     def sentence(self) -> str:

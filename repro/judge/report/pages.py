@@ -87,14 +87,22 @@ def copy_files(figure: FigureView, folder: Path) -> dict[str, str]:
     """Put a figure's files beside its page; returns what each is -> its name there."""
     evidence, base = figure.evidence, folder / figure.path
     base.parent.mkdir(parents=True, exist_ok=True)
-    sources = {"data.csv": evidence.data, "picture.png": evidence.picture}
-    pdf = evidence.picture.with_suffix(".pdf")
-    if pdf.exists():
-        sources["picture.pdf"] = pdf
+    drawn = evidence.picture
+    # PDFs are in results/; records/ have none.
+    sources = {
+        ("data.csv", ".csv"): evidence.data,
+        ("picture.png", ".png"): drawn,
+        ("picture.pdf", ".pdf"): drawn.with_name("figure.pdf"),
+        ("sheet.pdf", "-sheet.pdf"): drawn.with_name("sheet.pdf"),
+    }
     names = {}
-    for what, source in sources.items():
-        names[what] = base.name + source.suffix
-        shutil.copyfile(source, base.with_name(names[what]))
+    for (what, suffix), source in sources.items():
+        if source.exists():
+            names[what] = base.name + suffix
+            shutil.copyfile(source, base.with_name(names[what]))
+    if figure.table:
+        names["table.csv"] = f"{base.name}-table.csv"
+        write_bytes(base.with_name(names["table.csv"]), figure.table.csv())
     content = {"claims": evidence.claims, "provenance": evidence.provenance}
     for what, value in content.items():
         names[f"{what}.json"] = f"{base.name}-{what}.json"

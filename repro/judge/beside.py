@@ -1,0 +1,36 @@
+"""What stands beside a picture, as text: its caption and claims, or the table itself, and its data.
+
+`<figure>.md` lies beside `<figure>.png`, under figures/, results/ and records/.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from repro.files import sha256_file, write_bytes
+from repro.judge.board import HEAD, entries
+from repro.judge.judging import footer, table_of
+from repro.judge.typeset import markdown, plain
+from repro.suite import registry
+
+
+def write_page(
+    base: Path, figure_name: str, data: Path, claims: Sequence[Mapping], provenance: Mapping
+) -> None:
+    """Write `<base>.md`: a figure's title, its picture `<base>.png` or its table, caption, claims.
+
+    data: its data.csv. claims, provenance: as from `judging.judge_all`, and in provenance.json.
+    """
+    module = registry.figure(figure_name)
+    table = table_of(figure_name, data, provenance["scale"])
+    shown = table.markdown() if table else [f"![{module.TITLE}]({base.name}.png)"]
+    rows = [entries(row, f"`{row['claim']}`") for row in claims]
+    lines = [f"# {plain(module.TITLE)}", "", *shown, "", plain(module.CAPTION), ""]
+    lines += [*markdown([HEAD, *rows]), ""] if rows else []
+    lines += [plain(footer(figure_name, provenance, sha256_file(data)))]
+    write_bytes(base.with_name(f"{base.name}.md"), ("\n".join(lines) + "\n").encode())
+
+
+def cells(figure_name: str, data: Path, scale: str) -> bytes:
+    """What a figure shows, as CSV: a table's cells; of a plot the data. data: its data.csv."""
+    table = table_of(figure_name, data, scale)
+    return table.csv() if table else data.read_bytes()
