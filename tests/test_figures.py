@@ -167,7 +167,7 @@ def check_published(name, rows, data):
         assert found <= {"does not bind", "reported"}, "smoke judges no training"
     picture = words_of(base.with_suffix(".pdf"))
     assert all(word in picture for word in module.TITLE.split())
-    assert f"{name}, smoke scale, embedded data, cpu, data.csv " in picture
+    assert f"{name}, smoke scale, embedded" in picture and "data, cpu, data.csv " in picture
     assert not any(row["claim"] in picture for row in rows) and module.CAPTION not in picture
     page = base.with_suffix(".md").read_text()
     for text in (words_of(Path("figures/sheets", f"{name}.pdf")), page.replace("\\*", "*")):

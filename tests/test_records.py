@@ -9,6 +9,7 @@ from test_readme import listed
 from repro.data.source import Source
 from repro.files import read_json
 from repro.judge import records
+from repro.judge.beside import write_page
 from repro.judge.judging import judge_all
 from repro.judge.products import cell_ids
 from repro.suite import config, registry
@@ -54,9 +55,12 @@ def test_a_record_is_of_the_runs_its_figure_asks_for(folder, figure, monkeypatch
     assert record["provenance"]["cells"] == expected, "record it anew: python -m repro record"
 
 
-def test_a_record_s_claims_are_what_its_data_say(folder, figure, monkeypatch):
+def test_a_record_s_claims_and_text_are_what_its_data_say(folder, figure, monkeypatch, tmp_path):
     _, base, record = saved(folder, figure, monkeypatch)
-    found = judge_all(figure, pd.read_csv(base.with_suffix(".csv")), record["provenance"])
+    data, text = base.with_suffix(".csv"), tmp_path / f"{base.name}.md"
+    write_page(tmp_path / base.name, figure, data, record["claims"], record["provenance"])
+    assert text.read_bytes() == base.with_suffix(".md").read_bytes(), "python -m repro rejudge"
+    found = judge_all(figure, pd.read_csv(data), record["provenance"])
     numbers = ("measured", "low", "high")
     for row in record["claims"]:
         row |= {
