@@ -1,3 +1,5 @@
+import math
+
 import pytest
 from pypdf import PdfReader
 
@@ -114,3 +116,43 @@ def test_a_table_is_text_in_markdown_and_csv():
         "",
         "printed | as built",
     ]
+
+
+def test_bars_are_the_intervals_and_a_value_without_one_has_a_mark_alone():
+    figure, ((axes,),) = drawing.panels(1)
+    drawing.bars(axes, [1, 2], [(3, 2, 5), (4, math.nan, math.nan)])
+    ((marks, _, (ends,)),) = axes.containers
+    assert marks.get_ydata().tolist() == [3, 4]
+    assert ends.get_segments()[0][:, 1].tolist() == [2, 5]
+    assert len(ends.get_segments()[1]) == 0
+    drawing.plt.close(figure)
+
+
+def test_guides_are_named_powers_from_one_point_and_the_paper_s_is_its_colour():
+    figure, ((axes,),) = drawing.panels(1)
+    drawing.guides(axes, [4, 8, 16], 2.0, {"rule": -0.5, "flat": 0.0}, paper="rule")
+    assert [line.get_ydata().tolist() for line in axes.lines] == [[2, 1], [2, 2]]
+    assert [text.get_text() for text in axes.texts] == ["rule", "flat"]
+    assert [line.get_color() == drawing.PAPER for line in axes.lines] == [True, False]
+    drawing.plt.close(figure)
+
+
+def test_what_a_cross_means_is_said_once_and_only_where_there_is_one():
+    figure, ((axes,),) = drawing.panels(1)
+    drawing.diverged(axes, [], "red")
+    assert not axes.lines
+    drawing.diverged(axes, [1], "red")
+    drawing.diverged(axes, [1, 2], "blue")
+    assert axes.get_legend_handles_labels()[1] == [drawing.DIVERGED]
+    drawing.plt.close(figure)
+
+
+@pytest.mark.parametrize(("scale", "shown"), [("linear", "20k"), ("log", "2k")])
+def test_ticks_are_plain_numbers(scale, shown):
+    figure, ((axes,),) = drawing.panels(1)
+    axes.set_yscale(scale)
+    axes.set_ylim(1000, 30_000)
+    drawing.plain_ticks(axes.yaxis)
+    figure.draw_without_rendering()
+    assert shown in [label.get_text() for label in axes.get_yticklabels()]
+    drawing.plt.close(figure)

@@ -430,7 +430,7 @@ def test_a_diverged_seed_is_drawn_and_never_averaged_away():
     from repro.judge import drawing
 
     figure, axes = drawing.panels(1)
-    _sweep.draw_losses(axes[0, 0], runs, str)
+    _sweep.draw_losses(axes[0, 0], runs, 0.01, str)
     crosses = [line for line in axes[0, 0].lines if line.get_marker() == "x"]
     assert [line.get_xdata()[0] for line in crosses] == [0.5]
     drawing.plt.close(figure)

@@ -11,6 +11,7 @@ from repro.__main__ import main
 from repro.cost.paper import PAPER_REACHED, paper_costs
 from repro.errors import UserError
 from repro.judge import code
+from repro.judge import printed as of_papers
 from repro.judge import rows as module
 from repro.judge.optimum import PAPER_WINDOW
 from repro.judge.printed import Printed, printed
@@ -291,3 +292,8 @@ def test_the_files_are_plain_csv():
         text = (registry.ROOT / "studies" / paper / "printed.csv").read_text("utf-8")
         assert len(text.splitlines()) == 1 + len(printed(paper))
         assert next(csv.reader(text.splitlines())) == COLUMNS
+
+
+def test_a_figure_draws_the_values_and_not_the_sides_that_are_printed():
+    assert of_papers.numbers("embedding_lr", "fig3.sqrt-d-rule") == [-0.5]
+    assert of_papers.numbers("embedding_lr", "fig3.one-constant-mup") == []

@@ -272,6 +272,12 @@ def test_records_are_drawn_and_judged_again(built, base, monkeypatch, tmp_path):
     rewrite(base, claims={"verdict": "not reproduced", "measured": 0.5})
     assert records.rejudge(built) == [base]
     assert read_json(base.with_suffix(".json"))["claims"] == saved
+    text, sums = base.with_suffix(".md"), base.parents[1] / records.SUMS
+    before = text.read_bytes()
+    text.unlink()
+    sums.write_text("".join(s for s in sums.open() if f"{NAME}.md" not in s))
+    records.rejudge(built)
+    assert text.read_bytes() == before, "a record of before there were texts"
     monkeypatch.setattr(records, "RECORDS", tmp_path / "none")
     with pytest.raises(UserError, match="no records for scale smoke, data embedded"):
         records.redraw(built)

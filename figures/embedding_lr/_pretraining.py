@@ -86,6 +86,8 @@ def color(ratio: tuple[float, float]):
 
 def draw_curves(axes, data, metric: str) -> None:
     """A metric against tokens per ratio: geometric mean over seeds, band from lowest to highest."""
+    from repro.judge.drawing import plain_ticks
+
     for ratio in ratios(data):
         table = by_seed(data, ratio, metric)
         finite = table[np.isfinite(table).all(axis=1)]
@@ -108,8 +110,13 @@ def draw_curves(axes, data, metric: str) -> None:
         if len(finite) < len(table):
             axes.plot([], [], "x", color=color(ratio), label=f"{label(data, ratio)}: diverged")
     axes.set_yscale("log")
+    plain_ticks(axes.yaxis)
+    plain_ticks(axes.xaxis)
     axes.set_xlabel("tokens")
     many = {"loc": "upper right", "ncols": 3, "columnspacing": 0.8, "handlelength": 1}
+    if len(ratios(data)) > 4:  # room for their names
+        low, high = axes.get_ylim()
+        axes.set_ylim(top=high * (high / low) ** 0.35)
     axes.legend(
         title=r"$\eta_\mathrm{emb}/\eta$",
         fontsize=7,

@@ -189,7 +189,7 @@ def described(sweep: Sweep) -> str:
 
 def draw_costs(axes, sweep: Sweep) -> None:
     """What every rule costs in loss, mean and 95 % interval over seeds."""
-    from repro.judge.drawing import COLORS
+    from repro.judge.drawing import COLORS, bars
 
     if diverged_widths(sweep):
         return
@@ -197,34 +197,28 @@ def draw_costs(axes, sweep: Sweep) -> None:
     kinds = ((one_constant, "one constant, mean over widths"), (transferred, ends))
     for offset, color, marker, (how, label) in zip((-0.1, 0.1), COLORS, "os", kinds, strict=False):
         found = [t_interval(excess(sweep, how, power)) for power in POWERS.values()]
-        mean, low, high = np.array(found).T
-        axes.errorbar(
-            np.arange(len(found)) + offset,
-            mean,
-            [mean - low, high - mean],
-            fmt=marker,
-            ms=4,
-            capsize=2,
-            color=color,
-            label=label,
-        )
+        places = np.arange(len(found)) + offset
+        bars(axes, places, found, fmt=marker, color=color, label=label)
     names = [f"{rule}\n$d^{{{power:g}}}$" for rule, power in POWERS.items()]
+    names[0] += ", the paper's"
     axes.set_xticks(range(len(POWERS)), names)
     axes.axhline(0, color="0.8", lw=1, zorder=0)
     axes.set_ylabel("loss above the tuned one (nats per token)")
     axes.legend(**ABOVE)
 
 
-def draw(sweep: Sweep, scale: str, label, optimum: str = "optimum"):
+def draw(figure_name: str, sweep: Sweep, scale: str, label, optimum: str = "optimum"):
     """Losses, optima and costs, as a figure of three panels.
 
-    label: of a width. optimum: label of the optima.
+    figure_name: as in ids. label: of a width. optimum: label of the optima.
     """
     from repro.judge import drawing
 
     figure, axes = drawing.panels(3, height=_sweep.HEIGHT)
     losses, optima, costs = axes[0]
-    _sweep.draw_losses(losses, sweep, label)
-    _sweep.draw_optima(optima, sweep, _sweep.WINDOW[scale], optimum, "black", guides=True)
+    window = _sweep.WINDOW[scale]
+    _sweep.draw_losses(losses, sweep, window, label)
+    rule = f"{figure_name}.sqrt-d-rule"
+    _sweep.draw_optima(optima, sweep, window, optimum, "black", claim=rule)
     draw_costs(costs, sweep)
     return figure

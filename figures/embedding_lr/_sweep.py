@@ -14,6 +14,7 @@ from repro.judge.optimum import (
     parabola_optimum,
     window_optimum,
 )
+from repro.judge.printed import numbers
 from repro.judge.tables import joined
 from repro.statistics import slope, t_interval
 
@@ -160,14 +161,16 @@ def slope_measurement(sweep: Sweep, window: float) -> Measurement:
     return first
 
 
-def draw_losses(axes, sweep: Sweep, label) -> None:
-    """Training loss against eta_E per width, diverged runs on top. label: of a width.
+def draw_losses(axes, sweep: Sweep, window: float, label) -> None:
+    """Training loss against eta_E per width, thick within the window, diverged runs on top.
 
     The line is the best configuration of the mean over seeds, the band the range over seeds of
-    each seed's own best.
+    each seed's own best. label: of a width.
     """
-    from repro.judge.drawing import COLORS, log2_axis
+    from repro.judge.drawing import COLORS, diverged, log2_axis
 
+    found = optima(sweep, sweep.seeds, window)
+    thick = {"lw": 4, "alpha": 0.5, "solid_capstyle": "round"}
     for color, (width, lr) in zip(COLORS, sweep.rates.items(), strict=False):
         losses = np.array([sweep.curve(width, [seed]) for seed in sweep.seeds])
         curve = sweep.curve(width, sweep.seeds)
@@ -181,8 +184,12 @@ def draw_losses(axes, sweep: Sweep, label) -> None:
             alpha=0.2,
             lw=0,
         )
-        for x in lr[~finite]:
-            axes.plot(x, 0.97, "x", color=color, transform=axes.get_xaxis_transform())
+        if width in found:
+            near = np.linspace(found[width].low, found[width].high, 50)
+            near_best = np.interp(near, np.log2(lr[finite]), curve[finite])
+            axes.plot(2**near, near_best, color=color, zorder=1, **thick)
+        diverged(axes, lr[~finite], color)
+    axes.plot([], [], color="0.5", label=f"thick: within {window:.0%} of the best", **thick)
     axes.set_xscale("log")
     log2_axis(axes.xaxis)
     axes.set_xlabel(r"embedding learning rate $\eta_E$")
@@ -190,50 +197,59 @@ def draw_losses(axes, sweep: Sweep, label) -> None:
     axes.legend(ncols=3, **ABOVE)
 
 
-def interval(sweep: Sweep, window: float, width: int) -> tuple[float, float]:
-    """95 % interval of log2 of the optimum at a width, over seeds; NaN where there is none."""
-    each = [optima(sweep, [seed], window).get(width) for seed in sweep.seeds]
-    _, low, high = t_interval([math.nan if found is None else found.log2 for found in each])
-    return low, high
+def with_intervals(sweep: Sweep, window: float, found: dict[int, Optimum]) -> np.ndarray:
+    """Optima of the mean curve, as rates, and the ends of their 95 % intervals over seeds.
+
+    Shape (widths, 3); NaN where there is no interval.
+    """
+    none = Optimum(math.nan, math.nan, math.nan, math.nan, at_edge=False)
+    each = [optima(sweep, [seed], window) for seed in sweep.seeds]
+    ends = [t_interval([some.get(width, none).log2 for some in each])[1:] for width in found]
+    return 2.0 ** np.array([(o.log2, *e) for o, e in zip(found.values(), ends, strict=True)])
+
+
+def judged_slope(sweep: Sweep, window: float) -> str:
+    """`slope -0.41 [-0.51, -0.31]`, as it is judged; `no slope` where there is none."""
+    found = slope_measurement(sweep, window) if len(sweep.rates) > 1 else None
+    if found is None or math.isnan(found.value):
+        return "no slope"
+    ends = "" if math.isnan(found.low) else f" [{found.low:z.2f}, {found.high:z.2f}]"
+    return f"slope {found.value:z.2f}{ends}"
 
 
 def draw_optima(
-    axes, sweep: Sweep, window: float, label: str, color, marker="o", guides=False
+    axes, sweep: Sweep, window: float, label: str, color, marker="o", claim: str = ""
 ) -> None:
-    """Optimal eta_E against width; with guides also its window shaded, the optimum by the paper's
-    20 % where that is another, and lines of slope 0, -1/2 and -1."""
-    from repro.judge.drawing import log2_axis
+    """Optimal eta_E against width, with 95 % intervals and the slope that is judged.
+
+    claim: that of the paper's slope, in which case there are also lines of the paper's, muP's and
+    SP's slope, and the optimum by the paper's 20 % where that is another.
+    """
+    from repro.judge.drawing import bars, guides, log2_axis
 
     found = optima(sweep, sweep.seeds, window)
     if not found:
         return
     d = np.array(list(found))
-    centre = 2.0 ** np.array([o.log2 for o in found.values()])
-    axes.plot(d, centre, marker + "-", color=color, label=f"{label}: {slope_words(found)}")
-    ends = 2.0 ** np.array([interval(sweep, window, width) for width in found]).T
-    axes.vlines(d, *ends, color=color, lw=1)
-    if guides:
+    each = with_intervals(sweep, window, found)
+    words = f"{label}: {judged_slope(sweep, window)}"
+    bars(axes, d, each, fmt=marker + "-", ms=5, color=color, label=words)
+    if claim:
         if window != PAPER_WINDOW:
-            paper = optima(sweep, sweep.seeds, PAPER_WINDOW)
+            by_rule = optima(sweep, sweep.seeds, PAPER_WINDOW)
             axes.plot(
                 d,
-                [2**o.log2 for o in paper.values()],
-                "x",
-                color="0.3",
-                label=f"by the paper's {PAPER_WINDOW:.0%}: {slope_words(paper)}",
+                [2**o.log2 for o in by_rule.values()],
+                "D",
+                mfc="none",
+                ms=4,
+                color="0.4",
+                label=f"by the paper's {PAPER_WINDOW:.0%} rule: {slope_words(by_rule)}",
             )
-        axes.fill_between(
-            d,
-            [2**o.low for o in found.values()],
-            [2**o.high for o in found.values()],
-            color=color,
-            alpha=0.15,
-            lw=0,
-            label=f"loss within {window:.0%} of the best",
-        )
-        axes.plot(d, centre[0] * np.ones(len(d)), ":", color="0.3", label="slope 0 (muP)")
-        axes.plot(d, centre[0] * (d / d[0]) ** -0.5, "--", color="0.3", label="slope -1/2 (rule)")
-        axes.plot(d, centre[0] * (d / d[0]) ** -1.0, "-.", color="0.3", label="slope -1 (SP)")
+        (power,) = numbers("embedding_lr", claim)
+        paper = f"paper: $d^{{{power:g}}}$"
+        laws = {paper: power, "muP: $d^0$": 0, "SP: $d^{-1}$": -1}
+        guides(axes, d, each[0, 0], laws, paper)
     for width, optimum in found.items():
         if optimum.at_edge:
             axes.annotate(
@@ -250,4 +266,4 @@ def draw_optima(
     log2_axis(axes.yaxis)
     axes.set_xlabel("width $d$")
     axes.set_ylabel(r"optimum $\eta_E^*$")
-    axes.legend(ncols=2, **ABOVE)
+    axes.legend(**ABOVE)

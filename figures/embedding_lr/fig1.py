@@ -21,12 +21,12 @@ from repro.judge.tables import joined, last_step
 TITLE = "Figure 1. Optimal embedding learning rate against width, fixed vocabulary"
 CAPTION = (
     "Left: training loss against the embedding learning rate, best over the other "
-    "hyperparameters, mean and range (band) over seeds; dashed: embeddings of std 1; crosses at "
-    "the top: diverged. Right: its optimum against width. Dots: vertex of a parabola through "
-    "five rates around the best, bars: 95 % interval over seeds; grey band: rates of near-best "
-    "loss (edge: it meets the grid's end); crosses, and the dots at paper scale: the paper's "
-    "rule, geometric mean of the grid's rates within 20 %; guides: from the first dot (Hayou & "
-    "Liu, Figure 1)."
+    "hyperparameters, mean and range (band) over seeds; thick: rates of near-best loss (edge, on "
+    "the right: it meets the grid's end); dashed: embeddings of std 1. Right: its optimum against "
+    "width. Dots: vertex of a parabola through five rates around the best, bars and brackets: "
+    "95 % interval over seeds; diamonds, and the dots at paper scale: the paper's rule, geometric "
+    "mean of the grid's rates within 20 %; dashed: powers of d from the first dot (Hayou & Liu, "
+    "Figure 1)."
 )
 STUDIES = ("embedding_lr/width",)
 CLAIMS = (
@@ -156,15 +156,10 @@ def draw(data, scale):
     m = data["vocab_reached"].max()
     unit = sweep_of(data[data[INIT] == UNIT_INIT])
     for color, (width, lr) in zip(drawing.COLORS, unit.rates.items(), strict=False):
-        label = "std 1" if width == min(unit.rates) else None
-        axes[0, 0].plot(lr, unit.curve(width, unit.seeds), "--", lw=1, color=color, label=label)
-    _sweep.draw_losses(axes[0, 0], sweep, lambda width: f"d = {width}, m = {m}")
-    _sweep.draw_optima(
-        axes[0, 1],
-        sweep,
-        _sweep.WINDOW[scale],
-        "optimum",
-        "black",
-        guides=True,
-    )
+        axes[0, 0].plot(lr, unit.curve(width, unit.seeds), "--", lw=1, color=color)
+    axes[0, 0].plot([], [], "--", lw=1, color="0.5", label="std 1")
+    window = _sweep.WINDOW[scale]
+    _sweep.draw_losses(axes[0, 0], sweep, window, lambda width: f"d = {width}, m = {m}")
+    falls = "fig1.optimum-falls"
+    _sweep.draw_optima(axes[0, 1], sweep, window, "optimum", "black", claim=falls)
     return figure

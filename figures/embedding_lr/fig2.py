@@ -4,15 +4,16 @@ from statistics import NormalDist
 
 from repro.judge.claims import THEORY, Claim, all_scales, below, between, exact
 from repro.judge.power import Laws
+from repro.judge.printed import numbers
 from repro.judge.view import View
 from repro.theory import zipf
 
 TITLE = "Figure 2. Token frequency against rank"
 CAPTION = (
     "Frequency of BPE tokens by rank in the tokenizer's training text, vocabulary sizes m. Lines: "
-    "least-squares fits in the logarithms, dashed Zipf's law, dotted Zipf-Mandelbrot's, to the "
-    "ranks drawn, evenly spaced in log rank up to the last token that occurs (Hayou & Liu, "
-    "Figure 2)."
+    "least-squares fits in the logarithms, dashed Zipf's law, dotted Zipf-Mandelbrot's, grey a "
+    "log-normal law, to the ranks drawn, evenly spaced in log rank up to the last token that "
+    "occurs (Hayou & Liu, Figure 2)."
 )
 STUDIES = ("embedding_lr/frequencies",)
 VIEW = View("rank", "count")
@@ -114,12 +115,14 @@ def draw(data, scale):
     from repro.judge import drawing
 
     found = fits(data)
+    usual, *_ = numbers("embedding_lr", "fig2.zipf-exponent")
     figure, axes = drawing.panels(len(found))
     for ax, (size, part) in zip(axes[0], data.groupby("data.vocab_size"), strict=True):
         rank = part["rank"].to_numpy(float)
+        frequency, reached = part["count"] / part["tokens"], part["vocab_reached"].iloc[0]
         ax.loglog(
             rank,
-            part["count"] / part["tokens"],
+            frequency,
             ".",
             ms=4,
             color=drawing.COLORS[0],
@@ -131,7 +134,8 @@ def draw(data, scale):
             np.exp(plain.intercept) * rank**-plain.exponent,
             "--",
             color="0.2",
-            label=f"$i^{{-{plain.exponent:.2f}}}$, $R^2$ = {plain.r2:.3f}",
+            label=f"$i^{{-{plain.exponent:.2f}}}$, $R^2$ = {plain.r2:.3f}; "
+            f"paper: $i^{{-{usual:g}}}$",
         )
         ax.loglog(
             rank,
@@ -141,11 +145,11 @@ def draw(data, scale):
             label=f"$(i+{mandelbrot.shift:.1f})^{{-{mandelbrot.exponent:.2f}}}$, "
             f"$R^2$ = {mandelbrot.r2:.3f}",
         )
-        first = part.iloc[0]
-        reached = first["vocab_reached"]
+        rival = np.exp(zipf.fit_lognormal(rank, frequency, reached))
+        ax.loglog(rank, rival, "-.", lw=1, color="0.6", label="log-normal, for comparison")
         vocabulary = f"m = {size}" if reached == size else f"m = {reached} ({size} asked for)"
-        ax.set_title(f"{vocabulary}, fit over ranks 1 to {first['types_used']}", fontsize=8)
+        ax.set_title(f"{vocabulary}, fit over ranks 1 to {part['types_used'].iloc[0]}", fontsize=8)
         ax.set_xlabel("rank $i$")
-        ax.set_ylabel("frequency")
-        ax.legend()
+        ax.set_ylabel("frequency (share of tokens)")
+        ax.legend(fontsize=7)
     return figure

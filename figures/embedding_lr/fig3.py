@@ -10,12 +10,12 @@ from repro.judge.tables import last_step
 TITLE = "Figure 3. Optimal embedding learning rate against width, vocabulary m = 8d"
 CAPTION = (
     "Left: training loss against the embedding learning rate, mean and range (band) over seeds; "
-    "crosses at the top: diverged. Middle: its optimum against width. Dots: vertex of a parabola "
-    "through five rates around the best, bars: 95 % interval over seeds; grey band: rates of "
-    "near-best loss (edge: it meets the grid's end); crosses, and the dots at paper scale: the "
-    "paper's rule, geometric mean of the grid's rates within 20 %; guides, from the first dot: the "
-    "sqrt(d) rule, muP's constant, SP's 1/d. Coloured: embeddings of std 1, for which the paper's "
-    "formula says slope 0. Right: what each rule costs where its constant is tuned once, with 95 % "
+    "thick: rates of near-best loss (edge, in the middle: it meets the grid's end). Middle: its "
+    "optimum against width. Dots: vertex of a parabola through five rates around the best, bars "
+    "and brackets: 95 % interval over seeds; diamonds, and the dots at paper scale: the paper's "
+    "rule, geometric mean of the grid's rates within 20 %; dashed, from the first dot: the sqrt(d) "
+    "rule, muP's constant, SP's 1/d. Coloured: embeddings of std 1, for which the paper's formula "
+    "says slope 0. Right: what each rule costs where its constant is tuned once, with 95 % "
     "intervals (Hayou & Liu, Figure 3; Section 3.1)."
 )
 MAIN = "embedding_lr/width_and_vocabulary"
@@ -128,10 +128,11 @@ def draw(data, scale):
     window = _sweep.WINDOW[scale]
     reached = data.groupby([_sweep.WIDTH, "study"])["vocab_reached"].max()
     figure = _rules.draw(
+        "fig3",
         sweep_of(data, MAIN),
         scale,
         lambda width: f"d = {width}, m = {reached[width, short(MAIN)]}",
-        "std d^-1/2",
+        "std $d^{-1/2}$",
     )
     shown = (
         (UNIT, "std 1", drawing.COLORS[3], "s"),

@@ -7,13 +7,15 @@ from figures.embedding_lr._pretraining import BASELINE, RULE, TWICE
 from repro.judge.claims import TRAINING, Claim, above, below, reported, trained_scales, within
 from repro.judge.noise import Design
 from repro.judge.power import SIGN, Laws
+from repro.statistics import t_interval
 
 TITLE = "Figure 4. Pretraining perplexity by ratio of the embedding's learning rate to the rest"
 CAPTION = (
     "Training perplexity against tokens by ratio of the embedding's learning rate to the rest: (a) "
     "1 and sqrt(d); (b) ratios around sqrt(d) on fewer tokens, and at their end. Lines: "
-    "geometric mean over seeds; bands and bars: range over seeds. At paper scale the "
-    "decoder of Table 3, below it a smaller one of its kind (Hayou & Liu, Figure 4)."
+    "geometric mean over seeds; bands: range over seeds. Right: perplexity over that at sqrt(d) "
+    "of the same seed, mean and 95 % interval. At paper scale the decoder of Table 3, below it a "
+    "smaller one of its kind (Hayou & Liu, Figure 4)."
 )
 LONG, SHORT = "embedding_lr/pretraining", "embedding_lr/pretraining_ratios"
 STUDIES = (LONG, SHORT)
@@ -139,24 +141,30 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw_ends(axes, data):
-    """Last training (solid) and validation perplexity (dashed) against the ratio."""
+    """Last perplexity over that at sqrt(d), paired over seeds, against the ratio."""
+    from repro.judge.drawing import PAPER, bars, log2_axis
+
     shown = _pretraining.ratios(data)
-    ratios = np.array([_pretraining.of(data, ratio)["ratio"].iloc[0] for ratio in shown])
+    x = np.array([_pretraining.of(data, ratio)["ratio"].iloc[0] for ratio in shown])
     for metric, marker, line, words, beside in (
         (METRIC, "o", "-", "training", 0.97),
         ("valid_perplexity", "s", "--", "validation", 1.03),
     ):
-        last = [_pretraining.by_seed(data, ratio, metric).iloc[-1] for ratio in shown]
-        values = np.array([row.where(np.isfinite(row)) for row in last])
-        mean = np.exp(np.log(values).mean(1))
-        low, high = mean - values.min(1), values.max(1) - mean
-        x = beside * ratios
-        axes.plot(x, mean, marker + line, ms=4, lw=1, color="0.5", label=words)
-        for i, ratio in enumerate(shown):
-            color = _pretraining.color(ratio)
-            axes.errorbar(
-                x[i], mean[i], [[low[i]], [high[i]]], fmt=marker, ms=4, capsize=2, color=color
-            )
+        ends = _pretraining.ends(data, metric)
+        over_rule = [np.exp(ends[ratio] - ends[RULE]).to_numpy() for ratio in shown]
+        found = [t_interval(np.where(np.isfinite(v), v, np.nan)) for v in over_rule]
+        axes.plot(beside * x, [mean for mean, *_ in found], line, lw=1, color="0.5", zorder=1)
+        for place, ratio, interval in zip(beside * x, shown, found, strict=True):
+            bars(axes, [place], [interval], fmt=marker, color=_pretraining.color(ratio))
+        axes.plot([], [], marker + line, ms=4, lw=1, color="0.5", label=words)
+    axes.axhline(1, color="0.8", lw=1, zorder=0)
+    at = x[shown.index(RULE)]
+    axes.axvline(at, ls="--", lw=1, color=PAPER, zorder=0, label=r"the paper's, $\sqrt{d}$")
+    axes.set_xscale("log", base=2)
+    log2_axis(axes.xaxis)
+    axes.set_xlabel(r"$\eta_\mathrm{emb}/\eta$")
+    axes.set_ylabel(r"final perplexity, over that at $\sqrt{d}$")
+    axes.legend(fontsize=7)
 
 
 def draw(data, scale):
@@ -172,17 +180,5 @@ def draw(data, scale):
     middle.set_ylabel("training perplexity")
     middle.set_title("(b)", fontsize=9, loc="left")
     draw_ends(right, short)
-    right.axvline(
-        _pretraining.of(short, RULE)["ratio"].iloc[0],
-        ls=":",
-        color="0.5",
-        zorder=0,
-        label=r"$\sqrt{d}$",
-    )
-    right.set_xscale("log", base=2)
-    drawing.log2_axis(right.xaxis)
-    right.set_xlabel(r"$\eta_\mathrm{emb}/\eta$")
-    right.set_ylabel("final perplexity")
     right.set_title("(b), at its end", fontsize=9, loc="left")
-    right.legend(fontsize=7)
     return figure

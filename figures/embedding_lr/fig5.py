@@ -8,14 +8,15 @@ from figures.embedding_lr import _pretraining
 from figures.embedding_lr._pretraining import BASELINE, RULE, simulate  # noqa: F401
 from repro.judge.claims import TRAINING, Claim, above
 from repro.judge.power import SIGN
+from repro.statistics import t_interval
 
 TITLE = "Figure 5. Word-level perplexity of the test split along pretraining"
 CAPTION = (
     "Word-level perplexity of the test split of WikiText-2, or of the generated text in its place "
     "(last line): negative log-likelihood of all tokens, in a sliding window, over the number of "
     "words. Figure 4a's runs, by ratio of the embedding's learning rate to the rest. Left: "
-    "geometric mean and range (band) over seeds. Right: one line a seed (Hayou & Liu, "
-    "Figure 5)."
+    "geometric mean and range (band) over seeds. Right: the one over the other, a thin line a "
+    "seed, and mean and 95 % interval (Hayou & Liu, Figure 5)."
 )
 STUDY = "embedding_lr/pretraining"
 STUDIES = (STUDY,)
@@ -67,10 +68,12 @@ def draw(data, scale):
     _pretraining.draw_curves(left, data, METRIC)
     left.set_ylabel(f"word-level perplexity, {split(data)} split")
     found = comparison(data)
-    for seed in found:
-        finite = found[seed][np.isfinite(found[seed])]
-        right.plot(finite.index, finite, "o-", ms=3, lw=1, color="0.3")
-    right.axhline(1, ls="--", color="0.5", lw=1)
+    right.plot(found.index, found.where(np.isfinite(found)), "-", lw=0.8, color="0.7", zorder=1)
+    means = [t_interval(row) for row in found.to_numpy() if np.isfinite(row).all()]
+    drawing.bars(right, found.index[: len(means)], means, fmt="o-", color="black")
+    right.axhline(1, ls="--", color=drawing.PAPER, lw=1, zorder=0, label="the paper: below 1")
+    right.legend(fontsize=7)
+    drawing.plain_ticks(right.xaxis)
     right.set_xlabel("tokens")
     right.set_ylabel(r"word-level perplexity, ratio $\sqrt{d}$ over ratio 1")
     return figure

@@ -5,6 +5,7 @@ import numpy as np
 from repro.judge.claims import CONTROL, TRAINING, Claim, all_scales, over_seeds, reported, within
 from repro.judge.noise import Design
 from repro.judge.power import Laws
+from repro.judge.printed import numbers
 from repro.statistics import slope, t_interval
 
 TITLE = "Mechanism. One sign step of an untrained decoder: what balances embedding and output"
@@ -13,9 +14,9 @@ CAPTION = (
     "embedding and one of the output, m = 8d; guides: Theorem 2's powers of d where what the "
     "layers read has order one, as behind a LayerNorm. Middle: exponent of the width in the "
     "ratio eta_E / eta_W for which both change the logits equally, by vocabulary; grey lines: 0, "
-    "1/2 and 1. Right: the same where only the part along the residual counts, by which the loss "
-    "falls. Bars: 95 % interval over seeds; filled: LayerNorm after the sum, open: before the "
-    "layer (Hayou & Liu, Section 3)."
+    "1/2 and 1, dashed: what the paper says of it. Right: the same where only the part along the "
+    "residual counts, by which the loss falls. Bars: 95 % interval over seeds; filled: LayerNorm "
+    "after the sum, open: before the layer (Hayou & Liu, Section 3)."
 )
 STUDIES = ("embedding_lr/decoder_step/every_case", "embedding_lr/decoder_step/claimed")
 WIDTH, VOCABULARY, INIT, NORM = "model.width", "data.vocab_size", "init.embedding", "model.norm"
@@ -183,8 +184,8 @@ def draw_changes(axes, data):
         name = {"embedding": "E", "output": "W"}[layer]
         axes.plot(d, mean, "o-", color=color, label=rf"$\delta_{name}$")
         axes.fill_between(d, values.min(), values.max(), color=color, alpha=0.2, lw=0)
-        guide = mean[0] * (d / d[0]) ** power
-        axes.plot(d, guide, ":", color=color, label=f"slope {power:g}")
+        law = f"Theorem 2: $d^{{{power:g}}}$"
+        drawing.guides(axes, d, mean[0], {law: power}, law)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xlabel("width $d$")
@@ -192,7 +193,8 @@ def draw_changes(axes, data):
     axes.legend(fontsize=7)
 
 
-def draw_exponents(axes, data, metric, title):
+def draw_exponents(axes, data, metric, title, scale):
+    """Exponents by vocabulary; of the whole change, beside what the paper prints for a claim."""
     from repro.judge import drawing
 
     names = vocabularies(data)
@@ -206,17 +208,16 @@ def draw_exponents(axes, data, metric, title):
             rows = chosen(data, vocabulary, init, norm)
             if rows.empty:
                 continue
-            mean, low, high = t_interval(exponents(rows, metric))
-            style = {"mfc": color if norm == "post" else "white", "capsize": 2, "ms": 4}
-            axes.errorbar(
-                place + offset,
-                mean,
-                [[mean - low], [high - mean]],
-                fmt="o",
-                color=color,
-                label=label if place == 0 else None,
-                **style,
-            )
+            style = {"mfc": color if norm == "post" else "white", "color": color}
+            found = t_interval(exponents(rows, metric))
+            words = label if place == 0 else None
+            drawing.bars(axes, [place + offset], [found], label=words, **style)
+            for name in ABOUT:
+                if metric == CHANGE and about(name, scale) == (vocabulary, init, norm):
+                    (value,) = numbers("embedding_lr", name)
+                    drawing.printed(axes, [place + offset - 0.12, place + offset + 0.12], value)
+    if metric == CHANGE:
+        axes.plot([], [], "--", lw=1, color=drawing.PAPER, label="the paper, where claimed")
     axes.set_xticks(range(len(names)), [f"m = {name}" for name in names])
     axes.set_ylabel(r"exponent of $d$ in the balancing $\eta_E / \eta_W$")
     axes.set_title(title, fontsize=9)
@@ -228,6 +229,6 @@ def draw(data, scale):
 
     figure, axes = drawing.panels(3)
     draw_changes(axes[0, 0], data)
-    draw_exponents(axes[0, 1], data, CHANGE, "all of the change")
-    draw_exponents(axes[0, 2], data, ALONG, "along the residual")
+    draw_exponents(axes[0, 1], data, CHANGE, "all of the change", scale)
+    draw_exponents(axes[0, 2], data, ALONG, "along the residual", scale)
     return figure

@@ -17,16 +17,17 @@ from repro.judge.claims import (
 )
 from repro.judge.noise import Design
 from repro.judge.power import Laws
-from repro.statistics import slope
+from repro.judge.printed import numbers
+from repro.statistics import slope, t_interval
 from repro.theory import sign_sgd
 
 TITLE = "Theorem 1. Feature changes of one SignSGD step, measured over predicted"
 CAPTION = (
     "Change of the outputs by the update of the embedding (delta_E) and of the output projection "
-    "(delta_W). Left: mean over seeds; bars: range over seeds. Middle: a dot for each (d, m), mean "
-    "over seeds. Grey: the claims' bounds on these means; in the middle claimed for a = 0 past "
-    "rank 1 and for every a past rank 100. Right: dots measured, lines predicted (Hayou & Liu, "
-    "Theorem 1)."
+    "(delta_W). Left and middle: mean over seeds and its 95 % interval, in the middle a mark for "
+    "each (d, m). Grey: the claims' bounds on these means; in the middle claimed for a = 0 past "
+    "rank 1 and for every a past rank 100. Right: marks measured, with the 95 % interval of their "
+    "slope, lines predicted (Hayou & Liu, Theorem 1)."
 )
 GRID, REGIMES = "embedding_lr/rank_dependence", "embedding_lr/regimes"
 REAL = "embedding_lr/real_residual"
@@ -294,18 +295,10 @@ def draw(data, scale):
 
     embedding = grid[(grid["quantity"] == "delta_E") & (grid["zipf_exponent"] == 0)]
     for i, (d, rows) in enumerate(embedding.groupby("width")):
-        ratio = rows.groupby("vocab_size")["ratio"].agg(["mean", "min", "max"])
-        error = [ratio["mean"] - ratio["min"], ratio["max"] - ratio["mean"]]
-        left.errorbar(
-            ratio.index * 1.1 ** (i - 1),  # side by side
-            ratio["mean"],
-            error,
-            fmt="os^"[i] + "-",
-            ms=4,
-            lw=1,
-            color=("0", "0.35", "0.6")[i],
-            label=f"d = {d}",
-        )
+        found = rows.groupby("vocab_size")["ratio"].agg(t_interval)
+        color = ("0", "0.35", "0.6")[i]
+        places = found.index * 1.1 ** (i - 1)  # side by side
+        drawing.bars(left, places, found, fmt="os^"[i] + "-", color=color, label=f"d = {d}")
     left.set_xscale("log", base=2)
     left.set_xlim(embedding["vocab_size"].min() / 1.3, embedding["vocab_size"].max() * 1.3)
     left.axhspan(0.97, 1.03, color="0.9", lw=0)
@@ -317,38 +310,38 @@ def draw(data, scale):
     output = grid[grid["quantity"] == "delta_W"]
     labels = list(dict.fromkeys(output["ranks"]))
     keys = ["zipf_exponent", "width", "vocab_size", "ranks"]
-    means = output.groupby(keys, as_index=False)["ratio"].mean()
-    for i, (a, rows) in enumerate(means.groupby("zipf_exponent")):
-        x = rows["ranks"].map(labels.index) + 0.2 * (i - 1)
-        color = drawing.COLORS[i]
-        middle.plot(x, rows["ratio"], "os^"[i], ms=4, alpha=0.6, color=color, label=f"a = {a:g}")
+    each = output.groupby(keys, as_index=False)["ratio"].agg(t_interval)
+    for i, (a, rows) in enumerate(each.groupby("zipf_exponent")):
+        place = rows.groupby("ranks").cumcount()
+        x = rows["ranks"].map(labels.index) + 0.27 * (i - 1) + 0.2 * (place / place.max() - 0.5)
+        look = {"fmt": "os^"[i], "ms": 3, "color": drawing.COLORS[i], "capsize": 0}
+        drawing.bars(middle, x, rows["ratio"], label=f"a = {a:g}", **look)
     middle.axhspan(0.95, 1.05, color="0.9", lw=0)
     middle.set_xticks(range(len(labels)), labels)
     middle.set_xlabel("token rank")
     middle.set_ylabel(r"$\bar\delta_W$, measured / predicted")
     middle.legend(title="frequencies $i^{-a}$")
 
-    for vocab_size, label, marker, color in (
-        (16, "m = 16", "o", drawing.COLORS[3]),
-        ("8d", "m = 8d", "s", drawing.COLORS[4]),
-        (32_768, "m = 32768", "^", drawing.COLORS[5]),
+    judged = measure(data, scale)
+    for vocab_size, label, name, marker, color in (
+        (16, "m = 16", "mup-regime", "o", drawing.COLORS[3]),
+        ("8d", "m = 8d", "large-vocabulary-regime", "s", drawing.COLORS[4]),
+        (32_768, "m = 32768", "figure-1-regime", "^", drawing.COLORS[5]),
     ):
         rows = regime(regimes, vocab_size)
         change = (rows["measured"] * np.sqrt(rows["width"])).groupby(rows["width"]).mean()
         predicted = (rows["predicted"] * np.sqrt(rows["width"])).groupby(rows["width"]).mean()
-        fitted = slope(np.log(change.index), np.log(change))
-        right.loglog(
-            change.index,
-            change,
-            marker,
-            ms=4,
-            color=color,
-            label=f"{label}: slope {fitted:.3f}",
+        found = judged[f"theorem1.{name}"]
+        words = f"{label}: slope {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+        words += "".join(
+            f", paper {value:g}" for value in numbers("embedding_lr", f"theorem1.{name}")
         )
+        right.loglog(change.index, change, marker, ms=4, color=color, label=words)
         right.loglog(predicted.index, predicted, "-", lw=1, color=color)
     right.set_xscale("log", base=2)
     drawing.log2_axis(right.xaxis)
+    drawing.plain_ticks(right.yaxis)
     right.set_xlabel("width $d$")
     right.set_ylabel(r"$\bar\delta_E / (\eta_E\sigma_W)$")
-    right.legend()
+    right.legend(fontsize=7)
     return figure

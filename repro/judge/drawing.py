@@ -4,6 +4,7 @@ import io
 import math
 import os
 import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from typing import Any
 os.environ["MPLBACKEND"] = "Agg"
 import matplotlib
 import matplotlib.pyplot as plt
+import numpy as np
 import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -26,6 +28,8 @@ COLORS = sns.color_palette("colorblind")
 LINE_INCHES = 0.145  # height of a line of text below a figure
 ROW_INCHES, LETTER_INCHES = 0.3, 0.075  # of a table: a row's height, a letter's width
 POINTS = 72  # of a PDF, in an inch
+PAPER = "#b0003a"  # what a paper prints
+DIVERGED = "crosses: diverged"
 UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
@@ -198,3 +202,55 @@ def log2_axis(axis) -> None:
         )
     )
     axis.set_minor_locator(matplotlib.ticker.NullLocator())
+
+
+def plain_ticks(axis) -> None:
+    """Write the ticks of a matplotlib Axis as 200, 5k, 1M; of a logarithmic one at 1, 2, 5."""
+    if axis.get_scale() == "log":
+        axis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
+        axis.set_minor_locator(matplotlib.ticker.NullLocator())
+    axis.set_major_formatter(matplotlib.ticker.EngFormatter(sep=""))
+
+
+def bars(axes, x: Iterable[float], found: Iterable[Sequence[float]], **style) -> None:
+    """Marks with error bars, side by side with what else is drawn there.
+
+    found: (value, low, high) each, as from `repro.statistics`; where the ends are NaN, as of one
+    seed, there is a mark alone. style: as of `errorbar`.
+    """
+    value, low, high = np.array([*found], float).reshape(-1, 3).T
+    look: dict[str, Any] = {"fmt": "o", "ms": 4, "lw": 1, "capsize": 2, **style}
+    axes.errorbar([*x], value, [value - low, high - value], **look)
+
+
+def guides(axes, x: Sequence[float], start: float, laws: Mapping[str, float], paper: str) -> None:
+    """Power laws y = start (x / x[0])^power, each named at its end.
+
+    laws: name -> power. paper: the name of the paper's law, drawn as `printed` draws its values.
+    """
+    for name, power in laws.items():
+        ends = start * (np.array([x[0], x[-1]]) / x[0]) ** power
+        color = PAPER if name == paper else "0.6"
+        axes.plot([x[0], x[-1]], ends, "--", lw=1, color=color, zorder=1)
+        _name(axes, x[-1], ends[1], name, color)
+
+
+def printed(axes, x: Sequence[float], value: float, name: str = "") -> None:
+    """A value that the paper prints, as a line from the first x to the last, named at its end."""
+    axes.plot([x[0], x[-1]], [value, value], "--", lw=1, color=PAPER, zorder=1)
+    _name(axes, x[-1], value, name, PAPER)
+
+
+def _name(axes, x: float, y: float, name: str, color: str) -> None:
+    beside = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": 7}
+    axes.annotate(name, (x, y), color=color, annotation_clip=False, **beside)
+
+
+def diverged(axes, x: Iterable[float], color) -> None:
+    """A cross at the upper edge at each x where a run diverged, and what it means, once."""
+    places = [*x]
+    if places:
+        known = axes.get_legend_handles_labels()[1]
+        label = None if DIVERGED in known else DIVERGED
+        across = axes.get_xaxis_transform()
+        axes.plot(places, [0.97] * len(places), "x", color=color, transform=across, label=label)

@@ -79,6 +79,11 @@ def printed_for(paper: str, claim: str) -> list[str]:
     return [str(row) for _, row in _rows(paper) if row.claim == claim]
 
 
+def numbers(paper: str, claim: str) -> list[float]:
+    """The values that a paper prints for a claim, without those of which it gives a side only."""
+    return [row.number for _, row in _rows(paper) if row.claim == claim and not row.relation]
+
+
 def _rows(paper: str) -> Iterator[tuple[str, Printed]]:
     """Place and content of every row."""
     return rows.read(f"studies/{paper}/printed.csv", Printed)

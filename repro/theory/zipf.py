@@ -32,13 +32,17 @@ def fit_mandelbrot(rank: np.ndarray, frequency: np.ndarray) -> Fit:
     return max((fit(rank, frequency, q) for q in SHIFTS), key=lambda f: f.r2)
 
 
-def lognormal_rms(rank: np.ndarray, frequency: np.ndarray, types: int) -> float:
-    """Root mean square residual of log frequency if frequencies are log-normal, by least squares.
+def fit_lognormal(rank: np.ndarray, frequency: np.ndarray, types: int) -> np.ndarray:
+    """Log frequency at these ranks if frequencies are log-normal, by least squares.
 
     Two parameters, as Zipf's law has. Of `types` draws the i-th largest lies near the quantile
     (i - 1/2) / types of the distribution from above.
     """
     normal = NormalDist()
     z = np.array([normal.inv_cdf(1 - (i - 0.5) / types) for i in rank])
-    y = np.log(frequency)
-    return float((y - np.polyval(np.polyfit(z, y, 1), z)).std())
+    return np.polyval(np.polyfit(z, np.log(frequency), 1), z)
+
+
+def lognormal_rms(rank: np.ndarray, frequency: np.ndarray, types: int) -> float:
+    """Root mean square residual of log frequency from `fit_lognormal`."""
+    return float((np.log(frequency) - fit_lognormal(rank, frequency, types)).std())
