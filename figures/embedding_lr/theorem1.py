@@ -313,7 +313,11 @@ def draw(data, scale):
     each = output.groupby(keys, as_index=False)["ratio"].agg(t_interval)
     for i, (a, rows) in enumerate(each.groupby("zipf_exponent")):
         place = rows.groupby("ranks").cumcount()
-        x = rows["ranks"].map(labels.index) + 0.27 * (i - 1) + 0.2 * (place / place.max() - 0.5)
+        x = (
+            rows["ranks"].map(labels.index)
+            + 0.27 * (i - 1)
+            + 0.2 * (place / max(place.max(), 1) - 0.5)
+        )
         look = {"fmt": "os^"[i], "ms": 3, "color": drawing.COLORS[i], "capsize": 0}
         drawing.bars(middle, x, rows["ratio"], label=f"a = {a:g}", **look)
     middle.axhspan(0.95, 1.05, color="0.9", lw=0)
