@@ -31,8 +31,8 @@ WORDS = {  # argument -> what it is
     "figure": "as in `list`: embedding_lr/fig3",
     "name": "of figures of several papers: fig3",
     "archive": "a file: cells.tar.gz",
-    "what": "SP, muP, LVP, or another of repro/parametrization.py; or a model of your own, "
-    "FILE.py:make",
+    "what": "SP, muP, LVP, or another of repro/parametrizations/, or a file of your own; "
+    "or a model of your own, FILE.py:make",
     "dataset": "a file of data/, without .py",
     "vocab_size": "number of tokens to tell apart",
     "study": "<paper>/<study>, or <paper>/<study>/<stage> where it has stages",
@@ -94,6 +94,9 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument("--lr", type=float, help="of a model of your own, at its least width")
     added.add_argument("--widths", type=number, nargs="+", help="in place of the model's own")
     added.add_argument("--steps", type=int, default=4, help="training steps; default: 4")
+    added.add_argument(
+        "--after", type=int, default=0, help="steps before them, of a model of your own; default: 0"
+    )
     added.add_argument(
         "--seeds", type=int, default=4, choices=range(1, 101), metavar="N", help="default: 4"
     )

@@ -193,12 +193,17 @@ def unpack(suite: Suite, arguments: Namespace) -> str:
 
 
 def coordinate_check(suite: Suite | None, arguments: Namespace) -> str:
-    """Slope of activation sizes against width."""
-    if ".py" in arguments.what:
+    """Slope of activation sizes against width; status 1 where they depend on it."""
+    if ":" in arguments.what:
         from repro.library import command
 
         return command.coordinate_check(arguments)
-    from repro.checks.coordinate_check import report
+    from repro.checks.coordinate_check import check
+    from repro.errors import UserError
 
     asked = arguments.what, arguments.model, arguments.widths
-    return "\n".join(report(*asked, arguments.steps, arguments.seeds))
+    found = check(*asked, arguments.steps, arguments.seeds)
+    if not found.passed:
+        print(found, flush=True)
+        raise UserError(f"coordinate-check: {arguments.what}: {found.reason}")
+    return str(found)

@@ -1,6 +1,7 @@
-"""Parametrizations as tables: role of a parameter x (init, lr, weight decay, eps, multiplier).
+"""The words of parametrizations: role of a parameter x (init, lr, weight decay, eps, multiplier).
 
-Every entry is a power of the role's widths, so a table here can be held beside the paper's.
+The tables themselves are files of `repro/parametrizations/`. Every entry is a power of the role's
+widths, so a table there can be held beside the paper's.
 Widths are relative to a base width, at which the parametrization equals the standard one; the
 tables as the papers print them have base width 1.
 
@@ -10,8 +11,7 @@ Sources: Hayou & Liu (arXiv 2506.15025), Tables 1 and 2; the columns those table
 """
 
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -123,136 +123,19 @@ def standard_std(role: Role) -> float:
     return 1.0 if role.kind == "embedding" else role.fan_in**-0.5
 
 
-def _sp(q: int) -> dict[str, Rule]:
-    """The standard parametrization: nothing but the init depends on the width."""
-    return dict.fromkeys(KINDS, Rule(init=ONE, lr=ONE))
-
-
-def _mup(q: int) -> dict[str, Rule]:
-    """muP as Hayou & Liu (Table 1) and Ma et al. (Table 2), whose multiplier is in the init here.
-
-    q: degree of the update in the gradient, see DEGREE.
-    """
-
-    def rule(init: Power) -> Rule:
-        return Rule(
-            init=init,
-            lr=Power(n_in=-1, n_out=q),
-            weight_decay=Power(n_in=1, n_out=-q),
-            coupled_weight_decay=Power(n_in=1, n_out=-1),
-            eps=Power(n_out=-1),
-        )
-
-    return {
-        "embedding": rule(ONE),
-        "hidden": rule(ONE),
-        "output": rule(Power(n_in=-1 / 2)),  # variance d^-2 = fan_in^-1 * d^-1
-        "vector": rule(ONE),
-        "scalar": rule(ONE),
-    }
-
-
-def _mup_multiplier(q: int) -> dict[str, Rule]:
-    """muP with the readout as Ma et al. print it in Tables 2 and 3, its output times 1/n.
-
-    The same function as `_mup`, by Proposition C.10 with theta = 1/n: init std times n, lr times
-    n^(1+q), decoupled decay times n^-(1+q), coupled decay times n^-2, eps times n^-1.
-    """
-    output = Rule(
-        init=Power(n_in=1 / 2),  # variance 1 = fan_in^-1 * d
-        lr=Power(n_in=q),
-        weight_decay=Power(n_in=-q),
-        coupled_weight_decay=Power(n_in=-1),
-        eps=Power(n_in=-1),
-        multiplier=Power(n_in=-1),
-    )
-    return _mup(q) | {"output": output}
-
-
-def _lvp(q: int) -> dict[str, Rule]:
-    """The large-vocabulary parametrization of Hayou & Liu, Table 2."""
-    if q != DEGREE["adam"]:
-        raise UserError("LVP is defined for Adam-like optimizers only (arXiv 2506.15025, Table 2)")
-
-    def rule(init: Power, lr: Power) -> Rule:
-        # lr * weight_decay stays independent of width, as in muP (ours: not in the paper).
-        return Rule(init=init, lr=lr, weight_decay=lr.inverse)
-
-    return {
-        "embedding": rule(Power(n_out=-1 / 2), Power(n_out=-1 / 2)),
-        "hidden": rule(ONE, Power(n_in=-1)),
-        "output": rule(ONE, Power(n_in=-1)),
-        "vector": rule(ONE, ONE),
-        "scalar": rule(ONE, ONE),
-    }
-
-
-def _s_family(s: float, expansion: bool, q: int) -> dict[str, Rule]:
-    """Equations 1.99 to 1.107 (SGD) and 1.108 to 1.116 (AdamW), for widths relative to 1.
-
-    s: 0 neural-tangent, 1/2 hybrid, 1 maximal-update. expansion: keep the MLP's factor M in the
-    rates of its two matrices, which the paper's experiments leave out.
-    AdamW decays by lr * weight_decay whatever a group's factor (equation 1.94), so a group's
-    weight decay is divided by it; SGD's decay is left as it is (the paper uses none).
-    """
-    adam = q == DEGREE["adam"]
-    # Adam divides the gradient by its root mean square: exponents of n_out and of s are halved.
-    root = -1 / 2 if adam else 0.0
-    grown = s / 2 if adam else s
-
-    def rule(init: Power, lr: Power) -> Rule:
-        return Rule(init=init, lr=lr, weight_decay=lr.inverse if adam else ONE)
-
-    hidden = (
-        Power(fan_in=-1, fan_out=root, n_out=grown)
-        if expansion
-        else Power(n_in=-1, n_out=root + grown)
-    )
-    return {
-        "embedding": rule(ONE, Power(fan_in=-1, n_out=root + grown)),
-        "hidden": rule(ONE, hidden),
-        "output": rule(Power(n_in=-s / 2), Power(n_in=-1, fan_out=root)),
-        "vector": rule(ONE, Power(n_out=root + grown)),
-        "scalar": rule(ONE, Power(fan_out=root)),
-    }
-
-
-# Name -> the rows of its table, a Rule for each of KINDS, from the optimizer's degree (DEGREE).
-TABLES: dict[str, Callable[[int], dict[str, Rule]]]
-TABLES = {"SP": _sp, "muP": _mup, "muP-multiplier": _mup_multiplier, "LVP": _lvp}
-# Factor on the logits of a readout that is the embedding transposed: one tensor, which has the
-# embedding's row. With this factor that row is the readout's too in muP (`_mup_multiplier`).
-TIED = {"SP": ONE, "muP": Power(n_in=-1), "muP-multiplier": Power(n_in=-1)}
-# Factor on attention's logits head_dim^-1/2 q.k, where it is not 1. In muP they are means,
-# q.k / head_dim: queries and keys correlate once trained (Yang et al., arXiv 2203.03466,
-# Definition 4.1), and the programs of Ma et al. (Theorem 2.5) average over every width.
-ATTENTION = {"muP": Power(n_in=-1 / 2), "muP-multiplier": Power(n_in=-1 / 2)}
-STRATEGIES = {"neural-tangent": 0.0, "hybrid": 0.5, "maximal-update": 1.0}
-S_FAMILY = re.compile(r"(?P<name>[a-z-]+|s=(?P<s>-?[0-9.]+))(?P<expansion>, M)?")
-
-
-def s_of(name: str) -> float | None:
-    """s of a member of the s-family by name (`hybrid`, `s=0.25`, `hybrid, M`), None for others."""
-    match = S_FAMILY.fullmatch(name)
-    if match is None or (match["s"] is None and match["name"] not in STRATEGIES):
-        return None
-    return STRATEGIES[match["name"]] if match["s"] is None else float(match["s"])
-
-
-def table(name: str, family: str) -> dict[str, Rule]:
+def table(name: str, family: str) -> Mapping[str, Rule]:
     """The rows of a parametrization for an optimizer family ("sgd" or "adam").
 
-    name: in TABLES or STRATEGIES, or `s=0.25` for another member of the s-family; `, M` after one
-    of the latter keeps the factor M.
-    Raises UserError on an unknown name, or a family the paper does not define.
+    name: as `repro.parametrizations.find` takes it. Raises UserError on an unknown one, or a family
+    the paper does not define.
     """
-    if name in TABLES:
-        return TABLES[name](DEGREE[family])
-    s = s_of(name)
-    if s is None:
-        known = ", ".join([*TABLES, *STRATEGIES])
-        raise UserError(f"unknown parametrization {name!r}: choose from {known}, s=<number>")
-    return _s_family(s, name.endswith(", M"), DEGREE[family])
+    return _find(name).rules(family)
+
+
+def _find(name: str):
+    from repro import parametrizations  # whose files are written in the words of this module
+
+    return parametrizations.find(name)
 
 
 def output_multiplier(name: str, width: float) -> float:
@@ -262,26 +145,13 @@ def output_multiplier(name: str, width: float) -> float:
 
 def tied_multiplier(name: str, width: float) -> float:
     """Factor on the logits of a readout that is the embedding transposed; width: as above.
-
-    n^-1 in muP (Ma et al., Table 2, output multiplier), n^-(1+s)/2 in the s-family (N_rescale,
-    Dinan et al., II.2), 1 in the standard parametrization.
-    Raises UserError where none is defined.
-    """
-    table(name, "adam")  # an unknown name is refused there
-    s = s_of(name)
-    if s is not None:
-        return width ** (-(1 + s) / 2)
-    if name not in TIED:
-        raise UserError(
-            f"{name}: no multiplier is defined for a tied readout: the embedding and the readout "
-            "have rates of their own in it; give the readout weights of its own, or take muP"
-        )
-    return TIED[name](Role("output", width_in=width))
+    Raises UserError where none is defined."""
+    return _find(name).tied(width)
 
 
 def attention_multiplier(name: str, head_dim: float) -> float:
     """Factor on attention's logits head_dim^-1/2 q.k; head_dim: relative to the base."""
-    return ATTENTION.get(name, ONE)(Role("hidden", width_in=head_dim))
+    return _find(name).attention(head_dim)
 
 
 def check_roles(model) -> dict[str, Role]:

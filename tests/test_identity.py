@@ -1,13 +1,15 @@
 """A training run is known by the numbers that train it, not by the name of a parametrization."""
 
+import dataclasses
+
 import pytest
 from golden import SPECS
 
-from repro import models
+from repro import models, parametrizations
 from repro.checks.tiny import MODELS, tiny_run
 from repro.data.random_data import random_data
 from repro.errors import UserError
-from repro.parametrization import TABLES, Power, Rule
+from repro.parametrization import Power, Rule
 from repro.suite.plan import Run, Upstream
 from repro.suite.study import Best
 from repro.tasks import TASKS
@@ -18,10 +20,14 @@ SPEC = SPECS["warm_start"]
 
 @pytest.fixture
 def tables(monkeypatch):
-    """A call that replaces a parametrization's table."""
+    """A call that replaces a parametrization's table, or takes a new name for it."""
+    find = parametrizations.find
 
     def replace(name, rows):
-        monkeypatch.setitem(TABLES, name, rows)
+        def found(asked):
+            return dataclasses.replace(find("muP"), rules=rows) if asked == name else find(asked)
+
+        monkeypatch.setattr(parametrizations, "find", found)
         _factors.cache_clear()
 
     yield replace
@@ -47,7 +53,7 @@ def test_at_the_base_width_every_parametrization_is_one_run():
 
 
 def test_a_run_s_id_changes_with_every_number_of_its_table(tables):
-    rows = TABLES["muP"](0)
+    rows = parametrizations.find("muP").rules("adam")
     before = warm_start("muP")
     for kind, rule in rows.items():
         for column in ("init", "lr", "weight_decay", "eps"):
@@ -55,14 +61,14 @@ def test_a_run_s_id_changes_with_every_number_of_its_table(tables):
             if kind == "scalar" or (kind, column) == ("vector", "weight_decay"):
                 continue  # no width grows along a scalar; this spec's vectors do not decay
             other = Rule(**{**vars(rule), column: Power(power.n_in + 0.5, power.n_out + 0.25)})
-            tables("muP", lambda q, o=other, k=kind: rows | {k: o})
+            tables("muP", lambda family, o=other, k=kind: rows | {k: o})
             assert warm_start("muP") != before, (kind, column)
-    tables("muP", lambda q: dict(rows))
+    tables("muP", lambda family: dict(rows))
     assert warm_start("muP") == before
 
 
 def test_another_name_for_the_same_table_is_the_same_run(tables):
-    tables("mine", TABLES["muP"])
+    tables("mine", parametrizations.find("muP").rules)
     assert warm_start("mine") == warm_start("muP")
 
 

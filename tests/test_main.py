@@ -84,7 +84,17 @@ def test_explain_advises_a_call_of_the_scale_it_was_asked_for(tmp_path, monkeypa
     assert capsys.readouterr().out.endswith(f"{call} --config scale=smoke '{words[1]}'\n")
 
 
-def test_coordinate_check_prints_a_verdict(capsys):
-    words = ["coordinate-check", "muP", "--widths", "32", "64", "128", "--steps", "2"]
-    assert main([*words, "--seeds", "2"]) == 0
-    assert "muP: changes over widths [32, 64, 128] are" in capsys.readouterr().out
+def test_coordinate_check_fails_where_the_check_does_and_takes_a_table_of_one_s_own(
+    tmp_path, capsys
+):
+    mine = tmp_path / "mine.py"
+    mine.write_text("from repro.parametrizations.sp import *")
+    words = ["--model", "mlp", "--widths", "64", "128", "256", "--seeds", "2"]
+    tables = set()
+    for name in ("SP", str(mine)):
+        assert main(["coordinate-check", name, *words]) == 1
+        told = capsys.readouterr()
+        assert told.err.startswith(f"error: coordinate-check: {name}: ")
+        assert "(change) grows with the width, slope" in told.err
+        tables.add(told.out)
+    assert len(tables) == 1

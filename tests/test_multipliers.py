@@ -16,6 +16,7 @@ from repro.checks.tiny import MODELS, tiny_run
 from repro.data.random_data import random_data
 from repro.errors import UserError
 from repro.models.readout import scaled
+from repro.parametrizations import shipped
 from repro.statistics import slope
 from repro.suite.spec import override
 from repro.tasks import TASKS
@@ -30,7 +31,7 @@ def training(model, name, factor):
     return TASKS[task].build(spec, random_data(spec, "cpu"), "cpu")
 
 
-@pytest.mark.parametrize("name", [*p.TABLES, *p.STRATEGIES, "hybrid, M"])
+@pytest.mark.parametrize("name", [*shipped(), "hybrid, M"])
 @pytest.mark.parametrize("model", MODELS)
 def test_every_parametrization_trains_every_model_or_says_why_not(model, name):
     if name == "LVP" and model in TIED:
@@ -96,7 +97,7 @@ def test_an_unknown_parametrization_of_a_tied_readout_is_named():
 
 def test_readout_and_init_are_those_of_every_optimizer():
     """So that a model may be built and drawn before its optimizer is known."""
-    for name in [*p.TABLES.keys() - {"LVP"}, *p.STRATEGIES, "s=0.25", "hybrid, M"]:
+    for name in [*shipped().keys() - {"LVP"}, "s=0.25", "hybrid, M"]:
         sgd, adam = (p.table(name, family) for family in p.DEGREE)
         for kind in p.KINDS:
             assert sgd[kind].init == adam[kind].init

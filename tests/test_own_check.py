@@ -34,6 +34,11 @@ def test_mup_is_told_from_sp_and_s_1_from_s_one_half():
     assert check("s=0.5").verdict == "vanishes"
 
 
+def test_updates_in_the_midst_of_training_are_told_too():
+    assert check("muP", after=12, seeds=5).passed
+    assert check("SP", after=12, seeds=5).verdict == "grows"
+
+
 def decays(model, wrong):
     """AdamW under muP; wrong: its decay is not scaled, as the mup package's once was not."""
     found = repro.roles(make, WIDTHS[0], torch.zeros(2, 6))

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from repro.checks.tiny import tiny_run
 from repro.data.random_data import random_data
 from repro.errors import UserError
-from repro.library.slopes import activations, fit_slopes, table
+from repro.library.check import CoordinateCheck
+from repro.library.slopes import activations, fit_slopes
 from repro.suite.spec import override
 from repro.tasks import TASKS
 from repro.training.loop import Training
@@ -50,10 +51,10 @@ def train_and_measure(training: Training, steps: int) -> dict[tuple[str, str], f
     return result
 
 
-def report(
+def check(
     name: str, model: str, widths: Sequence[float] | None, steps: int, seeds: int
-) -> list[str]:
-    """Lines of a table: every layer's slopes, and the verdict over all changes.
+) -> CoordinateCheck:
+    """The check of a model of the suite, with its verdict over all changes.
 
     name: a parametrization. model: one of `repro.checks.tiny.MODELS`. widths: None: the model's.
     """
@@ -62,8 +63,4 @@ def report(
     task, spec, its_widths = tiny_run(model, name)
     widths = widths or its_widths
     found = fit_slopes(model_sizes(task, spec, steps=steps), widths, range(seeds))
-    lines = table(found)
-    changes = {s.verdict for s in found if s.quantity == "change"}
-    verdict = "width-independent" if changes == {"stable"} else ", ".join(sorted(changes))
-    lines.append(f"{name}: changes over widths {list(widths)} are {verdict}")
-    return lines
+    return CoordinateCheck(tuple(found), tuple(widths), {})

@@ -34,8 +34,8 @@ class CoordinateCheck:
     """
 
     slopes: tuple[LayerSlope, ...]
-    widths: tuple[int, ...]
-    sizes: Mapping[tuple[int, int], Mapping[tuple[str, str], float]]
+    widths: tuple[float, ...]
+    sizes: Mapping[tuple[float, int], Mapping[tuple[str, str], float]]
 
     @property
     def verdict(self) -> str:
@@ -58,8 +58,9 @@ class CoordinateCheck:
         bad = [s for s in self.slopes if s.quantity in JUDGED and s.verdict == self.verdict]
         judged = sum(s.quantity in JUDGED for s in self.slopes)
         more = "; give more seeds or widths" if self.verdict == "unclear" else ""
+        what = "is unclear" if self.verdict == "unclear" else f"{self.verdict} with the width"
         return (
-            f"{bad[0].layer} ({bad[0].quantity}) {self.verdict} with the width, slope "
+            f"{bad[0].layer} ({bad[0].quantity}) {what}, slope "
             f"{bad[0].slope:.2f}, one of {len(bad)} of {judged}, over widths {list(self.widths)}"
             f"{more}"
         )
@@ -83,7 +84,7 @@ class CoordinateCheck:
         axes.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1, 0.5))
         figure.savefig(path)
 
-    def _mean(self, width: int, key: tuple[str, str]) -> float:
+    def _mean(self, width: float, key: tuple[str, str]) -> float:
         """The geometric mean over seeds."""
         found = [each[key] for (at, _), each in self.sizes.items() if at == width]
         return math.exp(sum(map(math.log, found)) / len(found)) if min(found) > 0 else math.nan
@@ -100,6 +101,7 @@ def coordinate_check(
     optimizer: Any = "adamw",
     loss: Callable[[nn.Module, tuple], torch.Tensor] | None = None,
     steps: int = 4,
+    after: int = 0,
     seeds: int = 4,
     readout: str | None = None,
     given: Mapping[str, str] = MappingProxyType({}),
@@ -114,6 +116,8 @@ def coordinate_check(
     lr, weight_decay, optimizer: at the base width; the optimizer's class or name in lower case.
         Decays that are added to gradients, which Adam then divides by their size, are not judged.
     loss: (model, batch) -> scalar; None: cross-entropy of whole numbers, else mean squared error.
+    steps, after: what `steps` steps change is measured, after so many before them: a check of
+        updates in the midst of training.
     readout, given: as in `apply` and `roles`.
     Raises UserError on fewer than two widths, no step, a loss that is not finite, or steps that
     change nothing, as the functions it calls.
@@ -139,7 +143,7 @@ def coordinate_check(
         groups = param_groups(model, found, parametrization, optimizer, lr, weight_decay)
         return model, optimizer_class(optimizer)(groups)
 
-    sizes: dict[tuple[int, int], dict[tuple[str, str], float]] = {}
+    sizes: dict[tuple[float, int], dict[tuple[str, str], float]] = {}
 
     def measure(width: float, seed: int) -> dict[tuple[str, str], float]:
         width = int(width)
@@ -147,7 +151,7 @@ def coordinate_check(
             torch.manual_seed(seed)
             model, its_optimizer = build(width)
             data = _batches(batches, seed)
-            found_sizes = _sizes(model, its_optimizer, data, loss or _loss, steps, seed)
+            found_sizes = _sizes(model, its_optimizer, data, loss or _loss, steps, after, seed)
             if any(group.get("weight_decay") for group in its_optimizer.param_groups):
                 found_sizes |= _decays(*build(width))
             sizes[width, seed] = found_sizes
@@ -184,13 +188,17 @@ def _sizes(
     batches: Sequence[tuple],
     loss: Callable[[nn.Module, tuple], torch.Tensor],
     steps: int,
+    start: int,
     seed: int,
 ) -> dict[tuple[str, str], float]:
-    """(layer, quantity) -> size, after steps on the batches in turn."""
+    """(layer, quantity) -> size, after steps on the batches in turn; changes are those since the
+    step `start`."""
     inputs = batches[0][0]
     arguments = inputs if isinstance(inputs, tuple) else (inputs,)
-    before = _seen(model, arguments, seed)
-    for step in range(steps):
+    before: dict[str, torch.Tensor] = {}
+    for step in range(start + steps):
+        if step == start:
+            before = _seen(model, arguments, seed)
         optimizer.zero_grad()
         value = loss(model, batches[step % len(batches)])
         if not bool(torch.isfinite(value.detach())):

@@ -4,7 +4,7 @@ from argparse import Namespace
 from typing import Any
 
 from repro.errors import UserError, nearest
-from repro.library.tables import names_in
+from repro.files import names_in
 
 WIDTHS = (64, 128, 256, 512)
 
@@ -37,6 +37,7 @@ def coordinate_check(arguments: Namespace) -> str:
         defined["batches"],
         arguments.widths or defined.get("WIDTHS", WIDTHS),
         steps=arguments.steps,
+        after=arguments.after,
         seeds=arguments.seeds,
         **options,
     )

@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from repro.errors import UserError
 from repro.library.roles import AttentionScale, Roles
-from repro.library.tables import Table, find
+from repro.parametrizations import Parametrization, find
 
 
 def apply(
@@ -147,7 +147,7 @@ class _Scale(TorchFunctionMode):
         return function(*args, **kwargs)
 
 
-def _power(each: AttentionScale, table: Table) -> float:
+def _power(each: AttentionScale, table: Parametrization) -> float:
     """Power of head_dim that an attention's logits lack; 0 where a parametrization asks for none.
 
     Raises UserError on attention whose logits cannot be reached.

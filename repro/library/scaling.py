@@ -13,8 +13,8 @@ from torch import nn
 
 from repro.errors import UserError, did_you_mean
 from repro.library.roles import Roles
-from repro.library.tables import find
 from repro.parametrization import KINDS, check_groups, init_std
+from repro.parametrizations import find
 
 # Optimizer -> (family, whether its weight decay is added to the gradient). Adam's relatives divide
 # the gradient by its size, so a step does not depend on it.

@@ -1,0 +1,96 @@
+"""Parametrizations, a file each, found by listing this folder. No torch.
+
+Such a file, or one of a user's own whose path is given in a name's place, defines `rules(family)`,
+which returns a `repro.parametrization.Rule` for each of KINDS ("sgd" or "adam" is the optimizer's
+family), and where it has them TIED and ATTENTION, each a Power of `n_in`: the factors on the logits
+of a tied readout, and on attention's where head_dim grows. A file here has its NAME too.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from repro.errors import UserError
+from repro.files import names_in
+from repro.parametrization import KINDS, ONE, Power, Role, Rule
+from repro.parametrizations import _s_family
+
+S_FAMILY = re.compile(r"(?P<name>[a-z-]+|s=(?P<s>-?[0-9.]+))(?P<expansion>, M)?")
+
+
+@dataclass(frozen=True)
+class Parametrization:
+    """rules: optimizer family -> kind -> Rule. tied: width over the base's -> factor on a tied
+    readout's logits; raises UserError where there is none. attention: head_dim over the base's ->
+    factor on logits head_dim^-1/2 q.k."""
+
+    rules: Callable[[str], Mapping[str, Rule]]
+    tied: Callable[[float], float]
+    attention: Callable[[float], float]
+
+
+@cache
+def shipped() -> dict[str, Mapping[str, Any]]:
+    """Name -> what its file defines, of those in this folder."""
+    stems = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
+    defined = [vars(import_module(f"{__name__}.{stem}")) for stem in stems]
+    return {each["NAME"]: each for each in defined}
+
+
+def find(name: str) -> Parametrization:
+    """A parametrization: one of `shipped`, `s=0.25` for another member of the s-family (`, M` after
+    one of the latter keeps the factor M), or the path of a file that ends in `.py`.
+
+    Raises UserError where there is none, or a file lacks what it must define.
+    """
+    if name.endswith(".py"):
+        return _made(name, names_in(name))
+    if name in shipped():
+        return _made(name, shipped()[name])
+    match = S_FAMILY.fullmatch(name)
+    member = shipped().get(match["name"], {}).get("S") if match else None
+    if match and match["s"]:
+        member = float(match["s"])
+    if match is None or member is None:
+        known = ", ".join(shipped())
+        raise UserError(
+            f"unknown parametrization {name!r}: choose from {known}, s=<number>, or give the path "
+            "of a file of your own"
+        )
+    rules = partial(_s_family.rules, member, expansion=bool(match["expansion"]))
+    return _made(name, {"rules": rules, "TIED": _s_family.tied(member)})
+
+
+def _made(name: str, defined: Mapping[str, Any]) -> Parametrization:
+    """What a file defines, checked."""
+    rules = defined.get("rules")
+    if not callable(rules):
+        raise UserError(f"{name}: defines no rules(family)")
+    for factor in ("TIED", "ATTENTION"):
+        if not isinstance(defined.get(factor, ONE), Power):
+            raise UserError(f"{name}: {factor} is no Power")
+
+    def checked(family: str) -> Mapping[str, Rule]:
+        rows = rules(family)
+        missing = [kind for kind in KINDS if not isinstance(rows.get(kind), Rule)]
+        if missing:
+            raise UserError(f"{name}: rules({family!r}) has no Rule for {', '.join(missing)}")
+        return rows
+
+    def tied(width: float) -> float:
+        if "TIED" not in defined:
+            raise UserError(
+                f"{name}: no multiplier is defined for a tied readout (TIED): the embedding and "
+                "the readout have rates of their own in it; give the readout weights of its own, "
+                "or take muP"
+            )
+        return defined["TIED"](Role("output", width_in=width))
+
+    def attention(head_dim: float) -> float:
+        return defined.get("ATTENTION", ONE)(Role("hidden", width_in=head_dim))
+
+    return Parametrization(checked, tied, attention)
