@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from repro.library.roles import roles as roles
     from repro.library.scaling import initialize as initialize
     from repro.library.scaling import param_groups as param_groups
+    from repro.library.transfer import Transfer as Transfer
+    from repro.library.transfer import transfer as transfer
     from repro.library.widening import widen as widen
     from repro.upscaling.optimizers import Update as Update
 
@@ -35,6 +37,8 @@ PUBLIC = {
     "initialize": "repro.library.scaling",
     "param_groups": "repro.library.scaling",
     "roles": "repro.library.roles",
+    "Transfer": "repro.library.transfer",
+    "transfer": "repro.library.transfer",
     "widen": "repro.library.widening",
 }
 

@@ -18,8 +18,8 @@ from repro.suite.suite import Suite, load
 from repro.training import launch
 
 NEEDS_CLONE = (
-    "every command but coordinate-check runs the studies, figures and records of a clone of the "
-    "repository: there, uv run python -m repro ..."
+    "every command but coordinate-check and transfer runs the studies, figures and records of a "
+    "clone of the repository: there, uv run python -m repro ..."
 )
 CONFIG = (
     "as snakemake's: scale (smoke, reduced, paper), data (embedded, real), figures, at_edge, "
@@ -100,6 +100,14 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument(
         "--seeds", type=int, default=4, choices=range(1, 101), metavar="N", help="default: 4"
     )
+
+    what = {"metavar": "FILE.py:make", "help": "with make(width) and batches(seed)"}
+    compared = {"nargs": "+", "metavar": "PARAMETRIZATION", "help": "a name, or a file's path"}
+    added = add("transfer", what=what, parametrizations=compared)
+    added.set_defaults(needs_clone=False)
+    added.add_argument("--widths", type=number, nargs="+", help="the least is tuned")
+    added.add_argument("--rates", type=float, nargs="+", help="learning rates at the least width")
+    added.add_argument("--seeds", type=int, default=3, metavar="N", help="default: 3")
 
     group("For authors: what is on record, and how far its tests can be trusted")
     for name in ("record", "rejudge"):

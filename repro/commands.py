@@ -192,6 +192,13 @@ def unpack(suite: Suite, arguments: Namespace) -> str:
     return f"unpacked {packs.unpack(arguments.archive)} new cells"
 
 
+def transfer(suite: Suite | None, arguments: Namespace) -> str:
+    """What is lost where a model of your own is tuned narrow and trained wide."""
+    from repro.library import command
+
+    return command.transfer(arguments)
+
+
 def coordinate_check(suite: Suite | None, arguments: Namespace) -> str:
     """Slope of activation sizes against width; status 1 where they depend on it."""
     if ":" in arguments.what:

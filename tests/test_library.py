@@ -29,7 +29,7 @@ def test_names_are_loaded_when_they_are_asked_for():
     assert "cannot import name 'no_such_name'" in done.stderr
 
 
-@pytest.mark.parametrize(("name", "count"), [("library", 3), ("widening", 1)])
+@pytest.mark.parametrize(("name", "count"), [("library", 3), ("transfer", 1), ("widening", 1)])
 def test_the_pages_of_the_library_run(name, count, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / f"{name}.md").read_text(), re.S)
@@ -39,7 +39,9 @@ def test_the_pages_of_the_library_run(name, count, tmp_path, monkeypatch):
 
 
 def test_every_public_name_is_on_a_page():
-    pages = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in ("library", "widening"))
+    pages = "".join(
+        (ROOT / "docs" / f"{name}.md").read_text() for name in ("library", "transfer", "widening")
+    )
     shown = {name for name in repro.PUBLIC if f"repro.{name}" in pages or f"`{name}`" in pages}
-    returned = {"CoordinateCheck", "Growths", "Roles"}  # by the functions that are shown
+    returned = {"CoordinateCheck", "Growths", "Roles", "Transfer"}  # by functions shown
     assert shown | returned == set(repro.PUBLIC)

@@ -151,7 +151,9 @@ def coordinate_check(
             torch.manual_seed(seed)
             model, its_optimizer = build(width)
             data = _batches(batches, seed)
-            found_sizes = _sizes(model, its_optimizer, data, loss or _loss, steps, after, seed)
+            found_sizes = _sizes(
+                model, its_optimizer, data, loss or default_loss, steps, after, seed
+            )
             if any(group.get("weight_decay") for group in its_optimizer.param_groups):
                 found_sizes |= _decays(*build(width))
             sizes[width, seed] = found_sizes
@@ -173,7 +175,7 @@ def _batches(batches: Batches, seed: int) -> Sequence[tuple]:
     return found
 
 
-def _loss(model: nn.Module, batch: tuple) -> torch.Tensor:
+def default_loss(model: nn.Module, batch: tuple) -> torch.Tensor:
     """Cross-entropy over the last axis of whole numbers, else mean squared error."""
     inputs, targets = batch[0], batch[1]
     output = first(model(*inputs) if isinstance(inputs, tuple) else model(inputs))

@@ -1,12 +1,61 @@
-"""`repro coordinate-check FILE.py:make`: the check of what a file of one's own defines."""
+"""`repro coordinate-check` and `repro transfer` of what a file of one's own defines."""
 
 from argparse import Namespace
+from collections.abc import Callable
 from typing import Any
 
 from repro.errors import UserError, nearest
 from repro.files import names_in
 
 WIDTHS = (64, 128, 256, 512)
+
+
+def defined_in(what: str) -> tuple[Callable, dict[str, Any], dict[str, Any]]:
+    """(make, all that the file defines, those of loss, given and readout that it has).
+
+    what: `FILE.py` or `FILE.py:name of make`.
+    Raises UserError where the file lacks `batches` or the function.
+    """
+    path, _, name = what.partition(":")
+    defined = names_in(path)
+    for each in (name or "make", "batches"):
+        if each not in defined:
+            near = nearest(each, [key for key in defined if not key.startswith("__")])
+            more = f"; did you mean {near!r}?" if near else ""
+            raise UserError(f"{path}: defines no {each}{more}")
+    optional = ("loss", "given", "readout")
+    options: dict[str, Any] = {key: defined[key] for key in optional if key in defined}
+    return defined[name or "make"], defined, options
+
+
+def transfer(arguments: Namespace) -> str:
+    """The table of a comparison of parametrizations on a model of one's own.
+
+    The file is one that `coordinate_check` takes; `batches` must be a function of the seed. Where
+    it has them, RATES are the learning rates at the least width.
+    Raises UserError as `repro.transfer`, or where the file lacks a name.
+    """
+    make, defined, options = defined_in(arguments.what)
+    if not callable(defined["batches"]):
+        raise UserError(
+            f"{arguments.what}: batches must be a function of the seed, so that every run sees "
+            "data of its own, once"
+        )
+    from repro.library import transfer
+
+    rates = arguments.rates or defined.get("RATES", transfer.RATES)
+    return str(
+        transfer.transfer(
+            make,
+            arguments.parametrizations,
+            defined["batches"],
+            arguments.widths or defined.get("WIDTHS", WIDTHS[:3]),
+            rates=rates,
+            seeds=arguments.seeds,
+            progress=lambda words: print(words, flush=True),
+            **options,
+        )
+    )
 
 
 def coordinate_check(arguments: Namespace) -> str:
@@ -16,23 +65,15 @@ def coordinate_check(arguments: Namespace) -> str:
     `given`, `readout` (as `repro.coordinate_check` takes them) and WIDTHS.
     Raises UserError where the check fails, after the table was printed, or the file lacks a name.
     """
-    path, _, name = arguments.what.partition(":")
-    defined = names_in(path)
-    for each in (name or "make", "batches"):
-        if each not in defined:
-            near = nearest(each, [key for key in defined if not key.startswith("__")])
-            more = f"; did you mean {near!r}?" if near else ""
-            raise UserError(f"{path}: defines no {each}{more}")
+    make, defined, options = defined_in(arguments.what)
     if arguments.parametrization is None:
         raise UserError(f"coordinate-check: {arguments.what}: give --parametrization, muP say")
     from repro.library import check
 
-    optional = ("loss", "given", "readout")
-    options: dict[str, Any] = {key: defined[key] for key in optional if key in defined}
     if arguments.lr is not None:
         options["lr"] = arguments.lr
     found = check.coordinate_check(
-        defined[name or "make"],
+        make,
         arguments.parametrization,
         defined["batches"],
         arguments.widths or defined.get("WIDTHS", WIDTHS),
