@@ -29,6 +29,7 @@ CALLS = {
     "denoising": ["denoising", "--samples", "512", "--repeats", "1"],
     "overheads": ["overheads", "--scale", "smoke", "--gigabytes", "0.001"],
     "workflow": ["workflow", "--dry-run"],
+    "library": ["library", "--shrink", "4"],
     "convolutions": ["convolutions", "--repeats", "1", "--cases", "1"],
 }
 
@@ -48,7 +49,8 @@ def benchmark(name):
     return module
 
 
-LONG = ("overheads", "workflow", "step llm")  # prepare data or build a large model first
+# Prepare data, build a large model or import models of others first.
+LONG = ("overheads", "workflow", "step llm", "library")
 
 
 @pytest.mark.parametrize(

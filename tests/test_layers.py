@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "benchmarks": {
         *("studies", "repro.__main__", "repro.suite", "repro.tasks", "repro.training"),
         *("repro.checks", "repro.models", "repro.upscaling", "repro.data", "repro.cost"),
+        "repro.library",
     },
     # The command line.
     "repro.__main__": {"repro.commands", "repro.suite", "repro.training"},

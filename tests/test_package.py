@@ -4,8 +4,10 @@ import re
 import subprocess
 import sys
 import tomllib
+import venv
 import zipfile
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+from pathlib import Path
 
 import pytest
 import yaml
@@ -116,6 +118,33 @@ assert wide[0].out_features == 32
 """
     done = run_with(LIBRARY, code, installed)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_pip_installs_it_in_an_environment_of_its_own(wheel, tmp_path):
+    """Away from the clone; torch and its like, which are not downloaded here, are this one's."""
+    venv.create(tmp_path / "env", with_pip=True)
+    pip = [tmp_path / "env/bin/python", "-m", "pip", "install", "--no-index", "--no-deps", wheel]
+    subprocess.run(pip, cwd=tmp_path, check=True, capture_output=True)
+    (packages,) = (tmp_path / "env/lib").glob("python*/site-packages")
+    ours = {Path(p) for p in sys.path if p.endswith("site-packages")}
+    (packages / "others.pth").write_text("\n".join(map(str, ours)))
+    model = ROOT / "examples" / "mlp.py"
+    words = ["coordinate-check", f"{model.name}:make", "--parametrization", "muP", "--seeds", "2"]
+    (tmp_path / model.name).write_text(model.read_text())
+    done = subprocess.run(
+        [tmp_path / "env/bin/repro", *words, "--widths", "32", "64"],
+        cwd=tmp_path,
+        env={"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert "over widths [32, 64]" in done.stdout, done.stderr
+    code = "import repro, repro.parametrizations as p; print(repro.__file__, *p.shipped())"
+    python = [tmp_path / "env/bin/python", "-c", code]
+    told = subprocess.run(python, cwd=tmp_path, env={}, check=True, capture_output=True, text=True)
+    file, *names = told.stdout.split()
+    assert Path(file).is_relative_to(packages) and {"muP", "LVP", "neural-tangent"} <= {*names}
 
 
 MAIN = "\nfrom repro.__main__ import main\nsys.exit(main(sys.argv[1:]))"
