@@ -5,7 +5,7 @@ is in the studies themselves.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -84,7 +84,7 @@ def numbers(paper: str, claim: str) -> list[float]:
     return [row.number for _, row in _rows(paper) if row.claim == claim and not row.relation]
 
 
-def _rows(paper: str) -> Iterator[tuple[str, Printed]]:
+def _rows(paper: str) -> Sequence[tuple[str, Printed]]:
     """Place and content of every row."""
     return rows.read(f"studies/{paper}/printed.csv", Printed)
 

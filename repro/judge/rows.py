@@ -4,7 +4,8 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, fields
-from typing import TYPE_CHECKING, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from repro.errors import UserError
 from repro.files import write_bytes
@@ -16,17 +17,24 @@ if TYPE_CHECKING:
 Row = TypeVar("Row", bound="DataclassInstance")
 
 
-def read(name: str, kind: type[Row]) -> Iterator[tuple[str, Row]]:
+def read(name: str, kind: type[Row]) -> Sequence[tuple[str, Row]]:
     """Place (file and line) and content of every row; nothing where there is no such file.
 
     name: relative to the checkout. kind: a dataclass of strings and integers, which may refuse a
     row with a ValueError.
     Raises UserError, naming file and line, on a row that is none of its kind.
     """
-    if not (ROOT / name).exists():
-        return
+    return parsed(name, kind, (ROOT / name).read_bytes()) if (ROOT / name).exists() else ()
+
+
+@lru_cache(maxsize=16)  # every claim of a report asks for its paper's
+def parsed(name: str, kind: type, data: bytes) -> tuple[tuple[str, Any], ...]:
+    """What `read` returns, of a file's content."""
+    return tuple(_rows(name, kind, data))
+
+
+def _rows(name: str, kind: type[Row], data: bytes) -> Iterator[tuple[str, Row]]:
     columns = [field.name for field in fields(kind)]
-    data = (ROOT / name).read_bytes()
     try:
         lines = csv.reader(data.decode().splitlines(keepends=True), strict=True)
         if next(lines, []) != columns:

@@ -8,7 +8,7 @@ import csv
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from repro.errors import UserError, did_you_mean
@@ -48,8 +48,7 @@ class Plot:
 
     def content(self) -> dict:
         """As JSON."""
-        columns = {column.name: column.values for column in self.columns}
-        return {**asdict(self), "columns": columns}
+        return {**vars(self), "columns": {column.name: column.values for column in self.columns}}
 
 
 def plot(path: Path, axes: Collection[str], view: View | None = None) -> Plot | None:

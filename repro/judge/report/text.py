@@ -138,7 +138,7 @@ def sentence(rows: Sequence[Mapping]) -> str:
         return "No claim is held against this figure."
     claims = [row for row in rows if row["kind"] in OF_A_PAPER]
     if not claims:
-        return f"No claim of the paper is judged by it; of the suite's own checks, {held}."
+        return f"No claim of the paper is judged by it; of the suite's own checks, {held(rows)}."
     first = claims[0]
     verdict = {
         REPRODUCED: "It holds here",
