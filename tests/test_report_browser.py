@@ -100,6 +100,9 @@ def test_filters_leave_the_claims_asked_for(visit, site):
     assert shown(page).count() == 1
     page.reload()
     assert shown(page).count() == 1, "the address keeps what was asked"
+    page.get_by_role("searchbox").fill("Figure 3  slope")
+    found = shown(page).all_inner_texts()
+    assert found and all("Figure 3" in text for text in found), "a place is one word"
     page.get_by_role("searchbox").fill("no such claim")
     assert shown(page).count() == 0
     page.get_by_role("button", name="Show all").click()

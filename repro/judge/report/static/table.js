@@ -35,7 +35,9 @@
 
   function show() {
     const asked = Object.fromEntries(fields.map((field) => [field.name, field.value]));
-    const words = asked.q.toLowerCase().split(/\s+/).filter(Boolean);
+    // A place is one word: `figure 3` is not every figure with a 3 somewhere.
+    const place = /(?:figures?|table|section|theorem|lemma|appendix|footnote) \S+|\S+/g;
+    const words = asked.q.toLowerCase().replace(/\s+/g, " ").match(place) ?? [];
     let shown = 0;
     for (const row of rows) {
       const fits = fields.every(
