@@ -83,6 +83,31 @@ def test_a_module_is_widened_right_or_refused_by_the_layer_that_differs(name):
     assert apart((model, [optimizer]), (wide, [grown]), x=inputs) <= bound
 
 
+class Attention(nn.Module):
+    """One head, whose dimension grows; branch and readout start at zero, as is often done."""
+
+    def __init__(self, width, power):
+        super().__init__()
+        self.first, self.qkv = nn.Linear(5, width), nn.Linear(width, 3 * width)
+        self.proj, self.out = nn.Linear(width, width), nn.Linear(width, 3)
+        self.power = power
+        for layer in (self.proj, self.out):
+            nn.init.zeros_(layer.weight)
+
+    def forward(self, x):
+        x = self.first(x)[None]
+        q, k, v = self.qkv(x).chunk(3, -1)
+        weights = (q @ k.mT * q.shape[-1] ** self.power).softmax(-1)
+        return self.out(x + self.proj(weights @ v))
+
+
+def test_zeros_hide_nothing():
+    right, wrong = (times(lambda width, p=power: Attention(width, p)) for power in (-1, -0.5))
+    repro.widen(right(1), None, 2, right, ROWS)
+    with pytest.raises(UserError, match="its output differs .* as head_dim\\^-0.5"):
+        repro.widen(wrong(1), None, 2, wrong, ROWS)
+
+
 def bias_free(widths):
     layers = [nn.Linear(a, b, bias=False) for a, b in zip(widths, widths[1:], strict=False)]
     return nn.Sequential(*[m for layer in layers for m in (layer, nn.Tanh())][:-1]).double()

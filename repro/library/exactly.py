@@ -47,6 +47,17 @@ def twin(model: nn.Module) -> nn.Module:
     return result.double()
 
 
+@torch.no_grad()
+def disturb(model: nn.Module) -> None:
+    """Give every parameter values in general position, of the signs that it has: behind a readout
+    and a residual branch that both start at zero, say, no difference would show."""
+    generator = torch.Generator().manual_seed(0)
+    for parameter in model.parameters():
+        noise = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
+        noise = noise.clamp(-3, 3).to(parameter.device) / 10
+        parameter.copy_(torch.where(parameter == 0, noise, parameter * (1 + noise)))
+
+
 def in_float64(inputs: object) -> tuple:
     """Inputs, one tensor or a tuple of arguments, with numbers that have fractions in float64."""
     arguments = inputs if isinstance(inputs, tuple) else (inputs,)

@@ -11,7 +11,7 @@ from torch import nn
 
 from repro.errors import UserError, did_you_mean
 from repro.library.compare import Difference, Reference
-from repro.library.exactly import buffers_kept, in_float64, twin
+from repro.library.exactly import buffers_kept, disturb, in_float64, twin
 from repro.library.growths import Growths
 from repro.library.roles import Roles, between
 from repro.upscaling.checks import check_attention, check_module, check_orientation
@@ -144,6 +144,7 @@ def _told_by_inputs(
         roles = between(narrow, reference, arguments, widths, given)
     summed = {name: found.inputs for name, found in roles.found.items()}
     readouts = [name for name, f in roles.found.items() if f.inputs and not f.outputs]
+    disturb(narrow)  # what holds is of the module, and must hold for all values
     held = Reference(narrow, arguments, tolerance)
     failed: list[tuple[dict[str, Growth], int, Difference]] = []
     for averaged, size in _choices(roles, readouts, narrow, averages, block):
@@ -235,7 +236,7 @@ def _refused(
     assert furthest is not None
     why = "readouts sum or average over the width, logits scale as 1 / head_dim, sizes alone differ"
     for each in roles.attention:
-        if furthest.layer is not None and each.module == furthest.layer and each.exponent != -1:
+        if each.module == (furthest.layer or "") and each.exponent != -1:
             why = (
                 f"its logits scale as head_dim^{each.exponent:.2g}: scale them as 1 / head_dim in "
                 "make, or hold head_dim fixed and let heads grow in number"
