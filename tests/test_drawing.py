@@ -39,10 +39,11 @@ def test_a_title_lies_inside_the_figure_and_above_the_panels(columns, words):
     drawing.plt.close(figure)
 
 
-def test_a_picture_is_the_plot_its_title_and_one_line(tmp_path):
+@pytest.mark.parametrize("label", ["embedded", "embedded+wikitext2=folder-3de02ad3+covtype=real"])
+def test_a_picture_is_the_plot_its_title_and_one_line(label):
     figure, axes = drawing.panels(1)
     axes[0][0].set_xlabel("step")
-    last = "embedding_lr/fig3, reduced scale, embedded data, cpu, data.csv 0123456789ab"
+    last = f"effective_theory/table_vit, reduced scale, {label} data, cpu, data.csv 0123456789ab"
     drawing.finish(figure, "title", last)
     figure.draw_without_rendering()
     assert [text.get_text() for text in figure.texts] == ["title", last]

@@ -111,7 +111,7 @@ def table(data, scale):
     for strategy, (_, _, printed) in PRINTED.items():
         row += ["", f"{power_words(printed)} | n^{rescaling(data, strategy):z.3f}", ""]
     rows.append(row)
-    columns = [""]
+    columns = ["parameters"]
     for name in ("standard", "neural-tangent"):
         columns += [f"{name}\n{what}" for what in ("initial std", "N_rescale", "lr factor")]
     widths = ", ".join(str(n) for n in sorted(data["model.width"].unique()))

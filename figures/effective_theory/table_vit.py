@@ -93,5 +93,8 @@ def table(data, scale):
             cells += [f"{std:.4g} | {found['init_std']:.4g}", f"{factor:.4g} | {found['lr']:.4g}"]
         rows.append(cells)
     names = ["standard", *list(PRINTED)[1:]]
-    columns = ["", *(f"{name}\n{what}" for name in names for what in ("initial std", "lr factor"))]
+    columns = [
+        "parameters",
+        *(f"{name}\n{what}" for name in names for what in ("initial std", "lr factor")),
+    ]
     return Table(columns, rows, "printed | as built, n = 768, M = 4 left out")

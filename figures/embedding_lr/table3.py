@@ -75,4 +75,6 @@ def table(data, scale):
     rows = [(name, printed, "") for name, printed in PRINTED]
     rows += [(words, "", f"{counted[name]:,}") for name, words in GROUPS.items()]
     rows.append(("all parameters", "", f"{counted.sum():,}"))
-    return Table(["", "as printed", "parameters built, 24 layers"], rows)
+    return Table(
+        ["hyperparameter, or part of the model", "as printed", "parameters built, 24 layers"], rows
+    )

@@ -104,4 +104,4 @@ def table(data, scale):
                 f"{abs(row.computed / row.printed - 1):.2%}",
             ]
         )
-    return Table(["", "unit", "printed", "computed by F.4", "recounted", "off by"], rows)
+    return Table(["quantity", "unit", "printed", "computed by F.4", "recounted", "off by"], rows)

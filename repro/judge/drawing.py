@@ -112,7 +112,8 @@ def finish(figure: Figure, title: str, last_line: str) -> None:
         layout.set(rect=(0, foot / total, 1, height / total))
     top = 1 - 0.08 / total
     figure.text(0.01, top, "\n".join(titles), va="top", fontsize=10, fontweight="bold")
-    below: dict[str, Any] = {"va": "bottom", "fontsize": 6, "color": "0.45"}
+    fitting = width * POINTS / (0.57 * len(last_line))  # letters are about half as wide as high
+    below: dict[str, Any] = {"va": "bottom", "fontsize": min(6, fitting), "color": "0.45"}
     figure.text(0.01, 0.25 * LINE_INCHES / total, last_line, parse_math=False, **below)
 
 
