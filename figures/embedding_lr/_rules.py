@@ -22,6 +22,7 @@ from repro.judge.claims import (
 )
 from repro.judge.optimum import cubic
 from repro.judge.power import Laws
+from repro.judge.printed import numbers
 from repro.judge.tables import joined
 from repro.statistics import t_interval
 
@@ -207,10 +208,10 @@ def draw_costs(axes, sweep: Sweep) -> None:
     axes.legend(**ABOVE)
 
 
-def draw(figure_name: str, sweep: Sweep, scale: str, label, optimum: str = "optimum"):
+def draw(sweep: Sweep, scale: str, label, optimum: str = "optimum"):
     """Losses, optima and costs, as a figure of three panels.
 
-    figure_name: as in ids. label: of a width. optimum: label of the optima.
+    label: of a width. optimum: label of the optima.
     """
     from repro.judge import drawing
 
@@ -218,7 +219,7 @@ def draw(figure_name: str, sweep: Sweep, scale: str, label, optimum: str = "opti
     losses, optima, costs = axes[0]
     window = _sweep.WINDOW[scale]
     _sweep.draw_losses(losses, sweep, window, label)
-    rule = f"{figure_name}.sqrt-d-rule"
-    _sweep.draw_optima(optima, sweep, window, optimum, "black", claim=rule)
+    (power,) = numbers("embedding_lr", "fig3.sqrt-d-rule")
+    _sweep.draw_optima(optima, sweep, window, optimum, "black", paper=power)
     draw_costs(costs, sweep)
     return figure

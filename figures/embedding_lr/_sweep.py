@@ -14,7 +14,6 @@ from repro.judge.optimum import (
     parabola_optimum,
     window_optimum,
 )
-from repro.judge.printed import numbers
 from repro.judge.tables import joined
 from repro.statistics import slope, t_interval
 
@@ -218,12 +217,12 @@ def judged_slope(sweep: Sweep, window: float) -> str:
 
 
 def draw_optima(
-    axes, sweep: Sweep, window: float, label: str, color, marker="o", claim: str = ""
+    axes, sweep: Sweep, window: float, label: str, color, marker="o", paper: float | None = None
 ) -> None:
     """Optimal eta_E against width, with 95 % intervals and the slope that is judged.
 
-    claim: that of the paper's slope, in which case there are also lines of the paper's, muP's and
-    SP's slope, and the optimum by the paper's 20 % where that is another.
+    paper: the slope that the paper prints, in which case there are also lines of it, of muP's and
+    of SP's slope, and the optimum by the paper's 20 % where that is another.
     """
     from repro.judge.drawing import bars, guides, log2_axis
 
@@ -234,7 +233,7 @@ def draw_optima(
     each = with_intervals(sweep, window, found)
     words = f"{label}: {judged_slope(sweep, window)}"
     bars(axes, d, each, fmt=marker + "-", ms=5, color=color, label=words)
-    if claim:
+    if paper is not None:
         if window != PAPER_WINDOW:
             by_rule = optima(sweep, sweep.seeds, PAPER_WINDOW)
             axes.plot(
@@ -246,10 +245,9 @@ def draw_optima(
                 color="0.4",
                 label=f"by the paper's {PAPER_WINDOW:.0%} rule: {slope_words(by_rule)}",
             )
-        (power,) = numbers("embedding_lr", claim)
-        paper = f"paper: $d^{{{power:g}}}$"
-        laws = {paper: power, "muP: $d^0$": 0, "SP: $d^{-1}$": -1}
-        guides(axes, d, each[0, 0], laws, paper)
+        name = f"paper: $d^{{{paper:g}}}$"
+        laws = {name: paper, "muP: $d^0$": 0, "SP: $d^{-1}$": -1}
+        guides(axes, d, each[0, 0], laws, name)
     for width, optimum in found.items():
         if optimum.at_edge:
             axes.annotate(

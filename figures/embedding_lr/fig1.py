@@ -16,6 +16,7 @@ from repro.judge.claims import (
 )
 from repro.judge.noise import Design
 from repro.judge.power import Laws
+from repro.judge.printed import numbers
 from repro.judge.tables import joined, last_step
 
 TITLE = "Figure 1. Optimal embedding learning rate against width, fixed vocabulary"
@@ -160,6 +161,6 @@ def draw(data, scale):
     axes[0, 0].plot([], [], "--", lw=1, color="0.5", label="std 1")
     window = _sweep.WINDOW[scale]
     _sweep.draw_losses(axes[0, 0], sweep, window, lambda width: f"d = {width}, m = {m}")
-    falls = "fig1.optimum-falls"
-    _sweep.draw_optima(axes[0, 1], sweep, window, "optimum", "black", claim=falls)
+    (power,) = numbers("embedding_lr", "fig1.optimum-falls")
+    _sweep.draw_optima(axes[0, 1], sweep, window, "optimum", "black", paper=power)
     return figure

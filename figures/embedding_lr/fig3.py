@@ -128,7 +128,6 @@ def draw(data, scale):
     window = _sweep.WINDOW[scale]
     reached = data.groupby([_sweep.WIDTH, "study"])["vocab_reached"].max()
     figure = _rules.draw(
-        "fig3",
         sweep_of(data, MAIN),
         scale,
         lambda width: f"d = {width}, m = {reached[width, short(MAIN)]}",
