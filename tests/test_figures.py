@@ -388,8 +388,9 @@ def test_the_optimum_by_the_papers_window_is_drawn_beside_ours():
     panel = registry.figure("embedding_lr/fig3").draw(data, "reduced").axes[1]
     drawn = {line.get_label(): line.get_ydata() for line in panel.lines}
     # The window covers the grid, 2^-8 to 2^-1, at every width.
-    assert drawn["by the paper's 20%: slope 0.00"] == pytest.approx([2**-4.5] * 3)
-    assert any(label.startswith("std d^-1/2: slope -0.5") for label in drawn)
+    assert drawn["by the paper's 20% rule: slope 0.00"] == pytest.approx([2**-4.5] * 3)
+    labels = panel.get_legend_handles_labels()[1]
+    assert any(label.startswith("std $d^{-1/2}$: slope -0.5") for label in labels)
     drawing.plt.close(panel.figure)
 
 

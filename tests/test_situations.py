@@ -299,7 +299,7 @@ SITUATIONS = [
             [call, FIGURE],
             f"figures/{FIGURE}.py, line 7: {function} failed: IndexError: list index out of range",
         )
-        for function, call in (("reduce", "reduce"), ("measure", "draw"), ("draw", "draw"))
+        for function, call in (("reduce", "reduce"), ("measure", "draw"), ("table", "draw"))
     ),
     # Matplotlib as somebody else set it up
     Situation("matplotlib's settings of a user", user_s_matplotlib, ["draw", FIGURE]),
