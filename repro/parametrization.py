@@ -154,6 +154,13 @@ def attention_multiplier(name: str, head_dim: float) -> float:
     return _find(name).attention(head_dim)
 
 
+def s_of(name: str) -> float | None:
+    """s of a member of the s-family by name (`hybrid`, `s=0.25`, `hybrid, M`), None for others."""
+    from repro import parametrizations  # which imports this module
+
+    return parametrizations.s_of(name)
+
+
 def check_roles(model) -> dict[str, Role]:
     """The model's roles; raises ValueError unless they name each of its parameters once."""
     roles = model.roles()
@@ -218,6 +225,7 @@ def param_groups(
         by lr * weight_decay (AdamW).
     decayed: kinds of role that decay at all.
     factors: parameter name -> factor on its lr in place of the table's; lr * weight_decay stays.
+        With 0 the parameter stays as it begins.
     Raises ValueError on a parameter without a role, KeyError on a role without an lr, UserError
     on a factor of a parameter that is not there.
     """
@@ -237,7 +245,7 @@ def param_groups(
         if name in factors:
             # The factor takes the place of the table's; AdamW's decay, lr * weight_decay, stays.
             group["lr"] = lr[role.kind] * factors[name]
-            if not coupled:
+            if not coupled and factors[name]:
                 group["weight_decay"] *= rule.lr(role) / factors[name]
         if eps is not None:
             group["eps"] = eps * rule.eps(role)

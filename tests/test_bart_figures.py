@@ -170,6 +170,15 @@ def test_the_paper_s_rates_and_decays():
     assert lookup(other.spec, "optimizer.weight_decay") == pytest.approx(1.08e-7, rel=3e-3)
 
 
+def test_a_strategy_s_grid_gives_the_matrices_the_standard_rate():
+    """n^3/2 for neural-tangent (II.2.E), n^((3 - s) / 2) for any s."""
+    from studies.effective_theory._bart import shift
+
+    powers = {"standard": 0, "neural-tangent": 1.5, "hybrid": 1.25, "maximal-update": 1}
+    for strategy, power in powers.items():
+        assert shift(strategy, 1_024) == pytest.approx(1_024**power)
+
+
 def test_a_paper_run_costs_what_6nd_says():
     """BART-large: 2^18 tokens a step, 200,000 steps, 405 M weights and the attentions."""
     from repro.tasks import TASKS

@@ -187,3 +187,43 @@ def test_the_factor_m_is_exact_where_it_is_asked_for():
 def test_sizes_that_do_not_divide_are_refused(changes, message):
     with pytest.raises(UserError, match=message):
         models.build(SMALL | changes, "SP")
+
+
+def test_positions_of_order_one_change_the_initial_positions_alone():
+    """Footnote 39 calls any C_PE of order one acceptable."""
+    settings = {
+        **{"name": "vit", "width": 8, "depth": 1, "heads": 2, "expansion": 2, "base_width": 1},
+        **{"patch": 2, "resolution": 4, "classes": 3},
+    }
+    plain = models.build(settings, "SP")
+    changed = models.build(settings | {"constants": {"positions": 1.0}}, "SP")
+    for net in (plain, changed):
+        models.draw(net, "SP", 0)
+    for (name, one), (_, other) in zip(
+        changed.named_parameters(), plain.named_parameters(), strict=True
+    ):
+        assert torch.allclose(one, (50 if name == "positions" else 1) * other)
+    with pytest.raises(UserError, match=r"constants of \['C_U'\]: choose from"):
+        models.build(settings | {"constants": {"C_U": 1.0}}, "SP")
+
+
+def test_a_factor_of_zero_leaves_a_parameter_as_it_begins():
+    """Footnote 44's own experiment: the head's bias turned off. It has no decay to divide by 0."""
+    net = models.build(
+        {
+            **{"name": "vit", "width": 8, "depth": 1, "heads": 2, "expansion": 2, "base_width": 1},
+            **{"patch": 2, "resolution": 4, "classes": 3},
+        },
+        "SP",
+    )
+    groups = parametrization.param_groups(
+        net,
+        parametrization="neural-tangent",
+        family="adam",
+        lr=dict.fromkeys(parametrization.KINDS, 1.0),
+        weight_decay=0.1,
+        eps=None,
+        factors={"head.bias": 0.0},
+    )
+    (still,) = [group for group in groups if any(p is net.head.bias for p in group["params"])]
+    assert still["lr"] == 0 and len(still["params"]) == 1

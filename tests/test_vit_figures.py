@@ -10,7 +10,7 @@ from repro.judge.drawing import plt
 from repro.suite import registry
 from repro.suite.spec import lookup
 from studies.effective_theory import vit
-from studies.effective_theory._vit import STRATEGIES, matrix_factor
+from studies.effective_theory._strategies import STRATEGIES, matrix_factor
 
 pytestmark = pytest.mark.usefixtures("measured_alone")
 PROVENANCE = {"scale": "reduced", "embedded": True, "label": "embedded"}

@@ -8,7 +8,7 @@ from repro.suite import registry
 from repro.suite.names import StageName
 from repro.suite.spec import lookup
 from repro.suite.study import TRAINED_SCALES
-from studies.effective_theory._vit import STRATEGIES
+from studies.effective_theory._strategies import STRATEGIES
 from studies.effective_theory.vit import MOVES, stage_name
 
 STUDY = "effective_theory/vit"

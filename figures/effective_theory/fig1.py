@@ -16,7 +16,7 @@ from repro.judge.claims import (
 from repro.judge.noise import Design
 from repro.judge.power import Laws
 from repro.judge.view import View
-from studies.effective_theory._vit import STRATEGIES, matrix_factor
+from studies.effective_theory._strategies import STRATEGIES, matrix_factor
 
 TITLE = "Figure 1. ViT, searches in learning rate and weight decay"
 CAPTION = (

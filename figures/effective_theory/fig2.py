@@ -8,7 +8,7 @@ from figures.effective_theory._vit import reduce  # noqa: F401
 from repro.judge.claims import CONTROL, TRAINING, Claim, above, exact, over_seeds, trained_scales
 from repro.judge.power import SIDES, SIGN
 from repro.judge.view import View
-from studies.effective_theory._vit import STRATEGIES
+from studies.effective_theory._strategies import STRATEGIES
 
 TITLE = "Figure 2. ViT, the four strategies at their best learning rate and weight decay"
 CAPTION = (

@@ -5,6 +5,9 @@ without affine parameters; the head's LN comes before the tokens are averaged (1
 7). Inits are those of II.1.C, C in variance C / fan_in, uniform but for stem and head.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -16,8 +19,8 @@ from repro.parametrization import Role
 
 CHANNELS = 3
 EPS = 1e-6
-C_QKV, C_U, C_W, C_X = 1 / 2, 1 / 3, 2 / 5, 8 / 5  # II.1.C
-POSITIONS_STD = 0.02
+# II.1.C: C of the matrices, and the positions' standard deviation; a model may have others.
+CONSTANTS = {"QKV": 1 / 2, "U": 1 / 3, "W": 2 / 5, "X": 8 / 5, "positions": 0.02}
 
 
 class ViT(nn.Module):
@@ -25,9 +28,11 @@ class ViT(nn.Module):
 
     patch: pixels along a patch's side. expansion: the paper's M. output_multiplier: factor on what
     the head reads. attention_multiplier: factor on attention's logits head_dim^-1/2 q.k.
+    constants: initial constants in place of the paper's, by the names in CONSTANTS.
     Parameters hold no values until `repro.parametrization.initialize` draws them, except for the
     head's bias (0).
-    Raises UserError where heads do not divide the width, or patches the image.
+    Raises UserError where heads do not divide the width, or patches the image, and on a constant
+    there is none of.
     """
 
     def __init__(
@@ -43,8 +48,12 @@ class ViT(nn.Module):
         base_width: float,
         output_multiplier: float,
         attention_multiplier: float,
+        constants: Mapping[str, float] = MappingProxyType({}),
     ):
         super().__init__()
+        if unknown := set(constants) - set(CONSTANTS):
+            raise UserError(f"model: constants of {sorted(unknown)}: choose from {[*CONSTANTS]}")
+        self.constants = CONSTANTS | dict(constants)
         if width % heads:
             raise UserError(f"width {width} is no multiple of {heads} heads")
         if resolution % patch:
@@ -69,22 +78,22 @@ class ViT(nn.Module):
         ratio = n / self.base_width
         n_patch = self.patchify.in_features
 
-        def matrix(c: float, fan_in: int, fan_out: int) -> Role:
-            std = (c / fan_in) ** 0.5
+        def matrix(name: str, fan_in: int, fan_out: int) -> Role:
+            std = (self.constants[name] / fan_in) ** 0.5
             return Role("hidden", fan_in, ratio, ratio, std, fan_out, "uniform")
 
         roles = {
             "patchify.weight": Role("embedding", n_patch, width_out=ratio, std=n_patch**-0.5),
-            "positions": Role("embedding", width_out=ratio, std=POSITIONS_STD),
+            "positions": Role("embedding", width_out=ratio, std=self.constants["positions"]),
             "head.weight": Role("output", n, width_in=ratio, fan_out=self.classes),
             "head.bias": Role("scalar", fan_out=self.classes),
         }
         for i in range(self.depth):
             roles |= {
-                f"attention.{i}.qkv.weight": matrix(C_QKV, n, n),
-                f"attention.{i}.out.weight": matrix(C_U, n, n),
-                f"mlp.{i}.up.weight": matrix(C_W, n, m * n),
-                f"mlp.{i}.down.weight": matrix(C_X, m * n, n),
+                f"attention.{i}.qkv.weight": matrix("QKV", n, n),
+                f"attention.{i}.out.weight": matrix("U", n, n),
+                f"mlp.{i}.up.weight": matrix("W", n, m * n),
+                f"mlp.{i}.down.weight": matrix("X", m * n, n),
             }
         return roles
 

@@ -51,10 +51,7 @@ def find(name: str) -> Parametrization:
         return _made(name, names_in(name))
     if name in shipped():
         return _made(name, shipped()[name])
-    match = S_FAMILY.fullmatch(name)
-    member = shipped().get(match["name"], {}).get("S") if match else None
-    if match and match["s"]:
-        member = float(match["s"])
+    match, member = S_FAMILY.fullmatch(name), s_of(name)
     if match is None or member is None:
         known = ", ".join(shipped())
         raise UserError(
@@ -63,6 +60,14 @@ def find(name: str) -> Parametrization:
         )
     rules = partial(_s_family.rules, member, expansion=bool(match["expansion"]))
     return _made(name, {"rules": rules, "TIED": _s_family.tied(member)})
+
+
+def s_of(name: str) -> float | None:
+    """s of a member of the s-family by name (`hybrid`, `s=0.25`, `hybrid, M`), None for others."""
+    match = S_FAMILY.fullmatch(name)
+    if match is None:
+        return None
+    return float(match["s"]) if match["s"] else shipped().get(match["name"], {}).get("S")
 
 
 def _made(name: str, defined: Mapping[str, Any]) -> Parametrization:

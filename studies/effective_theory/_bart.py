@@ -2,7 +2,7 @@
 
 Paper scale: exactly II.2.B to II.2.E, except for the corpus (`data/ccnews.py`). A block has at most
 512 tokens including [begin] and [end], and the positional tables have 512 + 2 rows. This is how
-fairseq reads "514", and only this gives the printed numbers of parameters. eps is added where
+fairseq reads "514", and gives the printed numbers of parameters. eps is added where
 fairseq's Adam adds it; bfloat16 replaces the paper's mixed precision; microbatches fit one GPU.
 
 Reduced: widths 48 and 96 replace 1,024 and 2,048, one and two blocks replace 12 and 22; head
@@ -10,6 +10,9 @@ dimension 12, generated text. Standard deviations of 0.02 become 0.02 * (1,024 /
 C_Q, ..., C_X are the paper's. Chosen after looking at trial runs, to save time: these widths, and
 200 steps of 16 blocks instead of 300 (4.5 s per run; 1.3 nats below the unigram entropy of 5.05).
 """
+
+from studies.effective_theory._strategies import STRATEGIES as ALL
+from studies.effective_theory._strategies import matrix_factor
 
 PAPER_STD = 0.02
 WIDTH = {
@@ -29,7 +32,8 @@ STD = {
     "reduced": PAPER_STD * (1_024 / 48) ** 0.5,
     "paper": PAPER_STD,
 }
-STRATEGIES = {"standard": "SP", "neural-tangent": "neural-tangent"}  # in figures -> parametrization
+# Of the paper's strategies those that it tries here: name in figures -> parametrization.
+STRATEGIES = {name: ALL[name] for name in ("standard", "neural-tangent")}
 DECAY = 0.01  # of the standard strategy
 WARMUP, HORIZON = 5_000, 200_000
 
@@ -92,8 +96,9 @@ SIZES = {
 
 
 def shift(strategy: str, width: int) -> float:
-    """Factor on the standard learning rate, and divisor of its weight decay, in II.2.E."""
-    return 1.0 if strategy == "standard" else width**1.5
+    """Factor on the standard learning rate, and divisor of its weight decay, in II.2.E: what gives
+    the matrices the standard rate, n^3/2 for neural-tangent."""
+    return 1 / matrix_factor(strategy, width)
 
 
 def settings(model: str, strategy: str, scale: str) -> dict:
@@ -106,7 +111,7 @@ def settings(model: str, strategy: str, scale: str) -> dict:
         "model.matrix_std": STD[scale],
         "model.position_std": STD[scale],
         "model.embedding_std": STD[scale] if strategy == "standard" else 1.0,
-        "parametrization": STRATEGIES[strategy],
+        "parametrization": ALL[strategy],
         "optimizer.weight_decay": DECAY / shift(strategy, width),
     }
 

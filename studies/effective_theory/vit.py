@@ -26,7 +26,8 @@ without it went from 0.05 down to 0.003 in four rounds and did not converge (sta
 from collections.abc import Mapping
 
 from repro.suite.study import SCALES, Best, Scale, Study
-from studies.effective_theory._vit import MODEL, STRATEGIES, matrix_factor
+from studies.effective_theory._strategies import STRATEGIES, matrix_factor
+from studies.effective_theory._vit import MODEL
 
 CHOSEN = (
     "searches start from the best matrix rate of trial runs, 2^-7; weight decay 0 was added since "

@@ -1,7 +1,8 @@
 """ViT-B/16's parameters, counted, and one block of it under each strategy of Table II.1.E."""
 
 from repro.suite.study import SCALES, Scale, Study
-from studies.effective_theory._vit import MODEL, STRATEGIES
+from studies.effective_theory._strategies import STRATEGIES
+from studies.effective_theory._vit import MODEL
 
 SPEC = {
     "model": MODEL,
