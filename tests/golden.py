@@ -101,6 +101,15 @@ SPECS = {
         "threads": 1,
         "seed": 3,
     },
+    "width_scalings": {
+        "parametrization": "muP-multiplier",
+        "width_in": 8,
+        "width_out": 16,
+        "factor": [2, 3],
+        "draws": 2,
+        "threads": 1,
+        "seed": 3,
+    },
     "dynamic_equivalence": {
         "model": {
             "name": "mlp",

@@ -256,7 +256,7 @@ def test_the_paper_s_choices_are_on_the_grids(study):
 
 @pytest.mark.parametrize("study", those(TRANSFER_WIDTHS))
 def test_transfer_is_the_paper_s(study):
-    """F.5 and the released code: N = 2n, half-powers of two over ten octaves, a base a seed."""
+    """F.5 and the released code: N = 2n, half-powers of two from -5 to 5.5, a base a seed."""
     found = runs(f"{study}/by_lr") + runs(f"{study}/by_noise")
     pairs = {(run.spec["start"]["width"], run.spec["model"]["width"]) for run in found}
     assert pairs == {(n, 2 * n) for n in TRANSFER_WIDTHS[study]}
@@ -277,7 +277,7 @@ def test_transfer_is_the_paper_s(study):
 def test_mlp_transfer_grids_are_the_code_s(study, centre, level, lr, levels):
     """Noise in hidden matrices: the code's, divided by the factor 2."""
     rates = grid(f"{study}/by_lr", "lr")
-    assert rates == pytest.approx([centre * 2 ** (j / 2) for j in range(-10, 11)])
+    assert rates == pytest.approx([centre * 2 ** (j / 2) for j in range(-10, 12)])
     assert grid(f"{study}/by_lr", "start.level") == [level / 2]
     assert grid(f"{study}/by_noise", "lr") == [lr]
     assert set(grid(f"{study}/by_noise", "start.level")) >= {x / 2 for x in levels}

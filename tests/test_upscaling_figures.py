@@ -89,6 +89,43 @@ def test_made_up_data_are_judged():
     assert found["validation"]["verdict"] == "reported"
 
 
+@pytest.mark.parametrize(
+    ("own", "left", "verdict"), [(1.0, 1.0, "reproduced"), (0.85, 0.25, "not reproduced")]
+)
+def test_a_baseline_s_own_rate_leaves_the_gain_or_takes_it(own, left, verdict):
+    found = wins(scratch_rates=lambda lr: own + abs(lr - RATE))["baseline-near-optimal"]
+    assert (found["measured"], found["verdict"]) == (pytest.approx(left), verdict)
+    none = wins({"scratch": 0.8})["baseline-near-optimal"]
+    assert none["verdict"] == "not reproduced"  # there was no gain
+
+
+def adamw(**changes):
+    """Figure 6's claims; changes: metric -> what is added to it in the runs upscaled with AdamW."""
+    data = pd.concat([made_up("mlp"), made_up("mlp-sgd")], ignore_index=True)
+    own = data["study"] == _runs.SETTINGS["mlp"].study
+    data.loc[own & (data["stage"] == "upscaled"), list(changes)] += list(changes.values())
+    return judged("fig6", data)
+
+
+def test_adamw_is_held_against_sgd():
+    found = adamw(valid_accuracy=0.1)
+    assert found["more-accurate"]["measured"] == pytest.approx(0.1)
+    assert found["more-accurate"]["verdict"] == "reproduced"
+    assert found["overfits"]["verdict"] == "not reproduced"  # losses of 1.3, 0.9, 0.8
+    assert adamw(valid_accuracy=-0.1)["more-accurate"]["verdict"] == "not reproduced"
+
+
+def test_held_out_data_are_shown_and_judged_as_in_the_paper():
+    shown = {key: setting.validation for key, setting in _runs.SETTINGS.items()}
+    assert shown.pop("gpt2") == "valid_loss" and set(shown.values()) == {"valid_accuracy"}
+    data = pd.concat([made_up(key) for key in ("mlp", "resnet", "gpt2")], ignore_index=True)
+    data = data[(data["study"] != "upscaling/resnet") | (data["stage"] != "tune_upscaled_code")]
+    found = judged("fig2", data)
+    assert found["mirrors-gpt2"]["measured"] == pytest.approx(0.8)
+    assert found["mirrors-mlp"]["verdict"] == "not reproduced"  # accuracies are equal
+    assert "validation-gpt2" not in found and "mirrors-resnet" not in found
+
+
 @pytest.mark.parametrize("lost", [INF, (1.0, INF, 1.0)])
 @pytest.mark.parametrize("up", [0.8, INF])
 def test_a_baseline_that_diverged_is_nothing_to_win_against(lost, up):

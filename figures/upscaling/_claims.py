@@ -12,10 +12,12 @@ from figures.upscaling._runs import (
     best,
     by_stage,
     code_sweep,
+    difference,
     diverged,
     edges,
     flops_ratio,
     losses,
+    ratio,
     shown,
     stage_rows,
 )
@@ -59,6 +61,19 @@ OURS = (  # beside the paper's claims: id, statement, loss, baseline, what below
 )
 
 
+NEAR = 0.75  # ours: what has to be left of the gain for a learning rate to be near-optimal
+# What the paper says of held-out data (Section 4): by accuracy or by loss, expectation, quantity.
+MIRRORS = {
+    "mlp": (above(0), "final validation accuracy, upscaled minus from scratch"),
+    "gpt2": (below(1), "final validation loss, upscaled over from scratch"),
+}
+
+
+def ours(setting):
+    """OURS but what is a claim of the paper for this setting: one number, one claim."""
+    return [own for own in OURS if own[0] != "validation" or setting.key != "gpt2"]
+
+
 def curve_claims(figure, where, setting):
     """Claims of a figure of curves: what the sweeps select, and that noise helps."""
     first, second, noise = setting.selected
@@ -78,6 +93,15 @@ def curve_claims(figure, where, setting):
                 expected={"paper": within(value, value / 20)},
             )
             for name, statement, quantity, value in selected
+        ),
+        Claim(
+            id=f"{figure}.lower-rate",
+            kind=TRAINING,
+            statement="Upscaled models take a lower learning rate than models from scratch, in "
+            "each setting the paper tunes",
+            source=where,
+            quantity="log2 of Sweep 2's rate over Sweep 1's",
+            expected=trained_scales(reported("no bound: below 0 in the paper")),
         ),
         Claim(
             id=f"{figure}.noise-nonzero",
@@ -107,6 +131,28 @@ def win_claims(figure, where, setting):
             quantity="final training loss, upscaled over from scratch",
             expected=trained_scales(below(1)),
         ),
+        Claim(
+            id=end % "baseline-near-optimal",
+            kind=TRAINING,
+            statement=f"{setting.name}: the base's learning rate remains near-optimal from scratch "
+            "at the target",
+            source="Section 4, protocol (2)",
+            quantity="what is left of upscaling's gain in final training loss where the model from "
+            "scratch has its own best rate, one run",
+            expected=trained_scales(above(NEAR)),
+        ),
+        *(
+            Claim(
+                id=end % "mirrors",
+                kind=TRAINING,
+                statement=f"{setting.name}: on validation upscaled mirrors the trends of training",
+                source="Section 4, Evaluation and results",
+                quantity=quantity,
+                expected=trained_scales(expected),
+            )
+            for key, (expected, quantity) in MIRRORS.items()
+            if key == setting.key
+        ),
         *(
             Claim(
                 id=end % name,
@@ -116,7 +162,7 @@ def win_claims(figure, where, setting):
                 quantity=f"final {loss} loss, upscaled over from scratch{how}",
                 expected=trained_scales(reported(f"no bound: below 1 if it {what}")),
             )
-            for name, statement, loss, how, what in OURS
+            for name, statement, loss, how, what in ours(setting)
         ),
         Claim(
             id=end % "faster",
@@ -182,8 +228,11 @@ def measure_curves(figure, data, setting):
         f"{figure}.selected-lr": of_one_run(first["lr"], problem, first_detail),
         f"{figure}.selected-lr-upscaled": of_one_run(second["lr"], problem, detail),
         f"{figure}.selected-noise": of_one_run(second[LEVEL], problem, detail),
+        f"{figure}.lower-rate": of_one_run(
+            math.log2(used["lr"] / first["lr"]), edges(stages, setting, "tune", "tune_upscaled")
+        ),
         f"{figure}.noise-nonzero": over_seeds(
-            lambda s: float(up[list(s)].mean()) - float(quiet[list(s)].mean()),
+            difference(up, quiet),
             up.index,
             joined(
                 edges(stages, setting, "tune", "tune_upscaled", QUIET),
@@ -206,7 +255,6 @@ def measure_wins(figure, data, setting, scale):
     """
     stages = by_stage(data)
     up, scratch, long = (losses(stages, n) for n in ("upscaled", "scratch", "scratch_long"))
-    valid_up, valid_scratch = (losses(stages, n, "valid_loss") for n in ("upscaled", "scratch"))
     tuned_run = last_step(stage_rows(stages, "scratch_tuned", setting.metric))
     tuned = float(tuned_run["train_loss"].iloc[0])
     base_share = flops_ratio(setting.study, scale)
@@ -225,8 +273,16 @@ def measure_wins(figure, data, setting, scale):
             return math.inf
         return float(reached[0] / curve.index[-1])
 
-    def ratio(ours, other):
-        return lambda s: float(ours[list(s)].mean()) / float(other[list(s)].mean())
+    def left(seeds):
+        """What is left of the gain over scratch where it has its own best rate."""
+        ends, gained = up[list(seeds)].mean(), scratch[list(seeds)].mean()
+        return (tuned - ends) / (gained - ends) if gained > ends else -math.inf
+
+    def held_out(metric):
+        """Of upscaled runs and those from scratch, and their means in words."""
+        found = losses(stages, "upscaled", metric), losses(stages, "scratch", metric)
+        words = f"scratch {found[1].mean():.4g}, upscaled {found[0].mean():.4g}"
+        return *found, joined(diverged(stages, "upscaled"), words)
 
     measured = {
         "upscaled-wins": over_seeds(ratio(up, scratch), up.index, problem, detail),
@@ -236,14 +292,12 @@ def measure_wins(figure, data, setting, scale):
         "upscaled-wins-long": over_seeds(
             ratio(up, long), up.index, joined(own_rate, diverged(stages, "scratch_long")), detail
         ),
-        "validation": over_seeds(
-            ratio(valid_up, valid_scratch),
+        "baseline-near-optimal": over_seeds(
+            left,
             up.index,
-            problem,
-            joined(
-                diverged(stages, "upscaled"),
-                f"scratch {valid_scratch.mean():.4g}, upscaled {valid_up.mean():.4g}",
-            ),
+            joined(own_rate, diverged(stages, "scratch")),
+            f"rates: transferred {stage_rows(stages, 'scratch')['lr'].iloc[0]:.3g}, own best "
+            f"{tuned_run['lr'].iloc[0]:.3g}; {detail}",
         ),
         "faster": over_means(steps_needed, up.index, problem, diverged(stages, "upscaled")),
         "end-to-end": over_means(
@@ -253,6 +307,14 @@ def measure_wins(figure, data, setting, scale):
             f"the base costs {base_share:.3g} of the wide run",
         ),
     }
+    valid_up, valid_scratch, words = held_out("valid_loss")
+    of_loss = over_seeds(ratio(valid_up, valid_scratch), up.index, problem, words)
+    measured["mirrors" if setting.key == "gpt2" else "validation"] = of_loss
+    if setting.key == "mlp":
+        right_up, right_scratch, words = held_out("valid_accuracy")
+        measured["mirrors"] = over_seeds(
+            difference(right_up, right_scratch), up.index, problem, words
+        )
     return {f"{figure}.{name}-{setting.key}": value for name, value in measured.items()}
 
 

@@ -16,6 +16,11 @@ BASELINES = {
     "scratch_tuned": "wide, from scratch,\nat its own best rate, one run",
     "scratch_long": "the same, base's steps added",
 }
+AXIS = {
+    "train_loss": "training loss (nats)",
+    "valid_loss": "validation loss (nats)",
+    "valid_accuracy": "validation accuracy",
+}
 CURVES = View("step", "train_loss", {"stage": (*WIDE, "scratch_long")})
 MEANING = (
     "Mean, and range over seeds (band), against steps; a training loss is the mean since the last "
@@ -39,7 +44,7 @@ def spread(stages, name, metric, setting):
     return found.where(np.isfinite(found["mean"]))
 
 
-def draw_curve(panel, stages, metric, label, setting):
+def draw_curve(panel, stages, metric, setting):
     """Base, from scratch and upscaled with baselines against steps: mean, and range over seeds."""
     from repro.judge import drawing
 
@@ -49,7 +54,7 @@ def draw_curve(panel, stages, metric, label, setting):
         panel.plot(curve.index, curve["mean"], style, color=color, label=words, lw=1.4)
         panel.fill_between(curve.index, curve["min"], curve["max"], color=color, alpha=0.2, lw=0)
     panel.set_xlabel("step")
-    panel.set_ylabel(label)
+    panel.set_ylabel(AXIS[metric])
 
 
 def rates(stages, setting):
@@ -90,15 +95,14 @@ def draw_curves(data, setting):
 
     stages = by_stage(data)
     zoom = zoomed(stages, setting)
-    shown_as = [("train_loss", "training loss (nats)", None)]
-    shown_as += [("train_loss", "training loss (nats), zoomed", zoom)] if zoom else []
-    shown_as += [("valid_loss", "validation loss (nats)", None)]
-    shown_as += [("valid_accuracy", "validation accuracy", None)]
+    shown_as = [("train_loss", None), *([("train_loss", zoom)] if zoom else [])]
+    shown_as += [("valid_loss", None), ("valid_accuracy", None)]
     figure, axes = drawing.panels(len(shown_as), width=4.1)
-    for panel, (metric, label, ends) in zip(axes[0], shown_as, strict=True):
-        draw_curve(panel, stages, metric, label, setting)
+    for panel, (metric, ends) in zip(axes[0], shown_as, strict=True):
+        draw_curve(panel, stages, metric, setting)
         if ends:
             panel.set_ylim(*ends)
+            panel.set_ylabel(f"{AXIS[metric]}, zoomed")
     axes[0, 0].set_title(rates(stages, setting), fontsize=7.5)
     legend_beside(axes[0, -1])
     return figure

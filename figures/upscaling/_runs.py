@@ -46,7 +46,8 @@ class Setting:
     selected: the paper's learning rate of Sweep 1, and rate and noise of Sweep 2 as they are on
         its grids (ROUNDED: as it prints them), the noise in its code's convention.
     end_to_end: its speed-up with the base's cost charged (F.4).
-    metric: what the sweeps select by. noise: the noise axis in words.
+    metric: what the sweeps select by. noise: the noise axis in words. validation: what the paper's
+        figures show of held-out data.
     """
 
     key: str
@@ -56,6 +57,7 @@ class Setting:
     end_to_end: float
     metric: str = "train_loss"
     noise: str = r"noise $\bar\sigma_\Delta$"
+    validation: str = "valid_accuracy"
 
 
 ROUNDED = {0.0125: "0.013", 0.0025: "0.003", 2.0**-8: "0.0039", 2.0**-9: "0.0020"}
@@ -79,6 +81,7 @@ SETTINGS = {
             (2.0**-8, 2.0**-9, 0.005),
             2.2,
             metric="valid_loss",
+            validation="valid_loss",
         ),
     )
 }
@@ -160,6 +163,16 @@ def code_sweep(stages):
 def losses(stages, name, metric="train_loss"):
     """Seed -> final training loss, or another metric."""
     return tables.last_step(stage_rows(stages, name)).set_index("seed")[metric]
+
+
+def difference(ours, other):
+    """Statistic of seeds, for `over_seeds`: mean of one arm minus that of another."""
+    return lambda seeds: float(ours[list(seeds)].mean()) - float(other[list(seeds)].mean())
+
+
+def ratio(ours, other):
+    """The same: over that of another."""
+    return lambda seeds: float(ours[list(seeds)].mean()) / float(other[list(seeds)].mean())
 
 
 @cache

@@ -6,7 +6,10 @@ from figures.upscaling._runs import SETTINGS, by_stage, reduce  # noqa: F401
 
 SHOWN = [SETTINGS[key] for key in ("mlp", "resnet", "gpt2")]
 TITLE = "Figure 2. Upscaled models against wide ones trained from scratch"
-CAPTION = f"{_drawing.MEANING} (Ma et al., Figure 2.)"
+CAPTION = (
+    f"{_drawing.MEANING} Below, as in the paper, validation accuracy, for GPT-2 validation loss. "
+    "(Ma et al., Figure 2.)"
+)
 STUDIES = tuple(setting.study for setting in SHOWN)
 VIEW = _drawing.CURVES
 CLAIMS = tuple(
@@ -29,8 +32,8 @@ def draw(data, scale):
     figure, axes = drawing.panels(len(SHOWN), 2, width=4.8)
     for (top, bottom), setting in zip(axes.T, SHOWN, strict=True):
         stages = by_stage(data[data["study"] == setting.study])
-        _drawing.draw_curve(top, stages, "train_loss", "training loss (nats)", setting)
-        _drawing.draw_curve(bottom, stages, "valid_loss", "validation loss (nats)", setting)
+        _drawing.draw_curve(top, stages, "train_loss", setting)
+        _drawing.draw_curve(bottom, stages, setting.validation, setting)
         top.set_title(f"{setting.name}\n{_drawing.rates(stages, setting)}", fontsize=8)
     _drawing.legend_beside(axes[0, -1])
     return figure

@@ -1,21 +1,119 @@
-"""Figure 6: base, from scratch and upscaled, MLP with AdamW."""
+"""Figure 6: base, from scratch and upscaled, MLP with AdamW; and AdamW beside SGD."""
 
-from figures.upscaling import _claims, _drawing, _laws
-from figures.upscaling._laws import simulate  # noqa: F401
+import numpy as np
+
+from figures.upscaling import _claims, _drawing, _laws, _runs
 from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
+from repro.judge.claims import (
+    TRAINING,
+    Claim,
+    above,
+    of_one_run,
+    over_seeds,
+    reported,
+    trained_scales,
+)
+from repro.judge.power import SIDES, SIGN
+from repro.judge.tables import joined, last_step
+from repro.judge.view import View
 
-SETTING = SETTINGS["mlp"]
+SETTING, SGD = SETTINGS["mlp"], SETTINGS["mlp-sgd"]
 TITLE = "Figure 6. Upscaling against training from scratch, MLP with AdamW"
 CAPTION = f"{_drawing.MEANING} (Ma et al., Figure 6.)"
-STUDIES = (SETTING.study,)
-VIEW = _drawing.CURVES
-CLAIMS = _claims.curve_claims("fig6", "Figure 6; F.1", SETTING)
-LAWS = _laws.curve_laws("fig6")
+STUDIES = (SETTING.study, f"{SGD.study}/tune_upscaled", f"{SGD.study}/upscaled")
+VIEW = View("step", "train_loss", {"study": SETTING.study, "stage": _drawing.CURVES.only["stage"]})
+CLAIMS = (
+    *_claims.curve_claims("fig6", "Figure 6; F.1", SETTING),
+    Claim(
+        id="fig6.overfits",
+        kind=TRAINING,
+        statement="The validation loss of the MLP upscaled with AdamW overfits",
+        source="Appendix F.1",
+        quantity="validation loss of the upscaled model, at the end over after half of the steps",
+        expected=trained_scales(above(1)),
+    ),
+    Claim(
+        id="fig6.more-accurate",
+        kind=TRAINING,
+        statement="AdamW generally attains higher validation accuracy than SGD on this task",
+        source="Appendix F.1",
+        quantity="final validation accuracy of the upscaled MLP, AdamW minus SGD",
+        expected=trained_scales(above(0)),
+    ),
+    Claim(
+        id="fig6.more-stable",
+        kind=TRAINING,
+        statement="AdamW is more stable than SGD",
+        source="Appendix F.1",
+        quantity="share of Sweep 2's runs that diverge, SGD minus AdamW, each on its own grid",
+        expected=trained_scales(reported("no bound: above 0 if AdamW is more stable")),
+    ),
+)
+LAWS = _laws.curve_laws("fig6") | {"fig6.overfits": SIGN, "fig6.more-accurate": SIGN}
 
 
 def measure(data, scale):
-    return _claims.measure_curves("fig6", data, SETTING)
+    ours, sgd = (_runs.by_stage(data[data["study"] == s.study]) for s in (SETTING, SGD))
+    end, half = (_runs.losses(steps, "upscaled", "valid_loss") for steps in (ours, halved(ours)))
+    accuracy, of_sgd = (
+        _runs.losses(stages, "upscaled", "valid_accuracy") for stages in (ours, sgd)
+    )
+    tuning = _runs.edges(ours, SETTING, "tune", "tune_upscaled")
+    lost = [lost_share(stages) for stages in (ours, sgd)]
+    own = data[data["study"] == SETTING.study]
+    return _claims.measure_curves("fig6", own, SETTING) | {
+        "fig6.overfits": over_seeds(
+            _runs.ratio(end, half),
+            end.index,
+            joined(tuning, _runs.diverged(ours, "upscaled")),
+            f"after half of the steps {half.mean():.4g}, at the end {end.mean():.4g}",
+        ),
+        "fig6.more-accurate": over_seeds(
+            _runs.difference(accuracy, of_sgd),
+            accuracy.index,
+            joined(
+                tuning,
+                _runs.edges(sgd, SGD, "tune_upscaled"),
+                _runs.diverged(ours, "upscaled"),
+                _runs.diverged(sgd, "upscaled"),
+            ),
+            f"AdamW {accuracy.mean():.4g}, SGD {of_sgd.mean():.4g}",
+        ),
+        "fig6.more-stable": of_one_run(
+            lost[1] - lost[0], detail=f"AdamW {lost[0]:.1%}, SGD {lost[1]:.1%}"
+        ),
+    }
+
+
+def halved(stages):
+    """The stages up to half of the steps of the upscaled runs."""
+    rows = stages["upscaled"]
+    return {"upscaled": rows[rows["step"] <= rows["step"].max() / 2]}
+
+
+def lost_share(stages):
+    """Share of Sweep 2's runs that diverged."""
+    return float(np.mean(~np.isfinite(last_step(stages["tune_upscaled"])["train_loss"])))
+
+
+def simulate(law, recorded, scale, rng):
+    return _laws.simulate(law, recorded, scale, rng, beside_sgd)
+
+
+def beside_sgd(law, design):
+    """SGD less accurate, as accurate, or more; validation losses that rise, stay or fall."""
+    if law not in SIDES:
+        return
+    ours, sgd = (design.rows(study=s.study, stage="upscaled") for s in (SETTING, SGD))
+    # Below AdamW in accuracy; its losses are no claim's.
+    design.set_apart(sgd, ours, np.array([1, 1, SIDES[law]]))
+    step, column = design.recorded["step"].to_numpy(), design.values.index("valid_loss")
+    half = step[ours][step[ours] <= step[ours].max() / 2].max()
+    last = ours[step[ours] == step[ours].max()]
+    at_half = design.mean[ours[step[ours] == half][0], column]
+    rise = abs(design.mean[last[0], column] - at_half)
+    design.mean[last, column] = at_half + SIDES[law] * rise
 
 
 def draw(data, scale):
-    return _drawing.draw_curves(data, SETTING)
+    return _drawing.draw_curves(data[data["study"] == SETTING.study], SETTING)

@@ -39,6 +39,7 @@ NOISES = {
     RULE: r"noise on all weights, $\gamma_\mathrm{up}$ by the rule",
 }
 VIEW = View("step", "mean", {"study": "grid", "noise": "hidden", "layers": 3, "phase": "before"})
+EXPONENT = {"smoke": within(-0.5, 0.2), "reduced": within(-0.5, 0.06), "paper": within(-0.5, 0.06)}
 CLAIMS = (
     Claim(
         id="infinite_width.limit",
@@ -46,8 +47,8 @@ CLAIMS = (
         statement="Before and after upscaling y_t converges to the recursions of infinite width",
         source="E.3, eq. 24, 25; E.4, eq. 26 to 30",
         quantity="exponent in n of the RMS of y_t - limit, the farthest from -1/2 over E.3, E.4, "
-        "last step before and after, noises; n batches of 100 networks",
-        expected=all_scales(within(-0.5, 0.2)),
+        "last step before and after, noises; n batches of networks",
+        expected=EXPONENT,
     ),
     Claim(
         id="infinite_width.mean",
@@ -55,7 +56,8 @@ CLAIMS = (
         statement="The limit is where the mean goes: what is left at finite width is random",
         source="suite, on eq. 24, 25, 28, 30",
         quantity="|mean of y_t - limit| / limit at the largest width, the largest over the same",
-        expected={"smoke": at_most(0.1), "reduced": at_most(0.03), "paper": at_most(0.02)},
+        # A term of eq. 30 left out moves y_t by 0.4 % to 2 %.
+        expected={"smoke": at_most(0.1), "reduced": at_most(0.01), "paper": at_most(0.003)},
     ),
     Claim(
         id="infinite_width.equal-dynamics",
@@ -65,7 +67,7 @@ CLAIMS = (
         source="E.3, Conclusion",
         quantity="exponent in n of the RMS of y_t - y'_(t-1), last step, the farthest from -1/2 "
         "over noise on B alone and on all weights under the rule",
-        expected=all_scales(within(-0.5, 0.2)),
+        expected=EXPONENT,
     ),
     Claim(
         id="infinite_width.altered-dynamics",

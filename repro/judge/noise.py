@@ -58,12 +58,12 @@ class Design:
         for value in range(len(self.values)):
             self.mean[rows, value] = moved(places, self.mean[rows[first], value], by)[back]
 
-    def set_apart(self, ours: np.ndarray, other: np.ndarray, side: int) -> None:
+    def set_apart(self, ours: np.ndarray, other: np.ndarray, side: int | np.ndarray) -> None:
         """Put one curve below another (side 1), upon it (0) or above it (-1), by the recorded
         difference at each step; how they lie at the last step says which way that counts.
 
-        ours, other: positions of their rows; they have the same steps. A curve of which a run
-        diverged stays where it is.
+        ours, other: positions of their rows; they have the same steps. side: or one a value. A
+        curve of which a run diverged stays where it is.
         """
         step = self.recorded["step"].to_numpy()
         steps, first = np.unique(step[other], return_index=True)

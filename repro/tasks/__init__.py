@@ -147,6 +147,7 @@ TASKS = {
     "decoder_sign_step": Task(1, "repro.tasks.decoder_sign_step", _data, _free),
     "sign_sgd_step": Task(1, "repro.tasks.sign_sgd_step", _nothing, _free),
     "parametrization_exponents": Task(1, "repro.tasks.parametrization_exponents", _nothing, _free),
+    "width_scalings": Task(1, "repro.tasks.width_scalings", _nothing, _free),
     "dynamic_equivalence": Task(4, "repro.tasks.dynamic_equivalence", _nothing, _free),
     "training_costs": Task(1, "repro.tasks.training_costs", _nothing, _free),
     "deep_linear": Task(1, "repro.tasks.deep_linear", _nothing, _free),

@@ -9,6 +9,8 @@ times 8 / head dimension. We differ from that code in these points:
   fan_in^-1/2, embedding 0.02 as in GPT-2;
 - its eps is not scaled with width; ours is, because equivalence needs it;
 - it evaluates every 500 steps on random blocks; we every 100 on the same 5,120 validation blocks;
+- Sweep 2 selects by validation loss, as Sweep 1 does (F.3), where Section 4, Meta-algorithm 1 and
+  Figure 11 say training loss. At reduced scale both select the same;
 - all grids are ours. F.4 counts 25 runs, 5 x 5; the winners that F.3 prints are on our grids.
 
 The code's noise level is a standard deviation, before matrices are halved. At width 384 its 0.005

@@ -1,0 +1,35 @@
+"""Table 1: what widening multiplies weights and hyperparameters by, read off built layers."""
+
+from figures.upscaling import _scalings
+from repro.judge.claims import SELF_CHECK, Claim, all_scales, at_most
+
+TITLE = "Table 1. Weights and hyperparameters of a widened model"
+CAPTION = (
+    "What weights, learning rate, weight decay and eps are multiplied by when widths grow by k_in "
+    "and k_out: as printed, and in brackets as `widen` does it with k_in = 2, k_out = 3, or of the "
+    "width a vector has (Ma et al., Table 1)."
+)
+STUDIES = (_scalings.STUDY,)
+CLAIMS = (
+    Claim(
+        id="table1.widening",
+        kind=SELF_CHECK,
+        statement="The suite widens as the table prints (a check of the suite)",
+        source="Table 1",
+        quantity="largest relative error of a multiplier, over SGD, Adam, AdamW, types of weight, "
+        "factors",
+        expected=all_scales(at_most(1e-6)),
+    ),
+)
+
+
+def reduce(runs):
+    return _scalings.reduce(runs)
+
+
+def measure(data, scale):
+    return {"table1.widening": _scalings.measure_widening(data)}
+
+
+def table(data, scale):
+    return _scalings.table_of_widening(data)

@@ -1,0 +1,33 @@
+"""Table 3: muP's scalings as they are built, read off built layers."""
+
+from figures.upscaling import _scalings
+from repro.judge.claims import SELF_CHECK, Claim, all_scales, at_most
+
+TITLE = "Table 3. muP's scalings as they are built"
+CAPTION = (
+    "Powers of the widths n_in and n_out as printed and, in brackets, as fitted over built layers "
+    "of widths 16 and 256 (Ma et al., Table 3)."
+)
+STUDIES = (_scalings.STUDY,)
+CLAIMS = (
+    Claim(
+        id="table3.powers",
+        kind=SELF_CHECK,
+        statement="The suite's layers scale as the table prints (a check of the suite)",
+        source="Table 3",
+        quantity="largest error of a power of a width, over layers and optimizers",
+        expected=all_scales(at_most(0.05)),
+    ),
+)
+
+
+def reduce(runs):
+    return _scalings.reduce(runs)
+
+
+def measure(data, scale):
+    return {"table3.powers": _scalings.measure_powers(data, _scalings.TABLE_3)}
+
+
+def table(data, scale):
+    return _scalings.table_of_powers(data, _scalings.TABLE_3)
