@@ -17,6 +17,7 @@ from figures.upscaling._runs import (
     edges,
     flops_ratio,
     losses,
+    mean_of,
     ratio,
     shown,
     stage_rows,
@@ -262,20 +263,22 @@ def measure_wins(figure, data, setting, scale):
     tuning = edges(stages, setting, "tune", "tune_upscaled")
     problem = joined(tuning, diverged(stages, "scratch"))
     own_rate = joined(tuning, edges(stages, setting, "scratch_rates"))
+    of_up, of_scratch = mean_of(up), mean_of(scratch)
     curve = stage_rows(stages, "upscaled").pivot(index="step", columns="seed", values="train_loss")
+    seeds, steps, values = list(curve.columns), curve.index.to_numpy(), curve.to_numpy()
 
     def steps_needed(sample):
         """Share of the steps after which the upscaled mean is at the from-scratch runs' last."""
-        chosen = curve.columns.get_indexer(list(sample))
-        mean, target = curve.to_numpy()[:, chosen].mean(axis=1), scratch[list(sample)].mean()
-        reached = curve.index[mean <= target]
-        if not np.isfinite([target, mean[-1]]).all() or reached.empty:
+        chosen = [seeds.index(seed) for seed in sample]
+        mean, target = values[:, chosen].mean(axis=1), of_scratch(sample)
+        reached = steps[mean <= target]
+        if not np.isfinite([target, mean[-1]]).all() or not len(reached):
             return math.inf
-        return float(reached[0] / curve.index[-1])
+        return float(reached[0] / steps[-1])
 
     def left(seeds):
         """What is left of the gain over scratch where it has its own best rate."""
-        ends, gained = up[list(seeds)].mean(), scratch[list(seeds)].mean()
+        ends, gained = of_up(seeds), of_scratch(seeds)
         return (tuned - ends) / (gained - ends) if gained > ends else -math.inf
 
     def held_out(metric):
@@ -287,7 +290,7 @@ def measure_wins(figure, data, setting, scale):
     measured = {
         "upscaled-wins": over_seeds(ratio(up, scratch), up.index, problem, detail),
         "upscaled-wins-tuned": over_seeds(
-            lambda s: float(up[list(s)].mean()) / tuned, up.index, own_rate, detail
+            lambda seeds: of_up(seeds) / tuned, up.index, own_rate, detail
         ),
         "upscaled-wins-long": over_seeds(
             ratio(up, long), up.index, joined(own_rate, diverged(stages, "scratch_long")), detail

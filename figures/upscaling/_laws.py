@@ -14,8 +14,8 @@ from repro.judge.power import AS_CLAIMED, SIDES, SIGN, Laws
 
 VALUES = ["train_loss", "valid_loss", "valid_accuracy"]
 # Law -> what goes of upscaling's gain where the model from scratch has its own best rate.
-SHARES = {"all of the gain left": 0.0, "half of it": 0.5, "none of it": 1.0}
-SHARE = Laws("all of the gain left", ("half of it", "none of it"))
+SHARES = {"all of the gain left": 0.0, "half of it": 0.5}
+SHARE = Laws("all of the gain left", ("half of it",))
 
 
 def curve_laws(figure):

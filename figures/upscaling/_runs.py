@@ -165,14 +165,23 @@ def losses(stages, name, metric="train_loss"):
     return tables.last_step(stage_rows(stages, name)).set_index("seed")[metric]
 
 
+def mean_of(arm):
+    """Seeds -> mean of an arm over them. arm: from `losses`; read as plain numbers, because power
+    asks thousands of times."""
+    values = arm.to_dict()
+    return lambda seeds: sum(values[seed] for seed in seeds) / len(seeds)
+
+
 def difference(ours, other):
     """Statistic of seeds, for `over_seeds`: mean of one arm minus that of another."""
-    return lambda seeds: float(ours[list(seeds)].mean()) - float(other[list(seeds)].mean())
+    first, second = mean_of(ours), mean_of(other)
+    return lambda seeds: first(seeds) - second(seeds)
 
 
 def ratio(ours, other):
     """The same: over that of another."""
-    return lambda seeds: float(ours[list(seeds)].mean()) / float(other[list(seeds)].mean())
+    first, second = mean_of(ours), mean_of(other)
+    return lambda seeds: first(seeds) / second(seeds)
 
 
 @cache
