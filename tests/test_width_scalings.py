@@ -8,16 +8,15 @@ import pytest
 import torch
 
 from figures.upscaling import _scalings, table1, table2, table3
-from repro.parametrization import TABLES, Power, Rule
 from repro.tasks import width_scalings
 
 
-def data():
+def data(parametrization="muP-multiplier"):
     """A data.csv of four pairs of widths."""
     rows = []
     for first, second, seed in itertools.product((16, 128), (16, 128), (0, 1)):
         axes = {"width_in": first, "width_out": second, "factor": [2, 3], "seed": seed}
-        settings = axes | {"parametrization": "muP-multiplier", "draws": 32, "threads": 1}
+        settings = axes | {"parametrization": parametrization, "draws": 32, "threads": 1}
         context = {"inputs": {}, "device": torch.device("cpu"), "checkpoint": Path()}
         found = width_scalings.run(**settings, **context, progress=None)
         rows += [axes | record for record in found]
@@ -35,16 +34,21 @@ def test_built_layers_are_as_printed():
     assert matrix[0][3:6] == ["0.5  (0.5)", "1.5  (1.5)", "0.667  (0.667)"]  # SGD
 
 
+WRONG = """
+from repro.parametrization import Power, Rule
+from repro.parametrizations import mup_multiplier
+
+
+def rules(family):
+    rows = mup_multiplier.rules(family)
+    return rows | {"output": Rule(**vars(rows["output"]) | {COLUMN: Power(n_in=0.25)})}
+"""
+
+
 @pytest.mark.parametrize("column", ["init", "lr", "weight_decay", "eps", "multiplier"])
-def test_a_wrong_power_is_seen(monkeypatch, column):
-    """Of the readout: the init of the other form of muP was taken for this one's before."""
-    right = TABLES["muP-multiplier"]
-
-    def wrong(q):
-        rule = vars(right(q)["output"]) | {column: Power(n_in=0.25)}
-        return right(q) | {"output": Rule(**rule)}
-
-    monkeypatch.setitem(TABLES, "muP-multiplier", wrong)
-    found = data()
+def test_a_wrong_power_is_seen(tmp_path, column):
+    """Of the readout: the init of muP's other form was once taken for this one's."""
+    (tmp_path / "wrong.py").write_text(WRONG.replace("COLUMN", repr(column)))
+    found = data(str(tmp_path / "wrong.py"))
     for table, name in ((table2, "table2.powers"), (table3, "table3.powers")):
         assert table.measure(found, "reduced")[name].value > 0.2
