@@ -163,7 +163,7 @@ def table_of_powers(data, table):
     }
     columns = list(table["rows"])
     rows = [[name, *(found.get((row, name), "") for row in columns)] for name in table["columns"]]
-    return Table(["", *columns], rows)
+    return Table(["quantity", *columns], rows)
 
 
 def table_of_widening(data):
