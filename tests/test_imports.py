@@ -37,6 +37,7 @@ def test_a_folder_of_any_dataset_is_looked_at_before_a_process_takes_its_arithme
         "fineweb_edu": ["train.parquet"],
         "ccnews": ["train.txt"],
         "covtype": ["covtype.data"],
+        "covtype_long": ["covtype.data"],
         "cifar100": ["train.npz", "test.npz"],
     }.items():
         for file in files:

@@ -25,6 +25,7 @@ from repro.cost.bart import span_denoising_cost
 from repro.cost.decoder import language_model_cost
 from repro.cost.kernels import tangent_kernels_cost, transformer_kernels_cost
 from repro.cost.llm import pretraining_cost
+from repro.cost.transfer import transfer_cost
 from repro.cost.vit import image_classification_cost
 from repro.cost.warm_start import warm_start_cost
 from repro.data.needs import Arrays, Need, Text, Tokens
@@ -136,6 +137,7 @@ TASKS = {
         identity=trained,
         cpu_dependent=_convolves,
     ),
+    "transfer": Task(1, "repro.tasks.transfer", _data, transfer_cost, identity=trained),
     "image_classification": Task(
         1, "repro.tasks.image_classification", _data, image_classification_cost, identity=trained
     ),

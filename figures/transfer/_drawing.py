@@ -1,0 +1,115 @@
+"""Panels of the figures of transfer."""
+
+import numpy as np
+
+from figures.transfer._losses import WORKLOADS, Losses
+from repro.statistics import t_interval
+
+SMALL = {"width": 1.75, "height": 1.7}
+
+
+def short_interval(values: np.ndarray) -> tuple[float, float]:
+    """Distances of the ends of a 95 % interval from the mean; 0 where there is none."""
+    mean, low, high = t_interval(values)
+    return (mean - low, high - mean) if np.isfinite(low) else (0.0, 0.0)
+
+
+def draw_shift(workloads: dict[str, Losses]):
+    """Bowls by parametrization, and the best rate against the width, a row a workload."""
+    from repro.judge import drawing
+
+    names = list(dict.fromkeys(name for losses in workloads.values() for name in losses.names))
+    figure, axes = drawing.panels(len(names) + 1, len(workloads), **SMALL)
+    for row, (workload, losses) in zip(axes, workloads.items(), strict=True):
+        for place, name in zip(row, names, strict=False):
+            if name not in losses.names:
+                place.axis("off")
+                continue
+            draw_bowls(place, losses, name)
+            place.set_title(name, fontsize=8)
+            place.sharey(row[0])
+        row[0].set_ylabel(f"{WORKLOADS[workload]}\nloss (nats)", fontsize=8)
+        row[0].legend(fontsize=6, title="width", title_fontsize=6)
+        draw_optima(row[-1], losses, names)
+        for place in row:
+            drawing.log2_axis(place.xaxis)
+            place.tick_params(labelsize=6)
+    for place in axes[-1, :-1]:
+        place.set_xlabel("learning rate", fontsize=8)
+    axes[-1, -1].set_xlabel("width", fontsize=8)
+    axes[0, -1].set_title("best rate", fontsize=8)
+    axes[0, -1].legend(fontsize=5.5, handlelength=1)
+    return figure
+
+
+def draw_bowls(axes, losses: Losses, name: str) -> None:
+    """Loss against learning rate at every width; runs that diverged are left out."""
+    from repro.judge.drawing import COLORS
+
+    for color, width in zip(COLORS, losses.widths, strict=False):
+        rates, found = losses.curves[name, width]
+        shown = np.isfinite(found).all(0)
+        mean = found[:, shown].mean(0)
+        axes.plot(rates[shown], mean, "o-", ms=2, lw=1, color=color, label=f"{width:g}")
+        axes.fill_between(
+            rates[shown],
+            found[:, shown].min(0),
+            found[:, shown].max(0),
+            color=color,
+            alpha=0.2,
+            lw=0,
+        )
+    axes.axvline(losses.proxy_rate(), ls=":", color="0.3", lw=1)
+    axes.set_xscale("log", base=2)
+
+
+def draw_optima(axes, losses: Losses, names: list[str]) -> None:
+    """Best rate against width under every parametrization, with guides."""
+    from repro.judge.drawing import COLORS, log2_axis
+
+    widths = np.array(losses.widths, float)
+    start = 2 ** losses.optimum(losses.names[0], losses.base).mean()
+    axes.set_xscale("log", base=2)
+    if not np.isfinite(start):
+        axes.text(0.5, 0.5, "no minimum\ninside", ha="center", transform=axes.transAxes, fontsize=7)
+        return
+    for i, name in enumerate(names):
+        if name not in losses.names:
+            continue
+        optima = [losses.optimum(name, width) for width in losses.widths]
+        centre = np.array([each.mean() for each in optima])
+        ends = np.array([short_interval(each) for each in optima]).T
+        low, high = 2**centre - 2 ** (centre - ends[0]), 2 ** (centre + ends[1]) - 2**centre
+        place = widths * 2 ** (0.06 * (i - len(names) / 2))
+        axes.errorbar(
+            place, 2**centre, (low, high), fmt="o-", ms=2.5, lw=1, color=COLORS[i], label=name
+        )
+    axes.plot(widths, np.full(len(widths), start), ":", color="0.3", lw=1)
+    axes.plot(widths, start * widths[0] / widths, "-.", color="0.3", lw=1)
+    axes.set_yscale("log", base=2)
+    log2_axis(axes.yaxis)
+
+
+def draw_leaderboard(workloads: dict[str, Losses]):
+    """What is lost of the width's gain, a panel a workload, a bar a parametrization."""
+    from repro.judge import drawing
+    from repro.judge.drawing import COLORS
+
+    figure, axes = drawing.panels(len(workloads), width=3.2, height=2.8)
+    for place, (workload, losses) in zip(axes[0], workloads.items(), strict=True):
+        gain, widest = losses.gain(), losses.widest
+        for y, name in enumerate(reversed(losses.names)):
+            regret, penalty = losses.regret(name, widest), losses.penalty(name)
+            lost = 100 * (regret + penalty) / gain
+            shares = [100 * each.mean() / gain for each in (penalty, regret)]
+            place.barh(y, shares[0], color=COLORS[0], alpha=0.35, label="by the parametrization")
+            place.barh(y, shares[1], left=shares[0], color=COLORS[3], label="for want of retuning")
+            error = np.array(short_interval(lost))[:, None]
+            place.errorbar(lost.mean(), y, xerr=error, fmt="none", ecolor="0.2", lw=1, capsize=2)
+        place.set_yticks(range(len(losses.names)), list(reversed(losses.names)), fontsize=8)
+        place.axvline(0, color="0.3", lw=0.8)
+        place.set_title(f"{WORKLOADS[workload]}, width {losses.base:g} to {widest:g}", fontsize=9)
+        place.set_xlabel(f"% of {gain:.3f} nats lost", fontsize=8)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles[:2], labels[:2], loc="outside upper center", ncols=2, fontsize=8)
+    return figure

@@ -1,0 +1,140 @@
+"""The final losses of one workload, and what a user loses who tunes its narrow model."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from repro.judge.claims import Measurement, over_seeds
+from repro.judge.optimum import parabola_optimum
+from repro.judge.tables import joined, last_step
+from repro.regret import Curves
+from repro.statistics import slope
+from repro.suite.names import StageName
+
+WORKLOADS = {"decoder": "decoder", "gpt2": "GPT-2, tied", "mlp": "MLP"}
+STUDIES = tuple(f"transfer/{name}/{stage}" for name in WORKLOADS for stage in ("proxy", "wide"))
+WIDTH, LR, RATIO, NAME, LOSS = (
+    "model.width",
+    "lr",
+    "embedding_ratio",
+    "parametrization",
+    "train_loss",
+)
+PROXY = "(proxy)"  # of the narrow model, which is the same under every parametrization
+COLUMNS = ["workload", NAME, WIDTH, RATIO, LR, "seed", LOSS, "chance"]
+LEARNED = 0.3  # nats below chance that the narrow model must have reached
+NEAR = 3  # points of the parabola: the best rate and its two neighbours
+
+
+def reduce(runs):
+    """Final losses of every run; a search's rounds belong to their stage."""
+    import pandas as pd
+
+    parts = []
+    for name, table in runs.items():
+        origin = StageName.parse(name)
+        part = last_step(table).assign(workload=origin.module.split("/")[1])
+        parts.append(part if origin.stage == "wide" else part.assign(**{NAME: PROXY}))
+    table = pd.concat(parts, ignore_index=True)[COLUMNS]
+    return table.sort_values(COLUMNS[:6], ignore_index=True)
+
+
+class Losses(Curves):
+    """One workload's losses (`Curves`).
+
+    ratio: of the embedding's rate to the others', tuned on the narrow model. narrow: its rows, at
+    every ratio. chance: the loss of a model that knows only how often each target occurs.
+    """
+
+    def __init__(self, table):
+        self.narrow, wide = table[table[NAME] == PROXY], table[table[NAME] != PROXY]
+        (self.ratio,) = wide[RATIO].unique()
+        (base,) = self.narrow[WIDTH].unique()
+        self.chance = float(self.narrow["chance"].iloc[0])
+        proxy = _curve(self.narrow[self.narrow[RATIO] == self.ratio])
+        curves = {(name, base): proxy for name in dict.fromkeys(wide[NAME])}
+        for (name, width), rows in wide.groupby([NAME, WIDTH]):
+            curves[name, width] = _curve(rows)
+        super().__init__(curves)
+
+    def slope(self, name: str, seed: int, points: int = NEAR) -> float:
+        """Slope of log2 of the best rate against log2 of the width; NaN where a curve has no
+        minimum inside its rates. points: of the parabola."""
+        optima = [
+            parabola_optimum(self.curves[name, width][0], self.curves[name, width][1][seed], points)
+            for width in self.widths
+        ]
+        return slope(np.log2(self.widths), optima)
+
+    def optimum(self, name: str, width: float) -> np.ndarray:
+        """log2 of the best rate by seed."""
+        rates, losses = self.curves[name, width]
+        return np.array([parabola_optimum(rates, each, NEAR) for each in losses])
+
+    def problem(self, *names: str) -> str:
+        """Why a comparison of these tells nothing: the narrow model has not learned, a best rate at
+        its grid's end, or a transferred rate that was not tried; "" if it does."""
+        found = []
+        best = self.curves[self.names[0], self.base][1].mean(0).min()
+        if not best < self.chance - LEARNED:
+            found.append(f"the narrow model has hardly learned: {best:.2f} of {self.chance:.2f}")
+        means = self.narrow.groupby([RATIO, LR])[LOSS].mean()
+        ratios = self.narrow[RATIO].unique()
+        if means.idxmin()[0] in (ratios.min(), ratios.max()):
+            found.append(f"the best ratio, {means.idxmin()[0]:g}, is at its grid's edge")
+        edges = []
+        for name in names:
+            at_edge = [f"{width:g}" for width in self.widths if self.at_edge(name, width)]
+            edges += [f"{name} at {', '.join(at_edge)}"] if at_edge else []
+            if np.isnan(self.transferred(name, self.widest)).any():
+                found.append(f"{name} was not trained at the narrow model's best rate")
+        if edges:
+            found.append(f"the best rate is at its grid's edge: {'; '.join(edges)}")
+        return joined(*found)
+
+
+def _curve(rows) -> tuple[np.ndarray, np.ndarray]:
+    """(rates, losses (seeds, rates)) of runs that have nothing else to tell them apart."""
+    rates, rate = np.unique(rows[LR], return_inverse=True)
+    seeds, seed = np.unique(rows["seed"], return_inverse=True)
+    losses = np.full((len(seeds), len(rates)), math.nan)
+    losses[seed, rate] = rows[LOSS].to_numpy()
+    return rates, np.where(np.isnan(losses), math.inf, losses)
+
+
+def by_workload(data) -> dict[str, Losses]:
+    """Workload -> its losses, in the order of WORKLOADS."""
+    of = dict(list(data.groupby("workload")))
+    return {name: Losses(of[name]) for name in WORKLOADS}
+
+
+def slope_measurement(losses: Losses, name: str) -> Measurement:
+    """Slope of the best rate, mean over seeds, with a parabola through five rates beside it.
+
+    Two estimators may differ by more than seeds do: then the interval spans those of both.
+    """
+    problem = losses.problem(name)
+    first, second = (
+        over_seeds(lambda k, points=points: losses.slope(name, k[0], points), losses.seeds, problem)
+        for points in (NEAR, 5)
+    )
+    if math.isnan(first.value):
+        words = joined(problem, "a seed's curve has no minimum inside the grid")
+        return replace(first, problem=words)
+    optima = ", ".join(
+        f"{width:g}: 2^{losses.optimum(name, width).mean():.2f}" for width in losses.widths
+    )
+    words = f"best rates by width {optima}; {second.value:z.2f} by a parabola through five rates"
+    reach = max(each.high - each.low for each in (first, second)) / 2
+    if abs(first.value - second.value) > reach:
+        ends = (first.low, second.low, first.high, second.high)
+        words += "; the two differ by more than an interval, which here spans both"
+        first = replace(first, low=min(ends), high=max(ends))
+    return replace(first, detail=words)
+
+
+def of_rates(losses: Losses, statistic, *names: str, detail: str = "") -> Measurement:
+    """`Curves.interval` of a statistic. names: the parametrizations it compares."""
+    found = losses.interval(statistic)
+    return Measurement(*found, len(losses.seeds), losses.problem(*names), detail)

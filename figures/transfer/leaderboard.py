@@ -1,0 +1,202 @@
+"""What is lost by tuning the narrow model: for want of retuning, and by the parametrization."""
+
+import numpy as np
+
+from figures.transfer import _drawing, _losses
+from figures.transfer._losses import LR, NAME, RATIO, WIDTH, WORKLOADS, Losses, reduce  # noqa: F401
+from repro.judge.claims import TRAINING, Claim, above, below, reported, trained_scales, within
+from repro.judge.noise import Design
+from repro.judge.power import AS_CLAIMED, SIDES, SIGN, Laws
+
+TITLE = "Tuned narrow, trained wide: what is lost"
+CAPTION = (
+    "Of what the largest width gains over the narrow model, the share that is lost under each "
+    "parametrization with the narrow model's best learning rate. Dark: regret, what retuning the "
+    "rate would win back. Pale: penalty, the tuned loss above that of the best parametrization. "
+    "Bars: 95 % interval over seeds, paired. Data are seen once, losses are of the last fifth of "
+    "the steps, and a tuned loss is read at the rate that is best for the other seeds."
+)
+STUDIES = _losses.STUDIES
+TENSOR_PROGRAMS = "Yang et al. (arXiv 2203.03466)"
+EVERETT = "Everett et al. (arXiv 2407.05872)"
+KALRA = "Kalra & Barkeshli (arXiv 2605.21486)"
+# What is compared with muP on the decoder, and who says that it is better.
+RIVALS = {"full-alignment": EVERETT, "LVP": "Hayou & Liu (arXiv 2506.15025), Figures 4 and 5"}
+RULED_OUT = Laws("the embedding alone", ("every layer",))
+CLAIMS = (
+    *(
+        Claim(
+            id=f"leaderboard.sp-regret-{workload}",
+            kind=TRAINING,
+            statement=f"The rate tuned on a narrow {name} costs more at a larger width under SP "
+            "than under muP",
+            source=f"{TENSOR_PROGRAMS}, Figure 1",
+            quantity="regret of SP minus regret of muP at the largest width, nats",
+            expected=trained_scales(above(0)),
+        )
+        for workload, name in WORKLOADS.items()
+    ),
+    *(
+        Claim(
+            id=f"leaderboard.wider-mup-{workload}",
+            kind=TRAINING,
+            statement=f"At the transferred rate a wider {name} is better under muP",
+            source=f"{TENSOR_PROGRAMS}, Section 6",
+            quantity="smallest fall of the loss at the transferred rate from a width to the next, "
+            "nats",
+            expected=trained_scales(above(0)),
+        )
+        for workload, name in WORKLOADS.items()
+    ),
+    *(
+        Claim(
+            id=f"leaderboard.{name.lower()}-beats-mup",
+            kind=TRAINING,
+            statement=f"Tuned at the largest width, {name} ends lower than muP on the decoder",
+            source=source,
+            quantity=f"tuned loss of {name} minus that of muP, nats",
+            expected=trained_scales(below(0)),
+        )
+        for name, source in RIVALS.items()
+    ),
+    Claim(
+        id="leaderboard.embedding-alone",
+        kind=TRAINING,
+        statement="What muP gains over SP is the embedding's rate: SP with that rate raised by "
+        "the width, which is full alignment, ends as low",
+        source=KALRA,
+        quantity="share of muP's gain over SP, both tuned, that full alignment lacks",
+        expected=trained_scales(within(0, 0.2)),
+    ),
+    Claim(
+        id="leaderboard.median-share",
+        kind=TRAINING,
+        statement="The parametrizations that are defined for every workload, ranked",
+        source="suite",
+        quantity="median over workloads of the share lost under muP, %",
+        expected=trained_scales(reported("no bound: the benchmark's score")),
+    ),
+)
+LAWS = {
+    claim.id: RULED_OUT if claim.id == "leaderboard.embedding-alone" else SIGN
+    for claim in CLAIMS
+    if claim.id != "leaderboard.median-share"
+}
+
+
+def fall(losses: Losses, name: str, rate: float) -> np.ndarray:
+    """By seed: the smallest fall of the loss at a rate from a width to the next wider one."""
+    ends = [losses.transferred(name, width, rate) for width in losses.widths]
+    return np.min([narrow - wide for narrow, wide in zip(ends, ends[1:], strict=False)], axis=0)
+
+
+def share(losses: Losses, name: str) -> np.ndarray:
+    """By seed: what is lost of what the largest width gains."""
+    return (losses.regret(name, losses.widest) + losses.penalty(name)) / losses.gain()
+
+
+def measure(data, scale):
+    workloads = _losses.by_workload(data)
+    found = {}
+    for workload, losses in workloads.items():
+        wide = losses.widest
+
+        def more(rate, losses=losses, wide=wide):
+            return losses.regret("SP", wide, rate) - losses.regret("muP", wide, rate)
+
+        each = {name: losses.regret(name, wide).mean() for name in losses.names}
+        detail = "regret " + ", ".join(f"{name} {value:.4f}" for name, value in each.items())
+        found[f"leaderboard.sp-regret-{workload}"] = _losses.of_rates(
+            losses, more, "SP", "muP", detail=detail
+        )
+        found[f"leaderboard.wider-mup-{workload}"] = _losses.of_rates(
+            losses, lambda rate, losses=losses: fall(losses, "muP", rate), "muP"
+        )
+    decoder = workloads["decoder"]
+    tuned = {name: decoder.tuned(name, decoder.widest) for name in decoder.names}
+    detail = "tuned losses " + ", ".join(f"{k} {v.mean():.4f}" for k, v in tuned.items())
+    for name in RIVALS:
+        found[f"leaderboard.{name.lower()}-beats-mup"] = _losses.of_rates(
+            decoder, lambda rate, name=name: tuned[name] - tuned["muP"], name, "muP", detail=detail
+        )
+    gained = float((tuned["SP"] - tuned["muP"]).mean())
+    found["leaderboard.embedding-alone"] = _losses.of_rates(
+        decoder,
+        lambda rate: (tuned["full-alignment"] - tuned["muP"]) / gained,
+        "SP",
+        "muP",
+        "full-alignment",
+        detail=f"muP's gain {gained:.4f} nats; {detail}",
+    )
+    shares = {
+        name: np.median([100 * share(each, name) for each in workloads.values()], axis=0)
+        for name in ("SP", "muP")
+    }
+    found["leaderboard.median-share"] = _losses.of_rates(
+        decoder, lambda rate: shares["muP"], detail=f"SP {shares['SP'].mean():.1f} %"
+    )
+    return found
+
+
+def simulate(law, recorded, scale, rng):
+    """The recorded differences of each claim on its side, none of them, or on the other side.
+
+    Tuned losses of two parametrizations: one's curves are moved up or down. Regret: SP's wide
+    curves lie as recorded, or at the narrow model's rate, or muP's lie where SP's did. The fall
+    with the width: the widest curve is moved up or down.
+    """
+    side = SIDES.get(law, 1)
+    drawn = recorded.copy()
+    for workload, table in recorded.groupby("workload"):
+        losses = Losses(table)
+        design = Design(table, ["train_loss"], [NAME, WIDTH, RATIO, LR], log=False)
+        log2 = np.log2(table[LR].to_numpy())
+        rows = table.groupby([NAME, WIDTH]).indices
+        shifts(design, losses, rows, log2, side)
+        levels(design, losses, rows, law, side, workload)
+        drawn.loc[table.index, "train_loss"] = design.draw(rng)["train_loss"]
+    return drawn
+
+
+def shifts(design, losses: Losses, rows, log2, side: int) -> None:
+    """Where SP's and muP's wide curves lie: as recorded, both at the narrow model's rate, or each
+    where the other's did."""
+    if side == 1:
+        return
+    base = np.nanmean(losses.optimum("SP", losses.base))
+    for width in losses.widths[1:]:
+        found = {name: np.nanmean(losses.optimum(name, width)) for name in ("SP", "muP")}
+        targets = (
+            {"SP": found["muP"], "muP": found["SP"]} if side < 0 else dict.fromkeys(found, base)
+        )
+        for name, target in targets.items():
+            if np.isfinite(target - found[name]):
+                design.move(rows[name, width], log2, target - found[name])
+
+
+def levels(design, losses: Losses, rows, law: str, side: int, workload: str) -> None:
+    """How low the curves lie."""
+    wide = losses.widest
+
+    def raise_by(name: str, width: float, by: float) -> None:
+        design.mean[rows[name, width]] += by
+
+    low = {name: float(losses.tuned(name, wide).mean()) for name in losses.names}
+    if law in SIDES and law != AS_CLAIMED:
+        # A wider model as good as the next narrower one, or as much worse as it was better.
+        gained = losses.transferred("muP", losses.widths[-2]) - losses.transferred("muP", wide)
+        for name in losses.names:
+            raise_by(name, wide, (1 - side) * float(gained.mean()))
+    if workload != "decoder":
+        return
+    if law in SIDES:
+        for name in RIVALS:
+            recorded = low[name] - low["muP"]
+            raise_by(name, wide, -side * abs(recorded) - recorded)
+    else:
+        lacking = {"the embedding alone": "muP", "every layer": "SP"}[law]
+        raise_by("full-alignment", wide, low[lacking] - low["full-alignment"])
+
+
+def draw(data, scale):
+    return _drawing.draw_leaderboard(_losses.by_workload(data))

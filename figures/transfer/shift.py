@@ -1,0 +1,90 @@
+"""Where the best learning rate goes with the width, under every parametrization."""
+
+import numpy as np
+
+from figures.transfer import _drawing, _losses
+from figures.transfer._losses import LR, NAME, PROXY, WIDTH, WORKLOADS, reduce  # noqa: F401
+from repro.judge.claims import TRAINING, Claim, trained_scales, within
+from repro.judge.noise import Design
+from repro.judge.power import Laws
+
+TITLE = "Where the best learning rate goes with the width"
+CAPTION = (
+    "A row a workload. Left panels: final training loss, on data seen once, against the learning "
+    "rate under each parametrization, mean and range (band) over seeds, a colour a width; dotted: "
+    "the rate that is best for the narrow model, which is the same model under all of them. Right: "
+    "the best rate (vertex of a parabola through three rates) against the width, bars: 95 % "
+    "interval over seeds; guides: constant and 1/n."
+)
+STUDIES = _losses.STUDIES
+SOURCES = {
+    "SP": "Yang et al. (arXiv 2203.03466), Figure 1; Everett et al. (arXiv 2407.05872), Table 1",
+    "muP": "Yang et al. (arXiv 2203.03466), Section 6",
+    "LVP": "Hayou & Liu (arXiv 2506.15025), Table 2",
+    "full-alignment": "Everett et al. (arXiv 2407.05872), Table 1",
+}
+LAW = {"SP": "1/n", "muP": "constant", "LVP": "constant", "full-alignment": "constant"}
+SLOPES = {"1/n": -1.0, "n^-1/2": -0.5, "constant": 0.0, "n^1/2": 0.5}
+WORDS = {
+    "1/n": "falls as one over the width",
+    "constant": "is that of every width",
+}
+# Workload and parametrization of each claim, by its id.
+JUDGED = {
+    f"shift.{name.lower()}-{workload}": (workload, name)
+    for name, workloads in (
+        ("SP", WORKLOADS),
+        ("muP", WORKLOADS),
+        ("LVP", ("decoder",)),
+        ("full-alignment", ("decoder",)),
+    )
+    for workload in workloads
+}
+CLAIMS = tuple(
+    Claim(
+        id=claim,
+        kind=TRAINING,
+        statement=f"Under {name} the best learning rate of the {WORKLOADS[workload]} "
+        f"{WORDS[LAW[name]]}",
+        source=SOURCES[name],
+        quantity="slope of log2 of the best rate against log2 of the width",
+        expected=trained_scales(within(SLOPES[LAW[name]], 0.25)),
+    )
+    for claim, (workload, name) in JUDGED.items()
+)
+LAWS = {
+    claim: Laws(LAW[name], tuple(law for law in SLOPES if law != LAW[name]))
+    for claim, (_, name) in JUDGED.items()
+}
+
+
+def measure(data, scale):
+    losses = _losses.by_workload(data)
+    return {
+        claim: _losses.slope_measurement(losses[workload], name)
+        for claim, (workload, name) in JUDGED.items()
+    }
+
+
+def simulate(law, recorded, scale, rng):
+    """Every wide curve moved to where the law has its best rate, from the narrow model's."""
+    drawn = recorded.copy()
+    for _, table in recorded.groupby("workload"):
+        losses = _losses.Losses(table)
+        design = Design(table, ["train_loss"], [NAME, WIDTH, _losses.RATIO, LR])
+        log2 = np.log2(table[LR].to_numpy())
+        base = np.nanmean(losses.optimum(losses.names[0], losses.base))
+        for (name, width), rows in table.groupby([NAME, WIDTH]).indices.items():
+            if name == PROXY:
+                continue
+            target = base + SLOPES[law] * np.log2(width / losses.base)
+            by = target - np.nanmean(losses.optimum(name, width))
+            if np.isfinite(by):
+                design.move(rows, log2, by)
+        moved = design.draw(rng, curve=WIDTH)
+        drawn.loc[table.index, "train_loss"] = moved["train_loss"]
+    return drawn
+
+
+def draw(data, scale):
+    return _drawing.draw_shift(_losses.by_workload(data))

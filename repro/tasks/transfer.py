@@ -1,0 +1,100 @@
+"""A model trained once through its data, for how well tuned hyperparameters transfer over width."""
+
+from collections.abc import Mapping
+
+import torch
+
+from repro import models
+from repro.data.batches import ArrayBatches, Batches, Epochs, TokenBatches
+from repro.data.loading import Data
+from repro.data.loading import load_data as load_data  # called by `repro.tasks.Task`
+from repro.errors import UserError
+from repro.parametrization import KINDS
+from repro.training import clipping
+from repro.training.evaluation import loss
+from repro.training.loop import Training
+from repro.training.optimizer import make_groups, make_optimizer
+from repro.training.schedule import make_schedule
+
+
+def chance(targets: torch.Tensor) -> float:
+    """Entropy in nats of how often each target occurs: the loss of a model that knows no more.
+
+    targets: whole numbers from 0, shape (n,).
+    """
+    share = torch.bincount(targets).double() / len(targets)
+    return float(torch.special.entr(share).sum())
+
+
+COUNTED = 10_000_000  # targets that are counted at most, the first ones
+
+
+def targets(batches: Batches) -> torch.Tensor:
+    """What is to be predicted, from the beginning of the data; of other data, of one batch."""
+    if isinstance(batches, ArrayBatches):
+        return batches.labels[:COUNTED]
+    if not isinstance(batches, TokenBatches):
+        return next(batches.from_step(0))[1].flatten()
+    if batches.shards:
+        return torch.from_numpy(batches.shards[0][:COUNTED].astype("int64"))
+    return batches.targets.flatten()[:COUNTED]
+
+
+def check_single_pass(data: Mapping, batches: Epochs, steps: int) -> None:
+    """Raise UserError where a run would see its data more than once: a wide model that remembers
+    them then has a lower training loss, whatever its learning rate does to what it learns."""
+    if steps > batches.per_epoch:
+        raise UserError(
+            f"{data['dataset']}: {steps} steps of {data['batch_size']} go through its "
+            f"{batches.rows:,} rows more than once; give at most {batches.per_epoch} steps or more "
+            "data"
+        )
+
+
+def build(
+    *,
+    data: Mapping,
+    model: Mapping,
+    parametrization: str,
+    lr: float,
+    embedding_ratio: float,
+    optimizer: Mapping,
+    schedule: Mapping,
+    steps: int,
+    evaluations: int,
+    microbatches: int,
+    precision: str,
+    threads: int,
+    seed: int,
+    loaded: Data,
+    device: torch.device,
+) -> Training:
+    """A model from scratch; records also have `chance`, the loss of one that knows only how often
+    each target occurs.
+
+    lr: the constant of every role. embedding_ratio: the embedding's over it, at every width.
+    schedule: see `make_schedule`; its "warmup" is a share of the steps here.
+    Raises UserError where the data would be seen more than once.
+    """
+    if isinstance(loaded.batches, Epochs):
+        check_single_pass(data, loaded.batches, steps)
+    entropy = chance(targets(loaded.batches))
+    with torch.device(device):
+        net = models.build(model, parametrization, **loaded.data_settings)
+    models.draw(net, parametrization, seed)
+    rates = dict.fromkeys(KINDS, lr) | {"embedding": embedding_ratio * lr}
+    warmup = round(schedule["warmup"] * steps)
+    return Training(
+        net,
+        make_optimizer(make_groups(net, parametrization, optimizer, rates), optimizer),
+        loss,
+        loaded.batches,
+        steps=steps,
+        evaluations=evaluations,
+        microbatches=microbatches,
+        precision=precision,
+        seed=seed,
+        clip=clipping.clipper(net, optimizer["clip"]),
+        schedule=make_schedule({**schedule, "warmup": warmup}, steps),
+        finish=lambda records: [record | {"chance": entropy} for record in records],
+    )

@@ -1,0 +1,116 @@
+"""A workload of the benchmark of transfer: tune a narrow model, train wide ones with what it gave.
+
+proxy: the narrow model over learning rate and ratio of the embedding's rate to the others. At its
+width, the base, every parametrization here is the same model, so it is trained once for all.
+wide: wider models under every parametrization, over learning rates, at the proxy's best ratio.
+Both sweeps grow where their best rate lies at an end. Every run sees its data once. Wide runs have
+other seeds than the proxies, so that what is transferred does not know the runs it is judged by.
+
+Seeds: 400 and up, drawn for this benchmark. Sizes, steps and grids are those of a prototype on
+other seeds, whose results were known.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from repro.suite.study import SCALES, Best, Scale, Study, octaves
+
+CHOSEN = "sizes, steps and grids are a prototype's, whose slopes and losses were known"
+PROXY_SEEDS = {"smoke": [400, 401], "reduced": [400, 401, 402], "paper": [400, 401, 402]}
+WIDE_SEEDS = {"smoke": [410, 411], "reduced": [410, 411, 412], "paper": [410, 411, 412]}
+ROUNDS = {"smoke": 0, "reduced": 2, "paper": 3}
+ALL = ("SP", "muP", "LVP", "full-alignment", "u-muP")
+# A readout that is the embedding transposed has one rate for both; the others ask for two.
+TIED = ("SP", "muP")
+RATIOS = [1.0, 4.0, 16.0, 64.0]
+ADAMW = {
+    "name": "adamw",
+    "betas": [0.9, 0.95],
+    "eps": 1e-8,
+    "weight_decay": 0.0,
+    "clip": None,
+}
+RUN = {
+    "parametrization": "SP",
+    "lr": 2.0**-7,
+    "embedding_ratio": 1.0,
+    "optimizer": ADAMW,
+    "schedule": {"name": "linear", "warmup": 0.1, "final": 0.0},
+    "evaluations": 5,  # the last of five parts of a run: its loss is the mean over a fifth
+    "microbatches": 1,
+    "threads": 1,
+    "seed": 0,
+}
+
+
+def workload(
+    spec: Mapping,
+    *,
+    widths: Mapping[str, Sequence[float]],
+    scales: Mapping[str, Mapping],
+    lr: Mapping[str, Sequence[float]],
+    parametrizations: Sequence[str] = ALL,
+    ratios: Sequence[float] = RATIOS,
+) -> dict[str, Study]:
+    """Stage name -> Study.
+
+    spec: of task `transfer` at paper scale, without what RUN has. scales: scale -> its changes.
+    widths: scale -> the proxy's and the wide ones'. lr: scale -> learning rates.
+    parametrizations: those defined for the model. ratios: of the proxy.
+    """
+    whole = {**RUN, **spec}
+    free = ("model.width", "lr", "embedding_ratio", "seed")
+    tuned = Best("proxy", "embedding_ratio", over=free)
+
+    def scale(name: str, grid: Mapping, same_job: tuple[str, ...]) -> Scale:
+        jobs = {"smoke": tuple(grid), "reduced": same_job, "paper": ()}
+        base = {"model.base_width": widths[name][0]}
+        return Scale({**scales[name], **base}, grid, jobs[name], ROUNDS[name])
+
+    def proxy(name: str) -> Scale:
+        few = {"smoke": ratios[:2], "reduced": ratios, "paper": ratios}[name]
+        grid = {
+            "model.width": widths[name][:1],
+            "lr": lr[name],
+            "embedding_ratio": few,
+            "seed": PROXY_SEEDS[name],
+        }
+        return scale(name, grid, tuple(grid))
+
+    def wide(name: str) -> Scale:
+        grid = {
+            "parametrization": parametrizations,
+            "model.width": widths[name][1:],
+            "lr": lr[name],
+            "seed": WIDE_SEEDS[name],
+        }
+        return scale(name, grid, ("lr", "seed"))
+
+    def study(of, changes: Mapping, search: tuple, neighbourhood) -> Study:
+        made = {name: of(name) for name in SCALES}
+        return Study(
+            task="transfer",
+            spec={**whole, **changes},
+            grid=made["paper"].grid,
+            scales=made,
+            search=search,
+            neighbourhood=neighbourhood,
+            chosen_after_seeing=CHOSEN,
+        )
+
+    crosswise = ((-1, 0), (1, 0), (0, -1), (0, 1))
+    return {
+        "proxy": study(proxy, {}, ("lr", "embedding_ratio"), crosswise),
+        "wide": study(wide, {"embedding_ratio": tuned}, ("lr",), None),
+    }
+
+
+TEXT = {
+    "dataset": "fineweb_edu",
+    "batch_size": 256,
+    "sequence_length": 256,
+    "vocab_size": 32_768,
+    "tokenizer": "bpe",
+    "validation_blocks": 0,
+}
+SHORT_TEXT = {"data.batch_size": 8, "data.sequence_length": 32, "data.vocab_size": 512}
+LR = {"smoke": octaves(-7, -5, 2), "reduced": octaves(-9, -4), "paper": octaves(-13, -6, 0.5)}

@@ -1,0 +1,29 @@
+"""Workload: a decoder with an untied readout, whose heads grow in number with the width.
+
+Pre-LN, fixed positions of size 1; logits of attention times head_dim^-1/2, the same at every width.
+Paper scale: 256 sequences of 256 tokens, 10,000 steps = 655 million tokens.
+"""
+
+from studies.transfer._workload import LR, SHORT_TEXT, TEXT, workload
+
+SMALL = SHORT_TEXT | {"model.head_dim": 16, "precision": "float32"}
+STAGES = workload(
+    {
+        "data": TEXT,
+        "model": {
+            "name": "decoder",
+            "width": 256,
+            "depth": 2,
+            "head_dim": 64,
+            "expansion": 4,
+            "norm": "pre",
+            "positional_rms": {"factor": 1.0, "power": 0.0},
+            "base_width": 256,
+        },
+        "steps": 10_000,
+        "precision": "bfloat16",
+    },
+    widths={"smoke": [32, 64], "reduced": [32, 64, 128], "paper": [256, 512, 1024, 2048]},
+    scales={"smoke": SMALL | {"steps": 10}, "reduced": SMALL | {"steps": 150}, "paper": {}},
+    lr=LR,
+)

@@ -1,0 +1,30 @@
+"""Workload: an MLP on a table, whose readout starts at zero.
+
+So full alignment would be muP here, but for Adam's eps, and LVP u-muP but for the embedding's init.
+Paper scale: Forest Cover Type once through, 464,809 rows // 256 = 1,815 steps.
+"""
+
+from repro.suite.study import octaves
+from studies.transfer._workload import ADAMW, workload
+
+STAGES = workload(
+    {
+        "data": {"dataset": "covtype_long", "batch_size": 256},
+        "model": {
+            "name": "mlp",
+            "inputs": 54,
+            "classes": 7,
+            "hidden_layers": 3,
+            "width": 256,
+            "base_width": 256,
+        },
+        "optimizer": ADAMW | {"betas": [0.9, 0.99]},
+        "steps": 1_815,
+        "precision": "float32",
+    },
+    widths={"smoke": [64, 128], "reduced": [64, 128, 256], "paper": [256, 512, 1024, 2048]},
+    scales={"smoke": {"steps": 10}, "reduced": {"steps": 300}, "paper": {}},
+    lr={"smoke": octaves(-8, -6, 2), "reduced": octaves(-10, -4), "paper": octaves(-13, -4, 0.5)},
+    parametrizations=("SP", "muP", "u-muP"),
+    ratios=[0.25, 1.0, 4.0, 16.0],
+)
