@@ -33,6 +33,8 @@ def reduce(runs):
 
     parts = []
     for name, table in runs.items():
+        if "step" not in table:  # a round that the search did not need
+            continue
         origin = StageName.parse(name)
         part = last_step(table).assign(workload=origin.module.split("/")[1])
         parts.append(part if origin.stage == "wide" else part.assign(**{NAME: PROXY}))

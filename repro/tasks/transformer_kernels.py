@@ -6,6 +6,7 @@ Dinan, Yaida & Zhang (arXiv 2304.02034). Vision: `repro.models.vit`; language:
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from functools import lru_cache
 from pathlib import Path
 
@@ -80,7 +81,7 @@ def build(model: Mapping, width: int, input_seed: int) -> Setting:
     network: Network
     rates = dict.fromkeys((*theory.ATTENTION, *theory.MLP, "stem", "positions", "head", "bias"), 1)
     if kind == "vision":
-        ones = {"base_width": 1, "output_multiplier": 1, "attention_multiplier": 1}
+        ones: dict[str, Any] = {"base_width": 1, "output_multiplier": 1, "attention_multiplier": 1}
         network = vit.ViT(width=width, **ones, **settings)
         images = rng.normal(size=(samples, 3, *(settings["resolution"],) * 2))
         images += 0.5 * rng.normal(size=(samples, 3, 1, 1)) + 0.5 * images[:1]
