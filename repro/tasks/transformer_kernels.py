@@ -6,9 +6,9 @@ Dinan, Yaida & Zhang (arXiv 2304.02034). Vision: `repro.models.vit`; language:
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
