@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from figures.transfer._losses import WORKLOADS, Losses
+from figures.transfer._losses import ORDER, WORKLOADS, Losses
 from repro.statistics import t_interval
 
 SMALL = {"width": 1.75, "height": 1.7}
@@ -18,16 +18,18 @@ def draw_shift(workloads: dict[str, Losses]):
     """Bowls by parametrization, and the best rate against the width, a row a workload."""
     from repro.judge import drawing
 
-    names = list(dict.fromkeys(name for losses in workloads.values() for name in losses.names))
+    names = [n for n in ORDER if any(n in losses.names for losses in workloads.values())]
     figure, axes = drawing.panels(len(names) + 1, len(workloads), **SMALL)
     for row, (workload, losses) in zip(axes, workloads.items(), strict=True):
+        low = min(found.mean(0).min() for _, found in losses.curves.values())
+        room = 3 * abs(losses.gain())  # worse losses are cut off
         for place, name in zip(row, names, strict=False):
             if name not in losses.names:
                 place.axis("off")
                 continue
             draw_bowls(place, losses, name)
             place.set_title(name, fontsize=8)
-            place.sharey(row[0])
+            place.set_ylim(low - 0.1 * room, low + room)
         row[0].set_ylabel(f"{WORKLOADS[workload]}\nloss (nats)", fontsize=8)
         row[0].legend(fontsize=6, title="width", title_fontsize=6)
         draw_optima(row[-1], losses, names)
@@ -111,5 +113,5 @@ def draw_leaderboard(workloads: dict[str, Losses]):
         place.set_title(f"{WORKLOADS[workload]}, width {losses.base:g} to {widest:g}", fontsize=9)
         place.set_xlabel(f"% of {gain:.3f} nats lost", fontsize=8)
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles[:2], labels[:2], loc="outside upper center", ncols=2, fontsize=8)
+    axes[0, 0].legend(handles[:2], labels[:2], loc="lower right", fontsize=7)
     return figure

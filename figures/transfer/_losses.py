@@ -21,6 +21,7 @@ WIDTH, LR, RATIO, NAME, LOSS = (
     "parametrization",
     "train_loss",
 )
+ORDER = ("SP", "muP", "LVP", "full-alignment", "u-muP")  # as they are shown
 PROXY = "(proxy)"  # of the narrow model, which is the same under every parametrization
 COLUMNS = ["workload", NAME, WIDTH, RATIO, LR, "seed", LOSS, "chance"]
 LEARNED = 0.3  # nats below chance that the narrow model must have reached
@@ -55,7 +56,8 @@ class Losses(Curves):
         (base,) = self.narrow[WIDTH].unique()
         self.chance = float(self.narrow["chance"].iloc[0])
         proxy = _curve(self.narrow[self.narrow[RATIO] == self.ratio])
-        curves = {(name, base): proxy for name in dict.fromkeys(wide[NAME])}
+        names = sorted(wide[NAME].unique(), key=ORDER.index)
+        curves = {(name, base): proxy for name in names}
         for (name, width), rows in wide.groupby([NAME, WIDTH]):
             curves[name, width] = _curve(rows)
         super().__init__(curves)
