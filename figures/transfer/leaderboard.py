@@ -159,16 +159,17 @@ def simulate(law, recorded, scale, rng):
 
 
 def shifts(design, losses: Losses, rows, log2, side: int) -> None:
-    """Where SP's and muP's wide curves lie: as recorded, both at the narrow model's rate, or each
-    where the other's did."""
-    if side == 1:
+    """Where SP's and muP's wide curves lie: the one of larger regret SP's, both at the narrow
+    model's rate, or the one of larger regret muP's."""
+    recorded = (
+        losses.regret("SP", losses.widest).mean() - losses.regret("muP", losses.widest).mean()
+    )
+    if side * recorded > 0:
         return
     base = np.nanmean(losses.optimum("SP", losses.base))
     for width in losses.widths[1:]:
         found = {name: np.nanmean(losses.optimum(name, width)) for name in ("SP", "muP")}
-        targets = (
-            {"SP": found["muP"], "muP": found["SP"]} if side < 0 else dict.fromkeys(found, base)
-        )
+        targets = {"SP": found["muP"], "muP": found["SP"]} if side else dict.fromkeys(found, base)
         for name, target in targets.items():
             if np.isfinite(target - found[name]):
                 design.move(rows[name, width], log2, target - found[name])
