@@ -290,6 +290,7 @@ def test_explain_goes_from_a_claim_to_its_runs(built):
 def test_pages_hold_one_sheet_a_paper(built):
     from pypdf import PdfReader
 
+    run_all(built, "upscaling/table2")
     products.page(built, "table2")
     assert len(PdfReader("figures/table2.pdf").pages) == len(registry.pages()["table2"])
     assert Path("figures/table2.png").exists()
