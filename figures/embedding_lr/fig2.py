@@ -92,7 +92,8 @@ def measure(data, scale):
 
 
 def simulate(law, recorded, scale, rng):
-    """Counts of as many tokens, each type's drawn by itself, at the recorded ranks."""
+    """Counts of as many tokens, each type's drawn by itself, at the recorded ranks; of a rank that
+    a law leaves without a token there is none."""
     import numpy as np
 
     drawn = recorded.copy()
@@ -104,9 +105,9 @@ def simulate(law, recorded, scale, rng):
         else:
             weights = ranks ** -POWERS[law]
         tokens = recorded["tokens"].loc[rows[0]]
-        counts = np.sort(np.maximum(rng.poisson(tokens * weights / weights.sum()), 1))[::-1]
+        counts = np.sort(rng.poisson(tokens * weights / weights.sum()))[::-1]
         drawn.loc[rows, "count"] = counts[recorded["rank"].loc[rows] - 1]
-    return drawn
+    return drawn[drawn["count"] > 0]
 
 
 def draw(data, scale):
