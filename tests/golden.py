@@ -374,6 +374,7 @@ SPECS = {
         "seed": 3,
     },
 }
+SPECS["update_sizes"] = SPECS["span_denoising"] | {"trains": "span_denoising", "rates": "strategy"}
 
 
 def corpus(folder: Path) -> Path:

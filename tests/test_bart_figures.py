@@ -94,16 +94,19 @@ def test_fig4_compares_runs_with_seeds_of_their_own():
     assert alone["measured"] == pytest.approx(0, abs=1e-9)
 
 
-def test_fig5_compares_at_the_last_update_both_reached():
-    curves = {"standard": (5, 4, 3.9), "neural-tangent": (4.8, 3.7, math.inf)}
+def test_fig5_compares_along_the_run_and_at_the_last_update_both_reached():
+    curves = {"standard": (5, 4, 3.9, 3.8), "neural-tangent": (4.2, 4.1, 3.8, math.inf)}
     rows = [
         row(each, "untuned", 2.0**-7, 0, loss, step, "R2C2")
         for each, losses in curves.items()
-        for step, loss in zip((20, 40, 60), losses, strict=True)
+        for step, loss in zip((20, 40, 60, 80), losses, strict=True)
     ]
-    found = judged("fig5", sweeps() + rows)["fig5.nt-faster"]
-    assert found["measured"] == pytest.approx(-0.3)
-    assert "at update 40" in found["detail"]
+    found = judged("fig5", sweeps() + rows)
+    assert found["fig5.nt-faster"]["measured"] == pytest.approx((-0.8 + 0.1 - 0.1) / 3)
+    assert "+0.100 at 40" in found["fig5.nt-faster"]["detail"]
+    assert found["fig5.nt-below"]["measured"] == pytest.approx(2 / 3), "the curves cross twice"
+    assert found["fig5.nt-better-at-end"]["measured"] == pytest.approx(-0.1)
+    assert "at update 60" in found["fig5.nt-better-at-end"]["detail"]
 
 
 # The studies at paper scale, numbers typed from II.2.

@@ -156,7 +156,7 @@ def test_rates_and_decays_of_dinan_yaida_and_zhang():
 
 
 def test_powers_of_the_tangent_kernels_of_dinan_yaida_and_zhang():
-    figures = figure("effective_theory.tangent_kernels")
+    figures = figure("effective_theory._tangents")
     groups = {  # as printed -> the suite's groups, by network
         "patchify": [("vision", "stem")],
         "word embedding": [("language", "stem")],

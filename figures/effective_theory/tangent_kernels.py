@@ -2,38 +2,56 @@
 
 import numpy as np
 
-from repro.judge.claims import THEORY, Claim, all_scales, at_most, over_means, within
+from figures.effective_theory._tangents import (
+    COLUMNS,
+    ENTRIES,
+    GROUPS,
+    KINDS,
+    MATRICES,
+    at_head,
+    by_seed,
+    errors,
+    exponents,
+    stated,
+)
+from repro.judge.claims import (
+    THEORY,
+    Claim,
+    all_scales,
+    at_most,
+    over_means,
+    trained_scales,
+    within,
+)
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
 from repro.judge.view import View
+from repro.parametrization import s_of
 
 TITLE = "Section I.3. Tangent kernels of Transformers at initialization, by group"
 CAPTION = (
     "Each group's part of the neural tangent kernel of a Vision Transformer and of a language "
-    "encoder with a tied head, mean over random initializations, with one learning rate for all "
-    "and with the factors of equations 1.99 to 1.116, s = 0 (Dinan, Yaida & Zhang). AdamW: "
-    "gradients over their group's root mean square. Last column: the kernel of every block, all "
-    "groups together; dots measured, bars one standard error, lines the recursions."
+    "encoder with a tied head, mean over random initializations, with one learning rate for all; "
+    "in the legend its exponent, and that with the factors of equations 1.99 to 1.116, s = 0 "
+    "(Dinan, Yaida & Zhang). AdamW: gradients over their group's root mean square. Third column: "
+    "each part against the recursions, filled for the same token or image, open for two, the "
+    "darker the wider; bars: a line in 1/n at 1/n = 0, one standard error. Last: the kernel of "
+    "every block at one width, all groups together; lines the recursions."
 )
 GRID = "effective_theory/encoder_tangent_kernels"
-STUDIES = (GRID,)
-KINDS = {"vision": "ViT, pooled head", "language": "language encoder, tied head"}
-GROUPS = ("stem", "positions", "Q", "K", "V", "U", "W", "X", "head", "bias")
-MATRICES = dict.fromkeys(("Q", "K", "V", "U", "W", "X"), 1.0)
-UNIFORM = {
-    "vision": {"stem": 0.0, "positions": 0.0, **MATRICES, "head": 1.0, "bias": 0.0},
-    "language": {"stem": 0.0, "positions": 0.0, **MATRICES, "head": 0.0},
-}
-# The gradient's root mean square is n^-1/2, that of head and bias of a classifier n^0.
-ROOT = {
-    "vision": dict.fromkeys(GROUPS, 0.5) | {"head": 0.0, "bias": 0.0},
-    "language": dict.fromkeys(GROUPS, 0.5),
-}
+S_FAMILY = "effective_theory/encoder_s_family"
+STUDIES = (GRID, S_FAMILY)
+SCATTERED = ("Q", "K")  # whose parts scatter most from one initialization to the next
 FARTHEST = "the farthest over groups and networks"
 # At smoke few draws of small widths, whose terms of order 1/n change exponents by 0.1 and more,
 # leave them to noise.
 POWERS = all_scales(within(0, 0.15))
-VIEW = View("width", "sgd", {"kind": "language", "block": 6})
+VIEW = View("width", "sgd", {"kind": "language", "block": 6, "s": 0.0})
+EVERY_EQUATION = "eq. 1.98 with 1.117 to 1.190"
+LEFT_OVER = (
+    "|measured / recursion - 1| by a line in 1/n at 1/n = 0 (two tokens: of the same token's "
+    "part), the largest over parts, entries and networks"
+)
 CLAIMS = (
     Claim(
         id="tangent_kernels.uniform-sgd",
@@ -57,76 +75,61 @@ CLAIMS = (
         expected=POWERS,
     ),
     Claim(
+        id="tangent_kernels.other-s",
+        kind=THEORY,
+        statement="The factors of s = 1/2 and 1 make every part as free of the width, for SGD and "
+        "AdamW (at initialization this is s = 0 with another scale of the head)",
+        source="footnotes 8 and 26",
+        quantity=f"exponent in n with the factors, {FARTHEST} from 0, both s and optimizers",
+        expected=trained_scales(within(0, 0.25)),
+    ),
+    Claim(
         id="tangent_kernels.recursions",
         kind=THEORY,
-        statement="The recursions give the mean tangent kernel of every block",
-        source="eq. 1.98 with 1.117 to 1.190",
-        quantity="|measured / recursion - 1| of all groups together with the s = 0 factors of SGD, "
-        "one width, mean over blocks and networks",
-        expected={"smoke": at_most(0.15), "reduced": at_most(0.04), "paper": at_most(0.02)},
+        statement="The recursions give the mean of every part of the output's tangent kernel, up "
+        "to terms of order 1/n: all groups but Q and K",
+        source=EVERY_EQUATION,
+        quantity=LEFT_OVER,
+        expected={"reduced": at_most(0.05), "paper": at_most(0.02)},
+    ),
+    Claim(
+        id="tangent_kernels.recursions-qk",
+        kind=THEORY,
+        statement="The same of the parts of Q and K, which scatter most",
+        source=EVERY_EQUATION,
+        quantity=LEFT_OVER,
+        expected={"reduced": at_most(0.2), "paper": at_most(0.05)},
     ),
 )
 # Law -> what is added to which groups' exponents.
 OTHER_POWERS = {"matrices n^1/2 faster": ([*MATRICES], 0.5), "stem n^1/2 faster": (["stem"], 0.5)}
-# Law -> groups whose terms are taken so many times.
-OTHER_TERMS = {
-    "no terms of Q and K": (["Q", "K"], 0),
-    "no term of X": (["X"], 0),
-    "twice the terms of U": (["U"], 2),
-}
 LAWS = dict.fromkeys(
     (f"tangent_kernels.{name}" for name in ("uniform-sgd", "uniform-adamw")),
     Laws(AS_CLAIMED, tuple(OTHER_POWERS)),
 )
-LAWS["tangent_kernels.recursions"] = Laws(AS_CLAIMED, tuple(OTHER_TERMS))
+KEYS = ["kind", "s", "group"]
 
 
 def reduce(runs):
-    table = runs[GRID].assign(kind=[model["kind"] for model in runs[GRID]["model"]])
+    import pandas as pd
+
+    plain, others = runs[GRID].assign(s=0.0), runs[S_FAMILY]
+    others = others.assign(s=[s_of(name) for name in others["parametrization"]])
+    table = pd.concat([plain, others], ignore_index=True)
+    table["kind"] = [model["kind"] for model in table["model"]]
     table["group"] = table["part"].str.split(".").str[0]
-    keys = ["kind", "width", "seed", "block", "group", "sgd", "adam"]
-    values = ["diagonal", "diagonal_expected", "off", "off_expected", "normalized"]
-    return table.groupby(keys, as_index=False)[values].sum()
+    keys = ["kind", "s", "width", "seed", "block", "group", "part"]
+    return table[[*keys, *COLUMNS]].sort_values(keys, ignore_index=True)
 
 
-def at_head(data, kind):
-    """Rows of the network's own kernel."""
-    rows = data[data["kind"] == kind]
-    return rows[rows["block"] == rows["block"].max()]
-
-
-def by_seed(rows, value, factor=None):
-    """Array (seeds, groups, widths) of a column, by a factor's where one is named."""
-    values = rows[value] * (1.0 if factor is None else rows[factor])
-    groups = [g for g in GROUPS if g in set(rows["group"])]
-    widths, width = np.unique(rows["width"], return_inverse=True)
-    seeds, seed = np.unique(rows["seed"], return_inverse=True)
-    found = np.full((len(seeds), len(groups), len(widths)), np.nan)
-    found[seed, rows["group"].map(groups.index), width] = values
-    return found, groups, widths
-
-
-def exponents(values, widths):
-    """Exponent in n of each group's mean over seeds; values: (seeds, groups, widths)."""
-    x = np.log(widths) - np.log(widths).mean()
-    return np.log(values.mean(0)) @ x / (x @ x)
-
-
-def stated(kind, groups, value):
-    """Exponents with one learning rate for all."""
-    return [UNIFORM[kind][g] + (ROOT[kind][g] if value == "normalized" else 0.0) for g in groups]
-
-
-def deviations(data, value, factor):
-    """Function of seeds: exponents less the stated ones, or less 0 where there is a factor.
-
-    Also (network, group) of each.
-    """
+def deviations(heads, value, factor, s=0.0):
+    """Function of seeds: exponents less the stated ones, or less 0 where there is a factor; also
+    (network, group) of each. heads: from `at_head`."""
     parts, names = [], []
     for kind in KINDS:
-        values, groups, widths = by_seed(at_head(data, kind), value, factor)
+        values, groups = by_seed(heads[kind, s], value, factor)
         wanted = np.zeros(len(groups)) if factor else stated(kind, groups, value)
-        parts.append((values, widths, wanted))
+        parts.append((values, heads[kind, s].widths, wanted))
         names += [(kind, group) for group in groups]
 
     def of(seeds):
@@ -137,15 +140,38 @@ def deviations(data, value, factor):
     return of, names
 
 
+def left_over(heads, chosen):
+    """Function of seeds: error of each part's entries at 1/n = 0, by a line in 1/n; also (network,
+    part, entry) of each. heads: from `at_head`. chosen: whether a group is meant."""
+    parts, names = [], []
+    for (kind, s), head in heads.items():
+        if s:
+            continue
+        inverse = 1 / head.widths
+        for i, part in enumerate(head.parts):
+            if chosen(part.split(".")[0]):
+                parts += [errors(head, entry)[i] for entry in ENTRIES]
+                names += [(kind, part, entry) for entry in ENTRIES]
+    found = np.stack(parts)  # (parts, seeds, widths)
+
+    def of(seeds):
+        return np.polyfit(inverse, found[:, list(seeds)].mean(1).T, 1)[1]
+
+    return of, names
+
+
 def measure(data, scale):
-    seeds = range(data["seed"].nunique())
+    sgd, adamw = ("diagonal", "sgd"), ("normalized", "adam")
+    heads = at_head(data)
     cases = {
-        "uniform-sgd": (("diagonal", None), ("diagonal", "sgd")),
-        "uniform-adamw": (("normalized", None), ("normalized", "adam")),
+        "uniform-sgd": [deviations(heads, sgd[0], None), deviations(heads, *sgd)],
+        "uniform-adamw": [deviations(heads, adamw[0], None), deviations(heads, *adamw)],
+        "other-s": [deviations(heads, *each, s) for each in (sgd, adamw) for s in (0.5, 1.0)],
+        "recursions": [left_over(heads, lambda group: group not in SCATTERED)],
+        "recursions-qk": [left_over(heads, lambda group: group in SCATTERED)],
     }
     measured = {}
-    for name, columns in cases.items():
-        found = [deviations(data, *column) for column in columns]
+    for name, found in cases.items():
 
         def every(sample, found=found):
             return np.concatenate([of(sample) for of, _ in found])
@@ -153,23 +179,22 @@ def measure(data, scale):
         def farthest(sample, every=every):
             return float(max(every(sample), key=abs))
 
+        def size(sample, farthest=farthest):
+            return abs(farthest(sample))
+
+        seeds = range(heads["vision", 0.5 if name == "other-s" else 0.0].seeds)
         at = [n for _, names in found for n in names][int(np.argmax(np.abs(every(seeds))))]
         measured[f"tangent_kernels.{name}"] = over_means(
-            farthest, seeds, detail=f"at {at[0]}, {at[1]}"
+            size if name.startswith("recursions") else farthest,
+            seeds,
+            detail=f"at {', '.join(at)}",
         )
-    kernels = [totals(data, kind) for kind in KINDS]
-
-    def error(sample):
-        ratios = [found[list(sample)].mean(0) / wanted for _, found, wanted in kernels]
-        return float(np.mean(np.abs(np.concatenate(ratios) - 1)))
-
-    measured["tangent_kernels.recursions"] = over_means(error, seeds)
     return measured
 
 
 def every_block(data, kind):
     """Rows of the width at which every block was looked at."""
-    rows = data[data["kind"] == kind]
+    rows = data[(data["kind"] == kind) & (data["s"] == 0)]
     return rows[rows["width"] == rows.loc[rows["block"] == 1, "width"].max()]
 
 
@@ -186,64 +211,62 @@ def totals(data, kind, entry="diagonal"):
 
 
 def simulate(law, recorded, scale, rng):
-    """Every group's part as a law has it, with the recorded noise between seeds."""
-    axes = ["kind", "width", "block", "group"]
-    values = ["diagonal", "normalized"]
-    design = Design(recorded, values, axes)
-    width, block, group = (recorded[name].to_numpy() for name in ("width", "block", "group"))
-    groups, times = OTHER_TERMS.get(law, ([], 1))
-    factor = np.where(np.isin(group, groups), max(times, 1e-9), 1)
-    design.mean[:, 0] = np.log(recorded["diagonal_expected"].to_numpy() * factor)
-    if law in OTHER_TERMS:
-        return design.draw(rng)
-    for kind in KINDS:
-        rows = (recorded["kind"] == kind).to_numpy()
-        head = rows & (block == block[rows].max())
-        for name in set(group[head]):
-            at = np.flatnonzero(head & (group == name))
-            log_n = np.log(width[at])
-            groups, more = OTHER_POWERS.get(law, ([], 0.0))
-            for column, value in enumerate(values):
-                power = stated(kind, [name], value)[0] + (more if name in groups else 0.0)
-                middle = design.mean[at, column].mean()
-                design.mean[at, column] = middle + power * (log_n - log_n.mean())
-    return design.draw(rng)
+    """Every part as a law has it, with the recorded noise between seeds."""
+    import pandas as pd
+
+    axes = ["kind", "s", "block", "part"]
+    groups, more = OTHER_POWERS.get(law, ([], 0.0))
+    added = np.where(recorded["group"].isin(groups), more, 0.0)
+    points = recorded.assign(x=np.log(recorded["width"]))
+    x = (points["x"] - points.groupby(axes)["x"].transform("mean")).to_numpy()
+
+    sums = Design(recorded, ENTRIES, [*axes, "width"], log=False)
+    expected = recorded[[f"{entry}_expected" for entry in ENTRIES]].to_numpy()
+    sums.mean[:] = expected * np.exp(added * x)[:, None]
+    drawn = sums.draw(rng)
+    # Of blocks before the last there is none.
+    last = recorded["block"] == recorded.groupby("kind")["block"].transform("max")
+    outputs = recorded[last]
+    roots = Design(outputs, ["normalized"], [*axes, "width"])
+    power = [stated(kind, [g], "normalized", s)[0] for kind, s, g in outputs[KEYS].to_numpy()]
+    middle = pd.Series(roots.mean[:, 0]).groupby([outputs[key].to_numpy() for key in axes])
+    roots.mean[:, 0] = middle.transform("mean") + (power + added[last]) * x[last]
+    drawn.loc[last, "normalized"] = roots.draw(rng)["normalized"]
+    return drawn
 
 
 def draw(data, scale):
     from repro.judge import drawing
 
-    figure, axes = drawing.panels(5, 2, width=3.5, height=3.6)
-    columns = (
-        ("diagonal", None, "SGD, one learning rate"),
-        ("diagonal", "sgd", "SGD, factors of $s = 0$"),
-        ("normalized", None, "AdamW, one learning rate"),
-        ("normalized", "adam", "AdamW, factors of $s = 0$"),
-    )
+    figure, axes = drawing.panels(4, 2, width=4.2, height=3.6)
+    optimizers = (("SGD", "diagonal", "sgd"), ("AdamW", "normalized", "adam"))
     for row, (kind, name) in zip(axes, KINDS.items(), strict=True):
-        for axis, (value, factor, title) in zip(row, columns, strict=False):
-            draw_parts(axis, at_head(data, kind), value, factor, drawing)
-            axis.set_title(f"{name}\n{title}", fontsize=8)
-        draw_blocks(row[4], data, kind, drawing)
+        for axis, (optimizer, value, factor) in zip(row, optimizers, strict=False):
+            draw_parts(axis, at_head(data)[kind, 0.0], value, factor, drawing)
+            axis.set_title(f"{name}\n{optimizer}, one learning rate", fontsize=8)
+        draw_errors(row[2], data, kind)
+        row[2].set_title(f"{name}\nparts against the recursions", fontsize=8)
+        draw_blocks(row[3], data, kind, drawing)
         n = every_block(data, kind)["width"].iloc[0]
-        row[4].set_title(f"{name}\nSGD, factors of $s = 0$, by block, $n = {n}$", fontsize=8)
+        row[3].set_title(f"{name}\nSGD, factors of $s = 0$, by block, $n = {n}$", fontsize=8)
     return figure
 
 
-def draw_parts(axes, rows, value, factor, drawing):
-    """Each group's part against width with its exponent."""
-    values, groups, widths = by_seed(rows, value, factor)
+def draw_parts(axes, head, value, factor, drawing):
+    """Each group's part against width with its exponent, and that with the factors."""
+    values, groups = by_seed(head, value)
+    widths = head.widths
     powers = exponents(values, widths)
-    for i, (group, power) in enumerate(zip(groups, powers, strict=True)):
-        color = drawing.COLORS[GROUPS.index(group)]
+    remaining = exponents(by_seed(head, value, factor)[0], widths)
+    for i, group in enumerate(groups):
         axes.plot(
             widths,
             values[:, i].mean(0),
             "osv^<>DPX*"[GROUPS.index(group)] + "-",
             ms=4,
             lw=0.8,
-            color=color,
-            label=f"{group}: {power:z.2f}",
+            color=drawing.COLORS[GROUPS.index(group)],
+            label=f"{group}: {powers[i]:z.2f}, {remaining[i]:z.2f}",
         )
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
@@ -252,7 +275,29 @@ def draw_parts(axes, rows, value, factor, drawing):
     axes.set_ylabel("part of the tangent kernel, same input")
     low, high = axes.get_ylim()
     axes.set_ylim(low / (high / low) ** 0.6, high)  # room for the legend
-    axes.legend(loc="lower left", fontsize=6.5, ncol=2, title="exponent in $n$", title_fontsize=6.5)
+    words = "exponent in $n$, with factors"
+    axes.legend(loc="lower left", fontsize=6.5, ncol=2, title=words, title_fontsize=6.5)
+
+
+def draw_errors(axes, data, kind):
+    """Errors of each part at every width, and where a line in 1/n has them at 1/n = 0."""
+    head = at_head(data)[kind, 0.0]
+    of, names = left_over({(kind, 0.0): head}, lambda group: True)
+    seeds = range(head.seeds)
+    ends, without = of(seeds), np.stack([of([s for s in seeds if s != left]) for left in seeds])
+    spread = np.sqrt((len(seeds) - 1) * without.var(0))
+    means = {entry: errors(head, entry).mean(1) for entry in ENTRIES}
+    for end, bar, (_, part, entry) in zip(ends, spread, names, strict=True):
+        i = head.parts.index(part)
+        place = i + (0.2 if entry == "off" else -0.2)
+        for j, value in enumerate(means[entry][i]):
+            color = f"{0.75 * (1 - j / (len(head.widths) - 1)):.2f}"
+            face = color if entry == "diagonal" else "none"
+            axes.plot(place, 100 * value, "o", ms=4, mfc=face, mec=color)
+        axes.errorbar(place + 0.15, 100 * end, 100 * bar, fmt="_", ms=6, lw=1, color="C3")
+    axes.axhline(0, lw=0.8, color="0.6")
+    axes.set_xticks(range(len(head.parts)), head.parts, rotation=60, fontsize=7)
+    axes.set_ylabel("measured less recursion, % of the part")
 
 
 def draw_blocks(axes, data, kind, drawing):

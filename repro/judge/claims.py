@@ -77,6 +77,11 @@ def between(low: float, high: float) -> Expectation:
     return Expectation(low, high, f"{number(low)} to {number(high)}")
 
 
+def inside(low: float, high: float) -> Expectation:
+    """From low to high, ends excluded."""
+    return Expectation(low, high, f"inside {number(low)} to {number(high)}", strict=True)
+
+
 def below(value: float) -> Expectation:
     """Strictly below the value."""
     return Expectation(-math.inf, value, f"below {number(value)}", strict=True)

@@ -238,7 +238,7 @@ def _check_reference(place: str, reference, earlier: Mapping[str, Study]) -> Non
 def _check_task_reads(place: str, task: str, spec: Mapping) -> None:
     """Check that a spec has the task's settings and no others, and that the task's inputs and cost
     can be computed from it."""
-    arguments = task_arguments(task)
+    arguments = settings_of(task, spec)
     for name in sorted(arguments - set(spec)):
         near = nearest(name, set(spec) - arguments)
         hint = f" (there is {near!r})" if near else ""
@@ -253,6 +253,14 @@ def _check_task_reads(place: str, task: str, spec: Mapping) -> None:
             raise UserError(
                 f"{place}: the spec has no setting {error}, which task {task} reads"
             ) from error
+
+
+def settings_of(task: str, spec: Mapping) -> frozenset[str]:
+    """The settings that a spec of a task has: its own and, where it looks at a run of another
+    task, which its setting `trains` names, that one's as well."""
+    own = task_arguments(task)
+    trained = spec.get("trains") if "trains" in own else None
+    return own | task_arguments(trained) if trained in TASKS else own
 
 
 @cache

@@ -46,6 +46,10 @@ def _never(spec: Mapping) -> bool:
     return False
 
 
+def _cost_of_trained(spec: Mapping) -> Cost:
+    return TASKS[spec["trains"]].cost(spec)
+
+
 def _convolves(spec: Mapping) -> bool:
     return spec["model"]["name"] == "resnet"
 
@@ -144,6 +148,7 @@ TASKS = {
     "span_denoising": Task(
         1, "repro.tasks.span_denoising", _data, span_denoising_cost, identity=trained
     ),
+    "update_sizes": Task(1, "repro.tasks.update_sizes", _data, _cost_of_trained, identity=trained),
     "parameter_table": Task(1, "repro.tasks.parameter_table", _nothing, _free),
     "token_frequencies": Task(1, "repro.tasks.token_frequencies", _data, _free),
     "decoder_sign_step": Task(1, "repro.tasks.decoder_sign_step", _data, _free),

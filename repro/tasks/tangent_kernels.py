@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from repro.parametrization import initialize, table
+from repro.errors import UserError
+from repro.parametrization import KINDS, initialize, s_of, table
 from repro.tasks.transformer_kernels import (
-    INITS,
     Setting,
     Trace,
     _key,
@@ -47,7 +47,7 @@ def run(
 
     channels: how many components i of z_i are differentiated; at the output only components without
     contact terms. every_block: also measure the kernels of blocks before the last. parametrization:
-    the one whose learning-rate factors are recorded.
+    a member of the s-family; its initial scales are drawn and its learning-rate factors recorded.
     Returns a record per `block` and `part` (a group, numbered by attention-MLP pair: `Q.0`).
     `diagonal` and `off`: mean of the kernel's diagonal and of its other entries, over tokens (over
     samples if the output is pooled). `diagonal_expected` and `off_expected`: the same by the
@@ -55,13 +55,16 @@ def run(
     diagonal after dividing each gradient by the part's root mean square over its entries (of a word
     embedding only the non-zero ones); else 0.
     """
-    setting = build(model, width, input_seed)
+    s = s_of(parametrization)
+    if s is None:
+        raise UserError(f"tangent_kernels: {parametrization!r} is no member of the s-family")
+    setting = build(model, width, input_seed, parametrization)
     network = setting.network.to(device)
     tokens = setting.inputs.to(device)
     generator = torch.Generator(device).manual_seed(_stream(seed, width))
     totals: dict[tuple[int, str], np.ndarray] = {}
     for draw in range(draws):
-        initialize(network, INITS, generator)
+        initialize(network, dict.fromkeys(KINDS, parametrization), generator)
         for block, z in blocks(setting, tokens, channels, every_block):
             for part, kernel in parts(setting, z).items():
                 last = block == setting.theory.blocks
@@ -78,12 +81,19 @@ def run(
             "diagonal": float(total[0]),
             "off": float(total[1]),
             "normalized": float(total[2]),
-            "diagonal_expected": expected[block, part][0],
-            "off_expected": expected[block, part][1],
+            "diagonal_expected": expected[block, part][0] * scale(setting, s, block, part),
+            "off_expected": expected[block, part][1] * scale(setting, s, block, part),
             **{name: factor[part.split(".")[0]] for name, factor in factors.items()},
         }
         for (block, part), total in totals.items()
     ]
+
+
+def scale(setting: Setting, s: float, block: int, part: str) -> float:
+    """Factor on a part at s = 0: a head's initial scale has n^(-s/2), and with it every gradient of
+    the outputs but those of an untied head."""
+    own = not setting.theory.tied and part in ("head", "bias")
+    return 1.0 if block < setting.theory.blocks or own else setting.network.width**-s
 
 
 def blocks(

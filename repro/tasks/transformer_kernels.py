@@ -23,7 +23,8 @@ from repro.models import vit
 from repro.models.tied_encoder import TiedEncoder
 from repro.theory import transformer_kernels as theory
 
-INITS = dict.fromkeys(parametrization.KINDS, "neural-tangent")
+PLAIN = "neural-tangent"  # s = 0
+INITS = dict.fromkeys(parametrization.KINDS, PLAIN)
 GROUPS = {
     "patchify.weight": ("stem",),
     "embedding.weight": ("stem",),
@@ -68,9 +69,10 @@ def group_names(parameter: str) -> list[str]:
     return [f"{group}.{pair}" if pair else group for group in found]
 
 
-def build(model: Mapping, width: int, input_seed: int) -> Setting:
+def build(model: Mapping, width: int, input_seed: int, strategy: str = PLAIN) -> Setting:
     """A network of one width, with fixed inputs and the theory for it.
 
+    strategy: a member of the s-family, whose N_rescale a tied head has; theory is that of s = 0.
     model: `kind` (vision, language), `samples`, and the settings of `ViT` or `TiedEncoder`.
     Images are Gaussian, correlated within and across samples; words are drawn from the first half
     of the vocabulary, so that outputs of the second half have no contact terms (footnote 19).
@@ -91,7 +93,8 @@ def build(model: Mapping, width: int, input_seed: int) -> Setting:
         eps, causal, outputs = vit.EPS, False, settings["classes"]
         absent = list(range(outputs))
     elif kind == "language":
-        network = TiedEncoder(width=width, output_multiplier=width**-0.5, **settings)
+        rescale = parametrization.tied_multiplier(strategy, width)
+        network = TiedEncoder(width=width, output_multiplier=rescale, **settings)
         used = settings["vocab_size"] // 2
         words = rng.integers(used, size=(samples, settings["sequence_length"]))
         inputs, kernel = torch.from_numpy(words), theory.word_kernel(words)
@@ -101,7 +104,7 @@ def build(model: Mapping, width: int, input_seed: int) -> Setting:
         raise UserError(f"model: kind {kind!r} is unknown: choose vision or language")
     # The theory's constants C are variance times fan-in; these do not depend on the width.
     constants: dict[str, float] = {}
-    rows = parametrization.table("neural-tangent", "sgd")
+    rows = parametrization.table(PLAIN, "sgd")
     for name, role in network.roles().items():
         variance = parametrization.init_std(role, rows[role.kind]) ** 2 if role.drawn else 0
         constants |= {group.split(".")[0]: variance * role.fan_in for group in group_names(name)}

@@ -1,0 +1,113 @@
+"""Forward kernels of deep encoders, block by block, against linear growth."""
+
+import numpy as np
+
+from repro.judge.claims import THEORY, Claim, over_means, trained_scales, within
+from repro.judge.noise import Design
+from repro.judge.power import Laws
+from repro.judge.view import View
+from repro.statistics import slope
+
+TITLE = "Section I.1. Growth of the kernels with depth"
+CAPTION = (
+    "Mean kernel G of the residual stream, same token and two tokens, over random initializations "
+    "of a Vision Transformer and of a language encoder with 24 attention-MLP pairs (Dinan, Yaida & "
+    "Zhang, I.1.C to E): dots measured, lines the recursions 1.65 and 1.77. Bars, mostly hidden: "
+    "one standard error."
+)
+GRID = "effective_theory/deep_encoder_kernels"
+STUDIES = (GRID,)
+KINDS = {"vision": "ViT", "language": "language encoder"}
+VIEW = View("block", "diagonal", {"kind": "vision"})
+CLAIMS = (
+    Claim(
+        id="depth.linear",
+        kind=THEORY,
+        statement="The kernel of the residual stream grows linearly with depth",
+        source="I.1.C to E, footnote 16",
+        quantity="exponent of the number of attention-MLP pairs in what they add to the same "
+        "token's G, the farthest from 1 of both networks",
+        expected=trained_scales(within(1, 0.15)),
+    ),
+)
+# Law -> power of the number of pairs; nan: growth by one factor a pair.
+POWERS = {"linear": 1.0, "square root": 0.5, "exponential": np.nan}
+LAWS = {"depth.linear": Laws("linear", ("square root", "exponential"))}
+
+
+def reduce(runs):
+    import pandas as pd
+
+    rows = []
+    table = runs[GRID]
+    for _, run in table[table["quantity"] == "G"].iterrows():
+        side = round(((8 * len(run["mean"]) + 1) ** 0.5 - 1) / 2)
+        same = np.equal(*np.triu_indices(side))
+        row = {"kind": run["model"]["kind"], "seed": run["seed"], "block": run["block"]}
+        for name, chosen in (("diagonal", same), ("off", ~same)):
+            for suffix, values in (("", run["mean"]), ("_expected", run["expected"])):
+                row[name + suffix] = np.array(values)[chosen].mean()
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def added(data, kind):
+    """Numbers of pairs 1, 2, ..., and what they add to G: array (seeds, pairs)."""
+    rows = data[data["kind"] == kind]
+    G = rows.pivot(index="seed", columns="block", values="diagonal").to_numpy()
+    after = G[:, 2::2] - G[:, :1]  # block 1 is the stem, then attention and MLP in turn
+    return np.arange(1, after.shape[1] + 1), after
+
+
+def exponents(data, seeds):
+    """Network -> exponent, of the mean over some seeds."""
+    found = {}
+    for kind in KINDS:
+        pairs, after = added(data, kind)
+        found[kind] = slope(np.log(pairs), np.log(after[list(seeds)].mean(0)))
+    return found
+
+
+def measure(data, scale):
+    seeds = range(data["seed"].nunique())
+
+    def farthest(sample):
+        return max(exponents(data, sample).values(), key=lambda power: abs(power - 1))
+
+    words = ", ".join(f"{kind} {power:.3f}" for kind, power in exponents(data, seeds).items())
+    return {"depth.linear": over_means(farthest, seeds, detail=words)}
+
+
+def simulate(law, recorded, scale, rng):
+    """The same growth from first block to last, in between as a law has it."""
+    design = Design(recorded, ["diagonal"], ["kind", "block"], log=False)
+    pairs = (recorded["block"].to_numpy() - 1) / 2
+    share = pairs / pairs.max()
+    for kind in KINDS:
+        at = design.rows(kind=kind)
+        first, last = (design.mean[at[pairs[at] == end], 0][0] for end in (0, pairs.max()))
+        power = POWERS[law]
+        if np.isnan(power):
+            design.mean[at, 0] = first * (last / first) ** share[at]
+        else:
+            design.mean[at, 0] = first + (last - first) * share[at] ** power
+    return design.draw(rng)
+
+
+def draw(data, scale):
+    from repro.judge import drawing
+
+    figure, axes = drawing.panels(len(KINDS), width=4.4)
+    for panel, (kind, name) in zip(axes[0], KINDS.items(), strict=True):
+        rows = data[data["kind"] == kind]
+        for entry, label, color in (("diagonal", "same token", "C0"), ("off", "two tokens", "C1")):
+            found = rows.groupby("block")[entry].agg(["mean", "sem"])
+            style = {"fmt": "o", "ms": 3, "lw": 1, "color": color, "label": label}
+            panel.errorbar(found.index, found["mean"], found["sem"], **style)
+            expected = rows.groupby("block")[f"{entry}_expected"].first()
+            panel.plot(expected.index, expected, "-", lw=1, color=color)
+        panel.set_title(name)
+        panel.set_xlabel(r"block $\ell$")
+        panel.set_ylabel(r"$G^{(\ell)}$, mean over tokens")
+        panel.legend()
+    return figure

@@ -1,0 +1,183 @@
+"""How far training moves outputs and hidden streams, against width, for every s: I.2's aim."""
+
+import numpy as np
+
+from repro.judge.claims import TRAINING, Claim, above, over_seeds, trained_scales, within
+from repro.judge.noise import Design
+from repro.judge.power import AS_CLAIMED, Laws
+from repro.judge.view import View
+from repro.parametrization import s_of
+
+TITLE = "Sections I.2 and I.3. Updates of the network function and of the stream, in training"
+CAPTION = (
+    "Root mean square change of the outputs (left) and of the stream that the last LayerNorm reads "
+    "(right), on held-out data after the first steps of AdamW, against the width: mean over seeds, "
+    "range over seeds as a bar. Every s gives the matrices one rate at one width; uniform rates "
+    "are the rival. In brackets the exponent in n; dashed: n^-(1-s)/2 (Dinan, Yaida & Zhang, I.2 "
+    "and footnote 21)."
+)
+STUDIES = ("effective_theory/update_sizes/vit", "effective_theory/update_sizes/bart")
+MODELS = {"vit": "ViT", "bart": "BART"}
+UNIFORM = "uniform rates"
+S_FAMILY = ("neural-tangent", "hybrid", "maximal-update")
+WIDTH = "width"
+VIEW = View(WIDTH, "output_change", {"model": "vit"})
+
+
+def output(name, model):
+    return Claim(
+        id=f"updates.output-{name}",
+        kind=TRAINING,
+        statement=f"Learning-rate factors keep a step's change of the outputs of order one for "
+        f"every s: {model}",
+        source="I.2, eq. 1.89 to 1.95; footnote 26",
+        quantity="exponent in n of the outputs' root mean square change, the farthest from 0 over "
+        "s = 0, 1/2, 1",
+        expected=trained_scales(within(0, 0.15)),
+    )
+
+
+def hidden(strategy, s, power):
+    return Claim(
+        id=f"updates.hidden-{strategy}",
+        kind=TRAINING,
+        statement=f"Hidden representations change as n^-(1-s)/2, s = {s}, so that corrections to "
+        "leading order are its square",
+        source="footnote 21",
+        quantity="exponent in n of the stream's root mean square change, the farthest from "
+        f"{power:g} of both models",
+        expected=trained_scales(within(power, 0.1)),
+    )
+
+
+CLAIMS = (
+    *(output(*item) for item in MODELS.items()),
+    hidden("neural-tangent", "0", -0.5),
+    hidden("hybrid", "1/2", -0.25),
+    hidden("maximal-update", "1", 0.0),
+    Claim(
+        id="updates.uniform",
+        kind=TRAINING,
+        statement="With one learning rate for all parameters the change of the outputs explodes "
+        "with the width",
+        source="I.2; eq. 1.95, 1.158, 1.171",
+        quantity="exponent in n of the outputs' root mean square change, the smaller of both "
+        "models",
+        expected=trained_scales(above(0.5)),
+    ),
+)
+# Law -> what it adds to the exponents of outputs and of streams.
+AS_UNIFORM, NO_EFFECT = "as with uniform rates", "no effect of the width"
+OTHER_S = {"as s = 0": 0.0, "as s = 1/2": 0.5, "as s = 1": 1.0}
+LAWS = {
+    **{f"updates.output-{m}": Laws(AS_CLAIMED, (AS_UNIFORM, "n^-1/2")) for m in MODELS},
+    "updates.hidden-neural-tangent": Laws(AS_CLAIMED, ("as s = 1/2", "as s = 1")),
+    "updates.hidden-hybrid": Laws(AS_CLAIMED, ("as s = 0", "as s = 1")),
+    "updates.hidden-maximal-update": Laws(AS_CLAIMED, ("as s = 0", "as s = 1/2")),
+    "updates.uniform": Laws(AS_CLAIMED, (NO_EFFECT,)),
+}
+CHANGES = ("output_change", "hidden_change")
+
+
+def reduce(runs):
+    import pandas as pd
+
+    parts = []
+    for stage in STUDIES:
+        rows = runs[stage].rename(columns={"model.width": WIDTH})
+        names = rows["parametrization"].where(rows["rates"] == "strategy", UNIFORM)
+        parts.append(rows.assign(model=stage.split("/")[-1], strategy=names))
+    columns = ["model", "strategy", WIDTH, "seed", "step", *CHANGES, "output", "hidden"]
+    return pd.concat(parts, ignore_index=True)[[*columns, "train_loss"]]
+
+
+def exponents(data):
+    """(model, strategy, change) -> exponent in n of a change at the last step, by seed."""
+    import pandas as pd
+
+    last, found = data[data["step"] == data["step"].max()], {}
+    for (model, strategy), rows in last.groupby(["model", "strategy"]):
+        rows = rows.sort_values(["seed", WIDTH])
+        seeds, widths = np.unique(rows["seed"]), np.unique(rows[WIDTH])
+        for change in CHANGES:
+            logs = np.log(rows[change].to_numpy().reshape(len(seeds), len(widths)))
+            powers = np.polyfit(np.log(widths), logs.T, 1)[0]
+            found[model, strategy, change] = pd.Series(powers, seeds)
+    return found
+
+
+def measure(data, scale):
+    found = exponents(data)
+
+    def farthest(keys, power):
+        """The exponent that is farthest from a power, by the means over seeds."""
+        key = max(keys, key=lambda key: abs(found[key].mean() - power))
+        words = ", ".join(f"{key[0]} {key[1]} {found[key].mean():.3f}" for key in keys)
+        own = found[key]
+        return over_seeds(lambda seeds: float(own[list(seeds)].mean()), own.index, "", words)
+
+    measured = {
+        f"updates.output-{model}": farthest([(model, s, "output_change") for s in S_FAMILY], 0.0)
+        for model in MODELS
+    }
+    for strategy in S_FAMILY:
+        keys = [(model, strategy, "hidden_change") for model in MODELS]
+        measured[f"updates.hidden-{strategy}"] = farthest(keys, hidden_power(s_of(strategy)))
+    # What is farthest from infinity is the smallest.
+    rivals = [(model, UNIFORM, "output_change") for model in MODELS]
+    return measured | {"updates.uniform": farthest(rivals, 1e9)}
+
+
+def hidden_power(s):
+    """-(1 - s) / 2."""
+    return -(1 - s) / 2
+
+
+def simulate(law, recorded, scale, rng):
+    """Changes as powers of n, in the middle as large as the recorded, with the recorded noise."""
+    design = Design(recorded, CHANGES, ["model", "strategy", WIDTH, "step"])
+    log_n = np.log(recorded[WIDTH].to_numpy())
+    for (_, strategy, _), at in recorded.groupby(["model", "strategy", "step"]).indices.items():
+        powers, middle = np.array(law_powers(law, strategy)), design.mean[at].mean(0)
+        design.mean[at] = middle + powers * (log_n[at] - log_n[at].mean())[:, None]
+    return design.draw(rng)
+
+
+def law_powers(law, strategy):
+    """Exponents of outputs and streams of a strategy under a law."""
+    if strategy == UNIFORM:
+        return (0.0, 0.0) if law == NO_EFFECT else (1.0, 1.0)
+    outputs = {AS_UNIFORM: 1.0, "n^-1/2": -0.5}.get(law, 0.0)
+    return outputs, hidden_power(OTHER_S.get(law, s_of(strategy)))
+
+
+def draw(data, scale):
+    from figures.effective_theory._strategies import COLORS
+    from repro.judge import drawing
+
+    figure, axes = drawing.panels(len(CHANGES), len(MODELS), width=4.2)
+    titles = dict(zip(CHANGES, ("outputs", "stream behind the last block"), strict=True))
+    last, powers = data[data["step"] == data["step"].max()], exponents(data)
+    for row, (model, name) in zip(axes, MODELS.items(), strict=True):
+        for panel, change in zip(row, CHANGES, strict=True):
+            for strategy, marker in zip((*S_FAMILY, UNIFORM), "os^x", strict=True):
+                rows = last[(last["model"] == model) & (last["strategy"] == strategy)]
+                found = rows.groupby(WIDTH)[change].agg(["mean", "min", "max"])
+                color = COLORS.get(strategy, "0.5")
+                power = powers[model, strategy, change].mean()
+                reach = [found["mean"] - found["min"], found["max"] - found["mean"]]
+                style = {"fmt": marker + "-", "ms": 4, "lw": 1, "color": color}
+                label = f"{strategy} [{power:z.2f}]"
+                panel.errorbar(found.index, found["mean"], reach, label=label, **style)
+                if change == "hidden_change" and strategy in S_FAMILY:
+                    n = found.index.to_numpy(float)
+                    guide = found["mean"].iloc[0] * (n / n[0]) ** hidden_power(s_of(strategy))
+                    panel.plot(n, guide, "--", lw=0.8, color=color)
+            panel.set_xscale("log", base=2)
+            panel.set_yscale("log")
+            drawing.log2_axis(panel.xaxis)
+            panel.set_title(f"{name}: {titles[change]}")
+            panel.set_xlabel("width $n$")
+            panel.set_ylabel(f"root mean square change, {last['step'].iloc[0]} steps")
+            panel.legend(title="[exponent in $n$]", fontsize=7, title_fontsize=7)
+    return figure
