@@ -251,7 +251,7 @@ def test_every_view_names_columns_and_values_there_are():
         for column, asked in view.only.items():
             found = {row[column] for row in rows}
             for value in asked if isinstance(asked, tuple) else (asked,):
-                numbers = {float(cell) for cell in found if cell} if isinstance(value, int) else ()
+                numbers = {float(cell) for cell in found if cell} if isinstance(value, int | float) else ()
                 assert value in {*found, *numbers}, f"{name}: no {column} {value!r}"
 
 
