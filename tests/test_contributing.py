@@ -16,7 +16,7 @@ PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 WALK = PAGE.split("## A figure\n")[1].split("\n## ")[0]
 KEPT = (
     *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "README.md", "Snakefile"),
-    *("pyproject.toml", "config", "data", "docs"),
+    *("pyproject.toml", "benchmarks", "config", "data", "docs", "examples"),
     *("figures", "profiles", "records", "repro", "studies", "tests", "workflows"),
 )
 

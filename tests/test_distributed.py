@@ -13,7 +13,6 @@ from golden import SPECS, text_inputs
 from ranks import carry_out
 from torch import nn
 
-from repro import upscaling
 from repro.cost import Cost, Layout
 from repro.errors import UserError
 from repro.files import sha256_file
@@ -22,6 +21,7 @@ from repro.suite.registry import ROOT
 from repro.tasks import TASKS
 from repro.training import distributed, launch, loop
 from repro.training.optimizer import make_optimizer
+from repro.upscaling.checks import check_module
 
 TOLERANCE = 1e-5  # relative, of losses in float32
 SHORT = {"steps": 6, "evaluations": 2}
@@ -208,7 +208,7 @@ def overflowing(folder):
     message = ""
     if distributed.ranks() > 1:
         with pytest.raises(UserError, match="fully_shard: gather the full parameters"):
-            upscaling.check_module(model)
+            check_module(model)
         with pytest.raises(UserError, match="batch normalization needs the whole batch") as caught:
             distributed.prepare(nn.Sequential(nn.BatchNorm1d(2)), optimizer)
         message = str(caught.value)

@@ -156,7 +156,7 @@ def test_outside_a_clone_one_line_says_which_commands_need_one(installed):
         done = run_with(LIBRARY, MAIN, installed, *words)
         assert done.returncode == 1
         (line,) = done.stderr.splitlines()
-        assert line.startswith(f"error: {words[0]}: every command but coordinate-check runs the")
+        assert line.startswith(f"error: {words[0]}: every command but coordinate-check and ")
         assert "clone of the repository" in line
     words = ["coordinate-check", "muP", "--widths", "16", "32", "--steps", "1", "--seeds", "2"]
     done = run_with(LIBRARY, MAIN, installed, *words)
