@@ -155,7 +155,7 @@ def draw(data, scale):
     from figures.effective_theory._strategies import COLORS
     from repro.judge import drawing
 
-    figure, axes = drawing.panels(len(CHANGES), len(MODELS), width=4.2)
+    figure, axes = drawing.panels(len(CHANGES), len(MODELS), width=5.2)
     titles = dict(zip(CHANGES, ("outputs", "stream behind the last block"), strict=True))
     last, powers = data[data["step"] == data["step"].max()], exponents(data)
     for row, (model, name) in zip(axes, MODELS.items(), strict=True):
@@ -179,5 +179,6 @@ def draw(data, scale):
             panel.set_title(f"{name}: {titles[change]}")
             panel.set_xlabel("width $n$")
             panel.set_ylabel(f"root mean square change, {last['step'].iloc[0]} steps")
-            panel.legend(title="[exponent in $n$]", fontsize=7, title_fontsize=7)
+            beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "handlelength": 1.2}
+            panel.legend(title="[exponent in $n$]", fontsize=7, title_fontsize=7, **beside)
     return figure
