@@ -327,16 +327,30 @@ def test_curves_that_are_cut_or_diverged_are_named():
     data = data[data["study"] == study]
     panel = registry.figure("upscaling/fig5").draw(data, "reduced").axes[2]
     labels = [text.get_text() for text in panel.get_legend().get_texts()]
-    assert labels == ["0", "0.5, from 200", "1: diverged"]
+    assert labels == ["0", "$2^{-1}$, from 200", "$2^{0}$: diverged"]
     assert panel.get_yscale() == "linear"
     assert panel.get_ylim()[1] < 3
 
 
-def test_the_zoom_stays_within_the_data():
-    setting = _runs.SETTINGS["mlp-sgd"]
-    data = made_up("mlp-sgd")
-    assert _drawing.zoomed(_runs.by_stage(data), setting) is None
-    early = data["step"] == 10
-    data.loc[early, "train_loss"] += 5
-    low, high = _drawing.zoomed(_runs.by_stage(data), setting)
-    assert 0.6 < low < 0.7 < 1.2 < high < 2
+def test_the_ends_are_drawn_with_their_rates_intervals_and_what_diverged():
+    data = made_up("mlp-sgd", {"upscaled": (0.7, 0.8, 0.9), "base": (1.0, INF, 1.0)})
+    panel = registry.figure("upscaling/fig4").draw(data, "reduced").axes[1]
+    words = [text.get_text() for text in panel.texts]
+    assert words[:3] == ["base", f"rate {RATE}", "1 of 3 diverged"]
+    assert words[-2:] == ["upscaled", f"rate {RATE}"]
+    assert f"rate {RATE}, one run" in words
+    mark, _, (ends,) = panel.containers[-1]
+    assert mark.get_xdata().tolist() == pytest.approx([0.8])
+    assert ends.get_segments()[0][:, 0].tolist() == pytest.approx([0.5516, 1.0484], abs=1e-3)
+
+
+def test_where_upscaled_is_as_low_as_from_scratch_is_marked_beside_the_paper_s():
+    training = registry.figure("upscaling/fig4").draw(made_up("mlp-sgd"), "reduced").axes[0]
+    labels = [text.get_text() for text in training.get_legend().get_texts()]
+    assert labels == ["there after 67% of the steps", "the paper's: 5%"]  # 598 of 11,326
+
+
+def test_the_paper_s_selection_is_drawn_where_it_lies_on_the_grid():
+    assert _drawing.where(0.3, [0, 0.1, 0.3, 0.9]) == 2
+    assert _drawing.where(0.01, [0, 0.1, 0.3]) is None
+    assert [_drawing.on_grid(v) for v in (0, 0.25, 0.1)] == ["0", "$2^{-2}$", "0.1"]

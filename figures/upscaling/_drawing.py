@@ -1,20 +1,42 @@
 """Curves and sweeps of one architecture under the protocol, drawn: Figures 2 and 4 to 11."""
 
+import math
+
 import numpy as np
 
-from figures.upscaling._runs import LEVEL, LOSS, best, by_stage, diverged, stage_rows
+from figures.upscaling._runs import (
+    LEVEL,
+    LOSS,
+    best,
+    by_stage,
+    code_sweep,
+    diverged,
+    printed_share,
+    stage_rows,
+)
 from repro.judge.tables import last_step
 from repro.judge.view import View
+from repro.statistics import t_interval
 
 WIDE = {
     "base": "base",
-    "scratch": "wide, from scratch",
+    "scratch": "from scratch",
     "upscaled": "upscaled",
-    "upscaled_without_noise": "upscaled, zero noise,\nat its own best rate",
+    "upscaled_without_noise": "upscaled, zero noise",
 }
 BASELINES = {
-    "scratch_tuned": "wide, from scratch,\nat its own best rate, one run",
+    "scratch_tuned": "from scratch, own best rate",
     "scratch_long": "the same, base's steps added",
+}
+NAMES = WIDE | BASELINES
+# From scratch in warm colours, upscaled in blue; dashes and dots tell them apart in grey.
+LINES = {
+    "base": {"color": "0.6", "ls": "-", "lw": 0.9},
+    "scratch": {"color": "C1", "ls": "-", "lw": 2},
+    "scratch_tuned": {"color": "C3", "ls": "--", "lw": 1.6},
+    "scratch_long": {"color": "0.25", "ls": ":", "lw": 1.6},
+    "upscaled_without_noise": {"color": "C9", "ls": "-.", "lw": 1.6},
+    "upscaled": {"color": "C0", "ls": "-", "lw": 2},
 }
 AXIS = {
     "train_loss": "training loss (nats)",
@@ -24,15 +46,23 @@ AXIS = {
 CURVES = View("step", "train_loss", {"stage": (*WIDE, "scratch_long")})
 MEANING = (
     "Mean, and range over seeds (band), against steps; a training loss is the mean since the last "
-    "point. Solid: the paper's runs and upscaling without noise at its own best rate. Dashed, "
-    "ours: from scratch at its own best rate, the one run of the sweep over rates, and the same "
-    "with the base's steps added."
+    "point. Base, wide from scratch and upscaled are the paper's runs. Ours: upscaled without "
+    "noise, from scratch, each at its own best rate, and from scratch with the base's steps added."
+)
+ENDS = (
+    "Top right: where the training losses end, mean and 95 % interval over seeds; left of it each "
+    "curve's line, name and learning rate."
+)
+EARLY = (
+    "Diamond: where upscaled reaches the loss at which training from scratch ends, with 95 % "
+    "interval; red: the paper's (F.4)."
 )
 SWEPT = (
-    "Heatmaps: final {} loss of the small upscaled system over learning rate and noise, one seed, "
-    "the best starred; colours end at the 80 % quantile. Right: training loss, a mean since the "
-    "last point, at the best rate, one curve a noise level; where a first point lies far above "
-    "the rest, the axis is cut and the legend gives it ({})."
+    "Heatmaps: final {} loss of the small upscaled system over learning rate and noise, one seed; "
+    "colours end at the 80 % quantile. Star: the best. Red circle: what the paper selects, in its "
+    "code's convention of noise. Curves: training loss, a mean since the last point, at the best "
+    "rate, one a noise level; where a first point lies far above the rest, the axis is cut and the "
+    "legend gives it. Last: the end at every noise level, each at its own best rate ({})."
 )
 
 
@@ -46,15 +76,64 @@ def spread(stages, name, metric, setting):
 
 def draw_curve(panel, stages, metric, setting):
     """Base, from scratch and upscaled with baselines against steps: mean, and range over seeds."""
-    from repro.judge import drawing
-
-    for color, (name, words) in zip(drawing.COLORS, (WIDE | BASELINES).items(), strict=False):
+    for name, line in LINES.items():
         curve = spread(stages, name, metric, setting)
-        style = "--" if name in BASELINES else "-"
-        panel.plot(curve.index, curve["mean"], style, color=color, label=words, lw=1.4)
-        panel.fill_between(curve.index, curve["min"], curve["max"], color=color, alpha=0.2, lw=0)
+        panel.plot(curve.index, curve["mean"], **line, label=NAMES[name])
+        shade = {"color": line["color"], "alpha": 0.2, "lw": 0}
+        panel.fill_between(curve.index, curve["min"], curve["max"], **shade)
     panel.set_xlabel("step")
     panel.set_ylabel(AXIS[metric])
+
+
+def draw_ends(panel, stages, setting):
+    """Final training loss of every stage, a row each, with its line, rate, and what diverged."""
+    from repro.judge import drawing
+
+    across = panel.get_yaxis_transform()
+    small = {"transform": across, "fontsize": 8}
+    for row, (name, line) in enumerate(LINES.items()):
+        runs = last_step(stage_rows(stages, name, setting.metric))
+        one = ", one run" if len(runs) == 1 else ""
+        panel.text(0.02, row - 0.18, NAMES[name], va="bottom", **small)
+        panel.text(0.14, row, f"rate {runs['lr'].iloc[0]:.3g}{one}", va="center", **small)
+        panel.plot([0.02, 0.12], [row, row], **line, transform=across)
+        found = t_interval(runs["train_loss"])
+        if math.isfinite(found[0]):
+            drawing.bars(panel, [row], [found], color=line["color"], across=True)
+        else:
+            lost = f"{(~np.isfinite(runs['train_loss'])).sum()} of {len(runs)} diverged"
+            panel.text(0.97, row, lost, ha="right", va="center", **small)
+    panel.locator_params(axis="x", nbins=5)
+    low, high = panel.get_xlim()
+    panel.set_xticks([tick for tick in panel.get_xticks() if low <= tick <= high])
+    panel.set_xlim(low - 0.9 * (high - low), high)  # room for the words
+    panel.spines.bottom.set_bounds(low, high)
+    panel.spines.left.set_visible(False)
+    panel.set_yticks([])
+    panel.set_ylim(len(LINES) - 0.5, -0.8)
+    panel.set_xlabel("final training loss (nats)", loc="right")
+
+
+def mark_early(panel, stages, setting, share):
+    """After how many steps upscaled is where training from scratch ends, measured and printed.
+
+    share: Measurement of how many of all steps that is.
+    """
+    from repro.judge import drawing
+
+    end = last_step(stages["scratch"])["train_loss"].mean()
+    steps = last_step(stages["upscaled"])["step"].max()
+    paper = printed_share(setting)
+    style = {"ls": "--", "lw": 1, "color": drawing.PAPER, "zorder": 1}
+    marks = [panel.axvline(paper * steps, **style, label=f"the paper's: {paper:.0%}")]
+    if math.isfinite(share.value) and math.isfinite(end):
+        panel.plot([share.value * steps, steps], [end, end], "-", lw=0.8, color="0.4")
+        style = {"fmt": "D", "color": LINES["upscaled"]["color"], "zorder": 4}
+        style["label"] = f"there after {share.value:.0%} of the steps"
+        found = np.array([[share.value, share.low, share.high]]) * steps
+        drawing.bars(panel, [end], found, across=True, **style)
+        marks = [*panel.containers, *marks]
+    panel.legend(handles=marks, fontsize=8)
 
 
 def rates(stages, setting):
@@ -72,39 +151,22 @@ def rates(stages, setting):
 
 def legend_beside(panel):
     """One legend for a row of panels, beside the last."""
-    panel.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=7)
+    panel.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=8)
 
 
-def zoomed(stages, setting):
-    """Limits that show where the training losses end; None where they would show most of all."""
-    curves = [spread(stages, n, "train_loss", setting).dropna() for n in WIDE | BASELINES]
-    curves = [curve for curve in curves if len(curve)]
-    if not curves:
-        return None
-    ends = [curve["mean"].iloc[-1] for curve in curves]
-    bottom, top = min(c["min"].min() for c in curves), max(c["max"].max() for c in curves)
-    room = 0.25 * (max(ends) - min(ends)) + 1e-3 * max(ends)
-    low, high = max(bottom, min(ends) - room), min(top, max(ends) + 3 * room)
-    return (low - 0.03 * (high - low), high) if high - low < 0.6 * (top - bottom) else None
-
-
-def draw_curves(data, setting):
-    """Training loss (whole, and zoomed on the end where that shows more), validation loss and
-    accuracy."""
+def draw_curves(data, setting, share=None):
+    """Training loss, where it ends, validation loss and accuracy. share: as in `mark_early`."""
     from repro.judge import drawing
 
     stages = by_stage(data)
-    zoom = zoomed(stages, setting)
-    shown_as = [("train_loss", None), *([("train_loss", zoom)] if zoom else [])]
-    shown_as += [("valid_loss", None), ("valid_accuracy", None)]
-    figure, axes = drawing.panels(len(shown_as), width=4.1)
-    for panel, (metric, ends) in zip(axes[0], shown_as, strict=True):
-        draw_curve(panel, stages, metric, setting)
-        if ends:
-            panel.set_ylim(*ends)
-            panel.set_ylabel(f"{AXIS[metric]}, zoomed")
-    axes[0, 0].set_title(rates(stages, setting), fontsize=7.5)
-    legend_beside(axes[0, -1])
+    figure, axes = drawing.panels(2, 2, width=4.8, height=3.2)
+    training, ends, loss, accuracy = axes.flat
+    draw_curve(training, stages, "train_loss", setting)
+    if share:
+        mark_early(training, stages, setting, share)
+    draw_ends(ends, stages, setting)
+    draw_curve(loss, stages, "valid_loss", setting)
+    draw_curve(accuracy, stages, "valid_accuracy", setting)
     return figure
 
 
@@ -116,43 +178,77 @@ def draw_sweep(data, setting):
     conventions = {"tune_upscaled": "Algorithm 2's noise", "tune_upscaled_code": "the code's noise"}
     found = [name for name in conventions if name in stages]
     titles = conventions if len(found) > 1 else {"tune_upscaled": "Sweep 2"}
-    figure, axes = drawing.panels(len(found) + 1, width=4.6, height=3.8)
-    for panel, name in zip(axes[0], found, strict=False):
-        draw_heatmap(figure, panel, stage_rows(stages, name), setting, titles[name])
-    draw_levels(axes[0, -1], stage_rows(stages, "tune_upscaled"), setting, titles["tune_upscaled"])
+    shape = {"columns": 2, "rows": 2} if len(found) > 1 else {"columns": 3}
+    figure, axes = drawing.panels(**shape, width=4.6, height=3.5)
+    for panel, name in zip(axes.flat, found, strict=False):
+        rows = stage_rows(stages, name)
+        draw_heatmap(figure, panel, rows, setting, titles[name], name == code_sweep(stages))
+    curves, levels = axes.flat[len(found) :]
+    rows, title = stage_rows(stages, "tune_upscaled"), titles["tune_upscaled"]
+    draw_levels(curves, rows, setting, title)
+    draw_ends_by_level(levels, rows, setting, title)
     return figure
 
 
-def draw_heatmap(figure, panel, rows, setting, title):
-    """Final loss over learning rate and noise, the optimum starred, diverged cells crossed."""
+def on_grid(value):
+    """A value of a grid as text: a power of two as such."""
+    power = math.log2(value) if value > 0 else 0.5
+    return f"$2^{{{round(power)}}}$" if power == round(power) else f"{value:.3g}"
+
+
+def draw_heatmap(figure, panel, rows, setting, title, selected):
+    """Final loss over learning rate and noise, the optimum starred, diverged cells grey and
+    crossed. selected: whether the paper's selection is in this convention of noise."""
     from matplotlib.colors import ListedColormap
+
+    from repro.judge import drawing
 
     metric = setting.metric
     table = last_step(rows).pivot(index=LEVEL, columns="lr", values=metric)
     values = np.where(np.isfinite(table), table, np.nan)
-    chosen = best(rows, ["lr", LEVEL], metric)
     top = np.nanquantile(values, 0.8) if np.isfinite(values).any() else None
     image = panel.imshow(values, origin="lower", aspect="auto", cmap="viridis", vmax=top)
-    never = np.where(np.isnan(table), 1.0, np.nan)
-    panel.imshow(never, origin="lower", aspect="auto", cmap=ListedColormap(["0.85"]))
+    infinite = np.isinf(table.to_numpy(float))
+    grey = np.where(infinite, 1.0, np.nan)
+    panel.imshow(grey, origin="lower", aspect="auto", cmap=ListedColormap(["0.85"]))
     figure.colorbar(image, ax=panel, label=f"final {LOSS[metric]} loss (nats)", extend="max")
-    panel.set_xticks(range(len(table.columns)), [f"{v:.3g}" for v in table.columns], rotation=60)
-    panel.set_yticks(range(len(table.index)), [f"{v:.3g}" for v in table.index])
-    star = table.columns.get_loc(chosen["lr"]), table.index.get_loc(chosen[LEVEL])
+    panel.set_xticks(range(len(table.columns)), map(on_grid, table.columns))
+    panel.set_yticks(range(len(table.index)), map(on_grid, table.index))
     if np.isfinite(values).any():
-        panel.plot(*star, "*", color="red", ms=13, mec="white")
+        chosen = best(rows, ["lr", LEVEL], metric)
+        star = table.columns.get_loc(chosen["lr"]), table.index.get_loc(chosen[LEVEL])
+        panel.plot(*star, "*", color="white", ms=14, mec="black", label="best")
+    lost = np.argwhere(infinite)
+    if len(lost):
+        panel.plot(lost[:, 1], lost[:, 0], "x", color="0.3", ms=5, label="diverged")
+    if table.isna().to_numpy().any():
+        panel.plot([], [], "s", color="white", mec="0.6", label="not run")
+    if selected:
+        _, lr, noise = setting.selected
+        place = [where(v, axis) for v, axis in ((lr, table.columns), (noise, table.index))]
+        inside = None not in place
+        ring = {"ms": 10, "mfc": "none", "mec": drawing.PAPER, "mew": 2}
+        words = f"paper: {lr:.2g}, {noise:g}{'' if inside else ' (outside)'}"
+        panel.plot(*([x] if inside else [] for x in place), "o", **ring, label=words)
     panel.set_xlabel("learning rate (base constant)")
     panel.set_ylabel(setting.noise)
-    notes = ["star: best"]
-    lost = np.argwhere(np.isinf(table.to_numpy(float)))
-    panel.plot(lost[:, 1], lost[:, 0], "x", color="0.5", ms=5)
-    notes += ["cross: diverged"] if len(lost) else []
-    notes += ["grey: not run"] if np.isfinite(never).any() else []
-    panel.set_title(f"{title} ({', '.join(notes)})", fontsize=8)
+    panel.set_title(title, fontsize=9, pad=20)
+    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 3, "columnspacing": 1}
+    panel.legend(fontsize=8, handletextpad=0.2, **above)
+
+
+def where(value, grid):
+    """The place of a value on a grid, whose values lie at 0, 1, ...; None outside of it."""
+    positive = [v for v in grid if v > 0]
+    if not positive[0] <= value <= positive[-1]:
+        return None
+    steps = np.arange(len(positive)) + len(grid) - len(positive)
+    return float(np.interp(np.log2(value), np.log2(positive), steps))
 
 
 def draw_levels(panel, rows, setting, title):
-    """Training curves at the best learning rate, one a noise level."""
+    """Training curves at the best learning rate, one a noise level: that of the best thick, that
+    without noise dashed."""
     from repro.judge import drawing
 
     chosen = best(rows, ["lr", LEVEL], setting.metric)
@@ -163,12 +259,13 @@ def draw_levels(panel, rows, setting, title):
     cut = [level for level in finite if finite[level].iloc[0] > 2 * highest]
     colors = drawing.sns.color_palette("viridis", len(curves.columns))
     for color, level in zip(colors, curves, strict=True):
-        label = f"{level:.3g}"
+        label = on_grid(level)
         if level in cut:
             label += f", from {finite[level].iloc[0]:.3g}"
         if not np.isfinite(curves[level].iloc[-1]):
             label += ": diverged"
-        panel.plot(finite.index, finite[level], color=color, label=label)
+        line = {"lw": 3 if level == chosen[LEVEL] else 1.2, "ls": "-" if level else "--"}
+        panel.plot(finite.index, finite[level], color=color, label=label, **line)
     low, high = finite.min().min(), highest if cut else finite.max().max()
     if cut:
         panel.set_ylim(low - 0.05 * (high - low), 1.05 * high)
@@ -177,11 +274,27 @@ def draw_levels(panel, rows, setting, title):
         panel.set_ylim(bottom=0.9 * low)
     panel.set_xlabel("step")
     panel.set_ylabel("training loss (nats)")
-    panel.set_title(f"{title}, learning rate {chosen['lr']:.3g}", fontsize=8)
-    panel.legend(
-        title=setting.noise,
-        fontsize=6.5,
-        title_fontsize=7,
-        loc="upper left",
-        bbox_to_anchor=(1.02, 1),
-    )
+    panel.set_title(f"{title}, learning rate {on_grid(chosen['lr'])}", fontsize=9)
+    panel.legend(title=setting.noise, fontsize=7.5, title_fontsize=8, ncols=2, loc="upper right")
+
+
+def draw_ends_by_level(panel, rows, setting, title):
+    """Final loss against the noise level, each at its own best rate: what is judged."""
+    from repro.judge import drawing
+
+    lowest = last_step(rows).groupby(LEVEL)[setting.metric].min()
+    ends = lowest.where(np.isfinite(lowest)).to_numpy()
+    places = np.arange(len(ends))
+    panel.plot(places, ends, "o-", ms=5, color="C0")
+    drawing.diverged(panel, places[np.isnan(ends)], "C0")
+    if np.isfinite(ends).any():
+        panel.axhline(ends[0], ls=":", lw=1, color="0.5", label="at zero noise")
+        panel.plot(np.nanargmin(ends), np.nanmin(ends), "*", ms=14, color="white", mec="black")
+        high = np.nanquantile(ends, 0.8)
+        if np.nanmax(ends) > 3 * high:
+            panel.set_yscale("log")
+        panel.legend(fontsize=8)
+    panel.set_xticks(places, map(on_grid, lowest.index))
+    panel.set_xlabel(setting.noise)
+    panel.set_ylabel(f"final {LOSS[setting.metric]} loss (nats)")
+    panel.set_title(f"{title}, each at its own best rate", fontsize=9)

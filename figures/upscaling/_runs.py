@@ -9,6 +9,7 @@ import numpy as np
 
 from repro.judge import tables
 from repro.judge.optimum import search_optimum
+from repro.judge.printed import numbers
 from repro.suite import registry
 from repro.suite.names import StageName
 from repro.tasks import TASKS
@@ -193,6 +194,15 @@ def flops_ratio(study, scale):
         return TASKS[declared.task].cost(declared.settings(scale)).flops
 
     return flops("base") / flops("scratch")
+
+
+def printed_share(setting):
+    """Share of the from-scratch run's operations after which upscaled is at its loss, of F.4."""
+    figure = "fig4" if setting.key == "mlp-sgd" else "fig2"
+    architecture = setting.key.split("-")[0]
+    (needed,) = numbers("upscaling", f"{figure}.faster-{setting.key}")
+    _, whole, *_ = numbers("upscaling", f"table4.costs-{architecture}")
+    return needed / whole
 
 
 def shown(stages, setting):

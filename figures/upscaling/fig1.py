@@ -1,6 +1,6 @@
 """Figure 1: the upscaling method and transfer, drawn from real runs instead of a schematic."""
 
-from figures.upscaling import _runs, fig3
+from figures.upscaling import _drawing, _runs, fig3
 from repro.judge.claims import CONTROL, THEORY, Claim, all_scales, at_most, over_seeds, reported
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
@@ -10,8 +10,8 @@ TITLE = "Figure 1. Leaving the widened subspace, and hyperparameter transfer"
 CAPTION = (
     "The paper's Figure 1 is a schematic; these are runs of the MLP with AdamW. Left: distance of "
     "the wide weights from the subspace of widened models against their movement along it, both "
-    "Euclidean norms over all weights. "
-    "Right: final training loss, a mean since the last evaluation, of a small and a large upscaled "
+    "Euclidean norms over all weights; grey: the rival that the claim is held against. Right: "
+    "final training loss, a mean since the last evaluation, of a small and a large upscaled "
     "system; mean, and range over seeds (band), stars: lowest mean, arrows at the top edge: a mean "
     "above the panel, or a seed that diverged. (Ma et al., Figure 1.)"
 )
@@ -79,23 +79,28 @@ def draw(data, scale):
 
     figure, axes = drawing.panels(2, width=4.8)
     path, curves = axes[0]
-    for color, (stage, words) in zip(drawing.COLORS, STAGES.items(), strict=False):
+    farthest = data["inside"].max()
+    drawing.guides(path, (1, farthest), 1, {"rival: as far\nas it moves": 1}, paper="")
+    for (stage, words), marker in zip(STAGES.items(), "os", strict=True):
         runs = data[data["stage"] == stage]
         words += "".join(f" {rate:.3g}" for rate in runs["lr"].unique())
+        color = _drawing.LINES[stage]["color"]
         for i, (_, rows) in enumerate(runs.groupby("seed")):
             label = f"upscaled, {words}" if i == 0 else None
-            path.plot(rows["inside"], rows["outside"], "-o", ms=2.5, color=color, label=label)
-            path.plot(rows["inside"].iloc[-1], rows["outside"].iloc[-1], "s", color=color, ms=5)
-    path.axhline(0, color="0.6", lw=0.8, ls=":")
+            style = {"marker": marker, "ms": 3, "lw": 1, "color": color}
+            path.plot(rows["inside"], rows["outside"], **style, label=label)
+    drawing.printed(path, (0, farthest), 0, "the paper,\nzero noise: 0")
     path.set_xlabel("movement along the widened subspace (norm)")
     path.set_ylabel("distance from the widened subspace (norm)")
-    path.set_title("a curve a seed, from the first to the last record (square)", fontsize=8)
-    path.legend(fontsize=7)
+    path.set_title("a curve a seed, a mark a record", fontsize=9)
+    low, high = path.get_ylim()
+    path.set_ylim(low, high + 0.15 * (high - low))  # room for the legend
+    path.legend(fontsize=8, loc="upper left")
     sweep = data[data["stage"] == "by_lr"]
     colors = fig3.width_colors(sweep, drawing)
     ends = {width: colors[width] for width in (min(colors), max(colors))}
     fig3.draw_panel(curves, sweep, "lr", ends)
     curves.set_xlabel("learning rate (base constant)")
     curves.set_ylabel("final training loss (nats)")
-    curves.set_title("tuned small, used large (stars: optima)", fontsize=8)
+    curves.set_title("tuned small, used large (stars: optima)", fontsize=9)
     return figure

@@ -6,7 +6,7 @@ from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
 
 SETTING = SETTINGS["mlp-sgd"]
 TITLE = "Figure 4. Upscaling against training from scratch, MLP with SGD"
-CAPTION = f"{_drawing.MEANING} (Ma et al., Figure 4.)"
+CAPTION = f"{_drawing.MEANING} {_drawing.EARLY} {_drawing.ENDS} (Ma et al., Figure 4.)"
 STUDIES = (SETTING.study,)
 VIEW = _drawing.CURVES
 CLAIMS = (
@@ -23,4 +23,5 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    return _drawing.draw_curves(data, SETTING)
+    share = _claims.measure_wins("fig4", data, SETTING, scale)[f"fig4.faster-{SETTING.key}"]
+    return _drawing.draw_curves(data, SETTING, share)

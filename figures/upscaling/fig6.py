@@ -19,7 +19,7 @@ from repro.judge.view import View
 
 SETTING, SGD = SETTINGS["mlp"], SETTINGS["mlp-sgd"]
 TITLE = "Figure 6. Upscaling against training from scratch, MLP with AdamW"
-CAPTION = f"{_drawing.MEANING} (Ma et al., Figure 6.)"
+CAPTION = f"{_drawing.MEANING} {_drawing.ENDS} (Ma et al., Figure 6.)"
 STUDIES = (SETTING.study, f"{SGD.study}/tune_upscaled", f"{SGD.study}/upscaled")
 VIEW = View("step", "train_loss", {"study": SETTING.study, "stage": _drawing.CURVES.only["stage"]})
 CLAIMS = (

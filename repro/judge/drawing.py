@@ -213,15 +213,22 @@ def plain_ticks(axis) -> None:
     axis.set_major_formatter(matplotlib.ticker.EngFormatter(sep=""))
 
 
-def bars(axes, x: Iterable[float], found: Iterable[Sequence[float]], **style) -> None:
+def bars(
+    axes, x: Iterable[float], found: Iterable[Sequence[float]], across: bool = False, **style
+) -> None:
     """Marks with error bars, side by side with what else is drawn there.
 
     found: (value, low, high) each, as from `repro.statistics`; where the ends are NaN, as of one
-    seed, there is a mark alone. style: as of `errorbar`.
+    seed, there is a mark alone. across: the values go across, and x is a height. style: as of
+    `errorbar`.
     """
     value, low, high = np.array([*found], float).reshape(-1, 3).T
+    reach = [value - low, high - value]
     look: dict[str, Any] = {"fmt": "o", "ms": 4, "lw": 1, "capsize": 2, **style}
-    axes.errorbar([*x], value, [value - low, high - value], **look)
+    if across:
+        axes.errorbar(value, [*x], xerr=reach, **look)
+    else:
+        axes.errorbar([*x], value, yerr=reach, **look)
 
 
 def guides(axes, x: Sequence[float], start: float, laws: Mapping[str, float], paper: str) -> None:
