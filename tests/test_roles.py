@@ -8,6 +8,7 @@ from repro import models
 from repro.checks.tiny import MODELS, tiny_run
 from repro.data.random_data import random_data
 from repro.errors import UserError
+from repro.library.draws import DRAWN, FewDraws
 from repro.library.roles import roles
 from repro.parametrization import KINDS
 from repro.suite.spec import override
@@ -463,3 +464,28 @@ def test_every_parameter_of_stock_models_has_a_role():
         assert {r for f in found.found.values() for r in f.readouts} == ({tied} - {None}), name
         scales = {(round(a.exponent, 6), a.fused) for a in found.attention}
         assert scales == ({attention} - {None}), name
+
+
+@pytest.mark.parametrize("fill", [nn.init.normal_, nn.init.uniform_, nn.init.trunc_normal_])
+def test_few_draws_of_a_large_tensor_have_its_law(fill):
+    weight = torch.empty(1_000, 1_037)
+    torch.manual_seed(0)
+    with FewDraws():
+        fill(weight)
+    torch.manual_seed(0)
+    whole = fill(torch.empty_like(weight))
+    # The spread of n values is known to about n^-1/2 of it, their mean to n^-1/2 spreads.
+    assert float(weight.std()) == pytest.approx(float(whole.std()), rel=4 * DRAWN**-0.5)
+    assert abs(weight.mean() - whole.mean()) < 4 * DRAWN**-0.5 * whole.std()
+    assert torch.equal(weight.flatten()[DRAWN : 2 * DRAWN], weight.flatten()[:DRAWN])
+    assert torch.linalg.matrix_rank(weight[:300, :300].double()) == 300
+
+
+def test_small_tensors_are_drawn_whole_and_given_numbers_are_left_alone():
+    with FewDraws():
+        torch.manual_seed(0)
+        small = nn.Linear(300, 300).weight
+        filled = nn.init.ones_(torch.empty(DRAWN + 1))
+    torch.manual_seed(0)
+    assert torch.equal(small, nn.Linear(300, 300).weight)
+    assert torch.equal(filled, torch.ones(DRAWN + 1))

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from repro.errors import UserError, did_you_mean
+from repro.library.draws import FewDraws
 from repro.library.kinds import Found, find
 from repro.parametrization import KINDS, Role
 from repro.tracing import Trace, trace
@@ -146,7 +147,8 @@ def roles(
     """The role of every parameter of the module that `make(width)` returns.
 
     make: width -> the module, with the initial values a user gives it; everything but the width
-        held fixed (vocabulary, depth, classes).
+        held fixed (vocabulary, depth, classes). Made here to be looked at: of a large tensor few
+        values are drawn, and repeated (`repro.library.draws`).
     width: the base width, at which every parametrization is the user's own model. Spreads of the
         initial values are measured there.
     inputs: a tensor, or a tuple of positional arguments, for one forward pass.
@@ -161,7 +163,7 @@ def roles(
     other = 2 * width if other is None else other
     if other == width:
         raise UserError(f"roles: other={other} is the base width; give another one")
-    with torch.random.fork_rng(enabled=True):
+    with torch.random.fork_rng(enabled=True), FewDraws():
         model = made(make, width)
         wide = _on_meta(make, other)
         if wide is not None:
