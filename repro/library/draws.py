@@ -14,8 +14,10 @@ FILLS = (torch.ops.aten.normal_.default, torch.ops.aten.uniform_.default)
 
 
 class FewDraws(TorchDispatchMode):
-    """Within it, a normal or uniform fill of a large tensor draws the first DRAWN values and repeats
-    them. Not for a model that is to be trained."""
+    """Within it, a normal or uniform fill of a large tensor draws DRAWN values and repeats them.
+
+    Not for a model that is to be trained.
+    """
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if func not in FILLS or args[0].numel() <= DRAWN or not args[0].is_contiguous():
