@@ -41,7 +41,7 @@ STUDY = Study(
         "reduced": Scale(
             # 2,400 networks a width, so that a mean is known to about 0.2 % of its limit.
             spec={"draws": 300},
-            grid={"width": [32, 64, 128, 256], "seed": list(range(200, 208))},
+            grid={"width": [32, 64, 128, 256, 384], "seed": list(range(200, 208))},
             same_job=("network", "seed"),
         ),
         "paper": Scale(same_job=("network",)),
