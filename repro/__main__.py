@@ -14,6 +14,7 @@ from repro import commands
 from repro.errors import UserError
 from repro.files import disk_fault
 from repro.suite import arithmetic, origin, registry
+from repro.suite.study import SCALES
 from repro.suite.suite import Suite, load
 from repro.training import launch
 
@@ -22,7 +23,7 @@ NEEDS_CLONE = (
     "clone of the repository: there, uv run python -m repro ..."
 )
 CONFIG = (
-    "as snakemake's: scale (smoke, reduced, paper), data (embedded, real), figures, at_edge, "
+    f"as snakemake's: scale ({', '.join(SCALES)}), data (embedded, real), figures, at_edge, "
     "arithmetic, max_gpu_hours, or a dataset: <dataset>=embedded|real|FOLDER"
 )
 WORDS = {  # argument -> what it is
@@ -143,7 +144,9 @@ def add_cost(added: argparse.ArgumentParser) -> None:
     added.add_argument(
         "figures", nargs="*", metavar="FIGURE", help="by study; default: every figure, a line each"
     )
-    added.add_argument("--scale", help="smoke, reduced or paper, as --config scale=SCALE")
+    scales = ", ".join(SCALES)
+    added.add_argument("--scale", help=f"{scales}, as --config scale=SCALE")
+    added.add_argument("--json", action="store_true", help="{paper: hours}, what is shared once")
     rate = added.add_mutually_exclusive_group()
     rate.add_argument(
         "--device-flops", type=float, metavar="FLOPS", help="hours at this many a second"

@@ -3,13 +3,13 @@
 Imports are within the functions, so that a command starts without the libraries of the others.
 """
 
+import json
 import sys
 from argparse import Namespace
 
 from repro.suite import registry
+from repro.suite.study import GPU_SCALES
 from repro.suite.suite import Suite
-
-CPU_SCALES = ("smoke", "reduced")  # meant for a CPU, whose minutes are known from records/
 
 
 def list(suite: Suite, arguments: Namespace) -> str:
@@ -29,10 +29,12 @@ def cost(suite: Suite, arguments: Namespace) -> str:
     names = arguments.figures or suite.config.figures
     figures = registry.selected_figures(names, "cost")
     by_record = arguments.device_flops is None and not arguments.measure
-    if by_record and suite.config.scale in CPU_SCALES:
+    if by_record and suite.config.scale not in GPU_SCALES:  # meant for a CPU: records/ has seconds
         price = forecast.price(suite, figures)
     else:
-        price = budget.at_rate(*budget.device_rate(arguments.device_flops, arguments.measure))
+        price = budget.device_price(arguments.device_flops, arguments.measure)
+    if arguments.json:
+        return json.dumps(budget.hours_by_paper(suite, figures, price), indent=1)
     site = load_site(registry.ROOT / "profiles" / "slurm")
     by_study = bool(arguments.figures)
     return "\n".join(budget.table(suite, figures, price, site, by_study))

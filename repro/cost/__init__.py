@@ -11,8 +11,21 @@ from dataclasses import dataclass
 
 from repro.errors import UserError
 
-# Assumption for GPU-hours: 40 % of the 989 TFLOP/s an H100 SXM offers in dense bf16.
-GPU_FLOPS = 0.4 * 989e12
+# Assumptions for GPU-hours, of an H100 SXM with 80 GB: operations per second, 40 % of its dense
+# peaks; bytes per second, 70 % of what its memory offers; the time in which Python starts the
+# kernels of a layer, forward, backward and update, below which no layer goes.
+GPU_RATES = {
+    "bfloat16": 0.4 * 989e12,
+    "float16": 0.4 * 989e12,
+    "tf32": 0.4 * 495e12,
+    "float32": 0.4 * 67e12,
+}
+GPU_FLOPS = GPU_RATES["bfloat16"]
+GPU_BANDWIDTH = 0.7 * 3.35e12
+LAYER_SECONDS = 2.5e-4
+# How often what is kept for a backward pass goes through memory: it and its gradient, out and in.
+ACTIVATION_PASSES = 4
+STATE_PASSES = 2
 BYTES = 4  # float32
 GPU_SHARE = 0.95  # share of a GPU's memory that state and activations may fill
 REPLICA_SHARE = 0.5  # the same with a full copy on each of several GPUs; above it, state is sharded
@@ -31,6 +44,8 @@ class Cost:
     rows: number of independent samples or sequences in a step, which data parallelism can split;
         1 if the task cannot be split.
     microbatches: of a step, processed one after another on one GPU.
+    steps: how many training steps. layers: matrix products or convolutions of a forward pass.
+    precision: of the products, a key of GPU_RATES.
     """
 
     flops: int = 0
@@ -41,6 +56,9 @@ class Cost:
     activation_bytes: int = 0
     rows: int = 1
     microbatches: int = 1
+    steps: int = 0
+    layers: int = 0
+    precision: str = "bfloat16"
 
     @property
     def memory_bytes(self) -> int:
@@ -102,11 +120,12 @@ def of_training(
     parameters: int,
     activations: int,
     rows: int,
+    layers: int,
 ) -> Cost:
     """The Cost of a training run.
 
     flops, activations: operations, and numbers kept for the backward pass, per `unit` (a sample
-    or a token). batch: how many of these units a step reads.
+    or a token). batch: how many of these units a step reads. layers: as in `Cost`.
     """
     microbatches = spec.get("microbatches", 1)
     return Cost(
@@ -118,6 +137,9 @@ def of_training(
         activation_bytes=BYTES * batch * activations // microbatches,
         rows=rows,
         microbatches=microbatches,
+        steps=spec["steps"],
+        layers=layers,
+        precision=spec.get("precision", "float32"),
     )
 
 
@@ -126,6 +148,11 @@ def hours(flops: float, rate: float) -> float:
     return flops / rate / 3600
 
 
-def gpu_hours(flops: float) -> float:
-    """Hours on one H100 at GPU_FLOPS."""
-    return hours(flops, GPU_FLOPS)
+def gpu_hours(cost: Cost) -> float:
+    """Hours of a run on one H100: its operations and what goes through memory, one after the
+    other, but no less than starting every layer of every microbatch takes. Not measured."""
+    moved = ACTIVATION_PASSES * cost.microbatches * cost.activation_bytes
+    moved += STATE_PASSES * cost.state_bytes
+    work = cost.flops / GPU_RATES[cost.precision] + cost.steps * moved / GPU_BANDWIDTH
+    starts = cost.steps * cost.microbatches * cost.layers * LAYER_SECONDS
+    return max(work, starts) / 3600

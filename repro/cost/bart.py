@@ -53,6 +53,7 @@ def span_denoising_cost(spec: Mapping) -> Cost:
         parameters=parameters(**shape, sequence_length=data["sequence_length"]),
         activations=activations(**shape),
         rows=data["batch_size"],
+        layers=11 * shape["depth"] + 1,  # 4 of the encoder, 7 of the decoder; the output
     )
 
 

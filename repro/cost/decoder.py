@@ -33,4 +33,5 @@ def language_model_cost(spec: Mapping) -> Cost:
         parameters=transformer.weights(**sizes) + data["vocab_size"] * model["width"],
         activations=transformer.activations(**sizes),
         rows=data["batch_size"],
+        layers=4 * sizes["depth"] + 1,  # query with key and value, output, up, down; the output
     )

@@ -51,4 +51,5 @@ def pretraining_cost(spec: Mapping) -> Cost:
         parameters=matrices + data["vocab_size"] * width + 2 * (2 * depth + 1) * width,
         activations=activations(**sizes),
         rows=data["batch_size"],
+        layers=7 * depth + 1,  # query, key and value, output, three of SwiGLU; the output
     )

@@ -49,4 +49,5 @@ def image_classification_cost(spec: Mapping) -> Cost:
         parameters=parameters(**sizes),
         activations=tokens * a_token + sizes["width"] + sizes["classes"],
         rows=1,  # not split: every rank would augment the whole batch, which takes longest
+        layers=4 * sizes["depth"] + 2,  # query with key and value, output, up, down; both ends
     )

@@ -22,6 +22,7 @@ def warm_start_cost(spec: Mapping) -> Cost:
             parameters=mlp.parameters(**sizes),
             activations=mlp.activations(**sizes),
             rows=data["batch_size"],
+            layers=sizes["hidden_layers"] + 1,
         )
     if model["name"] == "resnet":
         sizes = {key: model[key] for key in ("width", "classes")}
@@ -33,6 +34,7 @@ def warm_start_cost(spec: Mapping) -> Cost:
             parameters=resnet.parameters(**sizes),
             activations=resnet.activations(**sizes, resolution=data["resolution"]),
             rows=1,  # not split: batch normalization needs the whole batch
+            layers=21,  # 20 convolutions and the readout
         )
     if model["name"] == "gpt2":
         sizes = {key: model[key] for key in ("width", "depth")}
@@ -45,5 +47,6 @@ def warm_start_cost(spec: Mapping) -> Cost:
             parameters=gpt2.parameters(**sizes, sequence_length=data["sequence_length"]),
             activations=transformer.activations(**sizes, expansion=4),
             rows=data["batch_size"],
+            layers=4 * sizes["depth"] + 1,
         )
     raise UserError(f"model {model['name']!r} is unknown: choose from mlp, resnet, gpt2")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ class Corpus:
 
     in_place_of: name of the corpus that the embedded text replaces. published: name of the hub's.
     shard_tokens: tokens in one shard file. bpe_characters: characters at the beginning of train
-    that a tokenizer is trained on.
+    that a tokenizer is trained on. train_documents: how many train has at most, None: all.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Corpus:
     valid_tokens: int
     shard_tokens: int
     bpe_characters: int = 100_000_000
+    train_documents: int | None = None
 
     def identity(self, source: Source) -> dict:
         """What the data are, for a run's id; reads a folder's files, but uses no network.
@@ -58,9 +60,11 @@ class Corpus:
         else:
             revision = self.revision or self.lock.name
             found = {"repository": self.repository, "subset": self.subset, "revision": revision}
+        limit = {"train_documents": self.train_documents} if self.train_documents else {}
         return {
             "source": source.kind,
             **found,
+            **limit,
             "valid_tokens": self.valid_tokens,
             "shard_tokens": self.shard_tokens,
             "bpe_characters": self.bpe_characters,
@@ -99,7 +103,8 @@ class Corpus:
                 self.name, self.repository, self.subset, self._pinned_revision()
             )
         # Here one stream has everything: both splits are made from it.
-        yield from streams.divide(self.name, stream, split, self.valid_tokens)
+        found = streams.divide(self.name, stream, split, self.valid_tokens)
+        yield from islice(found, self.train_documents if split == "train" else None)
 
     def check_documents(self, source: Source, found: Mapping[str, Mapping]) -> None:
         """Compare what was read from the hub with the lock file; raises UserError if they differ.

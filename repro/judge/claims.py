@@ -12,7 +12,7 @@ import numpy as np
 
 from repro.errors import UserError, did_you_mean
 from repro.statistics import jackknife, t_interval
-from repro.suite.study import SCALES, TRAINED_SCALES
+from repro.suite.study import SCALES, WORKSTATION
 
 # What a claim rests on. The first three are claims of a paper; the others are ours.
 TRAINING = "training"  # runs
@@ -187,8 +187,9 @@ class Claim:
     id: `<figure>.<name>`, unique within a paper. kind: what it rests on, one of KINDS.
     statement, source: in our words, with the place. quantity: what is measured, in words.
     expected: scale -> Expectation; it binds at these scales, and at another what was seen is held
-    against the paper scale's (or the last one given) without a verdict. real_data: binds only on
-    data the suite did not generate.
+    against the paper scale's (or the last one given) without a verdict. On a workstation the paper
+    scale's binds, unless it has one of its own. real_data: binds only on data the suite did not
+    generate. published: a number of the published settings: on a workstation it does not bind.
     """
 
     id: str
@@ -198,6 +199,7 @@ class Claim:
     quantity: str
     expected: Mapping[str, Expectation]
     real_data: bool = False
+    published: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -212,7 +214,8 @@ class Claim:
 
     def elsewhere(self, scale: str, embedded: bool) -> str:
         """Why the claim does not bind at a scale on this data, in words; "" if it does."""
-        if scale not in self.expected:
+        as_paper = scale == WORKSTATION and "paper" in self.expected and not self.published
+        if scale not in self.expected and not as_paper:
             return f"scale: meant for {', '.join(self.expected)}"
         return "data: built into the embedded data" if self.real_data and embedded else ""
 
@@ -288,8 +291,9 @@ def all_scales(expectation: Expectation) -> dict[str, Expectation]:
 
 
 def trained_scales(expectation: Expectation) -> dict[str, Expectation]:
-    """The same expectation at every scale whose runs train long enough to be judged."""
-    return dict.fromkeys(TRAINED_SCALES, expectation)
+    """The same expectation at every scale whose runs train long enough to be judged; on a
+    workstation as at paper scale."""
+    return {"reduced": expectation, "paper": expectation}
 
 
 def interval(row: Mapping) -> str:

@@ -49,6 +49,19 @@ def at_rate(rate: float, words: str) -> Price:
     return Price("hours", words, hours)
 
 
+def on_gpu() -> Price:
+    """Hours on one H100 (`cost.gpu_hours`)."""
+
+    def hours(cells: Sequence[Cell], unfinished: Sequence[Run]) -> float:
+        return sum(cost.gpu_hours(TASKS[run.task].cost(run.spec)) for run in unfinished)
+
+    words = (
+        "hours: one H100 at 40 % (assumed) of its dense peaks and 70 % (assumed) of its memory's "
+        "speed, at least 0.25 ms (assumed) a layer"
+    )
+    return Price("hours", words, hours)
+
+
 def matmul_peak(
     device: str = "cpu", repeats: int = 10, clock: Callable[[], float] = time.perf_counter
 ) -> float:
@@ -73,30 +86,28 @@ def matmul_peak(
     return best
 
 
-def device_rate(device_flops: float | None, measure: bool) -> tuple[float, str]:
-    """(operations per second from which hours are computed, that assumption in words).
+def device_price(device_flops: float | None, measure: bool) -> Price:
+    """Hours on a device.
 
-    device_flops: use this rate. measure: use SHARE of this machine's `matmul_peak`, on its GPU if
-    it has one. With neither: 40 % of an H100's dense bf16 peak.
+    device_flops: at this rate. measure: at SHARE of this machine's `matmul_peak`, on its GPU if
+    it has one. With neither: on one H100.
     Raises UserError unless device_flops is positive and finite.
     """
     if device_flops is not None:
         if not 0 < device_flops < math.inf:
             raise UserError(f"--device-flops {device_flops:g}: give operations per second, above 0")
-        return device_flops, f"hours: at {device_flops:.3g} FLOP/s, as given"
-    if measure:
-        import torch
+        return at_rate(device_flops, f"hours: at {device_flops:.3g} FLOP/s, as given")
+    if not measure:
+        return on_gpu()
+    import torch
 
-        if torch.cuda.is_available():
-            peak, place = matmul_peak("cuda"), f"{torch.cuda.get_device_name()}, bfloat16"
-        else:
-            peak, place = (
-                matmul_peak(repeats=40),
-                f"CPU, {torch.get_num_threads()} threads, float32",
-            )
-        text = f"{100 * SHARE:.0f} % (assumed) of the {peak:.3g} FLOP/s that matrix products reach"
-        return SHARE * peak, f"hours: at {text} here ({place})"
-    return cost.GPU_FLOPS, "hours: one H100 at 40 % (assumed) of its dense bf16 peak"
+    if torch.cuda.is_available():
+        peak, place = matmul_peak("cuda"), f"{torch.cuda.get_device_name()}, bfloat16"
+    else:
+        peak = matmul_peak(repeats=40)
+        place = f"CPU, {torch.get_num_threads()} threads, float32"
+    text = f"{100 * SHARE:.0f} % (assumed) of the {peak:.3g} FLOP/s that matrix products reach"
+    return at_rate(SHARE * peak, f"hours: at {text} here ({place})")
 
 
 def effort(run: Run) -> float:
@@ -144,6 +155,23 @@ def _row(
         str(layout) if layout.gpus else "-",
         (_number(spent) if spent is not None else "?") if unfinished else "0",
     )
+
+
+def hours_by_paper(suite: Suite, figures: Iterable[str], price: Price) -> dict[str, float | None]:
+    """Paper -> hours of the unfinished runs behind these figures of it, those that several share
+    counted once; None where they are not known."""
+    by_paper: dict[str, dict[str, Cell]] = {}
+    for name in figures:
+        found = [cell for cells in suite.figure_cells(name).values() for cell in cells]
+        by_paper.setdefault(name.split("/")[0], {}).update({cell.id: cell for cell in found})
+    in_hours = {"hours": 1.0, "minutes": 1 / 60}[price.unit]
+    result: dict[str, float | None] = {}
+    for paper, by_id in by_paper.items():
+        runs = {run.id: run for cell in by_id.values() for run in cell.runs}
+        left = [run for run in runs.values() if not suite.is_finished(run)]
+        spent = price.of([*by_id.values()], left)
+        result[paper] = None if spent is None else round(spent * in_hours, 3)
+    return result
 
 
 def table(

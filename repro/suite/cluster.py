@@ -12,18 +12,11 @@ from pathlib import Path
 from repro import cost
 from repro.errors import UserError, did_you_mean
 from repro.suite.plan import Cell
-from repro.suite.study import SCALES
+from repro.suite.study import GPU_SCALES, SCALES
 from repro.tasks import TASKS
 
-# Assumed operations per second. They are lower than measured ones, because a job that runs out of
-# time has to queue again: 40 % of an H100's dense peaks, by precision; on a CPU, the rate that the
-# smallest models reach on one core.
-GPU_RATES = {
-    "bfloat16": 0.4 * 989e12,
-    "float16": 0.4 * 989e12,
-    "tf32": 0.4 * 495e12,
-    "float32": 0.4 * 67e12,
-}
+# Assumed operations per second of a CPU: the rate that the smallest models reach on one core. As
+# `cost.GPU_RATES`, lower than measured, because a job that runs out of time has to queue again.
 CPU_RATE = 5e9
 STEP_SECONDS = {"gpu": 0.02, "cpu": 0.005}  # a step takes at least this long, even for a tiny model
 MARGIN = 2.0  # evaluations, checkpoints, a slower device
@@ -76,7 +69,7 @@ class Site:
     extra: str = ""
     modules: tuple[str, ...] = ()
     container: str = ""
-    gpu_scales: tuple[str, ...] = ("paper",)
+    gpu_scales: tuple[str, ...] = GPU_SCALES
     gpu_model: str = ""
     gpu_memory_gb: float = 80.0
     gpus_per_node: int = 8
@@ -176,7 +169,7 @@ def request(cell: Cell, scale: str, site: Site, attempt: int = 1) -> Request:
         return (START_SECONDS + MARGIN * seconds) / 60
 
     if any(c.seen for c in costs) and scale in site.gpu_scales:
-        rate = GPU_RATES[spec.get("precision", "float32")]
+        rate = cost.GPU_RATES[spec.get("precision", "float32")]
         times = {n: minutes(n * rate, STEP_SECONDS["gpu"]) for n in gpu_counts(costs, site)}
         wanted = 60 * min(WANTED_HOURS, site.max_hours)
         # The fewest GPUs that finish in time; if none do, the fastest.

@@ -196,7 +196,7 @@ def cells(
     Raises UserError if two points of the grid are the same run, if no upstream run fits a
     reference, or several fit a reference to a single one.
     """
-    chosen = study.scales[scale]
+    chosen = study.at(scale)
     grid = {axis: tuple(chosen.grid.get(axis, values)) for axis, values in study.grid.items()}
     base = study.settings(scale)
 

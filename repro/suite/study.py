@@ -11,9 +11,12 @@ from repro.suite import search
 from repro.suite.search import Offset
 from repro.suite.spec import lookup, override
 
-SCALES = ("smoke", "reduced", "paper")
+WORKSTATION = "workstation"
+SCALES = ("smoke", "reduced", WORKSTATION, "paper")
+# Scales for a GPU: their cost is printed first, and must be allowed.
+GPU_SCALES = (WORKSTATION, "paper")
 # Scales whose runs are long enough for a claim about training; smoke only tests the pipeline.
-TRAINED_SCALES = ("reduced", "paper")
+TRAINED_SCALES = ("reduced", *GPU_SCALES)
 # The axis of a search's round: the numbers of its proposals.
 PROPOSAL = "proposal"
 
@@ -162,7 +165,8 @@ class Study:
     spec: the task's settings at paper scale; dotted keys reach into nested settings.
     grid: axis -> values; the runs are the product of the axes. An axis is a (dotted) key of the
         spec, or any name whose values are mappings of several keys that change together.
-    scales: one Scale for each of `SCALES`.
+    scales: one Scale for each of `SCALES`; it may lack the workstation's, where it then has no
+        runs and its figures are refused.
     search: the axes along which the grid is extended, for as many rounds as a scale allows, until
         the run with the lowest final `metric` no longer lies at its edge (`repro.suite.search`).
         Later stages choose among the runs of all rounds.
@@ -182,7 +186,7 @@ class Study:
     chosen_after_seeing: str = ""
 
     def __post_init__(self):
-        if set(self.scales) != set(SCALES):
+        if {*self.scales, WORKSTATION} != {*SCALES}:
             raise ValueError(f"a study states each of {SCALES}, not {tuple(self.scales)}")
         for name, scale in self.scales.items():
             unknown = (set(scale.grid) | set(scale.same_job)) - set(self.grid)
@@ -194,9 +198,15 @@ class Study:
         """The largest number of rounds that any scale allows; 0 if nothing is searched."""
         return max(scale.rounds for scale in self.scales.values()) if self.search else 0
 
+    def at(self, scale: str) -> Scale:
+        """What a scale changes; raises UserError if the study lacks it."""
+        if scale not in self.scales:
+            raise UserError(f"has no {scale} scale, choose from {', '.join(self.scales)}")
+        return self.scales[scale]
+
     def settings(self, scale: str) -> dict:
         """The task's settings at a scale, before any axis of the grid is set."""
-        return override(self.spec, self.scales[scale].spec)
+        return override(self.spec, self.at(scale).spec)
 
     def round(self, stage: str) -> "Study":
         """A round of this study's search, a study with a run for each proposal. stage: its name."""

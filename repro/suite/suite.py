@@ -92,7 +92,11 @@ class Suite:
         """The cells of a stage or round (`names.StageName`); [] for a round this scale lacks."""
         origin = StageName.parse(study_name)
         searched = study(str(origin.at_round(0)))
-        if origin.round > searched.scales[self.config.scale].rounds:
+        try:
+            rounds = searched.at(self.config.scale).rounds
+        except UserError as error:
+            raise UserError(f"studies/{origin.module}.py: {error}") from None
+        if origin.round > rounds:
             return []
         if study_name not in self._cells:
             chosen = study(study_name)
@@ -102,7 +106,7 @@ class Suite:
                     **self.identity(need.dataset),
                     **({"tokenization": TOKENIZATION} if isinstance(need, Tokens) else {}),
                 }
-                for need in task.needs(chosen.spec)
+                for need in task.needs(chosen.settings(self.config.scale))
             }
             self._cells[study_name] = cells(
                 study_name,
@@ -201,7 +205,8 @@ class Suite:
         names: dict[str, None] = {}
         for stage in figure_stages(figure_name):
             chosen = study(stage)
-            names |= {n.dataset: None for n in TASKS[chosen.task].needs(chosen.spec)}
+            spec = chosen.settings(self.config.scale)
+            names |= {need.dataset: None for need in TASKS[chosen.task].needs(spec)}
         return list(names)
 
     def data_description(self, figure_name: str) -> str:
@@ -227,10 +232,8 @@ class Suite:
     def gpu_hours(self, cells: Iterable[Cell]) -> float:
         """Hours on one H100 for the runs of some cells that are not finished, each counted once."""
         runs = {run.id: run for cell in cells for run in cell.runs}
-        return cost.gpu_hours(
-            sum(
-                TASKS[run.task].cost(run.spec).flops
-                for run in runs.values()
-                if not self.is_finished(run)
-            )
+        return sum(
+            cost.gpu_hours(TASKS[run.task].cost(run.spec))
+            for run in runs.values()
+            if not self.is_finished(run)
         )

@@ -9,7 +9,7 @@ run is at its edge. Reduced: the grid contains the optima of trial runs with one
 both) and two octaves below them.
 """
 
-from repro.suite.study import SCALES, Best, Scale, Study
+from repro.suite.study import Best, Scale, Study
 from studies.effective_theory._bart import PAPER, STRATEGIES, WIDTH, lengths, settings, shift
 
 CHOSEN = "the grids contain the optima of trial runs, 2^-7 for both strategies"
@@ -43,7 +43,7 @@ def sweep(strategy: str) -> Study:
                 same_job=() if scale == "paper" else ("lr", "seed"),
                 rounds=ROUNDS[scale],
             )
-            for scale in SCALES
+            for scale in LENGTHS
         },
         search=("lr",),
         metric=METRIC,
@@ -63,7 +63,7 @@ def at_best(strategy: str) -> Study:
                 {"seed": BEST_SEEDS[scale]},
                 same_job=() if scale == "paper" else ("seed",),
             )
-            for scale in SCALES
+            for scale in LENGTHS
         },
     )
 

@@ -5,7 +5,7 @@ Paper scale: lr 7e-4 and weight decay 0.01; for neural-tangent times n^3/2 and n
 reduced BART's standard sweep selected (2^-7), as 7e-4 is 0.7 times 1e-3.
 """
 
-from repro.suite.study import SCALES, Scale, Study
+from repro.suite.study import Scale, Study
 from studies.effective_theory._bart import PAPER, STRATEGIES, WIDTH, lengths, settings, shift
 
 RATE = {"smoke": 0.7 * 2.0**-7, "reduced": 0.7 * 2.0**-7, "paper": 7e-4}
@@ -39,6 +39,6 @@ STUDY = Study(
             {"strategy": strategies(scale), "seed": SEEDS[scale]},
             same_job={"smoke": ("strategy", "seed"), "reduced": ("seed",), "paper": ()}[scale],
         )
-        for scale in SCALES
+        for scale in LENGTHS
     },
 )

@@ -15,7 +15,7 @@ at 64, gave the stream's exponents -0.27, -0.16 and 0.01 for s = 0, 1/2, 1, the 
 """
 
 from repro.suite.spec import override
-from repro.suite.study import SCALES, Scale, Study
+from repro.suite.study import Scale, Study
 from studies.effective_theory import _bart, vit
 from studies.effective_theory._strategies import STRATEGIES, matrix_factor
 
@@ -57,7 +57,7 @@ def study(
             "case": cases(scale, reference[scale]),
             "seed": seeds[scale],
         }
-        for scale in SCALES
+        for scale in changes
     }
     return Study(
         task="update_sizes",
@@ -69,7 +69,7 @@ def study(
                 grids[scale],
                 same_job=("size",) if scale == "paper" else ("size", "case", "seed"),
             )
-            for scale in SCALES
+            for scale in changes
         },
         chosen_after_seeing=CHOSEN,
     )
@@ -83,7 +83,7 @@ STAGES = {
         {
             scale: {key: value for key, value in vit.SPECS[scale].items() if "schedule" not in key}
             | ({} if scale == "paper" else {"data.batch_size": 32})
-            for scale in SCALES
+            for scale in vit.SPECS
         },
         {"smoke": [16, 32], "reduced": [32, 64, 128, 256], "paper": [192, 384, 768, 1_536]},
         {"smoke": 16, "reduced": 128, "paper": 768},
@@ -116,7 +116,7 @@ STAGES = {
                     "data.validation_blocks": 16,
                 }
             )
-            for scale in SCALES
+            for scale in _bart.SIZES
         },
         {"smoke": [16, 32], "reduced": [64, 128, 256], "paper": [256, 512, 1_024, 2_048]},
         {"smoke": 16, "reduced": 64, "paper": 256},

@@ -25,7 +25,7 @@ without it went from 0.05 down to 0.003 in four rounds and did not converge (sta
 
 from collections.abc import Mapping
 
-from repro.suite.study import SCALES, Best, Scale, Study
+from repro.suite.study import Best, Scale, Study
 from studies.effective_theory._strategies import STRATEGIES, matrix_factor
 from studies.effective_theory._vit import MODEL
 
@@ -141,7 +141,7 @@ def search(strategy: str) -> Study:
                 same_job=() if scale == "paper" else ("lr", DECAY, "seed"),
                 rounds=ROUNDS[scale],
             )
-            for scale in SCALES
+            for scale in SPECS
         },
         search=("lr", DECAY),
         metric=METRIC,
@@ -183,7 +183,7 @@ def at_best(
                 {"seed": seeds[scale]},
                 same_job=() if scale == "paper" else ("seed",),
             )
-            for scale in SCALES
+            for scale in SPECS
         },
     )
 

@@ -16,6 +16,8 @@ training lowers the optimum. 140 steps were set only for time.
 "Kaiming init" here means fan-in: (4d)^-1/2 for the MLP's down-projection, else d^-1/2.
 """
 
+from repro.suite.study import octaves
+
 ADAM = {"name": "adam", "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 0.0}
 LVP_INIT = {"embedding": "LVP", "output": "LVP"}  # d^-1/2; the matrices' is the same in muP
 # Positions keep to the embedding: their root mean square is d^-1/2 beside LVP's, 1 beside SP's.
@@ -71,8 +73,14 @@ REDUCED = {
 
 SMOKE = REDUCED | {"steps": 10}
 
+# 64 sequences * 256 tokens * 3,000 steps = 49 million tokens, about 20 epochs of WikiText-2.
+# Widths from 128, because heads have 64 numbers. By the reduced optimum, 2^-4.3 at d = 64, and the
+# paper's rule, optima lie from 2^-4.8 at d = 128 to 2^-6.8 at 2,048; longer training lowers them.
+WORKSTATION = {"data.batch_size": 64, "steps": 3_000, "evaluations": 30}
+WORKSTATION_LR = octaves(-11, -2)
 
 SEEDS = list(range(100, 105))  # of reduced runs: none of the prototypes' nor of older records'
+WORKSTATION_SEEDS = [120, 121, 122]
 
 
 def size(k: int, ratio: int = 8) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """Figure 2: token frequencies of the training text at two vocabulary sizes."""
 
-from repro.suite.study import Scale, Study
+from repro.suite.study import SCALES, Scale, Study
 
 STUDY = Study(
     task="token_frequencies",
@@ -10,5 +10,5 @@ STUDY = Study(
         "points": 200,
     },
     grid={"data.vocab_size": [8192, 32_768]},
-    scales={"smoke": Scale(), "reduced": Scale(), "paper": Scale()},
+    scales=dict.fromkeys(SCALES, Scale()),
 )

@@ -1,7 +1,17 @@
 """Figures 4a and 5: the decoder of Table 3 at the baseline's ratio and at sqrt(d), 1.75T tokens."""
 
 from repro.suite.study import Scale, Study
-from studies.embedding_lr._llm import BASELINE, CHOSEN, PAPER, SEEDS, SMALL, TINY, sqrt_d
+from studies.embedding_lr._llm import (
+    BASELINE,
+    CHOSEN,
+    PAPER,
+    SEEDS,
+    SMALL,
+    TINY,
+    WORKSTATION,
+    WORKSTATION_SEEDS,
+    sqrt_d,
+)
 
 TEXT = {"data.text.stride": 32}
 
@@ -17,6 +27,11 @@ STUDY = Study(
             SMALL | TEXT | {"data.text.limit": 1_000, "steps": 400, "evaluations": 10},
             {"seed": SEEDS},
             same_job=("seed",),
+        ),
+        # 2_000 steps * 2^17 tokens = 262 million tokens, a quarter of the text
+        "workstation": Scale(
+            WORKSTATION | {"data.text.stride": 512, "steps": 2_000, "evaluations": 20},
+            {"seed": WORKSTATION_SEEDS},
         ),
         "paper": Scale(),
     },

@@ -5,7 +5,17 @@ Reduced: ratios up to 128 sqrt(d), until they get worse.
 
 from repro.suite.spec import override
 from repro.suite.study import Scale, Study
-from studies.embedding_lr._llm import BASELINE, CHOSEN, PAPER, SEEDS, SMALL, TINY, sqrt_d
+from studies.embedding_lr._llm import (
+    BASELINE,
+    CHOSEN,
+    PAPER,
+    SEEDS,
+    SMALL,
+    TINY,
+    WORKSTATION,
+    WORKSTATION_SEEDS,
+    sqrt_d,
+)
 
 STUDY = Study(
     task="pretraining",
@@ -22,6 +32,14 @@ STUDY = Study(
             SMALL | {"steps": 150, "evaluations": 5},
             {"ratio": [BASELINE, *(sqrt_d(2.0**k) for k in range(-2, 8))], "seed": SEEDS},
             same_job=("seed",),
+        ),
+        # 1_000 steps * 2^17 tokens = 131 million tokens
+        "workstation": Scale(
+            WORKSTATION | {"steps": 1_000, "evaluations": 10},
+            {
+                "ratio": [BASELINE, *(sqrt_d(2.0**k) for k in range(-2, 6))],
+                "seed": WORKSTATION_SEEDS,
+            },
         ),
         "paper": Scale(),
     },

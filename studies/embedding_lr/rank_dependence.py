@@ -35,6 +35,7 @@ STUDY = Study(
             same_job=("size", "zipf_exponent", "seed"),
         ),
         "reduced": Scale(same_job=("zipf_exponent", "seed")),
+        "workstation": Scale(same_job=("zipf_exponent", "seed")),
         "paper": Scale(same_job=("zipf_exponent", "seed")),
     },
 )

@@ -35,6 +35,7 @@ STUDY = Study(
             same_job=("size", "seed"),
         ),
         "reduced": Scale(same_job=("size",)),
+        "workstation": Scale(same_job=("size",)),
         "paper": Scale(same_job=("size",)),
     },
 )

@@ -13,7 +13,17 @@ Their optima lie higher, and so do their grids.
 
 from repro.suite.spec import override
 from repro.suite.study import Scale, Study, octaves
-from studies.embedding_lr._decoder import CHOSEN, PAPER, REDUCED, SEEDS, SMOKE, SP_EMBEDDING, size
+from studies.embedding_lr._decoder import (
+    CHOSEN,
+    PAPER,
+    REDUCED,
+    SEEDS,
+    SMOKE,
+    SP_EMBEDDING,
+    WORKSTATION,
+    WORKSTATION_SEEDS,
+    size,
+)
 
 
 def sweep(changes: dict, seeds: list[int]) -> Study:
@@ -44,6 +54,15 @@ def sweep(changes: dict, seeds: list[int]) -> Study:
                     "seed": seeds,
                 },
                 same_job=("lr.embedding", "seed"),
+            ),
+            "workstation": Scale(
+                WORKSTATION,
+                {
+                    "size": [size(k) for k in range(7, 12)],
+                    "lr.embedding": octaves(-9, 0),
+                    "seed": WORKSTATION_SEEDS,
+                },
+                same_job=("seed",),
             ),
             "paper": Scale(),
         },

@@ -15,6 +15,9 @@ from studies.embedding_lr._decoder import (
     SEEDS,
     SMOKE,
     SP_EMBEDDING,
+    WORKSTATION,
+    WORKSTATION_LR,
+    WORKSTATION_SEEDS,
 )
 
 
@@ -62,6 +65,22 @@ STUDY = Study(
                 "seed": SEEDS,
             },
             same_job=("lr.embedding", "seed"),
+        ),
+        "workstation": Scale(
+            WORKSTATION | {"data.vocab_size": 8_192},
+            {
+                "model.width": [128, 256, 512, 1024, 2048],
+                "lr_hidden": [
+                    *(rate(lr) | LVP_EMBEDDING for lr in (0.1, 0.2, 0.4)),
+                    rate(0.2) | SP_EMBEDDING,
+                ],
+                "lr_output": [{}],
+                "init_embedding": [{}],
+                "init.output": ["LVP"],
+                "lr.embedding": WORKSTATION_LR,
+                "seed": WORKSTATION_SEEDS,
+            },
+            same_job=("seed",),
         ),
         "paper": Scale(),
     },

@@ -5,7 +5,17 @@ from types import MappingProxyType
 
 from repro.suite.spec import override
 from repro.suite.study import Scale, Study, octaves
-from studies.embedding_lr._decoder import CHOSEN, PAPER, REDUCED, SEEDS, SMOKE, size
+from studies.embedding_lr._decoder import (
+    CHOSEN,
+    PAPER,
+    REDUCED,
+    SEEDS,
+    SMOKE,
+    WORKSTATION,
+    WORKSTATION_LR,
+    WORKSTATION_SEEDS,
+    size,
+)
 
 
 def sweep(ratio: int = 8, changes: Mapping = MappingProxyType({})) -> Study:
@@ -36,6 +46,15 @@ def sweep(ratio: int = 8, changes: Mapping = MappingProxyType({})) -> Study:
                     "seed": SEEDS,
                 },
                 same_job=("lr.embedding", "seed"),
+            ),
+            "workstation": Scale(
+                WORKSTATION,
+                {
+                    "size": [size(k, ratio) for k in range(7, 12)],
+                    "lr.embedding": WORKSTATION_LR,
+                    "seed": WORKSTATION_SEEDS,
+                },
+                same_job=("seed",),
             ),
             "paper": Scale(),
         },

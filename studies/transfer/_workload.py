@@ -12,12 +12,22 @@ other seeds, whose results were known.
 
 from collections.abc import Mapping, Sequence
 
-from repro.suite.study import SCALES, Best, Scale, Study, octaves
+from repro.suite.study import Best, Scale, Study, octaves
 
 CHOSEN = "sizes, steps and grids are a prototype's, whose slopes and losses were known"
-PROXY_SEEDS = {"smoke": [400, 401], "reduced": [400, 401, 402], "paper": [400, 401, 402]}
-WIDE_SEEDS = {"smoke": [410, 411], "reduced": [410, 411, 412], "paper": [410, 411, 412]}
-ROUNDS = {"smoke": 0, "reduced": 2, "paper": 3}
+PROXY_SEEDS = {
+    "smoke": [400, 401],
+    "reduced": [400, 401, 402],
+    "workstation": [420, 421, 422],
+    "paper": [400, 401, 402],
+}
+WIDE_SEEDS = {
+    "smoke": [410, 411],
+    "reduced": [410, 411, 412],
+    "workstation": [430, 431, 432],
+    "paper": [410, 411, 412],
+}
+ROUNDS = {"smoke": 0, "reduced": 2, "workstation": 2, "paper": 3}
 ALL = ("SP", "muP", "LVP", "full-alignment", "u-muP")
 # A readout that is the embedding transposed has one rate for both; the others ask for two.
 TIED = ("SP", "muP")
@@ -62,12 +72,12 @@ def workload(
     tuned = Best("proxy", "embedding_ratio", over=free)
 
     def scale(name: str, grid: Mapping, same_job: tuple[str, ...]) -> Scale:
-        jobs = {"smoke": tuple(grid), "reduced": same_job, "paper": ()}
+        jobs = {"smoke": tuple(grid), "reduced": same_job, "workstation": ("seed",), "paper": ()}
         base = {"model.base_width": widths[name][0]}
         return Scale({**scales[name], **base}, grid, jobs[name], ROUNDS[name])
 
     def proxy(name: str) -> Scale:
-        few = {"smoke": ratios[:2], "reduced": ratios, "paper": ratios}[name]
+        few = {"smoke": ratios[:2]}.get(name, ratios)
         grid = {
             "model.width": widths[name][:1],
             "lr": lr[name],
@@ -86,7 +96,7 @@ def workload(
         return scale(name, grid, ("lr", "seed"))
 
     def study(of, changes: Mapping, search: tuple, neighbourhood) -> Study:
-        made = {name: of(name) for name in SCALES}
+        made = {name: of(name) for name in scales}
         return Study(
             task="transfer",
             spec={**whole, **changes},
@@ -113,4 +123,18 @@ TEXT = {
     "validation_blocks": 0,
 }
 SHORT_TEXT = {"data.batch_size": 8, "data.sequence_length": 32, "data.vocab_size": 512}
-LR = {"smoke": octaves(-7, -5, 2), "reduced": octaves(-9, -4), "paper": octaves(-13, -6, 0.5)}
+# On a workstation a run sees 64 sequences * 256 tokens * 2,000 steps = 33 million tokens of the 1.0
+# billion there are. Rates: those around the reduced optimum, 2^-6, and lower ones, because SP's
+# falls as 1/width and longer runs take less.
+WORKSTATION = {
+    "data.dataset": "fineweb_head",
+    "data.batch_size": 64,
+    "data.vocab_size": 8_192,
+    "steps": 2_000,
+}
+LR = {
+    "smoke": octaves(-7, -5, 2),
+    "reduced": octaves(-9, -4),
+    "workstation": octaves(-12, -6),
+    "paper": octaves(-13, -6, 0.5),
+}

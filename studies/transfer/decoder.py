@@ -4,7 +4,7 @@ Pre-LN, fixed positions of size 1; logits of attention times head_dim^-1/2, the 
 Paper scale: 256 sequences of 256 tokens, 10,000 steps = 655 million tokens.
 """
 
-from studies.transfer._workload import LR, SHORT_TEXT, TEXT, workload
+from studies.transfer._workload import LR, SHORT_TEXT, TEXT, WORKSTATION, workload
 
 SMALL = SHORT_TEXT | {"model.head_dim": 16, "precision": "float32"}
 STAGES = workload(
@@ -23,7 +23,17 @@ STAGES = workload(
         "steps": 10_000,
         "precision": "bfloat16",
     },
-    widths={"smoke": [32, 64], "reduced": [32, 64, 128], "paper": [256, 512, 1024, 2048]},
-    scales={"smoke": SMALL | {"steps": 10}, "reduced": SMALL | {"steps": 150}, "paper": {}},
+    widths={
+        "smoke": [32, 64],
+        "reduced": [32, 64, 128],
+        "workstation": [128, 256, 512, 1024, 2048],
+        "paper": [256, 512, 1024, 2048],
+    },
+    scales={
+        "smoke": SMALL | {"steps": 10},
+        "reduced": SMALL | {"steps": 150},
+        "workstation": WORKSTATION,
+        "paper": {},
+    },
     lr=LR,
 )

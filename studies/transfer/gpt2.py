@@ -5,7 +5,7 @@ model's (`repro/models/gpt2.py`), and not what is compared.
 Paper scale: 256 sequences of 256 tokens, 10,000 steps, 12 layers.
 """
 
-from studies.transfer._workload import LR, SHORT_TEXT, TEXT, TIED, workload
+from studies.transfer._workload import LR, SHORT_TEXT, TEXT, TIED, WORKSTATION, workload
 
 SMALL = SHORT_TEXT | {
     "model.depth": 1,
@@ -28,8 +28,19 @@ STAGES = workload(
         "steps": 10_000,
         "precision": "bfloat16",
     },
-    widths={"smoke": [32, 64], "reduced": [32, 64, 128], "paper": [192, 384, 768, 1536]},
-    scales={"smoke": SMALL | {"steps": 10}, "reduced": SMALL | {"steps": 150}, "paper": {}},
+    widths={
+        "smoke": [32, 64],
+        "reduced": [32, 64, 128],
+        "workstation": [96, 192, 384, 768, 1536],
+        "paper": [192, 384, 768, 1536],
+    },
+    scales={
+        "smoke": SMALL | {"steps": 10},
+        "reduced": SMALL | {"steps": 150},
+        "workstation": WORKSTATION
+        | {"model.depth": 6, "model.attention_constant": 8**0.5},  # head dimension 8
+        "paper": {},
+    },
     lr=LR,
     parametrizations=TIED,
     ratios=[1.0, 4.0, 16.0],

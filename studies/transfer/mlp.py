@@ -22,9 +22,19 @@ STAGES = workload(
         "steps": 1_815,
         "precision": "float32",
     },
-    widths={"smoke": [64, 128], "reduced": [64, 128, 256], "paper": [256, 512, 1024, 2048]},
-    scales={"smoke": {"steps": 10}, "reduced": {"steps": 300}, "paper": {}},
-    lr={"smoke": octaves(-8, -6, 2), "reduced": octaves(-10, -4), "paper": octaves(-13, -4, 0.5)},
+    widths={
+        "smoke": [64, 128],
+        "reduced": [64, 128, 256],
+        "workstation": [128, 256, 512, 1024, 2048],
+        "paper": [256, 512, 1024, 2048],
+    },
+    scales={"smoke": {"steps": 10}, "reduced": {"steps": 300}, "workstation": {}, "paper": {}},
+    lr={
+        "smoke": octaves(-8, -6, 2),
+        "reduced": octaves(-10, -4),
+        "workstation": octaves(-12, -4),
+        "paper": octaves(-13, -4, 0.5),
+    },
     parametrizations=("SP", "muP", "u-muP"),
     ratios=[0.25, 1.0, 4.0, 16.0],
 )

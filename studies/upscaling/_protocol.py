@@ -17,7 +17,7 @@ round, later stages use it, and the figures' claims say so.
 
 from collections.abc import Mapping, Sequence
 
-from repro.suite.study import SCALES, Best, Checkpoint, Scale, Study
+from repro.suite.study import Best, Checkpoint, Scale, Study
 
 ROUNDS = {"smoke": 0, "reduced": 2, "paper": 3}  # ours
 
@@ -70,7 +70,7 @@ def protocol(
             task="warm_start",
             spec={**spec, **fixed},
             grid={axis: values["paper"] for axis, values in grid.items()},
-            scales={name: scale(name) for name in SCALES},
+            scales={name: scale(name) for name in scales},
             search=search,
             metric=metric,
             chosen_after_seeing=chosen_after_seeing,
@@ -86,7 +86,7 @@ def protocol(
                 "convention": convention,
                 "level": level,
             },
-            "start.width": PerScale({name: widths[name][width] for name in SCALES}),
+            "start.width": PerScale({name: widths[name][width] for name in scales}),
         }
 
     # What later stages take from earlier ones. One base serves every seed of the wide model, the
@@ -102,7 +102,7 @@ def protocol(
     quiet = {"start.level": 0.0}
 
     def twice(key: str) -> PerScale:
-        return PerScale({name: 2 * scales[name].get(key, spec[key]) for name in SCALES})
+        return PerScale({name: 2 * scales[name].get(key, spec[key]) for name in scales})
 
     # Evaluations doubled as well: the training loss is a mean over the steps between two of them.
     longer = {key: twice(key) for key in ("steps", "evaluations")}

@@ -7,7 +7,7 @@ learning rate. Each seed has its own base (our choice: F.5 does not say).
 
 from collections.abc import Mapping, Sequence
 
-from repro.suite.study import SCALES, Checkpoint, Scale, Study
+from repro.suite.study import Checkpoint, Scale, Study
 
 FACTOR = 2
 
@@ -47,7 +47,7 @@ def transfer(
             "warm_start",
             {**spec, **started},
             paper,
-            {s: scale(s) for s in SCALES},
+            {s: scale(s) for s in scales},
             chosen_after_seeing=chosen_after_seeing,
         )
 

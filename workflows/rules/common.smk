@@ -15,6 +15,7 @@ from repro.judge import code, forecast, freshness, scoreboard
 from repro.suite import calls, cluster, origin, registry, terminal
 from repro.suite import config as settings
 from repro.suite.progress import Monitor
+from repro.suite.study import GPU_SCALES
 from repro.suite.suite import Suite
 
 BEGIN = time.monotonic()
@@ -212,12 +213,14 @@ def prepare_slurm():
 
 
 def refuse_if_too_costly():
-    """At paper scale: print the cost of the jobs to run; stop unless max_gpu_hours allows it."""
-    if SUITE.config.scale != "paper":
+    """At a scale for GPUs: print the cost of the jobs to run; stop unless max_gpu_hours allows
+    it."""
+    if SUITE.config.scale not in GPU_SCALES:
         return
     hours = SUITE.gpu_hours(cell_of(job.wildcards) for job in jobs_to_run("train"))
-    text = f"paper scale: {len(jobs_to_run('train'))} jobs, about {hours:.3g} GPU-hours on an H100"
-    print(f"{text} at 40 % of its bf16 peak", file=sys.stderr)
+    text = f"{SUITE.config.scale} scale: {len(jobs_to_run('train'))} jobs, "
+    text += f"about {hours:.3g} GPU-hours on an H100"
+    print(f"{text}, assumed, not measured", file=sys.stderr)
     limit = SUITE.config.max_gpu_hours
     if limit is None or hours > limit:
         sys.exit(
