@@ -23,7 +23,12 @@ WIDTH, VOCABULARY, INIT, NORM = "model.width", "data.vocab_size", "init.embeddin
 SMALL_INIT, UNIT_INIT = "LVP", "SP"  # standard deviations d^-1/2 and 1
 EIGHT = "8d"  # the vocabulary that grows with the width
 CHANGE, ALONG = "change", "along_residual"
-STEP = {"smoke": 512, "reduced": 4096, "workstation": 4096, "paper": 4096}  # the large vocabulary of a scale
+STEP = {
+    "smoke": 512,
+    "reduced": 4096,
+    "workstation": 4096,
+    "paper": 4096,
+}  # the large vocabulary of a scale
 SECTION = "Section 3.1, Theorem 2; Section 3, extension to transformers"
 
 

@@ -16,20 +16,21 @@ from studies.effective_theory._strategies import matrix_factor
 
 PAPER_STD = 0.02
 WIDTH = {
-    "bart": {"smoke": 16, "reduced": 48, "paper": 1_024},
-    "r2c2": {"smoke": 16, "reduced": 96, "paper": 2_048},
+    "bart": {"smoke": 16, "reduced": 48, "workstation": 512, "paper": 1_024},
+    "r2c2": {"smoke": 16, "reduced": 96, "workstation": 1_024, "paper": 2_048},
 }
 DEPTH = {
-    "bart": {"smoke": 1, "reduced": 1, "paper": 12},
-    "r2c2": {"smoke": 1, "reduced": 2, "paper": 22},
+    "bart": {"smoke": 1, "reduced": 1, "workstation": 6, "paper": 12},
+    "r2c2": {"smoke": 1, "reduced": 2, "workstation": 10, "paper": 22},
 }
 HEADS = {
-    "bart": {"smoke": 2, "reduced": 4, "paper": 16},
-    "r2c2": {"smoke": 2, "reduced": 8, "paper": 32},
+    "bart": {"smoke": 2, "reduced": 4, "workstation": 8, "paper": 16},
+    "r2c2": {"smoke": 2, "reduced": 8, "workstation": 16, "paper": 32},
 }
 STD = {
     "smoke": PAPER_STD * (1_024 / 16) ** 0.5,
     "reduced": PAPER_STD * (1_024 / 48) ** 0.5,
+    "workstation": PAPER_STD * (1_024 / 512) ** 0.5,
     "paper": PAPER_STD,
 }
 # Of the paper's strategies those that it tries here: name in figures -> parametrization.
@@ -91,6 +92,15 @@ SMALL = {
 SIZES = {
     "smoke": SMALL | {"data.batch_size": 8, "data.validation_blocks": 16},
     "reduced": SMALL,
+    # 128 sequences * 256 tokens = 2^15 tokens a step
+    "workstation": {
+        "data.batch_size": 128,
+        "data.sequence_length": 256,
+        "data.vocab_size": 16_384,
+        "data.tokenizer": "bpe",
+        "data.validation_blocks": 256,
+        "microbatches": 2,
+    },
     "paper": {},
 }
 

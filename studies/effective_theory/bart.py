@@ -17,12 +17,19 @@ METRIC = "lowest_valid_loss"
 RATES = {
     "smoke": [2.0**-8, 2.0**-7],
     "reduced": [2.0**k for k in range(-10, -4)],
+    # The reduced 2^-7 at width 48 is 2^-10.4 at 512, where the standard rate goes as 1/width.
+    "workstation": [2.0**k for k in range(-12, -8)],
     "paper": [1e-3 * 2.0**k for k in range(-2, 2)],
 }
-SEEDS = {"smoke": [0], "reduced": [0, 1], "paper": [0]}
-BEST_SEEDS = {"smoke": [], "reduced": [10, 11], "paper": []}
-ROUNDS = {"smoke": 0, "reduced": 2, "paper": 3}
-LENGTHS = {"smoke": lengths(4, 2, 4), "reduced": lengths(200, 8, 200), "paper": {}}
+SEEDS = {"smoke": [0], "reduced": [0, 1], "workstation": [20, 21, 22], "paper": [0]}
+BEST_SEEDS = {"smoke": [], "reduced": [10, 11], "workstation": [30, 31, 32], "paper": []}
+ROUNDS = {"smoke": 0, "reduced": 2, "workstation": 2, "paper": 3}
+LENGTHS = {
+    "smoke": lengths(4, 2, 4),
+    "reduced": lengths(200, 8, 200),
+    "workstation": lengths(4_000, 20, 4_000),  # * 2^15 = 131 million tokens
+    "paper": {},
+}
 
 
 def sweep(strategy: str) -> Study:
@@ -40,7 +47,7 @@ def sweep(strategy: str) -> Study:
             scale: Scale(
                 settings("bart", strategy, scale) | LENGTHS[scale],
                 grid(scale),
-                same_job=() if scale == "paper" else ("lr", "seed"),
+                same_job={"workstation": ("seed",), "paper": ()}.get(scale, ("lr", "seed")),
                 rounds=ROUNDS[scale],
             )
             for scale in LENGTHS

@@ -20,6 +20,7 @@ STUDY = Study(
             same_job=("network", "seed"),
         ),
         "reduced": Scale(same_job=("network", "seed")),
+        "workstation": Scale(spec={"width": 256, "draws": 16}, same_job=("network",)),
         "paper": Scale(spec={"width": 512, "draws": 32}, same_job=("network",)),
     },
 )

@@ -21,6 +21,9 @@ STUDY = Study(
             grid={"width": [8, 16, 32, 64]},
             same_job=("width", "network"),
         ),
+        "workstation": Scale(
+            spec={"draws": 4000}, grid={"width": [8, 16, 32, 64, 128]}, same_job=("network",)
+        ),
         "paper": Scale(same_job=("network", "seed")),
     },
 )

@@ -27,6 +27,9 @@ STUDY = Study(
         "reduced": Scale(
             spec={"draws": 24, "points": 1024}, grid={"width": [32, 64, 128]}, same_job=SAME_JOB
         ),
+        "workstation": Scale(
+            spec={"draws": 24}, grid={"width": [32, 64, 128, 256, 512]}, same_job=SAME_JOB[:-1]
+        ),
         "paper": Scale(same_job=SAME_JOB[:-1]),
     },
 )

@@ -32,6 +32,11 @@ STUDY = Study(
             grid={"size": sizes(64, 128, 256, blocks_at=128)},
             same_job=("size", "network"),
         ),
+        "workstation": Scale(
+            spec={"draws": 80},
+            grid={"size": sizes(32, 64, 128, 256, 512, blocks_at=128)},
+            same_job=("network",),
+        ),
         "paper": Scale(same_job=("network", "seed")),
     },
 )

@@ -8,12 +8,14 @@ reduced BART's standard sweep selected (2^-7), as 7e-4 is 0.7 times 1e-3.
 from repro.suite.study import Scale, Study
 from studies.effective_theory._bart import PAPER, STRATEGIES, WIDTH, lengths, settings, shift
 
-RATE = {"smoke": 0.7 * 2.0**-7, "reduced": 0.7 * 2.0**-7, "paper": 7e-4}
-SEEDS = {"smoke": [0], "reduced": [0, 1], "paper": [0]}
+RATE = {"smoke": 0.7 * 2.0**-7, "reduced": 0.7 * 2.0**-7, "workstation": 7e-4, "paper": 7e-4}
+SEEDS = {"smoke": [0], "reduced": [0, 1], "workstation": [20, 21, 22], "paper": [0]}
 STEPS = 15_000
 LENGTHS = {
     "smoke": lengths(4, 2, 160),
     "reduced": lengths(240, 12, 3_200),  # 240 / 3_200 = 15_000 / 200_000
+    # 1_500 of 20_000 steps, the paper's share; * 2^15 = 49 million tokens
+    "workstation": lengths(1_500, 15, 20_000) | {"microbatches": 4},
     "paper": {"steps": STEPS, "evaluations": 75, "microbatches": 64},
 }
 
@@ -37,7 +39,7 @@ STUDY = Study(
         scale: Scale(
             settings("r2c2", "standard", scale) | LENGTHS[scale],
             {"strategy": strategies(scale), "seed": SEEDS[scale]},
-            same_job={"smoke": ("strategy", "seed"), "reduced": ("seed",), "paper": ()}[scale],
+            same_job={"smoke": ("strategy", "seed"), "paper": ()}.get(scale, ("seed",)),
         )
         for scale in LENGTHS
     },

@@ -26,7 +26,7 @@ CHOSEN = (
 S_FAMILY = [name for name in STRATEGIES if name != "standard"]
 ADAMW = {"name": "adamw", "betas": [0.9, 0.999], "eps": 1e-12, "weight_decay": 0.0, "clip": None}
 FEW = {"optimizer": ADAMW, "steps": 8, "evaluations": 4}
-RATE = {"smoke": 2.0**-12, "reduced": 2.0**-12, "paper": 2.0**-15}
+RATE = {"smoke": 2.0**-12, "reduced": 2.0**-12, "workstation": 2.0**-14, "paper": 2.0**-15}
 
 
 def cases(scale: str, width: int) -> list[dict]:
@@ -85,9 +85,19 @@ STAGES = {
             | ({} if scale == "paper" else {"data.batch_size": 32})
             for scale in vit.SPECS
         },
-        {"smoke": [16, 32], "reduced": [32, 64, 128, 256], "paper": [192, 384, 768, 1_536]},
-        {"smoke": 16, "reduced": 128, "paper": 768},
-        {"smoke": [300, 301], "reduced": list(range(300, 308)), "paper": list(range(300, 305))},
+        {
+            "smoke": [16, 32],
+            "reduced": [32, 64, 128, 256],
+            "workstation": [96, 192, 384, 768, 1_536],
+            "paper": [192, 384, 768, 1_536],
+        },
+        {"smoke": 16, "reduced": 128, "workstation": 384, "paper": 768},
+        {
+            "smoke": [300, 301],
+            "reduced": list(range(300, 308)),
+            "workstation": list(range(320, 325)),
+            "paper": list(range(300, 305)),
+        },
         lambda n: {"model.width": n},
     ),
     "bart": study(
@@ -118,9 +128,19 @@ STAGES = {
             )
             for scale in _bart.SIZES
         },
-        {"smoke": [16, 32], "reduced": [64, 128, 256], "paper": [256, 512, 1_024, 2_048]},
-        {"smoke": 16, "reduced": 64, "paper": 256},
-        {"smoke": [310, 311], "reduced": list(range(310, 315)), "paper": list(range(310, 315))},
+        {
+            "smoke": [16, 32],
+            "reduced": [64, 128, 256],
+            "workstation": [64, 128, 256, 512, 1_024],
+            "paper": [256, 512, 1_024, 2_048],
+        },
+        {"smoke": 16, "reduced": 64, "workstation": 64, "paper": 256},
+        {
+            "smoke": [310, 311],
+            "reduced": list(range(310, 315)),
+            "workstation": list(range(330, 335)),
+            "paper": list(range(310, 315)),
+        },
         # variance C / n with the paper's C (II.2.C)
         lambda n: {"model.width": n, "model.matrix_std": _bart.PAPER_STD * (1_024 / n) ** 0.5},
     ),

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 
 from repro.suite.study import Best, Checkpoint, Scale, Study
 
-ROUNDS = {"smoke": 0, "reduced": 2, "paper": 3}  # ours
+ROUNDS = {"smoke": 0, "reduced": 2, "workstation": 2, "paper": 3}  # ours
 
 
 def protocol(
@@ -52,7 +52,12 @@ def protocol(
 
     # A stage differs between scales in width, grid and jobs only; this makes all scales at once.
     def stage(width: str, changes: Mapping, grid: Mapping[str, Mapping], same_job, search=()):
-        jobs = {"smoke": tuple(grid), "reduced": tuple(grid) if whole else same_job, "paper": ()}
+        jobs = {
+            "smoke": tuple(grid),
+            "reduced": tuple(grid) if whole else same_job,
+            "workstation": same_job,
+            "paper": (),
+        }
         fixed = {key: value for key, value in changes.items() if not isinstance(value, PerScale)}
 
         def scale(name: str) -> Scale:

@@ -33,12 +33,14 @@ def transfer(
     """
 
     def stage(grid: Mapping[str, Mapping], **fixed: Mapping[str, object]) -> Study:
+        jobs = {"workstation": tuple(axis for axis in grid if "width" not in axis), "paper": ()}
+
         def scale(name: str) -> Scale:
             own = {key.replace("__", "."): values[name] for key, values in fixed.items()}
             return Scale(
                 {**scales[name], **own},
                 {axis: values[name] for axis, values in grid.items()},
-                same_job=() if name == "paper" else tuple(grid),
+                same_job=jobs.get(name, tuple(grid)),
             )
 
         paper = {axis: values["paper"] for axis, values in grid.items()}

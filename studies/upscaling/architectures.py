@@ -24,6 +24,7 @@ STUDY = Study(
             same_job=("factor", "setting"),
         ),
         "reduced": Scale(same_job=("setting",)),
+        "workstation": Scale(same_job=("setting",)),
         "paper": Scale(same_job=("setting",)),
     },
 )

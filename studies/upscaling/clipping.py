@@ -30,6 +30,7 @@ STUDY = Study(
             same_job=("factor", "setting"),
         ),
         "reduced": Scale(same_job=("factor", "setting")),
+        "workstation": Scale(same_job=("factor", "setting")),
         "paper": Scale(same_job=("factor", "setting")),
     },
 )

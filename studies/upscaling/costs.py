@@ -1,10 +1,10 @@
 """The training costs the paper prints, computed: Table 4 and Appendix F.4."""
 
-from repro.suite.study import Scale, Study
+from repro.suite.study import SCALES, Scale, Study
 
 STUDY = Study(
     task="training_costs",
     spec={},
     grid={},
-    scales={"smoke": Scale(), "reduced": Scale(), "paper": Scale()},
+    scales=dict.fromkeys(SCALES, Scale()),
 )

@@ -45,6 +45,11 @@ STUDY = Study(
             grid={"width": [32, 64, 128, 256, 384], "seed": list(range(200, 210))},
             same_job=("network", "seed"),
         ),
+        "workstation": Scale(
+            spec={"draws": 300},
+            grid={"width": [2**k for k in range(6, 11)], "seed": list(range(220, 228))},
+            same_job=("network", "seed"),
+        ),
         "paper": Scale(same_job=("network",)),
     },
 )

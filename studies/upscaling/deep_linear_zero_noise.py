@@ -3,7 +3,7 @@
 The wide ones are compared with narrow ones trained further: widening alone must change nothing.
 """
 
-from repro.suite.study import Scale, Study
+from repro.suite.study import SCALES, Scale, Study
 from repro.theory.upscaling_limit import NAMES
 from studies.upscaling._deep_linear import SPEC
 
@@ -19,5 +19,5 @@ STUDY = Study(
         "factor": [2, 3],
         "seed": [0],
     },
-    scales={"smoke": ALONE, "reduced": ALONE, "paper": ALONE},
+    scales=dict.fromkeys(SCALES, ALONE),
 )

@@ -86,12 +86,33 @@ CHOSEN = (
     "has its best rate inside"
 )
 SMOKE = REDUCED | {"data.validation_blocks": 32, "steps": 4, "evaluations": 2}
+# 128 sequences * 1_024 tokens = 2^17 tokens a step * 1_200 steps = 157 million tokens. muP's base is
+# again 1/8 of the tuning width; under muP a rate times the base width keeps its meaning, so the
+# reduced 2^-5 at base 2 is 2^-7.6 at 12.
+WORKSTATION = {
+    "data.dataset": "fineweb_head",
+    "data.batch_size": 128,
+    "data.vocab_size": 8_192,
+    "data.tokenizer": "bpe",
+    "data.validation_blocks": 320,
+    "model.depth": 6,
+    "model.base_width": 12,
+    "steps": 1_200,
+    "microbatches": 4,
+    "evaluations": 12,
+}
 
 STAGES = protocol(
     PAPER,
     widths={
         "smoke": {"small": 8, "small_wide": 16, "base": 16, "wide": 32},
         "reduced": {"small": 16, "small_wide": 32, "base": 64, "wide": 128},
+        "workstation": {
+            "small": 12 * 8,
+            "small_wide": 12 * 16,
+            "base": 12 * 64,
+            "wide": 12 * 128,
+        },
         "paper": {
             "small": 12 * 16,
             "small_wide": 12 * 32,
@@ -99,22 +120,39 @@ STAGES = protocol(
             "wide": 12 * 320,
         },
     },
-    scales={"smoke": SMOKE, "reduced": REDUCED, "paper": {}},
-    lr={"smoke": octaves(-6, -5), "reduced": octaves(-7, -3), "paper": octaves(-10, -6)},
-    lr_upscaled={"smoke": octaves(-6, -5), "reduced": octaves(-8, -4), "paper": octaves(-11, -7)},
-    lr_scratch={"smoke": octaves(-6, -5), "reduced": octaves(-6, -3), "paper": octaves(-9, -7)},
+    scales={"smoke": SMOKE, "reduced": REDUCED, "workstation": WORKSTATION, "paper": {}},
+    lr={
+        "smoke": octaves(-6, -5),
+        "reduced": octaves(-7, -3),
+        "workstation": octaves(-10, -6),
+        "paper": octaves(-10, -6),
+    },
+    lr_upscaled={
+        "smoke": octaves(-6, -5),
+        "reduced": octaves(-8, -4),
+        "workstation": octaves(-11, -7),
+        "paper": octaves(-11, -7),
+    },
+    lr_scratch={
+        "smoke": octaves(-6, -5),
+        "reduced": octaves(-6, -3),
+        "workstation": octaves(-10, -7),
+        "paper": octaves(-9, -7),
+    },
     levels={
         "smoke": [0.0, 0.5],
         "reduced": [0.0, *octaves(-3, 0)],
+        "workstation": [0.0, *octaves(-6, -1)],
         "paper": [0.0, 0.005, 0.016, 0.05, 0.16],
     },
     code_levels={
         "smoke": [0.0, 0.25],
         "reduced": [0.0, *octaves(-4, -1)],
+        "workstation": [0.0, *octaves(-9, -5)],
         "paper": [0.0, 0.0025, 0.005, 0.01, 0.02],
     },
     code="code-raw",
-    seeds={"smoke": [0, 1], "reduced": [0, 1, 2], "paper": [0]},
+    seeds={"smoke": [0, 1], "reduced": [0, 1, 2], "workstation": [20, 21, 22], "paper": [0]},
     metric="valid_loss",
     chosen_after_seeing=CHOSEN,
 )

@@ -26,23 +26,52 @@ SHORT = REDUCED | {
     "evaluations": 6,
     "lr": 2.0**-5,
 }
+# 64 sequences * 1_024 tokens = 2^16 tokens a step * 1_000 steps = 66 million tokens. Rate: the
+# reduced 2^-5 at muP's base 2 is 2^-8 at the paper's base, 16.
+WORKSTATION = {
+    "data.dataset": "fineweb_head",
+    "data.batch_size": 64,
+    "data.validation_blocks": 320,
+    "model.depth": 4,
+    "lr": 2.0**-8,
+    "steps": 1_000,
+    "microbatches": 2,
+    "evaluations": 10,
+}
 
 STAGES = transfer(
     PAPER | SMALLER,
     scales={
         "smoke": SHORT | {"data.validation_blocks": 32, "steps": 4, "evaluations": 1},
         "reduced": SHORT,
+        "workstation": WORKSTATION,
         "paper": {},
     },
-    widths={"smoke": [8, 16], "reduced": [16, 32, 64], "paper": [64, 128, 256, 512, 1_024]},
-    seeds={"smoke": [0], "reduced": [0], "paper": [0]},
-    lr={"smoke": octaves(-6, -5), "reduced": octaves(-8, -3), "paper": octaves(-12, -6)},
+    widths={
+        "smoke": [8, 16],
+        "reduced": [16, 32, 64],
+        "workstation": [32, 64, 128, 256, 512],
+        "paper": [64, 128, 256, 512, 1_024],
+    },
+    seeds={"smoke": [0], "reduced": [0], "workstation": [20, 21, 22], "paper": [0]},
+    lr={
+        "smoke": octaves(-6, -5),
+        "reduced": octaves(-8, -3),
+        "workstation": octaves(-11, -6),
+        "paper": octaves(-12, -6),
+    },
     levels={
         "smoke": [0.0, 0.5],
         "reduced": [0.0, *octaves(-4, 0)],
+        "workstation": [0.0, *octaves(-6, -1)],
         "paper": [0.0, *octaves(-9, -1)],
     },
-    fixed_lr={"smoke": 2.0**-5, "reduced": 2.0**-5, "paper": 2.0**-9},
-    fixed_level={"smoke": 0.25, "reduced": 0.25, "paper": 0.005 / 2 * 512**0.5},
+    fixed_lr={"smoke": 2.0**-5, "reduced": 2.0**-5, "workstation": 2.0**-8, "paper": 2.0**-9},
+    fixed_level={
+        "smoke": 0.25,
+        "reduced": 0.25,
+        "workstation": 0.25,
+        "paper": 0.005 / 2 * 512**0.5,
+    },
     chosen_after_seeing=CHOSEN,
 )

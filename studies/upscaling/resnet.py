@@ -49,6 +49,8 @@ REDUCED = {
     "evaluations": 5,
 }
 SMOKE = REDUCED | {"steps": 4, "evaluations": 2}
+# 390 batches * 20 epochs = 7_800 steps; widths over a factor of 16
+WORKSTATION = {"steps": 7_800, "evaluations": 20}
 SMALL = {"small": 1 / 16, "small_wide": 1 / 8, "base": 1 / 8, "wide": 1 / 4}
 CODE_LR = [0.005 * 2.0**j for j in range(-4, 3)]
 
@@ -57,18 +59,40 @@ STAGES = protocol(
     widths={
         "smoke": SMALL,
         "reduced": SMALL,
+        "workstation": {"small": 0.25, "small_wide": 0.5, "base": 2.0, "wide": 4.0},
         "paper": {"small": 0.5, "small_wide": 1.0, "base": 2.0, "wide": 4.0},
     },
-    scales={"smoke": SMOKE, "reduced": REDUCED, "paper": {}},
-    lr={"smoke": octaves(-5, -4), "reduced": octaves(-6, -1), "paper": CODE_LR[-3:]},
-    lr_upscaled={"smoke": octaves(-5, -4), "reduced": octaves(-7, -2), "paper": CODE_LR},
-    lr_scratch={"smoke": octaves(-5, -4), "reduced": octaves(-5, -2), "paper": CODE_LR[2:]},
+    scales={"smoke": SMOKE, "reduced": REDUCED, "workstation": WORKSTATION, "paper": {}},
+    lr={
+        "smoke": octaves(-5, -4),
+        "reduced": octaves(-6, -1),
+        "workstation": CODE_LR[2:],
+        "paper": CODE_LR[-3:],
+    },
+    lr_upscaled={
+        "smoke": octaves(-5, -4),
+        "reduced": octaves(-7, -2),
+        "workstation": CODE_LR,
+        "paper": CODE_LR,
+    },
+    lr_scratch={
+        "smoke": octaves(-5, -4),
+        "reduced": octaves(-5, -2),
+        "workstation": CODE_LR[2:],
+        "paper": CODE_LR[2:],
+    },
     levels={
         "smoke": [0.0, 0.5],
         "reduced": [0.0, 0.5, 1.0, 2.0],
+        "workstation": [j / 5 for j in range(6)],
         "paper": [j / 10 for j in range(10)],
     },
-    seeds={"smoke": [0, 1], "reduced": [0, 1, 2], "paper": [0, 1, 2, 3, 4]},
+    seeds={
+        "smoke": [0, 1],
+        "reduced": [0, 1, 2],
+        "workstation": [20, 21, 22],
+        "paper": [0, 1, 2, 3, 4],
+    },
     noise="signal",
     chosen_after_seeing="2^-2 was added to Sweep 2's rates because the best was the largest, 2^-3",
 )
