@@ -18,7 +18,7 @@ from repro.suite import config, registry
 from repro.suite.cluster import Site, device, load_site, parse_site, request, tokenizing
 from repro.suite.execute import run_cell
 from repro.suite.registry import ROOT
-from repro.suite.study import SCALES
+from repro.suite.study import GPU_SCALES, SCALES
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
 
@@ -48,11 +48,13 @@ def test_every_job_asks_for_something_a_node_has(scale):
     for study, cells in studied(suite_at(scale)).items():
         for cell in cells:
             asked = request(cell, scale, H100)
-            assert asked.gpus <= (H100.gpus_per_node if scale == "paper" else 0), study
+            most = {"paper": H100.gpus_per_node, "workstation": 1}.get(scale, 0)
+            assert asked.gpus <= most, study
+            assert scale == "paper" or not asked.layout.recompute, study
             assert asked.cpus == (H100.cpus_per_gpu * asked.gpus or 1), study
             assert 2_000 <= asked.mem_mb <= 128_000 * max(1, asked.gpus / 4), study
             assert asked.runtime >= 5, study
-            if scale != "paper":
+            if scale not in GPU_SCALES:
                 assert asked.runtime <= 120, study
 
 

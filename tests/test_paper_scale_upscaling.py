@@ -19,6 +19,7 @@ from repro.data.random_data import random_data
 from repro.files import sha256_file, write_sealed
 from repro.suite import config, registry
 from repro.suite.spec import lookup, override
+from repro.suite.study import SCALES
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
 
@@ -151,7 +152,7 @@ def test_settings_are_the_paper_s(stage):
 
 
 @pytest.mark.parametrize("study", those(WIDTHS))
-@pytest.mark.parametrize("scale", ["smoke", "reduced", "paper"])
+@pytest.mark.parametrize("scale", SCALES)
 def test_training_losses_are_means_over_equally_many_steps(study, scale):
     suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
     periods = {

@@ -38,6 +38,7 @@ CLAIMS = (
         source="Figure 1; II.1.E",
         quantity="largest |log2| of a searched value over the printed one",
         expected={"paper": at_most(0.5)},
+        published=True,
     ),
     Claim(
         id="fig1.equivalent-lr",

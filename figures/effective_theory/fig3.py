@@ -41,6 +41,7 @@ CLAIMS = (
         source="II.2.E; Figure 3",
         quantity="octaves between the best rate and the printed one, the larger of both strategies",
         expected={"paper": at_most(0.25)},
+        published=True,
     ),
     Claim(
         id="fig3.equivalent-lr",

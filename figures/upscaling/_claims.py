@@ -92,6 +92,7 @@ def curve_claims(figure, where, setting):
                 source=where,
                 quantity=quantity,
                 expected={"paper": within(value, value / 20)},
+                published=True,
             )
             for name, statement, quantity, value in selected
         ),
@@ -185,6 +186,7 @@ def win_claims(figure, where, setting):
                 "reduced": reported("no bound: above 1 if it pays"),
                 "paper": within(setting.end_to_end, 0.1 * setting.end_to_end),
             },
+            published=True,
         ),
     )
 

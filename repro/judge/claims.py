@@ -216,7 +216,7 @@ class Claim:
         """Why the claim does not bind at a scale on this data, in words; "" if it does."""
         as_paper = scale == WORKSTATION and "paper" in self.expected and not self.published
         if scale not in self.expected and not as_paper:
-            return f"scale: meant for {', '.join(self.expected)}"
+            return f"scale: meant for {', '.join(s for s in self.expected if s != WORKSTATION)}"
         return "data: built into the embedded data" if self.real_data and embedded else ""
 
     def binds(self, scale: str, embedded: bool) -> bool:

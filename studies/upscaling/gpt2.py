@@ -86,8 +86,8 @@ CHOSEN = (
     "has its best rate inside"
 )
 SMOKE = REDUCED | {"data.validation_blocks": 32, "steps": 4, "evaluations": 2}
-# 128 sequences * 1_024 tokens = 2^17 tokens a step * 1_200 steps = 157 million tokens. muP's base is
-# again 1/8 of the tuning width; under muP a rate times the base width keeps its meaning, so the
+# 128 sequences * 1_024 tokens = 2^17 tokens a step * 1_200 steps = 157 million tokens. muP's base
+# is again 1/8 of the tuning width; under muP a rate times the base width keeps its meaning, so the
 # reduced 2^-5 at base 2 is 2^-7.6 at 12.
 WORKSTATION = {
     "data.dataset": "fineweb_head",
