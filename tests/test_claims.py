@@ -134,3 +134,18 @@ def test_an_interval_is_no_finer_than_its_grid():
     assert (wide.value, wide.low, wide.high, wide.n) == (1.0, 0.5, 2.0, 3)
     apart = over_seeds(lambda seeds: 10.0 * seeds[0], range(3))
     assert no_finer_than(apart, 9, 11) == apart
+
+
+def test_on_a_workstation_the_paper_s_bound_binds_but_for_numbers_of_its_own_settings():
+    rest = ("f.c", "training", "s", "p", "q")
+    both = Claim(*rest, {"reduced": below(-0.2), "paper": below(-1)})
+    assert both.binds("workstation", embedded=True) and both.at("workstation").high == -1
+    assert Claim(*rest, {"paper": below(-1)}).binds("workstation", embedded=True)
+    real = Claim(*rest, {"paper": below(-1)}, real_data=True)
+    assert [real.binds("workstation", embedded) for embedded in (True, False)] == [False, True]
+    printed = Claim(*rest, {"paper": below(-1)}, published=True)
+    assert printed.elsewhere("workstation", embedded=False) == "scale: meant for paper"
+    assert printed.binds("paper", embedded=False)
+    assert not Claim(*rest, {"reduced": below(-1)}).binds("workstation", embedded=False)
+    own = Claim(*rest, {"workstation": below(-0.5), "paper": below(-1)})
+    assert own.at("workstation").high == -0.5

@@ -404,7 +404,7 @@ def test_hours_default_to_the_h100(capsys):
     assert main(["cost", "embedding_lr/fig3", "--config", "scale=paper"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "one H100 at 40 % (assumed) of its dense peaks" in lines[1]
-    assert fields(lines[-1])[-1] == "377"
+    assert fields(lines[-1])[-1] == "462"
 
 
 def test_hours_of_a_measured_device(monkeypatch, capsys):
@@ -413,6 +413,20 @@ def test_hours_of_a_measured_device(monkeypatch, capsys):
     assert main(["cost", "fig3", "--measure"]) == 0
     assert "40 % (assumed) of the 1e+10 FLOP/s that matrix products" in capsys.readouterr().out
     assert "hours: at 40 %" in budget.device_price(None, True).words
+
+
+def test_hours_of_a_gpu_are_work_and_memory_or_else_starting_layers():
+    """An MLP's steps are bound by their launches, 4 layers of 0.25 ms; a wide one's by products."""
+    small, wide = (
+        warm_start_cost(MLP_SPEC | {"model": MLP_SPEC["model"] | {"width": width}})
+        for width in (500, 20_000)
+    )
+    assert cost.gpu_hours(small) == pytest.approx(116_000 * 1e-3 / 3600)
+    compute = wide.flops / (0.4 * 67e12) / 3600
+    assert compute < cost.gpu_hours(wide) < 1.1 * compute
+    narrow = {"model": GPT2_SPEC["model"] | {"width": 192}, "precision": "bfloat16"}
+    split = warm_start_cost(GPT2_SPEC | narrow | {"microbatches": 512})
+    assert cost.gpu_hours(split) == pytest.approx(10_000 * 512 * 49 * 2.5e-4 / 3600)
 
 
 @pytest.mark.parametrize(
