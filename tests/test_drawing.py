@@ -148,11 +148,14 @@ def test_what_a_cross_means_is_said_once_and_only_where_there_is_one():
     drawing.plt.close(figure)
 
 
-@pytest.mark.parametrize(("scale", "shown"), [("linear", "20k"), ("log", "2k")])
-def test_ticks_are_plain_numbers(scale, shown):
+@pytest.mark.parametrize(
+    ("scale", "ends", "shown"),
+    [("linear", (1e3, 3e4), "20k"), ("log", (1e3, 3e4), "2k"), ("log", (0.1, 2), "0.5")],
+)
+def test_ticks_are_plain_numbers(scale, ends, shown):
     figure, ((axes,),) = drawing.panels(1)
     axes.set_yscale(scale)
-    axes.set_ylim(1000, 30_000)
+    axes.set_ylim(*ends)
     drawing.plain_ticks(axes.yaxis)
     figure.draw_without_rendering()
     assert shown in [label.get_text() for label in axes.get_yticklabels()]

@@ -461,13 +461,17 @@ def tangent_verdicts(**changes):
     return {claim: verdict for claim, (verdict, _) in found.items()}
 
 
-def test_an_exponent_that_rounds_to_zero_has_no_sign():
+def test_exponents_are_drawn_beside_the_stated_ones_and_the_rivals():
     from repro.judge.drawing import plt
 
-    drawn = registry.figure("effective_theory/tangent_kernels").draw(tangent_data(-1e-3), "reduced")
-    legends = [axes.get_legend().get_texts() for axes in drawn.axes if axes.get_legend()]
-    words = [text.get_text() for texts in legends for text in texts]
-    assert "stem: 0.00, 0.00" in words and not any("-0.00" in text for text in words)
+    drawn = registry.figure("effective_theory/tangent_kernels").draw(tangent_data(), "reduced")
+    sgd = drawn.axes[0]
+    names = [text.get_text() for text in sgd.get_legend().get_texts()]
+    assert names[:3] == ["the paper's", "rivals", "one rate"]
+    stated, rivals = ([s[0, 1] for s in lines.get_segments()] for lines in sgd.collections[-2:])
+    groups = [label.get_text().strip() for label in sgd.get_xticklabels()]
+    assert dict(zip(groups, stated, strict=True))["Q"] == 1
+    assert min(rivals) == 0.5 and max(rivals) == 1.5
     plt.close(drawn)
 
 

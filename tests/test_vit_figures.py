@@ -99,35 +99,20 @@ def test_a_neighbour_that_was_not_tried_leaves_the_search_open(gone):
         assert row["verdict"] == "cannot be told" and "search limit" in row["reason"]
 
 
-def test_the_search_s_path_is_the_best_after_each_round():
-    tried = [(0, 1.0, 0.5), (1, 2.0, 0.4), (1, 0.5, 0.6), (2, 4.0, 0.45), (3, 2.0, 0.3)]
-    decays = [0.1, 0.1, 0.1, 0.1, 0.05]
-    rows = [
-        {"round": number, "lr": lr, _vit.DECAY: decay, "seed": 0, "step": 1, "lowest_error": error}
-        for (number, lr, error), decay in zip(tried, decays, strict=True)
-    ]
-    assert _vit.path(pd.DataFrame(rows)) == [(1.0, 0.1), (2.0, 0.1), (2.0, 0.1), (2.0, 0.05)]
-
-
-def test_the_round_of_a_search_is_in_figure_1_s_data_and_drawn():
+def test_the_round_of_a_search_is_in_figure_1_s_data():
     run = pd.DataFrame([{"lr": 1.0, _vit.DECAY: 0.1, "seed": 0, "step": 1, "lowest_error": 0.5}])
     stage = "effective_theory/vit/standard_search"
     data = fig1.reduce({stage: run, f"{stage}+2": run.assign(lr=2.0)})
     assert data["round"].tolist() == [0, 2] and set(data["part"]) == {"search"}
     assert "round" not in fig2.reduce({stage: run})
-    drawn = fig1.draw(table(EQUAL), "reduced")
-    for plane in drawn.axes[1::2]:
-        assert {text.get_text()[:2] for text in plane.texts} == {"0:", "1:"}
-        assert len(plane.texts) == 7
-    plt.close(drawn)
 
 
-def circles(plane):
-    """Places of the circles in a plane of Figure 1."""
+def circles(panel):
+    """Colour, and place, of the circles around optima in a panel of Figure 1."""
     return {
-        tuple(line.get_xydata()[0])
-        for line in plane.lines
-        if line.get_marker() == "o" and line.get_markerfacecolor() == "none"
+        (line.get_color(), tuple(line.get_xydata()[0]))
+        for line in panel.lines
+        if line.get_markersize() > 10
     }
 
 
@@ -142,27 +127,23 @@ def test_figure_1_says_where_the_optimum_is_a_tie():
         data.loc[at, "valid_accuracy"] = accuracies
         data.loc[at, "lowest_error"] = 1 - np.array(accuracies)
     drawn = fig1.draw(data, "reduced")
-    tied, plain = drawn.axes[1], drawn.axes[3]
+    tied, plain = drawn.axes[4:6]
     assert tied.get_title().endswith("a tie") and "tie" not in plain.get_title()
-    assert circles(tied) == {(lr, decay), (lr, decay / 2)} and len(circles(plain)) == 1
-    assert sorted(text.get_text()[3:] for text in tied.texts)[-2:] == ["57.65"] * 2
+    assert {color for color, _ in circles(tied)} == {"black", "0.6"}
+    assert all(place == pytest.approx((lr, 57.65)) for _, place in circles(tied))
+    assert len(circles(plain)) == 1
+    assert [text.get_text() for text in tied.get_legend().get_texts()][-1] == "the paper's"
     plt.close(drawn)
 
 
-def test_no_weight_decay_is_drawn_beyond_a_break_of_its_axis():
-    data = table(EQUAL)
-    own = (data["strategy"] == "standard") & (data["part"] == "search")
-    data.loc[own & (data[_vit.DECAY] == data.loc[own, _vit.DECAY].min()), _vit.DECAY] = 0.0
-    drawn = fig1.draw(data, "reduced")
-    breaks = [
-        [line.get_ydata() for line in plane.lines if isinstance(line.get_marker(), list)]
-        for plane in drawn.axes[1::2]
-    ]
-    assert [len(found) for found in breaks] == [1, 0, 0, 0]
-    low, high = breaks[0][0]
-    zero, least, _ = drawn.axes[1].get_yticks()
-    assert zero < low < high < least
-    assert drawn.axes[1].get_yticklabels()[0].get_text() == "0"
+def test_figure_1_marks_where_rival_laws_have_the_optimum_and_says_what_is_judged():
+    drawn = fig1.draw(table(EQUAL), "reduced")
+    tangent = drawn.axes[5]
+    rates = {line.get_label(): line.get_xdata()[0] for line in tangent.lines}
+    assert rates["rival: $n$"] == pytest.approx(2.0**-7 / WIDTH**0.5)
+    assert rates["rival: $n^{1/2}$"] == pytest.approx(2.0**-7 / WIDTH)
+    assert rates["the paper's"] == pytest.approx(20 * 768**-1.5)
+    assert tangent.get_title() == "best, over the standard's: 1 [0.5, 2]"
     plt.close(drawn)
 
 

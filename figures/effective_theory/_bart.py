@@ -88,7 +88,7 @@ def draw_curve(panel, rows, label, **style):
         return
     spread = rows.groupby("step")["valid_loss"].agg(["mean", "min", "max"])
     words = f"{label} [{rows.groupby('seed')['valid_loss'].min().mean():.4g}]"
-    panel.plot(spread.index, spread["mean"], label=words, lw=1.4, **style)
+    panel.plot(spread.index, spread["mean"], label=words, **{"lw": 1.4, **style})
     color = style["color"]
     panel.fill_between(spread.index, spread["min"], spread["max"], color=color, alpha=0.2, lw=0)
 
@@ -99,10 +99,32 @@ def finish(panel, title, legend):
     panel.xaxis.get_major_locator().set_params(integer=True)
     panel.set_ylabel("validation loss (nats)")
     bits = panel.secondary_yaxis("right", functions=(nats_to_bits, bits_to_nats))
-    bits.set_ylabel("bits", fontsize=7)
-    bits.tick_params(labelsize=7)
+    bits.set_ylabel("bits", fontsize=8)
+    bits.tick_params(labelsize=8)
     panel.set_title(title, fontsize=9)
-    panel.legend(title=legend, fontsize=7, title_fontsize=7)
+    panel.legend(title=legend, fontsize=8, title_fontsize=8)
+
+
+def draw_difference(panel, gap, words, found, judged):
+    """What one strategy's validation loss is above another's, a thin line a seed, and their mean;
+    right of it what a claim measures, with its 95 % interval.
+
+    gap: a row an update, a column a seed. words: which minus which. found, judged: the measurement,
+    and what it is of, in a few words.
+    """
+    from repro.judge import drawing
+
+    panel.plot(gap.index, gap, lw=0.8, color="0.6", zorder=1)
+    panel.plot([], [], lw=0.8, color="0.6", label="a seed")
+    panel.plot(gap.index, gap.mean(axis=1), "-", lw=2, color="black", label="mean over seeds")
+    after = gap.index[-1] + 0.1 * (gap.index[-1] - gap.index[0])
+    value = [(found.value, found.low, found.high)]
+    drawing.bars(panel, [after], value, fmt="D", ms=5, color="C3", label=judged)
+    drawing.printed(panel, (gap.index[0], after), 0, "the paper:\nbelow 0")
+    panel.set_xlabel("updates")
+    panel.xaxis.get_major_locator().set_params(integer=True)
+    panel.set_ylabel(f"{words},\nvalidation loss (nats)")
+    panel.legend(fontsize=8)
 
 
 def nats_to_bits(loss):

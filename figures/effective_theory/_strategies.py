@@ -1,4 +1,38 @@
-"""One colour a strategy, the same in every figure of the paper."""
+"""How strategies and learning rates look, the same in every figure of the paper."""
 
 # C0, ... are the colour-blind palette of `repro.judge.drawing.style`
 COLORS = {"standard": "black", "neural-tangent": "C0", "hybrid": "C2", "maximal-update": "C3"}
+LINES = {"standard": "-", "neural-tangent": "--", "hybrid": "-.", "maximal-update": ":"}
+
+
+def rate_styles(rates, best):
+    """Rate -> how its curve is drawn: the best black and thick, lower ones blue, higher ones red
+    and dashed, paler the farther. rates: ascending."""
+    from repro.judge.drawing import sns
+
+    lower, higher = ([rate for rate in rates if (rate - best) * side > 0] for side in (-1, 1))
+    blues = sns.color_palette("Blues_r", len(lower) + 2)[: len(lower)][::-1]
+    reds = sns.color_palette("Reds_r", len(higher) + 2)[: len(higher)]
+    styles = {rate: {"color": color} for rate, color in zip(lower, blues, strict=True)}
+    styles[best] = {"color": "black", "lw": 2.2, "zorder": 3}
+    reds = zip(higher, reds, strict=True)
+    return styles | {rate: {"color": color, "ls": "--"} for rate, color in reds}
+
+
+def mark_rates(panel, printed, rivals):
+    """Vertical lines, named in the legend, at the rate that the paper prints and at those that
+    rival laws have.
+
+    rivals: name -> rate.
+    """
+    from repro.judge.drawing import PAPER
+
+    panel.axvline(printed, ls="--", lw=1, color=PAPER, zorder=0, label="the paper's")
+    for (name, rate), line in zip(rivals.items(), (":", "-."), strict=False):
+        name = name.replace("^1/2", "^{1/2}")
+        panel.axvline(rate, ls=line, lw=1.2, color="0.5", zorder=0, label=f"rival: ${name}$")
+
+
+def in_words(found):
+    """`0.5 [0.25, 1]` of a measurement."""
+    return f"{found.value:.2g} [{found.low:.2g}, {found.high:.2g}]"

@@ -73,12 +73,6 @@ def optimum(rows, seeds=None):
     return search_optimum(errors, MOVES, tie=1e-9)
 
 
-def path(rows):
-    """The best (lr, wd) after each round of a search, its last the optimum."""
-    rounds = sorted(rows["round"].unique())
-    return [optimum(rows[rows["round"] <= number]).point for number in rounds]
-
-
 def edge(data, strategy):
     """Why a strategy's optimum is none: neighbours that were not tried; "" when there are none."""
     found = optimum(rows_of(data, strategy, "search"))

@@ -6,14 +6,15 @@ from repro.judge.claims import THEORY, Claim, over_means, trained_scales, within
 from repro.judge.noise import Design
 from repro.judge.power import Laws
 from repro.judge.view import View
-from repro.statistics import slope
+from repro.statistics import jackknife, slope, t_interval
 
 TITLE = "Section I.1. Growth of the kernels with depth"
 CAPTION = (
     "Mean kernel G of the residual stream, same token and two tokens, over random initializations "
     "of a Vision Transformer and of a language encoder with 24 attention-MLP pairs (Dinan, Yaida & "
-    "Zhang, I.1.C to E): dots measured, lines the recursions 1.65 and 1.77. Bars, mostly hidden: "
-    "one standard error."
+    "Zhang, I.1.C to E): dots measured, lines the recursions 1.65 and 1.77; bars, mostly hidden, "
+    "and brackets: 95 % intervals. The exponent is that of the number of pairs in the same token's "
+    "growth; dashed: the rivals that it is held against."
 )
 GRID = "effective_theory/deep_encoder_kernels"
 STUDIES = (GRID,)
@@ -97,17 +98,32 @@ def simulate(law, recorded, scale, rng):
 def draw(data, scale):
     from repro.judge import drawing
 
-    figure, axes = drawing.panels(len(KINDS), width=4.4)
+    figure, axes = drawing.panels(len(KINDS), width=4.8)
+    seeds = range(data["seed"].nunique())
     for panel, (kind, name) in zip(axes[0], KINDS.items(), strict=True):
         rows = data[data["kind"] == kind]
         for entry, label, color in (("diagonal", "same token", "C0"), ("off", "two tokens", "C1")):
-            found = rows.groupby("block")[entry].agg(["mean", "sem"])
-            style = {"fmt": "o", "ms": 3, "lw": 1, "color": color, "label": label}
-            panel.errorbar(found.index, found["mean"], found["sem"], **style)
+            by_block = rows.pivot(index="block", columns="seed", values=entry)
+            found = [t_interval(values) for values in by_block.to_numpy()]
+            drawing.bars(panel, by_block.index, found, ms=3, color=color, label=label)
             expected = rows.groupby("block")[f"{entry}_expected"].first()
             panel.plot(expected.index, expected, "-", lw=1, color=color)
-        panel.set_title(name)
+        draw_rivals(panel, rows)
+        found = jackknife(lambda sample, kind=kind: exponents(data, sample)[kind], seeds)
+        panel.set_title("{}: exponent {:.3f} [{:.3f}, {:.3f}]".format(name, *found), fontsize=9)
         panel.set_xlabel(r"block $\ell$")
         panel.set_ylabel(r"$G^{(\ell)}$, mean over tokens")
-        panel.legend()
+        panel.legend(loc="upper left", fontsize=8)
     return figure
+
+
+def draw_rivals(panel, rows):
+    """Rival laws from the same token's first G to its last."""
+    G = rows.groupby("block")["diagonal"].mean()
+    share = np.linspace(0, 1, 100)
+    first, last = G.iloc[0], G.iloc[-1]
+    blocks = G.index[0] + share * (G.index[-1] - G.index[0])
+    line = {"ls": "--", "lw": 1, "color": "0.6", "zorder": 1}
+    panel.plot(blocks, first + (last - first) * share**0.5, **line)
+    words = "rivals: square root (above), exponential"
+    panel.plot(blocks, first * (last / first) ** share, **line, label=words)

@@ -1,8 +1,11 @@
 """Figure 1: the searches in learning rate and weight decay, one panel a strategy."""
 
+from fractions import Fraction
+
 import numpy as np
 
 from figures.effective_theory import _vit
+from figures.effective_theory._strategies import in_words, mark_rates, rate_styles
 from figures.effective_theory._vit import DECAY
 from repro.judge.claims import (
     TRAINING,
@@ -20,12 +23,12 @@ from studies.effective_theory._strategies import STRATEGIES, matrix_factor
 
 TITLE = "Figure 1. ViT, searches in learning rate and weight decay"
 CAPTION = (
-    "Top-1 validation accuracy of the ViT against epochs, mean over seeds, for every (lr, wd) that "
-    "a strategy's search tried in steps of 2 (Dinan et al., Figure 1). Right of it the search, "
-    "each point with its round and the largest top-1 along the run: colour is lr, marker wd, in "
-    "both. Black circle, thick curve: the optimum, no worse than its six neighbours (search limit: "
-    "some were not tried); grey circle: a tie with it; grey line: the best from round to round. "
-    "wd = 0, below the break of its axis, is not to scale."
+    "Above: top-1 validation accuracy of the ViT against epochs, mean over seeds, for every (lr, "
+    "wd) that a strategy's search tried in steps of 2 (Dinan et al., Figure 1). Colour: lr; black: "
+    "the best; thick: the optimum, no worse than its six neighbours (search limit: some were not "
+    "tried). Below: the largest top-1 along the run against the matrices' rate, a line a weight "
+    "decay, a small mark a seed. Circle: the optimum; grey circle: a tie with it; dashed: the "
+    "paper's, and where rival laws have neural-tangent's (width and data are not the paper's)."
 )
 STUDIES = _vit.stages("search")
 PRINTED = {"standard": 1e-3, "neural-tangent": 20.0}
@@ -52,7 +55,7 @@ CLAIMS = (
 # Power of n by which neural-tangent's best rate is above the standard strategy's.
 POWERS = {"n^3/2": 1.5, "n": 1.0, "n^1/2": 0.5}
 LAWS = {"fig1.equivalent-lr": Laws("n^3/2", ("n", "n^1/2"))}
-MARKERS = "osD^vPX<>*"  # of weight decays
+MARKERS, GREYS = "osD^vPX<>*", ("0.55", "black", "0.3", *["0.4"] * 7)  # of weight decays
 
 
 def reduce(runs):
@@ -120,74 +123,77 @@ def simulate(law, recorded, scale, rng):
 def draw(data, scale):
     from repro.judge import drawing
 
-    figure, axes = drawing.panels(4, 2, width=3.6, height=3.6)
-    pairs = axes.reshape(-1, 2)
-    for panel, _ in pairs[1:]:
-        panel.sharey(pairs[0, 0])
-    for (panel, plane), strategy in zip(pairs, STRATEGIES, strict=True):
+    figure, axes = drawing.panels(4, 2, width=3.1, height=3.1)
+    for row in axes:
+        for panel in row[1:]:
+            panel.sharey(row[0])
+    for panel in axes[1, 1:]:
+        panel.sharex(axes[1, 0])
+    width = _vit.setting(scale, "model.width")
+    rates = {}
+    for (above, beneath), strategy in zip(axes.T, STRATEGIES, strict=True):
         rows = _vit.rows_of(data, strategy, "search")
-        points = dict(list(rows.groupby(["lr", DECAY])))
-        styles = point_styles(points, drawing.sns)
-        best = _vit.optimum(rows).point
-        for point, group in points.items():
-            curve = group.groupby("step", as_index=False)["valid_accuracy"].mean()
-            style = {"lw": 2, "zorder": 3} if point == best else {"lw": 0.9}
-            style |= {"ms": 4, "markevery": max(1, len(curve) // 8)}
-            _vit.draw_curve(panel, curve, scale, **styles[point], **style)
+        draw_curves(above, rows, scale)
         closed = "" if not _vit.edge(data, strategy) else ", search limit"
-        panel.set_title(strategy + closed, fontsize=9)
-        _vit.label_axes(panel, scale)
-        draw_search(plane, rows, styles)
+        above.set_title(strategy + closed, fontsize=9)
+        factor = matrix_factor(strategy, width)
+        draw_search(beneath, rows, factor)
+        rates[strategy] = _vit.optimum(rows).point[0] * factor
+        power = Fraction(np.log(factor) / np.log(width)).limit_denominator(8)
+        beneath.set_xlabel(f"matrices' rate, lr $n^{{{power}}}$" if power else "matrices' rate, lr")
+    rivals = {
+        law: rates["standard"] * width ** (power - POWERS["n^3/2"])
+        for law, power in POWERS.items()
+        if law != "n^3/2"
+    }
+    for panel, strategy in zip(axes[1], PRINTED, strict=False):
+        printed = PRINTED[strategy] * matrix_factor(strategy, _vit.setting("paper", "model.width"))
+        mark_rates(panel, printed, rivals if strategy == "neural-tangent" else {})
+    ratio = in_words(measure(data, scale)["fig1.equivalent-lr"])
+    axes[1, 1].set_title(f"best, over the standard's: {ratio}", fontsize=8)
+    drawing.log2_axis(axes[1, 0].xaxis)
+    shown = {"frameon": True, "framealpha": 1, "edgecolor": "none", "borderpad": 0}
+    for panel in axes[1]:
+        panel.legend(title="wd", fontsize=8, title_fontsize=8, loc="lower left", **shown)
+    for panel in axes[:, 1:].flat:
+        panel.tick_params(labelleft=False)
+        panel.set_ylabel("")
     return figure
 
 
-def point_styles(points, sns):
-    """(lr, wd) -> colour by the rate, marker by the decay."""
-    rates, decays = (sorted({point[i] for point in points}) for i in (0, 1))
-    colors = dict(zip(rates, sns.color_palette("viridis", len(rates)), strict=True))
-    return {
-        (lr, decay): {"color": colors[lr], "marker": MARKERS[decays.index(decay) % len(MARKERS)]}
-        for lr, decay in points
-    }
-
-
-def draw_search(plane, rows, styles):
-    """A search in the plane of (lr, wd): its points by round, and the way of the best."""
-    rates, decays = (sorted(rows[key].unique()) for key in ("lr", DECAY))
-    zero = min(wd for wd in decays if wd > 0) / 2  # where no weight decay is drawn
-
-    def place(point):
-        return point[0], point[1] or zero
-
+def draw_curves(panel, rows, scale):
+    """Top-1 against epochs of every point of a search, a colour a rate, the optimum thick."""
+    best = _vit.optimum(rows).point
+    styles = rate_styles(sorted(rows["lr"].unique()), best[0])
+    named = set()
     for point, group in rows.groupby(["lr", DECAY]):
-        plane.plot(*place(point), ms=5, **styles[point])
-        words = f"{group['round'].iloc[0]:.0f}: {_vit.top1(group).mean():.2f}"
-        offset = {"xytext": (5, 5), "textcoords": "offset points"}
-        plane.annotate(words, place(point), fontsize=7, **offset)
-    way = _vit.path(rows)
-    plane.plot(*zip(*map(place, way), strict=True), "-", lw=1, color="0.6", zorder=0)
-    ties = _vit.optimum(rows).ties
-    for point in ties:
-        color = "black" if point == way[-1] else "0.6"
-        plane.plot(*place(point), "o", ms=12, mfc="none", color=color)
-    plane.set_xscale("log")
-    plane.set_yscale("log")
-    plane.set_xlim(rates[0] / 2**0.6, rates[-1] * 2**0.8)
-    plane.set_ylim((decays[0] or zero) / 2**0.6, decays[-1] * 2**0.6)
-    plane.set_xticks(rates, [f"{lr:.3g}" for lr in rates])
-    plane.set_yticks([wd or zero for wd in decays], [f"{wd:.3g}" for wd in decays])
-    plane.minorticks_off()
-    if decays[0] == 0:
-        draw_break(plane, zero * 2**0.45, zero * 2**0.55)
-    plane.set_xlabel("lr")
-    plane.set_ylabel("wd")
-    tie = ", a tie" if len(ties) > 1 else ""
-    plane.set_title(f"round: largest top-1 (%){tie}", fontsize=9)
+        curve = group.groupby("step", as_index=False)["valid_accuracy"].mean()
+        style = styles[point[0]] | ({} if point == best else {"lw": 1, "zorder": 2})
+        label = None if point[0] in named else f"{point[0]:.3g}"
+        named.add(point[0])
+        _vit.draw_curve(panel, curve, scale, label=label, **style)
+    _vit.label_axes(panel, scale)
+    legend = {"fontsize": 8, "title_fontsize": 8, "loc": "upper left"}
+    panel.legend(title=f"lr (lr* = {best[0]:.3g}, wd* = {best[1]:.3g})", **legend)
 
 
-def draw_break(plane, low, high):
-    """Cut the y axis between two heights: what is below is not to scale."""
-    style = {"transform": plane.get_yaxis_transform(), "clip_on": False}
-    plane.plot([0, 0], [low, high], color="white", lw=3, zorder=4, **style)
-    slant = {"marker": [(-1, -0.5), (1, 0.5)], "ms": 8, "ls": "none", "color": "black"}
-    plane.plot([0, 0], [low, high], zorder=5, **slant, **style)
+def draw_search(panel, rows, factor):
+    """Largest top-1 of a search against the matrices' rate, a line a weight decay, a small mark a
+    seed; a circle around the optimum, grey ones around ties with it."""
+    found = _vit.optimum(rows)
+    top = {point: _vit.top1(group) for point, group in rows.groupby(["lr", DECAY])}
+    decays = sorted(rows[DECAY].unique())
+    for decay, marker, gray in zip(decays, MARKERS, GREYS, strict=False):
+        line = {lr * factor: values for (lr, wd), values in top.items() if wd == decay}
+        for rate, values in line.items():
+            panel.plot([rate] * len(values), values, marker, ms=2.5, color=gray)
+        means = [values.mean() for values in line.values()]
+        style = {"marker": marker, "ms": 5, "mfc": "none", "lw": 1, "color": gray}
+        panel.plot([*line], means, **style, label=f"{decay:.3g}")
+    for point in found.ties:
+        color = "black" if point == found.point else "0.6"
+        circle = {"ms": 13, "mfc": "none", "color": color}
+        panel.plot(point[0] * factor, top[point].mean(), "o", **circle)
+    panel.set_xscale("log")
+    panel.set_ylabel("largest top-1 (%)")
+    panel.set_title("the optimum is a tie" if len(found.ties) > 1 else "", fontsize=8)

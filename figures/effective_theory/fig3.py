@@ -6,6 +6,7 @@ import numpy as np
 
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import reduce  # noqa: F401
+from figures.effective_theory._strategies import COLORS, LINES, in_words, mark_rates, rate_styles
 from repro.judge import tables
 from repro.judge.claims import (
     TRAINING,
@@ -27,9 +28,11 @@ from studies.effective_theory._bart import STRATEGIES
 TITLE = "Figure 3. Learning rates of BART under the standard and the neural-tangent strategy"
 CAPTION = (
     "Validation loss of BART against updates, a curve a learning rate: mean over seeds, band: "
-    "range over seeds (Dinan et al., Figure 3). Black: the best rate; blue: lower, red: higher "
-    "ones, paler the farther from it. In brackets the smallest loss along the run, mean over "
-    "seeds."
+    "range over seeds (Dinan et al., Figure 3). Black: the best rate; blue: lower, red and dashed: "
+    "higher ones, paler the farther from it. In brackets the smallest loss along the run, mean "
+    "over seeds. Right: that against the rate of the matrices, a mark a seed, stars the best; "
+    "thick: the rise at a quarter of it; dashed: the paper's rate for both, and where rival laws "
+    "have neural-tangent's best (widths and data are not the paper's)."
 )
 STUDIES = tuple(_bart.SWEEPS.values())
 PRINTED = {"standard": 1e-3, "neural-tangent": 32.768}
@@ -162,19 +165,56 @@ def exchange_harms(law, design, rows, curves, octaves, scale):
 def draw(data, scale):
     from repro.judge import drawing
 
-    figure, axes = drawing.panels(2, width=4.6, height=3.8)
+    figure, axes = drawing.panels(3, width=4.4, height=3.8)
     axes[0, 1].sharey(axes[0, 0])
-    for panel, strategy in zip(axes[0], STRATEGIES, strict=True):
+    for panel, strategy in zip(axes[0], STRATEGIES, strict=False):
         rows = _bart.rows_of(data, strategy, "sweep")
-        best = _bart.optimum(rows).point[0]
         rates = sorted(rows["lr"].unique())
-        lower = [lr for lr in rates if lr < best]
-        higher = [lr for lr in rates if lr > best]
-        blues = drawing.sns.color_palette("Blues_r", len(lower) + 2)[: len(lower)][::-1]
-        reds = drawing.sns.color_palette("Reds_r", len(higher) + 2)[: len(higher)]
-        colors = [*blues, (0, 0, 0), *reds]
-        for lr, color in zip(rates, colors, strict=True):
-            _bart.draw_curve(panel, rows[rows["lr"] == lr], f"{lr:.4g}", color=color)
+        for lr, style in rate_styles(rates, _bart.optimum(rows).point[0]).items():
+            _bart.draw_curve(panel, rows[rows["lr"] == lr], f"{lr:.4g}", **style)
         decay = _bart.setting(scale, strategy, "optimizer.weight_decay")
         _bart.finish(panel, f"{strategy}, wd = {decay:.2g}", "lr [smallest loss]")
+    draw_rates(axes[0, 2], data, scale)
     return figure
+
+
+def draw_rates(panel, data, scale):
+    """Smallest loss against the matrices' rate, both strategies; rival laws' and the paper's."""
+    from repro.judge import drawing
+
+    best = {}
+    for strategy, marker in zip(STRATEGIES, "os", strict=True):
+        rows = tables.last_step(_bart.rows_of(data, strategy, "sweep"))
+        losses = rows.pivot(index="lr", columns="seed", values=_bart.METRIC)
+        losses.index = losses.index / _bart.factor(scale, strategy)
+        best[strategy] = _bart.optimum(rows).point[0] / _bart.factor(scale, strategy)
+        finite = losses[np.isfinite(losses).all(axis=1)]
+        color, line = COLORS[strategy], LINES[strategy]
+        panel.plot(finite.index, finite, marker, ms=4, mfc="none", color=color)
+        panel.plot(finite.index, finite.mean(axis=1), line, color=color, label=strategy)
+        drawing.diverged(panel, losses.index.difference(finite.index), color)
+        if best[strategy] in finite.index:
+            low = _bart.nearest(finite.index, best[strategy] / 4)
+            ends = [finite.mean(axis=1)[rate] for rate in (best[strategy], low) if rate]
+            panel.plot(best[strategy], ends[0], "*", ms=14, color="white", mec=color)
+            if low:
+                panel.plot([low, low], ends, "-", lw=3, alpha=0.4, color=color)
+                beside = {"xytext": (4, 2), "textcoords": "offset points", "fontsize": 8}
+                panel.annotate(f"{ends[1] - ends[0]:+.2f}", (low, ends[0]), **beside)
+    width = _bart.setting(scale, "standard", "model.width")
+    rivals = {
+        law: best["standard"] * width ** (power - POWERS["n^3/2"])
+        for law, power in POWERS.items()
+        if law != "n^3/2"
+    }
+    mark_rates(panel, PRINTED["standard"], rivals)
+    panel.set_xscale("log")
+    drawing.log2_axis(panel.xaxis)
+    panel.set_xlabel(r"matrices' rate: lr, neural-tangent lr $n^{-3/2}$")
+    panel.set_ylabel("smallest validation loss (nats)")
+    found = measure(data, scale)
+    ratio, harm = (
+        in_words(found[f"fig3.{name}"]) for name in ("equivalent-lr", "robust-to-low-lr")
+    )
+    panel.set_title(f"best rates' ratio {ratio},\nharm of a quarter, ratio {harm}", fontsize=9)
+    panel.legend(fontsize=8, loc="upper right")

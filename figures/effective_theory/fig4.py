@@ -2,7 +2,7 @@
 
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import METRIC, STRATEGIES, reduce  # noqa: F401
-from figures.effective_theory._strategies import COLORS
+from figures.effective_theory._strategies import COLORS, LINES
 from repro.judge import tables
 from repro.judge.claims import TRAINING, Claim, inside, over_seeds, reported
 from repro.judge.view import View
@@ -11,7 +11,8 @@ TITLE = "Figure 4. BART under the standard and the neural-tangent strategy, each
 CAPTION = (
     "Validation loss of BART against updates at the rates that Figure 3's sweeps select: mean over "
     "seeds, band: range over seeds (Dinan et al., Figure 4). In brackets the smallest loss along "
-    "the run, mean over seeds."
+    "the run, mean over seeds. Right: their difference, and that of the smallest losses, which the "
+    "claim is about."
 )
 STUDIES = ("effective_theory/bart",)
 VIEW = View("step", "valid_loss", {"part": "best"})
@@ -49,11 +50,18 @@ def measure(data, scale):
 def draw(data, scale):
     from repro.judge import drawing
 
-    figure, axes = drawing.panels(1, width=6, height=4)
-    for strategy in STRATEGIES:
-        rows = _bart.best_runs(data, strategy)
+    figure, ((curves, difference),) = drawing.panels(2, width=4.8, height=3.8)
+    best = {strategy: _bart.best_runs(data, strategy) for strategy in STRATEGIES}
+    for strategy, rows in best.items():
         lr = _bart.optimum(_bart.rows_of(data, strategy, "sweep")).point[0]
-        label = _bart.pair(scale, strategy, lr)
-        _bart.draw_curve(axes[0, 0], rows, label, color=COLORS[strategy])
-    _bart.finish(axes[0, 0], "BART", "strategy, (lr, wd) [smallest loss]")
+        style = {"color": COLORS[strategy], "ls": LINES[strategy]}
+        _bart.draw_curve(curves, rows, _bart.pair(scale, strategy, lr), **style)
+    _bart.finish(curves, "BART", "strategy, (lr, wd) [smallest loss]")
+    standard, tangent = (
+        rows.pivot(index="step", columns="seed", values="valid_loss") for rows in best.values()
+    )
+    gap = (standard - tangent).dropna(axis="columns", how="all")
+    found = measure(data, scale)["fig4.marginal"]
+    words = "standard minus neural-tangent"
+    _bart.draw_difference(difference, gap, words, found, "smallest losses, 95 % interval")
     return figure

@@ -6,7 +6,7 @@ import numpy as np
 
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import R2C2, STRATEGIES, reduce  # noqa: F401
-from figures.effective_theory._strategies import COLORS
+from figures.effective_theory._strategies import COLORS, LINES
 from repro.judge.claims import (
     TRAINING,
     Claim,
@@ -21,8 +21,10 @@ from repro.judge.view import View
 TITLE = "Figure 5. R2C2 under the standard and the neural-tangent strategy, untuned"
 CAPTION = (
     "Validation loss against updates: mean over seeds, band: range over seeds (Dinan et al., "
-    "Figure 5). Solid: R2C2, at rates taken over from elsewhere; dashed: BART, the runs of Figure "
-    "4; colour: the strategy. In brackets the smallest loss along the run, mean over seeds."
+    "Figure 5). Thick: R2C2, at rates taken over from elsewhere; thin: BART, the runs of Figure 4; "
+    "colour and dashes: the strategy. In brackets the smallest loss along the run, mean over "
+    "seeds. Right: R2C2's difference at every update, and its mean over all, which the claim is "
+    "about."
 )
 STUDIES = (R2C2, "effective_theory/bart")
 VIEW = View("step", "valid_loss", {"part": "untuned"})
@@ -61,7 +63,9 @@ CLAIMS = (
 )
 
 
-def measure(data, scale):
+def compared(data):
+    """Validation losses of R2C2 up to the last update that both strategies reached, standard and
+    neural-tangent: a row an update, a column a seed; none where one diverged from the start."""
     tables = [
         _bart.rows_of(data, strategy, "untuned", "R2C2").pivot(
             index="step", columns="seed", values="valid_loss"
@@ -70,13 +74,17 @@ def measure(data, scale):
     ]
     finite = [table.index[np.isfinite(table).all(axis=1)] for table in tables]
     common = sorted(set(finite[0]) & set(finite[1]))
-    if not common:
+    return [table.loc[common] for table in tables]
+
+
+def measure(data, scale):
+    standard, tangent = compared(data)
+    if standard.empty:
         nothing = exact(math.nan, 1, "a strategy diverged from the start")
         return {claim.id: nothing for claim in CLAIMS}
-    standard, tangent = (table.loc[common] for table in tables)
     gap = tangent - standard  # update, seed
     last = (table.iloc[-1].mean() for table in (standard, tangent))
-    at_end = "at update {}: standard {:.4g}, neural-tangent {:.4g}".format(common[-1], *last)
+    at_end = "at update {}: standard {:.4g}, neural-tangent {:.4g}".format(gap.index[-1], *last)
     along = ", ".join(f"{mean:+z.3f} at {step:g}" for step, mean in gap.mean(axis=1).items())
     quantities = {
         "fig5.nt-faster": (gap.mean(), along),
@@ -93,17 +101,27 @@ def measure(data, scale):
 def draw(data, scale):
     from repro.judge import drawing
 
-    figure, axes = drawing.panels(1, width=6, height=4)
-    panel = axes[0, 0]
+    figure, ((panel, difference),) = drawing.panels(2, width=4.8, height=3.8)
     for strategy in STRATEGIES:
         rows = _bart.rows_of(data, strategy, "untuned", "R2C2")
         lr, decay = (rows[key].iloc[0] for key in ("lr", "optimizer.weight_decay"))
         label = f"R2C2, {strategy}, ({lr:.4g}, {decay:.2g})"
-        _bart.draw_curve(panel, rows, label, color=COLORS[strategy])
+        _bart.draw_curve(panel, rows, label, color=COLORS[strategy], ls=LINES[strategy])
     for strategy in STRATEGIES:
         lr = _bart.optimum(_bart.rows_of(data, strategy, "sweep")).point[0]
-        style = {"color": COLORS[strategy], "ls": "--"}
+        style = {"color": COLORS[strategy], "ls": LINES[strategy], "lw": 0.8, "alpha": 0.6}
         label = f"BART, {_bart.pair(scale, strategy, lr)}"
         _bart.draw_curve(panel, _bart.best_runs(data, strategy), label, **style)
-    _bart.finish(panel, "R2C2 and BART", "model, strategy, (lr, wd) [smallest loss]")
+    low, high = panel.get_ylim()
+    panel.set_ylim(low, high + 0.25 * (high - low))  # room for the legend
+    _bart.finish(panel, "R2C2, and BART (thin)", "model, strategy, (lr, wd) [smallest loss]")
+    standard, tangent = compared(data)
+    if standard.empty:
+        difference.set_axis_off()
+        return figure
+    found = measure(data, scale)["fig5.nt-faster"]
+    words = "R2C2, neural-tangent minus standard"
+    _bart.draw_difference(
+        difference, tangent - standard, words, found, "mean of all, 95 % interval"
+    )
     return figure

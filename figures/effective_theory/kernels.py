@@ -12,9 +12,10 @@ TITLE = "Section I.1. Kernels of Transformers at initialization and their recurs
 CAPTION = (
     "Means of the kernels G and F and of the output's over random initializations of a Vision "
     "Transformer and of a language encoder with a tied head, against the recursions at leading "
-    "order in 1/n (Dinan, Yaida & Zhang, equations 1.41 to 1.84). Left and right: marks measured, "
+    "order in 1/n (Dinan, Yaida & Zhang, equations 1.41 to 1.84). Top and bottom: marks measured, "
     "lines the recursions, dashed for two tokens or images. Middle: relative error against width, "
-    "lines its fitted powers of n, bars and dotted lines one standard error."
+    "lines its fitted powers of n, in brackets 95 % intervals, bars and dotted lines one standard "
+    "error. Dashed grey: the rivals that the claims are held against."
 )
 GRID = "effective_theory/encoder_kernels"
 STUDIES = (GRID,)
@@ -230,14 +231,17 @@ def set_contact(design, power):
 def draw(data, scale):
     from repro.judge import drawing
 
-    figure, axes = drawing.panels(3, 2, width=4.4)
-    for row, (kind, name) in zip(axes, KINDS.items(), strict=True):
-        draw_blocks(row[0], data, kind)
-        draw_errors(row[1], data, kind, drawing)
-        draw_head(row[2], data, kind, drawing)
+    figure, axes = drawing.panels(2, 3, width=4.8, height=3.1)
+    found = exponents(data)
+    for column, (kind, name) in zip(axes.T, KINDS.items(), strict=True):
+        draw_blocks(column[0], data, kind)
+        draw_errors(column[1], data, kind, found, drawing)
+        draw_head(column[2], data, kind, drawing)
         last = "pooled head" if kind == "vision" else "tied head"
-        for axis, title in zip(row, ("kernels by block", "error of the means", last), strict=True):
-            axis.set_title(f"{name}: {title}")
+        for axis, title in zip(
+            column, ("kernels by block", "error of the means", last), strict=True
+        ):
+            axis.set_title(f"{name}: {title}", fontsize=9)
     return figure
 
 
@@ -260,32 +264,39 @@ def draw_blocks(axes, data, kind):
     for n, marker in ((widths[0], "x"), (widths[-1], "o")):
         axes.plot([], [], marker, ms=4, color="0.3", mfc="none", label=f"measured, $n = {n}$")
     axes.set_xlabel(r"block $\ell$")
-    axes.set_ylabel("kernel, mean over tokens; lines: recursions")
+    axes.set_ylabel("kernel, mean over tokens")
     axes.set_xticks(sorted(of["block"].unique()))
     low, high = axes.get_ylim()
     axes.set_ylim(low, high + 0.5 * (high - low))  # room for the legend
-    axes.legend(loc="upper left", fontsize=7)
+    axes.legend(loc="upper left", fontsize=8)
 
 
-def draw_errors(axes, data, kind, drawing):
-    """Relative errors against width, their noise and fitted powers."""
+def draw_errors(axes, data, kind, found, drawing):
+    """Relative errors against width, their noise and fitted powers. found: from `exponents`."""
     series = {"G": r"$G$", "F": r"$F$", "output": "output"}
+    highest = 0.0
     for (quantity, label), marker in zip(series.items(), "os^", strict=True):
         color = COLORS[quantity]
         widths, values, noise = errors(over_blocks(data), kind, quantity)
         power, last = fit(widths, values)
         text = f"{label}: exponent {power:.2f}" if np.isfinite(power) else label
+        if np.isfinite(power) and (kind, quantity) in found:
+            text += " [{:.2f}, {:.2f}]".format(*found[kind, quantity][1:3])
         axes.errorbar(widths, values, noise, fmt=marker, ms=4, lw=1, color=color, label=text)
         if np.isfinite(power):
             axes.plot(widths, last * (widths / widths[-1]) ** power, "-", lw=0.8, color=color)
         axes.plot(widths, noise, ":", lw=0.8, color=color)
+        highest = np.fmax(highest, values[0])
     axes.plot([], [], ":", lw=0.8, color="0.4", label="standard error")
-    axes.plot(widths, 0.3 / widths, "--", lw=0.8, color="0.4", label=r"$\propto 1/n$")
+    paper = "paper: $n^{-1}$"
+    rivals = {"$n^{-1/2}$": -0.5, "a term\nmissing": 0.0}
+    if highest:
+        drawing.guides(axes, widths, 1.5 * highest, {paper: -1.0, **rivals}, paper)
     width_axis(axes, drawing)
     axes.set_ylabel("|mean - recursion| / |recursion|")
     low, high = axes.get_ylim()
     axes.set_ylim(low / (high / low) ** 0.45, high)  # room for the legend
-    axes.legend(loc="lower left", fontsize=7)
+    axes.legend(loc="lower left", fontsize=8)
 
 
 def draw_head(axes, data, kind, drawing):
@@ -300,14 +311,27 @@ def draw_head(axes, data, kind, drawing):
     if kind == "language":
         own = head(data, kind, "contact")
         color = COLORS["contact"]
-        axes.plot(own.index, own["diagonal"], "s", ms=4, color=color, label="at the words read in")
+        label = "at the words read in"
+        axes.plot(own.index, own["diagonal"], "s", ms=4, color=color, label=label)
         axes.plot(own.index, own["diagonal_expected"], "-", lw=1, color=color)
+        powers = contact_exponents(data)
+        ends = left_out_interval(powers[0], powers[1:])
+        words = "what is added: exponent {:.2f} [{:.2f}, {:.2f}]".format(powers[0], *ends)
+        axes.plot([], [], " ", label=words)
+        n, plain = own.index.to_numpy(float), rows["diagonal_expected"].to_numpy()
+        for power in (0.5, 0.0):  # the rivals'
+            added = (own["diagonal"].iloc[0] - plain[0]) * (n / n[0]) ** power
+            axes.plot(n, plain + added, "--", lw=1, color="0.6", zorder=1)
+        axes.plot([], [], "--", lw=1, color="0.6", label="rivals: as $n^{1/2}$, of order one")
     width_axis(axes, drawing)
     if kind == "vision":
         axes.set_yscale("linear")
         axes.set_ylim(0, 1.25 * rows[["diagonal", "off"]].to_numpy().max())
-    axes.set_ylabel(r"$\mathbb{E}[z_{1} z_{2}]$ of the outputs; lines: recursions")
-    axes.legend(loc="upper left", fontsize=7)
+    else:
+        low, high = axes.get_ylim()
+        axes.set_ylim(low, high * (high / low) ** 0.7)  # room for the legend
+    axes.set_ylabel(r"$\mathbb{E}[z_{1} z_{2}]$ of the outputs")
+    axes.legend(loc="upper left", fontsize=8)
 
 
 def width_axis(axes, drawing):

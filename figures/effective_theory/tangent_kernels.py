@@ -5,7 +5,6 @@ import numpy as np
 from figures.effective_theory._tangents import (
     COLUMNS,
     ENTRIES,
-    GROUPS,
     KINDS,
     MATRICES,
     at_head,
@@ -27,16 +26,18 @@ from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
 from repro.judge.view import View
 from repro.parametrization import s_of
+from repro.statistics import left_out_interval
 
 TITLE = "Section I.3. Tangent kernels of Transformers at initialization, by group"
 CAPTION = (
     "Each group's part of the neural tangent kernel of a Vision Transformer and of a language "
-    "encoder with a tied head, mean over random initializations, with one learning rate for all; "
-    "in the legend its exponent, and that with the factors of equations 1.99 to 1.116, s = 0 "
-    "(Dinan, Yaida & Zhang). AdamW: gradients over their group's root mean square. Third column: "
-    "each part against the recursions, filled for the same token or image, open for two, the "
-    "darker the wider; bars: a line in 1/n at 1/n = 0, one standard error. Last: the kernel of "
-    "every block at one width, all groups together; lines the recursions."
+    "encoder with a tied head, mean over random initializations. First and second row: exponents "
+    "in n with 95 % intervals, with one learning rate for all, as stated (solid red) and half a "
+    "power off (dashed), and with the factors of equations 1.99 to 1.116, stated 0 (Dinan, Yaida & "
+    "Zhang). AdamW: gradients over their group's root mean square. Third row: each part against "
+    "the recursions, filled for the same token or image, open for two, the darker the wider; bars: "
+    "a line in 1/n at 1/n = 0, one standard error. Last: the kernel of every block at one width, "
+    "all groups together; lines the recursions."
 )
 GRID = "effective_theory/encoder_tangent_kernels"
 S_FAMILY = "effective_theory/encoder_s_family"
@@ -238,45 +239,63 @@ def simulate(law, recorded, scale, rng):
 def draw(data, scale):
     from repro.judge import drawing
 
-    figure, axes = drawing.panels(4, 2, width=4.2, height=3.6)
+    figure, axes = drawing.panels(2, 4, width=4.8, height=2.9)
+    heads = at_head(data)
     optimizers = (("SGD", "diagonal", "sgd"), ("AdamW", "normalized", "adam"))
-    for row, (kind, name) in zip(axes, KINDS.items(), strict=True):
-        for axis, (optimizer, value, factor) in zip(row, optimizers, strict=False):
-            draw_parts(axis, at_head(data)[kind, 0.0], value, factor, drawing)
-            axis.set_title(f"{name}\n{optimizer}, one learning rate", fontsize=8)
-        draw_errors(row[2], data, kind)
-        row[2].set_title(f"{name}\nparts against the recursions", fontsize=8)
-        draw_blocks(row[3], data, kind, drawing)
+    for column, (kind, name) in zip(axes.T, KINDS.items(), strict=True):
+        for axis, (optimizer, value, factor) in zip(column, optimizers, strict=False):
+            draw_exponents(axis, heads, kind, value, factor)
+            axis.set_title(f"{name}: {optimizer}, output's parts", fontsize=9)
+        draw_errors(column[2], data, kind)
+        column[2].set_title(f"{name}: parts against the recursions", fontsize=9)
+        draw_blocks(column[3], data, kind, drawing)
         n = every_block(data, kind)["width"].iloc[0]
-        row[3].set_title(f"{name}\nSGD, factors of $s = 0$, by block, $n = {n}$", fontsize=8)
+        column[3].set_title(f"{name}: SGD, factors of $s = 0$, $n = {n}$", fontsize=9)
+    axes[0, 0].legend(fontsize=7.5, ncols=2, loc="upper left", columnspacing=1)
     return figure
 
 
-def draw_parts(axes, head, value, factor, drawing):
-    """Each group's part against width with its exponent, and that with the factors."""
-    values, groups = by_seed(head, value)
-    widths = head.widths
-    powers = exponents(values, widths)
-    remaining = exponents(by_seed(head, value, factor)[0], widths)
-    for i, group in enumerate(groups):
-        axes.plot(
-            widths,
-            values[:, i].mean(0),
-            "osv^<>DPX*"[GROUPS.index(group)] + "-",
-            ms=4,
-            lw=0.8,
-            color=drawing.COLORS[GROUPS.index(group)],
-            label=f"{group}: {powers[i]:z.2f}, {remaining[i]:z.2f}",
-        )
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    drawing.log2_axis(axes.xaxis)
-    axes.set_xlabel("width $n$")
-    axes.set_ylabel("part of the tangent kernel, same input")
-    low, high = axes.get_ylim()
-    axes.set_ylim(low / (high / low) ** 0.6, high)  # room for the legend
-    words = "exponent in $n$, with factors"
-    axes.legend(loc="lower left", fontsize=6.5, ncol=2, title=words, title_fontsize=6.5)
+def draw_exponents(axes, heads, kind, value, factor):
+    """Exponent of each group's part with 95 % interval, with one rate and with factors of every s;
+    what is stated, and the rivals."""
+    from repro.judge import drawing
+
+    one_rate = ("one rate", heads[kind, 0.0], None, {"fmt": "o", "color": "black"})
+    shown = [one_rate]
+    for s, marker, color in ((0.0, "s", "C0"), (0.5, "^", "C2"), (1.0, "D", "C9")):
+        if (kind, s) in heads:
+            style = {"fmt": marker, "color": color, "mfc": "white"}
+            shown.append((f"factors of $s = {s:g}$", heads[kind, s], factor, style))
+    for i, (label, head, factored, style) in enumerate(shown):
+        values, groups = by_seed(head, value, factored)
+        places = np.arange(len(groups)) + 0.18 * (i - 1.5)
+        found = interval(values, head.widths)
+        drawing.bars(axes, places, found, ms=3.5, label=label, **{"lw": 1} | style)
+    law = stated(kind, groups, value)
+    ends = np.arange(len(groups)) - 0.45, np.arange(len(groups)) + 0.45
+    paper = {"color": drawing.PAPER, "lw": 1, "zorder": 1}
+    axes.hlines(law, *ends, **paper, label="the paper's")
+    axes.axhline(0, **paper | {"ls": ":"})
+    rivals = {
+        i: more for gs, more in OTHER_POWERS.values() for i, g in enumerate(groups) if g in gs
+    }
+    at = np.array([*rivals])
+    moved = [law[i] + more for i, more in rivals.items()]
+    grey = {"color": "0.6", "lw": 1, "ls": "--", "zorder": 1}
+    axes.hlines(moved, at - 0.45, at + 0.45, **grey, label="rivals")
+    words = ["\npositions" if group == "positions" else group for group in groups]
+    axes.set_xticks(range(len(groups)), words)
+    axes.set_ylabel("exponent in $n$")
+    axes.set_ylim(-0.25, max(moved) + 0.9)  # room for the legend
+
+
+def interval(values, widths):
+    """(exponent, low, high) of each group, its 95 % interval over seeds. values: (seeds, groups,
+    widths)."""
+    whole = exponents(values, widths)
+    without = [exponents(np.delete(values, seed, 0), widths) for seed in range(len(values))]
+    ends = [left_out_interval(*each) for each in zip(whole, np.transpose(without), strict=True)]
+    return [(power, *each) for power, each in zip(whole, ends, strict=True)]
 
 
 def draw_errors(axes, data, kind):
@@ -296,8 +315,8 @@ def draw_errors(axes, data, kind):
             axes.plot(place, 100 * value, "o", ms=4, mfc=face, mec=color)
         axes.errorbar(place + 0.15, 100 * end, 100 * bar, fmt="_", ms=6, lw=1, color="C3")
     axes.axhline(0, lw=0.8, color="0.6")
-    axes.set_xticks(range(len(head.parts)), head.parts, rotation=60, fontsize=7)
-    axes.set_ylabel("measured less recursion, % of the part")
+    axes.set_xticks(range(len(head.parts)), head.parts, rotation=60, fontsize=8)
+    axes.set_ylabel("less recursion, % of the part")
 
 
 def draw_blocks(axes, data, kind, drawing):
@@ -316,4 +335,4 @@ def draw_blocks(axes, data, kind, drawing):
         rf"block $\ell$ ({blocks[-1]}: {'pooled' if kind == 'vision' else 'tied'} head)"
     )
     axes.set_ylabel(r"$\Theta^{(\ell)}$, mean over tokens")
-    axes.legend(loc="upper left", fontsize=7)
+    axes.legend(loc="upper left", fontsize=8)

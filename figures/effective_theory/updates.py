@@ -2,19 +2,21 @@
 
 import numpy as np
 
+from figures.effective_theory._strategies import COLORS
 from repro.judge.claims import TRAINING, Claim, above, over_seeds, trained_scales, within
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
 from repro.judge.view import View
 from repro.parametrization import s_of
+from repro.statistics import t_interval
 
 TITLE = "Sections I.2 and I.3. Updates of the network function and of the stream, in training"
 CAPTION = (
     "Root mean square change of the outputs (left) and of the stream that the last LayerNorm reads "
-    "(right), on held-out data after the first steps of AdamW, against the width: mean over seeds, "
-    "range over seeds as a bar. Every s gives the matrices one rate at one width; uniform rates "
-    "are the rival. In brackets the exponent in n; dashed: n^-(1-s)/2 (Dinan, Yaida & Zhang, I.2 "
-    "and footnote 21)."
+    "(right), on held-out data after the first steps of AdamW, against the width: mean of "
+    "logarithms and 95 % interval over seeds. Every s gives the matrices one rate at one width; "
+    "uniform rates are the rival. Above: exponents in n with their intervals; dashed, right: "
+    "n^-(1-s)/2 (Dinan, Yaida & Zhang, I.2 and footnote 21)."
 )
 STUDIES = ("effective_theory/update_sizes/vit", "effective_theory/update_sizes/bart")
 MODELS = {"vit": "ViT", "bart": "BART"}
@@ -152,33 +154,49 @@ def law_powers(law, strategy):
 
 
 def draw(data, scale):
-    from figures.effective_theory._strategies import COLORS
     from repro.judge import drawing
 
-    figure, axes = drawing.panels(len(CHANGES), len(MODELS), width=5.2)
+    figure, axes = drawing.panels(len(CHANGES), len(MODELS), width=4.8, height=3.8)
     titles = dict(zip(CHANGES, ("outputs", "stream behind the last block"), strict=True))
     last, powers = data[data["step"] == data["step"].max()], exponents(data)
     for row, (model, name) in zip(axes, MODELS.items(), strict=True):
         for panel, change in zip(row, CHANGES, strict=True):
             for strategy, marker in zip((*S_FAMILY, UNIFORM), "os^x", strict=True):
                 rows = last[(last["model"] == model) & (last["strategy"] == strategy)]
-                found = rows.groupby(WIDTH)[change].agg(["mean", "min", "max"])
+                power = powers[model, strategy, change]
                 color = COLORS.get(strategy, "0.5")
-                power = powers[model, strategy, change].mean()
-                reach = [found["mean"] - found["min"], found["max"] - found["mean"]]
-                style = {"fmt": marker + "-", "ms": 4, "lw": 1, "color": color}
-                label = f"{strategy} [{power:z.2f}]"
-                panel.errorbar(found.index, found["mean"], reach, label=label, **style)
-                if change == "hidden_change" and strategy in S_FAMILY:
-                    n = found.index.to_numpy(float)
-                    guide = found["mean"].iloc[0] * (n / n[0]) ** hidden_power(s_of(strategy))
-                    panel.plot(n, guide, "--", lw=0.8, color=color)
+                words = "{:z.2f} [{:z.2f}, {:z.2f}]".format(*t_interval(power))
+                label = f"{strategy}: {words}"
+                draw_change(panel, rows, change, fmt=marker + "-", color=color, label=label)
+            start = last[(last["model"] == model) & (last["strategy"] == S_FAMILY[0])]
+            if change == "output_change":
+                widths = np.unique(start[WIDTH])
+                first = np.exp(np.log(start[start[WIDTH] == widths[0]][change]).mean())
+                laws = {"paper: $n^0$": 0.0, "rival:\n$n^{-1/2}$": -0.5}
+                drawing.guides(panel, widths, first, laws, "paper: $n^0$")
             panel.set_xscale("log", base=2)
             panel.set_yscale("log")
             drawing.log2_axis(panel.xaxis)
-            panel.set_title(f"{name}: {titles[change]}")
+            drawing.plain_ticks(panel.yaxis)
             panel.set_xlabel("width $n$")
-            panel.set_ylabel(f"root mean square change, {last['step'].iloc[0]} steps")
-            beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "handlelength": 1.2}
-            panel.legend(title="[exponent in $n$]", fontsize=7, title_fontsize=7, **beside)
+            panel.set_ylabel(
+                f"{name}: {titles[change]},\nRMS change after {last['step'].iloc[0]:g} steps"
+            )
+            above = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "handlelength": 1.2}
+            panel.legend(title="exponent in $n$", fontsize=8, **above)
     return figure
+
+
+def draw_change(panel, rows, change, **style):
+    """A strategy's change against width, with 95 % intervals; dashed: the paper's power, of the
+    stream's."""
+    from repro.judge import drawing
+
+    logs = np.log(rows.pivot(index=WIDTH, columns="seed", values=change))
+    found = [np.exp(t_interval(values)) for values in logs.to_numpy()]
+    drawing.bars(panel, logs.index, found, **style)
+    strategy = rows["strategy"].iloc[0]
+    if change == "hidden_change" and strategy in S_FAMILY:
+        n = logs.index.to_numpy(float)
+        guide = found[0][0] * (n / n[0]) ** hidden_power(s_of(strategy))
+        panel.plot(n, guide, "--", lw=0.8, color=style["color"])

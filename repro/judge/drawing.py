@@ -206,11 +206,14 @@ def log2_axis(axis) -> None:
 
 
 def plain_ticks(axis) -> None:
-    """Write the ticks of a matplotlib Axis as 200, 5k, 1M; of a logarithmic one at 1, 2, 5."""
+    """Write the ticks of a matplotlib Axis as 0.2, 200, 5k, 1M; of a logarithmic one at 1, 2, 5."""
     if axis.get_scale() == "log":
         axis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
         axis.set_minor_locator(matplotlib.ticker.NullLocator())
-    axis.set_major_formatter(matplotlib.ticker.EngFormatter(sep=""))
+    large = matplotlib.ticker.EngFormatter(sep="")
+    axis.set_major_formatter(
+        matplotlib.ticker.FuncFormatter(lambda x, _: f"{x:g}" if abs(x) < 1 else large(x))
+    )
 
 
 def bars(
