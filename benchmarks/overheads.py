@@ -16,7 +16,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -67,19 +66,20 @@ def measured(scale: str) -> list[str]:
     device = devices.select("cpu", spec["threads"])
     loaded = pretraining.load_data(spec, suite.needs(cell), device)
     training = TASKS["pretraining"].build(spec, loaded, device)
-    evaluate, save = Timed(training.evaluate), Timed(loop._save)
-    original, loop._save = loop._save, save
+    timed = evaluate, save = Timed(loop.evaluate), Timed(loop.save)
+    loop.evaluate, loop.save = timed
     # Checkpoints every second (smoke: every step), to time several in a short run; how often a real
     # run writes them is computed.
     regular, loop.CHECKPOINT_SECONDS = loop.CHECKPOINT_SECONDS, 1.0 if scale != "smoke" else 0.0
     start = time.perf_counter()
     loop.train(
-        replace(training, evaluate=evaluate),
+        training,
         progress=lambda step, loss: None,
         checkpoint=Path("state"),
     )
     total = time.perf_counter() - start
-    loop._save, loop.CHECKPOINT_SECONDS = original, regular
+    loop.evaluate, loop.save = (function.function for function in timed)
+    loop.CHECKPOINT_SECONDS = regular
     evaluating, written = sum(evaluate.seconds), sum(save.seconds)
     one = written / len(save.seconds)
     stepping = total - evaluating - written

@@ -158,7 +158,8 @@ def measure(
     """(seconds per step in each turn, those of `plain`, group of operators -> share of time)."""
 
     def steps(count: int, batches: Batches) -> None:
-        timed = replace(training, steps=count, batches=batches, evaluate=None, schedule=None)
+        timed = replace(training, steps=count, batches=batches, schedule=None)
+        timed = replace(timed, held_out=(), evaluate=None)
         with tempfile.TemporaryDirectory() as folder:
             loop.train(
                 replace(timed, evaluations=1),

@@ -66,7 +66,7 @@ def ours(width: int, optimizer: dict, features: np.ndarray, labels: np.ndarray) 
     training = TASKS["warm_start"].build(spec, Data(Running(rows)), "cpu")
 
     def run(steps: int) -> float:
-        timed = replace(training, steps=steps, evaluations=1, evaluate=None)
+        timed = replace(training, steps=steps, evaluations=1, held_out=(), evaluate=None)
         with tempfile.TemporaryDirectory() as folder:
             start = time.perf_counter()
             loop.train(timed, progress=lambda step, value: None, checkpoint=Path(folder) / "state")

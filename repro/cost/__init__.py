@@ -98,6 +98,31 @@ def layout(cost: Cost, gpus: int, memory: float) -> Layout:
     return Layout(gpus, shard, recompute=state + activations > GPU_SHARE * memory)
 
 
+STACKING = ("auto", "always", "never")
+LAUNCH_SECONDS = 2e-3  # what launching a step's kernels takes, of models of a few layers
+MAX_STACK = 256  # runs; by then launching is no part of the time any more
+# A run has at least two numbers for each of its parameters, a weight and a gradient. In a stack it
+# has up to 14: a copy of the weight, the optimizer's three settings and two moments, in the stack
+# and outside, and what comes up in a step.
+STACK_COPIES = 7
+
+
+def stack_size(cost: Cost, spec: Mapping, memory: float, stacking: str, device: str) -> int:
+    """How many runs of this cost are best trained as one (`repro.training.stacked`), at most.
+
+    stacking: "auto", where it pays: on a GPU, if the step of one run takes less time to compute
+        than to launch; "always", or "never". device: "cpu" or "cuda". memory: its bytes.
+    """
+    if stacking == "never" or (stacking == "auto" and device == "cpu"):
+        return 1
+    rate = GPU_RATES[spec.get("precision", "float32")]
+    if stacking == "auto" and cost.flops / rate > LAUNCH_SECONDS * spec.get("steps", 1):
+        return 1
+    size = STACK_COPIES * cost.state_bytes + cost.activation_bytes
+    room = GPU_SHARE * memory / size if size else math.inf
+    return max(1, int(min(room, MAX_STACK)))
+
+
 def optimizer_copies(optimizer: Mapping) -> int:
     """How many numbers an optimizer keeps per parameter: momentum 1, Adam 2, AMSGrad 3.
 

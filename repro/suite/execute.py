@@ -1,9 +1,12 @@
-"""Carries out a job: its runs one after another, unless finished before. No torch at import."""
+"""Carries out a job: its runs, unless finished before, one after another or trained as one. No
+torch at import."""
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from repro.cost import Cost, Layout
@@ -39,6 +42,7 @@ def run_cell(
     checkpoints: Path | None = None,
     widen: bool = True,
     layout: Callable[[Cost], Layout] = lambda cost: Layout(),
+    stack_size: Callable[[Run], int] = lambda run: 1,
 ) -> int:
     """Carry out the runs of a cell and write its file; returns how many were finished before.
 
@@ -51,18 +55,20 @@ def run_cell(
     device, with another arithmetic or from other tokens, it is made again, and the job says so.
     While another job trains a run, this one waits for it.
     inputs: need -> path of its manifest. device: "cpu" or "cuda".
-    progress: (index of the run, run) -> callback(step, loss).
+    progress: (how many runs were done before, the runs that are trained as one) -> callback(step,
+        loss).
     read: upstream run (one whose result this cell uses) -> its result (`UpstreamResults`).
     checkpoints: folder for the runs' final checkpoints; None if no later stage needs them.
     widen: whether a search may grow past its grid.
-    layout: a run's cost -> how it uses its GPUs.
+    layout: a run's cost -> how it uses its GPUs. stack_size: how many like a run to train as one.
     Raises UserError when a stored run was edited, or a search would grow although it may not.
     """
     from repro.training import distributed
 
     read = UpstreamResults({}) if read is None else read
     main = distributed.is_main()
-    results, resumed = [], 0
+    results: dict[int, dict] = {}
+    done = resumed = 0
     if checkpoints:
         checkpoints.mkdir(parents=True, exist_ok=True)
     machine = {
@@ -70,54 +76,50 @@ def run_cell(
         "arithmetic": arithmetic.in_force(device),
     }
     digests = input_digests(inputs)
-    for index, run in enumerate(cell.runs):
-        stored = store / f"{run.id}.json"
-        final = store / f"{run.id}.safetensors" if checkpoints else None
-        # A finished run is reused only if it was made with the same setup. Its id names its
-        # upstream runs; that these were made again, with other results, only their records show.
-        setup = machine | {"inputs": digests | _upstream_digests(run, read)}
-        with locked(store / f"{run.id}.lock") if main else nullcontext():
-            if main:
+    for stack in stacks(cell.runs, read, stack_size):
+        with ExitStack() as locks:
+            # Locked in one order everywhere, so that no two jobs wait for each other.
+            for run in sorted(stack.values(), key=lambda run: run.id) if main else ():
+                locks.enter_context(locked(store / f"{run.id}.lock"))
                 remove_temporaries(store, f".{run.id}*")
-            # Rank 0 looks for all, because either all ranks must train or none.
-            result = distributed.broadcast_from_rank0(lambda: _stored(stored, run, setup, final))  # noqa: B023
-            resumed += result is not None
-            if result is None:
+            unfinished = []
+            for index, run in stack.items():
+                # A finished run is reused only if it was made with the same setup. Its id names its
+                # upstream runs; that these were made again, with other results, only their records
+                # show.
+                setup = machine | {"inputs": digests | _upstream_digests(run, read)}
+                final = store / f"{run.id}.safetensors" if checkpoints else None
+                stored = partial(_stored, store / f"{run.id}.json", run, setup, final)
+                # Rank 0 looks for all, because either all ranks must train or none.
+                result = distributed.broadcast_from_rank0(stored)
+                resumed += result is not None
+                if result is None:
+                    spec, tuned = run.resolve(read)
+                    unfinished.append(Unfinished(index, run, spec, tuned, setup, final))
+                else:
+                    results[index] = result
+            if unfinished:
+                for one in unfinished if not widen else ():
+                    refuse_growth(one)
                 seconds = stopwatch(device)
-                spec, tuned = run.resolve(read)
-                # A proposal without a value is one the search did not need: skipped, and recorded
-                # as such, since the workflow expects a result of every job.
-                skipped = None in tuned.values()
-                if not skipped and not widen:
-                    refuse_growth(run, tuned)
-                context = {
-                    "inputs": inputs,
-                    "device": device,
-                    "progress": progress(index, run) if main else lambda step, loss: None,
-                    # The state to resume from is named by its setup, so that a run never
-                    # continues on another device, arithmetic or input than it began with.
-                    "checkpoint": store / f"{run.id}-{sha256(canonical_json(setup))[:12]}.state",
-                    **({"final": final} if final else {}),
-                }
-                records = [] if skipped else _train(cell, run, spec, layout, context)
+                runs = [one.run for one in unfinished]
+                report = progress(done, runs) if main else lambda step, loss: None
+                context = {"inputs": inputs, "device": device, "progress": report}
+                trained = _train(cell, unfinished, store, layout, context)
                 if not main:
                     continue
-                result = {
-                    "id": run.id,
-                    "spec": spec,
-                    **({"tuned": tuned} if run.upstream else {}),
-                    **({"sha256_checkpoint": sha256_file(final)} if final and not skipped else {}),
-                    "datasets": run.datasets,
-                    "records": [encode_record(record) for record in records],
-                    "provenance": provenance(setup, distributed.ranks(), seconds()),
-                }
-                write_sealed(stored, result, CELL_SEAL)
-            # Only after the result is on disk: a job killed before that needs the state.
-            for state in store.glob(f"{run.id}*.state") if main else ():
-                state.unlink(missing_ok=True)
-            if main and checkpoints and final and result["records"]:
-                link(final, checkpoints / final.name)
-        results.append(result | {"axes": run.axes})
+                share = seconds() / len(unfinished)
+                for one, records in zip(unfinished, trained, strict=True):
+                    made = provenance(one.setup, distributed.ranks(), share, len(unfinished))
+                    results[one.index] = one.result(records, made)
+                    write_sealed(store / f"{one.run.id}.json", results[one.index], CELL_SEAL)
+            for index, run in stack.items() if main else ():
+                # Only after the result is on disk: a job killed before that needs the state.
+                for state in store.glob(f"{run.id}*.state"):
+                    state.unlink(missing_ok=True)
+                if checkpoints and results[index]["records"]:
+                    link(store / f"{run.id}.safetensors", checkpoints / f"{run.id}.safetensors")
+            done += len(stack)
     if main:
         content = {
             "format": FORMAT,
@@ -126,7 +128,7 @@ def run_cell(
             "task": cell.runs[0].task,
             "task_version": cell.runs[0].task_version,
             "axes": cell.axes,
-            "runs": results,
+            "runs": [results[index] | {"axes": run.axes} for index, run in enumerate(cell.runs)],
         }
         with locked(path.with_suffix(".lock")):
             remove_temporaries(path.parent, f".{path.stem}-*")
@@ -143,30 +145,106 @@ def _upstream_digests(run: Run, read: Callable[[Run], Mapping]) -> dict[str, str
     }
 
 
+@dataclass(frozen=True)
+class Unfinished:
+    """A run that is to be carried out.
+
+    index: its place in the cell. spec, tuned: see `Run.resolve`. setup: device, arithmetic and
+    inputs that it is made with. final: where its final checkpoint goes, if anywhere.
+    """
+
+    index: int
+    run: Run
+    spec: Mapping
+    tuned: Mapping
+    setup: Mapping
+    final: Path | None
+
+    @property
+    def is_skipped(self) -> bool:
+        """Whether it is a proposal without a value, one that the search did not need. It is
+        recorded as such, since the workflow expects a result of every job."""
+        return None in self.tuned.values()
+
+    def state(self, store: Path) -> Path:
+        """The state to resume from. It is named by the setup, so that a run never goes on on
+        another device, arithmetic or input than it began with."""
+        return store / f"{self.run.id}-{sha256(canonical_json(self.setup))[:12]}.state"
+
+    def result(self, records: list[dict], made: Mapping) -> dict:
+        """What its file holds. made: its provenance."""
+        return {
+            "id": self.run.id,
+            "spec": self.spec,
+            **({"tuned": self.tuned} if self.run.upstream else {}),
+            **({"sha256_checkpoint": sha256_file(self.final)} if self.final and records else {}),
+            "datasets": self.run.datasets,
+            "records": [encode_record(record) for record in records],
+            "provenance": made,
+        }
+
+
+def stacks(
+    runs: Sequence[Run], read: Callable[[Run], Mapping], size: Callable[[Run], int]
+) -> list[dict[int, Run]]:
+    """The runs to train as one, each by its place among all; size: how many like a run at most.
+
+    They differ in numbers alone (`Task.stack_key`); proposals that are skipped are in no stack.
+    """
+    found: list[dict[int, Run]] = []
+    growing: dict[str, dict[int, Run]] = {}  # what the runs of a stack share -> the stack
+    for index, run in enumerate(runs):
+        key = None
+        most = size(run)
+        if most > 1:
+            spec, tuned = run.resolve(read)
+            key = None if None in tuned.values() else TASKS[run.task].stack_key(spec)
+        if key is None or len(growing.get(key, {})) in (0, most):
+            found.append({})
+            if key is not None:
+                growing[key] = found[-1]
+        (found[-1] if key is None else growing[key])[index] = run
+    return found
+
+
 def _train(
-    cell: Cell, run: Run, spec: Mapping, layout: Callable[[Cost], Layout], context: Mapping
-) -> list[dict]:
-    """Train a run and return its records; a UserError from the task gets the run's axes added."""
+    cell: Cell,
+    runs: Sequence[Unfinished],
+    store: Path,
+    layout: Callable[[Cost], Layout],
+    context: Mapping,
+) -> list[list[dict]]:
+    """Train a run, or several as one, and return the records of each; a UserError from the task
+    gets the first one's axes added."""
     from repro.training import distributed
 
-    task = TASKS[run.task]
+    first = runs[0]
+    if first.is_skipped:
+        return [[]]
+    task, states = TASKS[first.run.task], [one.state(store) for one in runs]
     try:
-        with distributed.laid_out(layout(task.cost(spec))):
-            return task.run(spec, **context)
+        with distributed.laid_out(layout(task.cost(first.spec))):
+            if len(runs) == 1:
+                final = {"final": first.final} if first.final else {}
+                return [task.run(first.spec, **context, checkpoint=states[0], **final)]
+            finals = [one.final for one in runs]
+            specs = [one.spec for one in runs]
+            return task.run_stacked(specs, **context, checkpoints=states, finals=finals)
     except UserError as error:
-        point = ", ".join([cell.study, *(f"{k} {v}" for k, v in run.axes.items())])
-        raise UserError(f"{point}: {error}") from error
+        point = ", ".join([cell.study, *(f"{k} {v}" for k, v in first.run.axes.items())])
+        others = f" and {len(runs) - 1} runs with it" if len(runs) > 1 else ""
+        raise UserError(f"{point}{others}: {error}") from error
 
 
-def refuse_growth(run: Run, tuned: Mapping) -> None:
+def refuse_growth(one: Unfinished) -> None:
     """Raise UserError if a search proposed the run, which then lies past the edge of its grid."""
     proposed = {
-        key: tuned[key]
-        for key, upstream in run.upstream.items()
+        key: one.tuned[key]
+        for key, upstream in one.run.upstream.items()
         if isinstance(upstream.reference, Proposal)
     }
-    if proposed:
-        stage = run.upstream[next(iter(proposed))].reference.stage
+    if proposed and not one.is_skipped:
+        stage = one.run.upstream[next(iter(proposed))].reference.stage
         point = ", ".join(f"{key} = {value:.4g}" for key, value in proposed.items())
         raise UserError(
             f"stage {stage}: the best run lies at the edge of its grid, next would be {point}; "

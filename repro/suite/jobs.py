@@ -3,9 +3,11 @@
 No torch at import.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
+from repro import cost
+from repro.cost import Cost, Layout
 from repro.data.needs import Tokens
 from repro.suite import registry
 from repro.suite.locks import only_writer
@@ -82,6 +84,17 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
     for need, manifest in suite.needs(cell).items():
         source = suite.source(need.dataset)
         point_at_source(registry.dataset(need.dataset), source, manifest)
+
+    def layout(run_cost: Cost) -> Layout:
+        return distributed.choose_layout(run_cost, place.device, **place.forced)
+
+    def stack_size(run: Run) -> int:
+        run_cost = TASKS[run.task].cost(run.spec)
+        if layout(run_cost) != Layout():  # a large model, or one whose blocks are compiled
+            return 1
+        memory = distributed.device_memory(place.device)
+        return cost.stack_size(run_cost, run.spec, memory, suite.config.stacked, place.device)
+
     with distributed.process_group(place.device):
         resumed = run_cell(
             cell,
@@ -89,19 +102,23 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
             suite.paths.runs,
             suite.needs(cell),
             place.device,
-            lambda index, run: progress(index, _label(cell, run)),
+            lambda index, runs: progress(index, _label(cell, runs), len(runs)),
             read=UpstreamResults(upstream),
             checkpoints=suite.paths.checkpoints(cell) if keep else None,
             widen=suite.config.at_edge == "widen",
-            layout=lambda cost: distributed.choose_layout(cost, place.device, **place.forced),
+            layout=layout,
+            stack_size=stack_size,
         )
         if distributed.is_main():
             print(f"resumed {resumed} runs, trained {len(cell.runs) - resumed}")
 
 
-def _label(cell: Cell, run: Run) -> str:
-    """The axes in which a cell's runs differ, for the line of progress: `lr=0.1 seed=0`."""
-    inner = {k.split(".")[-1]: v for k, v in run.axes.items() if k not in cell.axes}
+def _label(cell: Cell, runs: Sequence[Run]) -> str:
+    """The axes in which a run differs from others of its cell, for the line of progress:
+    `lr=0.1 seed=0`; of runs that are trained as one, what their loss is."""
+    if len(runs) > 1:
+        return "median"
+    inner = {k.split(".")[-1]: v for k, v in runs[0].axes.items() if k not in cell.axes}
     values = (f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in inner.items())
     return " ".join(values)
 

@@ -29,6 +29,7 @@ from repro.cost.transfer import transfer_cost
 from repro.cost.vit import image_classification_cost
 from repro.cost.warm_start import warm_start_cost
 from repro.data.needs import Arrays, Need, Text, Tokens
+from repro.files import canonical_json
 from repro.tasks.identity import trained
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ class Task:
 
     identity: spec -> the settings that enter a run's id.
 
+    numbers: the settings in which runs may differ that are trained as one (`stack_key`), besides
+    their optimizers' weight decay and eps; none: each run is trained alone.
+
     cpu_dependent: spec -> whether results must not be expected to be equal to the last digit even
     under one arithmetic. So for oneDNN's convolutions, which it divides by the sizes of caches: on
     every CPU that was simulated they gave the same bits, on real ones that was not watched yet. As
@@ -73,6 +77,50 @@ class Task:
     cost: Callable[[Mapping], Cost]
     identity: Callable[[Mapping], Mapping] = _unchanged
     cpu_dependent: Callable[[Mapping], bool] = _never
+    numbers: tuple[str, ...] = ()
+
+    def stack_key(self, spec: Mapping) -> str | None:
+        """What the runs have in common that can be trained as one (`repro.training.stacked`); None
+        for a run that is trained alone. spec: with a value for everything."""
+        optimizer = spec.get("optimizer", {})
+        variant = optimizer.get("amsgrad") or optimizer.get("eps_convention", "torch") != "torch"
+        if not self.numbers or variant or spec["precision"] == "float16":
+            return None
+        shared = {key: value for key, value in spec.items() if key not in self.numbers}
+        shared["optimizer"] = {
+            key: value
+            for key, value in optimizer.items()
+            if key not in ("weight_decay", "eps", "decayed")
+        }
+        return canonical_json(shared).decode()
+
+    def run_stacked(
+        self,
+        specs: Sequence[Mapping],
+        *,
+        inputs: Mapping[Need, Path],
+        device: str,
+        progress: Callable[[int, float], None],
+        checkpoints: Sequence[Path],
+        finals: Sequence[Path | None],
+    ) -> list[list[dict]]:
+        """Carry out runs of one `stack_key` as one; returns the records of each, as `run` does.
+
+        checkpoints, finals: a path for each run.
+        """
+        from repro.training import device as devices
+        from repro.training import stacked
+        from repro.training.nudge import nudge_if_asked
+
+        module = import_module(self.module)
+        place = devices.select(device, specs[0]["threads"])
+        # Of all settings that differ, data depend on the seed alone: runs with one share them.
+        of_seed = {spec["seed"]: spec for spec in specs}
+        loaded = {seed: module.load_data(spec, inputs, place) for seed, spec in of_seed.items()}
+        trainings = [self.build(spec, loaded[spec["seed"]], place) for spec in specs]
+        for training in trainings:
+            nudge_if_asked(training.model)
+        return stacked.fit(trainings, progress=progress, checkpoints=checkpoints, finals=finals)
 
     def run(
         self,
@@ -130,9 +178,21 @@ def _free(spec: Mapping) -> Cost:
 
 TASKS = {
     "language_model": Task(
-        2, "repro.tasks.language_model", _data, language_model_cost, identity=trained
+        2,
+        "repro.tasks.language_model",
+        _data,
+        language_model_cost,
+        identity=trained,
+        numbers=("lr", "seed", "init"),
     ),
-    "pretraining": Task(2, "repro.tasks.pretraining", _data, pretraining_cost, identity=trained),
+    "pretraining": Task(
+        2,
+        "repro.tasks.pretraining",
+        _data,
+        pretraining_cost,
+        identity=trained,
+        numbers=("lr", "seed", "init", "embedding_lr"),
+    ),
     "warm_start": Task(
         3,
         "repro.tasks.warm_start",
@@ -140,10 +200,23 @@ TASKS = {
         warm_start_cost,
         identity=trained,
         cpu_dependent=_convolves,
+        numbers=("lr", "seed", "start"),
     ),
-    "transfer": Task(1, "repro.tasks.transfer", _data, transfer_cost, identity=trained),
+    "transfer": Task(
+        1,
+        "repro.tasks.transfer",
+        _data,
+        transfer_cost,
+        identity=trained,
+        numbers=("lr", "seed", "embedding_ratio"),
+    ),
     "image_classification": Task(
-        1, "repro.tasks.image_classification", _data, image_classification_cost, identity=trained
+        1,
+        "repro.tasks.image_classification",
+        _data,
+        image_classification_cost,
+        identity=trained,
+        numbers=("lr", "seed", "factors"),
     ),
     "span_denoising": Task(
         1, "repro.tasks.span_denoising", _data, span_denoising_cost, identity=trained

@@ -13,7 +13,6 @@ from repro.data.loading import Data
 from repro.data.needs import Arrays
 from repro.data.recipe import ArrayImages, cross_entropy, evaluation_batches, training_batches
 from repro.training import clipping
-from repro.training.evaluation import validation
 from repro.training.loop import Training
 from repro.training.optimizer import make_groups, make_optimizer
 from repro.training.schedule import make_schedule
@@ -81,7 +80,7 @@ def build(
         seed=seed,
         microbatches=microbatches,
         clip=clipping.clipper(net, optimizer["clip"]),
-        evaluate=lambda: validation(net, loaded.held_out, precision),
+        held_out=loaded.held_out,
         schedule=make_schedule(shape | {"final": schedule["final_lr"] / lr}, steps),
         finish=with_lowest_error,
     )

@@ -15,7 +15,7 @@ from repro.parametrization import KINDS
 from repro.training import clipping
 from repro.training import device as devices
 from repro.training import optimizer as optimizers
-from repro.training.evaluation import loss, validation
+from repro.training.evaluation import loss
 from repro.training.loop import Training
 from repro.training.optimizer import make_optimizer
 from repro.training.perplexity import exponential, log_probabilities, word_perplexity
@@ -81,17 +81,17 @@ def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
 
 def make_evaluation(
     net, held_out, text: EvaluationText | None, length: int, stride: int, precision: str
-) -> Callable[[], dict]:
+) -> Callable[[Mapping[str, float]], dict]:
     """The function called at evaluations: `valid_perplexity`, and with a text `word_perplexity`,
-    computed in windows of `length` tokens that move by `stride`."""
+    computed in windows of `length` tokens that move by `stride`, as many at once as `held_out` has
+    sequences in a batch."""
     device = next(net.parameters()).device
 
     def logits(tokens_BT: torch.Tensor) -> torch.Tensor:
         with devices.autocast(device, precision):
             return net(tokens_BT)
 
-    def evaluate() -> dict[str, float]:
-        found = validation(net, held_out, precision)
+    def evaluate(found: Mapping[str, float]) -> dict[str, float]:
         result = {"valid_perplexity": exponential(found["valid_loss"])}
         if text:
             at_once = len(held_out[0][0])
@@ -163,6 +163,7 @@ def build(
         seed=seed,
         microbatches=microbatches,
         clip=clipping.clipper(net, optimizer["clip"]),
+        held_out=loaded.held_out,
         evaluate=make_evaluation(net, loaded.held_out, text, length, stride, precision),
         schedule=make_schedule(schedule, steps),
         finish=finish,

@@ -1,7 +1,7 @@
 """Span denoising by an encoder-decoder (Dinan, Yaida & Zhang, arXiv 2304.02034, II.2)."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from repro.data.needs import Tokens
 from repro.data.tokenization import load_tokens
 from repro.models.bart import BART
 from repro.training import clipping
-from repro.training import device as devices
+from repro.training.evaluation import COUNT
 from repro.training.loop import Training
 from repro.training.optimizer import make_groups, make_optimizer
 from repro.training.schedule import make_schedule
@@ -47,14 +47,9 @@ def make_loss(batch_size: int) -> Callable[[torch.nn.Module, Batch], torch.Tenso
     return loss
 
 
-@torch.no_grad()
-def validation(net: torch.nn.Module, batches: Iterable[Batch], precision: str) -> dict[str, float]:
-    """`valid_loss`: mean over all tokens, in nats."""
-    total = 0.0
-    for batch in batches:
-        with devices.autocast(batch[0].device, precision):
-            total += float(summed_loss(net, batch))
-    return {"valid_loss": total / sum(int(batch[3][0]) for batch in batches)}
+def score(net: torch.nn.Module, batch: Batch) -> dict[str, torch.Tensor]:
+    """The `Score` of `valid_loss` in nats, over all tokens."""
+    return {"valid_loss": summed_loss(net, batch), COUNT: batch[3][0]}
 
 
 def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
@@ -133,7 +128,8 @@ def build(
         seed=seed,
         microbatches=microbatches,
         clip=clipping.clipper(net, optimizer["clip"]),
-        evaluate=lambda: validation(net, loaded.held_out, precision),
+        held_out=loaded.held_out,
+        score=score,
         schedule=make_schedule(schedule, schedule["steps"]),
         finish=with_bits,
     )

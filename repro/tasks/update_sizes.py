@@ -48,12 +48,12 @@ def build(*, trains: str, rates: str, loaded: Data, device: torch.device, **sett
     seen = batch[2] != PADDING if len(batch) > 2 else ...
     start = sizes(training.model, inputs, seen)
 
-    def evaluate() -> dict[str, float]:
+    def evaluate(found: Mapping) -> dict[str, float]:
         now = sizes(training.model, inputs, seen)
         changes = {f"{name}_change": _root(now[name] - start[name]) for name in now}
         return changes | {name: _root(value) for name, value in now.items()}
 
-    return replace(training, evaluate=evaluate, finish=list)
+    return replace(training, held_out=(), evaluate=evaluate, finish=list)
 
 
 @torch.no_grad()

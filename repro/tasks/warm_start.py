@@ -13,7 +13,7 @@ from repro.data.loading import Data
 from repro.data.loading import load_data as load_data  # called by `repro.tasks.Task`
 from repro.errors import UserError
 from repro.training import checkpoints, clipping, distributed
-from repro.training.evaluation import loss, validation
+from repro.training.evaluation import loss
 from repro.training.loop import Training
 from repro.training.optimizer import make_groups, make_optimizer
 
@@ -113,11 +113,8 @@ def build(
     # Where training starts: `inside` is the distance moved from here.
     origin = {name: p.detach().clone() for name, p in net.named_parameters()} if growth else {}
 
-    def evaluate() -> dict[str, float]:
-        result = validation(net, loaded.held_out, precision)
-        if growth:
-            result |= displacement(net, origin, growth)
-        return result
+    def evaluate(found: dict[str, float]) -> dict[str, float]:
+        return found | (displacement(net, origin, growth) if growth else {})
 
     def finish(records: list[dict]) -> list[dict]:
         if constants:
@@ -135,6 +132,7 @@ def build(
         seed=seed,
         microbatches=microbatches,
         clip=clipping.clipper(net, optimizer["clip"]),
+        held_out=loaded.held_out,
         evaluate=evaluate,
         finish=finish,
     )

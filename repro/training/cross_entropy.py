@@ -18,13 +18,15 @@ def cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     a row, and reads both again. GPUs and no-gradient calls take torch's.
     """
     if logits.device.type == "cpu" and logits.numel() >= CHUNK and torch.is_grad_enabled():
-        return _Chunked.apply(logits, labels)
+        return _Chunked.apply(logits, labels)[0]
     return F.cross_entropy(logits, labels)
 
 
 class _Chunked(torch.autograd.Function):
+    """(the loss, its gradient) of logits and labels; of several runs' at once, torch's own loss."""
+
     @staticmethod
-    def forward(ctx, logits, labels):
+    def forward(logits, labels):
         gradient = torch.empty_like(logits)
         total = logits.new_zeros(())
         rows = max(1, CHUNK // logits.shape[1])
@@ -35,11 +37,20 @@ class _Chunked(torch.autograd.Function):
             total += (x.amax(1) - into.amax(1).log()).sum() - x.gather(1, label).sum()
             into.scatter_add_(1, label, into.new_tensor(-1.0).expand(label.shape))
             into /= len(labels)
-        ctx.save_for_backward(gradient)
-        return total / len(labels)
+        return total / len(labels), gradient
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(output[1])
+
+    @staticmethod
+    def vmap(info, in_dims, logits, labels):
+        losses = torch.vmap(F.cross_entropy, in_dims)(logits, labels)
+        return (losses, losses.detach()), (0, 0)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, outer):
+    def backward(ctx, outer, _):
         (gradient,) = ctx.saved_tensors
         return gradient if outer == 1 else gradient * outer, None

@@ -86,6 +86,11 @@ def broadcast_from_rank0(make: Callable):
 # How a run uses its GPUs
 
 
+def device_memory(device: str) -> float:
+    """Bytes of this process's GPU; infinite on a CPU."""
+    return torch.cuda.get_device_properties(device).total_memory if device == "cuda" else math.inf
+
+
 def choose_layout(
     cost: Cost, device: str, *, shard: bool, recompute: bool, compile: bool
 ) -> Layout:
@@ -95,8 +100,7 @@ def choose_layout(
     """
     if compile and device == "cpu":
         raise UserError("--compile: runs on a CPU are not compiled; leave it out")
-    memory = torch.cuda.get_device_properties(device).total_memory if device == "cuda" else math.inf
-    chosen = layout(cost, ranks(), memory)
+    chosen = layout(cost, ranks(), device_memory(device))
     return Layout(ranks(), chosen.shard or shard, chosen.recompute or recompute, compile)
 
 

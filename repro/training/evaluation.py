@@ -1,6 +1,6 @@
 """The loss of a classifier or language model, and its evaluation on held-out data."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import torch
 import torch.nn.functional as F
@@ -8,22 +8,41 @@ import torch.nn.functional as F
 from repro.training import device as devices
 from repro.training.cross_entropy import cross_entropy
 
+COUNT = "count"
+# (model, batch) -> sums over a batch, by the names of their means in a record, and COUNT, how many
+# were summed; tensors without axes.
+Score = Callable[[Callable, tuple], Mapping[str, torch.Tensor]]
 
-def loss(model: torch.nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+
+def loss(model: Callable, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
     """Mean cross-entropy in nats over labels (B,) or tokens (B, T)."""
     logits = model(batch[0]).flatten(0, -2)
     return cross_entropy(logits.float(), batch[1].flatten())
 
 
+def score(model: Callable, batch: tuple[torch.Tensor, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The `Score` of `valid_loss` in nats and `valid_accuracy`, over every row or token."""
+    logits, labels = model(batch[0]).flatten(0, -2).float(), batch[1].flatten()
+    return {
+        "valid_loss": F.cross_entropy(logits, labels, reduction="sum"),
+        "valid_accuracy": (logits.argmax(1) == labels).sum(),
+        COUNT: torch.full((), len(labels), device=labels.device),
+    }
+
+
 @torch.no_grad()
-def validation(model: torch.nn.Module, batches: Iterable, precision: str) -> dict[str, float]:
-    """`valid_loss` in nats and `valid_accuracy`, means over every row or token."""
-    total = correct = count = 0.0
-    for inputs, labels in batches:
-        with devices.autocast(inputs.device, precision):
-            logits = model(inputs).flatten(0, -2).float()
-        labels = labels.flatten()
-        total += float(F.cross_entropy(logits, labels, reduction="sum"))
-        correct += float((logits.argmax(1) == labels).sum())
-        count += len(labels)
-    return {"valid_loss": total / count, "valid_accuracy": correct / count}
+def means(
+    score: Callable[[tuple], Mapping[str, torch.Tensor]], batches: Iterable[tuple], precision: str
+) -> dict[str, torch.Tensor]:
+    """The means of a `Score` of one model, or of several along a leading axis, over all batches.
+
+    Summed in float64 where the batches lie, so that no batch waits for the one before.
+    """
+    totals: dict[str, torch.Tensor] = {}
+    for batch in batches:
+        with devices.autocast(batch[0].device, precision):
+            sums = score(batch)
+        for name, value in sums.items():
+            totals[name] = totals.get(name, 0.0) + value.double()
+    count = totals.pop(COUNT)
+    return {name: (total / count).cpu() for name, total in totals.items()}

@@ -2,8 +2,9 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -11,7 +12,8 @@ import torch
 
 from repro.errors import UserError
 from repro.files import atomic_path
-from repro.training import checkpoints, distributed
+from repro.training import checkpoints, distributed, evaluation
+from repro.training.clipping import Clipper
 from repro.training.device import LossScaler, autocast
 
 CHECKPOINT_SECONDS = 300.0  # between two checkpoints: what a killed run loses at most
@@ -41,7 +43,9 @@ class Training:
     microbatches: number of equal parts of a batch that go through forward and backward one after
         another (gradient accumulation), for models whose activations would not fit.
     clip: called between the backward pass and the optimizer's step.
-    evaluate: called at every evaluation, the model in eval mode; its entries join the record.
+    held_out: batches to evaluate on. score: what is summed over them (`evaluation.Score`).
+    evaluate: called at every evaluation, the model in eval mode, with the means over `held_out`,
+        none if there are none; what it returns joins the record. None: the means themselves.
     schedule: step -> factor on every group's learning rate; None: constant.
     finish: the loop's records -> the task's records, with columns derived from them.
     """
@@ -55,8 +59,10 @@ class Training:
     precision: str
     seed: int
     microbatches: int = 1
-    clip: Callable[[], object] | None = None
-    evaluate: Callable[[], dict] | None = None
+    clip: Clipper | None = None
+    held_out: Iterable[tuple] = ()
+    score: evaluation.Score = evaluation.score
+    evaluate: Callable[[dict[str, float]], dict] | None = None
     schedule: Callable[[int], float] | None = None
     finish: Callable[[list[dict]], list[dict]] = list
 
@@ -103,8 +109,8 @@ def train(
     rates = [group["lr"] for group in optimizer.param_groups]
     scaler = LossScaler(device, training.precision)
     # Restores everything, also torch's generators: no random number may be drawn before this.
-    start, records = _resume(checkpoint, model, optimizer, scaler, losses)
-    boundaries = [steps * (i + 1) // training.evaluations for i in range(training.evaluations)]
+    start, records = resume(checkpoint, model, optimizer, scaler, losses)
+    boundaries = evaluation_steps(training)
     source = training.batches.from_step(start)
     saved = reported = time.monotonic()
     wrote = 0.0
@@ -131,12 +137,10 @@ def train(
             if scaler.is_enabled():
                 # Skipped steps overflowed float16, which is no sign that the run diverged.
                 since, skipped = since[since.isfinite()], {"skipped": scaler.skipped}
-            records.append({"step": done, "train_loss": _mean(since), **skipped})
+            records.append({"step": done, "train_loss": mean(since), **skipped})
             diverged = math.isinf(records[-1]["train_loss"]) and not scaler.is_enabled()
-            if training.evaluate and not diverged:
-                model.eval()
-                records[-1] |= training.evaluate()
-                model.train()
+            if not diverged:
+                records[-1] |= evaluate(training)
             progress(done, records[-1]["train_loss"])
             if diverged:
                 break
@@ -147,13 +151,39 @@ def train(
         due = now - saved > checkpoint_interval(wrote) and done < steps
         # Rank 0's clock decides, because all ranks must take part in gathering the state.
         if distributed.broadcast_from_rank0(lambda due=due: due):
-            _save(checkpoint, model, optimizer, scaler, losses, done, records)
+            save(checkpoint, model, optimizer, scaler, losses, done, records)
             saved = time.monotonic()
             wrote = saved - now
-    # A diverged run has as many records as any other: a missing row would look like a lost run.
+    return complete(records, boundaries)
+
+
+def evaluation_steps(training: Training) -> list[int]:
+    """The steps after which a run is evaluated."""
+    count = training.evaluations
+    return [training.steps * (i + 1) // count for i in range(count)]
+
+
+def evaluate(training: Training, found: dict[str, float] | None = None) -> dict:
+    """What an evaluation now adds to a run's record. found: the means over `held_out`, if known."""
+    training.model.eval()
+    if found is None and training.held_out:
+        score = partial(training.score, training.model)
+        means = evaluation.means(score, training.held_out, training.precision)
+        found = {name: float(mean) for name, mean in means.items()}
+    found = found or {}
+    if training.evaluate:
+        found = training.evaluate(found)
+    training.model.train()
+    return found
+
+
+def complete(records: list[dict], boundaries: list[int]) -> list[dict]:
+    """The records of a run, with infinite ones where it had diverged.
+
+    A diverged run has as many records as any other: a missing row would look like a lost run.
+    """
     lost = dict.fromkeys(records[-1] if records else ["train_loss"], math.inf)
-    records += [{**lost, "step": b} for b in boundaries[len(records) :]]
-    return records
+    return records + [{**lost, "step": b} for b in boundaries[len(records) :]]
 
 
 def checkpoint_interval(wrote: float) -> float:
@@ -174,7 +204,7 @@ def split(batch, microbatches: int) -> list:
     return list(zip(*(tensor.chunk(microbatches) for tensor in batch), strict=True))
 
 
-def _mean(losses: torch.Tensor) -> float:
+def mean(losses: torch.Tensor) -> float:
     """Mean in float64; infinite if a loss is not finite."""
     mean = float(losses.double().cpu().mean())
     return mean if math.isfinite(mean) else math.inf
@@ -183,7 +213,8 @@ def _mean(losses: torch.Tensor) -> float:
 STATE = {"records", "model", "optimizer", "scaler", "losses", "step", "rng", "cuda_rng"}
 
 
-def _save(path: Path, model, optimizer, scaler, losses, step: int, records: list) -> None:
+def save(path: Path, model, optimizer, scaler, losses, step: int, records: list) -> None:
+    """Write the resume state of a run that has taken `step` steps."""
     state = {  # the keys of STATE
         "records": records,
         "model": model.state_dict(),
@@ -204,7 +235,7 @@ def _write(path: Path, state: dict) -> None:
             torch.save(state, file)
 
 
-def _resume(path: Path, model, optimizer, scaler, losses) -> tuple[int, list[dict]]:
+def resume(path: Path, model, optimizer, scaler, losses) -> tuple[int, list[dict]]:
     """Load the resume state if there is one; returns the next step and the records so far. Tensors
     only, never pickled code."""
     if not distributed.broadcast_from_rank0(path.exists):
