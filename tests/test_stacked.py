@@ -378,10 +378,11 @@ def test_runs_are_stacked_where_it_pays():
     large = Cost(flops=10**15, state_bytes=10**6)
     spec = {"steps": 10, "precision": "float32"}
 
-    def size(cost, stacking="auto", device="cuda", memory=1e9):
-        return stack_size(cost, spec, memory, stacking, device)
+    def size(cost, stacking="auto", device="cuda", memory=1e9, runs=100):
+        return stack_size(cost, spec, runs, device, memory, stacking)
 
     assert size(small) == 95  # 950 MB / (7 x 1 + 3) MB
     assert size(large) == size(small, "never") == size(small, device="cpu") == 1
+    assert size(small, runs=3) == 1 and size(small, "always", runs=3) == 95
     assert size(small, "always", "cpu", math.inf) == MAX_STACK
     assert size(large, "always") == 135 and size(small, memory=1e6) == 1

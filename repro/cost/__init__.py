@@ -100,20 +100,25 @@ def layout(cost: Cost, gpus: int, memory: float) -> Layout:
 
 STACKING = ("auto", "always", "never")
 LAUNCH_SECONDS = 2e-3  # what launching a step's kernels takes, of models of a few layers
-MAX_STACK = 256  # runs; by then launching is no part of the time any more
+# Runs of a stack. Its step takes about three times as long to launch as a run's; from MAX_STACK on,
+# launching is no part of the time any more.
+MIN_STACK, MAX_STACK = 4, 256
 # A run has at least two numbers for each of its parameters, a weight and a gradient. In a stack it
 # has up to 14: a copy of the weight, the optimizer's three settings and two moments, in the stack
 # and outside, and what comes up in a step.
 STACK_COPIES = 7
 
 
-def stack_size(cost: Cost, spec: Mapping, memory: float, stacking: str, device: str) -> int:
-    """How many runs of this cost are best trained as one (`repro.training.stacked`), at most.
+def stack_size(
+    cost: Cost, spec: Mapping, runs: int, device: str, memory: float, stacking: str = "auto"
+) -> int:
+    """How many of `runs` like this one are best trained as one (`repro.training.stacked`), at most.
 
-    stacking: "auto", where it pays: on a GPU, if the step of one run takes less time to compute
-        than to launch; "always", or "never". device: "cpu" or "cuda". memory: its bytes.
+    device: "cpu" or "cuda". memory: its bytes. stacking: "auto", where it pays: on a GPU, if there
+        are several and the step of one takes less time to compute than to launch; "always", or
+        "never".
     """
-    if stacking == "never" or (stacking == "auto" and device == "cpu"):
+    if stacking == "never" or (stacking == "auto" and (device == "cpu" or runs < MIN_STACK)):
         return 1
     rate = GPU_RATES[spec.get("precision", "float32")]
     if stacking == "auto" and cost.flops / rate > LAUNCH_SECONDS * spec.get("steps", 1):

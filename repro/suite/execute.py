@@ -225,7 +225,7 @@ def _train(
     try:
         with distributed.laid_out(layout(task.cost(first.spec))):
             if len(runs) == 1:
-                final = {"final": first.final} if first.final else {}
+                final: dict = {"final": first.final} if first.final else {}
                 return [task.run(first.spec, **context, checkpoint=states[0], **final)]
             finals = [one.final for one in runs]
             specs = [one.spec for one in runs]

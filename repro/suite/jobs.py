@@ -92,8 +92,8 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
         run_cost = TASKS[run.task].cost(run.spec)
         if layout(run_cost) != Layout():  # a large model, or one whose blocks are compiled
             return 1
-        memory = distributed.device_memory(place.device)
-        return cost.stack_size(run_cost, run.spec, memory, suite.config.stacked, place.device)
+        where = place.device, distributed.device_memory(place.device)
+        return cost.stack_size(run_cost, run.spec, len(cell.runs), *where, suite.config.stacked)
 
     with distributed.process_group(place.device):
         resumed = run_cell(

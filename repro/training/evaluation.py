@@ -1,6 +1,7 @@
 """The loss of a classifier or language model, and its evaluation on held-out data."""
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -11,7 +12,7 @@ from repro.training.cross_entropy import cross_entropy
 COUNT = "count"
 # (model, batch) -> sums over a batch, by the names of their means in a record, and COUNT, how many
 # were summed; tensors without axes.
-Score = Callable[[Callable, tuple], Mapping[str, torch.Tensor]]
+Score = Callable[[Callable, Any], Mapping[str, torch.Tensor]]
 
 
 def loss(model: Callable, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:

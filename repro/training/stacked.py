@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from statistics import median
 
@@ -26,8 +27,8 @@ class Stack:
     """Runs before a step: the parameters, buffers and optimizers of all, a row for each.
 
     trainings: of models, losses, precisions and optimizers that differ in numbers alone, without
-        dropout. Between steps the rows are ahead of the runs' own models and optimizers, until
-        `write_models` and `write_optimizers`.
+        dropout. From the first step on the rows are ahead of the runs' own models and optimizers,
+        until `write_models` and `write_back`.
     Raises ValueError on an optimizer that is not stacked.
     """
 
@@ -51,7 +52,7 @@ class Stack:
             for name, _ in model.named_buffers()
         }
         # How much each entry's square counts in the norm that is clipped.
-        self.clip_weights = None
+        self.clip_weights: torch.Tensor | None = None
         if clip := self.first.clip:
             factors = zip(own[0], clip.factors, strict=True)
             self.clip_weights = side_by_side([torch.full_like(p, f) for p, f in factors])
@@ -92,25 +93,32 @@ class Stack:
 
     def step(self, number: int, microbatches: list[tuple]) -> torch.Tensor:
         """Take step `number`, from 0; returns each run's loss, (runs,)."""
-        total = gradient = 0.0
-        for batch in microbatches:
-            with autocast(self.weights.device, self.first.precision):
-                values = self.losses(batch) / len(microbatches)
-            found = torch.autograd.grad(values.sum(), [*self.parameters.values()])
-            gradient = gradient + torch.cat([part.flatten(1) for part in found], 1)
-            total = total + values.detach()
+        parts = [self._backward(batch, len(microbatches)) for batch in microbatches]
+        losses, gradient = (reduce(torch.add, tensors) for tensors in zip(*parts, strict=True))
+        self.optimizer.step(self.weights, self._clipped(gradient), self._factors(number))
+        return losses
+
+    def _backward(self, batch: tuple, microbatches: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """A microbatch's part of each run's loss, (runs,), and of its gradient."""
+        with autocast(self.weights.device, self.first.precision):
+            losses = self.losses(batch) / microbatches
+        found = torch.autograd.grad(losses.sum(), [*self.parameters.values()])
+        return losses.detach(), torch.cat([part.flatten(1) for part in found], 1)
+
+    def _factors(self, number: int) -> torch.Tensor:
+        """Each run's factor on its rates in a step, (runs, 1)."""
         factors = [t.schedule(number) if t.schedule else 1.0 for t in self.trainings]
-        self.optimizer.step(
-            self.weights, self._clipped(gradient), self.weights.new_tensor(factors)[:, None]
-        )
-        return total
+        made = torch.tensor(factors, dtype=self.weights.dtype)[:, None]
+        # Copied without waiting for the step before.
+        return made.to(self.weights.device, non_blocking=True)
 
     def _clipped(self, gradient: torch.Tensor) -> torch.Tensor:
         """`clipping.clip_grad_norm` of each row."""
-        if self.first.clip is None:
+        clip = self.first.clip
+        if clip is None or self.clip_weights is None:
             return gradient
         norms = (gradient.square() * self.clip_weights).sum(1, keepdim=True).sqrt()
-        return gradient * torch.clamp(self.first.clip.limit / (norms + 1e-6), max=1.0)
+        return gradient * torch.clamp(clip.limit / (norms + 1e-6), max=1.0)
 
     def held_out_means(self) -> list[dict[str, float]]:
         """Each run's means over the held-out batches, whose models are brought up to date."""
