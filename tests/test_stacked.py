@@ -373,16 +373,15 @@ def test_what_has_dropout_or_float16_is_trained_alone():
 
 
 def test_runs_are_stacked_where_it_pays():
-    """On a GPU, while a run's step takes less time to compute than to launch; as many as fit."""
-    small = Cost(flops=10**9, state_bytes=10**6, activation_bytes=3 * 10**6)
-    large = Cost(flops=10**15, state_bytes=10**6)
-    spec = {"steps": 10, "precision": "float32"}
+    """On a GPU, while a run's layers take longer to start than to compute; as many as fit."""
+    small = Cost(flops=10**9, state_bytes=10**6, activation_bytes=3 * 10**6, steps=10, layers=4)
+    large = replace(small, flops=10**15)
 
     def size(cost, stacking="auto", device="cuda", memory=1e9, runs=100):
-        return stack_size(cost, spec, runs, device, memory, stacking)
+        return stack_size(cost, runs, device, memory, stacking)
 
     assert size(small) == 95  # 950 MB / (7 x 1 + 3) MB
     assert size(large) == size(small, "never") == size(small, device="cpu") == 1
-    assert size(small, runs=3) == 1 and size(small, "always", runs=3) == 95
-    assert size(small, "always", "cpu", math.inf) == MAX_STACK
-    assert size(large, "always") == 135 and size(small, memory=1e6) == 1
+    assert size(small, runs=3) == 1 and size(small, "always", runs=3) == 3
+    assert size(small, "always", "cpu", math.inf, runs=10**4) == MAX_STACK
+    assert size(large, "always") == 95 and size(small, memory=1e6) == 1

@@ -99,9 +99,8 @@ def layout(cost: Cost, gpus: int, memory: float) -> Layout:
 
 
 STACKING = ("auto", "always", "never")
-LAUNCH_SECONDS = 2e-3  # what launching a step's kernels takes, of models of a few layers
-# Runs of a stack. Its step takes about three times as long to launch as a run's; from MAX_STACK on,
-# launching is no part of the time any more.
+# Runs of a stack. Its step takes about three times as long to start as a run's; from MAX_STACK on,
+# starting is no part of the time any more.
 MIN_STACK, MAX_STACK = 4, 256
 # A run has at least two numbers for each of its parameters, a weight and a gradient. In a stack it
 # has up to 14: a copy of the weight, the optimizer's three settings and two moments, in the stack
@@ -109,23 +108,18 @@ MIN_STACK, MAX_STACK = 4, 256
 STACK_COPIES = 7
 
 
-def stack_size(
-    cost: Cost, spec: Mapping, runs: int, device: str, memory: float, stacking: str = "auto"
-) -> int:
+def stack_size(cost: Cost, runs: int, device: str, memory: float, stacking: str = "auto") -> int:
     """How many of `runs` like this one are best trained as one (`repro.training.stacked`), at most.
 
     device: "cpu" or "cuda". memory: its bytes. stacking: "auto", where it pays: on a GPU, if there
-        are several and the step of one takes less time to compute than to launch; "always", or
-        "never".
+        are several and a run's layers take longer to start than to compute; "always", or "never".
     """
-    if stacking == "never" or (stacking == "auto" and (device == "cpu" or runs < MIN_STACK)):
-        return 1
-    rate = GPU_RATES[spec.get("precision", "float32")]
-    if stacking == "auto" and cost.flops / rate > LAUNCH_SECONDS * spec.get("steps", 1):
+    pays = device == "cuda" and runs >= MIN_STACK and starting(cost) > working(cost)
+    if stacking == "never" or (stacking == "auto" and not pays):
         return 1
     size = STACK_COPIES * cost.state_bytes + cost.activation_bytes
     room = GPU_SHARE * memory / size if size else math.inf
-    return max(1, int(min(room, MAX_STACK)))
+    return max(1, int(min(room, runs, MAX_STACK)))
 
 
 def optimizer_copies(optimizer: Mapping) -> int:
@@ -178,11 +172,19 @@ def hours(flops: float, rate: float) -> float:
     return flops / rate / 3600
 
 
-def gpu_hours(cost: Cost) -> float:
-    """Hours of a run on one H100: its operations and what goes through memory, one after the
-    other, but no less than starting every layer of every microbatch takes. Not measured."""
+def working(cost: Cost) -> float:
+    """Seconds of a run on one H100 for its operations and what goes through memory, one after the
+    other. Not measured."""
     moved = ACTIVATION_PASSES * cost.microbatches * cost.activation_bytes
     moved += STATE_PASSES * cost.state_bytes
-    work = cost.flops / GPU_RATES[cost.precision] + cost.steps * moved / GPU_BANDWIDTH
-    starts = cost.steps * cost.microbatches * cost.layers * LAYER_SECONDS
-    return max(work, starts) / 3600
+    return cost.flops / GPU_RATES[cost.precision] + cost.steps * moved / GPU_BANDWIDTH
+
+
+def starting(cost: Cost) -> float:
+    """Seconds that starting every layer of every microbatch takes. Not measured."""
+    return cost.steps * cost.microbatches * cost.layers * LAYER_SECONDS
+
+
+def gpu_hours(cost: Cost) -> float:
+    """Hours of a run on one H100 by itself: no less than starting its layers takes."""
+    return max(working(cost), starting(cost)) / 3600

@@ -93,7 +93,7 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
         if layout(run_cost) != Layout():  # a large model, or one whose blocks are compiled
             return 1
         where = place.device, distributed.device_memory(place.device)
-        return cost.stack_size(run_cost, run.spec, len(cell.runs), *where, suite.config.stacked)
+        return cost.stack_size(run_cost, len(cell.runs), *where, suite.config.stacked)
 
     with distributed.process_group(place.device):
         resumed = run_cell(
