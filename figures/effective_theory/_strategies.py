@@ -1,5 +1,7 @@
 """How strategies and learning rates look, the same in every figure of the paper."""
 
+from math import isnan
+
 # C0, ... are the colour-blind palette of `repro.judge.drawing.style`
 COLORS = {"standard": "black", "neural-tangent": "C0", "hybrid": "C2", "maximal-update": "C3"}
 LINES = {"standard": "-", "neural-tangent": "--", "hybrid": "-.", "maximal-update": ":"}
@@ -34,5 +36,8 @@ def mark_rates(panel, printed, rivals):
 
 
 def in_words(found):
-    """`0.5 [0.25, 1]` of a measurement."""
-    return f"{found.value:.2g} [{found.low:.2g}, {found.high:.2g}]"
+    """`0.5 [0.25, 1]` of a measurement, as far as there is one."""
+    if isnan(found.value):
+        return "not measured"
+    ends = "" if isnan(found.low) else f" [{found.low:.2g}, {found.high:.2g}]"
+    return f"{found.value:.2g}{ends}"

@@ -131,7 +131,9 @@ def mark_early(panel, stages, setting, share):
         style = {"fmt": "D", "color": LINES["upscaled"]["color"], "zorder": 4}
         style["label"] = f"there after {share.value:.0%} of the steps"
         found = np.array([[share.value, share.low, share.high]]) * steps
+        shown = panel.get_xlim()
         drawing.bars(panel, [end], found, across=True, **style)
+        panel.set_xlim(shown)  # an interval of few seeds may be wide
         marks = [*panel.containers, *marks]
     panel.legend(handles=marks, fontsize=8)
 
