@@ -37,8 +37,10 @@ def canonical_json(value: object) -> bytes:
 
 
 @contextmanager
-def atomic_path(path: Path | str):
+def atomic_path(path: Path | str, durable: bool = True):
     """Yield a path to write to; move that file to `path` on success, remove it on failure.
+
+    durable: wait until the disk has it; not needed where it is made again in seconds.
 
     It lies in a hidden folder of its own beside `path`, so that a library's own temporary files go
     with it. A killed process leaves the folder behind (`remove_temporaries`).
@@ -51,8 +53,9 @@ def atomic_path(path: Path | str):
         folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.stem}-"))
         temporary = folder / path.name
         yield temporary
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
+        if durable:
+            with open(temporary, "rb") as file:
+                os.fsync(file.fileno())
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(temporary, 0o666 & ~umask)
@@ -122,9 +125,9 @@ def _disk_error(error: BaseException) -> OSError | None:
     return earlier if isinstance(error, RuntimeError) and isinstance(earlier, OSError) else None
 
 
-def write_bytes(path: Path | str, data: bytes) -> None:
-    """Write a whole file or nothing."""
-    with atomic_path(path) as temporary:
+def write_bytes(path: Path | str, data: bytes, durable: bool = True) -> None:
+    """Write a whole file or nothing. durable: as of `atomic_path`."""
+    with atomic_path(path, durable) as temporary:
         temporary.write_bytes(data)
 
 

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from repro import cost
@@ -34,15 +34,21 @@ def load(words: list[str]) -> "Suite":
     Values are taken as they are, not as YAML, so that a folder may have any name; only `figures`
     may be a YAML list. Raises UserError on a word without `=` and on an invalid configuration.
     """
-    import yaml
-
-    values = yaml.safe_load((ROOT / "config" / "config.yaml").read_text()) or {}
+    values = dict(_defaults((ROOT / "config" / "config.yaml").read_text()))
     for word in words:
         key, separator, value = word.partition("=")
         if not separator:
             raise UserError(f"--config {word!r}: give key=value")
         values[key] = _yaml_list(value) if key == "figures" else value
     return Suite(parse(values, dataset_names()))
+
+
+@cache
+def _defaults(text: str) -> Mapping:
+    """What config.yaml says. Read once: a report loads the configuration for every command."""
+    import yaml
+
+    return yaml.safe_load(text) or {}
 
 
 def _yaml_list(text: str) -> object:

@@ -68,8 +68,8 @@ def write(shown: Site, folder: Path) -> None:
     """Write all pages and files of a site into an empty folder."""
     shutil.copytree(HERE / "static", folder / "static")
     rows = [claim.row for claim in shown.claims]
-    write_bytes(folder / "claims.csv", table(rows))
-    write_bytes(folder / "claims.json", json_bytes(rows))
+    write_bytes(folder / "claims.csv", table(rows), durable=False)
+    write_bytes(folder / "claims.json", json_bytes(rows), durable=False)
     fill = filler(shown, folder)
     sure, place = text.how_sure(shown.main_rows), origin(f.evidence for f in shown.main)
     fill(folder / "index.html", "index.html", sure=sure, origin=place)
@@ -102,11 +102,11 @@ def copy_files(figure: FigureView, folder: Path) -> dict[str, str]:
             shutil.copyfile(source, base.with_name(names[what]))
     if figure.table:
         names["table.csv"] = f"{base.name}-table.csv"
-        write_bytes(base.with_name(names["table.csv"]), figure.table.csv())
+        write_bytes(base.with_name(names["table.csv"]), figure.table.csv(), durable=False)
     content = {"claims": evidence.claims, "provenance": evidence.provenance}
     for what, value in content.items():
         names[f"{what}.json"] = f"{base.name}-{what}.json"
-        write_bytes(base.with_name(names[f"{what}.json"]), json_bytes(value))
+        write_bytes(base.with_name(names[f"{what}.json"]), json_bytes(value), durable=False)
     return {what: quote(name) for what, name in names.items()}
 
 
@@ -161,6 +161,6 @@ def filler(shown: Site, folder: Path) -> Callable:
     def fill(path: Path, template: str, **values: object) -> None:
         root = "../" * (len(path.relative_to(folder).parts) - 1)
         page = environment.get_template(template).render(root=root, **values)
-        write_bytes(path, page.encode())
+        write_bytes(path, page.encode(), durable=False)
 
     return fill
