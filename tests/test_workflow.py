@@ -102,6 +102,7 @@ def test_a_cell_edited_by_hand_stops_with_its_name_and_the_way_out(copied):
             "did you mean 'figures/embedding_lr/fig3.pdf'?",
         ),
         (("embedding_lr/fig3",), "did you mean 'figures/embedding_lr/fig3.pdf'?"),
+        (("figures/fig3",), "did you mean 'figures/fig3.pdf'?"),
     ],
 )
 def test_a_mistake_is_one_line_and_leaves_nothing(tmp_path, words, message):

@@ -92,8 +92,9 @@ if not workflow.remote_exec:
         print(f"warning: {fault}", file=sys.stderr)
 
 for word in sys.argv[1:]:
-    if word in registry.figure_names() or word in PAGES:
-        sys.exit(f"error: unknown target {word}: did you mean 'figures/{word}.pdf'?")
+    name = word.removeprefix("figures/")
+    if name in registry.figure_names() or name in PAGES:
+        sys.exit(f"error: unknown target {word}: did you mean 'figures/{name}.pdf'?")
 
 
 def checked(name):
