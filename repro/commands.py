@@ -65,9 +65,14 @@ def tokenize(suite: Suite, arguments: Namespace) -> None:
 
 def train(suite: Suite, arguments: Namespace) -> None:
     """Carry out the runs of one cell."""
-    from repro.suite import jobs
+    from repro.suite import gpus, jobs
+    from repro.training import launch
 
-    jobs.train(suite, suite.cell(arguments.study, arguments.cell), _place(arguments))
+    place = _place(arguments)
+    # A rank has what its launcher took.
+    count = place.ranks if place.device == "cuda" and not launch.is_rank() else 0
+    with gpus.own(count):
+        jobs.train(suite, suite.cell(arguments.study, arguments.cell), place)
 
 
 def run(suite: Suite, arguments: Namespace) -> None:

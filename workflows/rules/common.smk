@@ -12,7 +12,7 @@ from repro.errors import UserError, did_you_mean
 from snakemake.logging import logger
 
 from repro.judge import code, forecast, freshness, scoreboard
-from repro.suite import calls, cluster, origin, registry, terminal
+from repro.suite import calls, cluster, gpus, origin, registry, terminal
 from repro.suite import config as settings
 from repro.suite.progress import Monitor
 from repro.suite.study import GPU_SCALES
@@ -60,12 +60,18 @@ if not workflow.remote_exec and not any(map(DRY.fullmatch, sys.argv)):
     if notice := calls.unlock_if_killed():
         print(notice, file=sys.stderr)
 
+# Jobs that work side by side on this machine's GPUs take free ones. An environment variable, because
+# another number of them must not make finished jobs run again, as a parameter would.
+OFFERED = {} if workflow.remote_exec else workflow.global_resources
+GPUS = OFFERED["gpu"].value if "gpu" in OFFERED else 0
+SHARING = f"export {gpus.SHARED}={GPUS}; " if GPUS > 1 else ""
 PROLOGUE = SITE.prologue() if workflow.remote_exec else ""
 SOURCE = shlex.quote(str(workflow.basedir))
 # It replaces Snakemake's own prefix, so it too must stop at the first error, also within a pipe.
 PREFIX = (
     "set -euo pipefail; "
     f"export REPRO_CHECKOUT={SOURCE} PYTHONPATH={SOURCE}${{PYTHONPATH:+:$PYTHONPATH}}; "
+    f"{SHARING}"
 )
 
 
