@@ -147,6 +147,9 @@ def add_cost(added: argparse.ArgumentParser) -> None:
     scales = ", ".join(SCALES)
     added.add_argument("--scale", help=f"{scales}, as --config scale=SCALE")
     added.add_argument("--json", action="store_true", help="{paper: hours}, what is shared once")
+    added.add_argument(
+        "--page", metavar="FILE", help="write the tables of every scale into docs/cost.md"
+    )
     rate = added.add_mutually_exclusive_group()
     rate.add_argument(
         "--device-flops", type=float, metavar="FLOPS", help="hours at this many a second"

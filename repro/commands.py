@@ -20,8 +20,15 @@ def list(suite: Suite, arguments: Namespace) -> str:
     return "\n".join(f"figures/{name}.pdf  {registry.figure(name).TITLE}" for name in names)
 
 
-def cost(suite: Suite, arguments: Namespace) -> str:
+def cost(suite: Suite, arguments: Namespace) -> str | None:
     """Runs, operations, memory and time of figures."""
+    if arguments.page:
+        from pathlib import Path
+
+        from repro.judge import costs
+
+        costs.write(Path(arguments.page))
+        return None
     from repro.judge import forecast
     from repro.suite import budget
     from repro.suite.cluster import load_site
@@ -65,14 +72,9 @@ def tokenize(suite: Suite, arguments: Namespace) -> None:
 
 def train(suite: Suite, arguments: Namespace) -> None:
     """Carry out the runs of one cell."""
-    from repro.suite import gpus, jobs
-    from repro.training import launch
+    from repro.suite import jobs
 
-    place = _place(arguments)
-    # A rank has what its launcher took.
-    count = place.ranks if place.device == "cuda" and not launch.is_rank() else 0
-    with gpus.own(count):
-        jobs.train(suite, suite.cell(arguments.study, arguments.cell), place)
+    jobs.train_beside_others(suite, suite.cell(arguments.study, arguments.cell), _place(arguments))
 
 
 def run(suite: Suite, arguments: Namespace) -> None:

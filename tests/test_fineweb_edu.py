@@ -2,6 +2,7 @@ import pytest
 
 from data.fineweb import CORPUS as fineweb
 from data.fineweb_edu import CORPUS as fineweb_edu
+from data.fineweb_head import CORPUS as fineweb_head
 from repro.data import documents as streams
 from repro.data.source import Source
 from repro.errors import UserError
@@ -48,3 +49,16 @@ def test_a_folder_takes_the_place_of_both(tmp_path):
     assert list(fineweb_edu.documents(source, "valid")) == ["three"]
     assert fineweb_edu.identity(source)["sha256"].keys() == {"train.txt", "valid.txt"}
     assert "train.txt sha256" in fineweb_edu.describe(source)
+
+
+def test_the_head_of_a_crawl_ends_after_so_many_documents(tmp_path, monkeypatch):
+    assert fineweb_head.train_documents == 1_000_000
+    assert "1,000,000 documents of CC-MAIN-2013-20" in fineweb_head.describe(Source("real"))
+    monkeypatch.setattr(fineweb_head, "train_documents", 3)
+    monkeypatch.setattr(fineweb_head, "valid_tokens", 1)
+    (tmp_path / "train.txt").write_text("".join(f"Document {i}.\n" for i in range(9)))
+    source = Source("folder", tmp_path)
+    assert list(fineweb_head.documents(source, "valid")) == ["Document 0."]
+    assert list(fineweb_head.documents(source, "train")) == [f"Document {i}." for i in (1, 2, 3)]
+    assert fineweb_head.identity(source)["train_documents"] == 3
+    assert "train_documents" not in fineweb.identity(source)

@@ -141,6 +141,21 @@ def test_paper_scale_prints_its_cost_and_refuses(tmp_path, text_folder):
     assert "train" in plan
 
 
+@pytest.mark.slow
+def test_a_workstation_s_hours_are_guarded_and_a_dry_run_needs_no_network(tmp_path):
+    words = ("figures/upscaling/fig7.pdf", "--config", "scale=workstation", "data=real")
+    plan = build(*words, "--dry-run", directory=tmp_path)
+    assert "train" in plan
+    done = snakemake(*words, "max_gpu_hours=0.5", directory=tmp_path)
+    assert done.returncode == 1
+    assert re.search(
+        r"error: workstation scale: \d+ jobs, about 0\.\d+ GPU-hours on an H100, more than "
+        r"max_gpu_hours=0.5: allow it with --config max_gpu_hours=1",
+        done.stdout,
+    )
+    assert not (tmp_path / "results").exists()
+
+
 def children(pid):
     """Process ids below a process."""
     listed = subprocess.run(

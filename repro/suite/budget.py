@@ -10,6 +10,7 @@ from repro import cost
 from repro.errors import UserError
 from repro.suite.cluster import CPU_RATE, STEP_SECONDS, Site, request
 from repro.suite.plan import Cell, Run
+from repro.suite.registry import keeps_checkpoints
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
 
@@ -157,20 +158,46 @@ def _row(
     )
 
 
+@dataclass(frozen=True)
+class Room:
+    """What a figure's runs take on GPUs, with all that they start from. hours: of one H100.
+    memory: bytes of the largest. disk: bytes of the checkpoints that are kept for later stages."""
+
+    hours: float
+    memory: int
+    disk: int
+
+
+def room(suite: Suite, figure_name: str) -> Room:
+    """What a figure's runs that train take, finished or not."""
+    shown = [cell for cells in suite.figure_cells(figure_name).values() for cell in cells]
+    stages = {run.id: (c.study, run) for c in suite.with_upstream(shown) for run in c.runs}
+    costs = [(study, TASKS[run.task].cost(run.spec)) for study, run in stages.values()]
+    trained = [(study, spent) for study, spent in costs if spent.seen]
+    # Weights and the optimizer's averages, without gradients.
+    kept = (s.state_bytes - cost.BYTES * s.parameters for n, s in trained if keeps_checkpoints(n))
+    return Room(
+        hours=sum(cost.gpu_hours(spent) for _, spent in trained),
+        memory=max((spent.memory_bytes for _, spent in trained), default=0),
+        disk=sum(kept),
+    )
+
+
 def hours_by_paper(suite: Suite, figures: Iterable[str], price: Price) -> dict[str, float | None]:
-    """Paper -> hours of the unfinished runs behind these figures of it, those that several share
-    counted once; None where they are not known."""
+    """Paper -> hours of the unfinished runs behind these figures of it and of what they start from,
+    each once; None where they are not known."""
     by_paper: dict[str, dict[str, Cell]] = {}
     for name in figures:
         found = [cell for cells in suite.figure_cells(name).values() for cell in cells]
-        by_paper.setdefault(name.split("/")[0], {}).update({cell.id: cell for cell in found})
+        paper = by_paper.setdefault(name.split("/")[0], {})
+        paper.update({cell.id: cell for cell in suite.with_upstream(found)})
     in_hours = {"hours": 1.0, "minutes": 1 / 60}[price.unit]
     result: dict[str, float | None] = {}
-    for paper, by_id in by_paper.items():
+    for name, by_id in by_paper.items():
         runs = {run.id: run for cell in by_id.values() for run in cell.runs}
         left = [run for run in runs.values() if not suite.is_finished(run)]
         spent = price.of([*by_id.values()], left)
-        result[paper] = None if spent is None else round(spent * in_hours, 3)
+        result[name] = None if spent is None else round(spent * in_hours, 3)
     return result
 
 

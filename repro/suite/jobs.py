@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from repro import cost
 from repro.cost import Cost, Layout
 from repro.data.needs import Tokens
-from repro.suite import registry
+from repro.suite import gpus, registry
 from repro.suite.locks import only_writer
 from repro.suite.plan import Cell, Run
 from repro.suite.suite import Suite
@@ -55,6 +55,14 @@ def tokenize(suite: Suite, need: Tokens) -> None:
     prepared = suite.paths.manifest(need.dataset)
     with only_writer(tokens.parent):
         tokenize(registry.dataset(need.dataset), source, prepared, need, tokens)
+
+
+def train_beside_others(suite: Suite, cell: Cell, place: Place) -> None:
+    """`train`, on GPUs that no other job of this machine has (`gpus.own`)."""
+    # A rank has what its launcher took.
+    count = place.ranks if place.device == "cuda" and not launch.is_rank() else 0
+    with gpus.own(count):
+        train(suite, cell, place)
 
 
 def train(suite: Suite, cell: Cell, place: Place) -> None:

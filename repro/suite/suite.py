@@ -153,6 +153,17 @@ class Suite:
             if run.id in candidates
         }
 
+    def with_upstream(self, cells: Iterable[Cell]) -> list[Cell]:
+        """Some cells and all that they take something from, directly or not, each once."""
+        found: dict[str, Cell] = {}
+        waiting = [*cells]
+        while waiting:
+            cell = waiting.pop()
+            if cell.id not in found:
+                found[cell.id] = cell
+                waiting += self.upstream(cell).values()
+        return [*found.values()]
+
     def upstream_paths(self, cell: Cell) -> list[Path]:
         """The files and folders of upstream stages that a cell's job reads."""
         paths: dict[Path, None] = {}
@@ -206,14 +217,16 @@ class Suite:
         unused = [line for line in studies if not any(line in other for other in figures)]
         return [*misplaced().values(), *figures, *unused]
 
+    def stage_datasets(self, stage: str) -> list[str]:
+        """The datasets that runs of a stage read at this scale."""
+        chosen = study(stage)
+        needs = TASKS[chosen.task].needs(chosen.settings(self.config.scale))
+        return [need.dataset for need in needs]
+
     def figure_datasets(self, figure_name: str) -> list[str]:
-        """The datasets behind a figure."""
-        names: dict[str, None] = {}
-        for stage in figure_stages(figure_name):
-            chosen = study(stage)
-            spec = chosen.settings(self.config.scale)
-            names |= {need.dataset: None for need in TASKS[chosen.task].needs(spec)}
-        return list(names)
+        """The datasets behind a figure, each once."""
+        stages = figure_stages(figure_name)
+        return list(dict.fromkeys(name for s in stages for name in self.stage_datasets(s)))
 
     def data_description(self, figure_name: str) -> str:
         """The data behind a figure in words, for its footer."""

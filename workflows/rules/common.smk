@@ -63,7 +63,8 @@ if not workflow.remote_exec and not any(map(DRY.fullmatch, sys.argv)):
 # Jobs that work side by side on this machine's GPUs take free ones. An environment variable, because
 # another number of them must not make finished jobs run again, as a parameter would.
 OFFERED = {} if workflow.remote_exec else workflow.global_resources
-GPUS = OFFERED["gpu"].value if "gpu" in OFFERED else 0
+OFFER = OFFERED["gpu"] if "gpu" in OFFERED else 0
+GPUS = int(getattr(OFFER, "value", OFFER))  # older Snakemakes have the number itself
 SHARING = f"export {gpus.SHARED}={GPUS}; " if GPUS > 1 else ""
 PROLOGUE = SITE.prologue() if workflow.remote_exec else ""
 SOURCE = shlex.quote(str(workflow.basedir))

@@ -52,12 +52,17 @@ def side_by_side(suite: Suite, figure_name: str) -> list[Setting]:
 
 def data_settings(suite: Suite, figure_name: str) -> list[Setting]:
     """A figure's datasets, here and in the paper."""
-    real = config.parse({"scale": PAPER, "data": "real"}, registry.dataset_names())
-    found = []
-    for name in suite.figure_datasets(figure_name):
-        describe = registry.dataset(name).describe
-        found.append(Setting(name, describe(suite.source(name)), describe(real.source(name))))
-    return found
+    real = Suite(config.parse({"scale": PAPER, "data": "real"}, registry.dataset_names()))
+    pairs = {
+        pair: None
+        for stage in registry.figure_stages(figure_name)
+        for pair in zip(suite.stage_datasets(stage), real.stage_datasets(stage), strict=True)
+    }
+
+    def described(of: Suite, name: str) -> str:
+        return registry.dataset(name).describe(of.source(name))
+
+    return [Setting(here, described(suite, here), described(real, there)) for here, there in pairs]
 
 
 def axes(figure_name: str) -> set[str]:

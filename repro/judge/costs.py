@@ -1,0 +1,109 @@
+"""The tables of docs/cost.md: what every figure takes and judges, scale by scale. No torch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from repro.errors import UserError
+from repro.files import atomic_path
+from repro.judge.records import read_record, recorded
+from repro.suite import budget, registry
+from repro.suite.config import parse
+from repro.suite.study import GPU_SCALES, SCALES
+from repro.suite.suite import Suite
+
+BEGIN = "<!-- from here made by `python -m repro cost --page` -->"
+END = "<!-- to here -->"
+NONE = "-"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What a figure takes at a scale. hours: of one core of the machine of records/, or of an H100;
+    None where nothing is on record. memory: bytes of its largest run. disk: bytes of the
+    checkpoints that are kept for later stages. data: names of its datasets. judged: how many of its
+    claims bind."""
+
+    hours: float | None
+    memory: int
+    disk: int
+    data: tuple[str, ...]
+    judged: int
+
+
+def suite_at(scale: str) -> Suite:
+    """The suite at a scale on the data meant for it: generated for a CPU, real for a GPU."""
+    data = "real" if scale in GPU_SCALES else "embedded"
+    return Suite(parse({"scale": scale, "data": data}, registry.dataset_names()))
+
+
+def of_figure(suite: Suite, name: str) -> Figure:
+    """What a figure takes under a configuration."""
+    scale, room = suite.config.scale, budget.room(suite, name)
+    hours: float | None = room.hours
+    if scale not in GPU_SCALES:
+        bases = recorded(suite, name)
+        made = read_record(bases[0])["provenance"]["made"] if bases else None
+        hours = sum(entry["seconds"] for entry in made) / 3600 if made else None
+    embedded = suite.is_embedded(name)
+    judged = sum(claim.binds(scale, embedded) for claim in registry.figure(name).CLAIMS)
+    return Figure(hours, room.memory, room.disk, tuple(suite.figure_datasets(name)), judged)
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A number with so many significant digits, `-` for 0, `?` where it is not known."""
+    if value is None:
+        return "?"
+    return f"{float(f'{value:.{digits}g}'):,.12g}" if value else NONE
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def lines(names: Sequence[str] | None = None) -> list[str]:
+    """The tables, of these figures or of all."""
+    names = [*(names or registry.figure_names())]
+    suites = {scale: suite_at(scale) for scale in SCALES}
+    found = {n: {scale: of_figure(suites[scale], n) for scale in SCALES} for n in names}
+    time, room, papers = [], [], []
+    for name, at in found.items():
+        claims = len(registry.figure(name).CLAIMS)
+        judged = ", ".join(str(at[scale].judged) for scale in SCALES)
+        hours = [number(at[s].hours, 2 if s in GPU_SCALES else 1) for s in SCALES]
+        time.append([f"`{name}`", *hours, f"{judged} of {claims}"])
+        memory = [number(at[s].memory / 1e9, 2) for s in GPU_SCALES]
+        disk = [number(at[s].disk / 1e9, 2) for s in GPU_SCALES]
+        data = [", ".join(at[s].data) or NONE for s in GPU_SCALES]
+        room.append([f"`{name}`", *memory, *disk, *data])
+    price = budget.on_gpu()
+    spent = {s: budget.hours_by_paper(suites[s], names, price) for s in GPU_SCALES}
+    for paper in spent[GPU_SCALES[0]]:
+        papers.append([f"`{paper}`", *(number(spent[s][paper], 3) for s in GPU_SCALES)])
+    return [
+        *table(["hours of one H100, what figures share counted once", *GPU_SCALES], papers),
+        "",
+        *table(["figure: hours", *SCALES, f"claims that bind ({', '.join(SCALES)})"], time),
+        "",
+        *table(
+            [
+                "figure",
+                *(f"memory, GB, {s}" for s in GPU_SCALES),
+                *(f"disk, GB, {s}" for s in GPU_SCALES),
+                *(f"real data, {s}" for s in GPU_SCALES),
+            ],
+            room,
+        ),
+    ]
+
+
+def write(path: Path) -> None:
+    """Put the tables between the two marks of a page; raises UserError where it has none."""
+    text = path.read_text() if path.exists() else ""
+    if text.count(BEGIN) != 1 or text.count(END) != 1:
+        raise UserError(f"{path}: has no lines {BEGIN} and {END}, between which the tables go")
+    before, after = text.split(BEGIN)[0], text.split(END)[1]
+    with atomic_path(path) as temporary:
+        temporary.write_text("\n".join([before + BEGIN, "", *lines(), "", END]) + after)

@@ -1,0 +1,49 @@
+"""docs/cost.md has what `repro cost` computes."""
+
+import pytest
+
+from repro.__main__ import main
+from repro.judge import costs
+from repro.suite import registry
+from repro.suite.registry import ROOT
+from repro.suite.study import WORKSTATION
+
+PAGE = ROOT / "docs" / "cost.md"
+
+
+@pytest.mark.slow
+def test_the_page_s_tables_are_what_the_command_writes(tmp_path):
+    """After a new study or record: python -m repro cost --page docs/cost.md"""
+    copy = tmp_path / "cost.md"
+    copy.write_text(PAGE.read_text())
+    assert main(["cost", "--page", str(copy)]) == 0
+    assert copy.read_text() == PAGE.read_text(), "python -m repro cost --page docs/cost.md"
+
+
+def test_the_page_has_every_figure_and_dataset():
+    text = PAGE.read_text()
+    missing = [name for name in registry.figure_names() if text.count(f"| `{name}` |") != 2]
+    assert not missing, "python -m repro cost --page docs/cost.md"
+    heads = [line.split("|")[1] for line in text.splitlines() if line.startswith("|")]
+    listed = " ".join(heads)
+    assert [n for n in registry.dataset_names() if f"`{n}`" not in listed] == []
+
+
+def test_what_a_figure_starts_from_is_counted_with_it():
+    """Figure 1 shows widened models only; their bases are trained too, and kept."""
+    found = costs.of_figure(costs.suite_at(WORKSTATION), "upscaling/fig1")
+    assert found.hours > 0.5 and found.disk > 0 and found.data == ("covtype",)
+
+
+def test_a_page_without_marks_is_refused(tmp_path, capsys):
+    (tmp_path / "page.md").write_text("nothing")
+    assert main(["cost", "--page", str(tmp_path / "page.md")]) == 1
+    assert "page.md: has no lines <!-- from here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [(None, 2, "?"), (0, 2, "-"), (0.0123, 1, "0.01"), (56_074, 2, "56,000"), (14.74, 3, "14.7")],
+)
+def test_numbers(value, digits, text):
+    assert costs.number(value, digits) == text
