@@ -419,8 +419,8 @@ def pictures(folder: Path) -> Path:
     return folder / "manifest.json"
 
 
-def records(task: str, folder: Path, device: str = "cpu") -> list[dict]:
-    """Carry out a task's golden run."""
+def inputs_of(task: str, folder: Path) -> dict:
+    """What a task's golden run reads, prepared."""
     from repro.data.tokenization import tokenize
 
     inputs = {}
@@ -433,13 +433,34 @@ def records(task: str, folder: Path, device: str = "cpu") -> list[dict]:
             continue
         inputs[Tokens(need.dataset, need.vocab_size)] = folder / "bpe" / "tokens.json"
         tokenize(corpus(folder), need.vocab_size, folder / "bpe" / "tokens.json")
+    return inputs
+
+
+def records(task: str, folder: Path, device: str = "cpu") -> list[dict]:
+    """Carry out a task's golden run."""
     return TASKS[task].run(
         SPECS[task],
-        inputs=inputs,
+        inputs=inputs_of(task, folder),
         device=device,
         progress=lambda step, loss: None,
         checkpoint=folder / "state",
     )
+
+
+def stacked_records(task: str, folder: Path, device: str = "cpu") -> list[dict]:
+    """Those of the golden run trained as one with a run of another seed."""
+    first, _ = TASKS[task].run_stacked(
+        [SPECS[task], SPECS[task] | {"seed": 8}],
+        inputs=inputs_of(task, folder),
+        device=device,
+        progress=lambda step, loss: None,
+        checkpoints=[folder / "state", folder / "other"],
+        finals=[None, None],
+    )
+    return first
+
+
+STACKED = [task for task, spec in SPECS.items() if TASKS[task].stack_key(spec)]
 
 
 def saved(task: str) -> dict:

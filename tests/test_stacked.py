@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
-from golden import SPECS, table
+from golden import SPECS, STACKED, near, saved, stacked_records, table
 from safetensors.torch import load_file
 from torch import nn
 
@@ -359,6 +359,13 @@ def test_a_cell_stacks_what_differs_in_numbers_alone(tmp_path, warm_starts):
     for one, other in zip(found, alone, strict=True):
         assert (one["id"], one["axes"], one["spec"]) == (other["id"], other["axes"], other["spec"])
         assert_near(one["records"], other["records"])
+
+
+@pytest.mark.parametrize("task", STACKED)
+def test_a_golden_run_trained_as_one_with_another_is_the_golden_run(tmp_path, task):
+    """With the data, schedules, augmentation and evaluations of every task that is stacked."""
+    expected = [near(record) for record in saved(task)["records"]]
+    assert stacked_records(task, tmp_path) == expected
 
 
 def test_what_has_dropout_or_float16_is_trained_alone():

@@ -238,7 +238,7 @@ def _train(members: Sequence[Member], progress: Callable[[int, float], None]) ->
                 return
         now = time.monotonic()
         if now - reported > 1.0:
-            progress(done, median(losses[:, number].tolist()))
+            progress(done, median(losses[:, number].cpu().tolist()))
             reported = now
         if now - saved > loop.checkpoint_interval(wrote):
             write_back(done)

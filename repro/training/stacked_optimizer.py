@@ -47,7 +47,8 @@ class StackedOptimizer:
             for optimizer, own in zip(optimizers, parameters, strict=True)
         ]
         # In float64, as the powers of beta are elsewhere.
-        self.steps_R1 = self.lr_RN.new_tensor(steps, dtype=torch.float64)[:, None]
+        counts = torch.tensor(steps, dtype=torch.float64, device=self.lr_RN.device)
+        self.steps_R1 = counts[:, None]
 
     def _setting(self, key: str) -> torch.Tensor:
         """A setting of the groups, (R, N)."""
