@@ -25,7 +25,7 @@ from repro.suite.cluster import Site
 from repro.suite.plan import Cell, Run
 from repro.suite.study import SCALES
 from repro.suite.suite import Suite
-from repro.tasks import TASKS, transformer_kernels
+from repro.tasks import TASKS, Task, transformer_kernels
 from studies.effective_theory._encoders import LANGUAGE, VISION
 
 SGD = {"name": "sgd", "momentum": 0.0, "nesterov": False, "weight_decay": 1e-4}
@@ -457,7 +457,7 @@ def test_shared_runs_count_once_and_made_ones_are_not_spent_again(tmp_path):
         is_finished=lambda run: run.spec["seed"] == 0,
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(TASKS, "fake", SimpleNamespace(cost=warm_start_cost, identity=dict))
+        patch.setitem(TASKS, "fake", Task(1, "", list, warm_start_cost))
         lines = budget.table(suite, ["paper/fig"], budget.at_rate(1e12, "hours: at 1e12"), Site())
     one = warm_start_cost(MLP_SPEC)
     rows = {fields(line)[0]: fields(line)[1:] for line in lines[4:]}

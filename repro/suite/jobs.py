@@ -6,7 +6,6 @@ No torch at import.
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
-from repro import cost
 from repro.cost import Cost, Layout
 from repro.data.needs import Tokens
 from repro.suite import gpus, registry
@@ -97,11 +96,11 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
         return distributed.choose_layout(run_cost, place.device, **place.forced)
 
     def stack_size(run: Run) -> int:
-        run_cost = TASKS[run.task].cost(run.spec)
-        if layout(run_cost) != Layout():  # a large model, or one whose blocks are compiled
+        task = TASKS[run.task]
+        if layout(task.cost(run.spec)) != Layout():  # a large model, or one to be compiled
             return 1
         where = place.device, distributed.device_memory(place.device)
-        return cost.stack_size(run_cost, len(cell.runs), *where, suite.config.stacked)
+        return task.stack_size(run.spec, len(cell.runs), *where, suite.config.stacked)
 
     with distributed.process_group(place.device):
         resumed = run_cell(

@@ -20,7 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from repro.cost import Cost
+from repro.cost import Cost, stack_size
 from repro.cost.bart import span_denoising_cost
 from repro.cost.decoder import language_model_cost
 from repro.cost.kernels import tangent_kernels_cost, transformer_kernels_cost
@@ -93,6 +93,14 @@ class Task:
             if key not in ("weight_decay", "eps", "decayed")
         }
         return canonical_json(shared).decode()
+
+    def stack_size(
+        self, spec: Mapping, runs: int, device: str, memory: float, stacking: str = "auto"
+    ) -> int:
+        """How many of a job's runs like this one to train as one: `repro.cost.stack_size`."""
+        if not self.numbers:
+            return 1
+        return stack_size(self.cost(spec), runs, device, memory, stacking)
 
     def run_stacked(
         self,

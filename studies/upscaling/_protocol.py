@@ -46,18 +46,18 @@ def protocol(
     code_levels, code: grid and name of the released code's convention, for tune_upscaled_code.
     noise: "signal" tunes t and passes each tensor's constant on to the wide model (Appendix D).
     metric: the sweeps select its lowest value.
-    whole: whether a reduced stage is one job, for runs that take less time than starting a job.
+    whole: whether a stage is one job: of runs that take less time than starting a job at reduced
+        scale, and on a GPU less than starting their kernels, but for the widest: these are trained
+        as one.
     chosen_after_seeing: as in `Study`.
     """
 
     # A stage differs between scales in width, grid and jobs only; this makes all scales at once.
     def stage(width: str, changes: Mapping, grid: Mapping[str, Mapping], same_job, search=()):
-        jobs = {
-            "smoke": tuple(grid),
-            "reduced": tuple(grid) if whole else same_job,
-            "workstation": same_job,
-            "paper": (),
-        }
+        jobs = {"smoke": tuple(grid), "reduced": same_job, "workstation": same_job, "paper": ()}
+        if whole:
+            at_once = jobs if width != "wide" else ("smoke", "reduced")
+            jobs |= dict.fromkeys(at_once, tuple(grid))
         fixed = {key: value for key, value in changes.items() if not isinstance(value, PerScale)}
 
         def scale(name: str) -> Scale:

@@ -22,6 +22,7 @@ def transfer(
     levels: Mapping[str, Sequence[float]],
     fixed_lr: Mapping[str, float],
     fixed_level: Mapping[str, float],
+    whole: bool = False,
     chosen_after_seeing: str = "",
 ) -> dict[str, Study]:
     """Stage name -> Study.
@@ -29,11 +30,13 @@ def transfer(
     spec: of `warm_start`, from scratch at paper scale; its lr is that of the base models. scales:
     scale -> its changes to the spec. widths: scale -> widths of the base models. lr, levels: scale
     -> grid. fixed_lr, fixed_level: scale -> the value fixed in the other sweep. Noise is in
-    Algorithm 2's convention. chosen_after_seeing: as in `Study`.
+    Algorithm 2's convention. whole: whether all runs of a width are one job at paper scale too, to
+    be trained as one on a GPU. chosen_after_seeing: as in `Study`.
     """
 
     def stage(grid: Mapping[str, Mapping], **fixed: Mapping[str, object]) -> Study:
-        jobs = {"workstation": tuple(axis for axis in grid if "width" not in axis), "paper": ()}
+        of_width = tuple(axis for axis in grid if "width" not in axis)
+        jobs = {"workstation": of_width, "paper": of_width if whole else ()}
 
         def scale(name: str) -> Scale:
             own = {key.replace("__", "."): values[name] for key, values in fixed.items()}

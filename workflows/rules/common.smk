@@ -187,7 +187,8 @@ def tokenizing(wildcards):
 
 def request(wildcards, attempt=1):
     """What a training job asks a cluster for (`repro.suite.cluster.Request`)."""
-    return cluster.request(cell_of(wildcards), SUITE.config.scale, SITE, attempt)
+    config = SUITE.config
+    return cluster.request(cell_of(wildcards), config.scale, SITE, attempt, config.stacked)
 
 
 def short_group(wildcards):
