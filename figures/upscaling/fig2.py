@@ -7,8 +7,9 @@ from figures.upscaling._runs import SETTINGS, by_stage, reduce  # noqa: F401
 SHOWN = [SETTINGS[key] for key in ("mlp", "resnet", "gpt2")]
 TITLE = "Figure 2. Upscaled models against wide ones trained from scratch"
 CAPTION = (
-    f"{_drawing.MEANING} Below, as in the paper, validation accuracy, for GPT-2 validation loss. "
-    "(Ma et al., Figure 2.)"
+    f"{_drawing.MEANING} {_drawing.EARLY} Middle: where the training losses end, mean and 95 % "
+    "interval over seeds; left of it each curve's line, name and learning rate. Below, as in the "
+    "paper, validation accuracy, for GPT-2 validation loss. (Ma et al., Figure 2.)"
 )
 STUDIES = tuple(setting.study for setting in SHOWN)
 VIEW = _drawing.CURVES
@@ -29,11 +30,13 @@ def measure(data, scale):
 def draw(data, scale):
     from repro.judge import drawing
 
-    figure, axes = drawing.panels(len(SHOWN), 2, width=4.8)
-    for (top, bottom), setting in zip(axes.T, SHOWN, strict=True):
+    figure, axes = drawing.panels(len(SHOWN), 3, width=4.2, height=3.1)
+    measured = measure(data, scale)
+    for (top, middle, bottom), setting in zip(axes.T, SHOWN, strict=True):
         stages = by_stage(data[data["study"] == setting.study])
         _drawing.draw_curve(top, stages, "train_loss", setting)
+        _drawing.mark_early(top, stages, setting, measured[f"fig2.faster-{setting.key}"])
+        _drawing.draw_ends(middle, stages, setting)
         _drawing.draw_curve(bottom, stages, setting.validation, setting)
-        top.set_title(f"{setting.name}\n{_drawing.rates(stages, setting)}", fontsize=8)
-    _drawing.legend_beside(axes[0, -1])
+        top.set_title(setting.name, fontsize=9)
     return figure

@@ -16,17 +16,18 @@ from repro.judge.claims import (
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
 from repro.judge.view import View
-from repro.statistics import slope
+from repro.statistics import jackknife, slope
 from repro.suite import registry
 from repro.theory import upscaling_limit
 
 TITLE = "Appendix E.3, E.4. Upscaled deep linear networks and their infinite-width limit"
 CAPTION = (
-    "Deep linear networks trained, widened twofold, perturbed and trained on. Left: mean and "
+    "Deep linear networks trained, widened twofold, perturbed and trained on. Above: mean and "
     "standard deviation (bars) of the output over networks, beside the recursions of infinite "
-    "width. Middle and right: root mean squares over networks with their fitted power laws; where "
-    "the limits differ (dashed) there is no power law and none is fitted. (Ma et al., equations "
-    "24 to 30.)"
+    "width. Middle and below: root mean squares over networks with their fitted exponents of n and "
+    "95 % intervals; where the limits differ (dashed) there is no power law and none is fitted. "
+    "Dashed from one point: the paper's power, and in grey its rivals'. (Ma et al., equations 24 "
+    "to 30.)"
 )
 GRID = "upscaling/deep_linear_widths"
 ALONE = "upscaling/deep_linear_zero_noise"
@@ -254,14 +255,16 @@ def draw(data, scale):
     from repro.judge import drawing
 
     grid = data[data["study"] == "grid"]
-    figure, axes = drawing.panels(3, 2, width=4.4)
-    for row, (layers, example) in zip(axes, EXAMPLES.items(), strict=True):
-        draw_outputs(row[0], grid, layers, drawing.sns.color_palette("magma", 3))
-        draw_deviations(row[1], grid, layers, drawing)
-        draw_gaps(row[2], grid, layers, drawing)
-        row[0].set_title(rf"{example}: noise on all weights, $\gamma_\mathrm{{up}} = \gamma$")
-        row[1].set_title(f"{example}: distance from the limit")
-        row[2].set_title(f"{example}: distance from the narrow network")
+    figure, axes = drawing.panels(2, 3, width=4.8, height=3.2)
+    for column, (layers, example) in zip(axes.T, EXAMPLES.items(), strict=True):
+        draw_outputs(column[0], grid, layers, drawing.sns.color_palette("magma", 3))
+        draw_deviations(column[1], grid, layers, drawing)
+        draw_gaps(column[2], grid, layers, drawing)
+        noise = rf"{example}: noise on all weights, $\gamma_\mathrm{{up}} = \gamma$"
+        titles = (noise, f"{example}: distance from the limit")
+        titles += (f"{example}: distance from the narrow network",)
+        for panel, title in zip(column, titles, strict=True):
+            panel.set_title(title, fontsize=9)
     return figure
 
 
@@ -284,7 +287,7 @@ def draw_outputs(axes, grid, layers, colors):
             mean.index + 0.22 * (i - 1),
             mean,
             spread,
-            fmt="o",
+            fmt="os^"[i],
             ms=3,
             lw=1,
             color=colors[i],
@@ -297,13 +300,13 @@ def draw_outputs(axes, grid, layers, colors):
         "widened ",
         ha="right",
         va="top",
-        fontsize=7,
+        fontsize=8,
         color="0.4",
         transform=axes.get_xaxis_transform(),
     )
     axes.set_xlabel("step $t$")
-    axes.set_ylabel("output $y_t$, mean and standard deviation")
-    axes.legend(loc="lower right", fontsize=7)
+    axes.set_ylabel("output $y_t$, mean and std")
+    axes.legend(loc="lower right", fontsize=8)
 
 
 def draw_deviations(axes, grid, layers, drawing):
@@ -314,6 +317,7 @@ def draw_deviations(axes, grid, layers, drawing):
     for (point, label), color, marker in zip(labels.items(), colors, "Xos^", strict=False):
         values, widths = by_seed(grid, [(layers, *point)], "rms")
         draw_power(axes, widths, values[:, 0], label, color, marker)
+    draw_laws(axes, drawing, widths)
     finish_power(axes, drawing, "RMS of $y_t$ - limit, last step")
 
 
@@ -329,6 +333,8 @@ def draw_gaps(axes, grid, layers, drawing):
             draw_points(axes, widths, values[:, 0], label, color, marker)
         else:
             draw_power(axes, widths, values[:, 0], label, color, marker)
+    if layers == 3:  # with four none of the limits is that of the narrow network
+        draw_laws(axes, drawing, widths)
     axes.plot([], [], "--", color="0.4", lw=0.8, label="difference of the limits, where not 0")
     finish_power(axes, drawing, "RMS of $y_t - y'_{t-1}$, last step")
 
@@ -344,17 +350,32 @@ def pooled(values):
 
 
 def draw_power(axes, widths, values, label, color, marker):
-    """`draw_points` with the fitted power law and its exponent."""
-    power, intercept = np.polyfit(np.log(widths), np.log(pooled(values)), 1)
-    draw_points(axes, widths, values, f"{label}: exponent {power:.2f}", color, marker)
+    """`draw_points` with the fitted power law, its exponent and the 95 % interval of that."""
+
+    def fit(seeds):
+        return np.polyfit(np.log(widths), np.log(pooled(values[list(seeds)])), 1)
+
+    power, intercept = fit(range(len(values)))
+    found = jackknife(lambda seeds: float(fit(seeds)[0]), range(len(values)))
+    words = "{:.2f} [{:.2f}, {:.2f}]".format(*found)
+    draw_points(axes, widths, values, f"{label}: {words}", color, marker)
     axes.loglog(widths, np.exp(intercept) * widths**power, "-", lw=0.8, color=color)
+
+
+def draw_laws(axes, drawing, widths):
+    """The paper's power of n and its rivals, from above all that is drawn."""
+    start = 1.3 * max(line.get_ydata()[0] for line in axes.lines if len(line.get_ydata()))
+    paper = "paper: $n^{-1/2}$"
+    rivals = {"$n^{-1/4}$": POWERS["n^-1/4"], "$n^{-1}$": POWERS["n^-1"]}
+    drawing.guides(axes, widths, start, {paper: POWERS[AS_CLAIMED], **rivals}, paper)
 
 
 def finish_power(axes, drawing, label):
     axes.set_xscale("log", base=2)
     drawing.log2_axis(axes.xaxis)
+    drawing.plain_ticks(axes.yaxis)
     axes.set_xlabel("width $n$ before upscaling")
     axes.set_ylabel(label)
     low, high = axes.get_ylim()
     axes.set_ylim(low / (high / low) ** 0.75, high)  # room for the legend
-    axes.legend(loc="lower left", fontsize=7)
+    axes.legend(loc="lower left", fontsize=8)
