@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from repro import commands
+from repro import __version__, commands
 from repro.errors import UserError
 from repro.files import disk_fault
 from repro.suite import arithmetic, origin, registry
@@ -56,7 +56,10 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     main.set_defaults(needs_clone=True)
-    subparsers = main.add_subparsers(dest="command", required=True, help=argparse.SUPPRESS)
+    main.add_argument("--version", action="version", version=f"repro {__version__}")
+    subparsers = main.add_subparsers(
+        dest="command", required=True, help=argparse.SUPPRESS, prog="repro"
+    )
     lines: list[str] = []
 
     def group(title: str) -> None:

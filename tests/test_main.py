@@ -49,6 +49,17 @@ def test_help_groups_the_commands_and_explains_every_argument():
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["--version"], "repro 0."), (["explain", "--help"], "usage: repro explain ")],
+)
+def test_version_and_usage_are_said_in_one_s_own_words(words, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        parser().parse_args(words)
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(said)
+
+
 def test_cuda_without_a_gpu_is_named(suite, capsys):
     words = ["--config", *suite.config.arguments()]
     (cell,) = suite.cells("embedding_lr/parametrizations")
