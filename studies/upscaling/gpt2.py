@@ -88,7 +88,8 @@ CHOSEN = (
 SMOKE = REDUCED | {"data.validation_blocks": 32, "steps": 4, "evaluations": 2}
 # 128 sequences * 1_024 tokens = 2^17 tokens a step * 1_200 steps = 157 million tokens. muP's base
 # is again 1/8 of the tuning width; under muP a rate times the base width keeps its meaning, so the
-# reduced 2^-5 at base 2 is 2^-7.6 at 12.
+# reduced 2^-5 at base 2 is 2^-7.6 at 12. A step at width 1,536 is 400 ms of products and 145 ms of
+# memory, a run 11 minutes; 25 ms to start at 96, 30 s. 129 runs with all rounds: 5.7 hours.
 WORKSTATION = {
     "data.dataset": "fineweb_head",
     "data.batch_size": 128,
