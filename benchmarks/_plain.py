@@ -1,9 +1,10 @@
 """What a user would write in plain PyTorch, or take from timm and torchvision, in a model's place.
 
 Of the same shapes, with a loss, an optimizer and gradient clipping of the same kind: what
-`benchmarks/step.py` times beside the suite's own step. There is one of `decoder` and `gpt2`, of
-`mlp`, of `vit` (timm's, which has biases, gains and a convolution for its patches) and of `resnet`
-(torchvision's blocks behind the stem for small images; its ReLUs work in place).
+`benchmarks/step.py` times beside the suite's own step. There is one of `decoder` and `gpt2` (as in
+nanoGPT), of `mlp`, of `vit` (timm's, which has biases, gains and a convolution for its patches), of
+`resnet` (torchvision's blocks behind the stem for small images; its ReLUs work in place) and of
+`bart` and `r2c2` (torch's own Transformer layers, without biases but with gains).
 """
 
 from collections.abc import Callable, Mapping
@@ -13,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from repro.cost.bart import denoising_vocabulary_size
+from repro.data.denoising import PADDING
 from repro.training import device as devices
 
 
@@ -127,6 +130,45 @@ def vit(model: Mapping) -> nn.Module:
     )
 
 
+class EncoderDecoder(nn.Module):
+    """Token ids, corrupted (B, S) and original (B, T), -> logits (B, T, V), tied as BART's."""
+
+    def __init__(self, model: Mapping, vocab_size: int, length: int):
+        super().__init__()
+        width = model["width"]
+        shape: dict = {"d_model": width, "nhead": model["heads"], "dropout": model["dropout"]}
+        shape |= {"dim_feedforward": model["expansion"] * width, "activation": "gelu"}
+        shape |= {"batch_first": True, "norm_first": True, "bias": False}
+        ends = [nn.LayerNorm(width, bias=False) for _ in range(2)]
+        self.encoder = nn.TransformerEncoder(
+            nn.TransformerEncoderLayer(**shape), model["depth"], ends[0], enable_nested_tensor=False
+        )
+        self.decoder = nn.TransformerDecoder(
+            nn.TransformerDecoderLayer(**shape), model["depth"], ends[1]
+        )
+        self.embedding = nn.Embedding(vocab_size, width)
+        self.positions = nn.ParameterList(torch.randn(length, width) for _ in range(2))
+        causal = nn.Transformer.generate_square_subsequent_mask(length)
+        self.register_buffer("causal", causal, persistent=False)
+
+    def embed(self, tokens: torch.Tensor, side: int) -> torch.Tensor:
+        """(B, T) -> (B, T, D). side: 0 for the encoder's positions, 1 for the decoder's."""
+        return self.embedding(tokens) + self.positions[side][: tokens.shape[1]]
+
+    def forward(self, source: torch.Tensor, previous: torch.Tensor) -> torch.Tensor:
+        """Logits."""
+        padding, length = source == PADDING, previous.shape[1]
+        read = self.encoder(self.embed(source, 0), src_key_padding_mask=padding)
+        written = self.decoder(
+            self.embed(previous, 1),
+            read,
+            tgt_mask=self.causal[:length, :length],
+            tgt_is_causal=True,
+            memory_key_padding_mask=padding,
+        )
+        return F.linear(written, self.embedding.weight)
+
+
 def build(spec: Mapping) -> nn.Module | None:
     """The plain model of a spec's shapes; None if there is none of its kind."""
     model = spec["model"]
@@ -137,14 +179,20 @@ def build(spec: Mapping) -> nn.Module | None:
     if model["name"] == "gpt2":
         shape = model["width"], model["depth"], model["heads"], 4
         return Decoder(spec["data"], *shape, "pre", tied=True)
+    if model["name"] == "bart":
+        vocab_size = denoising_vocabulary_size(spec["data"]["vocab_size"])
+        return EncoderDecoder(model, vocab_size, spec["data"]["sequence_length"])
     kinds = {"mlp": mlp, "resnet": resnet, "vit": vit}
     return kinds[model["name"]](model) if model["name"] in kinds else None
 
 
 def stepper(
-    spec: Mapping, batch: tuple[torch.Tensor, ...], device: torch.device
+    spec: Mapping, batch: tuple[torch.Tensor, ...], device: torch.device, compile: bool = False
 ) -> Callable[[int], None] | None:
-    """A function that takes so many steps on a batch; None if there is no plain model."""
+    """A function that takes so many steps on a batch; None if there is no plain model.
+
+    compile: by torch.compile, the model as a whole.
+    """
     model = build(spec)
     if model is None:
         return None
@@ -157,14 +205,16 @@ def stepper(
     trained = [p for p in model.parameters() if p.requires_grad]
     decay = settings["weight_decay"]
     optimizer = kinds[settings["name"]](trained, lr=1e-3, weight_decay=decay, fused=True)
-    parts = spec["microbatches"]
+    forward = torch.compile(model) if compile else model
+    parts, read = spec["microbatches"], len(batch) // 2  # tensors that the model reads; then labels
     smoothing = spec.get("label_smoothing", 0.0)
 
     def step() -> None:
         optimizer.zero_grad(set_to_none=True)
-        for inputs, labels in zip(*(part.chunk(parts) for part in batch), strict=True):
+        for part in zip(*(tensor.chunk(parts) for tensor in batch), strict=True):
+            inputs, labels = part[:read], part[read]
             with devices.autocast(device, spec["precision"]):
-                logits = model(inputs).flatten(0, -2)
+                logits = forward(*inputs).flatten(0, -2)
                 loss = F.cross_entropy(logits, labels.flatten(), label_smoothing=smoothing)
             (loss / parts if parts > 1 else loss).backward()
         if settings.get("clip"):

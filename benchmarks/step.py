@@ -34,9 +34,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import torch
+from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks import _plain
+from repro.cost import Layout
 from repro.data.random_data import random_data
 from repro.suite import arithmetic, config, registry
 from repro.suite.budget import matmul_peak
@@ -44,7 +46,7 @@ from repro.suite.spec import lookup, override
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
 from repro.training import device as devices
-from repro.training import loop
+from repro.training import distributed, loop
 from repro.training.loop import Batches, Training
 from studies.embedding_lr import _decoder, _llm
 
@@ -172,12 +174,17 @@ def measure(
     count = max(1, min(20, round(repeat_seconds / min(once.ours))))
     turns = Turns(training.batches, plain, device, count)
     steps(count * (repeats if min(once.ours) < 5 else 2) + 1, turns)
-    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+    on_gpu = device.type == "cuda"
+    activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
+    with profile(activities=activities) as profiler:
         steps(count, training.batches)
     spent = {name: 0.0 for name in GROUPS} | {"other": 0.0}
     for event in profiler.key_averages():
         name = next((g for g, keys in GROUPS.items() if any(k in event.key for k in keys)), "other")
-        spent[name] += event.self_cpu_time_total
+        if (
+            event.device_type == DeviceType.CPU
+        ):  # a kernel's own entry says what its operator's does
+            spent[name] += event.self_device_time_total if on_gpu else event.self_cpu_time_total
     total = sum(spent.values())
     return turns.ours, turns.plain, {name: value / total for name, value in spent.items()}
 
@@ -193,6 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--length", type=int, help="tokens of a sequence")
     parser.add_argument("--vocabulary", type=int, help="entries, in place of the study's")
     parser.add_argument("--widths", type=float, nargs="+", help="some of the model's widths")
+    parser.add_argument("--compile", action="store_true", help="by torch.compile, both models")
     parser.add_argument("--repeats", type=int, default=5, help="of which the fastest counts")
     parser.add_argument("--repeat-seconds", type=float, default=0.5, help="a repeat takes, about")
     args = parser.parse_args(arguments)
@@ -203,7 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"{where}, torch {torch.__version__}, {args.precision}, {args.model}")
     print(f"matmul peak {best / 1e9:.1f} GFLOP/s")
     titles = "width,parameters,ms a step,plain ms,plain / ours,read a second,GFLOP/s,of peak"
-    columns = [*titles.split(","), "memory GB", *GROUPS, "other"]
+    columns = [*titles.split(","), "plain of peak", "memory GB", *GROUPS, "other"]
     print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
     for width in args.widths or there:
         if width not in there:
@@ -218,20 +226,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
             torch.cuda.reset_peak_memory_stats()
         training = task.build(spec, random_data(spec, device), device)
         batch = next(iter(training.batches.from_step(0)))
-        plain = _plain.stepper(spec, batch, device)
+        if args.compile:  # once, before the loops of `measure`
+            with distributed.laid_out(Layout(compile=True)):
+                distributed.prepare(training.model, training.optimizer)
+        plain = _plain.stepper(spec, batch, device, args.compile)
         ours, theirs, split = measure(training, plain, device, args.repeats, args.repeat_seconds)
         step = min(ours)
         ratio = statistics.median(b / a for a, b in zip(ours, theirs, strict=True)) if theirs else 0
         beside = f"{min(theirs) * 1e3:.1f} | {ratio:.2f}" if theirs else "- | -"
         cost = task.cost(override(spec, {"steps": 1}))
         flops, seen = cost.flops / step, cost.seen / step
+        plain_share = f"{cost.flops / min(theirs) / best:.0%}" if theirs else "-"
         held = torch.cuda.max_memory_allocated() / 1e9 if device.type == "cuda" else None
         memory = "-" if held is None else f"{held:.1f}"
         size = sum(p.numel() for p in training.model.parameters())
         shares = " | ".join(f"{share:.0%}" for share in split.values())
         print(
             f"| {width:g} | {size:,} | {step * 1e3:.1f} | {beside} | {seen:,.0f} {cost.unit} "
-            f"| {flops / 1e9:.1f} | {flops / best:.0%} | {memory} | {shares} |",
+            f"| {flops / 1e9:.1f} | {flops / best:.0%} | {plain_share} | {memory} "
+            f"| {shares} |",
             flush=True,
         )
 

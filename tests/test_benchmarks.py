@@ -3,6 +3,7 @@
 from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
+import torch
 
 from repro.suite.registry import ROOT
 
@@ -65,3 +66,16 @@ def test_a_tiny_step_prints_a_table(call, capsys):
     benchmark(name).main(words)
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
     assert len(rows) >= 3 and len({row.count("|") for row in rows}) == 1, rows
+
+
+def test_a_compiled_step_compiles_our_blocks_and_the_plain_model(capsys, monkeypatch):
+    """Each once, however many loops are timed; that it gives kernels is for a GPU to show."""
+    given = []
+    monkeypatch.setattr(torch, "compile", lambda function: given.append(function) or function)
+    benchmark("step").main(["--model", "gpt2", "--widths", "16", "--compile", *TINY_STEP])
+    plain = [function for function in given if isinstance(function, torch.nn.Module)]
+    blocks = [function.__self__ for function in given if function not in plain]
+    assert len(plain) == 1 and len(blocks) == len(set(blocks)) > 0
+    titles, _, row = (line for line in capsys.readouterr().out.splitlines() if line[0] == "|")
+    shares = dict(zip(titles.split(" | "), row.split(" | "), strict=True))
+    assert shares["of peak"].endswith("%") and shares["plain of peak"].endswith("%")
