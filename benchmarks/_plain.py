@@ -133,6 +133,8 @@ def vit(model: Mapping) -> nn.Module:
 class EncoderDecoder(nn.Module):
     """Token ids, corrupted (B, S) and original (B, T), -> logits (B, T, V), tied as BART's."""
 
+    causal: torch.Tensor
+
     def __init__(self, model: Mapping, vocab_size: int, length: int):
         super().__init__()
         width = model["width"]
