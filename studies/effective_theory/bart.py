@@ -27,9 +27,9 @@ ROUNDS = {"smoke": 0, "reduced": 2, "workstation": 2, "paper": 3}
 LENGTHS = {
     "smoke": lengths(4, 2, 4),
     "reduced": lengths(200, 8, 200),
-    # * 2^15 = 131 million tokens; a step is 28 ms of products and 31 ms of memory, a run 4 minutes;
-    # 54 runs with all rounds: 3.6 hours.
-    "workstation": lengths(4_000, 20, 4_000),
+    # * 2^15 = 262 million tokens; a step is 28 ms of products and 31 ms of memory, a run 8 minutes;
+    # 54 runs with all rounds: 7.2 hours.
+    "workstation": lengths(8_000, 40, 8_000),
     "paper": {},
 }
 
