@@ -17,6 +17,13 @@ ENDS = {
     "scratch": 1.0,
     "upscaled": 0.8,
     "upscaled_without_noise": 0.9,
+    "upscaled_start": 1.5,
+    "upscaled_without_noise_start": 1.2,
+    "upscaled_tuned": 0.78,
+    "upscaled_tuned_without_noise": 0.85,
+    "small_upscaled": 1.0,
+    "small_without_noise": 1.1,
+    "small_most_noise": 1.3,
     "scratch_long": 0.7,
 }
 INF = math.inf
@@ -48,10 +55,10 @@ def made_up(key, ends=None, **sweeps):
     def bowl(lr, level=LEVEL):
         return 1 + abs(math.log2(lr / RATE)) / 10 + abs(level - LEVEL) / 10
 
-    for stage in ("tune", "scratch_rates"):
+    for stage in ("tune", "scratch_rates", "tune_target_without_noise"):
         for lr in LRS:
             rows += runs(study, stage, sweeps.get(stage, bowl)(lr), lr=lr)
-    for stage in ("tune_upscaled", "tune_upscaled_code"):
+    for stage in ("tune_upscaled", "tune_upscaled_code", "tune_target"):
         for lr in LRS:
             for level in LEVELS:
                 loss = sweeps.get(stage, bowl)(lr, level)
@@ -80,13 +87,55 @@ def wins(ends=None, **sweeps):
     return {name.removesuffix("-mlp-sgd"): row for name, row in found.items()}
 
 
+def tuned_at_target(ends=None, **sweeps):
+    """Figure 10's claims."""
+    return judged("fig10", made_up("gpt2", ends, **sweeps))
+
+
 def test_made_up_data_are_judged():
     found = wins()
     for name in ("upscaled-wins", "faster", "noise-nonzero"):
         assert found[name]["verdict"] == "reproduced"
+    found |= tuned_at_target()
+    for name in ("noise-nonzero", "noise-at-target", "initial-jump"):
+        assert found[name]["verdict"] == "reproduced"
     assert found["upscaled-wins"]["measured"] == pytest.approx(0.8)
     assert found["validation"]["measured"] == pytest.approx(0.8)
     assert found["validation"]["verdict"] == "reported"
+
+
+def test_regret_is_a_share_of_the_gain():
+    found = tuned_at_target()
+    share, nats = found["regret"], found["regret-nats"]
+    assert share["measured"] == pytest.approx((0.8 - 0.78) / (1.0 - 0.78))
+    assert nats["measured"] == pytest.approx(0.02) and nats["verdict"] == "reported"
+    assert share["verdict"] == "reproduced"
+    assert share["detail"] == "transferred lr 0.2, noise 0.5; tuned at the target lr 0.2, noise 0.5"
+    assert tuned_at_target({"upscaled_tuned": 0.7})["regret"]["verdict"] == "not reproduced"
+    none = tuned_at_target({"scratch": 0.8, "upscaled_tuned": 0.8})["regret"]
+    assert none["verdict"] == "not reproduced"  # there was no gain to keep
+    edge = tuned_at_target(tune_target=lambda lr, level: lr + abs(level - LEVEL))["regret"]
+    assert edge["reason"].startswith("Sweep 2 at the target: search limit")
+    # That sweep tries one step along either axis, none along both.
+    cross = {(0.2, 0.5), (0.1, 0.5), (0.4, 0.5), (0.2, 0.0), (0.2, 1.0)}
+    data = made_up("gpt2")
+    corner = [p not in cross for p in zip(data["lr"], data[_runs.LEVEL], strict=True)]
+    found = judged("fig10", data[(data["stage"] != "tune_target") | ~pd.Series(corner)])
+    assert found["regret"]["verdict"] == "reproduced"
+
+
+def test_arms_are_compared_on_the_seeds_they_share():
+    data = made_up("mlp-sgd", {"scratch_long": (1.0, 1.0, 9.0)})
+    found = judged("fig4", data[(data["stage"] != "scratch_long") | (data["seed"] != 2)])
+    assert found["upscaled-wins-long-mlp-sgd"]["n"] == 2
+    assert found["upscaled-wins-long-mlp-sgd"]["measured"] == pytest.approx(0.8)
+
+
+def test_curves_begin_where_upscaling_starts():
+    stages, setting = _runs.by_stage(made_up("gpt2")), _runs.SETTINGS["gpt2"]
+    curve = _drawing.spread(stages, "upscaled", "train_loss", setting)["mean"]
+    assert list(curve.index) == [0, 10, 20, 30] and curve[0] == pytest.approx(1.5 + 0.6 / 3)
+    assert 0 not in _drawing.spread(stages, "upscaled", "valid_loss", setting).index
 
 
 @pytest.mark.parametrize(
@@ -208,18 +257,23 @@ def test_runs_that_diverged_count_where_the_validation_loss_selects():
     assert _runs.edge(rows, ["lr"], "valid_loss").startswith("search limit")
 
 
-def test_the_optimal_noise_is_by_the_metric_that_selects():
-    data = made_up("gpt2")
-    at_zero = (data["stage"] == "tune_upscaled") & (data[_runs.LEVEL] == 0)
-    data.loc[at_zero, "valid_loss"] -= 1
-    quiet = judged("fig11", data)["optimal-noise"]
-    assert (quiet["measured"], quiet["reason"]) == (1, "one run")
-    assert "final validation loss, one seed, small width" in quiet["quantity"]
+def test_the_optimal_noise_is_judged_over_seeds_where_there_are_some():
+    found = judged("fig11", made_up("gpt2"))["optimal-noise"]
+    assert (found["measured"], found["n"]) == (pytest.approx(1.1), 3)
+    assert found["verdict"] == "reproduced"
+    lower = judged("fig11", made_up("gpt2", {"small_without_noise": 0.9}))["optimal-noise"]
+    assert lower["verdict"] == "not reproduced"
     found = judged("fig5", made_up("mlp-sgd"))["optimal-noise"]
     assert found["measured"] > 1 and found["reason"] == "one run"
     assert "4.8% below zero noise, 4.8% below the largest" in found["detail"]
     edge = judged("fig5", made_up("mlp-sgd", tune_upscaled=lambda lr, level: lr - level))
     assert edge["optimal-noise"]["reason"].startswith("Sweep 2: search limit")
+
+
+def test_sweep_1_selects_by_the_setting_s_metric_and_sweep_2_by_training_loss():
+    by = _runs.SETTINGS["gpt2"].metric_of
+    assert by("tune") == by("scratch_rates") == "valid_loss"
+    assert by("tune_upscaled") == by("tune_upscaled_code") == by("tune_target") == "train_loss"
 
 
 def test_the_best_rate_shown_is_the_one_the_claim_takes():

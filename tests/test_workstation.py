@@ -49,7 +49,14 @@ WIDTHS = {
     "effective_theory/encoder_s_family",
 }
 # Sweeps that only choose, of one seed in the papers.
-CHOOSING = ("tune", "tune_upscaled", "tune_upscaled_code", "scratch_rates")
+CHOOSING = (
+    "tune",
+    "tune_upscaled",
+    "tune_upscaled_code",
+    "tune_target",
+    "tune_target_without_noise",
+    "scratch_rates",
+)
 
 
 @cache

@@ -1,14 +1,16 @@
-"""What the figures of one architecture under the protocol claim, and how it is measured."""
+"""What the figures of one architecture under the protocol claim, and how it is measured; of the
+transfer to the target, `_target`."""
 
 import math
 
 import numpy as np
 
+from figures.upscaling import _target
 from figures.upscaling._runs import (
     LEVEL,
-    LOSS,
     QUIET,
     ROUNDED,
+    SMALL,
     best,
     by_stage,
     code_sweep,
@@ -18,7 +20,9 @@ from figures.upscaling._runs import (
     flops_ratio,
     losses,
     mean_of,
+    point,
     ratio,
+    shared,
     shown,
     stage_rows,
 )
@@ -113,6 +117,7 @@ def curve_claims(figure, where, setting):
             quantity="final training loss with noise minus without, each at its own best rate",
             expected=trained_scales(below(0)),
         ),
+        *(_target.claims(figure, where) if setting.target else ()),
     )
 
 
@@ -191,7 +196,13 @@ def win_claims(figure, where, setting):
     )
 
 
-def sweep_claims(figure, where, setting):
+def sweep_studies(setting, *more):
+    """STUDIES of a figure of a sweep. more: further stages."""
+    stages = ("tune_upscaled", *more, *(SMALL if setting.target else ()))
+    return tuple(f"{setting.study}/{stage}" for stage in stages)
+
+
+def sweep_claims(figure, where):
     """The claim of a figure of a sweep."""
     return (
         Claim(
@@ -199,8 +210,8 @@ def sweep_claims(figure, where, setting):
             kind=TRAINING,
             statement="An optimal noise level exists: less and more of it both end higher",
             source=where,
-            quantity=f"final {LOSS[setting.metric]} loss, one seed, small width: the smaller of "
-            "zero and the largest noise, each at its best rate, over the best",
+            quantity="final training loss at the small width: the smaller of zero noise at its own "
+            "best rate and the largest noise at the selected one's, over the selected noise",
             expected=trained_scales(above(1)),
         ),
     )
@@ -209,31 +220,30 @@ def sweep_claims(figure, where, setting):
 def measure_curves(figure, data, setting):
     """Claim id -> Measurement, for `curve_claims`."""
     stages = by_stage(data)
-    metric = setting.metric
     # The noise the paper prints is in its code's convention, so its selection is held against that
     # sweep; the upscaled runs took theirs from the sweep in Algorithm 2's.
     name = code_sweep(stages)
     sweep, tune = stage_rows(stages, name), stage_rows(stages, "tune")
-    first = best(tune, ["lr"], metric)
-    second = best(sweep, ["lr", LEVEL], metric)
-    used = best(stage_rows(stages, "tune_upscaled"), ["lr", LEVEL], metric)
+    by_first, by_second = setting.metric_of("tune"), setting.metric_of(name)
+    first = best(tune, ["lr"], by_first)
+    second = best(sweep, ["lr", LEVEL], by_second)
+    used = best(stage_rows(stages, "tune_upscaled"), ["lr", LEVEL], by_second)
     # Selection is by the end of a run; said beside it is what the minimum over it would select.
-    lowest = best(tune, ["lr"], metric, "minimum")
-    by_minimum = best(sweep, ["lr", LEVEL], metric, "minimum")
+    lowest = best(tune, ["lr"], by_first, "minimum")
+    by_minimum = best(sweep, ["lr", LEVEL], by_second, "minimum")
     instead = "by the minimum over the run the sweep would select "
     first_detail = instead + ("the same" if lowest == first else f"{lowest['lr']:.4g}")
-    detail = instead + ("the same" if by_minimum == second else _point(by_minimum))
+    detail = instead + ("the same" if by_minimum == second else point(by_minimum))
     if name != "tune_upscaled":
-        detail += f"; in Algorithm 2's convention it selects {_point(used)}"
+        detail += f"; in Algorithm 2's convention it selects {point(used)}"
     problem = edges(stages, setting, "tune", name)
+    tuning = edges(stages, setting, "tune", "tune_upscaled")
     up, quiet = losses(stages, "upscaled"), losses(stages, "upscaled_without_noise")
-    return {
+    found = {
         f"{figure}.selected-lr": of_one_run(first["lr"], problem, first_detail),
         f"{figure}.selected-lr-upscaled": of_one_run(second["lr"], problem, detail),
         f"{figure}.selected-noise": of_one_run(second[LEVEL], problem, detail),
-        f"{figure}.lower-rate": of_one_run(
-            math.log2(used["lr"] / first["lr"]), edges(stages, setting, "tune", "tune_upscaled")
-        ),
+        f"{figure}.lower-rate": of_one_run(math.log2(used["lr"] / first["lr"]), tuning),
         f"{figure}.noise-nonzero": over_seeds(
             difference(up, quiet),
             up.index,
@@ -244,10 +254,9 @@ def measure_curves(figure, data, setting):
             shown(stages, setting),
         ),
     }
-
-
-def _point(chosen):
-    return f"lr {chosen['lr']:.4g}, noise {chosen[LEVEL]:.4g}"
+    if setting.target:
+        found |= _target.measure(figure, stages, setting, used, tuning)
+    return found
 
 
 def measure_wins(figure, data, setting, scale):
@@ -295,7 +304,10 @@ def measure_wins(figure, data, setting, scale):
             lambda seeds: of_up(seeds) / tuned, up.index, own_rate, detail
         ),
         "upscaled-wins-long": over_seeds(
-            ratio(up, long), up.index, joined(own_rate, diverged(stages, "scratch_long")), detail
+            ratio(up, long),
+            shared(up, long),
+            joined(own_rate, diverged(stages, "scratch_long")),
+            detail,
         ),
         "baseline-near-optimal": over_seeds(
             left,
@@ -324,10 +336,10 @@ def measure_wins(figure, data, setting, scale):
 
 
 def measure_sweep(figure, data, setting):
-    """Claim id -> Measurement, for `sweep_claims`; one seed."""
+    """Claim id -> Measurement, for `sweep_claims`; of one seed where Sweep 2 is all there is."""
     stages = by_stage(data)
-    rows = stage_rows(stages, "tune_upscaled")
-    by_level = last_step(rows).groupby(LEVEL)[setting.metric].min()
+    rows, metric = stage_rows(stages, "tune_upscaled"), setting.metric_of("tune_upscaled")
+    by_level = last_step(rows).groupby(LEVEL)[metric].min()
     ends = by_level.iloc[[0, -1]]
     lowest = float(by_level.min())
     gains = ", ".join(
@@ -335,6 +347,15 @@ def measure_sweep(figure, data, setting):
         for name, loss in zip(("zero noise", "the largest"), ends, strict=True)
     )
     problem = edges(stages, setting, "tune_upscaled", QUIET)
-    words = f"{_point(best(rows, ['lr', LEVEL], setting.metric))}: {lowest:.4g}, {gains}"
-    value = float(ends.min()) / lowest
-    return {f"{figure}.optimal-noise": of_one_run(value, problem, words)}
+    words = f"Sweep 2, one seed: {point(best(rows, ['lr', LEVEL], metric))}: {lowest:.4g}, {gains}"
+    if setting.target:
+        winner, *others = (losses(stages, name) for name in SMALL)
+        found = over_seeds(
+            lambda seeds: min(ratio(other, winner)(seeds) for other in others),
+            winner.index,
+            problem,
+            words,
+        )
+    else:
+        found = of_one_run(float(ends.min()) / lowest, problem, words)
+    return {f"{figure}.optimal-noise": found}

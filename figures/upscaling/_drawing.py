@@ -6,7 +6,7 @@ import numpy as np
 
 from figures.upscaling._runs import (
     LEVEL,
-    LOSS,
+    SMALL,
     best,
     by_stage,
     code_sweep,
@@ -28,7 +28,8 @@ BASELINES = {
     "scratch_tuned": "from scratch, own best rate",
     "scratch_long": "the same, base's steps added",
 }
-NAMES = WIDE | BASELINES
+TUNED = {"upscaled_tuned": "upscaled, tuned at target"}
+NAMES = WIDE | BASELINES | TUNED
 # From scratch in warm colours, upscaled in blue; dashes and dots tell them apart in grey.
 LINES = {
     "base": {"color": "0.6", "ls": "-", "lw": 0.9},
@@ -37,6 +38,7 @@ LINES = {
     "scratch_long": {"color": "0.25", "ls": ":", "lw": 1.6},
     "upscaled_without_noise": {"color": "C9", "ls": "-.", "lw": 1.6},
     "upscaled": {"color": "C0", "ls": "-", "lw": 2},
+    "upscaled_tuned": {"color": "C2", "ls": "--", "lw": 1.6},
 }
 AXIS = {
     "train_loss": "training loss (nats)",
@@ -46,8 +48,9 @@ AXIS = {
 CURVES = View("step", "train_loss", {"stage": (*WIDE, "scratch_long")})
 MEANING = (
     "Mean, and range over seeds (band), against steps; a training loss is the mean since the last "
-    "point. Base, wide from scratch and upscaled are the paper's runs. Ours: upscaled without "
-    "noise, from scratch, each at its own best rate, and from scratch with the base's steps added."
+    "point, at step 0 that of the first batch. Base, wide from scratch and upscaled are the "
+    "paper's runs. Ours: upscaled without noise, from scratch, each at its own best rate, from "
+    "scratch with the base's steps added, and upscaled with rate and noise tuned at the target."
 )
 ENDS = (
     "Top right: where the training losses end, mean and 95 % interval over seeds; left of it each "
@@ -58,25 +61,37 @@ EARLY = (
     "interval; red: the paper's (F.4)."
 )
 SWEPT = (
-    "Heatmaps: final {} loss of the small upscaled system over learning rate and noise, one seed; "
-    "colours end at the 80 % quantile. Star: the best. Red circle: what the paper selects, in its "
-    "code's convention of noise. Curves: training loss, a mean since the last point, at the best "
-    "rate, one a noise level; where a first point lies far above the rest, the axis is cut and the "
-    "legend gives it. Last: the end at every noise level, each at its own best rate ({})."
+    "Heatmaps: final training loss of the small upscaled system over learning rate and noise, one "
+    "seed; colours end at the 80 % quantile. Star: the best. Red circle: what the paper selects, "
+    "in its code's convention of noise. Curves: training loss, a mean since the last point, at the "
+    "best rate, one a noise level; where a first point lies far above the rest, the axis is cut "
+    "and the legend gives it. Last: the end at every noise level, each at its own best rate; with "
+    "95 % intervals over other seeds, where there are some, none, the best and the largest ({})."
 )
 
 
 def spread(stages, name, metric, setting):
     """Mean and range over all seeds by step; nothing where a seed has diverged."""
-    found = stage_rows(stages, name, setting.metric).groupby("step")[metric]
+    import pandas as pd
+
+    rows = stage_rows(stages, name, setting.metric)
+    if metric == "train_loss" and f"{name}_start" in stages:
+        # One step, whose training loss is of the batch before it.
+        rows = pd.concat([stages[f"{name}_start"].assign(step=0), rows])
+    found = rows.groupby("step")[metric]
     found = found.agg([lambda values: values.mean(skipna=False), "min", "max"])
     found.columns = ["mean", "min", "max"]
     return found.where(np.isfinite(found["mean"]))
 
 
+def lines(setting):
+    """Which curves there are: stage -> its line."""
+    return {name: line for name, line in LINES.items() if setting.target or name not in TUNED}
+
+
 def draw_curve(panel, stages, metric, setting):
     """Base, from scratch and upscaled with baselines against steps: mean, and range over seeds."""
-    for name, line in LINES.items():
+    for name, line in lines(setting).items():
         curve = spread(stages, name, metric, setting)
         panel.plot(curve.index, curve["mean"], **line, label=NAMES[name])
         shade = {"color": line["color"], "alpha": 0.2, "lw": 0}
@@ -91,7 +106,7 @@ def draw_ends(panel, stages, setting):
 
     across = panel.get_yaxis_transform()
     small = {"transform": across, "fontsize": 8}
-    for row, (name, line) in enumerate(LINES.items()):
+    for row, (name, line) in enumerate(lines(setting).items()):
         runs = last_step(stage_rows(stages, name, setting.metric))
         one = ", one run" if len(runs) == 1 else ""
         panel.text(0.02, row - 0.18, NAMES[name], va="bottom", **small)
@@ -110,7 +125,7 @@ def draw_ends(panel, stages, setting):
     panel.spines.bottom.set_bounds(low, high)
     panel.spines.left.set_visible(False)
     panel.set_yticks([])
-    panel.set_ylim(len(LINES) - 0.5, -0.8)
+    panel.set_ylim(len(lines(setting)) - 0.5, -0.8)
     panel.set_xlabel("final training loss (nats)", loc="right")
 
 
@@ -147,7 +162,10 @@ def rates(stages, setting):
     own = "the same" if tuned == scratch else f"{tuned:.3g}"
     words = f"rates: from scratch {scratch:.3g}, its own best {own},\n"
     words += f"upscaled {up:.3g}, at zero noise {quiet:.3g}"
-    lost = diverged(stages, *WIDE, "scratch_long")
+    if setting.target:
+        best_up = stages["upscaled_tuned"]["lr"].iloc[0]
+        words += ", tuned at target " + ("the same" if best_up == up else f"{best_up:.3g}")
+    lost = diverged(stages, *(name for name in lines(setting) if name != "scratch_tuned"))
     return f"{words}\n{lost}" if lost else words
 
 
@@ -189,6 +207,8 @@ def draw_sweep(data, setting):
     rows, title = stage_rows(stages, "tune_upscaled"), titles["tune_upscaled"]
     draw_levels(curves, rows, setting, title)
     draw_ends_by_level(levels, rows, setting, title)
+    if setting.target:
+        draw_judged(levels, stages, rows)
     return figure
 
 
@@ -205,7 +225,7 @@ def draw_heatmap(figure, panel, rows, setting, title, selected):
 
     from repro.judge import drawing
 
-    metric = setting.metric
+    metric = setting.metric_of("tune_upscaled")
     table = last_step(rows).pivot(index=LEVEL, columns="lr", values=metric)
     values = np.where(np.isfinite(table), table, np.nan)
     top = np.nanquantile(values, 0.8) if np.isfinite(values).any() else None
@@ -213,7 +233,7 @@ def draw_heatmap(figure, panel, rows, setting, title, selected):
     infinite = np.isinf(table.to_numpy(float))
     grey = np.where(infinite, 1.0, np.nan)
     panel.imshow(grey, origin="lower", aspect="auto", cmap=ListedColormap(["0.85"]))
-    figure.colorbar(image, ax=panel, label=f"final {LOSS[metric]} loss (nats)", extend="max")
+    figure.colorbar(image, ax=panel, label="final training loss (nats)", extend="max")
     panel.set_xticks(range(len(table.columns)), map(on_grid, table.columns))
     panel.set_yticks(range(len(table.index)), map(on_grid, table.index))
     if np.isfinite(values).any():
@@ -253,7 +273,7 @@ def draw_levels(panel, rows, setting, title):
     without noise dashed."""
     from repro.judge import drawing
 
-    chosen = best(rows, ["lr", LEVEL], setting.metric)
+    chosen = best(rows, ["lr", LEVEL], setting.metric_of("tune_upscaled"))
     at_best = rows[rows["lr"] == chosen["lr"]]
     curves = at_best.pivot(index="step", columns=LEVEL, values="train_loss").sort_index()
     finite = curves.where(np.isfinite(curves))
@@ -280,11 +300,23 @@ def draw_levels(panel, rows, setting, title):
     panel.legend(title=setting.noise, fontsize=7.5, title_fontsize=8, ncols=2, loc="upper right")
 
 
+def draw_judged(panel, stages, rows):
+    """The three noise levels that are judged, over seeds."""
+    from repro.judge import drawing
+
+    levels = sorted(rows[LEVEL].unique())
+    chosen = best(rows, ["lr", LEVEL], "train_loss")[LEVEL]
+    for name, place in zip(SMALL, (levels.index(chosen), 0, len(levels) - 1), strict=True):
+        found = t_interval(last_step(stages[name])["train_loss"])
+        if math.isfinite(found[0]):
+            drawing.bars(panel, [place + 0.15], [found], color="C1")
+
+
 def draw_ends_by_level(panel, rows, setting, title):
     """Final loss against the noise level, each at its own best rate: what is judged."""
     from repro.judge import drawing
 
-    lowest = last_step(rows).groupby(LEVEL)[setting.metric].min()
+    lowest = last_step(rows).groupby(LEVEL)[setting.metric_of("tune_upscaled")].min()
     ends = lowest.where(np.isfinite(lowest)).to_numpy()
     places = np.arange(len(ends))
     panel.plot(places, ends, "o-", ms=5, color="C0")
@@ -298,5 +330,5 @@ def draw_ends_by_level(panel, rows, setting, title):
         panel.legend(fontsize=8)
     panel.set_xticks(places, map(on_grid, lowest.index))
     panel.set_xlabel(setting.noise)
-    panel.set_ylabel(f"final {LOSS[setting.metric]} loss (nats)")
+    panel.set_ylabel("final training loss (nats)")
     panel.set_title(f"{title}, each at its own best rate", fontsize=9)

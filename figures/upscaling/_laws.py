@@ -2,7 +2,8 @@
 
 The paper says which side a difference has, not how large it is at another size, so that is the
 recorded one: a law has it, has none of it, or has it on the other side. Of a share of upscaling's
-gain the laws are shares.
+gain the laws are shares: what a transferred setting loses of it, and what of it goes where the
+model from scratch has its own best rate.
 """
 
 import numpy as np
@@ -10,23 +11,33 @@ import numpy as np
 from figures.upscaling._claims import MIRRORS
 from figures.upscaling._runs import LEVEL
 from repro.judge.noise import Design
-from repro.judge.power import AS_CLAIMED, SIDES, SIGN, Laws
+from repro.judge.power import SIDES, SIGN, Laws
 
 VALUES = ["train_loss", "valid_loss", "valid_accuracy"]
-# Law -> what goes of upscaling's gain where the model from scratch has its own best rate.
-SHARES = {"all of the gain left": 0.0, "half of it": 0.5}
-SHARE = Laws("all of the gain left", ("half of it",))
+SHARES = {"all of the gain left": 0.0, "half of it": 0.5, "none of it": 1.0}
+LEFT = Laws("all of the gain left", ("half of it",))
+KEPT = Laws("all of the gain left", ("half of it", "none of it"))
+# (arm, the one it ends above).
+ABOVE = (
+    ("scratch", "upscaled"),
+    ("upscaled_without_noise", "upscaled"),
+    ("upscaled_tuned_without_noise", "upscaled_tuned"),
+    ("small_without_noise", "small_upscaled"),
+    ("small_most_noise", "small_upscaled"),
+)
 
 
-def curve_laws(figure):
+def curve_laws(figure, setting):
     """LAWS of `_claims.curve_claims`."""
-    return {f"{figure}.noise-nonzero": SIGN}
+    signs = ["noise-nonzero"] + (["noise-at-target", "initial-jump"] if setting.target else [])
+    kept = {f"{figure}.regret": KEPT} if setting.target else {}
+    return {f"{figure}.{name}": SIGN for name in signs} | kept
 
 
 def win_laws(figure, setting):
     """LAWS of `_claims.win_claims`."""
     signs = ["upscaled-wins", "faster"] + (["mirrors"] if setting.key in MIRRORS else [])
-    laws = dict.fromkeys(signs, SIGN) | {"baseline-near-optimal": SHARE}
+    laws = dict.fromkeys(signs, SIGN) | {"baseline-near-optimal": LEFT}
     return {f"{figure}.{name}-{setting.key}": law for name, law in laws.items()}
 
 
@@ -36,49 +47,50 @@ def sweep_laws(figure):
 
 
 def simulate(law, recorded, scale, rng, more=None):
-    """Curves: upscaled as recorded; from scratch, and upscaled without noise, above it, upon it or
-    below it, accuracies the other way round. By share: the runs from scratch over rates so that
-    the best ends that much of the gain below the seeds from scratch.
+    """Curves and sweeps as recorded, but the arms a law is about.
+
+    By sign: the arms of ABOVE above the other, upon it or below it, accuracies the other way round,
+    and the start with noise above the one without. By share: the transferred setting that much of
+    the gain above the one tuned at the target, and the runs from scratch over rates so that the
+    best ends that much of the gain below the seeds from scratch.
 
     more: what a figure adds, of the law and the design.
     """
     design = Design(recorded, VALUES, ["study", "stage", "lr", LEVEL, "step"])
     stages = recorded.groupby(["study", "stage"]).indices
     for study in recorded["study"].unique():
+        found = {stage: rows for (of, stage), rows in stages.items() if of == study}
         if law in SIDES:
-            sides = np.array([-1, -1, 1]) * SIDES[law]
-            for other in ("scratch", "upscaled_without_noise"):
-                arms = [stages.get((study, stage), ()) for stage in (other, "upscaled")]
-                if all(map(len, arms)):
-                    design.set_apart(*arms, sides)
-        elif (study, "scratch_rates") in stages:
-            scratch, up, rates = (
-                stages[study, stage] for stage in ("scratch", "upscaled", "scratch_rates")
-            )
-            ends = [end(design, rows) for rows in (scratch, up)]
-            aim = ends[0] + SHARES[law] * (ends[1] - ends[0])
-            design.mean[rates, 0] += aim - end(design, rates)
+            set_sides(design, found, SIDES[law])
+        elif law in SHARES:
+            set_shares(design, found, SHARES[law])
     if more:
         more(law, design)
     return design.draw(rng)
+
+
+def set_sides(design, stages, side):
+    """Put the arms that a sign is about apart; stages: name -> positions of its rows."""
+    for other, ours in ABOVE:
+        if other in stages and ours in stages:
+            design.set_apart(stages[other], stages[ours], np.array([-1, -1, 1]) * side)
+    if "upscaled_start" in stages:
+        quiet = stages["upscaled_without_noise_start"]
+        design.set_apart(quiet, stages["upscaled_start"], side)
+
+
+def set_shares(design, stages, part):
+    """Put the arms that a share of the gain is about apart."""
+    if "upscaled_tuned" in stages:
+        up, tuned, scratch = (stages[n] for n in ("upscaled", "upscaled_tuned", "scratch"))
+        design.set_between(up, tuned, scratch, part)
+    if "scratch_rates" in stages:
+        scratch, up, rates = (stages[n] for n in ("scratch", "upscaled", "scratch_rates"))
+        ends = [end(design, rows) for rows in (scratch, up)]
+        design.mean[rates, 0] += ends[0] + part * (ends[1] - ends[0]) - end(design, rates)
 
 
 def end(design, rows):
     """log of the lowest final training loss of a stage's points."""
     step = design.recorded["step"].to_numpy()[rows]
     return design.mean[rows[step == step.max()], 0].min()
-
-
-def simulate_sweep(law, recorded, scale, rng):
-    """Sweep 2 as recorded, or with no effect of noise, or one that grows with the level and ends
-    where the recorded best lies below zero noise. One seed: there is no noise between seeds."""
-    design = Design(recorded, VALUES, ["study", "stage", "lr", LEVEL, "step"])
-    if law == AS_CLAIMED:
-        return design.draw(rng)
-    level = recorded[LEVEL].to_numpy()
-    for rows in recorded.groupby(["study", "stage", "lr", "step"], dropna=False).indices.values():
-        quiet = rows[np.argmin(level[rows])]
-        harm = design.mean[quiet] - design.mean[rows].min(axis=0)
-        share = -min(SIDES[law], 0) * level[rows] / level[rows].max()
-        design.mean[rows] = design.mean[quiet] + share[:, None] * harm
-    return design.draw(rng)

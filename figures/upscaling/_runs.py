@@ -13,6 +13,7 @@ from repro.judge.printed import numbers
 from repro.suite import registry
 from repro.suite.names import StageName
 from repro.tasks import TASKS
+from studies.upscaling._protocol import STEPS
 
 LEVEL = "start.level"
 COLUMNS = [
@@ -29,14 +30,20 @@ COLUMNS = [
     "inside",
 ]
 QUIET = "quiet"  # Sweep 2's runs without noise
+TARGET, TARGET_QUIET = "tune_target", "tune_target_without_noise"
+# Sweep 2's winner, zero noise at its own best rate and the largest noise, at the small width.
+SMALL = ("small_upscaled", "small_without_noise", "small_most_noise")
+# Of Sweep 1's kind: they select by the setting's metric, all others by the training loss.
+FIRST = ("tune", "scratch_rates")
 SWEEPS = {
     "tune": ("Sweep 1", ["lr"]),
     "tune_upscaled": ("Sweep 2", ["lr", LEVEL]),
     "tune_upscaled_code": ("Sweep 2 with the code's noise", ["lr", LEVEL]),
     QUIET: ("Sweep 2 at zero noise", ["lr"]),
+    TARGET: ("Sweep 2 at the target", ["lr", LEVEL]),
+    TARGET_QUIET: ("Sweep 2 at the target, zero noise", ["lr"]),
     "scratch_rates": ("the rates from scratch", ["lr"]),
 }
-LOSS = {"train_loss": "training", "valid_loss": "validation"}
 
 
 @dataclass(frozen=True)
@@ -47,8 +54,9 @@ class Setting:
     selected: the paper's learning rate of Sweep 1, and rate and noise of Sweep 2 as they are on
         its grids (ROUNDED: as it prints them), the noise in its code's convention.
     end_to_end: its speed-up with the base's cost charged (F.4).
-    metric: what the sweeps select by. noise: the noise axis in words. validation: what the paper's
-        figures show of held-out data.
+    metric: what Sweep 1 selects by. noise: the noise axis in words. validation: what the paper's
+        figures show of held-out data. target: whether its study also tunes at the target, and has
+        the small system on several seeds.
     """
 
     key: str
@@ -59,6 +67,11 @@ class Setting:
     metric: str = "train_loss"
     noise: str = r"noise $\bar\sigma_\Delta$"
     validation: str = "valid_accuracy"
+    target: bool = False
+
+    def metric_of(self, sweep: str) -> str:
+        """What a sweep selects by."""
+        return self.metric if sweep in FIRST else "train_loss"
 
 
 ROUNDED = {0.0125: "0.013", 0.0025: "0.003", 2.0**-8: "0.0039", 2.0**-9: "0.0020"}
@@ -83,6 +96,7 @@ SETTINGS = {
             2.2,
             metric="valid_loss",
             validation="valid_loss",
+            target=True,
         ),
     )
 }
@@ -129,10 +143,15 @@ def best(rows, axes, metric, how="final"):
     return dict(zip(axes, search_optimum(losses).point, strict=True))
 
 
-def edge(rows, axes, metric):
+def point(chosen):
+    """A point of a sweep in words."""
+    return f"lr {chosen['lr']:.4g}, noise {chosen[LEVEL]:.4g}"
+
+
+def edge(rows, axes, metric, neighbourhood=None):
     """Why a tuned value is no optimum: every run diverged, or neighbours of it were not tried;
     "" when it is one."""
-    optimum = search_optimum(tables.mean_losses(rows, axes, metric))
+    optimum = search_optimum(tables.mean_losses(rows, axes, metric), neighbourhood)
     where = ", ".join(
         f"{axis} = {value:.3g}" for axis, value in zip(axes, optimum.point, strict=True)
     )
@@ -142,7 +161,12 @@ def edge(rows, axes, metric):
 def edges(stages, setting, *sweeps):
     """`edge` of some of SWEEPS."""
     problems = {
-        SWEEPS[name][0]: edge(stage_rows(stages, name), SWEEPS[name][1], setting.metric)
+        SWEEPS[name][0]: edge(
+            stage_rows(stages, name),
+            SWEEPS[name][1],
+            setting.metric_of(name),
+            STEPS if name == TARGET else None,
+        )
         for name in sweeps
     }
     return tables.joined(*(f"{sweep}: {why}" for sweep, why in problems.items() if why))
@@ -166,6 +190,11 @@ def losses(stages, name, metric="train_loss"):
     return tables.last_step(stage_rows(stages, name)).set_index("seed")[metric]
 
 
+def shared(*arms):
+    """The seeds that all arms have. arms: from `losses`."""
+    return sorted(set.intersection(*(set(arm.index) for arm in arms)))
+
+
 def mean_of(arm):
     """Seeds -> mean of an arm over them. arm: from `losses`; read as plain numbers, because power
     asks thousands of times."""
@@ -183,6 +212,18 @@ def ratio(ours, other):
     """The same: over that of another."""
     first, second = mean_of(ours), mean_of(other)
     return lambda seeds: first(seeds) / second(seeds)
+
+
+def share(arm, best, worst):
+    """The same: how much of the way from the best arm to the worst another one is; infinite where
+    the best is not below the worst."""
+    ours, lowest, highest = mean_of(arm), mean_of(best), mean_of(worst)
+
+    def of(seeds):
+        low, high = lowest(seeds), highest(seeds)
+        return (ours(seeds) - low) / (high - low) if high > low else math.inf
+
+    return of
 
 
 @cache
@@ -210,6 +251,7 @@ def shown(stages, setting):
     names = {"upscaled_without_noise": "zero noise", "scratch_long": "scratch, base's steps added"}
     names = {n: n for n in ("base", "scratch", "upscaled")} | names
     names |= {"scratch_tuned": "scratch, best rate"}
+    names |= {"upscaled_tuned": "upscaled, tuned at the target"} if setting.target else {}
     means = {
         words: tables.last_step(stage_rows(stages, name, setting.metric))["train_loss"].mean()
         for name, words in names.items()

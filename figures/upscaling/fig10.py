@@ -10,7 +10,7 @@ CAPTION = f"{_drawing.MEANING} (Ma et al., Figure 10.)"
 STUDIES = (SETTING.study,)
 VIEW = _drawing.CURVES
 CLAIMS = _claims.curve_claims("fig10", "Figure 10; F.3", SETTING)
-LAWS = _laws.curve_laws("fig10")
+LAWS = _laws.curve_laws("fig10", SETTING)
 
 
 def measure(data, scale):

@@ -13,7 +13,7 @@ CLAIMS = (
     *_claims.curve_claims("fig4", "Figure 4; F.1", SETTING),
     *_claims.win_claims("fig4", "Figure 4; F.1", SETTING),
 )
-LAWS = _laws.curve_laws("fig4") | _laws.win_laws("fig4", SETTING)
+LAWS = _laws.curve_laws("fig4", SETTING) | _laws.win_laws("fig4", SETTING)
 
 
 def measure(data, scale):

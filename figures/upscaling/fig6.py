@@ -49,7 +49,7 @@ CLAIMS = (
         expected=trained_scales(reported("no bound: above 0 if AdamW is more stable")),
     ),
 )
-LAWS = _laws.curve_laws("fig6") | {"fig6.overfits": SIGN, "fig6.more-accurate": SIGN}
+LAWS = _laws.curve_laws("fig6", SETTING) | {"fig6.overfits": SIGN, "fig6.more-accurate": SIGN}
 
 
 def measure(data, scale):

@@ -1,14 +1,14 @@
 """Figure 7: Sweep 2 over learning rate and noise, MLP with AdamW."""
 
 from figures.upscaling import _claims, _drawing, _laws
-from figures.upscaling._laws import simulate_sweep as simulate  # noqa: F401
-from figures.upscaling._runs import LOSS, SETTINGS, reduce  # noqa: F401
+from figures.upscaling._laws import simulate  # noqa: F401
+from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
 
 SETTING = SETTINGS["mlp"]
 TITLE = "Figure 7. Sweep over learning rate and noise, MLP with AdamW"
-CAPTION = _drawing.SWEPT.format(LOSS[SETTING.metric], "Ma et al., Figure 7")
-STUDIES = (f"{SETTING.study}/tune_upscaled", f"{SETTING.study}/tune_upscaled_code")
-CLAIMS = _claims.sweep_claims("fig7", "Figure 7; F.1", SETTING)
+CAPTION = _drawing.SWEPT.format("Ma et al., Figure 7")
+STUDIES = _claims.sweep_studies(SETTING, "tune_upscaled_code")
+CLAIMS = _claims.sweep_claims("fig7", "Figure 7; F.1")
 LAWS = _laws.sweep_laws("fig7")
 
 

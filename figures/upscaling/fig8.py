@@ -22,7 +22,7 @@ CLAIMS = (
         expected={"reduced": reported("no bound: below 0 in the paper"), "paper": below(0)},
     ),
 )
-LAWS = _laws.curve_laws("fig8")
+LAWS = _laws.curve_laws("fig8", SETTING)
 
 
 def measure(data, scale):

@@ -5,9 +5,20 @@ base, scratch: the base and the wide model from scratch, both at Sweep 1's best 
 tune_upscaled: Sweep 2, learning rate and noise of the small model widened to `small_wide`.
 tune_upscaled_code: the same with the released code's convention for noise.
 upscaled: the wide model from the base, with Sweep 2's best setting.
-Not in the paper: upscaled_without_noise (zero noise at its own best learning rate), scratch_rates
-(the wide model from scratch over learning rates), scratch_long (at the best of these rates, with
-as many steps more as the base had).
+Not in the paper:
+upscaled_without_noise: zero noise at its own best learning rate.
+scratch_rates: the wide model from scratch over learning rates.
+scratch_long: at the best of these rates, with the base's steps added.
+upscaled_start, upscaled_without_noise_start: one step of upscaled ones. Its training loss is of
+    the first batch before the step: where upscaling starts from.
+tune_target, tune_target_without_noise: Sweep 2 at the target itself, around what was transferred.
+upscaled_tuned, upscaled_tuned_without_noise: at the best of these. What they end below the
+    transferred setting is its regret.
+small_upscaled, small_without_noise, small_most_noise: Sweep 2's winner on several seeds, beside
+    zero noise at its own best rate and the largest noise at the winner's.
+
+Sweeps use one seed. Where there is a sweep at the target, it is none of those that then judge what
+the sweeps selected.
 
 Runs are compared by the final training loss, the mean over the last evaluation period, unless
 stated otherwise; the figures also show what the minimum over the run would select. A sweep whose
@@ -19,7 +30,12 @@ from collections.abc import Mapping, Sequence
 
 from repro.suite.study import Best, Checkpoint, Scale, Study
 
-ROUNDS = {"smoke": 0, "reduced": 2, "workstation": 2, "paper": 3}  # ours
+# Ours. At paper scale a run of Sweep 2 at the target costs as much as one from scratch.
+ROUNDS = {"smoke": 0, "reduced": 2, "workstation": 2, "paper": 3}
+ROUNDS_TARGET = {"smoke": 0, "reduced": 2, "workstation": 0, "paper": 0}
+# The neighbours that Sweep 2 at the target tries: one step along each of its axes.
+STEPS = ((-1, 0), (1, 0), (0, -1), (0, 1))
+FEW = 3  # seeds of what is dear, or only has to tell a small difference from none
 
 
 def protocol(
@@ -32,10 +48,13 @@ def protocol(
     lr_scratch: Mapping[str, Sequence[float]],
     levels: Mapping[str, Sequence[float]],
     seeds: Mapping[str, Sequence[int]],
+    base_seeds: Mapping[str, Sequence[int]] | None = None,
+    target: Mapping[str, Mapping[str, Sequence[float]]] | None = None,
     code_levels: Mapping[str, Sequence[float]] | None = None,
     code: str = "code",
     noise: str = "gaussian",
     metric: str = "train_loss",
+    metric_upscaled: str = "train_loss",
     whole: bool = False,
     chosen_after_seeing: str = "",
 ) -> dict[str, Study]:
@@ -43,9 +62,13 @@ def protocol(
 
     spec: of `warm_start`, from scratch at paper scale. scales: scale -> its changes to the spec.
     widths: scale -> {"small", "small_wide", "base", "wide"}. The other mappings: scale -> grid.
+    base_seeds: `seeds` if None. Another one would move the median, and all that starts from it.
+    target: grids of Sweep 2 at the target, "lr", "levels" and "lr_without_noise", each scale ->
+        grid. Without them (None) there is none of the stages that the list above has from
+        upscaled_start on.
     code_levels, code: grid and name of the released code's convention, for tune_upscaled_code.
     noise: "signal" tunes t and passes each tensor's constant on to the wide model (Appendix D).
-    metric: the sweeps select its lowest value.
+    metric, metric_upscaled: Sweep 1 and Sweep 2 select its lowest value.
     whole: whether a stage is one job: of runs that take less time than starting a job at reduced
         scale, and on a GPU less than starting their kernels, but for the widest: these are trained
         as one.
@@ -53,8 +76,19 @@ def protocol(
     """
 
     # A stage differs between scales in width, grid and jobs only; this makes all scales at once.
-    def stage(width: str, changes: Mapping, grid: Mapping[str, Mapping], same_job, search=()):
-        jobs = {"smoke": tuple(grid), "reduced": same_job, "workstation": same_job, "paper": ()}
+    def stage(
+        width: str,
+        changes: Mapping,
+        grid: Mapping[str, Mapping],
+        same_job: tuple[str, ...] = (),
+        search: tuple[str, ...] = (),
+        by: str = metric,
+        rounds: Mapping[str, int] = ROUNDS,
+        neighbourhood=None,
+    ) -> Study:
+        # At reduced scale a job takes a third of a run's time to start: what varies shares one.
+        shared = same_job or tuple(grid)
+        jobs = {"smoke": tuple(grid), "reduced": shared, "workstation": same_job, "paper": ()}
         if whole:
             at_once = jobs if width != "wide" else ("smoke", "reduced")
             jobs |= dict.fromkeys(at_once, tuple(grid))
@@ -68,7 +102,7 @@ def protocol(
                 {**scales[name], "model.width": widths[name][width], **here},
                 {axis: values[name] for axis, values in grid.items()},
                 same_job=jobs[name],
-                rounds=ROUNDS[name],
+                rounds=rounds[name],
             )
 
         return Study(
@@ -77,74 +111,109 @@ def protocol(
             grid={axis: values["paper"] for axis, values in grid.items()},
             scales={name: scale(name) for name in scales},
             search=search,
-            metric=metric,
+            metric=by,
+            neighbourhood=neighbourhood,
             chosen_after_seeing=chosen_after_seeing,
         )
 
-    def start(width: str, checkpoint: Checkpoint, level, convention: str = "paper") -> dict:
-        handed_on = isinstance(level, Best) and level.recorded
+    def start(width: str, level, convention: str = "paper") -> dict:
+        """A start from the base, or from the best small model."""
+        # One base serves every seed of the wide model, the one with the median validation loss.
+        checkpoints = {
+            "base": Checkpoint("base", pick="median", metric="valid_loss", over=("seed",)),
+            "small": Checkpoint("tune", "lowest", metric, over=("lr",)),
+        }
+        recorded = isinstance(level, Best) and level.recorded
         return {
             "start": {
-                "checkpoint": checkpoint,
+                "checkpoint": checkpoints[width],
                 "width": 0,
-                "noise": "gaussian" if handed_on else noise,
+                "noise": "gaussian" if recorded else noise,
                 "convention": convention,
-                "level": level,
+                "level": 0.0 if isinstance(level, PerScale) else level,
             },
             "start.width": PerScale({name: widths[name][width] for name in scales}),
+            **({"start.level": level} if isinstance(level, PerScale) else {}),
         }
-
-    # What later stages take from earlier ones. One base serves every seed of the wide model, the
-    # one with the median validation loss.
-    tuned = Best("tune", "lr", metric)
-    median = Checkpoint("base", pick="median", metric="valid_loss", over=("seed",))
-    winner = Best("tune_upscaled", "lr", metric)
-    level = (
-        Best("tune_upscaled", "noise", metric, recorded=True)
-        if noise == "signal"
-        else Best("tune_upscaled", "start.level", metric)
-    )
-    quiet = {"start.level": 0.0}
 
     def twice(key: str) -> PerScale:
         return PerScale({name: 2 * scales[name].get(key, spec[key]) for name in scales})
 
-    # Evaluations doubled as well: the training loss is a mean over the steps between two of them.
-    longer = {key: twice(key) for key in ("steps", "evaluations")}
-    own_lr = Best("scratch_rates", "lr", metric)
+    # What later stages take from Sweep 2, at the small width or at the target.
+    def rate(sweep: str, **where) -> Best:
+        return Best(sweep, "lr", metric_upscaled, **where)
+
+    def level(sweep: str) -> Best:
+        if noise == "signal" and sweep == "tune_upscaled":
+            return Best(sweep, "noise", metric_upscaled, recorded=True)
+        return Best(sweep, "start.level", metric_upscaled)
 
     def sweep(convention: str, grid: Mapping[str, Sequence[float]]) -> Study:
-        lowest = Checkpoint("tune", "lowest", metric, over=("lr",))
         return stage(
             "small_wide",
-            start("small", lowest, 0.0, convention),
+            start("small", 0.0, convention),
             {"lr": lr_upscaled, "start.level": grid},
             ("start.level",),
             ("lr", "start.level"),
+            metric_upscaled,
         )
 
-    in_code = {"tune_upscaled_code": sweep(code, code_levels)} if code_levels else {}
-    return {
-        "tune": stage("small", {}, {"lr": lr}, ("lr",), ("lr",)),
-        "base": stage("base", {"lr": tuned}, {"seed": seeds}, ("seed",)),
-        "scratch": stage("wide", {"lr": tuned}, {"seed": seeds}, ()),
-        "tune_upscaled": sweep("paper", levels),
-        **in_code,
-        "upscaled": stage(
-            "wide", {"lr": winner, **start("base", median, level)}, {"seed": seeds}, ()
-        ),
-        "upscaled_without_noise": stage(
+    def sweep_target(lr: Mapping, levels: Mapping | None = None) -> Study:
+        return stage(
             "wide",
-            {
-                "lr": Best("tune_upscaled", "lr", metric, where=quiet),
-                **start("base", median, 0.0),
-            },
-            {"seed": seeds},
-            (),
-        ),
-        "scratch_rates": stage("wide", {}, {"lr": lr_scratch}, (), ("lr",)),
-        "scratch_long": stage("wide", {"lr": own_lr, **longer}, {"seed": seeds}, ()),
+            start("base", 0.0),
+            {"lr": lr} | ({"start.level": levels} if levels else {}),
+            ("lr",),
+            ("lr", "start.level") if levels else ("lr",),
+            metric_upscaled,
+            ROUNDS_TARGET,
+            STEPS if levels else None,
+        )
+
+    tuned, own = Best("tune", "lr", metric), Best("scratch_rates", "lr", metric)
+    winner, quiet = rate("tune_upscaled"), rate("tune_upscaled", where={"start.level": 0.0})
+    every, few = {"seed": seeds}, {"seed": {name: of[:FEW] for name, of in seeds.items()}}
+    # Evaluations doubled as well: the training loss is a mean over the steps between two of them.
+    longer = {key: twice(key) for key in ("steps", "evaluations")}
+    upscaled = {"lr": winner, **start("base", level("tune_upscaled"))}
+    without = {"lr": quiet, **start("base", 0.0)}
+    stages = {
+        "tune": stage("small", {}, {"lr": lr}, ("lr",), ("lr",)),
+        "base": stage("base", {"lr": tuned}, {"seed": base_seeds or seeds}, ("seed",)),
+        "scratch": stage("wide", {"lr": tuned}, every),
+        "tune_upscaled": sweep("paper", levels),
     }
+    if code_levels:
+        stages["tune_upscaled_code"] = sweep(code, code_levels)
+    stages |= {
+        "upscaled": stage("wide", upscaled, every),
+        "upscaled_without_noise": stage("wide", without, every),
+        "scratch_rates": stage("wide", {}, {"lr": lr_scratch}, (), ("lr",)),
+        "scratch_long": stage("wide", {"lr": own, **longer}, few),
+    }
+    if target:
+        at_start = {key: PerScale(dict.fromkeys(scales, 1)) for key in ("steps", "evaluations")}
+        largest = PerScale({name: max(values) for name, values in levels.items()})
+        stages |= {
+            "upscaled_start": stage("wide", upscaled | at_start, every),
+            "upscaled_without_noise_start": stage("wide", without | at_start, every),
+            "tune_target": sweep_target(target["lr"], target["levels"]),
+            "tune_target_without_noise": sweep_target(target["lr_without_noise"]),
+            "upscaled_tuned": stage(
+                "wide",
+                {"lr": rate("tune_target"), **start("base", level("tune_target"))},
+                every,
+            ),
+            "upscaled_tuned_without_noise": stage(
+                "wide", {"lr": rate("tune_target_without_noise"), **start("base", 0.0)}, every
+            ),
+            "small_upscaled": stage(
+                "small_wide", {"lr": winner, **start("small", level("tune_upscaled"))}, few
+            ),
+            "small_without_noise": stage("small_wide", {"lr": quiet, **start("small", 0.0)}, few),
+            "small_most_noise": stage("small_wide", {"lr": winner, **start("small", largest)}, few),
+        }
+    return stages
 
 
 class PerScale(dict):

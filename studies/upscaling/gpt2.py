@@ -1,16 +1,15 @@
 """GPT-2 with AdamW (Figures 2, 10 and 11): Ma et al. (arXiv 2602.10545), Appendix F.3.
 
-Paper scale: as printed in F.3; the sweeps select by validation loss. Where F.3 is silent we follow
-the authors' released code: no biases, tied embedding, weight decay only on tensors with two axes,
-plain clipping by the global norm, eps 1e-8, muP's base width at head dimension 2, attention logits
-times 8 / head dimension. We differ from that code in these points:
+Paper scale: as printed in F.3; Sweep 1 selects by validation loss (F.3), Sweep 2 by training loss
+(Section 4, Meta-algorithm 1 and Figure 11). Where F.3 is silent we follow the authors' released
+code: no biases, tied embedding, weight decay only on tensors with two axes, plain clipping by the
+global norm, eps 1e-8, muP's base width at head dimension 2, attention logits times 8 / head
+dimension. We differ from that code in these points:
 - init: it draws matrices with standard deviation 0.02 at every width, and the embedding with 0.02
   times (width / base width)^1/2 (its package rescales shared readouts). Ours are muP's: matrices
   fan_in^-1/2, embedding 0.02 as in GPT-2;
 - its eps is not scaled with width; ours is, because equivalence needs it;
 - it evaluates every 500 steps on random blocks; we every 100 on the same 5,120 validation blocks;
-- Sweep 2 selects by validation loss, as Sweep 1 does (F.3), where Section 4, Meta-algorithm 1 and
-  Figure 11 say training loss. At reduced scale both select the same;
 - all grids are ours. F.4 counts 25 runs, 5 x 5; the winners that F.3 prints are on our grids.
 
 The code's noise level is a standard deviation, before matrices are halved. At width 384 its 0.005
@@ -153,7 +152,41 @@ STAGES = protocol(
         "paper": [0.0, 0.0025, 0.005, 0.01, 0.02],
     },
     code="code-raw",
-    seeds={"smoke": [0, 1], "reduced": [0, 1, 2], "workstation": [20, 21, 22], "paper": [0]},
+    # At paper scale around the printed winner.
+    target={
+        "lr": {
+            "smoke": [2.0**-5],
+            "reduced": octaves(-7, -5),
+            "workstation": octaves(-10, -8),
+            "paper": octaves(-10, -8),
+        },
+        "levels": {
+            "smoke": [0.5],
+            "reduced": octaves(-3, -1),
+            "workstation": octaves(-4, -2),
+            "paper": [0.05],
+        },
+        "lr_without_noise": {
+            "smoke": [2.0**-5],
+            "reduced": octaves(-7, -5),
+            "workstation": octaves(-10, -8),
+            "paper": octaves(-10, -8),
+        },
+    },
+    # At reduced scale none of those on which settings were chosen; eight, because what noise is
+    # worth here is a hundredth of what is gained.
+    seeds={
+        "smoke": [0, 1],
+        "reduced": list(range(200, 208)),
+        "workstation": [20, 21, 22],
+        "paper": [0],
+    },
+    base_seeds={
+        "smoke": [0, 1],
+        "reduced": list(range(200, 205)),
+        "workstation": [20, 21, 22],
+        "paper": [0],
+    },
     metric="valid_loss",
     chosen_after_seeing=CHOSEN,
 )

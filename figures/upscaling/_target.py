@@ -1,0 +1,123 @@
+"""What the figures of curves claim where a setting is tuned at the target too: regret, what noise
+is worth there, and where upscaling starts from."""
+
+from figures.upscaling._runs import (
+    LEVEL,
+    TARGET,
+    TARGET_QUIET,
+    best,
+    difference,
+    diverged,
+    edges,
+    losses,
+    point,
+    ratio,
+    share,
+    shared,
+    stage_rows,
+)
+from repro.judge.claims import (
+    CONTROL,
+    TRAINING,
+    Claim,
+    above,
+    at_most,
+    below,
+    over_seeds,
+    reported,
+    trained_scales,
+)
+from repro.judge.tables import joined
+
+LOST = 0.25  # ours: how much of the gain a transferred setting may lose
+
+
+def claims(figure, where):
+    """The claims of one figure."""
+    return (
+        Claim(
+            id=f"{figure}.regret",
+            kind=TRAINING,
+            statement="Rate and noise tuned on the small system transfer to the target: they end "
+            "as low as those tuned there",
+            source=f"Section 4, protocol (3); Figure 1(b); {where}",
+            quantity="share of upscaling's gain over training from scratch, in final training "
+            "loss, that the transferred setting loses against the one tuned at the target",
+            expected=trained_scales(at_most(LOST)),
+        ),
+        Claim(
+            id=f"{figure}.regret-nats",
+            kind=CONTROL,
+            statement="Ours: what the transferred rate and noise cost at the target",
+            source="suite",
+            quantity="final training loss, transferred minus tuned at the target",
+            expected=trained_scales(reported("no bound: 0 if nothing is lost")),
+        ),
+        Claim(
+            id=f"{figure}.noise-at-target",
+            kind=TRAINING,
+            statement="Noise helps also where rate and noise are tuned at the target itself",
+            source="Section 3.1; Section 4",
+            quantity="final training loss with noise minus without, each at its best rate at the "
+            "target",
+            expected=trained_scales(below(0)),
+        ),
+        Claim(
+            id=f"{figure}.initial-jump",
+            kind=TRAINING,
+            statement="Noise raises the loss at which the upscaled model starts",
+            source="Section 4, Evaluation and results",
+            quantity="training loss of the first batch, with noise over without",
+            expected=trained_scales(above(1)),
+        ),
+    )
+
+
+def measure(figure, stages, setting, used, tuning):
+    """Claim id -> Measurement, for `claims`. used: what Sweep 2 selects at the small width; tuning:
+    why it is no optimum."""
+    up, scratch, tuned, quiet, start, quiet_start = (
+        losses(stages, name)
+        for name in (
+            "upscaled",
+            "scratch",
+            "upscaled_tuned",
+            "upscaled_tuned_without_noise",
+            "upscaled_start",
+            "upscaled_without_noise_start",
+        )
+    )
+    at_target = edges(stages, setting, TARGET)
+    chosen = best(stage_rows(stages, TARGET), ["lr", LEVEL], setting.metric_of(TARGET))
+    words = f"transferred {point(used)}; tuned at the target {point(chosen)}"
+    found = {
+        "regret": over_seeds(
+            share(up, tuned, scratch),
+            shared(up, tuned, scratch),
+            joined(tuning, at_target, diverged(stages, "scratch", "upscaled_tuned")),
+            joined(words, diverged(stages, "upscaled")),
+        ),
+        "regret-nats": over_seeds(
+            difference(up, tuned),
+            shared(up, tuned),
+            joined(tuning, at_target, diverged(stages, "upscaled_tuned")),
+            joined(words, diverged(stages, "upscaled")),
+        ),
+        "noise-at-target": over_seeds(
+            difference(tuned, quiet),
+            shared(tuned, quiet),
+            joined(
+                at_target,
+                edges(stages, setting, TARGET_QUIET),
+                diverged(stages, "upscaled_tuned_without_noise"),
+            ),
+            f"without noise {quiet.mean():.4g}, with {tuned.mean():.4g}",
+        ),
+        "initial-jump": over_seeds(
+            ratio(start, quiet_start),
+            shared(start, quiet_start),
+            tuning,
+            f"without noise {quiet_start.mean():.4g}, with {start.mean():.4g}",
+        ),
+    }
+    return {f"{figure}.{name}": value for name, value in found.items()}
