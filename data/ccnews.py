@@ -1,8 +1,9 @@
 """CC-News, English news articles of 2017 to 2019 from Common Crawl; read as a stream.
 
-It replaces the corpus of Dinan, Yaida & Zhang (arXiv 2304.02034), II.2.A, which is not distributed:
-RoBERTa's five corpora (CC-News is one of them), CC-100 and Reddit. The paper states no sizes of
-train and valid; ours are a choice. Sentences of the embedded text end in full stops.
+708,241 articles, 2.0 GB by the hub's card: a fortieth of RoBERTa's CC-News, enough for the small
+scales alone. There it replaces the corpus of Dinan, Yaida & Zhang (arXiv 2304.02034), II.2.A; at
+paper scale `fineweb_100b` does. Sizes of train and valid are our choice. Sentences of the embedded
+text end in full stops.
 
 No revision is pinned here: the first read of the hub takes the newest revision and writes it to the
 lock file, which must be committed; later reads use the same one.
@@ -29,5 +30,6 @@ CORPUS = Corpus(
     },
     valid_tokens=5_000_000,
     shard_tokens=100_000_000,
+    hub_tokens=0.45e9,
 )
 identity, describe = CORPUS.identity, CORPUS.describe

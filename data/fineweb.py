@@ -25,5 +25,6 @@ CORPUS = Corpus(
     },
     valid_tokens=5_500_000,
     shard_tokens=100_000_000,
+    hub_tokens=11.8e9,
 )
 identity, describe = CORPUS.identity, CORPUS.describe

@@ -25,5 +25,6 @@ CORPUS = Corpus(
     },
     valid_tokens=5_500_000,
     shard_tokens=2_000_000_000,  # about 700 shards; each is an open file, so not more
+    hub_tokens=1.3e12,
 )
 identity, describe = CORPUS.identity, CORPUS.describe

@@ -15,5 +15,6 @@ CORPUS = replace(
     published=WHOLE.published.replace("FineWeb-Edu (", f"FineWeb-Edu ({DOCUMENTS:,} documents of "),
     lock=Path(__file__).with_suffix(".lock.json"),
     train_documents=DOCUMENTS,
+    hub_tokens=1.0e9,
 )
 identity, describe = CORPUS.identity, CORPUS.describe

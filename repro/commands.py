@@ -44,7 +44,8 @@ def cost(suite: Suite, arguments: Namespace) -> str | None:
         return json.dumps(budget.hours_by_paper(suite, figures, price), indent=1)
     site = load_site(registry.ROOT / "profiles" / "slurm")
     by_study = bool(arguments.figures)
-    return "\n".join(budget.table(suite, figures, price, site, by_study))
+    lines = budget.table(suite, figures, price, site, by_study)
+    return "\n".join([*lines, *budget.passes(suite, figures)])
 
 
 def explain(suite: Suite, arguments: Namespace) -> str:

@@ -409,6 +409,23 @@ def test_mixing_is_mixup_or_cutmix_with_the_shares_in_the_targets():
     assert 18 <= kinds.count("mixup") <= 42, "each half of the time"
 
 
+def test_every_part_of_a_batch_is_mixed_by_a_draw_of_its_own():
+    """As on one GPU of the released code; what fits there is mixed as it always was."""
+    shares = []
+    for step in range(8):
+        mixer = recipe.Mixer(0.8, 0.0, 2, seed=0)
+        images = torch.zeros(2 * recipe.MIXED, 1, 2, 2)
+        labels = torch.tensor([0, 1]).repeat(recipe.MIXED // 2).sort().values.repeat(2)
+        mixed, targets = mixer(images, labels, step)
+        assert mixed.shape == images.shape and targets.shape == (2 * recipe.MIXED, 2)
+        _, first = mixer(images[: recipe.MIXED], labels[: recipe.MIXED], step)
+        assert torch.equal(targets[: recipe.MIXED], first)
+        parts = targets.split(recipe.MIXED)
+        assert all(len(part[:4, 0].unique()) == 1 for part in parts), "one draw a part"
+        shares.append([float(part[0, 0]) for part in parts])
+    assert all(one != other for one, other in shares)
+
+
 def test_smoothing_in_the_loss_is_smoothing_in_timm_s_targets():
     from timm.data.mixup import mixup_target
     from timm.loss import SoftTargetCrossEntropy
@@ -456,7 +473,7 @@ def test_a_run_reads_a_folder(folder, tmp_path):
 
 
 def test_the_paper_s_settings_run_on_a_folder(folder, tmp_path):
-    """Recipe, 196 patches, parts of a batch and bfloat16 as at paper scale; a small model."""
+    """Recipe, 196 patches, parts of a batch and float16 as at paper scale; a small model."""
     from repro.data.needs import Arrays
     from repro.suite.spec import override
     from repro.tasks import TASKS

@@ -35,6 +35,7 @@ def test_a_folder_of_any_dataset_is_looked_at_before_a_process_takes_its_arithme
         "wikitext2": ["train.txt"],
         "fineweb": ["train.jsonl"],
         "fineweb_edu": ["train.parquet"],
+        "fineweb_100b": ["train.jsonl"],
         "fineweb_head": ["train.txt"],
         "ccnews": ["train.txt"],
         "covtype": ["covtype.data"],

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from repro.judge import tables
-from repro.judge.optimum import search_optimum
+from repro.judge.optimum import parabola_optimum, search_optimum
 from repro.suite import registry
 from repro.suite.names import StageName
 from repro.suite.spec import lookup
@@ -17,6 +17,7 @@ BESTS = {strategy: f"effective_theory/bart/{stage_name(strategy)}_best" for stra
 R2C2 = "effective_theory/r2c2"
 COLUMNS = ["model", "part", "strategy", "lr", "optimizer.weight_decay", "seed", "step"]
 COLUMNS += ["train_loss", "valid_loss", METRIC]
+SKIPPED = "skipped"  # steps whose gradients overflowed, since the start
 AXES = ["model", "part", "strategy", "lr", "optimizer.weight_decay", "step"]
 
 
@@ -35,7 +36,9 @@ def reduce(runs):
             continue
         model, part, strategy = places[str(StageName.parse(name).at_round(0))]
         parts.append(table.assign(model=model, part=part, strategy=strategy))
-    return pd.concat(parts, ignore_index=True).reindex(columns=COLUMNS)
+    table = pd.concat(parts, ignore_index=True)
+    further = [SKIPPED] if SKIPPED in table else []  # of float16 alone
+    return table.reindex(columns=[*COLUMNS, *further])
 
 
 def rows_of(data, strategy, part, model="BART"):
@@ -47,6 +50,12 @@ def rows_of(data, strategy, part, model="BART"):
 def optimum(rows, seeds=None):
     """The optimum in (lr,) of a sweep, by the smallest loss along a run, mean over seeds."""
     return search_optimum(tables.mean_losses(rows, ["lr"], METRIC, seeds))
+
+
+def vertex(rows, seeds=None):
+    """log2 of a sweep's optimal rate, by a parabola through the best rate and its neighbours."""
+    losses = tables.mean_losses(rows, ["lr"], METRIC, seeds)
+    return parabola_optimum([lr for (lr,) in losses], [*losses.values()], 3)
 
 
 def edge(data, strategy):

@@ -1,10 +1,28 @@
-"""How strategies and learning rates look, the same in every figure of the paper."""
+"""How strategies and learning rates look, the same in every figure of the paper, and best rates
+that are compared."""
 
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from math import isnan
+
+from repro.judge.claims import Measurement, over_means
+from studies.effective_theory._strategies import STRATEGIES
 
 # C0, ... are the colour-blind palette of `repro.judge.drawing.style`
 COLORS = {"standard": "black", "neural-tangent": "C0", "hybrid": "C2", "maximal-update": "C3"}
 LINES = {"standard": "-", "neural-tangent": "--", "hybrid": "-.", "maximal-update": ":"}
+FURTHER = ("C1", "C4", "C5", "C8", "C9")  # of strategies that the paper does not have
+PAPER = tuple(COLORS)
+
+
+def style(strategy: str) -> dict:
+    """Colour and line style of a strategy, the same in every figure."""
+    further = [name for name in STRATEGIES if name not in PAPER]
+    place = further.index(strategy) % len(FURTHER) if strategy in further else 0
+    return {
+        "color": COLORS.get(strategy, FURTHER[place]),
+        "ls": LINES.get(strategy, (0, (5, 1, 1, 1, 1, 1))),
+    }
 
 
 def rate_styles(rates, best):
@@ -41,3 +59,13 @@ def in_words(found):
         return "not measured"
     ends = "" if isnan(found.low) else f" [{found.low:.2g}, {found.high:.2g}]"
     return f"{found.value:.2g}{ends}"
+
+
+def ratio_of_rates(
+    octaves: Callable[[Sequence[int]], float], seeds: Iterable[int], problem: str, detail: str
+) -> Measurement:
+    """A ratio, with an interval that is symmetric in its logarithm. octaves: log2 of it, of the
+    mean over some seeds."""
+    found = over_means(octaves, seeds, problem, detail)
+    ends = {name: 2.0 ** getattr(found, name) for name in ("value", "low", "high")}
+    return replace(found, **ends)

@@ -1,28 +1,28 @@
 """The ViT's runs behind Figures 1 and 2 and the ablation: one table, optima, largest top-1."""
 
+import math
+
 from repro.judge import tables
 from repro.judge.claims import over_seeds
 from repro.judge.noise import Design
-from repro.judge.optimum import search_optimum
+from repro.judge.optimum import parabola_optimum, search_optimum
 from repro.suite import registry
 from repro.suite.names import StageName
 from repro.suite.spec import lookup
 from repro.suite.study import TRAINED_SCALES
 from studies.effective_theory._strategies import STRATEGIES
-from studies.effective_theory.vit import MOVES, stage_name
+from studies.effective_theory.vit import ARMS, MOVES, stage_name
 
 STUDY = "effective_theory/vit"
 DECAY = "optimizer.weight_decay"
 COLUMNS = ["strategy", "part", "lr", DECAY, "seed", "step"]
 COLUMNS += ["train_loss", "valid_loss", "valid_accuracy", "lowest_error"]
-ABLATIONS = {"positions_raised": "standard", "positions_lowered": "neural-tangent"}
 
 
-def stages(*parts):
-    """The stages of these parts of every strategy."""
-    return tuple(
-        f"{STUDY}/{stage_name(strategy, part)}" for part in parts for strategy in STRATEGIES
-    )
+def stages(*parts, of=tuple(STRATEGIES)):
+    """The stages of these parts of some strategies, those that there are."""
+    arms = ((strategy, part) for part in parts for strategy in of)
+    return tuple(f"{STUDY}/{stage_name(*arm)}" for arm in arms if arm in ARMS)
 
 
 def reduce(runs, *further):
@@ -32,19 +32,13 @@ def reduce(runs, *further):
     """
     import pandas as pd
 
-    places = {
-        stage_name(strategy, part): (strategy, part) for strategy in STRATEGIES for part in PARTS
-    }
-    places |= {name: (strategy, name) for name, strategy in ABLATIONS.items()}
+    places = {stage_name(*arm): arm for arm in ARMS}
     parts = []
     for name, table in runs.items():
         origin = StageName.parse(name)
         strategy, part = places[origin.stage]
         parts.append(table.assign(strategy=strategy, part=part, round=origin.round))
     return pd.concat(parts, ignore_index=True).reindex(columns=[*COLUMNS, *further])
-
-
-PARTS = ("search", "best", "long")
 
 
 def rows_of(data, strategy, part):
@@ -73,9 +67,24 @@ def optimum(rows, seeds=None):
     return search_optimum(errors, MOVES, tie=1e-9)
 
 
-def edge(data, strategy):
-    """Why a strategy's optimum is none: neighbours that were not tried; "" when there are none."""
-    found = optimum(rows_of(data, strategy, "search"))
+def vertex(rows, seeds=None):
+    """log2 of a search's optimal rate, by a parabola through the best and its neighbours at wd*.
+
+    All seeds together say which three these are; NaN where one is missing.
+    """
+    errors = tables.mean_losses(rows, ["lr", DECAY], "lowest_error", seeds)
+    best, decay = optimum(rows).point
+    near = [lr for lr, wd in errors if wd == decay and abs(math.log2(lr / best)) < 1.5]
+    return parabola_optimum(near, [errors[lr, decay] for lr in near], 3)
+
+
+def edge(data, strategy, part="search"):
+    """Why a search's optimum is none: neighbours that were not tried; "" when there are none, and
+    where there is no such search."""
+    rows = rows_of(data, strategy, part)
+    if rows.empty:
+        return ""
+    found = optimum(rows)
     lr, decay = found.point
     problem = found.problem(f"the best so far is lr = {lr:.3g}, wd = {decay:.3g}")
     return f"{strategy}: {problem}" if problem else ""
@@ -86,15 +95,17 @@ def edges(data, *strategies):
     return tables.joined(*(edge(data, strategy) for strategy in strategies))
 
 
+def arm_in_words(data, strategy, part):
+    """Mean of the largest top-1 of one strategy's part, and at which (lr, wd)."""
+    rows = rows_of(data, strategy, part)
+    lr, decay = rows[["lr", DECAY]].iloc[0]
+    return f"{strategy} {top1(rows).mean():.2f} % at lr {lr:.4g}, wd {decay:.4g}"
+
+
 def in_words(data, part="best"):
-    """Mean of the largest top-1 by strategy, and at which (lr, wd)."""
-    words = []
-    for strategy in STRATEGIES:
-        rows = rows_of(data, strategy, part)
-        if len(rows):
-            lr, decay = rows[["lr", DECAY]].iloc[0]
-            words.append(f"{strategy} {top1(rows).mean():.2f} % at lr {lr:.4g}, wd {decay:.4g}")
-    return "; ".join(words)
+    """`arm_in_words` of every strategy that has the part."""
+    there = [strategy for strategy in STRATEGIES if len(rows_of(data, strategy, part))]
+    return "; ".join(arm_in_words(data, strategy, part) for strategy in there)
 
 
 def set_apart(recorded, sides, rng):

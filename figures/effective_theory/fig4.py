@@ -2,10 +2,11 @@
 
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import METRIC, STRATEGIES, reduce  # noqa: F401
-from figures.effective_theory._strategies import COLORS, LINES
+from figures.effective_theory._strategies import style
 from repro.judge import tables
 from repro.judge.claims import TRAINING, Claim, inside, over_seeds, reported
 from repro.judge.view import View
+from studies.effective_theory._strategies import COMPARED
 
 TITLE = "Figure 4. BART under the standard and the neural-tangent strategy, each at its best rate"
 CAPTION = (
@@ -34,13 +35,13 @@ CLAIMS = (
 def measure(data, scale):
     losses = {
         strategy: _bart.best_runs(data, strategy).groupby("seed")[METRIC].min()
-        for strategy in STRATEGIES
+        for strategy in COMPARED
     }
-    edges = tables.joined(*(_bart.edge(data, strategy) for strategy in STRATEGIES))
+    edges = tables.joined(*(_bart.edge(data, strategy) for strategy in COMPARED))
     seeds = sorted(set(losses["standard"].index) & set(losses["neural-tangent"].index))
 
     def difference(sample):
-        standard, tangent = (losses[strategy][list(sample)].mean() for strategy in STRATEGIES)
+        standard, tangent = (losses[strategy][list(sample)].mean() for strategy in COMPARED)
         return float(standard - tangent)
 
     detail = ", ".join(f"{strategy} {loss.mean():.4g}" for strategy, loss in losses.items())
@@ -54,11 +55,11 @@ def draw(data, scale):
     best = {strategy: _bart.best_runs(data, strategy) for strategy in STRATEGIES}
     for strategy, rows in best.items():
         lr = _bart.optimum(_bart.rows_of(data, strategy, "sweep")).point[0]
-        style = {"color": COLORS[strategy], "ls": LINES[strategy]}
-        _bart.draw_curve(curves, rows, _bart.pair(scale, strategy, lr), **style)
+        _bart.draw_curve(curves, rows, _bart.pair(scale, strategy, lr), **style(strategy))
     _bart.finish(curves, "BART", "strategy, (lr, wd) [smallest loss]")
     standard, tangent = (
-        rows.pivot(index="step", columns="seed", values="valid_loss") for rows in best.values()
+        rows.pivot(index="step", columns="seed", values="valid_loss")
+        for rows in (best[strategy] for strategy in COMPARED)
     )
     gap = (standard - tangent).dropna(axis="columns", how="all")
     found = measure(data, scale)["fig4.marginal"]

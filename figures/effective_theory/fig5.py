@@ -6,7 +6,7 @@ import numpy as np
 
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import R2C2, STRATEGIES, reduce  # noqa: F401
-from figures.effective_theory._strategies import COLORS, LINES
+from figures.effective_theory._strategies import style
 from repro.judge.claims import (
     TRAINING,
     Claim,
@@ -17,6 +17,7 @@ from repro.judge.claims import (
     trained_scales,
 )
 from repro.judge.view import View
+from studies.effective_theory._strategies import COMPARED
 
 TITLE = "Figure 5. R2C2 under the standard and the neural-tangent strategy, untuned"
 CAPTION = (
@@ -70,7 +71,7 @@ def compared(data):
         _bart.rows_of(data, strategy, "untuned", "R2C2").pivot(
             index="step", columns="seed", values="valid_loss"
         )
-        for strategy in STRATEGIES
+        for strategy in COMPARED
     ]
     finite = [table.index[np.isfinite(table).all(axis=1)] for table in tables]
     common = sorted(set(finite[0]) & set(finite[1]))
@@ -106,12 +107,12 @@ def draw(data, scale):
         rows = _bart.rows_of(data, strategy, "untuned", "R2C2")
         lr, decay = (rows[key].iloc[0] for key in ("lr", "optimizer.weight_decay"))
         label = f"R2C2, {strategy}, ({lr:.4g}, {decay:.2g})"
-        _bart.draw_curve(panel, rows, label, color=COLORS[strategy], ls=LINES[strategy])
+        _bart.draw_curve(panel, rows, label, **style(strategy))
     for strategy in STRATEGIES:
         lr = _bart.optimum(_bart.rows_of(data, strategy, "sweep")).point[0]
-        style = {"color": COLORS[strategy], "ls": LINES[strategy], "lw": 0.8, "alpha": 0.6}
+        look = style(strategy) | {"lw": 0.8, "alpha": 0.6}
         label = f"BART, {_bart.pair(scale, strategy, lr)}"
-        _bart.draw_curve(panel, _bart.best_runs(data, strategy), label, **style)
+        _bart.draw_curve(panel, _bart.best_runs(data, strategy), label, **look)
     low, high = panel.get_ylim()
     panel.set_ylim(low, high + 0.25 * (high - low))  # room for the legend
     _bart.finish(panel, "R2C2, and BART (thin)", "model, strategy, (lr, wd) [smallest loss]")

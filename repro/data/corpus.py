@@ -29,6 +29,7 @@ class Corpus:
     in_place_of: name of the corpus that the embedded text replaces. published: name of the hub's.
     shard_tokens: tokens in one shard file. bpe_characters: characters at the beginning of train
     that a tokenizer is trained on. train_documents: how many train has at most, None: all.
+    hub_tokens: about how many GPT-2 tokens the hub's has, None where nobody says.
     """
 
     name: str
@@ -44,6 +45,13 @@ class Corpus:
     shard_tokens: int
     bpe_characters: int = 100_000_000
     train_documents: int | None = None
+    hub_tokens: float | None = None
+
+    def tokens(self, source: Source) -> float | None:
+        """About how many tokens train has; None where that is not known without reading it."""
+        if source.folder:
+            return None
+        return self.hub_tokens if source.kind == "real" else self.embedded["train"][0]
 
     def identity(self, source: Source) -> dict:
         """What the data are, for a run's id; reads a folder's files, but uses no network.

@@ -22,6 +22,7 @@ from repro.data.image_folder import ImageFiles
 from repro.errors import UserError
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+MIXED = 128  # images a GPU has at once in ConvNeXt's recipe, 4,096 on 32 GPUs
 IMAGE_STREAM, MIX_STREAM = 2, 3  # keep these seeds different from those of the order of rows
 EVALUATION_BATCH = 500
 CHUNK = 64  # images a worker passes on at once: 39 MB at 224 x 224; a batch of 4096 has 2.5 GB
@@ -217,8 +218,9 @@ class Mixer:
     """timm's Mixup or CutMix of a batch, each with probability 1/2.
 
     (images, labels (batch,), step) -> (images, targets (batch, classes)), which depend on these and
-    the seed alone. mixup, cutmix: parameters of the Beta distribution; 0 turns it off. The loss
-    does label smoothing, which gives the same result.
+    the seed alone. Every MIXED images are mixed among themselves, by a draw of their own, as those
+    of one GPU are in the released code. mixup, cutmix: parameters of the Beta distribution; 0 turns
+    it off. The loss does label smoothing, which gives the same result.
     """
 
     def __init__(self, mixup: float, cutmix: float, classes: int, seed: int):
@@ -228,8 +230,13 @@ class Mixer:
         self.mix = Mixup(mixup, cutmix, label_smoothing=0.0, num_classes=classes)
 
     def __call__(self, images, labels, step: int) -> tuple[torch.Tensor, torch.Tensor]:
-        with seeded(self.seed, step, MIX_STREAM):
-            return self.mix(images, labels)
+        mixed, targets = [], []
+        for number, part in enumerate(zip(images.split(MIXED), labels.split(MIXED), strict=True)):
+            with seeded(self.seed, step, MIX_STREAM, *([number] if number else [])):
+                ours, theirs = self.mix(*part)
+            mixed.append(ours)
+            targets.append(theirs)
+        return torch.cat(mixed), torch.cat(targets)
 
 
 class MixedBatches:

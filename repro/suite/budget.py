@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from repro import cost
+from repro.data.needs import Tokens
 from repro.errors import UserError
+from repro.suite import registry
 from repro.suite.cluster import CPU_RATE, STEP_SECONDS, Site, request
 from repro.suite.plan import Cell, Run
 from repro.suite.registry import keeps_checkpoints
@@ -120,6 +122,36 @@ def effort(run: Run) -> float:
 def _number(value: float) -> str:
     """A number with three significant digits; `-` for 0."""
     return f"{float(f'{value:.3g}'):,g}" if value else "-"
+
+
+def passes(suite: Suite, figures: Iterable[str]) -> list[str]:
+    """A line for every corpus that some figures' runs read: over how much of it, and how often.
+
+    A corpus is a dataset that is read as a stream; of a folder's size nothing is known.
+    """
+    most: dict[str, tuple[float, str]] = {}
+    runs = {
+        run.id: (run, study)
+        for name in figures
+        for study, cells in suite.figure_cells(name).items()
+        for cell in cells
+        for run in cell.runs
+    }
+    for run, study in runs.values():
+        read = TASKS[run.task].cost(run.spec)
+        for need in TASKS[run.task].needs(run.spec):
+            if read.unit == "tokens" and isinstance(need, Tokens):
+                most[need.dataset] = max(most.get(need.dataset, (0, "")), (read.seen, study))
+    lines = []
+    for name, (seen, study) in sorted(most.items()):
+        corpus, source = getattr(registry.dataset(name), "CORPUS", None), suite.source(name)
+        if corpus and (size := corpus.tokens(source)):
+            words = f"{name} ({source.kind}): {_number(seen / size)} passes over about "
+            words += f"{_number(size)} tokens by a run of {study}"
+            larger = "data=real" if source.kind == "embedded" else f"{name}=FOLDER"
+            remedy = f": it reads text again; a larger corpus: {larger}"
+            lines.append(f"warning: {words}{remedy}" if seen > size else words)
+    return lines
 
 
 def _row(

@@ -51,24 +51,20 @@ class LossScaler(torch.amp.GradScaler):
     """The optimizer's step: at float16 with torch's dynamic loss scale, otherwise plain.
 
     skipped: number of steps not taken because a gradient was not finite; each halves the scale.
+    exhausted: the scale has fallen below MIN_LOSS_SCALE: the run diverged.
     """
 
     def __init__(self, device: torch.device, precision: str):
         super().__init__(device.type, enabled=precision == "float16")
         self.skipped = 0
+        self.exhausted = False
 
-    def step(
-        self,
-        optimizer: torch.optim.Optimizer,
-        *,
-        clip: Callable[[], object] | None,
-        number: int,
-    ) -> None:
-        """Clip the unscaled gradients and take step `number`, or skip it.
+    def step(self, optimizer: torch.optim.Optimizer, *, clip: Callable[[], object] | None) -> None:
+        """Clip the unscaled gradients and take a step, or skip it.
 
         torch's scaler would let a fused optimizer skip by itself. That is wrong here: SGD would
         start from a momentum that was never written, and FairseqAdamW would count an update that
-        was not made. Raises UserError, naming the step, if the scale falls below MIN_LOSS_SCALE.
+        was not made.
         """
         self.unscale_(optimizer)
         if clip:
@@ -82,12 +78,7 @@ class LossScaler(torch.amp.GradScaler):
         if not overflow:
             optimizer.step()
         self.update()
-        if self.get_scale() < MIN_LOSS_SCALE:
-            raise UserError(
-                f"step {number}: gradients overflow float16 down to a loss scale of "
-                f"{MIN_LOSS_SCALE} ({self.skipped} steps skipped); take precision bfloat16, or a "
-                "lower learning rate"
-            )
+        self.exhausted = self.get_scale() < MIN_LOSS_SCALE
 
     def state_dict(self) -> dict:
         """The scaler's state and the number of skipped steps."""

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -97,8 +97,8 @@ def train(
         start again from step 0.
     Several ranks share the microbatches of a batch; if there are fewer than ranks, more are made.
     A loss that is not finite ends the run: train_loss is infinite in the remaining records. At
-    float16 such a step is skipped and left out of train_loss, and `skipped` counts these steps
-    (`LossScaler`, which raises UserError if they do not end).
+    float16 such a step is skipped and left out of train_loss, and `skipped` counts these steps;
+    the run ends in the same way once the loss scale is exhausted (`LossScaler`).
     """
     model, optimizer, steps = training.model, training.optimizer, training.steps
     device = next(model.parameters()).device
@@ -130,7 +130,10 @@ def train(
         distributed.all_reduce_gradients(losses[step], model)
         # The number of steps taken, as records count them.
         done = step + 1
-        scaler.step(optimizer, clip=training.clip, number=done)
+        scaler.step(optimizer, clip=training.clip)
+        if scaler.exhausted:
+            progress(done, math.inf)
+            break
         if done == boundaries[len(records)]:
             begin = records[-1]["step"] if records else 0
             since, skipped = losses[begin:done], {}
@@ -154,7 +157,8 @@ def train(
             save(checkpoint, model, optimizer, scaler, losses, done, records)
             saved = time.monotonic()
             wrote = saved - now
-    return complete(records, boundaries)
+    overflowed = {"skipped": scaler.skipped} if scaler.is_enabled() else {}
+    return complete(records, boundaries, overflowed)
 
 
 def evaluation_steps(training: Training) -> list[int]:
@@ -177,13 +181,15 @@ def evaluate(training: Training, found: dict[str, float] | None = None) -> dict:
     return found
 
 
-def complete(records: list[dict], boundaries: list[int]) -> list[dict]:
-    """The records of a run, with infinite ones where it had diverged.
+def complete(
+    records: list[dict], boundaries: list[int], further: Mapping[str, int] | None = None
+) -> list[dict]:
+    """The records of a run, with infinite losses where it had diverged; further: of these.
 
     A diverged run has as many records as any other: a missing row would look like a lost run.
     """
-    lost = dict.fromkeys(records[-1] if records else ["train_loss"], math.inf)
-    return records + [{**lost, "step": b} for b in boundaries[len(records) :]]
+    lost = {"train_loss": math.inf, **(further or {})}
+    return records + [{"step": b, **lost} for b in boundaries[len(records) :]]
 
 
 def checkpoint_interval(wrote: float) -> float:

@@ -1,9 +1,10 @@
 """BART-large and R2C2 of Dinan, Yaida & Zhang (arXiv 2304.02034), II.2, at every scale.
 
-Paper scale: exactly II.2.B to II.2.E, except for the corpus (`data/ccnews.py`). A block has at most
-512 tokens including [begin] and [end], and the positional tables have 512 + 2 rows. This is how
-fairseq reads "514", and gives the printed numbers of parameters. eps is added where
-fairseq's Adam adds it; bfloat16 replaces the paper's mixed precision; microbatches fit one GPU.
+Paper scale: exactly II.2.B to II.2.E, except for the corpus (`data/fineweb_100b.py`). A block has
+at most 512 tokens including [begin] and [end], and the positional tables have 512 + 2 rows. This is
+how fairseq reads "514", and gives the printed numbers of parameters. eps is added where fairseq's
+Adam adds it; float16 with fairseq's least loss scale, below which a run has diverged (bfloat16 has
+no scale, and nothing there overflows: Figure 3 (i)); microbatches fit one GPU.
 
 Reduced: widths 48 and 96 replace 1,024 and 2,048, one and two blocks replace 12 and 22; head
 dimension 12, generated text. Standard deviations of 0.02 become 0.02 * (1,024 / 48)^1/2, so that
@@ -40,7 +41,7 @@ WARMUP, HORIZON = 5_000, 200_000
 
 PAPER = {
     "data": {
-        "dataset": "ccnews",
+        "dataset": "fineweb_100b",
         "batch_size": 512,
         "sequence_length": 512,
         "vocab_size": 50_257,
@@ -76,11 +77,12 @@ PAPER = {
     "steps": HORIZON,
     "evaluations": 200,
     "microbatches": 32,
-    "precision": "bfloat16",
+    "precision": "float16",
     "threads": 1,
     "seed": 0,
 }
 SMALL = {
+    "data.dataset": "ccnews",
     "data.batch_size": 16,
     "data.sequence_length": 48,
     "data.vocab_size": 256,
@@ -94,12 +96,14 @@ SIZES = {
     "reduced": SMALL,
     # 128 sequences * 256 tokens = 2^15 tokens a step
     "workstation": {
+        "data.dataset": "ccnews",
         "data.batch_size": 128,
         "data.sequence_length": 256,
         "data.vocab_size": 16_384,
         "data.tokenizer": "bpe",
         "data.validation_blocks": 256,
         "microbatches": 2,
+        "precision": "bfloat16",
     },
     "paper": {},
 }

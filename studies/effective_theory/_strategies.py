@@ -8,6 +8,7 @@ STRATEGIES = {  # name in figures -> parametrization
     "hybrid": "hybrid",
     "maximal-update": "maximal-update",
 }
+STANDARD, TANGENT = COMPARED = ("standard", "neural-tangent")  # the paper's first question
 
 
 def matrix_factor(strategy: str, width: int) -> float:

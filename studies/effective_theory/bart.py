@@ -21,7 +21,12 @@ RATES = {
     "workstation": [2.0**k for k in range(-12, -8)],
     "paper": [1e-3 * 2.0**k for k in range(-2, 2)],
 }
-SEEDS = {"smoke": [0], "reduced": [0, 1], "workstation": [20, 21, 22], "paper": [0]}
+SEEDS = {
+    "smoke": [0],
+    "reduced": [0, 1],
+    "workstation": [20, 21, 22],
+    "paper": [0, 1, 2],
+}  # the paper: one
 BEST_SEEDS = {"smoke": [], "reduced": [10, 11], "workstation": [30, 31, 32], "paper": []}
 ROUNDS = {"smoke": 0, "reduced": 2, "workstation": 2, "paper": 3}
 LENGTHS = {

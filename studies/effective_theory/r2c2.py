@@ -9,7 +9,12 @@ from repro.suite.study import Scale, Study
 from studies.effective_theory._bart import PAPER, STRATEGIES, WIDTH, lengths, settings, shift
 
 RATE = {"smoke": 0.7 * 2.0**-7, "reduced": 0.7 * 2.0**-7, "workstation": 7e-4, "paper": 7e-4}
-SEEDS = {"smoke": [0], "reduced": [0, 1], "workstation": [20, 21, 22], "paper": [0]}
+SEEDS = {
+    "smoke": [0],
+    "reduced": [0, 1],
+    "workstation": [20, 21, 22],
+    "paper": [0, 1, 2],
+}  # the paper: one
 STEPS = 15_000
 LENGTHS = {
     "smoke": lengths(4, 2, 160),

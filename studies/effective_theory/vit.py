@@ -1,18 +1,24 @@
-"""Figures 1 and 2 (Dinan et al., arXiv 2304.02034, II.1) and the ablation of footnote 44.
+"""Figures 1 and 2 (Dinan et al., arXiv 2304.02034, II.1), footnote 44, and controls of both.
 
 Stages for each of the four strategies:
 search: learning rate and weight decay, in rounds from one starting point. By II.1.E's rule a point
     is an optimum if it is better than its six neighbours (2 lr, wd), (lr / 2, wd), (lr, 2 wd),
     (lr, wd / 2), (2 lr, wd / 2), (lr / 2, 2 wd).
 best: runs at that optimum with other seeds. long (ours): the same with three times the epochs.
-Two more stages. positions_raised: strategy standard, with the positional embedding's learning rate
-n times higher, which is its ratio to the matrices' rate under neural-tangent. positions_lowered:
-neural-tangent, with the matrices' factor for the positional embedding.
+Of footnote 44, at the strategy's optimum. positions_raised: strategy standard, with the positional
+embedding's learning rate n times higher, which is its ratio to the matrices' rate under
+neural-tangent. positions_lowered: neural-tangent, with the matrices' factor for the positional
+embedding. bias_off: the head's bias stays 0.
+Controls (ours), not at paper scale. fresh: best with five seeds of their own. head: the head's
+learning rate over the matrices' is (n / n_out)^1/2 of the paper's 768 and 1,000, not of 64 and 10.
+order_one: positions begin with standard deviation 1 instead of 0.02, which footnote 39 calls as
+acceptable, at the optimum of a search of their own; head_order_one: both; _long: three times the
+epochs.
 Runs are compared by their largest top-1 at any evaluation, which the captions report.
 
 Paper scale: exactly II.1.D, batch 4096 in microbatches of 256, 312 iterations per epoch. Searches
 start from the printed optima. For hybrid and maximal-update none is printed: they start where the
-matrices' rate is the standard 1e-3, with lr wd = 8e-4. Precision: bfloat16 (the paper: mixed).
+matrices' rate is the standard 1e-3, with lr wd = 8e-4. float16, as the codebase.
 
 Reduced: generated images (`data/imagenet.py`), without augmentation because they vary already.
 Trial runs fixed the settings by two rules, without looking at the claims: about ten seconds per
@@ -20,13 +26,20 @@ run, and an accuracy neither saturated nor near chance. The trials had one seed,
 to 0.8 and matrix rates 2^-9 to 2^-6. Every search starts from rate 2^-7 (the best for standard,
 neural-tangent and hybrid) at weight decay 0.05 and at 0. Zero was added because a first search
 without it went from 0.05 down to 0.003 in four rounds and did not converge (standard, 57.6 % to
-59.2 %, within seed noise).
+59.2 %, within seed noise). The controls were thought of after the comparison had been seen with
+seeds 10 to 12; all of them, and it, are judged with seeds 320 to 324, which no run had before.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from repro.suite.study import Best, Scale, Study
-from studies.effective_theory._strategies import STRATEGIES, matrix_factor
+from studies.effective_theory._strategies import (
+    COMPARED,
+    STANDARD,
+    STRATEGIES,
+    TANGENT,
+    matrix_factor,
+)
 from studies.effective_theory._vit import MODEL
 
 CHOSEN = (
@@ -63,7 +76,7 @@ PAPER = {
     "steps": 300 * EPOCH,
     "evaluations": 300,
     "microbatches": 16,
-    "precision": "bfloat16",
+    "precision": "float16",
     "threads": 1,
     "seed": 0,
 }
@@ -124,6 +137,7 @@ WORKSTATION = {
     "steps": 60 * 97,
     "evaluations": 60,
     "microbatches": 1,
+    "precision": "bfloat16",
 }
 SPECS = {"smoke": SMOKE, "reduced": REDUCED, "workstation": WORKSTATION, "paper": {}}
 WIDTHS = {"smoke": 16, "reduced": 64, "workstation": 384, "paper": 768}
@@ -148,6 +162,8 @@ STARTS = {
     "workstation": (2.0**-10, REDUCED_START[1]),
     "paper": (1e-3, 8e-4),
 }
+FRESH = {"smoke": [320], "reduced": list(range(320, 325)), "workstation": [], "paper": []}
+FRESH_LONG = FRESH | {"smoke": []}
 PRINTED = {"standard": (1e-3, 0.8), "neural-tangent": (20.0, 4e-5)}  # optimal (lr, wd), II.1.E
 
 
@@ -160,17 +176,19 @@ def start(strategy: str, scale: str) -> tuple[float, float]:
     return lr, product / lr
 
 
-def search(strategy: str) -> Study:
-    """The search of one strategy."""
+def search(
+    strategy: str, seeds: Mapping = SEARCH_SEEDS, constants: Mapping[str, float] | None = None
+) -> Study:
+    """The search of one strategy. constants: the model's initial ones in place of the paper's."""
 
     def grid(scale: str) -> dict:
         lr, decay = start(strategy, scale)
         decays = [0.0, decay] if scale == "reduced" else [decay]
-        return {"lr": [lr], DECAY: decays, "seed": SEARCH_SEEDS[scale]}
+        return {"lr": [lr], DECAY: decays, "seed": seeds[scale]}
 
     return Study(
         task="image_classification",
-        spec=PAPER | {"parametrization": STRATEGIES[strategy]},
+        spec=PAPER | {"parametrization": STRATEGIES[strategy]} | model(constants),
         grid=grid("paper"),
         scales={
             scale: Scale(
@@ -188,18 +206,25 @@ def search(strategy: str) -> Study:
     )
 
 
+def model(constants: Mapping[str, float] | None) -> dict:
+    """A model with these initial constants, as a part of a spec; empty if none is given."""
+    return {"model": MODEL | {"constants": constants}} if constants else {}
+
+
 def at_best(
     strategy: str,
     seeds: Mapping,
     epochs: int = 1,
     factors: Mapping[str, Mapping[str, float]] | None = None,
+    constants: Mapping[str, float] | None = None,
+    searched: str = "search",
 ) -> Study:
     """Runs at a strategy's optimum.
 
     epochs: multiplies their number. factors: scale -> parameter -> factor that replaces the
-    strategy's.
+    strategy's. constants: as of `search`. searched: the part whose optimum it is.
     """
-    stage = stage_name(strategy, "search")
+    stage = stage_name(strategy, searched)
     tuned = {key: Best(stage, key, METRIC, over=("seed",)) for key in ("lr", DECAY)}
 
     def changes(scale: str) -> dict:
@@ -210,10 +235,10 @@ def at_best(
         return {**SPECS[scale], **longer, **own}
 
     optimizer = PAPER["optimizer"] | {"weight_decay": tuned[DECAY]}
-    name = STRATEGIES[strategy]
+    own = {"parametrization": STRATEGIES[strategy], "lr": tuned["lr"], "optimizer": optimizer}
     return Study(
         task="image_classification",
-        spec=PAPER | {"parametrization": name, "lr": tuned["lr"], "optimizer": optimizer},
+        spec=PAPER | own | model(constants),
         grid={"seed": seeds["paper"]},
         scales={
             scale: Scale(
@@ -231,12 +256,48 @@ def stage_name(strategy: str, part: str) -> str:
     return f"{strategy.replace('-', '_')}_{part}"
 
 
-RAISED = {scale: {"positions": float(n)} for scale, n in WIDTHS.items()}
-LOWERED = {scale: {"positions": n**-1.5} for scale, n in WIDTHS.items()}
-STAGES = {
-    **{stage_name(each, "search"): search(each) for each in STRATEGIES},
-    **{stage_name(each, "best"): at_best(each, SEEDS) for each in STRATEGIES},
-    **{stage_name(each, "long"): at_best(each, LONG_SEEDS, epochs=3) for each in STRATEGIES},
-    "positions_raised": at_best("standard", SEEDS, factors=RAISED),
-    "positions_lowered": at_best("neural-tangent", SEEDS, factors=LOWERED),
+def matched_head(width: int) -> dict[str, float]:
+    """The head's learning rate over the matrices' as in the paper, (768 / 1,000)^1/2."""
+    ratio = (MODEL["width"] / MODEL["classes"]) ** 0.5
+    return {"head.weight": ratio * matrix_factor(TANGENT, width)}
+
+
+def everywhere(factors: Callable[[int], dict[str, float]]) -> dict[str, dict[str, float]]:
+    """Scale -> factors, from the width."""
+    return {scale: factors(n) for scale, n in WIDTHS.items()}
+
+
+RAISED = everywhere(lambda n: {"positions": float(n)})
+LOWERED = everywhere(lambda n: {"positions": n**-1.5})
+BIAS_OFF = everywhere(lambda n: {"head.bias": 0.0})
+HEAD = everywhere(matched_head)
+ORDER_ONE = {
+    "constants": {"positions": 1.0},  # standard deviation: C_PE = 1
+    "searched": "order_one_search",
 }
+BOTH = ORDER_ONE | {"factors": HEAD}
+# (strategy, part) -> its runs
+ARMS = {
+    **{(each, "search"): search(each) for each in STRATEGIES},
+    **{(each, "best"): at_best(each, SEEDS) for each in STRATEGIES},
+    **{(each, "long"): at_best(each, LONG_SEEDS, epochs=3) for each in STRATEGIES},
+    (STANDARD, "positions_raised"): at_best(STANDARD, SEEDS, factors=RAISED),
+    (TANGENT, "positions_lowered"): at_best(TANGENT, SEEDS, factors=LOWERED),
+    **{
+        (each, "bias_off"): at_best(each, FRESH | {"paper": SEEDS["paper"]}, factors=BIAS_OFF)
+        for each in COMPARED
+    },
+    **{(each, "fresh"): at_best(each, FRESH) for each in COMPARED},
+    (TANGENT, "head"): at_best(TANGENT, FRESH, factors=HEAD),
+    **{
+        (each, "order_one_search"): search(
+            each, SEARCH_SEEDS | {"workstation": [], "paper": []}, ORDER_ONE["constants"]
+        )
+        for each in COMPARED
+    },
+    **{(each, "order_one"): at_best(each, FRESH, **ORDER_ONE) for each in COMPARED},
+    (TANGENT, "head_order_one"): at_best(TANGENT, FRESH, **BOTH),
+    **{(each, "order_one_long"): at_best(each, FRESH_LONG, 3, **ORDER_ONE) for each in COMPARED},
+    (TANGENT, "head_order_one_long"): at_best(TANGENT, FRESH_LONG, 3, **BOTH),
+}
+STAGES = {stage_name(*arm): study for arm, study in ARMS.items()}
