@@ -73,6 +73,10 @@ class Curves:
         best = min(self.tuned(name, self.widest).mean() for name in self.names)
         return float(self.tuned(self.names[0], self.base).mean() - best)
 
+    def lost(self, name: str, rate: float | None = None) -> np.ndarray:
+        """By seed: regret and penalty at the largest width, % of what that width gains."""
+        return 100 * (self.regret(name, self.widest, rate) + self.penalty(name)) / self.gain()
+
     def interval(self, statistic: Callable[[float], np.ndarray]) -> tuple[float, float, float]:
         """(mean, low, high): mean over seeds of a statistic of the narrow model's best rate, with
         its 95 % Student t interval. The choice of that rate is uncertain too: the interval spans

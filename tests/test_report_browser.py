@@ -201,3 +201,17 @@ def test_anybody_can_read_it(visit, path, viewport, theme):
     assert wide <= 0, "it scrolls sideways"
     found = axe.Axe().run(page, options={"preload": False})  # style sheets are read as they are
     assert not found.response["violations"], found.generate_report()
+
+
+def test_the_rows_of_a_table_are_ordered_by_a_column_and_found_by_their_words(visit):
+    page = visit(TABLE)
+    rows = page.locator("table.cells tbody tr")
+    first = [row.split("\t")[0] for row in rows.all_inner_texts()]
+    page.get_by_role("button", name="hyperparameter").click()
+    names = [row.split("\t")[0] for row in rows.all_inner_texts()]
+    assert names != first and sorted(names) == sorted(first)
+    assert names == sorted(names, key=lambda name: page.evaluate("s => s.toLowerCase()", name))
+    page.get_by_label("Rows with").fill("N_HEAD")
+    assert [row.split("\t")[0] for row in rows.locator("visible=true").all_inner_texts()] == [
+        "n_head"
+    ]

@@ -102,7 +102,7 @@ def draw_leaderboard(workloads: dict[str, Losses]):
         gain, widest = losses.gain(), losses.widest
         for y, name in enumerate(reversed(losses.names)):
             regret, penalty = losses.regret(name, widest), losses.penalty(name)
-            lost = 100 * (regret + penalty) / gain
+            lost = losses.lost(name)
             shares = [100 * each.mean() / gain for each in (penalty, regret)]
             place.barh(y, shares[0], color=COLORS[0], alpha=0.35, label="by the parametrization")
             place.barh(y, shares[1], left=shares[0], color=COLORS[3], label="for want of retuning")

@@ -1,0 +1,82 @@
+"""The leaderboard in numbers: what every parametrization loses on every workload."""
+
+import numpy as np
+
+from figures.transfer import _losses
+from figures.transfer._losses import WORKLOADS, Losses, reduce  # noqa: F401
+from repro.judge.claims import CONTROL, Claim, reported, trained_scales
+from repro.judge.typeset import Table
+from repro.statistics import t_interval
+
+TITLE = "Tuned narrow, trained wide: the scores"
+CAPTION = (
+    "Every parametrization on every workload it is defined for, at the largest width. Slope: of "
+    "log2 of the best rate against log2 of the width, 0 if it transfers. Regret: what retuning the "
+    "rate would win back. Penalty: the tuned loss above that of the best parametrization. Lost: "
+    "both, of what the width gains. Brackets: 95 % interval over seeds, paired."
+)
+STUDIES = _losses.STUDIES
+CLAIMS = (
+    Claim(
+        id="scores.median-lost",
+        kind=CONTROL,
+        statement="Score, ours: what is lost under muP, which is defined for every workload",
+        source="suite",
+        quantity="median over workloads of the share lost under muP, %",
+        expected=trained_scales(reported("no bound: the benchmark's score")),
+    ),
+)
+
+
+def measure(data, scale):
+    workloads = _losses.by_workload(data)
+    told = {name: each for name, each in workloads.items() if not each.problem("SP", "muP")}
+    told = told or workloads  # then none can be judged, which the first one says
+    medians = {
+        name: np.median([each.lost(name) for each in told.values()], axis=0)
+        for name in ("SP", "muP")
+    }
+    first = next(iter(told.values()))
+    words = f"over {', '.join(WORKLOADS[name] for name in told)}; SP {medians['SP'].mean():.0f} %"
+    found = _losses.of_rates(first, lambda rate: medians["muP"], detail=words)
+    return {"scores.median-lost": found}
+
+
+def table(data, scale):
+    rows = [
+        scores(workload, losses, name)
+        for workload, losses in _losses.by_workload(data).items()
+        for name in losses.names
+    ]
+    columns = [
+        "workload, widths",
+        "parametrization",
+        "slope",
+        "regret, nats",
+        "penalty, nats",
+        "lost, %",
+        "tells nothing because",
+    ]
+    return Table(columns, rows)
+
+
+def scores(workload: str, losses: Losses, name: str) -> list[str]:
+    """A line of the table."""
+    widest = losses.widest
+    slope = _losses.slope_measurement(losses, name)
+    return [
+        f"{WORKLOADS[workload]}, {losses.base:g} to {widest:g}",
+        name,
+        words(slope.value, slope.low, slope.high, 2),
+        words(*losses.interval(lambda rate: losses.regret(name, widest, rate)), 3),
+        words(*t_interval(losses.penalty(name)), 3),
+        words(*losses.interval(lambda rate: losses.lost(name, rate)), 0),
+        losses.problem(name) or "-",
+    ]
+
+
+def words(value: float, low: float, high: float, digits: int) -> str:
+    """A number with its interval; a dash where there is none."""
+    if not np.isfinite(value):
+        return "-"
+    return f"{value:z.{digits}f} [{low:z.{digits}f}, {high:z.{digits}f}]"
