@@ -370,7 +370,6 @@ def test_a_seed_that_diverged_ends_the_mean():
     setting = _runs.SETTINGS["mlp-sgd"]
     for metric in ("train_loss", "valid_loss", "valid_accuracy"):
         assert _drawing.spread(data, "scratch", metric, setting)["mean"].isna().all()
-    assert "1 of 3 runs of scratch diverged" in _drawing.rates(data, setting)
 
 
 def test_curves_that_are_cut_or_diverged_are_named():

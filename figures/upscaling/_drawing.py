@@ -10,7 +10,6 @@ from figures.upscaling._runs import (
     best,
     by_stage,
     code_sweep,
-    diverged,
     printed_share,
     stage_rows,
 )
@@ -151,27 +150,6 @@ def mark_early(panel, stages, setting, share):
         panel.set_xlim(shown)  # an interval of few seeds may be wide
         marks = [*panel.containers, *marks]
     panel.legend(handles=marks, fontsize=8)
-
-
-def rates(stages, setting):
-    """The learning rates behind the curves, in words, and what diverged."""
-    scratch, tuned, up, quiet = (
-        stage_rows(stages, name, setting.metric)["lr"].iloc[0]
-        for name in ("scratch", "scratch_tuned", "upscaled", "upscaled_without_noise")
-    )
-    own = "the same" if tuned == scratch else f"{tuned:.3g}"
-    words = f"rates: from scratch {scratch:.3g}, its own best {own},\n"
-    words += f"upscaled {up:.3g}, at zero noise {quiet:.3g}"
-    if setting.target:
-        best_up = stages["upscaled_tuned"]["lr"].iloc[0]
-        words += ", tuned at target " + ("the same" if best_up == up else f"{best_up:.3g}")
-    lost = diverged(stages, *(name for name in lines(setting) if name != "scratch_tuned"))
-    return f"{words}\n{lost}" if lost else words
-
-
-def legend_beside(panel):
-    """One legend for a row of panels, beside the last."""
-    panel.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=8)
 
 
 def draw_curves(data, setting, share=None):
