@@ -40,7 +40,8 @@ def draw_shift(workloads: dict[str, Losses]):
         place.set_xlabel("learning rate", fontsize=8)
     axes[-1, -1].set_xlabel("width", fontsize=8)
     axes[0, -1].set_title("best rate", fontsize=8)
-    axes[0, -1].legend(fontsize=5.5, handlelength=1)
+    if axes[0, -1].get_legend_handles_labels()[1]:
+        axes[0, -1].legend(fontsize=5.5, handlelength=1)
     return figure
 
 
