@@ -12,8 +12,9 @@ CAPTION = (
     "the wide weights from the subspace of widened models against their movement along it, both "
     "Euclidean norms over all weights; grey: the rival that the claim is held against. Right: "
     "final training loss, a mean since the last evaluation, of a small and a large upscaled "
-    "system; mean, and range over seeds (band), stars: lowest mean, arrows at the top edge: a mean "
-    "above the panel, or a seed that diverged. (Ma et al., Figure 1.)"
+    "system; mean, and range over seeds (band), stars: lowest mean, with the 95 % interval of the "
+    "seeds' best, cross: where SP's 1/n would have it, arrows at the top edge: a mean above the "
+    "panel, or a seed that diverged. (Ma et al., Figure 1.)"
 )
 MLP, TRANSFER = "upscaling/mlp_adamw", "upscaling/mlp_adamw_transfer/by_lr"
 STAGES = {
@@ -97,10 +98,11 @@ def draw(data, scale):
     path.set_ylim(low, high + 0.15 * (high - low))  # room for the legend
     path.legend(fontsize=8, loc="upper left")
     sweep = data[data["stage"] == "by_lr"]
-    colors = fig3.width_colors(sweep, drawing)
+    colors = fig3.width_colors(sweep)
     ends = {width: colors[width] for width in (min(colors), max(colors))}
     fig3.draw_panel(curves, sweep, "lr", ends)
+    fig3.mark_optima(curves, sweep, "lr", ends, "SP")
     curves.set_xlabel("learning rate (base constant)")
     curves.set_ylabel("final training loss (nats)")
-    curves.set_title("tuned small, used large (stars: optima)", fontsize=9)
+    curves.set_title("tuned small, used large", fontsize=9)
     return figure

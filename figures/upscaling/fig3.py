@@ -16,6 +16,7 @@ from repro.judge.noise import Design
 from repro.judge.optimum import parabola_optimum, search_optimum
 from repro.judge.power import AS_CLAIMED, Laws
 from repro.judge.tables import joined, last_step
+from repro.statistics import t_interval
 from repro.suite import registry
 from repro.suite.names import StageName
 
@@ -23,8 +24,11 @@ TITLE = "Figure 3. Hyperparameter transfer of upscaled models"
 CAPTION = (
     "Final training loss, a mean since the last evaluation, against the learning rate at fixed "
     "noise (top) and against the noise at a fixed rate (bottom), one curve a target width. "
-    "Mean, and range over seeds (band); stars: lowest mean. Arrows at the top edge: a mean above "
-    "the panel, or a seed that diverged. (Ma et al., Figure 3.)"
+    "Mean, and range over seeds (band). Stars: lowest mean, with the 95 % interval of the seeds' "
+    "best, at least half a step of the grid to both sides. Crosses: where a rival would have it, "
+    "from the narrowest's: SP's rate, as 1/n (top), or noise of one standard deviation at every "
+    "width, a level as n^1/2 (bottom). Arrows at the top edge: a mean above the panel, or a seed "
+    "that diverged. (Ma et al., Figure 3.)"
 )
 MODELS = {
     "gpt2": ("GPT-2 with AdamW", "upscaling/gpt2_transfer"),
@@ -53,13 +57,11 @@ CLAIMS = tuple(
 )
 # How a law's optimum goes with the target width: a power of it.
 POWERS = {AS_CLAIMED: 0.0, "SP": -1.0, "one std at every width": 0.5}
+RIVAL = {"lr": "SP", "noise": "one std at every width"}
 LAWS = {
-    f"fig3.transfer-{sweep}-{key}": laws
+    f"fig3.transfer-{sweep}-{key}": Laws(AS_CLAIMED, (rival,))
     for key in MODELS
-    for sweep, laws in {
-        "lr": Laws(AS_CLAIMED, ("SP",)),
-        "noise": Laws(AS_CLAIMED, ("one std at every width",)),
-    }.items()
+    for sweep, rival in RIVAL.items()
 }
 
 
@@ -180,7 +182,8 @@ def draw(data, scale):
     for column, (key, (words, study)) in zip(axes.T, MODELS.items(), strict=True):
         for panel, (sweep, (stage, axis, label, *_)) in zip(column, SWEEPS.items(), strict=True):
             rows = rows_of(data, key, sweep)
-            draw_panel(panel, rows, axis, width_colors(rows, drawing))
+            draw_panel(panel, rows, axis, width_colors(rows))
+            mark_optima(panel, rows, axis, width_colors(rows), RIVAL[sweep])
             panel.set_xlabel(f"{label} (base constant)")
             panel.set_ylabel("final training loss (nats)")
             declared = registry.study(f"{study}/{stage}").scales[scale].spec
@@ -189,10 +192,39 @@ def draw(data, scale):
     return figure
 
 
-def width_colors(rows, drawing):
+def width_colors(rows):
     """Target width -> its colour."""
+    from repro.judge import drawing
+
     widths = sorted(rows[WIDTH].unique())
     return dict(zip(widths, drawing.sns.color_palette("viridis", len(widths)), strict=True))
+
+
+def mark_optima(panel, rows, axis, colors, rival):
+    """The best value with its interval at each width of `colors`, and where a rival law would have
+    it."""
+    log2, limits = log2_places(rows[axis].unique()), panel.get_xlim()
+    first = None
+    for width, color in colors.items():
+        losses = by_width(rows, axis)[width]
+        x, y = losses.index.map(log2).to_numpy(float), losses.mean(axis=1).to_numpy()
+        if not np.isfinite(y).any():
+            continue
+        best = int(np.argmin(y))
+        _, low, high = t_interval([x[seed.argmin()] for seed in losses.to_numpy().T])
+        reach = max(0.5, (high - low) / 2 if math.isfinite(low) else 0.0)
+        ends = (2.0 ** x[best] * (1 - 2.0**-reach), 2.0 ** x[best] * (2.0**reach - 1))
+        panel.errorbar(
+            2.0 ** x[best], y[best], xerr=np.array(ends)[:, None], fmt="none", ecolor="black", lw=1
+        )
+        panel.plot(2.0 ** x[best], y[best], "*", color=color, ms=11, mec="black", mew=0.5)
+        first = first or (width, x[best])
+        there = first[1] + POWERS[rival] * math.log2(width / first[0])
+        finite = np.isfinite(y)
+        if width != first[0] and x[finite][0] <= there <= x[finite][-1]:
+            height = np.interp(there, x[finite], y[finite])
+            panel.plot(2.0**there, height, "X", color=color, ms=6, mec="black", mew=0.5)
+    panel.set_xlim(limits)  # an interval of two seeds may be far wider than the grid
 
 
 def draw_panel(panel, rows, axis, colors):
@@ -207,9 +239,6 @@ def draw_panel(panel, rows, axis, colors):
         style = {"ms": 2.5, "lw": 1.2, "color": color, "label": f"{int(width)}"}
         panel.plot(curve.index, curve["mean"], "-o", **style)
         panel.fill_between(curve.index, curve["min"], curve["max"], color=color, alpha=0.2, lw=0)
-        if curve["mean"].notna().any():
-            best = curve["mean"].idxmin()
-            panel.plot(best, curve["mean"][best], "*", color=color, ms=11, mec="black", mew=0.5)
     ticks = whole_powers([v for v in grid if v > 0])
     labels = [f"$2^{{{k}}}$" for k in ticks]
     if 0.0 in places:
