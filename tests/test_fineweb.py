@@ -201,6 +201,10 @@ shards.write_shards(slowly(), tokenizer, dataset="killed", split="train", separa
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert not (tmp_path / "killed" / "train.json").exists()
+    # What is left of a write that was killed in the middle, which the two above hit only by chance.
+    half_written = tmp_path / "killed" / ".train-00001-1r0s3l8y"
+    half_written.mkdir()
+    (half_written / "train-00001.npy").write_bytes(b"half")
     assert start("killed", 0).wait() == 0
     assert content(tmp_path / "killed") == content(tmp_path / "whole")
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from repro.data.digests import remembered_sha256
 from repro.errors import UserError
-from repro.files import atomic_path, read_sealed, sha256_file, write_sealed
+from repro.files import atomic_path, read_sealed, remove_temporaries, sha256_file, write_sealed
 
 BATCH = 1_000  # documents encoded at a time
 
@@ -76,6 +76,7 @@ def write_shards(
     for path in folder.glob(f"{split}-*"):
         if path.name.split(".")[0] not in kept:
             path.unlink()
+    remove_temporaries(folder, f".{split}-*")  # what a killed call left in the middle of a write
     # The stream cannot be entered in the middle: earlier documents are read again, and their digest
     # shows that they are the same as before.
     state = done[-1] if done else {"documents": 0, "offset": 0}
