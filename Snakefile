@@ -38,3 +38,6 @@ onsuccess:
 
 onerror:
     finish()
+
+
+refuse_unknown_targets()

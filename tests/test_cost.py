@@ -20,7 +20,7 @@ from repro.models.gpt2 import GPT2
 from repro.models.llm import LLM
 from repro.models.mlp import MLP
 from repro.models.resnet import ResNet
-from repro.suite import budget, config, registry
+from repro.suite import budget, config, registry, stacks
 from repro.suite.cluster import Site
 from repro.suite.plan import Cell, Run
 from repro.suite.study import SCALES
@@ -384,27 +384,30 @@ def test_the_command_lists_a_figure_s_studies(tmp_path, monkeypatch, capsys):
         "figure, study",
         "embedding_lr/fig3",
         "embedding_lr/width_and_vocabulary",
+        "embedding_lr/width_and_vocabulary+1",
         "embedding_lr/unit_init/embedding_alone",
+        "embedding_lr/unit_init/embedding_alone+1",
         "embedding_lr/unit_init/with_positions",
+        "embedding_lr/unit_init/with_positions+1",
         "total",
     ]
     total = dict(zip(rows["figure, study"], rows["total"], strict=True))
     assert (total["jobs"], total["runs"], total["to do"]) == (
-        "945",
-        "945",
-        "945",
+        "1125",
+        "1125",
+        "1125",
     )
     assert total["parameters"] == "6.71e+08"  # 2 m d + 24 d^2 at d = 4096, m = 32,768
     flops, hours = float(total["FLOPs"]), float(total["hours"].replace(",", ""))
     assert hours == pytest.approx(flops / 5e10 / 3600, rel=1e-2)
-    assert float(total["read"].split()[0]) == pytest.approx(945 * 256 * 256 * 10_000, rel=1e-2)
+    assert float(total["read"].split()[0]) == pytest.approx(1_125 * 256 * 256 * 10_000, rel=1e-2)
 
 
 def test_hours_default_to_the_h100(capsys):
     assert main(["cost", "embedding_lr/fig3", "--config", "scale=paper"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "one H100 at 40 % (assumed) of its dense peaks" in lines[1]
-    assert fields(lines[-1])[-1] == "462"
+    assert fields(lines[-1])[-1] == "550"
 
 
 def test_hours_of_a_measured_device(monkeypatch, capsys):
@@ -427,6 +430,24 @@ def test_hours_of_a_gpu_are_work_and_memory_or_else_starting_layers():
     narrow = {"model": GPT2_SPEC["model"] | {"width": 192}, "precision": "bfloat16"}
     split = warm_start_cost(GPT2_SPEC | narrow | {"microbatches": 512})
     assert cost.gpu_hours(split) == pytest.approx(10_000 * 512 * 49 * 2.5e-4 / 3600)
+
+
+def test_hours_of_a_gpu_count_the_launches_of_a_stack_once():
+    """Ten rates of a narrow MLP, one job, bound by launches: trained as one they take three runs'
+    hours, and again none for a figure that shares them."""
+    suite = Suite(config.parse({"scale": "workstation"}, registry.dataset_names()))
+    cells = suite.cells("upscaling/mlp_sgd/tune")
+    runs = [run for cell in cells for run in cell.runs]
+    each = cost.gpu_hours(TASKS[runs[0].task].cost(runs[0].spec))
+
+    def hours(stacking, left=lambda run: True, cells=cells):
+        return stacks.gpu_hours(cells, left, stacking)
+
+    assert (len(cells), len(runs)) == (1, 10)
+    assert hours("never") == pytest.approx(10 * each)
+    assert hours("auto") == pytest.approx(3 * each)
+    assert hours("auto", cells=cells * 2) == hours("auto")
+    assert hours("auto", left=lambda run: run is runs[0]) == pytest.approx(each)
 
 
 @pytest.mark.parametrize(

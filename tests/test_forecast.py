@@ -17,7 +17,7 @@ def here(tmp_path, monkeypatch):
     """A work folder, on a machine of two cores, each twice as fast as that of the records."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(forecast, "speed", lambda name: 2.0)
-    monkeypatch.setattr(forecast, "cores", lambda: 2)
+    monkeypatch.setattr(forecast, "usable_cores", lambda: 2)
 
 
 def of_record(suite, name=FIGURE):
@@ -73,7 +73,7 @@ def test_other_data_take_as_long_and_what_was_never_run_is_not_guessed():
     assert sum(filter(None, forecast.recorded_seconds(real, [FIGURE]).values())) > 100
     paper = load(["scale=paper"])
     assert not forecast.recorded_seconds(paper, [FIGURE])
-    assert forecast.to_build(paper, [FIGURE]) == "945 training jobs"
+    assert forecast.to_build(paper, [FIGURE]) == "1125 training jobs"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from repro.suite.registry import ROOT
 # A folder or module, from the top of the house to its ground -> what it may import besides itself.
 # Everything may import the ground; what is further up is in nobody's list.
 GROUND = {
-    *("repro", "repro.errors", "repro.files", "repro.statistics", "repro.regret"),
+    *("repro", "repro.cores", "repro.errors", "repro.files", "repro.statistics", "repro.regret"),
     *("repro.parametrization", "repro.parametrizations"),
 }
 MAY_IMPORT = {

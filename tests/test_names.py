@@ -9,6 +9,7 @@ from repro.suite.names import StageName
     ("name", "parts"),
     [
         ("paper/study", ("paper", "study", "", 0)),
+        ("paper/study+2", ("paper", "study", "", 2)),
         ("paper/study/tune", ("paper", "study", "tune", 0)),
         ("paper/study/tune+2", ("paper", "study", "tune", 2)),
     ],

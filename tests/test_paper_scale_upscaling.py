@@ -67,6 +67,8 @@ STUDIES = {
     "mlp_adamw": ADAMW | LONG | {"model.base_width": 1},
     "mlp_sgd_transfer": SGD | SHORT | {"model.base_width": 1_024},
     "mlp_adamw_transfer": ADAMW | SHORT | {"model.base_width": 512},
+    "mlp_sgd_controls": SGD | SHORT | {"model.base_width": 1_024},
+    "mlp_adamw_controls": ADAMW | SHORT | {"model.base_width": 512},
     "resnet": {},
     "gpt2": {
         "data.vocab_size": 50_257,
@@ -210,7 +212,7 @@ def test_stages_take_what_the_paper_hands_on(study):
         assert {each.id for each in taken.runs} == {each.id for each in runs(f"{study}/base")}
 
 
-@pytest.mark.parametrize("study", those(("gpt2",)))
+@pytest.mark.parametrize("study", [s for s in those(WIDTHS) if s != "resnet"])
 def test_sweep_2_at_the_target_is_around_the_printed_winner(study):
     (_, _), (lr, half), _ = SELECTED[study]
     rates = grid(f"{study}/tune_target", "lr")

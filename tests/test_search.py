@@ -26,6 +26,18 @@ def test_an_edge_grows_by_the_ratio_of_its_last_values():
     assert untried_neighbours({(4.0,): 1.0}) == [(2.0,), (8.0,)]
 
 
+def test_two_neighbours_on_either_side_are_as_far_apart_as_the_grid():
+    """So a parabola through five points has the best in its middle."""
+    two = ((-1,), (1,), (-2,), (2,))
+    losses = {(2.0**x,): (x - 3.4) ** 2 for x in range(3)}
+    assert untried_neighbours(losses, two) == [(8.0,), (16.0,)]
+    for _ in range(2):
+        losses |= {p: (math.log2(p[0]) - 3.4) ** 2 for p in untried_neighbours(losses, two)}
+    assert sorted(losses) == [(2.0**x,) for x in range(6)] and not untried_neighbours(losses, two)
+    single = {(4.0,): 1.0}
+    assert untried_neighbours(single, two) == [(2.0,), (8.0,), (1.0,), (16.0,)]
+
+
 def test_there_is_nothing_below_zero():
     assert untried_neighbours({(0.0,): 1.0, (1.0,): 2.0}) == []
     assert untried_neighbours({(0.0,): 2.0, (1.0,): 1.0}) == [(2.0,)]
@@ -194,7 +206,7 @@ def test_a_proposal_not_needed_is_a_run_without_records_and_without_a_checkpoint
 
 
 def test_a_sweep_can_be_told_to_stop_at_its_edge(tmp_path, made):
-    with pytest.raises(UserError, match=r"stage tune: .* edge of its grid, next would be lr = 0.5"):
+    with pytest.raises(UserError, match=r"p/s/tune: .* edge of its grid, next would be lr = 0.5"):
         carry_out(tmp_path, widen=False)
 
 
@@ -205,6 +217,23 @@ def test_a_grid_with_its_optimum_inside_does_not_stop(tmp_path, made, monkeypatc
     monkeypatch.setitem(STAGES, "tune", wide)
     files = carry_out(tmp_path, widen=False)
     assert len(made) == 12 + len(files["after"])
+
+
+def test_a_study_without_stages_is_searched_too():
+    """embedding_lr's Figures 1 and 3: every width, and every setting of the others, grows alone."""
+    name = "embedding_lr/width"
+    assert registry.stages(name) == [name, f"{name}+1", f"{name}+2"]
+    assert registry.figure_stages("embedding_lr/fig1") == registry.stages(name)
+    suite = Suite(config.parse({"scale": "workstation"}, registry.dataset_names()))
+    cell = suite.cells(f"{name}+2")[0]
+    upstream = suite.upstream(cell)
+    axes = [dict(run.axes) for run in cell.runs]
+    same = {k: v for k, v in axes[0].items() if k not in ("proposal", "seed")}
+    of = [run for other in upstream.values() for run in other.runs if run.id in upstream]
+    assert all({k: run.axes[k] for k in same} == same for run in of)
+    # eight rates and four proposals of three seeds
+    assert len(upstream) == (8 + 4) * 3
+    assert not Suite(config.parse({}, registry.dataset_names())).cells(f"{name}+1")
 
 
 def test_the_search_s_rounds_are_stages_of_the_registry():

@@ -368,7 +368,7 @@ def test_a_golden_run_trained_as_one_with_another_is_the_golden_run(tmp_path, ta
     assert stacked_records(task, tmp_path) == expected
 
 
-def test_what_has_dropout_or_float16_is_trained_alone():
+def test_what_has_dropout_or_half_precision_is_trained_alone():
     for name, (task, spec) in MODELS.items():
         assert (TASKS[task].stack_key(spec) is None) == (name == "bart")
     task, spec = MODELS["mlp"]
@@ -376,6 +376,7 @@ def test_what_has_dropout_or_float16_is_trained_alone():
     assert key(spec) == key(override(spec, {"optimizer.weight_decay": 0.5, "lr": 3.0}))
     assert key(spec) != key(override(spec, {"optimizer.betas": [0.9, 0.95]}))
     assert key(spec | {"precision": "float16"}) is None
+    assert key(spec | {"precision": "bfloat16"}) is None
     assert TASKS["sign_sgd_step"].stack_key(SPECS["sign_sgd_step"]) is None
 
 
@@ -392,3 +393,5 @@ def test_runs_are_stacked_where_it_pays():
     assert size(small, runs=3) == 1 and size(small, "always", runs=3) == 3
     assert size(small, "always", "cpu", math.inf, runs=10**4) == MAX_STACK
     assert size(large, "always") == 95 and size(small, memory=1e6) == 1
+    # Three that fit would take as long as one by one.
+    assert size(small, memory=3.3e7) == 1 and size(small, "always", memory=3.3e7) == 3

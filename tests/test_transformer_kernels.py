@@ -23,6 +23,8 @@ from repro.theory import gaussian_averages as averages
 from repro.theory import transformer_kernels as theory
 
 pytestmark = pytest.mark.usefixtures("measured_alone")
+# What a study may change by its settings alone: depth, heads, initial constants.
+OWN = VISION | {"depth": 1, "heads": 4, "constants": {"positions": 1.0, "QKV": 1.0, "X": 0.5}}
 CONTEXT = {"inputs": {}, "device": "cpu", "progress": None, "checkpoint": None, "threads": 1}
 
 
@@ -233,7 +235,7 @@ def test_the_last_term_of_footnote_19_s_toy_model():
     assert C_WE**2 * (C_W2 + 1) / n < 0.5 * crossed
 
 
-@pytest.mark.parametrize("model", [VISION, LANGUAGE, LANGUAGE | {"causal": True}])
+@pytest.mark.parametrize("model", [VISION, OWN, LANGUAGE, LANGUAGE | {"causal": True}])
 def test_measured_kernels_are_the_recursions_at_large_width(model):
     shared = {"model": model, "input_seed": 0, "points": 1024, "scrambles": 2, "seed": 0}
     found = transformer_kernels.run(width=64, draws=600, **shared, **CONTEXT)

@@ -102,7 +102,7 @@ def test_a_cell_edited_by_hand_stops_with_its_name_and_the_way_out(copied):
             "did you mean 'figures/embedding_lr/fig3.pdf'?",
         ),
         (("embedding_lr/fig3",), "did you mean 'figures/embedding_lr/fig3.pdf'?"),
-        (("figures/fig3",), "did you mean 'figures/fig3.pdf'?"),
+        (("xyz",), "unknown target xyz: `python -m repro list` names the figures"),
     ],
 )
 def test_a_mistake_is_one_line_and_leaves_nothing(tmp_path, words, message):
@@ -133,8 +133,8 @@ def test_paper_scale_prints_its_cost_and_refuses(tmp_path, text_folder):
     words = ("figures/embedding_lr/fig3.pdf", "--config", "scale=paper", f"wikitext2={text_folder}")
     done = snakemake(*words, directory=tmp_path / "work")
     assert done.returncode == 1
-    assert ", 945 of them training" in done.stdout
-    assert re.search(r"about 46\d GPU-hours on an H100, more than max_gpu_hours=None", done.stdout)
+    assert ", 1125 of them training" in done.stdout
+    assert re.search(r"about 55\d GPU-hours on an H100, more than max_gpu_hours=None", done.stdout)
     assert "--config max_gpu_hours=" in done.stdout
     assert not (tmp_path / "work" / "results").exists()
     plan = build(*words, "--dry-run", directory=tmp_path / "work")
@@ -146,11 +146,11 @@ def test_a_workstation_s_hours_are_guarded_and_a_dry_run_needs_no_network(tmp_pa
     words = ("figures/upscaling/fig7.pdf", "--config", "scale=workstation", "data=real")
     plan = build(*words, "--dry-run", directory=tmp_path)
     assert "train" in plan
-    done = snakemake(*words, "max_gpu_hours=0.5", directory=tmp_path)
+    done = snakemake(*words, "max_gpu_hours=0.1", directory=tmp_path)
     assert done.returncode == 1
     assert re.search(
         r"error: workstation scale: \d+ jobs, about 0\.\d+ GPU-hours on an H100, more than "
-        r"max_gpu_hours=0.5: allow it with --config max_gpu_hours=1",
+        r"max_gpu_hours=0.1: allow it with --config max_gpu_hours=1",
         done.stdout,
     )
     assert not (tmp_path / "results").exists()

@@ -17,7 +17,7 @@ from repro.judge.claims import (
 from repro.judge.noise import Design
 from repro.judge.power import Laws
 from repro.judge.printed import numbers
-from repro.judge.tables import joined, last_step
+from repro.judge.tables import joined, last_step, with_rounds
 
 TITLE = "Figure 1. Optimal embedding learning rate against width, fixed vocabulary"
 CAPTION = (
@@ -66,7 +66,7 @@ LAWS = {
 
 
 def reduce(runs):
-    return last_step(runs["embedding_lr/width"]).drop(columns="step")
+    return last_step(with_rounds(runs, "embedding_lr/width")).drop(columns="step")
 
 
 def sweep_of(data):

@@ -5,7 +5,7 @@ import numpy as np
 from figures.embedding_lr import _laws, _rules, _sweep
 from repro.judge.claims import CONTROL, TRAINING, Claim, reported, trained_scales, within
 from repro.judge.power import Laws
-from repro.judge.tables import last_step
+from repro.judge.tables import last_step, with_rounds
 
 TITLE = "Figure 3. Optimal embedding learning rate against width, vocabulary m = 8d"
 CAPTION = (
@@ -70,7 +70,7 @@ UNIT_SLOPES = {"sqrt(d) rule": 0.0, "init without effect": -0.5, "SP": -1.0}
 def reduce(runs):
     import pandas as pd
 
-    parts = [last_step(runs[name]).assign(study=short(name)) for name in STUDIES]
+    parts = [last_step(with_rounds(runs, name)).assign(study=short(name)) for name in STUDIES]
     return pd.concat(parts, ignore_index=True).drop(columns="step")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from figures.transfer import _losses
 from figures.transfer._losses import WORKLOADS, Losses, reduce  # noqa: F401
-from repro.judge.claims import CONTROL, Claim, reported, trained_scales
+from repro.judge.claims import CONTROL, Claim, over_seeds, reported, trained_scales
 from repro.judge.typeset import Table
 from repro.statistics import t_interval
 
@@ -38,7 +38,12 @@ def measure(data, scale):
     }
     first = next(iter(told.values()))
     words = f"over {', '.join(WORKLOADS[name] for name in told)}; SP {medians['SP'].mean():.0f} %"
-    found = _losses.of_rates(first, lambda rate: medians["muP"], detail=words)
+    found = over_seeds(
+        lambda seeds: float(medians["muP"][seeds].mean()),
+        first.seeds,
+        first.problem("SP", "muP"),
+        words,
+    )
     return {"scores.median-lost": found}
 
 

@@ -198,7 +198,7 @@ def win_claims(figure, where, setting):
 
 def sweep_studies(setting, *more):
     """STUDIES of a figure of a sweep. more: further stages."""
-    stages = ("tune_upscaled", *more, *(SMALL if setting.target else ()))
+    stages = ("tune_upscaled", *more, *SMALL)
     return tuple(f"{setting.study}/{stage}" for stage in stages)
 
 
@@ -348,7 +348,7 @@ def measure_sweep(figure, data, setting):
     )
     problem = edges(stages, setting, "tune_upscaled", QUIET)
     words = f"Sweep 2, one seed: {point(best(rows, ['lr', LEVEL], metric))}: {lowest:.4g}, {gains}"
-    if setting.target:
+    if SMALL[0] in stages:
         winner, *others = (losses(stages, name) for name in SMALL)
         found = over_seeds(
             lambda seeds: min(ratio(other, winner)(seeds) for other in others),

@@ -185,7 +185,7 @@ def draw_sweep(data, setting):
     rows, title = stage_rows(stages, "tune_upscaled"), titles["tune_upscaled"]
     draw_levels(curves, rows, setting, title)
     draw_ends_by_level(levels, rows, setting, title)
-    if setting.target:
+    if SMALL[0] in stages:
         draw_judged(levels, stages, rows)
     return figure
 

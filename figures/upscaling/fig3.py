@@ -227,9 +227,12 @@ def mark_optima(panel, rows, axis, colors, rival):
     panel.set_xlim(limits)  # an interval of two seeds may be far wider than the grid
 
 
-def draw_panel(panel, rows, axis, colors):
-    """One curve a target width of `colors`, its optimum marked; zero noise at the left end."""
-    grid = sorted(rows[axis].unique())
+def draw_panel(panel, rows, axis, colors, grid=None):
+    """One curve a target width of `colors`, its optimum marked; zero noise at the left end.
+
+    grid: all values that the panel will show, where they are more than those of the rows.
+    """
+    grid = sorted(rows[axis].unique()) if grid is None else grid
     places = {value: 2.0**place for value, place in log2_places(grid).items()}
     curves = {}
     for width, color in colors.items():

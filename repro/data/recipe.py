@@ -6,7 +6,6 @@ global generators of Python, NumPy and torch. Here these are seeded for every im
 row) and restored afterwards, so an image does not depend on the process that makes it or a resume.
 """
 
-import os
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from repro.cores import usable_cores
 from repro.data.augmentation import Normalize
 from repro.data.batches import ArrayBatches, Batches, Epochs, OrderedBatches
 from repro.data.image_folder import ImageFiles
@@ -145,15 +145,10 @@ class _Drawn(torch.utils.data.Dataset):
         return image, int(self.images.labels[row])
 
 
-def _cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _loader(dataset: _Drawn, keys: Iterator, device: torch.device, workers: int | None):
     """Images of the listed keys, in order, in chunks on the device; raises workers' UserErrors."""
     if workers is None:
-        workers = _cores() if isinstance(dataset.images, ImageFiles) else 0
+        workers = usable_cores() if isinstance(dataset.images, ImageFiles) else 0
     loader = torch.utils.data.DataLoader(
         dataset,
         batch_sampler=keys,

@@ -7,6 +7,7 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import atomic_path
 from repro.judge.records import read_record, recorded
+from repro.judge.typeset import markdown
 from repro.suite import budget, registry
 from repro.suite.config import parse
 from repro.suite.study import GPU_SCALES, SCALES
@@ -57,12 +58,6 @@ def number(value: float | None, digits: int = 2) -> str:
     return f"{float(f'{value:.{digits}g}'):,.12g}" if value else NONE
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return [f"| {' | '.join(line)} |" for line in lines]
-
-
 def lines(names: Sequence[str] | None = None) -> list[str]:
     """The tables, of these figures or of all."""
     names = [*(names or registry.figure_names())]
@@ -82,21 +77,14 @@ def lines(names: Sequence[str] | None = None) -> list[str]:
     spent = {s: budget.hours_by_paper(suites[s], names, price) for s in GPU_SCALES}
     for paper in spent[GPU_SCALES[0]]:
         papers.append([f"`{paper}`", *(number(spent[s][paper], 3) for s in GPU_SCALES)])
-    return [
-        *table(["hours of one H100, what figures share counted once", *GPU_SCALES], papers),
-        "",
-        *table(["figure: hours", *SCALES, f"claims that bind ({', '.join(SCALES)})"], time),
-        "",
-        *table(
-            [
-                "figure",
-                *(f"memory, GB, {s}" for s in GPU_SCALES),
-                *(f"disk, GB, {s}" for s in GPU_SCALES),
-                *(f"real data, {s}" for s in GPU_SCALES),
-            ],
-            room,
-        ),
-    ]
+    uses = ("memory, GB", "disk, GB", "real data")
+    tables = (
+        [["hours of one H100, what figures share counted once", *GPU_SCALES], *papers],
+        [["figure: hours", *SCALES, f"claims that bind ({', '.join(SCALES)})"], *time],
+        [["figure", *(f"{use}, {s}" for use in uses for s in GPU_SCALES)], *room],
+    )
+    first, *others = map(markdown, tables)
+    return first + [line for each in others for line in ["", *each]]
 
 
 def write(path: Path) -> None:

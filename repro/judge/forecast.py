@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from repro.cores import usable_cores
 from repro.judge.records import RECORDS, read_record, recorded
 from repro.suite import arithmetic, registry
 from repro.suite.budget import Price, effort
@@ -53,11 +54,6 @@ def speed(name: str = arithmetic.DEFAULT) -> float:
         check=True,
     )
     return float(done.stdout) / RECORDED_RATE
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def recorded_seconds(
@@ -139,11 +135,11 @@ def price(suite: Suite, figures: Sequence[str]) -> Price:
         known = [time for time in times if time is not None]
         if len(known) < len(times):
             return None
-        return math.ceil(wall(known, cores(), rate) / 6) / 10
+        return math.ceil(wall(known, usable_cores(), rate) / 6) / 10
 
     words = (
-        f"minutes: on this machine's {cores()} cores, by the seconds on record and one matrix "
-        f"product, {rate:.1f} times as fast here"
+        f"minutes: on this machine's {usable_cores()} cores, by the seconds on record and one "
+        f"matrix product, {rate:.1f} times as fast here"
     )
     return Price("minutes", words, spent)
 
@@ -169,7 +165,7 @@ def to_build(suite: Suite, figures: Iterable[str]) -> str:
         for cell in cells
     }
     cells = [cell for cell in by_id.values() if not suite.paths.cell(cell).exists()]
-    return in_words(suite, cells, cores())
+    return in_words(suite, cells, usable_cores())
 
 
 def in_words(suite: Suite, cells: Sequence[Cell], cores: int) -> str:

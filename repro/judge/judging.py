@@ -13,13 +13,13 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import sha256_file
 from repro.judge import power, second
-from repro.judge.claims import CONTROL, TRAINING, Claim, Measurement, doubted, judge
+from repro.judge.claims import CONTROL, THEORY, TRAINING, Claim, Measurement, doubted, judge
 from repro.judge.printed import printed_for
 from repro.judge.typeset import Table
 from repro.suite import registry
 from repro.suite.cells import frame
 
-RUN = (TRAINING, CONTROL)  # the kinds of claims that settings of runs decide
+RUN = (TRAINING, CONTROL, THEORY)  # the kinds of claims that a study's settings decide
 
 
 @contextmanager

@@ -6,8 +6,10 @@ folder records/<scale>/<data>/<device>/ has a SHA256SUMS of its files for `sha25
 
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from repro.cores import usable_cores
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge import beside, second
@@ -166,19 +168,22 @@ def redraw(suite: Suite) -> list[str]:
 
     Returns lines: the PDFs drawn, then figures without a record. Raises UserError if all are.
     """
-    drawn, missing = [], []
-    for figure_name in registry.selected_figures(suite.config.figures):
-        bases = recorded(suite, figure_name)
-        missing += [] if bases else [f"figures/{figure_name}.pdf: no record"]
-        for base in bases[:1]:
-            data, provenance = base.with_suffix(".csv"), read_record(base)["provenance"]
-            with tempfile.TemporaryDirectory() as folder:
-                claims = render(figure_name, data, provenance, Path(folder))
-                pdf, *_ = put(Path(folder), figure_name, data, claims, provenance)
-            drawn.append(str(pdf))
-    if not drawn:
+    names = registry.selected_figures(suite.config.figures)
+    found = {name: bases[0] for name in names if (bases := recorded(suite, name))}
+    if not found:
         raise UserError(f"no records for {describe(suite)}")
-    return drawn + missing
+    with ProcessPoolExecutor(min(len(found), usable_cores())) as pool:
+        drawn = [*map(str, pool.map(_redraw, found, found.values()))]
+    return drawn + [f"figures/{name}.pdf: no record" for name in names if name not in found]
+
+
+def _redraw(figure_name: str, base: Path) -> Path:
+    """The PDF of a figure, drawn from its record."""
+    data, provenance = base.with_suffix(".csv"), read_record(base)["provenance"]
+    with tempfile.TemporaryDirectory() as folder:
+        claims = render(figure_name, data, provenance, Path(folder))
+        pdf, *_ = put(Path(folder), figure_name, data, claims, provenance)
+    return pdf
 
 
 def describe(suite: Suite) -> str:

@@ -4,9 +4,23 @@ Such a table, a DataFrame, has a row for each evaluation of each run: its axes a
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from repro.suite.names import StageName
 from repro.suite.search import Point
+
+
+def with_rounds(runs: Mapping, stage: str):
+    """The rows of a stage and of its search's rounds, but for those that were not needed.
+
+    runs: name of a stage or round -> its table. stage: the name of a search, or of any other stage.
+    """
+    import pandas as pd
+
+    grid = runs[stage]
+    rounds = (runs[n] for n in runs if n != stage and str(StageName.parse(n).at_round(0)) == stage)
+    needed = [table[grid.columns] for table in rounds if "step" in table]
+    return pd.concat([grid, *needed], ignore_index=True) if needed else grid
 
 
 def last_step(rows):

@@ -24,8 +24,10 @@ from repro.files import (
 from repro.suite import arithmetic
 from repro.suite.cells import FINISHED, FORMAT, check_keys, encode_record, read_cell
 from repro.suite.locks import locked
+from repro.suite.names import StageName
 from repro.suite.plan import Cell, Run
 from repro.suite.provenance import device_name, input_digests, provenance, stopwatch
+from repro.suite.stacks import stacks
 from repro.suite.study import Proposal
 from repro.tasks import TASKS
 
@@ -76,7 +78,12 @@ def run_cell(
         "arithmetic": arithmetic.in_force(device),
     }
     digests = input_digests(inputs)
-    for stack in stacks(cell.runs, read, stack_size):
+
+    def stack_key(run: Run) -> str | None:
+        spec, tuned = run.resolve(read)
+        return None if None in tuned.values() else TASKS[run.task].stack_key(spec)
+
+    for stack in stacks(cell.runs, stack_key, stack_size):
         with ExitStack() as locks:
             # Locked in one order everywhere, so that no two jobs wait for each other.
             for run in sorted(stack.values(), key=lambda run: run.id) if main else ():
@@ -100,7 +107,7 @@ def run_cell(
                     results[index] = result
             if unfinished:
                 for one in unfinished if not widen else ():
-                    refuse_growth(one)
+                    refuse_growth(one, str(StageName.parse(cell.study).at_round(0)))
                 seconds = stopwatch(device)
                 runs = [one.run for one in unfinished]
                 report = progress(done, runs) if main else lambda step, loss: None
@@ -184,29 +191,6 @@ class Unfinished:
         }
 
 
-def stacks(
-    runs: Sequence[Run], read: Callable[[Run], Mapping], size: Callable[[Run], int]
-) -> list[dict[int, Run]]:
-    """The runs to train as one, each by its place among all; size: how many like a run at most.
-
-    They differ in numbers alone (`Task.stack_key`); proposals that are skipped are in no stack.
-    """
-    found: list[dict[int, Run]] = []
-    growing: dict[str, dict[int, Run]] = {}  # what the runs of a stack share -> the stack
-    for index, run in enumerate(runs):
-        key = None
-        most = size(run)
-        if most > 1:
-            spec, tuned = run.resolve(read)
-            key = None if None in tuned.values() else TASKS[run.task].stack_key(spec)
-        if key is None or len(growing.get(key, {})) in (0, most):
-            found.append({})
-            if key is not None:
-                growing[key] = found[-1]
-        (found[-1] if key is None else growing[key])[index] = run
-    return found
-
-
 def _train(
     cell: Cell,
     runs: Sequence[Unfinished],
@@ -236,18 +220,18 @@ def _train(
         raise UserError(f"{point}{others}: {error}") from error
 
 
-def refuse_growth(one: Unfinished) -> None:
-    """Raise UserError if a search proposed the run, which then lies past the edge of its grid."""
+def refuse_growth(one: Unfinished, search: str) -> None:
+    """Raise UserError if a search proposed the run, which then lies past the edge of its grid.
+    search: its name."""
     proposed = {
         key: one.tuned[key]
         for key, upstream in one.run.upstream.items()
         if isinstance(upstream.reference, Proposal)
     }
     if proposed and not one.is_skipped:
-        stage = one.run.upstream[next(iter(proposed))].reference.stage
         point = ", ".join(f"{key} = {value:.4g}" for key, value in proposed.items())
         raise UserError(
-            f"stage {stage}: the best run lies at the edge of its grid, next would be {point}; "
+            f"{search}: the best run lies at the edge of its grid, next would be {point}; "
             "extend the study's grid, or let it grow with --config at_edge=widen"
         )
 

@@ -7,8 +7,9 @@ from repro.errors import UserError
 
 @dataclass(frozen=True)
 class StageName:
-    """The name of a study, of one of its stages, or of one round of a stage that is a search:
-    `<paper>/<study>`, `<paper>/<study>/<stage>` and `<paper>/<study>/<stage>+<round>`.
+    """The name of a study, of one of its stages, or of one round of either that is a search:
+    `<paper>/<study>`, `<paper>/<study>/<stage>`, `<paper>/<study>+<round>` and
+    `<paper>/<study>/<stage>+<round>`.
 
     stage: "" in a study that has only one. round: 0 is the grid that the study declares.
     """
@@ -22,9 +23,9 @@ class StageName:
     def parse(cls, name: str) -> "StageName":
         """A name's parts; there need not be such a stage. Raises UserError if what follows the `+`
         is not a number from 1."""
-        paper, _, rest = name.partition("/")
-        study, _, rest = rest.partition("/")
-        stage, plus, number = rest.partition("+")
+        whole, plus, number = name.partition("+")
+        paper, _, rest = whole.partition("/")
+        study, _, stage = rest.partition("/")
         if plus and not (number.isascii() and number.isdigit() and int(number) > 0):
             raise UserError(f"stage {name!r}: a round of a search is a number from 1")
         return cls(paper, study, stage, int(number or 0))

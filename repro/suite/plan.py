@@ -8,7 +8,7 @@ from typing import Any
 
 from repro.errors import UserError
 from repro.files import canonical_json, sha256
-from repro.suite.spec import lookup, override, settings
+from repro.suite.spec import holds_settings, lookup, override, settings
 from repro.suite.study import PROPOSAL, REFERENCES, Best, Checkpoint, Proposal, Reference, Study
 
 
@@ -23,7 +23,7 @@ class Upstream:
 def _identity(value: object) -> object:
     """A setting as it enters an id. What is taken from upstream enters by the ids of the upstream
     runs to choose from, because which of them is chosen is known only after they have run."""
-    if isinstance(value, Mapping):
+    if holds_settings(value):
         return {key: _identity(v) for key, v in value.items()}
     if isinstance(value, Upstream):
         return _reference_identity(value.reference) | {"of": [run.id for run in value.runs]}
@@ -147,12 +147,42 @@ def _merge(form: Callable[[str, object], dict], point: Sequence[tuple[str, objec
     return {key: value for axis, chosen in point for key, value in form(axis, chosen).items()}
 
 
-def bind_upstream(
-    name: str, spec: Mapping, axes: Mapping, upstream_runs: Callable[[str], list[Run]]
-) -> dict:
+class Upstreams:
+    """The runs of upstream stages, looked up by their axes: a sweep's rounds ask thousands of times
+    for a few of thousands. runs_of: name of a stage -> its runs."""
+
+    def __init__(self, runs_of: Callable[[str], list[Run]]):
+        self._runs_of = runs_of
+        self._index: dict[tuple, dict[tuple, dict[tuple, list[tuple[int, Run]]]]] = {}
+
+    def agreeing(self, stage: str, axes: Mapping, free: set[str]) -> Iterator[Run]:
+        """A stage's runs, in their order, that agree with `axes` on all that both have, but for
+        those in `free`."""
+        key = stage, frozenset(free), frozenset(axes)
+        if key not in self._index:
+            # Axes in common -> their values -> runs, with their places in the stage.
+            self._index[key] = {}
+            for place, run in enumerate(self._runs_of(stage)):
+                common = tuple(a for a in run.axes if a in axes and a not in free)
+                by_values = self._index[key].setdefault(common, {})
+                by_values.setdefault(_values(run.axes, common), []).append((place, run))
+        found = [
+            pair
+            for common, by_values in self._index[key].items()
+            for pair in by_values.get(_values(axes, common), ())
+        ]
+        return (run for _, run in sorted(found, key=lambda pair: pair[0]))
+
+
+def _values(axes: Mapping, names: tuple[str, ...]) -> tuple:
+    """The values of some axes, as a key."""
+    return tuple(tuple(v) if isinstance(v := axes[name], list) else v for name in names)
+
+
+def bind_upstream(name: str, spec: Mapping, axes: Mapping, upstreams: Upstreams) -> dict:
     """The spec of a run, with each reference bound to the upstream runs that it chooses from.
 
-    axes: those of the run. upstream_runs: name of an upstream stage -> its runs.
+    axes: those of the run.
     Raises UserError, naming the study, if no run fits, or several fit a reference to a single one.
     """
     bound = {}
@@ -165,9 +195,8 @@ def bind_upstream(
         free = {*reference.over, *join, PROPOSAL}
         fitting = tuple(
             run
-            for run in upstream_runs(reference.stage)
-            if all(axes.get(a, value) == value for a, value in run.axes.items() if a not in free)
-            and all(run.axes[a] == lookup(spec, key) for a, key in join.items())
+            for run in upstreams.agreeing(reference.stage, axes, free)
+            if all(run.axes[a] == lookup(spec, key) for a, key in join.items())
         )
         # An ambiguous checkpoint is a mistake in the study: report it before any training.
         only = isinstance(reference, Checkpoint) and reference.pick == "only"
@@ -199,6 +228,7 @@ def cells(
     chosen = study.at(scale)
     grid = {axis: tuple(chosen.grid.get(axis, values)) for axis, values in study.grid.items()}
     base = study.settings(scale)
+    upstreams = Upstreams(upstream_runs)
 
     def points(axes: Sequence[str]) -> Iterator[list[tuple[str, object]]]:
         for values in itertools.product(*(grid[axis] for axis in axes)):
@@ -215,7 +245,7 @@ def cells(
             axes = _merge(_named, outer + inner)
             # First the axes, then the references, for a proposal is both.
             spec = override(base, _merge(_flat, outer + inner))
-            spec = bind_upstream(name, spec, axes, upstream_runs)
+            spec = bind_upstream(name, spec, axes, upstreams)
             run = Run(study.task, task_version, spec, axes, datasets, identity)
             # A run in the grid twice would be trained once and counted as two seeds.
             if run.id in seen:

@@ -158,11 +158,9 @@ def stages(name: str) -> list[str]:
     origin = StageName.parse(name)
     if origin.round:
         return [name]
-    if origin.stage:
+    module = _study_module(origin.module)
+    if origin.stage or not hasattr(module, "STAGES"):
         return [str(origin.at_round(i)) for i in range(study(name).rounds + 1)]
-    module = _study_module(name)
-    if not hasattr(module, "STAGES"):
-        return [name]
     return [full for stage in module.STAGES for full in stages(f"{name}/{stage}")]
 
 
@@ -178,25 +176,30 @@ def study(name: str) -> Study:
     if not hasattr(module, "STAGES"):
         if origin.stage:
             raise UserError(f"unknown stage {name!r}: {origin.module} has no stages")
-        return module.STUDY
-    if origin.stage not in module.STAGES:
+        declared = module.STUDY
+    elif origin.stage not in module.STAGES:
         raise UserError(f"unknown stage {name!r}: {did_you_mean(origin.stage, module.STAGES)}")
-    declared = module.STAGES[origin.stage]
+    else:
+        declared = module.STAGES[origin.stage]
     return declared.round(origin.stage) if origin.round else declared
 
 
-@cache
 def keeps_checkpoints(name: str) -> bool:
     """Whether a later stage of the same study starts from this stage's final checkpoints."""
     origin = StageName.parse(name)
-    if not origin.stage:
-        return False
-    return any(
-        isinstance(value, Checkpoint) and value.stage == origin.stage
-        for other in _study_module(origin.module).STAGES.values()
-        for scale in other.scales
-        for _, value in settings(other.settings(scale))
-    )
+    return bool(origin.stage) and origin.stage in _started_from(origin.module)
+
+
+@cache
+def _started_from(module: str) -> set[str]:
+    """The stages of a study from whose final checkpoints others start."""
+    return {
+        value.stage
+        for stage in _study_module(module).STAGES.values()
+        for scale in stage.scales
+        for _, value in settings(stage.settings(scale))
+        if isinstance(value, Checkpoint)
+    }
 
 
 def study_names() -> list[str]:

@@ -19,10 +19,10 @@ def full_neighbourhood(axes: int) -> list[Offset]:
 
 
 def step(values: list[float], value: float, by: int) -> float | None:
-    """The value beside `value` on an axis.
+    """The value some places from `value` on an axis.
 
     Past an end of the axis, the end extended by the ratio of the last two values, or by a factor of
-    2 if they have none; None past an end that is 0.
+    2 if they have none, once for each place; None past an end that is 0.
 
     values: all that were tried, sorted. by: -1 the value below, 0 itself, 1 the value above.
     """
@@ -32,8 +32,8 @@ def step(values: list[float], value: float, by: int) -> float | None:
     end, inner = (values[0], values[1:2]) if by < 0 else (values[-1], values[-2:-1])
     if end == 0:
         return None
-    ratio = end / inner[0] if inner and inner[0] else 2.0**by
-    return end * ratio
+    ratio = end / inner[0] if inner and inner[0] else 2.0 ** (1 if by > 0 else -1)
+    return end * ratio ** (-index if by < 0 else index - len(values) + 1)
 
 
 def untried_neighbours(

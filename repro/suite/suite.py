@@ -2,10 +2,10 @@
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 
-from repro import cost
 from repro.data.needs import TOKENIZATION, Need, Tokens
 from repro.data.source import Source
 from repro.errors import UserError
@@ -25,6 +25,7 @@ from repro.suite.registry import (
     stages,
     study,
 )
+from repro.suite.stacks import gpu_hours
 from repro.tasks import TASKS
 
 
@@ -128,7 +129,7 @@ class Suite:
     def upstream_cells(self, study_name: str, stage: str) -> list[Cell]:
         """The cells that `study_name` may take from in an earlier stage, all its rounds; if
         `study_name` is a round of that stage itself, those of the rounds before it."""
-        names = stages(f"{StageName.parse(study_name).module}/{stage}")
+        names = stages(str(replace(StageName.parse(study_name), stage=stage, round=0)))
         if study_name in names:
             names = names[: names.index(study_name)]
         return [cell for name in names for cell in self.cells(name)]
@@ -249,10 +250,5 @@ class Suite:
         return (self.paths.runs / f"{run.id}.json").exists()
 
     def gpu_hours(self, cells: Iterable[Cell]) -> float:
-        """Hours on one H100 for the runs of some cells that are not finished, each counted once."""
-        runs = {run.id: run for cell in cells for run in cell.runs}
-        return sum(
-            cost.gpu_hours(TASKS[run.task].cost(run.spec))
-            for run in runs.values()
-            if not self.is_finished(run)
-        )
+        """Hours on one H100 for the unfinished runs of some cells (`stacks.gpu_hours`)."""
+        return gpu_hours(cells, lambda run: not self.is_finished(run), self.config.stacked)

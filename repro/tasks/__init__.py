@@ -79,13 +79,21 @@ class Task:
     cpu_dependent: Callable[[Mapping], bool] = _never
     numbers: tuple[str, ...] = ()
 
+    def stacks(self, spec: Mapping) -> bool:
+        """Whether a run can be trained as one with others."""
+        if not self.numbers:
+            return False
+        optimizer = spec["optimizer"]
+        variant = optimizer.get("amsgrad") or optimizer.get("eps_convention", "torch") != "torch"
+        # Under autocast a stack takes other kernels than its runs one by one, of other precision.
+        return not variant and spec["precision"] not in ("float16", "bfloat16")
+
     def stack_key(self, spec: Mapping) -> str | None:
         """What the runs have in common that can be trained as one (`repro.training.stacked`); None
-        for a run that is trained alone. spec: with a value for everything."""
-        optimizer = spec.get("optimizer", {})
-        variant = optimizer.get("amsgrad") or optimizer.get("eps_convention", "torch") != "torch"
-        if not self.numbers or variant or spec["precision"] == "float16":
+        for a run that is trained alone."""
+        if not self.stacks(spec):
             return None
+        optimizer = spec["optimizer"]
         shared = {key: value for key, value in spec.items() if key not in self.numbers}
         shared["optimizer"] = {
             key: value
@@ -98,7 +106,7 @@ class Task:
         self, spec: Mapping, runs: int, device: str, memory: float, stacking: str = "auto"
     ) -> int:
         """How many of a job's runs like this one to train as one: `repro.cost.stack_size`."""
-        if not self.numbers:
+        if not self.stacks(spec):
             return 1
         return stack_size(self.cost(spec), runs, device, memory, stacking)
 

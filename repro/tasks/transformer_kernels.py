@@ -4,6 +4,7 @@ Dinan, Yaida & Zhang (arXiv 2304.02034). Vision: `repro.models.vit`; language:
 `repro.models.tied_encoder`. `repro.tasks.tangent_kernels` shares the networks and their inputs.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -319,9 +320,10 @@ def _upper(kernel: torch.Tensor) -> torch.Tensor:
 
 
 @lru_cache(maxsize=8)
-def expected_kernels(key: tuple, input_seed: int, points: int, scrambles: int):
+def expected_kernels(key: str, input_seed: int, points: int, scrambles: int):
     """(Setting, forward kernels) per scrambling, the same at every width. key: from `_key`."""
-    setting = build(dict(key), dict(key)["heads"], input_seed)
+    model = json.loads(key)
+    setting = build(model, model["heads"], input_seed)
     return [
         (setting, theory.forward(setting.theory, setting.kernel, points=points, seed=scramble))
         for scramble in range(scrambles)
@@ -349,8 +351,9 @@ def expectation(
     return result
 
 
-def _key(model: Mapping) -> tuple:
-    return tuple(sorted(model.items()))
+def _key(model: Mapping) -> str:
+    """Of `expected_kernels`; settings may hold mappings themselves (a ViT's constants)."""
+    return json.dumps(model, sort_keys=True)
 
 
 def _stream(*key: int) -> int:

@@ -1,25 +1,36 @@
-"""The cross-entropy of many logits on a CPU: loss and gradient in one pass, by chunks of rows."""
+"""The cross-entropy of many logits: loss and gradient in one pass, by chunks of rows."""
+
+import math
 
 import torch
 import torch.nn.functional as F
 from torch.autograd.function import once_differentiable
 
-# Entries of a chunk, 2 MB of float32: what a core keeps in its second cache. Logits that fill one
-# take this way; of fewer, torch's own is as fast (256 rows on one core of a Xeon, ms: 512 classes
-# 1.0 by torch, 1.2 here; 2,048: 6.4 and 3.0; 8,192: 24 and 10).
-CHUNK = 2**19
+# Entries of a chunk, by device; fewer logits than that take torch's own loss. On a CPU 2 MB of
+# float32, what a core keeps in its second cache (256 rows on one core of a Xeon, ms: 512 classes
+# 1.0 by torch, 1.2 here; 2,048: 6.4 and 3.0; 8,192: 24 and 10). On a GPU 256 MB, which fill it;
+# there the aim is memory, 2 bytes a logit in bfloat16 where torch takes 14. Not measured.
+CHUNK = {"cpu": 2**19, "cuda": 2**26}
 
 
 def cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """`F.cross_entropy` of float32 logits (N, V) and labels (N,): the mean over all rows, in nats.
+    """`F.cross_entropy` of logits (N, V) and labels (N,): the mean over all rows, in nats, found in
+    float32 or wider.
 
-    On a CPU, from CHUNK entries on, the gradient is found with the loss, a chunk at a time: torch
-    writes the logarithms of all probabilities in between, and a gradient of zeros but for one entry
-    a row, and reads both again. GPUs and no-gradient calls take torch's.
+    From CHUNK entries on, the gradient is found with the loss, a chunk at a time: torch writes the
+    logarithms of all probabilities in between, and a gradient of zeros but for one entry a row, and
+    reads both again. No-gradient calls take torch's, and so does float16, whose gradients would
+    vanish before the loss is scaled.
     """
-    if logits.device.type == "cpu" and logits.numel() >= CHUNK and torch.is_grad_enabled():
+    enough = logits.numel() >= CHUNK.get(logits.device.type, math.inf)
+    if enough and torch.is_grad_enabled() and logits.dtype != torch.float16:
         return _Chunked.apply(logits, labels)[0]
-    return F.cross_entropy(logits, labels)
+    return F.cross_entropy(_wide(logits), labels)
+
+
+def _wide(logits: torch.Tensor) -> torch.Tensor:
+    """Logits in float32 at least."""
+    return logits.float() if logits.itemsize < 4 else logits
 
 
 class _Chunked(torch.autograd.Function):
@@ -28,15 +39,19 @@ class _Chunked(torch.autograd.Function):
     @staticmethod
     def forward(logits, labels):
         gradient = torch.empty_like(logits)
-        total = logits.new_zeros(())
-        rows = max(1, CHUNK // logits.shape[1])
+        total = _wide(logits.new_zeros(()))
+        rows = max(1, CHUNK[logits.device.type] // logits.shape[1])
         parts = (tensor.split(rows) for tensor in (logits, labels[:, None], gradient))
-        for x, label, into in zip(*parts, strict=True):
+        for narrow, label, into in zip(*parts, strict=True):
+            x = _wide(narrow)
+            p = into if x is narrow else torch.empty_like(x)
             # The largest probability is 1 / sum(exp(x - largest x)): never too small to divide by.
-            torch.softmax(x, 1, out=into)
-            total += (x.amax(1) - into.amax(1).log()).sum() - x.gather(1, label).sum()
-            into.scatter_add_(1, label, into.new_tensor(-1.0).expand(label.shape))
-            into /= len(labels)
+            torch.softmax(x, 1, out=p)
+            total += (x.amax(1) - p.amax(1).log()).sum() - x.gather(1, label).sum()
+            p.scatter_add_(1, label, p.new_tensor(-1.0).expand(label.shape))
+            p /= len(labels)
+            if p is not into:
+                into.copy_(p)
         return total / len(labels), gradient
 
     @staticmethod
@@ -46,7 +61,7 @@ class _Chunked(torch.autograd.Function):
 
     @staticmethod
     def vmap(info, in_dims, logits, labels):
-        losses = torch.vmap(F.cross_entropy, in_dims)(logits, labels)
+        losses = torch.vmap(F.cross_entropy, in_dims)(_wide(logits), labels)
         return (losses, losses.detach()), (0, 0)
 
     @staticmethod

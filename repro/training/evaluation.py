@@ -18,7 +18,7 @@ Score = Callable[[Callable, Any], Mapping[str, torch.Tensor]]
 def loss(model: Callable, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
     """Mean cross-entropy in nats over labels (B,) or tokens (B, T)."""
     logits = model(batch[0]).flatten(0, -2)
-    return cross_entropy(logits.float(), batch[1].flatten())
+    return cross_entropy(logits, batch[1].flatten())
 
 
 def score(model: Callable, batch: tuple[torch.Tensor, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -75,12 +75,18 @@ SMOKE = REDUCED | {"steps": 10}
 
 # 64 sequences * 256 tokens * 3,000 steps = 49 million tokens, about 20 epochs of WikiText-2. At (d,
 # m) = (2,048, 16,384) a step is 6 * (24 d^2 + m d) * 16,384 tokens = 34 ms and 12 ms of memory, so
-# a run takes 137 s; at 1,024, 512, 256 and 128 it takes 42, 14, 7 and 7 s. A sweep of ten rates and
-# three seeds: 30 * 207 s = 1.7 hours. Widths from 128, because heads have 64 numbers. By the
-# reduced optimum, 2^-4.3 at d = 64, and the paper's rule, optima lie from 2^-4.8 at d = 128 to
-# 2^-6.8 at 2,048; longer training lowers them.
+# a run takes 137 s; at 1,024, 512, 256 and 128 it takes 42, 14, 7 and 7 s: one rate, three seeds,
+# 3 * 207 s. A sweep of eight rates and two rounds of four: 16 * 3 * 207 s = 2.8 hours; with unit
+# init two of them, 5.5 hours. Widths from 128, because heads have 64 numbers. By the reduced
+# optimum, 2^-4.3 at d = 64, and the paper's rule, optima lie from 2^-4.8 at d = 128 to 2^-6.8 at
+# 2,048, by SP's from 2^-5.3 to 2^-9.3; longer training lowers them.
 WORKSTATION = {"data.batch_size": 64, "steps": 3_000, "evaluations": 30}
-WORKSTATION_LR = octaves(-11, -2)
+WORKSTATION_LR = octaves(-10, -3)
+
+# A width's sweep grows until two rates on either side of its best were tried, as many as the
+# parabola of the figures needs. At paper scale the grid is ten octaves wide already.
+SEARCH = {"search": ("lr.embedding",), "neighbourhood": ((-1,), (1,), (-2,), (2,))}
+ROUNDS = {"smoke": 0, "reduced": 0, "workstation": 2, "paper": 1}
 
 SEEDS = list(range(100, 105))  # of reduced runs: none of the prototypes' nor of older records'
 WORKSTATION_SEEDS = [120, 121, 122]

@@ -17,6 +17,8 @@ from studies.embedding_lr._decoder import (
     CHOSEN,
     PAPER,
     REDUCED,
+    ROUNDS,
+    SEARCH,
     SEEDS,
     SMOKE,
     SP_EMBEDDING,
@@ -59,14 +61,16 @@ def sweep(changes: dict, seeds: list[int]) -> Study:
                 WORKSTATION,
                 {
                     "size": [size(k) for k in range(7, 12)],
-                    "lr.embedding": octaves(-9, 0),
+                    "lr.embedding": octaves(-8, -1),
                     "seed": WORKSTATION_SEEDS,
                 },
                 same_job=("seed",),
+                rounds=ROUNDS["workstation"],
             ),
-            "paper": Scale(),
+            "paper": Scale(rounds=ROUNDS["paper"]),
         },
         chosen_after_seeing=CHOSEN,
+        **SEARCH,
     )
 
 

@@ -12,6 +12,8 @@ from studies.embedding_lr._decoder import (
     LVP_EMBEDDING,
     PAPER,
     REDUCED,
+    ROUNDS,
+    SEARCH,
     SEEDS,
     SMOKE,
     SP_EMBEDDING,
@@ -66,7 +68,8 @@ STUDY = Study(
             },
             same_job=("lr.embedding", "seed"),
         ),
-        # The runs of one rate at the five widths take 196 s; 10 * 3 * 4 of them, 6.5 hours.
+        # The runs of one rate at the five widths take 196 s; with all rounds 16 * 3 * 4 of them,
+        # 10.4 hours.
         "workstation": Scale(
             WORKSTATION | {"data.vocab_size": 8_192},
             {
@@ -82,8 +85,10 @@ STUDY = Study(
                 "seed": WORKSTATION_SEEDS,
             },
             same_job=("seed",),
+            rounds=ROUNDS["workstation"],
         ),
-        "paper": Scale(),
+        "paper": Scale(rounds=ROUNDS["paper"]),
     },
     chosen_after_seeing=CHOSEN,
+    **SEARCH,
 )

@@ -9,6 +9,8 @@ from studies.embedding_lr._decoder import (
     CHOSEN,
     PAPER,
     REDUCED,
+    ROUNDS,
+    SEARCH,
     SEEDS,
     SMOKE,
     WORKSTATION,
@@ -55,10 +57,12 @@ def sweep(ratio: int = 8, changes: Mapping = MappingProxyType({})) -> Study:
                     "seed": WORKSTATION_SEEDS,
                 },
                 same_job=("seed",),
+                rounds=ROUNDS["workstation"],
             ),
-            "paper": Scale(),
+            "paper": Scale(rounds=ROUNDS["paper"]),
         },
         chosen_after_seeing=CHOSEN,
+        **SEARCH,
     )
 
 

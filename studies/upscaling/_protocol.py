@@ -15,7 +15,8 @@ tune_target, tune_target_without_noise: Sweep 2 at the target itself, around wha
 upscaled_tuned, upscaled_tuned_without_noise: at the best of these. What they end below the
     transferred setting is its regret.
 small_upscaled, small_without_noise, small_most_noise: Sweep 2's winner on several seeds, beside
-    zero noise at its own best rate and the largest noise at the winner's.
+    zero noise at its own best rate and the largest noise at the winner's. Without a sweep at the
+    target, on a GPU only.
 
 Sweeps use one seed. Where there is a sweep at the target, it is none of those that then judge what
 the sweeps selected.
@@ -28,7 +29,7 @@ round, later stages use it, and the figures' claims say so.
 
 from collections.abc import Mapping, Sequence
 
-from repro.suite.study import Best, Checkpoint, Scale, Study
+from repro.suite.study import GPU_SCALES, Best, Checkpoint, Scale, Study
 
 # Ours. At paper scale a run of Sweep 2 at the target costs as much as one from scratch.
 ROUNDS = {"smoke": 0, "reduced": 2, "workstation": 2, "paper": 3}
@@ -65,7 +66,7 @@ def protocol(
     base_seeds: `seeds` if None. Another one would move the median, and all that starts from it.
     target: grids of Sweep 2 at the target, "lr", "levels" and "lr_without_noise", each scale ->
         grid. Without them (None) there is none of the stages that the list above has from
-        upscaled_start on.
+        upscaled_start to upscaled_tuned_without_noise.
     code_levels, code: grid and name of the released code's convention, for tune_upscaled_code.
     noise: "signal" tunes t and passes each tensor's constant on to the wide model (Appendix D).
     metric, metric_upscaled: Sweep 1 and Sweep 2 select its lowest value.
@@ -193,7 +194,6 @@ def protocol(
     }
     if target:
         at_start = {key: PerScale(dict.fromkeys(scales, 1)) for key in ("steps", "evaluations")}
-        largest = PerScale({name: max(values) for name, values in levels.items()})
         stages |= {
             "upscaled_start": stage("wide", upscaled | at_start, every),
             "upscaled_without_noise_start": stage("wide", without | at_start, every),
@@ -207,13 +207,16 @@ def protocol(
             "upscaled_tuned_without_noise": stage(
                 "wide", {"lr": rate("tune_target_without_noise"), **start("base", 0.0)}, every
             ),
-            "small_upscaled": stage(
-                "small_wide", {"lr": winner, **start("small", level("tune_upscaled"))}, few
-            ),
-            "small_without_noise": stage("small_wide", {"lr": quiet, **start("small", 0.0)}, few),
-            "small_most_noise": stage("small_wide", {"lr": winner, **start("small", largest)}, few),
         }
-    return stages
+    repeated = {"seed": {n: f if target or n in GPU_SCALES else [] for n, f in few["seed"].items()}}
+    most = PerScale({name: max(values) for name, values in levels.items()})
+    return stages | {
+        "small_upscaled": stage(
+            "small_wide", {"lr": winner, **start("small", level("tune_upscaled"))}, repeated
+        ),
+        "small_without_noise": stage("small_wide", {"lr": quiet, **start("small", 0.0)}, repeated),
+        "small_most_noise": stage("small_wide", {"lr": winner, **start("small", most)}, repeated),
+    }
 
 
 class PerScale(dict):

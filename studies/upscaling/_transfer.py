@@ -3,6 +3,10 @@
 base: base models of several widths, all with the same settings. by_lr and by_noise: each base is
 widened by 2; a sweep of the learning rate at one noise level, and of the noise level at one
 learning rate. Each seed has its own base (our choice: F.5 does not say).
+
+Ours, at the narrowest and the widest width. base_sp, by_lr_sp: base and by_lr under the standard
+parametrization. by_noise_raw: by_noise with one standard deviation at every width, as in the
+released GPT-2 code.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,6 +26,8 @@ def transfer(
     levels: Mapping[str, Sequence[float]],
     fixed_lr: Mapping[str, float],
     fixed_level: Mapping[str, float],
+    lr_sp: Mapping[str, Sequence[float]] | None = None,
+    raw_levels: Mapping[str, Sequence[float]] | None = None,
     whole: bool = False,
     chosen_after_seeing: str = "",
 ) -> dict[str, Study]:
@@ -30,11 +36,12 @@ def transfer(
     spec: of `warm_start`, from scratch at paper scale; its lr is that of the base models. scales:
     scale -> its changes to the spec. widths: scale -> widths of the base models. lr, levels: scale
     -> grid. fixed_lr, fixed_level: scale -> the value fixed in the other sweep. Noise is in
-    Algorithm 2's convention. whole: whether all runs of a width are one job at paper scale too, to
-    be trained as one on a GPU. chosen_after_seeing: as in `Study`.
+    Algorithm 2's convention. lr_sp, raw_levels: grids of by_lr_sp and by_noise_raw, both or
+    neither; without them there are none of these stages. whole: whether all runs of a width are one
+    job at paper scale too, to be trained as one on a GPU. chosen_after_seeing: as in `Study`.
     """
 
-    def stage(grid: Mapping[str, Mapping], **fixed: Mapping[str, object]) -> Study:
+    def stage(grid: Mapping[str, Mapping], changes: Mapping, **fixed: Mapping) -> Study:
         of_width = tuple(axis for axis in grid if "width" not in axis)
         jobs = {"workstation": of_width, "paper": of_width if whole else ()}
 
@@ -47,28 +54,44 @@ def transfer(
             )
 
         paper = {axis: values["paper"] for axis, values in grid.items()}
-        started = {"start": start} if "width" in grid else {}
         return Study(
             "warm_start",
-            {**spec, **started},
+            {**spec, **changes},
             paper,
             {s: scale(s) for s in scales},
             chosen_after_seeing=chosen_after_seeing,
         )
 
-    start = {
-        "checkpoint": Checkpoint("base", join={"model.width": "start.width"}),
-        "width": 0,
-        "noise": "gaussian",
-        "convention": "paper",
-        "level": 0.0,
+    def start(base: str = "base", convention: str = "paper") -> dict:
+        return {
+            "start": {
+                "checkpoint": Checkpoint(base, join={"model.width": "start.width"}),
+                "width": 0,
+                "noise": "gaussian",
+                "convention": convention,
+                "level": 0.0,
+            }
+        }
+
+    def widened(of: Mapping[str, Sequence[int]], axis: str, values: Mapping) -> dict:
+        pairs = {
+            name: [{"model.width": FACTOR * n, "start.width": n} for n in of[name]] for name in of
+        }
+        return {"width": pairs, axis: values, "seed": seeds}
+
+    by_lr, by_noise = widened(widths, "lr", lr), widened(widths, "start.level", levels)
+    stages = {
+        "base": stage({"model.width": widths, "seed": seeds}, {}),
+        "by_lr": stage(by_lr, start(), start__level=fixed_level),
+        "by_noise": stage(by_noise, start(), lr=fixed_lr),
     }
-    wide = {
-        name: [{"model.width": FACTOR * n, "start.width": n} for n in values]
-        for name, values in widths.items()
-    }
-    return {
-        "base": stage({"model.width": widths, "seed": seeds}),
-        "by_lr": stage({"width": wide, "lr": lr, "seed": seeds}, start__level=fixed_level),
-        "by_noise": stage({"width": wide, "start.level": levels, "seed": seeds}, lr=fixed_lr),
-    }
+    if lr_sp and raw_levels:
+        standard = {"parametrization": "SP"}
+        ends = {name: [values[0], values[-1]] for name, values in widths.items()}
+        rates, raw = widened(ends, "lr", lr_sp), widened(ends, "start.level", raw_levels)
+        stages |= {
+            "base_sp": stage({"model.width": ends, "seed": seeds}, standard),
+            "by_lr_sp": stage(rates, standard | start("base_sp"), start__level=fixed_level),
+            "by_noise_raw": stage(raw, start(convention="code-raw"), lr=fixed_lr),
+        }
+    return stages

@@ -51,6 +51,27 @@ STAGES = protocol(
         "workstation": CODE_LEVELS,
         "paper": CODE_LEVELS,
     },
+    # At paper scale around the printed winner, 0.013 and 4 in the code's convention.
+    target={
+        "lr": {
+            "smoke": [2.0**-6],
+            "reduced": octaves(-6, -4),
+            "workstation": CODE_LR[1:4],
+            "paper": CODE_LR[1:4],
+        },
+        "levels": {
+            "smoke": [1.0],
+            "reduced": octaves(-2, 0),
+            "workstation": [0.75, 1.0, 1.25],
+            "paper": [0.75, 1.0, 1.25],
+        },
+        "lr_without_noise": {
+            "smoke": [2.0**-6],
+            "reduced": octaves(-9, -7),
+            "workstation": CODE_LR[1:4],
+            "paper": CODE_LR[1:4],
+        },
+    },
     seeds=SEEDS,
     whole=True,
     chosen_after_seeing=CHOSEN,

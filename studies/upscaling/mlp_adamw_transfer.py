@@ -12,6 +12,8 @@ Workstation: the paper's settings on a coarser grid, 25 epochs of 232 batches = 
 Reduced: 160 steps (first 192) to save time.
 """
 
+from functools import partial
+
 from repro.suite.study import octaves
 from studies.upscaling._mlp import (
     ADAMW,
@@ -24,7 +26,8 @@ from studies.upscaling._transfer import transfer
 EPOCHS = {"steps": 23_200, "evaluations": 100}  # 100 epochs of 232 batches
 SHORT = REDUCED | {"steps": 160, "evaluations": 8, "lr": 2.0**-5}
 
-STAGES = transfer(
+sweeps = partial(
+    transfer,
     PAPER
     | EPOCHS
     | {"optimizer": ADAMW, "lr": 0.0005, "model": PAPER["model"] | {"base_width": 512}},
@@ -63,3 +66,4 @@ STAGES = transfer(
     whole=True,
     chosen_after_seeing=CHOSEN,
 )
+STAGES = sweeps()

@@ -51,6 +51,27 @@ STAGES = protocol(
         "workstation": CODE_LEVELS,
         "paper": CODE_LEVELS,
     },
+    # At paper scale around the printed winner, 0.1 and 5 in the code's convention.
+    target={
+        "lr": {
+            "smoke": [0.25],
+            "reduced": octaves(-2, 0),
+            "workstation": CODE_LR[4:7],
+            "paper": CODE_LR[4:7],
+        },
+        "levels": {
+            "smoke": [1.0],
+            "reduced": octaves(-2, 0),
+            "workstation": [1.0, 1.25, 1.5],
+            "paper": [1.0, 1.25, 1.5],
+        },
+        "lr_without_noise": {
+            "smoke": [0.25],
+            "reduced": octaves(-3, -1),
+            "workstation": CODE_LR[4:7],
+            "paper": CODE_LR[4:7],
+        },
+    },
     seeds=SEEDS,
     whole=True,
     chosen_after_seeing=CHOSEN,

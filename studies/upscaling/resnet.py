@@ -50,7 +50,7 @@ REDUCED = {
 }
 SMOKE = REDUCED | {"steps": 4, "evaluations": 2}
 # 390 batches * 20 epochs = 7_800 steps; widths over a factor of 16. A step takes 5 ms to start, 40
-# ms at width 4, so a run 41 to 315 s; 91 runs with all rounds: 2.9 hours.
+# ms at width 4, so a run 41 to 315 s; 100 runs with all rounds: 3.0 hours.
 WORKSTATION = {"steps": 7_800, "evaluations": 20}
 SMALL = {"small": 1 / 16, "small_wide": 1 / 8, "base": 1 / 8, "wide": 1 / 4}
 CODE_LR = [0.005 * 2.0**j for j in range(-4, 3)]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(workflow.basedir))
 
-from repro.errors import UserError, did_you_mean
+from repro.errors import UserError, did_you_mean, nearest
+from snakemake.cli import get_argument_parser
 from snakemake.logging import logger
 
 from repro.judge import code, forecast, freshness, scoreboard
@@ -97,11 +98,6 @@ TARGETS = {f"figures/{name}.pdf" for name in [*registry.figure_names(), *PAGES]}
 if not workflow.remote_exec:
     for fault in FAULTS:
         print(f"warning: {fault}", file=sys.stderr)
-
-for word in sys.argv[1:]:
-    name = word.removeprefix("figures/")
-    if name in registry.figure_names() or name in PAGES:
-        sys.exit(f"error: unknown target {word}: did you mean 'figures/{name}.pdf'?")
 
 
 def checked(name):
@@ -236,6 +232,22 @@ def refuse_if_too_costly():
             f"error: {text}, more than max_gpu_hours={limit}: allow it with "
             f"--config max_gpu_hours={max(1, round(hours * 1.1))}, or use scale=reduced"
         )
+
+
+def refuse_unknown_targets():
+    """Stop with one line where a target is made by no rule. Called once all rules are known."""
+    if workflow.remote_exec:
+        return
+    makers = {maker.name: maker for maker in workflow.rules}
+    for target in map(os.path.normpath, get_argument_parser().parse_known_args()[0].targets):
+        if target in makers or any(maker.is_producer(target) for maker in makers.values()):
+            continue
+        if os.path.exists(target):
+            continue
+        full = f"figures/{target.removeprefix('figures/')}.pdf"
+        near = full if full in TARGETS else nearest(target, {*TARGETS, *makers})
+        hint = f"did you mean {near!r}?" if near else "`python -m repro list` names the figures"
+        sys.exit(f"error: unknown target {target}: {hint}")
 
 
 def finish():

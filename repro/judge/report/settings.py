@@ -32,7 +32,7 @@ class Setting:
 
 def side_by_side(suite: Suite, figure_name: str) -> list[Setting]:
     """All settings of a figure's runs, each once for the runs that agree in it."""
-    stages = [s for s in registry.figure_stages(figure_name) if not StageName.parse(s).round]
+    stages = [s for s in suite.figure_cells(figure_name) if not StageName.parse(s).round]
     found: dict[tuple[str, str, str], list[str]] = {}
     having: dict[str, int] = {}
     for stage in stages:

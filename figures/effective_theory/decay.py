@@ -1,0 +1,152 @@
+"""Control (ours): does the headline change where weight decay acts, and are lr* wd* equal then?"""
+
+import math
+
+from figures.effective_theory import _vit
+from figures.effective_theory._strategies import in_words, ratio_of_rates, style
+from figures.effective_theory._vit import DECAY
+from repro.judge import tables
+from repro.judge.claims import CONTROL, TRAINING, Claim, above, reported
+from repro.judge.optimum import parabola_optimum
+from repro.judge.power import SIDES, SIGN
+from repro.judge.view import View
+from studies.effective_theory._strategies import COMPARED, STANDARD, TANGENT, matrix_factor
+
+TITLE = "Control. ViT, standard against neural-tangent where weight decay acts"
+CAPTION = (
+    "The ViT whose positions begin with standard deviation 1 (reduced: 12 epochs). Left: largest "
+    "top-1 along the run for every (lr, wd) of a search by II.1.E's rule (Dinan et al.), against "
+    "the sum of lr wd along the run; a line a rate, that of the matrices in powers of 2; circle: "
+    "the optimum. Right: fresh seeds at it, circles; line: their mean; above, what is judged."
+)
+# A search and runs at its optimum; and where decay acts in any case.
+ACTING = ("decay_search", "decay")
+ANYWAY = ("order_one_search", "order_one")
+STUDIES = _vit.stages(*ACTING, *ANYWAY, of=COMPARED)
+VIEW = View("step", "valid_accuracy", {"part": "decay"})
+TOP1 = "largest top-1 in percentage points, neural-tangent minus standard"
+BOTH = "both with positions of standard deviation 1"
+CLAIMS = (
+    Claim(
+        id="decay.nt-better",
+        kind=CONTROL,
+        statement="Ours: with positions of order one on both sides, for three times the epochs, "
+        "the neural-tangent strategy is better where weight decay acts too",
+        source="suite; II.1.E",
+        quantity=f"{TOP1}, {BOTH}, each at the (lr*, wd*) of a search that starts where the sum "
+        "of lr wd along the run is 1",
+        expected={"reduced": above(0)},
+    ),
+    Claim(
+        id="decay.product",
+        kind=TRAINING,
+        statement="lr* wd* is the same for both strategies",
+        source="II.1.E",
+        quantity="lr* wd* of neural-tangent over that of standard, wd* by a parabola through the "
+        "best decay and its neighbours at lr*",
+        expected={"reduced": reported("no bound: 1 in the paper; one search, one seed")},
+    ),
+)
+LAWS = {"decay.nt-better": SIGN}
+
+
+def reduce(runs):
+    """One table; at the scales of a GPU that of the runs with positions of order one."""
+    data = _vit.reduce(runs)
+    own = data["part"].isin(ACTING)
+    return data[own].reset_index(drop=True) if own.any() else data
+
+
+def parts(data):
+    """The names of the search and of the runs at its optimum."""
+    return ACTING if (data["part"] == ACTING[0]).any() else ANYWAY
+
+
+def summed(scale, part, product):
+    """Sum of lr wd along a run: warm-up and cosine take half of the rate, on average."""
+    return product * _vit.setting(scale, "steps", part) / 2
+
+
+def best_product(rows, seeds):
+    """log2 of lr* wd*; all seeds together say which decays are the best one's neighbours."""
+    errors = tables.mean_losses(rows, ["lr", DECAY], "lowest_error", seeds)
+    lr, best = _vit.optimum(rows).point
+    near = [wd for rate, wd in errors if rate == lr and abs(math.log2(wd / best)) < 1.5]
+    return math.log2(lr) + parabola_optimum(near, [errors[lr, wd] for wd in near], 3)
+
+
+def measure(data, scale):
+    search, runs = parts(data)
+    problem = tables.joined(*(_vit.edge(data, strategy, search) for strategy in COMPARED))
+    searched = {strategy: _vit.rows_of(data, strategy, search) for strategy in COMPARED}
+    sums = "; ".join(
+        f"{strategy} lr* wd* {lr * wd:.3g}, summed {summed(scale, runs, lr * wd):.2g}"
+        for strategy, rows in searched.items()
+        for lr, wd in [_vit.optimum(rows).point]
+    )
+
+    def octaves(seeds):
+        return best_product(searched[TANGENT], seeds) - best_product(searched[STANDARD], seeds)
+
+    words = "; ".join(_vit.arm_in_words(data, strategy, runs) for strategy in COMPARED)
+    standard, tangent = top1(data, runs)
+    seeds = searched[STANDARD]["seed"].unique()
+    return {
+        "decay.nt-better": _vit.difference(tangent, standard, problem, f"{words}; {sums}"),
+        "decay.product": ratio_of_rates(octaves, seeds, problem, sums),
+    }
+
+
+def top1(data, part):
+    """Of both strategies, by seed."""
+    return [_vit.top1(_vit.rows_of(data, strategy, part)) for strategy in COMPARED]
+
+
+def simulate(law, recorded, scale, rng):
+    pair = tuple((strategy, ACTING[1]) for strategy in (TANGENT, STANDARD))
+    return _vit.set_apart(recorded, {pair: -SIDES[law]}, rng, whole=True)
+
+
+def draw(data, scale):
+    from repro.judge import drawing
+
+    figure, axes = drawing.panels(3, width=3.4, height=3.4)
+    axes[0, 1].sharey(axes[0, 0])
+    search, runs = parts(data)
+    for panel, strategy in zip(axes[0], COMPARED, strict=False):
+        rows = _vit.rows_of(data, strategy, search)
+        draw_search(panel, rows, strategy, scale, lambda product: summed(scale, runs, product))
+    draw_runs(axes[0, 2], top1(data, runs), measure(data, scale)["decay.nt-better"])
+    return figure
+
+
+def draw_search(panel, rows, strategy, scale, total):
+    """Largest top-1 against the sum of lr wd, a line a rate, a circle around the optimum.
+
+    total: lr wd -> its sum along a run.
+    """
+    top = {point: _vit.top1(group).mean() for point, group in rows.groupby(["lr", DECAY])}
+    factor = matrix_factor(strategy, _vit.setting(scale, "model.width"))
+    for i, lr in enumerate(sorted(rows["lr"].unique())):
+        line = {total(lr * wd): mean for (rate, wd), mean in top.items() if rate == lr}
+        label = f"$2^{{{round(math.log2(lr * factor))}}}$"
+        panel.plot([*line], [*line.values()], "o-", ms=4, lw=1, color=f"C{i}", label=label)
+    best = _vit.optimum(rows).point
+    panel.plot(total(math.prod(best)), top[best], "o", ms=13, mfc="none", color="black")
+    panel.set_xscale("log", base=2)
+    panel.set_xlabel("sum of lr wd along the run")
+    panel.set_ylabel("largest top-1 (%)")
+    panel.set_title(f"{strategy}: search", fontsize=9)
+    panel.legend(title="matrices' rate", fontsize=8, title_fontsize=8)
+
+
+def draw_runs(panel, both, difference):
+    """A column of circles for each strategy, its mean, and what is judged. both: from `top1`."""
+    for x, (strategy, largest) in enumerate(zip(COMPARED, both, strict=True)):
+        color = style(strategy)["color"]
+        panel.plot([x] * len(largest), largest, "o", color=color, mfc="none", ms=5)
+        panel.plot([x - 0.2, x + 0.2], [largest.mean()] * 2, color=color, lw=2)
+    panel.set_xticks(range(len(COMPARED)), COMPARED)
+    panel.set_xlim(-0.6, len(COMPARED) - 0.4)
+    panel.set_ylabel("largest top-1 (%)")
+    panel.set_title(f"at the optima, points: {in_words(difference)}", fontsize=9)

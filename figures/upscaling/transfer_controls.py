@@ -1,0 +1,235 @@
+"""What Figure 3's transfer is held against: SP's rates, and noise of one size at every width."""
+
+import math
+
+import numpy as np
+
+from figures.upscaling import fig3
+from figures.upscaling.fig3 import LEVEL, WIDTH, by_width, optima, reduce  # noqa: F401
+from repro.judge.claims import CONTROL, Claim, below, over_seeds, reported, trained_scales
+from repro.judge.noise import Design
+from repro.judge.power import SIDES, SIGN
+from repro.judge.tables import joined
+from repro.statistics import t_interval
+
+TITLE = "What the transfer of Figure 3 is held against"
+CAPTION = (
+    "Upscaled MLPs as in Figure 3. Left: final training loss, a mean since the last evaluation, "
+    "against the learning rate (top) and the noise (bottom), one curve a target width; mean, and "
+    "range over seeds (band). Dashed: under the standard parametrization (top), with noise of one "
+    "standard deviation at every width (bottom). Stars: lowest mean. Third column: regret, what is "
+    "lost at each target with the value that is best at the narrowest, against its own best; "
+    "dashed: the control's. Right: final training loss at the widest target with the narrowest's "
+    "best value, over the control's. Bars: 95 % intervals over seeds. (Ours, on Ma et al., Figure "
+    "3.)"
+)
+MODELS = {"mlp-sgd": "MLP with SGD", "mlp": "MLP with AdamW"}
+STUDY = {"mlp-sgd": "upscaling/mlp_sgd_controls", "mlp": "upscaling/mlp_adamw_controls"}
+# Sweep -> its stage, the control's, the axis in both, its name, and what the claim says.
+SWEEPS = {
+    "lr": (
+        "by_lr",
+        "by_lr_sp",
+        "lr",
+        "learning rate",
+        "muP's learning rates transfer better than the standard parametrization's",
+    ),
+    "noise": (
+        "by_noise",
+        "by_noise_raw",
+        LEVEL,
+        "noise level",
+        "Algorithm 2's noise transfers better than one standard deviation at every width",
+    ),
+}
+PAIRS = [(sweep, key) for sweep in SWEEPS for key in MODELS]
+STUDIES = tuple(f"{STUDY[key]}/{stage}" for sweep, key in PAIRS for stage in SWEEPS[sweep][:2])
+CLAIMS = (
+    *(
+        Claim(
+            id=f"transfer_controls.{sweep}-{key}",
+            kind=CONTROL,
+            statement=f"Ours: {MODELS[key]}: {SWEEPS[sweep][-1]}",
+            source="suite, on Figure 3",
+            quantity=f"final training loss at the widest target with the {SWEEPS[sweep][3]} that "
+            "is best at the narrowest, over the control's with its own",
+            expected=trained_scales(below(1)),
+        )
+        for sweep, key in PAIRS
+    ),
+    *(
+        Claim(
+            id=f"transfer_controls.regret-{sweep}-{key}",
+            kind=CONTROL,
+            statement=f"Ours: {MODELS[key]}: what the {SWEEPS[sweep][3]} tuned at the narrowest "
+            "target costs at the widest",
+            source="suite, on Figure 3",
+            quantity="final training loss at the widest target with the narrowest's best value "
+            "minus that with its own best, nats",
+            expected=trained_scales(reported("no bound: 0 if nothing is lost")),
+        )
+        for sweep, key in PAIRS
+    ),
+)
+LAWS = {f"transfer_controls.{sweep}-{key}": SIGN for sweep, key in PAIRS}
+
+
+def arms(data, sweep, key):
+    """Of the paper's scaling, then of the control: width -> losses, a row a value, a column a
+    seed."""
+    return [
+        by_width(data[(data["study"] == STUDY[key]) & (data["stage"] == stage)], SWEEPS[sweep][2])
+        for stage in SWEEPS[sweep][:2]
+    ]
+
+
+def transferred(curves, seed):
+    """A seed's best value at the narrowest width, and its loss at the widest."""
+    value = curves[min(curves)][seed].idxmin()
+    return value, float(curves[max(curves)].loc[value, seed])
+
+
+def regret(curves, width):
+    """Seed -> what is lost at a width with the value that is best at the narrowest; both bests are
+    those of the means over seeds."""
+    at = curves[width]
+    value = curves[min(curves)].mean(axis=1).idxmin()
+    return at.loc[value] - at.loc[at.mean(axis=1).idxmin()]
+
+
+def at_the_edge(curves, seeds, name, width):
+    """Why the best value at a width may be another, in words; "" if it is inside of its grid."""
+    if not optima({width: curves[width]}, seeds)[width].untried:
+        return ""
+    return f"{name} best at width {width} is at the grid's edge"
+
+
+def measure(data, scale):
+    measured = {}
+    for sweep, key in PAIRS:
+        ours, control = arms(data, sweep, key)
+        seeds = [int(seed) for seed in ours[min(ours)].columns]
+        ends = min(ours), max(ours)
+
+        def ratio(sample, ours=ours, control=control):
+            return transferred(ours, sample[0])[1] / transferred(control, sample[0])[1]
+
+        words = "; ".join(
+            f"{name} "
+            + ", ".join("{:.3g}: {:.4g}".format(*transferred(curves, seed)) for seed in seeds)
+            for name, curves in (("the paper's", ours), ("the control's", control))
+        )
+        measured[f"transfer_controls.{sweep}-{key}"] = over_seeds(
+            ratio,
+            seeds,
+            joined(
+                at_the_edge(ours, seeds, "the paper's", ends[0]),
+                at_the_edge(control, seeds, "the control's", ends[0]),
+            ),
+            f"value and loss a seed, {words}",
+        )
+        lost = {name: regret(curves, ends[1]) for name, curves in (("", ours), ("c", control))}
+        measured[f"transfer_controls.regret-{sweep}-{key}"] = over_seeds(
+            lambda sample, lost=lost: float(lost[""][sample[0]]),
+            seeds,
+            joined(*(at_the_edge(ours, seeds, "the paper's", width) for width in ends)),
+            f"the control's {lost['c'].mean():.3g}",
+        )
+    return measured
+
+
+def simulate(law, recorded, scale, rng):
+    """The control's curves at the widest width where what transfers to them ends as far above what
+    transfers under the paper's scaling as recorded, as low, or as far below."""
+    design = Design(recorded, ["train_loss"], ["study", "stage", WIDTH, "lr", LEVEL])
+    for sweep, key in PAIRS:
+        curves = (
+            {width: losses.mean(axis=1).to_frame(0) for width, losses in arm.items()}
+            for arm in arms(recorded, sweep, key)
+        )
+        ours, control = (math.log(transferred(arm, 0)[1]) for arm in curves)
+        rows = design.rows(study=STUDY[key], stage=SWEEPS[sweep][1])
+        widths = recorded[WIDTH].to_numpy()[rows]
+        if math.isfinite(control - ours):
+            to = ours + SIDES[law] * abs(control - ours)
+            design.mean[rows[widths == widths.max()]] += to - control
+    return design.draw(rng)
+
+
+def draw(data, scale):
+    from repro.judge import drawing
+
+    figure, axes = drawing.panels(4, len(SWEEPS), width=3.6)
+    for panels, sweep in zip(axes, SWEEPS, strict=True):
+        stage, _, axis, label, _ = SWEEPS[sweep]
+        *curves, lost, judged = panels
+        for panel, key in zip(curves, MODELS, strict=True):
+            rows = data[(data["study"] == STUDY[key]) & (data["stage"] == stage)]
+            colors = fig3.width_colors(rows)
+            ours, control = arms(data, sweep, key)
+            grid = sorted(
+                {v for arm in (ours, control) for losses in arm.values() for v in losses.index}
+            )
+            fig3.draw_panel(panel, rows, axis, colors, grid)
+            mark_best(panel, ours, grid, colors, ms=10)
+            draw_control(panel, control, grid, colors)
+            panel.set_xlabel(f"{label} (base constant)")
+            panel.set_ylabel("final training loss (nats)")
+            panel.set_title(MODELS[key], fontsize=9)
+        draw_regret(lost, data, sweep)
+        draw_judged(judged, measure(data, scale), sweep)
+    return figure
+
+
+def mark_best(panel, curves, grid, colors, **size):
+    """Stars at the lowest means; zero noise lies one step below the grid's smallest other value."""
+    place = fig3.log2_places(grid)
+    for width, losses in curves.items():
+        mean = losses.mean(axis=1)
+        best = mean.idxmin()
+        style = {"color": colors[width], "mec": "black", "mew": 0.5, "ls": "none"}
+        panel.plot(2.0 ** place[best], mean[best], marker="*", **style, **size)
+
+
+def draw_control(panel, curves, grid, colors):
+    """The control's curves, dashed, down to their lowest, but at zero noise, where they are the
+    same; what is far above the paper's curves is cut off."""
+    low, high = panel.get_ylim()
+    low = min(low, *(0.98 * float(losses.mean(axis=1).min()) for losses in curves.values()))
+    for width, losses in curves.items():
+        mean = losses.mean(axis=1)
+        panel.plot(mean[(mean.index > 0) & np.isfinite(mean)], "--", lw=1, color=colors[width])
+    mark_best(panel, curves, grid, colors, ms=6)
+    panel.set_ylim(low, high)
+
+
+def draw_regret(panel, data, sweep):
+    """What the narrowest's best value costs at every target, with intervals over seeds."""
+    from repro.judge import drawing
+
+    for place, key in enumerate(MODELS):
+        for curves, style in zip(arms(data, sweep, key), ("-", "--"), strict=True):
+            widths = sorted(curves)
+            found = [t_interval(regret(curves, width)) for width in widths]
+            x = np.array(widths) * 2.0 ** (0.1 * place)  # side by side
+            look = {"color": drawing.COLORS[place], "ls": style}
+            drawing.bars(panel, x, found, **look, label=MODELS[key] + ", control" * (style == "--"))
+    panel.axhline(0, lw=0.8, color="0.6")
+    panel.set_xscale("log", base=2)
+    panel.set_xlabel("target width")
+    panel.set_ylabel("regret (nats)")
+    panel.legend(fontsize=7)
+
+
+def draw_judged(panel, measured, sweep):
+    """The loss that transfers to the widest width, over the control's: below 1 if it transfers
+    better."""
+    from repro.judge import drawing
+
+    found = [measured[f"transfer_controls.{sweep}-{key}"] for key in MODELS]
+    places = range(len(MODELS))
+    drawing.bars(panel, places, [(f.value, f.low, f.high) for f in found], color="black")
+    panel.axhline(1, ls="--", lw=1, color="0.6")
+    panel.set_xlim(-0.5, len(MODELS) - 0.5)
+    panel.set_xticks(places, MODELS.values())
+    panel.set_ylabel("loss at the widest, over the control's")

@@ -1,0 +1,8 @@
+"""The CPU cores there are to work with."""
+
+import os
+
+
+def usable_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
