@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.slurm
 
 PROGRAMS = ("munged", "slurmctld", "slurmd")
 ETC = Path("/etc/slurm/slurm.conf")
+GRES = ETC.with_name("gres.conf")
 LIMIT = 540  # seconds of one workflow
 
 CONF = """\
@@ -47,6 +49,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 DefMemPerCPU=1000
 SchedulerParameters=sched_interval=1,bf_interval=1,batch_sched_delay=0
+GresTypes=gpu
 PriorityType=priority/basic
 ReturnToService=2
 KillWait=5
@@ -57,7 +60,7 @@ SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd.log
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} State=UNKNOWN
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} Gres=gpu:2 State=UNKNOWN
 PartitionName=only Nodes=ALL Default=NO MaxTime=INFINITE State=UP
 """
 
@@ -136,6 +139,7 @@ def site():
                 if pids[name].exists():
                     stop(int(pids[name].read_text()))
             ETC.unlink(missing_ok=True)
+            GRES.unlink(missing_ok=True)
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -156,6 +160,14 @@ def start(folder, pids):
         )
     )
     ETC.symlink_to(conf)
+    # Two GPUs to Slurm, which asks for character devices and only hands out their numbers.
+    for number in range(2):
+        os.mknod(folder / f"gpu{number}", 0o666 | stat.S_IFCHR, os.stat(os.devnull).st_rdev)
+    (folder / "gres.conf").write_text(
+        f"AutoDetect=off\nNodeName={host} Name=gpu File={folder}/gpu[0-1]\n"
+    )
+    GRES.unlink(missing_ok=True)
+    GRES.symlink_to(folder / "gres.conf")
     munge = [f"--key-file={key}", f"--socket={folder}/munge.socket", f"--pid-file={pids['munged']}"]
     munge += [f"--log-file={folder}/munged.log", f"--seed-file={folder}/munge.seed"]
     for program in (["munged", *munge], ["slurmctld"], ["slurmd"]):
@@ -307,3 +319,53 @@ def test_a_job_cancelled_and_then_preempted_goes_on_and_ends_with_the_same_check
         f"{len(ended) + 1} jobs, one of them twice: {seconds:.0f} s. The first, tokenize, waited "
         f"{waited:.0f} s and ran {ran:.0f} s, {alone:.1f} s without Slurm"
     )
+
+
+# A job that would train notes its device and the GPUs that Slurm gave it, and trains nothing.
+INSTEAD = """
+import os, sys, time
+
+if "train" in sys.orig_argv:
+    from repro.suite import jobs
+
+    def note(suite, cell, place):
+        with open(os.environ["NOTES"], "a") as file:
+            print(os.environ["SLURM_JOB_ID"], place.device, place.ranks,
+                  os.environ.get("CUDA_VISIBLE_DEVICES"), file=file, flush=True)
+        time.sleep(600)
+
+    jobs.train = note
+"""
+
+
+def test_workstation_scale_gets_a_gpu_a_job(site, tmp_path, monkeypatch):
+    """Two GPUs to Slurm: two jobs side by side, each with one that the other does not have."""
+    (tmp_path / "sitecustomize.py").write_text(INSTEAD)
+    notes = tmp_path / "notes"
+    monkeypatch.setenv("NOTES", str(notes))
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{tmp_path}")
+    with_gpus = tmp_path / "site.yaml"
+    with_gpus.write_text("partition: only\ngpu_partition: only\ncpus_per_gpu: 1\n")
+    words = ("--config", "scale=workstation", "data=embedded", "max_gpu_hours=24")
+    workflow = Workflow(with_gpus, tmp_path / "work", "figures/embedding_lr/fig1.pdf", *words)
+
+    def noted():
+        lines = notes.read_text().splitlines() if notes.exists() else []
+        return lines if len(lines) == 2 else None
+
+    had = [line.split() for line in workflow.wait_for(noted)]
+    assert {tuple(words[1:3]) for words in had} == {("cuda", "1")}
+    assert {words[3] for words in had} == {"0", "1"}
+    training = [
+        line.split()[0] for line in output("squeue", "-ho", "%i %k").splitlines() if "train" in line
+    ]
+    assert {words[0] for words in had} < set(training), "the others wait for a GPU"
+    for job in training:
+        assert "TresPerJob=gres:gpu:1" in output("scontrol", "show", "job", job)
+
+    workflow.process.send_signal(signal.SIGINT)
+    deadline = time.monotonic() + 60
+    while not {states()[job] for job in training} == {"CANCELLED"}:
+        assert time.monotonic() < deadline, states()
+        time.sleep(0.2)
+    assert workflow.process.wait() != 0
