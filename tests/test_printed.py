@@ -146,6 +146,9 @@ def test_rates_and_decays_of_dinan_yaida_and_zhang():
     for name in ("fig1", "fig3"):
         rates = numbers("effective_theory", f"{name}.optimum-lr", unit="learning rate")
         assert list(rates.values()) == list(figure(f"effective_theory.{name}").PRINTED.values())
+    (epochs,) = numbers("effective_theory", "fig1.lr-min", unit="epochs").values()
+    (iterations,) = numbers("effective_theory", "fig1.lr-min", unit="iterations").values()
+    assert [*figure("effective_theory.fig1").LAST.values()] == [312 * epochs, iterations]
     untuned = r2c2.strategies("paper")
     rates = numbers("effective_theory", "", unit="learning rate")
     assert [float(f"{each['lr']:.4g}") for each in untuned] == list(rates.values())

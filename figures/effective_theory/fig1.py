@@ -14,9 +14,12 @@ from figures.effective_theory._strategies import (
 )
 from figures.effective_theory._vit import DECAY
 from repro.judge.claims import (
+    ARITHMETIC,
     TRAINING,
     Claim,
+    all_scales,
     at_most,
+    exact,
     inside,
     over_seeds,
     trained_scales,
@@ -37,6 +40,8 @@ CAPTION = (
 )
 STUDIES = _vit.stages("search")
 PRINTED = {"standard": 1e-3, "neural-tangent": 20.0}
+EPOCH = 312  # iterations
+LAST = {"standard": 5 * EPOCH, "neural-tangent": 10}  # in which lr_min takes over
 VIEW = View("lr", "valid_accuracy", {"strategy": "standard"})
 CLAIMS = (
     Claim(
@@ -56,6 +61,16 @@ CLAIMS = (
         quantity="lr* n^-3/2 of neural-tangent over lr* of standard, each by a parabola through "
         "the best rate and its neighbours at wd*",
         expected=trained_scales(inside(0.5, 2)),
+    ),
+    Claim(
+        id="fig1.lr-min",
+        kind=ARITHMETIC,
+        statement="lr_min = 1e-6 takes over in about the last 5 epochs at lr* = 1e-3 (standard) "
+        "and in about the last 10 iterations at 20 (neural-tangent)",
+        source="footnote 40",
+        quantity="iterations in which the paper's cosine alone would be below lr_min, over the "
+        "printed number: the farther from 1",
+        expected=all_scales(inside(2 / 3, 1.5)),
     ),
 )
 # Power of n by which neural-tangent's best rate is above the standard strategy's.
@@ -95,7 +110,20 @@ def measure(data, scale):
     return {
         "fig1.optimum-lr": over_seeds(octaves_off, seeds, problem, detail),
         "fig1.equivalent-lr": ratio_of_rates(octaves, seeds, problem, detail),
+        "fig1.lr-min": at_the_end(),
     }
+
+
+def at_the_end():
+    """In how many of the paper's last iterations the cosine alone would be below lr_min, over what
+    is printed: lr (1 - cos(pi x)) / 2 < lr_min, where x is the share of the decay that is left."""
+    schedule, steps = (_vit.setting("paper", key) for key in ("schedule", "steps"))
+    decay, counts = steps - schedule["warmup"], {}
+    for strategy, lr in PRINTED.items():
+        counts[strategy] = decay * 2 / math.pi * math.asin((schedule["final_lr"] / lr) ** 0.5)
+    ratios = [counts[strategy] / last for strategy, last in LAST.items()]
+    words = f"{counts['standard'] / EPOCH:.1f} epochs, {counts['neural-tangent']:.0f} iterations"
+    return exact(max(ratios, key=lambda ratio: abs(math.log(ratio))), 2, detail=words)
 
 
 def simulate(law, recorded, scale, rng):
