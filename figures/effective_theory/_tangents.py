@@ -53,6 +53,7 @@ def by_seed(head, value, factor=None):
     values = head.columns[value] * (1.0 if factor is None else head.columns[factor])
     of = [part.split(".")[0] for part in head.parts]
     groups = [group for group in GROUPS if group in of]
+    groups += [group for group in dict.fromkeys(of) if group not in GROUPS]
     sums = [values[[group == each for each in of]].sum(0) for group in groups]  # over pairs
     return np.stack(sums, axis=1), groups
 

@@ -2,11 +2,13 @@
 
 import numpy as np
 
+from figures.effective_theory import _further
 from repro.judge.claims import THEORY, Claim, Measurement, all_scales, within
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
 from repro.judge.view import View
 from repro.statistics import left_out_interval, slope
+from studies.effective_theory import _encoders
 
 TITLE = "Section I.1. Kernels of Transformers at initialization and their recursions"
 CAPTION = (
@@ -56,11 +58,13 @@ LAWS = {
 def reduce(runs):
     import pandas as pd
 
-    table = runs[GRID].assign(kind=[model["kind"] for model in runs[GRID]["model"]])
+    table = runs[GRID].assign(kind=[_encoders.label(model) for model in runs[GRID]["model"]])
     rows = []
     for key, part in table.groupby(["kind", "width", "quantity", "block"], sort=True):
         part = part.sort_values("seed")
         means, expected = np.stack(part["mean"]), np.array(part["expected"].iloc[0])
+        if not len(expected):  # no recursions are known
+            expected = np.full(means.shape[1], np.nan)
         for left_out in (-1, *range(len(means))):
             rows.append(
                 dict(zip(("kind", "width", "quantity", "block"), key, strict=True))
@@ -141,7 +145,7 @@ def measure(data, scale):
         for (kind, quantity), value in found.items()
         if not value[3] < 1 / 3  # so also nan
     ]
-    inside = data[data["quantity"].isin(QUANTITIES)]
+    inside = data[data["quantity"].isin(QUANTITIES) & data["kind"].isin(KINDS)]
     detail += f"; attention's expectation: to {inside['accuracy'].max():.1g} an entry"
     values = list(found.values())
     one_over_n = Measurement(
@@ -196,6 +200,7 @@ def simulate(law, recorded, scale, rng):
     (the jackknife's pseudo-values), given the law's mean and the recorded noise, and taken together
     again.
     """
+    recorded = recorded[recorded["kind"].isin(KINDS)]
     count = int(recorded["seeds"].iloc[0])
     keys = ["kind", "width", "quantity", "block"]
     values = ["square", "diagonal"]
@@ -263,16 +268,23 @@ def set_contact(design, power):
 def draw(data, scale):
     from repro.judge import drawing
 
-    figure, axes = drawing.panels(2, 3, width=4.8, height=3.1)
+    networks = _further.names(data, KINDS)
+    figure, axes = drawing.panels(len(networks), 3, width=4.8, height=3.1)
     found = exponents(data)
-    for column, (kind, name) in zip(axes.T, KINDS.items(), strict=True):
+    for column, (kind, name) in zip(axes.T, networks.items(), strict=True):
+        titles = ["kernels by block", "error of the means", "outputs"]
         draw_blocks(column[0], data, kind)
-        draw_errors(column[1], data, kind, found, drawing)
-        draw_head(column[2], data, kind, drawing)
-        last = "pooled head" if kind == "vision" else "tied head"
-        for axis, title in zip(
-            column, ("kernels by block", "error of the means", last), strict=True
-        ):
+        if _further.solved(data, kind):
+            draw_errors(column[1], data, kind, found, drawing)
+        else:
+            titles[1] = "$G$ against the width"
+            _further.draw_growth(column[1], data, kind, "G")
+        if kind in KINDS:
+            draw_head(column[2], data, kind, drawing)
+            titles[2] = "pooled head" if kind == "vision" else "tied head"
+        else:
+            _further.draw_growth(column[2], data, kind, "output")
+        for axis, title in zip(column, titles, strict=True):
             axis.set_title(f"{name}: {title}", fontsize=9)
     return figure
 
@@ -286,13 +298,17 @@ def draw_blocks(axes, data, kind):
         ("G", "off", "--", r"$G$, two tokens"),
         ("F", "off", "--", r"$F$, two tokens"),
     )
-    for quantity, entry, line, label in series:
+    for quantity, entry, line, words in series:
         color = COLORS[quantity]
         of = rows[rows["quantity"] == quantity]
+        if of.empty:  # a network without layer_norms
+            axes.axis("off")
+            return
         for n, marker, shift in ((widths[0], "x", -0.08), (widths[-1], "o", 0.08)):
             at = of[of["width"] == n].sort_values("block")
             axes.plot(at["block"] + shift, at[entry], marker, ms=4, color=color, mfc="none")
-        axes.plot(at["block"], at[f"{entry}_expected"], line, lw=1, color=color, label=label)
+        means = at[f"{entry}_expected"].fillna(at[entry])  # where nothing is expected, the widest
+        axes.plot(at["block"], means, line, lw=1, color=color, label=words)
     for n, marker in ((widths[0], "x"), (widths[-1], "o")):
         axes.plot([], [], marker, ms=4, color="0.3", mfc="none", label=f"measured, $n = {n}$")
     axes.set_xlabel(r"block $\ell$")

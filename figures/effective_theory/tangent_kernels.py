@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from figures.effective_theory import _further
 from figures.effective_theory._tangents import (
     COLUMNS,
     ENTRIES,
@@ -27,6 +28,7 @@ from repro.judge.power import AS_CLAIMED, Laws
 from repro.judge.view import View
 from repro.parametrization import s_of
 from repro.statistics import left_out_interval
+from studies.effective_theory import _encoders
 
 TITLE = "Section I.3. Tangent kernels of Transformers at initialization, by group"
 CAPTION = (
@@ -117,7 +119,9 @@ def reduce(runs):
     plain, others = runs[GRID].assign(s=0.0), runs[S_FAMILY]
     others = others.assign(s=[s_of(name) for name in others["parametrization"]])
     table = pd.concat([plain, others], ignore_index=True)
-    table["kind"] = [model["kind"] for model in table["model"]]
+    table["kind"] = [_encoders.label(model) for model in table["model"]]
+    for entry in ENTRIES:
+        table[f"{entry}_expected"] = table[f"{entry}_expected"].astype(float)  # None: not known
     table["group"] = table["part"].str.split(".").str[0]
     keys = ["kind", "s", "width", "seed", "block", "group", "part"]
     return table[[*keys, *COLUMNS]].sort_values(keys, ignore_index=True)
@@ -141,12 +145,12 @@ def deviations(heads, value, factor, s=0.0):
     return of, names
 
 
-def left_over(heads, chosen):
+def left_over(heads, chosen, kinds=tuple(KINDS)):
     """Function of seeds: error of each part's entries at 1/n = 0, by a line in 1/n; also (network,
     part, entry) of each. heads: from `at_head`. chosen: whether a group is meant."""
     parts, names = [], []
     for (kind, s), head in heads.items():
-        if s:
+        if s or kind not in kinds:
             continue
         inverse = 1 / head.widths
         for i, part in enumerate(head.parts):
@@ -215,6 +219,7 @@ def simulate(law, recorded, scale, rng):
     """Every part as a law has it, with the recorded noise between seeds."""
     import pandas as pd
 
+    recorded = recorded[recorded["kind"].isin(KINDS)]
     axes = ["kind", "s", "block", "part"]
     groups, more = OTHER_POWERS.get(law, ([], 0.0))
     added = np.where(recorded["group"].isin(groups), more, 0.0)
@@ -239,15 +244,19 @@ def simulate(law, recorded, scale, rng):
 def draw(data, scale):
     from repro.judge import drawing
 
-    figure, axes = drawing.panels(2, 4, width=4.8, height=2.9)
+    networks = _further.names(data, KINDS)
+    figure, axes = drawing.panels(len(networks), 4, width=4.8, height=2.9)
     heads = at_head(data)
     optimizers = (("SGD", "diagonal", "sgd"), ("AdamW", "normalized", "adam"))
-    for column, (kind, name) in zip(axes.T, KINDS.items(), strict=True):
+    for column, (kind, name) in zip(axes.T, networks.items(), strict=True):
         for axis, (optimizer, value, factor) in zip(column, optimizers, strict=False):
             draw_exponents(axis, heads, kind, value, factor)
             axis.set_title(f"{name}: {optimizer}, output's parts", fontsize=9)
-        draw_errors(column[2], data, kind)
-        column[2].set_title(f"{name}: parts against the recursions", fontsize=9)
+        if _further.solved(data, kind):
+            draw_errors(column[2], data, kind)
+            column[2].set_title(f"{name}: parts against the recursions", fontsize=9)
+        else:
+            column[2].axis("off")
         draw_blocks(column[3], data, kind, drawing)
         n = every_block(data, kind)["width"].iloc[0]
         column[3].set_title(f"{name}: SGD, factors of $s = 0$, $n = {n}$", fontsize=9)
@@ -271,6 +280,11 @@ def draw_exponents(axes, heads, kind, value, factor):
         places = np.arange(len(groups)) + 0.18 * (i - 1.5)
         found = interval(values, head.widths)
         drawing.bars(axes, places, found, ms=3.5, label=label, **{"lw": 1} | style)
+    if kind not in KINDS:
+        words = {"rotation": 60, "ha": "right", "fontsize": 7}
+        axes.set_xticks(range(len(groups)), groups, **words)
+        axes.set_ylabel("exponent in $n$")
+        return
     law = stated(kind, groups, value)
     ends = np.arange(len(groups)) - 0.45, np.arange(len(groups)) + 0.45
     paper = {"color": drawing.PAPER, "lw": 1, "zorder": 1}
@@ -301,7 +315,7 @@ def interval(values, widths):
 def draw_errors(axes, data, kind):
     """Errors of each part at every width, and where a line in 1/n has them at 1/n = 0."""
     head = at_head(data)[kind, 0.0]
-    of, names = left_over({(kind, 0.0): head}, lambda group: True)
+    of, names = left_over({(kind, 0.0): head}, lambda group: True, [kind])
     seeds = range(head.seeds)
     ends, without = of(seeds), np.stack([of([s for s in seeds if s != left]) for left in seeds])
     spread = np.sqrt((len(seeds) - 1) * without.var(0))
@@ -328,11 +342,12 @@ def draw_blocks(axes, data, kind, drawing):
         blocks, found, expected = totals(data, kind, entry)
         error = found.std(0, ddof=1) / len(found) ** 0.5
         axes.errorbar(blocks, found.mean(0), error, fmt="o", ms=4, lw=1, color=color, label=label)
-        axes.plot(blocks, expected, "-", lw=1, color=color)
-    axes.plot([], [], "-", lw=1, color="0.3", label="recursions")
+        if _further.solved(data, kind):
+            axes.plot(blocks, expected, "-", lw=1, color=color)
+    if _further.solved(data, kind):
+        axes.plot([], [], "-", lw=1, color="0.3", label="recursions")
     axes.set_xticks(blocks)
-    axes.set_xlabel(
-        rf"block $\ell$ ({blocks[-1]}: {'pooled' if kind == 'vision' else 'tied'} head)"
-    )
+    last = {"vision": "pooled head", "language": "tied head"}.get(kind, "outputs")
+    axes.set_xlabel(rf"block $\ell$ ({blocks[-1]}: {last})")
     axes.set_ylabel(r"$\Theta^{(\ell)}$, mean over tokens")
     axes.legend(loc="upper left", fontsize=8)

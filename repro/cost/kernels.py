@@ -48,7 +48,9 @@ def encoder(spec: Mapping) -> Encoder:
 
 def transformer_kernels_cost(spec: Mapping) -> Cost:
     """One run of task `transformer_kernels`: its random draws and forward passes. The recursions
-    are left out: they take a second at any width."""
+    are left out: they take a second at any width. Of a model by its name it is not known."""
+    if "kind" not in spec["model"]:
+        return Cost()
     net, draws = encoder(spec), spec["draws"]
     at_once = max(1, min(draws, STACKED // net.parameters))
     return Cost(
@@ -61,7 +63,10 @@ def transformer_kernels_cost(spec: Mapping) -> Cost:
 
 def tangent_kernels_cost(spec: Mapping) -> Cost:
     """One run of task `tangent_kernels`: for each row of the kernel a gradient of all parameters,
-    and their products. Where all blocks are measured, a row of an earlier block counts as half."""
+    and their products. Where all blocks are measured, a row of an earlier block counts as half. Of
+    a model by its name it is not known."""
+    if "kind" not in spec["model"]:
+        return Cost()
     net, rows = encoder(spec), spec["channels"]
     earlier = (2 * spec["model"]["depth"] + 1) * net.tokens / 2 if spec["every_block"] else 0
     passes = round(rows * (net.outputs + earlier))

@@ -15,12 +15,12 @@ from repro.errors import UserError
 from repro.parametrization import KINDS, initialize, s_of, table
 from repro.tasks.transformer_kernels import (
     Setting,
+    Solved,
     Trace,
     _key,
     _stream,
     build,
     expected_kernels,
-    group_names,
 )
 from repro.theory import transformer_kernels as theory
 
@@ -47,18 +47,20 @@ def run(
 
     channels: how many components i of z_i are differentiated; at the output only components without
     contact terms. every_block: also measure the kernels of blocks before the last. parametrization:
-    a member of the s-family; its initial scales are drawn and its learning-rate factors recorded.
+    a member of the s-family, of a model by its name any, unless the model has its own; its initial
+    scales are drawn and its learning-rate factors recorded.
     Returns a record per `block` and `part` (a group, numbered by attention-MLP pair: `Q.0`).
     `diagonal` and `off`: mean of the kernel's diagonal and of its other entries, over tokens (over
     samples if the output is pooled). `diagonal_expected` and `off_expected`: the same by the
-    recursions. `sgd` and `adam`: the learning-rate factors. `normalized`: at the last block the
-    diagonal after dividing each gradient by the part's root mean square over its entries (of a word
-    embedding only the non-zero ones); else 0.
+    recursions, None for a model by its name. `sgd` and `adam`: the learning-rate factors.
+    `normalized`: at the last block the diagonal after dividing each gradient by the part's root
+    mean square over its entries (of a word embedding only the non-zero ones); else 0.
     """
+    parametrization = model.get("parametrization", parametrization)
     s = s_of(parametrization)
-    if s is None:
-        raise UserError(f"tangent_kernels: {parametrization!r} is no member of the s-family")
     setting = build(model, width, input_seed, parametrization)
+    if s is None and isinstance(setting, Solved):
+        raise UserError(f"tangent_kernels: {parametrization!r} is no member of the s-family")
     network = setting.network.to(device)
     tokens = setting.inputs.to(device)
     generator = torch.Generator(device).manual_seed(_stream(seed, width))
@@ -67,12 +69,18 @@ def run(
         initialize(network, dict.fromkeys(KINDS, parametrization), generator)
         for block, z in blocks(setting, tokens, channels, every_block):
             for part, kernel in parts(setting, z).items():
-                last = block == setting.theory.blocks
+                last = block == setting.blocks
                 values = np.array([*_means(kernel[0]), kernel[1] if last else 0.0])
                 totals[block, part] = totals.get((block, part), 0) + values / draws
         if progress:
             progress(round((draw + 1) / draws, 2), float(values[0]))
-    expected = expectation(setting, model, width, input_seed, points, scrambles)
+    expected: dict[tuple[int, str], tuple[float | None, float | None]]
+    expected = dict.fromkeys(totals, (None, None))
+    if isinstance(setting, Solved):
+        means = expectation(setting, model, width, input_seed, points, scrambles)
+        for (block, part), pair in means.items():
+            factor = scale(setting, s or 0.0, block, part)
+            expected[block, part] = pair[0] * factor, pair[1] * factor
     factors = {name: rates(setting, parametrization, name) for name in ("sgd", "adam")}
     return [
         {
@@ -81,15 +89,15 @@ def run(
             "diagonal": float(total[0]),
             "off": float(total[1]),
             "normalized": float(total[2]),
-            "diagonal_expected": expected[block, part][0] * scale(setting, s, block, part),
-            "off_expected": expected[block, part][1] * scale(setting, s, block, part),
+            "diagonal_expected": expected[block, part][0],
+            "off_expected": expected[block, part][1],
             **{name: factor[part.split(".")[0]] for name, factor in factors.items()},
         }
         for (block, part), total in totals.items()
     ]
 
 
-def scale(setting: Setting, s: float, block: int, part: str) -> float:
+def scale(setting: Solved, s: float, block: int, part: str) -> float:
     """Factor on a part at s = 0: a head's initial scale has n^(-s/2), and with it every gradient of
     the outputs but those of an untied head."""
     own = not setting.theory.tied and part in ("head", "bias")
@@ -105,7 +113,7 @@ def blocks(
         if every_block:
             for block, (z, _) in enumerate(trace.norms, start=1):
                 yield block, z[..., :channels].flatten(0, -2)
-        yield setting.theory.blocks, output[..., setting.absent[:channels]].flatten(0, -2)
+        yield setting.blocks, output[..., setting.absent[:channels]].flatten(0, -2)
 
 
 def parts(setting: Setting, z: torch.Tensor) -> dict[str, tuple[np.ndarray, float]]:
@@ -145,11 +153,11 @@ def parts(setting: Setting, z: torch.Tensor) -> dict[str, tuple[np.ndarray, floa
 
 def _rows(setting: Setting, name: str, gradient: torch.Tensor) -> dict[str, torch.Tensor]:
     """Part -> gradients. qkv has Q, K, V; a tied embedding has words read (stem), others (head)."""
-    if setting.theory.tied and name == "embedding.weight":
+    if setting.tied and name == "embedding.weight":
         absent = torch.zeros(gradient.shape[1], dtype=torch.bool, device=gradient.device)
         absent[setting.absent] = True
         return {"stem": gradient[:, ~absent], "head": gradient[:, absent]}
-    names = group_names(name)
+    names = setting.groups[name]
     return dict(zip(names, gradient.chunk(len(names), dim=1), strict=True))
 
 
@@ -158,15 +166,15 @@ def rates(setting: Setting, name: str, family: str) -> dict[str, float]:
     rows = table(name, family)
     result = {}
     for name, role in setting.network.roles().items():
-        for part in group_names(name):
+        for part in setting.groups[name]:
             result[part.split(".")[0]] = rows[role.kind].lr(role)
-    if setting.theory.tied:
-        result["head"] = result["stem"]
+        if setting.tied and name == "embedding.weight":
+            result["stem"] = result["head"] = rows[role.kind].lr(role)
     return result
 
 
 def expectation(
-    setting: Setting, model: Mapping, width: int, input_seed: int, points: int, scrambles: int
+    setting: Solved, model: Mapping, width: int, input_seed: int, points: int, scrambles: int
 ) -> dict[tuple[int, str], tuple[float, float]]:
     """(block, part) -> mean of the expected kernel's diagonal, mean of its other entries."""
     found: dict[tuple[int, str], np.ndarray] = {}

@@ -1,7 +1,8 @@
 """Forward kernels of randomly initialized Transformers: measured, and by the recursions of I.1.
 
 Dinan, Yaida & Zhang (arXiv 2304.02034). Vision: `repro.models.vit`; language:
-`repro.models.tied_encoder`. `repro.tasks.tangent_kernels` shares the networks and their inputs.
+`repro.models.tied_encoder`. Of other models kernels are measured alone (`named_network`).
+`repro.tasks.tangent_kernels` shares the networks and their inputs.
 """
 
 import json
@@ -20,8 +21,9 @@ from torch.overrides import TorchFunctionMode
 from repro import parametrization
 from repro.cost.kernels import STACKED
 from repro.errors import UserError
-from repro.models import vit
+from repro.models import ARCHITECTURES, vit
 from repro.models.tied_encoder import TiedEncoder
+from repro.tasks import named_network
 from repro.theory import transformer_kernels as theory
 
 PLAIN = "neural-tangent"  # s = 0
@@ -38,24 +40,37 @@ GROUPS = {
     "head.bias": ("bias",),
 }
 
-Network = vit.ViT | TiedEncoder
+Network = Any  # a module of `repro.models`
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A network, its inputs, and the constants of the theory.
+    """A network and its inputs.
 
-    network: uninitialized. inputs: as its forward takes them. kernel: G(0), shape (B, T, B, T).
-    rates: group -> ratio of the tangent kernel at learning rate 1 to `theory.tangents` at rate 1.
-    absent: output ids that occur in no input, so that they have no contact terms.
+    network: uninitialized. inputs: as its forward takes them. absent: output ids that occur in no
+    input, so that they have no contact terms. groups: parameter -> the parts that it holds.
+    blocks: L, one more than there are layer_norms. tied: whether the word embedding reads out.
     """
 
     network: Network
     inputs: torch.Tensor
+    absent: list[int]
+    groups: Mapping[str, list[str]]
+    blocks: int
+    tied: bool
+
+
+@dataclass(frozen=True)
+class Solved(Setting):
+    """A setting whose kernels theory gives.
+
+    kernel: G(0), shape (B, T, B, T). rates: group -> ratio of the tangent kernel at learning rate 1
+    to `theory.tangents` at rate 1.
+    """
+
     kernel: np.ndarray
     theory: theory.Transformer
     rates: Mapping[str, float]
-    absent: list[int]
 
     @property
     def pooled(self) -> bool:
@@ -74,13 +89,18 @@ def build(model: Mapping, width: int, input_seed: int, strategy: str = PLAIN) ->
     """A network of one width, with fixed inputs and the theory for it.
 
     strategy: a member of the s-family, whose N_rescale a tied head has; theory is that of s = 0.
-    model: `kind` (vision, language), `samples`, and the settings of `ViT` or `TiedEncoder`.
+    model: `kind` (vision, language), `samples`, and the settings of `ViT` or `TiedEncoder`; or in
+    place of `kind` the `name` of another model, see `named_network`. `label`: for figures;
+    `parametrization`: for the tasks, in place of theirs.
     Images are Gaussian, correlated within and across samples; words are drawn from the first half
     of the vocabulary, so that outputs of the second half have no contact terms (footnote 19).
     """
     settings = dict(model)
-    kind, samples = settings.pop("kind"), settings.pop("samples")
+    settings = {k: v for k, v in settings.items() if k not in ("label", "parametrization")}
+    kind, samples = settings.pop("kind", None), settings.pop("samples")
     rng = np.random.default_rng(input_seed)
+    if kind is None:
+        return _named(settings, width, samples, strategy, rng)
     network: Network
     rates = dict.fromkeys((*theory.ATTENTION, *theory.MLP, "stem", "positions", "head", "bias"), 1)
     if kind == "vision":
@@ -117,7 +137,18 @@ def build(model: Mapping, width: int, input_seed: int, strategy: str = PLAIN) ->
         tied=kind == "language",
         causal=causal,
     )
-    return Setting(network, inputs, kernel, expected, rates, absent)
+    groups = {name: group_names(name) for name, _ in network.named_parameters()}
+    L, tied = expected.blocks, expected.tied
+    return Solved(network, inputs, absent, groups, L, tied, kernel, expected, rates)
+
+
+def _named(settings, width, samples, strategy, rng) -> Setting:
+    """A model by its name, without theory."""
+    with Trace() as trace:
+        network, inputs, seen = named_network.build(settings, width, samples, strategy, rng)
+    tied = ARCHITECTURES[settings["name"]].tied
+    groups = {name: [named_network.part(name)] for name, _ in network.named_parameters()}
+    return Setting(network, inputs, seen, groups, len(trace.norms) + 1, tied)
 
 
 class Trace(TorchFunctionMode):
@@ -150,7 +181,7 @@ class Draws:
     def __init__(self, network: Network, count: int):
         self.network = network
         self.parameters = {
-            name: torch.zeros((count, *p.shape), device=p.device)
+            name: p.detach().expand(count, *p.shape).clone()  # the model's where none is drawn
             for name, p in network.named_parameters()
         }
 
@@ -200,9 +231,10 @@ def run(
     upper triangle of the kernel over tokens (over samples if the output is pooled). `accuracy`:
     standard error of the expected entries from their spread over scramblings, root mean square.
     The output's kernel leaves out outputs with contact terms; `contact` is the mean square of each
-    token's own word, and `expected` its leading order.
+    token's own word, and `expected` its leading order. Of a model by its name nothing is expected,
+    `expected` is empty and `accuracy` None; nor are there control variates.
     """
-    setting = build(model, width, input_seed)
+    setting = build(model, width, input_seed, strategy := model.get("parametrization", PLAIN))
     setting.network.to(device)
     generator = torch.Generator(device).manual_seed(_stream(seed, width))
     # Many small networks run faster stacked; STACKED limits the memory.
@@ -211,33 +243,37 @@ def run(
     controls = []
     for first in range(0, draws, batch):
         stack = Draws(setting.network, min(batch, draws - first))
-        parametrization.initialize(stack, INITS, generator)
+        parametrization.initialize(stack, dict.fromkeys(INITS, strategy), generator)
         measured, noise = kernels(setting, stack.forward(setting.inputs.to(device)))
         for key, value in measured.items():
             found.setdefault(key, []).append(value.cpu())
         controls.append(noise.cpu())
         if progress:
-            output = measured["output", setting.theory.blocks]
+            output = measured["output", setting.blocks]
             progress(round((first + len(noise)) / draws, 2), float(output.mean()))
     noise = torch.cat(controls)
     # The theory has a sampling error too: its averages over attention are done `scrambles` times.
-    expected = [
-        expectation(fixed, forward, width)
-        for fixed, forward in expected_kernels(_key(model), input_seed, points, scrambles)
-    ]
+    expected = []
+    if isinstance(setting, Solved):
+        expected = [
+            expectation(fixed, forward, width)
+            for fixed, forward in expected_kernels(_key(model), input_seed, points, scrambles)
+        ]
     records = []
     for (quantity, block), parts in found.items():
-        values = [e[quantity, block] for e in expected]
-        spread = np.std(values, axis=0, ddof=1) / scrambles**0.5
-        records.append(
-            {
-                "quantity": quantity,
-                "block": block,
-                "mean": controlled(torch.cat(parts), noise).tolist(),
-                "expected": np.mean(values, axis=0).tolist(),
-                "accuracy": float(np.sqrt(np.mean(spread**2))),
-            }
-        )
+        record = {
+            "quantity": quantity,
+            "block": block,
+            "mean": controlled(torch.cat(parts), noise).tolist(),
+            "expected": [],
+            "accuracy": None,
+        }
+        if expected:
+            values = [e[quantity, block] for e in expected]
+            spread = np.std(values, axis=0, ddof=1) / scrambles**0.5
+            record["expected"] = np.mean(values, axis=0).tolist()
+            record["accuracy"] = float(np.sqrt(np.mean(spread**2)))
+        records.append(record)
     return records
 
 
@@ -250,7 +286,14 @@ def kernels(setting: Setting, traced) -> tuple[dict[tuple[str, int], torch.Tenso
     """
     output, norms, attention, fired = traced
     G, F_ = [_kernel(z) for z, _ in norms], [_kernel(s) for _, s in norms]
-    C, last = setting.theory.constants, setting.theory.blocks
+    last, out = setting.blocks, output[..., setting.absent]
+    found = {("G", block): G[block - 1] for block in range(1, last)}
+    found |= {("F", block): F_[block - 1] for block in range(1, last)}
+    found["output", last] = _kernel(out)
+    found = {key: _upper(kernel) for key, kernel in found.items()}
+    if not isinstance(setting, Solved):
+        return found, torch.zeros((len(output), 0), dtype=torch.float64, device=output.device)
+    C = setting.theory.constants
     B, T = setting.kernel.shape[:2]
     stem = theory.stem_kernel(setting.theory, setting.kernel).reshape(B * T, B * T)
     noise = [G[0] - torch.from_numpy(stem).to(G[0])]
@@ -270,15 +313,10 @@ def kernels(setting: Setting, traced) -> tuple[dict[tuple[str, int], torch.Tenso
             mean = C["X"] * _kernel(fired[block // 2])  # eq. 1.76
         noise.append(G[block + 1] - G[block] - mean)
     # The head adds nothing to a stream; its control variate is the output's own kernel.
-    out = output[..., setting.absent]
     mean = F_[-1] * C["stem" if setting.theory.tied else "head"]
     if setting.pooled:
         mean = mean.unflatten(2, (B, T)).unflatten(1, (B, T)).mean((2, 4))
     noise.append(_kernel(out) - mean)
-    found = {("G", block): G[block - 1] for block in range(1, last)}
-    found |= {("F", block): F_[block - 1] for block in range(1, last)}
-    found["output", last] = _kernel(out)
-    found = {key: _upper(kernel) for key, kernel in found.items()}
     if setting.theory.tied:
         own = setting.inputs.to(output.device)[..., None].expand(len(output), -1, -1, 1)
         found["contact", last] = output.gather(-1, own).double().square().flatten(1)
@@ -293,7 +331,7 @@ def controlled(values: torch.Tensor, controls: torch.Tensor) -> torch.Tensor:
     unbiased. With fewer than four draws per control nothing is fitted.
     """
     half = len(values) // 2
-    if half < 2 * controls.shape[1]:
+    if half < 2 * controls.shape[1] or not controls.shape[1]:
         return values.mean(0)
     total = torch.zeros_like(values[0])
     for fit, use in ((slice(half), slice(half, None)), (slice(half, None), slice(half))):
@@ -321,9 +359,10 @@ def _upper(kernel: torch.Tensor) -> torch.Tensor:
 
 @lru_cache(maxsize=8)
 def expected_kernels(key: str, input_seed: int, points: int, scrambles: int):
-    """(Setting, forward kernels) per scrambling, the same at every width. key: from `_key`."""
+    """(Solved, forward kernels) per scrambling, the same at every width. key: from `_key`."""
     model = json.loads(key)
     setting = build(model, model["heads"], input_seed)
+    assert isinstance(setting, Solved), "else nothing is expected"
     return [
         (setting, theory.forward(setting.theory, setting.kernel, points=points, seed=scramble))
         for scramble in range(scrambles)
@@ -331,7 +370,7 @@ def expected_kernels(key: str, input_seed: int, points: int, scrambles: int):
 
 
 def expectation(
-    setting: Setting, found: theory.Forward, width: int
+    setting: Solved, found: theory.Forward, width: int
 ) -> dict[tuple[str, int], np.ndarray]:
     """(quantity, block) -> the values that the recursions give for the entries of `kernels`."""
     B, T = setting.kernel.shape[:2]

@@ -19,6 +19,11 @@ LANGUAGE = {
     "matrix_constant": 0.8192,
 }
 NETWORKS = [{"model": VISION}, {"model": LANGUAGE}]
+# Networks of one's own, which `kernels` and `tangent_kernels` show beside the paper's: either of
+# the two above with other settings, or a model of `repro.models` by its name, with the arguments of
+# its class but the width; of these no recursions are known, so growth with the width is shown. Each
+# has a `label`, its name in the figures, and may have a `parametrization` (else neural-tangent).
+FURTHER: list[dict] = []
 SPEC = {
     "model": VISION,
     "width": 64,
@@ -30,3 +35,8 @@ SPEC = {
     "seed": 0,
 }
 SEEDS = list(range(8))
+
+
+def label(model):
+    """What figures call a network."""
+    return model.get("label") or model.get("kind") or model["name"]

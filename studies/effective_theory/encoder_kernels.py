@@ -4,12 +4,12 @@ Each seed stands for a batch of independent initializations.
 """
 
 from repro.suite.study import Scale, Study
-from studies.effective_theory._encoders import NETWORKS, SEEDS, SPEC
+from studies.effective_theory._encoders import FURTHER, NETWORKS, SEEDS, SPEC
 
 STUDY = Study(
     task="transformer_kernels",
     spec=SPEC,
-    grid={"width": [8 * 2**k for k in range(7)], "network": NETWORKS, "seed": SEEDS},
+    grid={"width": [8 * 2**k for k in range(7)], "network": NETWORKS + FURTHER, "seed": SEEDS},
     scales={
         "smoke": Scale(
             spec={"draws": 1000, "points": 1024},

@@ -4,7 +4,7 @@ At one width the kernels of all blocks are measured; at other widths only that o
 """
 
 from repro.suite.study import Scale, Study
-from studies.effective_theory._encoders import NETWORKS, SEEDS, SPEC
+from studies.effective_theory._encoders import FURTHER, NETWORKS, SEEDS, SPEC
 
 
 def sizes(*widths: int, blocks_at: int) -> list[dict]:
@@ -18,7 +18,7 @@ STUDY = Study(
     | {"draws": 200, "channels": 1, "every_block": False, "parametrization": "neural-tangent, M"},
     grid={
         "size": sizes(64, 128, 256, 512, 1024, blocks_at=256),
-        "network": NETWORKS,
+        "network": NETWORKS + FURTHER,
         "seed": SEEDS,
     },
     scales={
