@@ -51,6 +51,18 @@ MODELS = {
     "resnet": ("warm_start", WARM | {"data": WARM["data"] | IMAGES, "model": RESNET}),
     "gpt2": ("warm_start", WARM | {"data": WARM["data"] | TOKENS, "model": GPT2}),
     "decoder": ("language_model", SPECS["language_model"]),
+    "residual_decoder": (
+        "language_model",
+        override(
+            SPECS["language_model"],
+            {
+                "model.name": "residual_decoder",
+                "model.depth": 2,
+                "model.base_depth": 1,
+                "model.branch_power": 1.0,
+            },
+        ),
+    ),
     "llm": ("pretraining", override(SPECS["pretraining"], {"data.text": None})),
     "vit": ("image_classification", SPECS["image_classification"]),
     "bart": (

@@ -205,6 +205,7 @@ STUDIES = [
     "embedding_lr/width",
     "embedding_lr/width_and_vocabulary",
     "transfer/decoder",
+    "transfer/decoder_depth",
     "transfer/gpt2",
     "transfer/mlp",
     "upscaling/gpt2",

@@ -55,11 +55,11 @@ class Losses(Curves):
         (self.ratio,) = wide[RATIO].unique()
         (base,) = self.narrow[WIDTH].unique()
         self.chance = float(self.narrow["chance"].iloc[0])
-        proxy = _curve(self.narrow[self.narrow[RATIO] == self.ratio])
+        proxy = curve(self.narrow[self.narrow[RATIO] == self.ratio])
         names = sorted(wide[NAME].unique(), key=ORDER.index)
         curves = {(name, base): proxy for name in names}
         for (name, width), rows in wide.groupby([NAME, WIDTH]):
-            curves[name, width] = _curve(rows)
+            curves[name, width] = curve(rows)
         super().__init__(curves)
 
     def slope(self, name: str, seed: int, points: int = NEAR) -> float:
@@ -98,7 +98,7 @@ class Losses(Curves):
         return joined(*found)
 
 
-def _curve(rows) -> tuple[np.ndarray, np.ndarray]:
+def curve(rows) -> tuple[np.ndarray, np.ndarray]:
     """(rates, losses (seeds, rates)) of runs that have nothing else to tell them apart."""
     rates, rate = np.unique(rows[LR], return_inverse=True)
     seeds, seed = np.unique(rows["seed"], return_inverse=True)

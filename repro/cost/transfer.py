@@ -10,5 +10,9 @@ from repro.cost.warm_start import warm_start_cost
 
 def transfer_cost(spec: Mapping) -> Cost:
     """One run of task `transfer`: as the task that trains this model otherwise."""
-    others = {"decoder": language_model_cost, "llm": pretraining_cost}
+    others = {
+        "decoder": language_model_cost,
+        "residual_decoder": language_model_cost,
+        "llm": pretraining_cost,
+    }
     return others.get(spec["model"]["name"], warm_start_cost)(spec)

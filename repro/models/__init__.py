@@ -48,6 +48,7 @@ ARCHITECTURES = {
     "mlp": Architecture("MLP"),
     "resnet": Architecture("ResNet"),
     "decoder": Architecture("Decoder"),
+    "residual_decoder": Architecture("ResidualDecoder"),
     "gpt2": Architecture("GPT2", tied=True),
     "llm": Architecture("LLM"),
     "bart": Architecture("BART", tied=True, head_dim_grows=True),

@@ -28,6 +28,7 @@ class Decoder(nn.Module):
     """
 
     positions_TD: torch.Tensor
+    branch_multiplier = 1.0  # on what a block adds; `ResidualDecoder` has another
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class Decoder(nn.Module):
         for attention, mlp in zip(self.attention, self.mlp, strict=True):
             for layer in (attention, mlp):
                 read_BTD = self._normalize(x_BTD) if self.norm == "pre" else x_BTD
-                x_BTD = x_BTD + layer(read_BTD)
+                x_BTD = x_BTD + scaled(layer(read_BTD), self.branch_multiplier)
                 if self.norm == "post":
                     x_BTD = self._normalize(x_BTD)
         if self.norm == "pre":

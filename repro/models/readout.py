@@ -1,4 +1,4 @@
-"""What a readout's multiplier acts on."""
+"""What a multiplier of a readout, or of a residual branch, acts on."""
 
 import torch
 

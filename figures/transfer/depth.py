@@ -1,0 +1,162 @@
+"""A decoder made deeper at the shallow one's learning rate, with and without 1/L on branches."""
+
+import math
+
+import numpy as np
+
+from figures.transfer._losses import LR, PROXY, RATIO, Losses, curve, of_rates
+from repro.judge.claims import TRAINING, Claim, above, below, trained_scales
+from repro.judge.noise import Design
+from repro.judge.power import SIDES, SIGN
+from repro.judge.tables import last_step
+from repro.regret import Curves
+from repro.statistics import t_interval
+from repro.suite.names import StageName
+
+TITLE = "Tuned shallow, trained deep"
+CAPTION = (
+    "A decoder of one width, made deeper. Left, middle: final training loss, on data seen once, "
+    "against the learning rate, mean and range (band) over seeds, a colour a depth; dotted: the "
+    "rate that is best for two blocks, where both are the same model. Right: the loss at that rate "
+    "against the depth, bars: 95 % interval over seeds of the difference to two blocks, paired. "
+    "Plain: residual branches as they are. 1/L: divided by the depth over 2 (CompleteP)."
+)
+STUDIES = tuple(f"transfer/decoder_depth/{stage}" for stage in ("proxy", "shallow", "deep"))
+DEPTH, POWER, LOSS = "model.depth", "model.branch_power", "train_loss"
+ARMS = {"plain": 0.0, "1/L": 1.0}
+COLUMNS = ["stage", POWER, DEPTH, RATIO, LR, "seed", LOSS, "chance"]
+COMPLETEP = "Dey et al. (arXiv 2505.01618), Figure 1"
+FALL = "loss of two blocks minus that of the deepest at the rate of two blocks, nats"
+CLAIMS = (
+    Claim(
+        id="depth.better-with-1-over-l",
+        kind=TRAINING,
+        statement="At the shallow model's rate a deeper decoder is better where residual branches "
+        "are divided by the depth",
+        source=COMPLETEP,
+        quantity=FALL,
+        expected=trained_scales(above(0)),
+    ),
+    Claim(
+        id="depth.worse-without",
+        kind=TRAINING,
+        statement="At the shallow model's rate a deeper decoder is worse where they are not",
+        source=COMPLETEP,
+        quantity=FALL,
+        expected=trained_scales(below(0)),
+    ),
+)
+LAWS = {claim.id: SIGN for claim in CLAIMS}
+JUDGED = {CLAIMS[0].id: "1/L", CLAIMS[1].id: "plain"}
+
+
+def reduce(runs):
+    """Final losses of every run; a search's rounds belong to their stage."""
+    import pandas as pd
+
+    parts = []
+    for name, table in runs.items():
+        if "step" in table:  # not a round that the search did not need
+            parts.append(last_step(table).assign(stage=StageName.parse(name).stage))
+    table = pd.concat(parts, ignore_index=True)
+    if POWER not in table:
+        table[POWER] = math.nan
+    table[POWER] = table[POWER].where(table["stage"] == "deep", 0.0)
+    return table[COLUMNS].sort_values(COLUMNS[:6], ignore_index=True)
+
+
+class Depths(Losses):
+    """Losses of both arms over depths. The rate that is transferred is that of the proxy, whose
+    seeds are others; two blocks are judged by runs of the deep ones' seeds."""
+
+    def __init__(self, table):
+        of = dict(list(table.groupby("stage")))
+        self.narrow, deep = of["proxy"], of["deep"]
+        (self.ratio,) = deep[RATIO].unique()
+        self.chance = float(self.narrow["chance"].iloc[0])
+        (base,) = of["shallow"][DEPTH].unique()
+        curves = {(arm, base): curve(of["shallow"]) for arm in ARMS}
+        for (power, depth), rows in deep.groupby([POWER, DEPTH]):
+            (arm,) = (name for name, each in ARMS.items() if each == power)
+            curves[arm, depth] = curve(rows)
+        Curves.__init__(self, curves)
+        tuned = curve(self.narrow[self.narrow[RATIO] == self.ratio])
+        self._proxy = Curves({(PROXY, base): tuned})
+
+    def proxy_rate(self, seeds=None):
+        return self._proxy.proxy_rate(seeds)
+
+    def fall(self, arm: str, rate: float) -> np.ndarray:
+        """By seed: how much lower the deepest one's loss is at a rate than that of two blocks."""
+        return self.transferred(arm, self.base, rate) - self.transferred(arm, self.widest, rate)
+
+
+def measure(data, scale):
+    losses = Depths(data)
+    return {
+        claim: of_rates(
+            losses,
+            lambda rate, arm=arm: losses.fall(arm, rate),
+            arm,
+            detail=f"{losses.base:g} to {losses.widest:g} blocks; retuned there "
+            f"{losses.tuned(arm, losses.widest).mean():.4f}, of two blocks "
+            f"{losses.tuned(arm, losses.base).mean():.4f} nats",
+        )
+        for claim, arm in JUDGED.items()
+    }
+
+
+def simulate(law, recorded, scale, rng):
+    """The deepest curve of each arm moved down or up, to where the law has its loss."""
+    design = Design(recorded, [LOSS], ["stage", POWER, DEPTH, RATIO, LR], log=False)
+    losses = Depths(recorded)
+    for claim, arm in JUDGED.items():
+        claimed = 1 if claim == CLAIMS[0].id else -1
+        found = float(losses.fall(arm, losses.proxy_rate()).mean())
+        if not math.isfinite(found):
+            continue
+        rows = design.rows(**{"stage": "deep", POWER: ARMS[arm], DEPTH: losses.widest})
+        design.mean[rows] += found - SIDES[law] * claimed * abs(found)
+    return design.draw(rng)
+
+
+def draw(data, scale):
+    from repro.judge import drawing
+
+    losses = Depths(data)
+    figure, axes = drawing.panels(3, width=3.0, height=2.9)
+    finite = [each[np.isfinite(each)] for _, each in losses.curves.values()]
+    low = min(each.min() for each in finite)
+    top = max(float(np.nanmean(losses.transferred(a, losses.widest))) for a in ARMS)
+    for place, arm in zip(axes[0], ARMS, strict=False):
+        for color, depth in zip(drawing.COLORS, losses.widths, strict=False):
+            rates, found = losses.curves[arm, depth]
+            shown = np.isfinite(found).all(0)
+            each = found[:, shown]
+            place.plot(
+                rates[shown], each.mean(0), "o-", ms=3, lw=1, color=color, label=f"{depth:g}"
+            )
+            place.fill_between(rates[shown], each.min(0), each.max(0), color=color, alpha=0.2, lw=0)
+        place.axvline(losses.proxy_rate(), ls=":", color="0.3", lw=1)
+        place.set_xscale("log", base=2)
+        drawing.log2_axis(place.xaxis)
+        place.set_ylim(low - 0.05, top + max(0.3, 1.5 * (top - low)))  # worse ones are cut off
+        place.set_title(arm, fontsize=9)
+        place.set_xlabel("learning rate")
+    axes[0, 0].set_ylabel("loss (nats)")
+    axes[0, 0].legend(title="blocks", fontsize=7, title_fontsize=7)
+    last, rate = axes[0, 2], losses.proxy_rate()
+    for k, arm in enumerate(ARMS):
+        start = losses.transferred(arm, losses.base, rate)
+        place = np.array(losses.widths, float) * 1.03 ** (2 * k - 1)
+        found = [t_interval(losses.transferred(arm, d, rate) - start) for d in losses.widths[1:]]
+        ends = np.array([(start.mean(),) * 3, *(start.mean() + np.array(f) for f in found)])
+        color = drawing.COLORS[3 * k]
+        drawing.bars(last, place, ends, fmt="o-", color=color, label=arm)
+    last.axhline(start.mean(), ls=":", color="0.3", lw=1)
+    last.set_xscale("log", base=2)
+    last.set_xticks(losses.widths, [f"{each:g}" for each in losses.widths])
+    last.set_xlabel("blocks L")
+    last.set_title("at the rate of two blocks", fontsize=9)
+    last.legend(title="residual branches", fontsize=7, title_fontsize=7)
+    return figure
