@@ -46,6 +46,12 @@ GPT2 = {
     "attention_constant": 4.0,
     "embedding_std": 0.02,
 }
+RESIDUAL = SPECS["language_model"]["model"] | {
+    "name": "residual_decoder",
+    "depth": 2,
+    "base_depth": 1,
+    "branch_power": 1.0,
+}
 MODELS = {
     "mlp": ("warm_start", WARM),
     "resnet": ("warm_start", WARM | {"data": WARM["data"] | IMAGES, "model": RESNET}),
@@ -53,15 +59,7 @@ MODELS = {
     "decoder": ("language_model", SPECS["language_model"]),
     "residual_decoder": (
         "language_model",
-        override(
-            SPECS["language_model"],
-            {
-                "model.name": "residual_decoder",
-                "model.depth": 2,
-                "model.base_depth": 1,
-                "model.branch_power": 1.0,
-            },
-        ),
+        SPECS["language_model"] | {"model": RESIDUAL},
     ),
     "llm": ("pretraining", override(SPECS["pretraining"], {"data.text": None})),
     "vit": ("image_classification", SPECS["image_classification"]),

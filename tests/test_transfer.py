@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from figures.transfer import _losses
+from figures.transfer import depth as depth_figure
 from figures.transfer._losses import COLUMNS, PROXY, Losses
 from repro import models
 from repro.data.batches import ArrayBatches
@@ -90,6 +91,65 @@ def test_chance_is_the_entropy_of_the_targets():
     check_single_pass({"dataset": "rows", "batch_size": 5}, batches, 2)
     with pytest.raises(UserError, match="rows: 3 steps of 5 go through its 10 rows more than once"):
         check_single_pass({"dataset": "rows", "batch_size": 5}, batches, 3)
+
+
+def deepened(law):
+    """Losses of a decoder over depths: bowls with one vertex, `law(power, depth)` of height."""
+    rows, rates = [], [2.0**k for k in range(-9, -3)]
+    for seed in range(3):
+        for rate in rates:
+            off = CURVATURE * (math.log2(rate) + 6) ** 2 + 0.003 * seed
+            for ratio in (1.0, 4.0, 16.0):
+                bad = 0.05 * abs(math.log2(ratio / 4))
+                rows.append(["proxy", 0.0, 2, ratio, rate, 1 + seed, 4.5 + off + bad])
+            rows.append(["shallow", 0.0, 2, 4.0, rate, 11 + seed, 4.5 + off])
+            for power in (0.0, 1.0):
+                for depth in (4, 8):
+                    found = law(power, depth) + off
+                    rows.append(["deep", power, depth, 4.0, rate, 11 + seed, found])
+    columns = [column for column in depth_figure.COLUMNS if column != "chance"]
+    return pd.DataFrame(rows, columns=columns).assign(chance=CHANCE)
+
+
+def test_what_depth_gains_is_read_off_losses_of_a_known_law():
+    """A tenth of a nat a doubling, gained with 1/L and lost without."""
+    data = deepened(lambda power, depth: 4.5 - 0.1 * (2 * power - 1) * math.log2(depth / 2))
+    found = depth_figure.measure(data, "reduced")
+    assert [each.problem for each in found.values()] == ["", ""]
+    assert found["depth.better-with-1-over-l"].value == pytest.approx(0.2)
+    assert found["depth.worse-without"].value == pytest.approx(-0.2)
+
+
+def test_a_residual_branch_has_the_inverse_of_the_depth_over_the_base_s():
+    settings = {
+        "name": "residual_decoder",
+        "width": 16,
+        "base_depth": 2,
+        "branch_power": 1.0,
+        "head_dim": 8,
+        "expansion": 4,
+        "norm": "pre",
+        "positional_rms": {"factor": 1.0, "power": 0.0},
+        "base_width": 16,
+    }
+    tokens = torch.arange(8)[None]
+
+    def logits(depth, **changes):
+        net = models.build(
+            {**settings, "depth": depth, **changes}, "SP", vocab_size=32, sequence_length=8
+        )
+        models.draw(net, "SP", 0)
+        with torch.no_grad():
+            own = net(tokens)
+            for layer in (*net.attention, *net.mlp):  # what it adds, without a factor
+                last = layer.out if hasattr(layer, "out") else layer.down
+                last.weight *= net.branch_multiplier
+            net.branch_multiplier = 1.0
+            return own, net(tokens)
+
+    torch.testing.assert_close(*logits(8))
+    assert torch.equal(logits(2)[0], logits(2, branch_power=0.0)[0])
+    assert not torch.allclose(logits(8)[0], logits(8, branch_power=0.0)[0])
 
 
 def test_full_alignment_is_sp_with_the_embedding_s_rate_raised_by_the_width():
