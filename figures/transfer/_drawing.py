@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from figures.transfer._losses import ORDER, WORKLOADS, Losses
+from figures.transfer._losses import NEAR, ORDER, WORKLOADS, Losses
+from repro.judge.optimum import parabola_optimum
 from repro.statistics import t_interval
 
 SMALL = {"width": 1.75, "height": 1.7}
@@ -14,39 +15,57 @@ def short_interval(values: np.ndarray) -> tuple[float, float]:
     return (mean - low, high - mean) if np.isfinite(low) else (0.0, 0.0)
 
 
-def draw_shift(workloads: dict[str, Losses]):
-    """Bowls by parametrization, and the best rate against the width, a row a workload."""
+def draw_all_bowls(workloads: dict[str, Losses]):
+    """Bowls, a row a workload and a column a parametrization."""
+    from matplotlib.ticker import LogLocator
+
     from repro.judge import drawing
 
     names = [n for n in ORDER if any(n in losses.names for losses in workloads.values())]
-    figure, axes = drawing.panels(len(names) + 1, len(workloads), **SMALL)
+    figure, axes = drawing.panels(len(names), len(workloads), **SMALL)
     for row, (workload, losses) in zip(axes, workloads.items(), strict=True):
         low = min(found.mean(0).min() for _, found in losses.curves.values())
         room = 3 * abs(losses.gain())  # worse losses are cut off
-        for place, name in zip(row, names, strict=False):
+        for place, name in zip(row, names, strict=True):
             if name not in losses.names:
                 place.axis("off")
                 continue
             draw_bowls(place, losses, name)
             place.set_title(name, fontsize=8)
             place.set_ylim(low - 0.1 * room, low + room)
-        row[0].set_ylabel(f"{WORKLOADS[workload]}\nloss (nats)", fontsize=8)
-        row[0].legend(fontsize=6, title="width", title_fontsize=6)
-        draw_optima(row[-1], losses, names)
-        for place in row:
             drawing.log2_axis(place.xaxis)
+            place.xaxis.set_major_locator(LogLocator(base=4))  # every second octave
             place.tick_params(labelsize=6)
-    for place in axes[-1, :-1]:
-        place.set_xlabel("learning rate", fontsize=8)
-    axes[-1, -1].set_xlabel("width", fontsize=8)
-    axes[0, -1].set_title("best rate", fontsize=8)
-    if axes[0, -1].get_legend_handles_labels()[1]:
-        axes[0, -1].legend(fontsize=5.5, handlelength=1)
+            place.set_xlabel("learning rate", fontsize=7)
+            last = place
+        row[0].set_ylabel(f"{WORKLOADS[workload]}\nloss (nats)", fontsize=8)
+        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+        last.legend(fontsize=6, title="width", title_fontsize=6, **beside)
+    return figure
+
+
+def draw_shift(workloads: dict[str, Losses]):
+    """The best rate against the width, a panel a workload."""
+    from repro.judge import drawing
+
+    names = [n for n in ORDER if any(n in losses.names for losses in workloads.values())]
+    figure, axes = drawing.panels(len(workloads), width=2.9, height=2.8)
+    for place, (workload, losses) in zip(axes[0], workloads.items(), strict=True):
+        draw_optima(place, losses, names)
+        drawing.log2_axis(place.xaxis)
+        place.set_title(WORKLOADS[workload], fontsize=9)
+        place.set_xlabel("width")
+    axes[0, 0].set_ylabel("best learning rate")
+    if axes[0, 0].get_legend_handles_labels()[1]:
+        axes[0, 0].legend(fontsize=7, handlelength=1)
     return figure
 
 
 def draw_bowls(axes, losses: Losses, name: str) -> None:
-    """Loss against learning rate at every width; runs that diverged are left out."""
+    """Loss against learning rate at every width; runs that diverged are left out.
+
+    Rings: the curve's minimum, a parabola through its best rate and the two neighbours.
+    """
     from repro.judge.drawing import COLORS
 
     for color, width in zip(COLORS, losses.widths, strict=False):
@@ -62,6 +81,10 @@ def draw_bowls(axes, losses: Losses, name: str) -> None:
             alpha=0.2,
             lw=0,
         )
+        best = 2 ** parabola_optimum(rates, found.mean(0), NEAR)
+        if np.isfinite(best):
+            height = np.interp(np.log2(best), np.log2(rates[shown]), mean)
+            axes.plot(best, height, "o", ms=6, mfc="none", mew=1, color=color)
     axes.axvline(losses.proxy_rate(), ls=":", color="0.3", lw=1)
     axes.set_xscale("log", base=2)
 
@@ -85,7 +108,7 @@ def draw_optima(axes, losses: Losses, names: list[str]) -> None:
         low, high = 2**centre - 2 ** (centre - ends[0]), 2 ** (centre + ends[1]) - 2**centre
         place = widths * 2 ** (0.06 * (i - len(names) / 2))
         axes.errorbar(
-            place, 2**centre, (low, high), fmt="o-", ms=2.5, lw=1, color=COLORS[i], label=name
+            place, 2**centre, (low, high), fmt="o-", ms=3, lw=1, color=COLORS[i], label=name
         )
     axes.plot(widths, np.full(len(widths), start), ":", color="0.3", lw=1)
     axes.plot(widths, start * widths[0] / widths, "-.", color="0.3", lw=1)

@@ -10,11 +10,11 @@ from repro.judge.power import Laws
 
 TITLE = "Where the best learning rate goes with the width"
 CAPTION = (
-    "A row a workload. Left panels: final training loss, on data seen once, against the learning "
-    "rate under each parametrization, mean and range (band) over seeds, a colour a width; dotted: "
-    "the rate that is best for the narrow model, which is the same model under all of them. Right: "
-    "the best rate (vertex of a parabola through three rates) against the width, bars: 95 % "
-    "interval over seeds; guides: constant and 1/n."
+    "The best learning rate, vertex of a parabola through three rates of the curves in `bowls`, "
+    "against the width under each parametrization, a panel a workload. Bars: 95 % interval over "
+    "seeds; no point where a seed's curve has no minimum inside its rates. Guides: constant "
+    "(dotted) and 1/n (dash-dotted), from the narrow model's best rate, which is the same model "
+    "under all of them."
 )
 STUDIES = _losses.STUDIES
 SOURCES = {

@@ -1,0 +1,50 @@
+"""Loss against learning rate, at every width under every parametrization."""
+
+import numpy as np
+
+from figures.transfer import _drawing, _losses
+from figures.transfer._losses import WORKLOADS, Losses, reduce  # noqa: F401
+from repro.judge.claims import CONTROL, Claim, Measurement, over_seeds, reported, trained_scales
+
+TITLE = "Loss against learning rate, narrow to wide"
+CAPTION = (
+    "Final training loss, on data seen once, against the learning rate: a row a workload, a column "
+    "a parametrization it is defined for, a colour a width; mean and range (band) over seeds. "
+    "Dotted: the rate that is best for the narrow model, which is the same model under all of them "
+    "and is what a wide one is given. Rings: each width's own best rate, the vertex of a parabola "
+    "through three rates. Losses far above the best are cut off."
+)
+STUDIES = _losses.STUDIES
+CLAIMS = tuple(
+    Claim(
+        id=f"bowls.octave-{workload}",
+        kind=CONTROL,
+        statement=f"What it costs to miss the widest {name}'s best rate by an octave under muP",
+        source="suite",
+        quantity="mean loss a factor of 2 above and below the best rate minus that at it, nats",
+        expected=trained_scales(reported("no bound: how flat the bowls are")),
+    )
+    for workload, name in WORKLOADS.items()
+)
+
+
+def octave(losses: Losses, seed: int) -> float:
+    """Mean excess of a seed's loss an octave above and below the rate that is best for the others;
+    NaN where one of these was not tried."""
+    rates, found = losses.curves["muP", losses.widest]
+    best = np.delete(found, seed, axis=0).mean(0).argmin()
+    beside = np.isin(rates, rates[best] * np.array([0.5, 2.0]))
+    return float(found[seed, beside].mean() - found[seed, best]) if sum(beside) == 2 else np.nan
+
+
+def measure(data, scale):
+    def found(losses: Losses) -> Measurement:
+        return over_seeds(lambda k: octave(losses, k[0]), losses.seeds, losses.problem("muP"))
+
+    return {
+        f"bowls.octave-{name}": found(losses) for name, losses in _losses.by_workload(data).items()
+    }
+
+
+def draw(data, scale):
+    return _drawing.draw_all_bowls(_losses.by_workload(data))
