@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from figures.transfer import _losses
+from figures.transfer import _losses, bowls
 from figures.transfer import depth as depth_figure
 from figures.transfer._losses import COLUMNS, PROXY, Losses
 from repro import models
@@ -56,6 +56,13 @@ def test_losses_of_a_known_law_give_its_slope_regret_penalty_and_gain():
     assert losses.problem("SP", "muP") == ""
     found = _losses.slope_measurement(losses, "SP")
     assert found.value == pytest.approx(-1) and found.low == pytest.approx(found.high)
+
+
+def test_an_octave_off_costs_the_curvature_of_a_bowl():
+    losses = Losses(table())
+    assert [bowls.octave(losses, seed) for seed in range(3)] == pytest.approx([CURVATURE] * 3)
+    narrow = table()
+    assert math.isnan(bowls.octave(Losses(narrow[narrow["lr"] >= 2**-6]), 0))
 
 
 def test_a_diverged_run_is_infinitely_bad_and_no_hole():
