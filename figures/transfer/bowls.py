@@ -19,7 +19,8 @@ CLAIMS = tuple(
     Claim(
         id=f"bowls.octave-{workload}",
         kind=CONTROL,
-        statement=f"What missing the best rate of the largest width by an octave costs, {name}, muP",
+        statement="What missing the best rate of the largest width by an octave costs, "
+        f"{name}, muP",
         source="suite",
         quantity="mean loss a factor of 2 above and below the best rate minus that at it, nats",
         expected=trained_scales(reported("no bound: how flat the bowls are")),
