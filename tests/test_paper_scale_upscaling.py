@@ -12,7 +12,7 @@ import pytest
 import torch
 import torchvision
 
-from repro import upscaling
+from repro import models, upscaling
 from repro.data.arrays import write_arrays
 from repro.data.needs import Tokens
 from repro.data.random_data import random_data
@@ -212,13 +212,43 @@ def test_stages_take_what_the_paper_hands_on(study):
         assert {each.id for each in taken.runs} == {each.id for each in runs(f"{study}/base")}
 
 
-@pytest.mark.parametrize("study", [s for s in those(WIDTHS) if s != "resnet"])
+@pytest.mark.parametrize("study", those(WIDTHS))
 def test_sweep_2_at_the_target_is_around_the_printed_winner(study):
     (_, _), (lr, half), _ = SELECTED[study]
     rates = grid(f"{study}/tune_target", "lr")
     assert len(rates) == 3 and abs(rates[1] - lr) <= half * (1 + 1e-9)
     judged = {run.spec["seed"] for run in runs(f"{study}/upscaled_tuned")}
     assert judged == set(SEEDS[runs(f"{study}/upscaled_tuned")[0].spec["model"]["name"]])
+
+
+@pytest.mark.parametrize("study", those(("resnet",)))
+def test_at_the_target_the_resnet_has_the_noise_that_was_transferred(study):
+    transferred = runs(f"{study}/upscaled")[0].upstream["start.level"].reference
+    for stage in ("tune_target", "upscaled_tuned"):
+        for run in runs(f"{study}/{stage}"):
+            assert run.upstream["start.level"].reference == transferred
+
+
+@pytest.mark.parametrize(
+    ("study", "hidden"),
+    [
+        *((study, 1.0) for study in those(("mlp_sgd", "mlp_adamw"))),
+        *((study, 1_024**-0.5) for study in those(("mlp_sgd_transfer",))),
+        *((study, 512**-0.5) for study in those(("mlp_adamw_transfer",))),
+    ],
+)
+def test_biases_have_the_spread_of_the_released_code(study, hidden):
+    """Measured on its models: 1.0 and 0.136 at base width 1, 0.031 at 1,024; at any width."""
+    stage = "scratch" if f"{study}/scratch" in stages() else "base"
+    for run in (runs(f"{study}/{stage}")[0], runs(f"{study}/base")[-1]):
+        spec = run.spec
+        net = models.build(spec["model"], spec["parametrization"])
+        models.draw(net, spec["parametrization"], 3)
+        for name, expected in (("input.bias", 54**-0.5), ("hidden.1.bias", hidden)):
+            bias = net.get_parameter(name)
+            error = 4 / (2 * len(bias)) ** 0.5
+            assert float(bias.detach().std()) == pytest.approx(expected, rel=error), name
+        assert not net.output.bias.any()
 
 
 def grid(stage, key):
@@ -300,6 +330,25 @@ def test_mlp_transfer_grids_are_the_code_s(study, centre, level, lr, levels):
     assert grid(f"{study}/by_lr", "start.level") == [level / 2]
     assert grid(f"{study}/by_noise", "lr") == [lr]
     assert set(grid(f"{study}/by_noise", "start.level")) >= {x / 2 for x in levels}
+
+
+@pytest.mark.parametrize(
+    ("study", "base", "level", "levels"),
+    [
+        ("mlp_sgd_transfer", 0.6, 0.75, [j / 8 for j in range(17)]),
+        ("mlp_adamw_transfer", 0.002, 1.0, [0.0, *(2.0**j for j in range(-9, 2))]),
+    ],
+)
+def test_the_code_s_settings_are_run_beside_the_paper_s(study, base, level, levels):
+    """Base rate, fixed noise and grid of noise of MLP/check_hyperparam_transfer.py, as printed."""
+    assert grid(f"{study}/base_code", "lr") == [base]
+    assert grid(f"{study}/by_lr_code", "start.level") == [level]
+    assert grid(f"{study}/by_noise_code", "start.level") == levels
+    for sweep in ("by_lr", "by_noise"):
+        found = runs(f"{study}/{sweep}_code")
+        assert {run.spec["start"]["convention"] for run in found} == {"code"}
+        assert grid(f"{study}/{sweep}_code", "lr") == grid(f"{study}/{sweep}", "lr")
+        assert found[0].upstream["start.checkpoint"].reference.stage == "base_code"
 
 
 @pytest.mark.parametrize("study", those(TFLOPS))

@@ -117,7 +117,7 @@ def curve_claims(figure, where, setting):
             quantity="final training loss with noise minus without, each at its own best rate",
             expected=trained_scales(below(0)),
         ),
-        *(_target.claims(figure, where) if setting.target else ()),
+        *(_target.claims(figure, where, setting) if setting.target else ()),
     )
 
 

@@ -45,12 +45,13 @@ AXIS = {
     "valid_accuracy": "validation accuracy",
 }
 CURVES = View("step", "train_loss", {"stage": (*WIDE, "scratch_long")})
-MEANING = (
+ARMS = (
     "Mean, and range over seeds (band), against steps; a training loss is the mean since the last "
     "point, at step 0 that of the first batch. Base, wide from scratch and upscaled are the "
     "paper's runs. Ours: upscaled without noise, from scratch, each at its own best rate, from "
-    "scratch with the base's steps added, and upscaled with rate and noise tuned at the target."
+    "scratch with the base's steps added, and upscaled"
 )
+MEANING = f"{ARMS} with rate and noise tuned at the target."
 ENDS = (
     "Top right: where the training losses end, mean and 95 % interval over seeds; left of it each "
     "curve's line, name and learning rate."

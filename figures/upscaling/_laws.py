@@ -29,9 +29,13 @@ ABOVE = (
 
 def curve_laws(figure, setting):
     """LAWS of `_claims.curve_claims`."""
-    signs = ["noise-nonzero"] + (["noise-at-target", "initial-jump"] if setting.target else [])
-    kept = {f"{figure}.regret": KEPT} if setting.target else {}
-    return {f"{figure}.{name}": SIGN for name in signs} | kept
+    return {f"{figure}.noise-nonzero": SIGN} | (target_laws(figure) if setting.target else {})
+
+
+def target_laws(figure):
+    """LAWS of `_target.claims`."""
+    signs = {f"{figure}.{name}": SIGN for name in ("noise-at-target", "initial-jump")}
+    return signs | {f"{figure}.regret": KEPT}
 
 
 def win_laws(figure, setting):

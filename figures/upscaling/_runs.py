@@ -30,6 +30,7 @@ COLUMNS = [
     "inside",
 ]
 QUIET = "quiet"  # Sweep 2's runs without noise
+BOTH = ("lr", LEVEL)
 TARGET, TARGET_QUIET = "tune_target", "tune_target_without_noise"
 # Sweep 2's winner, zero noise at its own best rate and the largest noise, at the small width.
 SMALL = ("small_upscaled", "small_without_noise", "small_most_noise")
@@ -40,7 +41,7 @@ SWEEPS = {
     "tune_upscaled": ("Sweep 2", ["lr", LEVEL]),
     "tune_upscaled_code": ("Sweep 2 with the code's noise", ["lr", LEVEL]),
     QUIET: ("Sweep 2 at zero noise", ["lr"]),
-    TARGET: ("Sweep 2 at the target", ["lr", LEVEL]),
+    TARGET: ("Sweep 2 at the target", ["lr", LEVEL]),  # or those of `Setting.target`
     TARGET_QUIET: ("Sweep 2 at the target, zero noise", ["lr"]),
     "scratch_rates": ("the rates from scratch", ["lr"]),
 }
@@ -55,7 +56,7 @@ class Setting:
         its grids (ROUNDED: as it prints them), the noise in its code's convention.
     end_to_end: its speed-up with the base's cost charged (F.4).
     metric: what Sweep 1 selects by. noise: the noise axis in words. validation: what the paper's
-        figures show of held-out data. target: whether its study also tunes at the target.
+        figures show of held-out data. target: the axes that its study also tunes at the target.
     """
 
     key: str
@@ -66,7 +67,7 @@ class Setting:
     metric: str = "train_loss"
     noise: str = r"noise $\bar\sigma_\Delta$"
     validation: str = "valid_accuracy"
-    target: bool = False
+    target: tuple[str, ...] = ()
 
     def metric_of(self, sweep: str) -> str:
         """What a sweep selects by."""
@@ -77,14 +78,14 @@ ROUNDED = {0.0125: "0.013", 0.0025: "0.003", 2.0**-8: "0.0039", 2.0**-9: "0.0020
 SETTINGS = {
     setting.key: setting
     for setting in (
-        Setting("mlp-sgd", "MLP with SGD", "upscaling/mlp_sgd", (0.4, 0.1, 5.0), 8.5, target=True),
+        Setting("mlp-sgd", "MLP with SGD", "upscaling/mlp_sgd", (0.4, 0.1, 5.0), 8.5, target=BOTH),
         Setting(
             "mlp",
             "MLP with AdamW",
             "upscaling/mlp_adamw",
             (0.1, 0.0125, 4.0),
             3.0,
-            target=True,
+            target=BOTH,
         ),
         Setting(
             "resnet",
@@ -102,7 +103,7 @@ SETTINGS = {
             2.2,
             metric="valid_loss",
             validation="valid_loss",
-            target=True,
+            target=BOTH,
         ),
     )
 }
@@ -151,7 +152,8 @@ def best(rows, axes, metric, how="final"):
 
 def point(chosen):
     """A point of a sweep in words."""
-    return f"lr {chosen['lr']:.4g}, noise {chosen[LEVEL]:.4g}"
+    noise = f"noise {chosen[LEVEL]:.4g}" if LEVEL in chosen else "the same noise"
+    return f"lr {chosen['lr']:.4g}, {noise}"
 
 
 def edge(rows, axes, metric, neighbourhood=None):
@@ -166,15 +168,14 @@ def edge(rows, axes, metric, neighbourhood=None):
 
 def edges(stages, setting, *sweeps):
     """`edge` of some of SWEEPS."""
-    problems = {
-        SWEEPS[name][0]: edge(
-            stage_rows(stages, name),
-            SWEEPS[name][1],
-            setting.metric_of(name),
-            STEPS if name == TARGET else None,
-        )
-        for name in sweeps
-    }
+    problems = {}
+    for name in sweeps:
+        words, axes = SWEEPS[name]
+        # Sweep 2 at the target tries one step along each axis, not along both at once.
+        crosswise = name == TARGET and len(setting.target) > 1
+        axes = list(setting.target) if name == TARGET else axes
+        rows, metric = stage_rows(stages, name), setting.metric_of(name)
+        problems[words] = edge(rows, axes, metric, STEPS if crosswise else None)
     return tables.joined(*(f"{sweep}: {why}" for sweep, why in problems.items() if why))
 
 

@@ -8,6 +8,7 @@ from repro.judge.claims import (
     TRAINING,
     Claim,
     at_most,
+    exact,
     no_finer_than,
     over_seeds,
     trained_scales,
@@ -30,13 +31,21 @@ CAPTION = (
     "width, a level as n^1/2 (bottom). Arrows at the top edge: a mean above the panel, or a seed "
     "that diverged. (Ma et al., Figure 3.)"
 )
+# Name in ids -> in words, study, how its stages end.
 MODELS = {
-    "gpt2": ("GPT-2 with AdamW", "upscaling/gpt2_transfer"),
-    "mlp-sgd": ("MLP with SGD", "upscaling/mlp_sgd_transfer"),
-    "mlp": ("MLP with AdamW", "upscaling/mlp_adamw_transfer"),
+    "gpt2": ("GPT-2 with AdamW", "upscaling/gpt2_transfer", ""),
+    "mlp-sgd": ("MLP with SGD", "upscaling/mlp_sgd_transfer", ""),
+    "mlp": ("MLP with AdamW", "upscaling/mlp_adamw_transfer", ""),
 }
+# Beside the paper's settings, at its scale: base rate and noise as the released code has them.
+CODE = {
+    f"{key}-code": (f"{words}, settings of the code", study, "_code")
+    for key, (words, study, _) in MODELS.items()
+    if key != "gpt2"
+}
+MODELS |= CODE
 STUDIES = tuple(
-    f"{study}/{sweep}" for _, study in MODELS.values() for sweep in ("by_lr", "by_noise")
+    f"{study}/{sweep}{end}" for _, study, end in MODELS.values() for sweep in ("by_lr", "by_noise")
 )
 LEVEL, WIDTH = "start.level", "model.width"
 SWEEPS = {
@@ -50,9 +59,9 @@ CLAIMS = tuple(
         statement=f"{words}: {what} does not depend on the target width",
         source="Figure 3; Appendix F.5",
         quantity=f"spread over target widths of log2 of {what}",
-        expected=trained_scales(at_most(bound)),
+        expected={"paper": at_most(bound)} if key in CODE else trained_scales(at_most(bound)),
     )
-    for key, (words, _) in MODELS.items()
+    for key, (words, *_) in MODELS.items()
     for sweep, (_, _, _, what, bound) in SWEEPS.items()
 )
 # How a law's optimum goes with the target width: a power of it.
@@ -78,7 +87,9 @@ def reduce(runs):
 
 
 def rows_of(data, key, sweep):
-    return data[(data["study"] == MODELS[key][1]) & (data["stage"] == SWEEPS[sweep][0])]
+    """The rows of a model's sweep, none of CODE but at paper scale."""
+    _, study, end = MODELS[key]
+    return data[(data["study"] == study) & (data["stage"] == f"{SWEEPS[sweep][0]}{end}")]
 
 
 def log2_places(values):
@@ -114,6 +125,10 @@ def measure(data, scale):
     for key in MODELS:
         for sweep, (_, axis, *_) in SWEEPS.items():
             rows = rows_of(data, key, sweep)
+            if rows.empty:
+                none = exact(math.nan, 0, "the code's settings are run at paper scale")
+                measured[f"fig3.transfer-{sweep}-{key}"] = none
+                continue
             seeds = sorted(int(s) for s in rows["seed"].unique())
             log2, curves = log2_places(rows[axis].unique()), by_width(rows, axis)
 
@@ -153,7 +168,9 @@ def simulate(law, recorded, scale, rng):
     for claim, laws in LAWS.items():
         if law in laws.names:
             sweep, key = claim.removeprefix("fig3.transfer-").split("-", 1)
-            set_optima(design, rows_of(recorded, key, sweep), SWEEPS[sweep][1], POWERS[law])
+            rows = rows_of(recorded, key, sweep)
+            if not rows.empty:
+                set_optima(design, rows, SWEEPS[sweep][1], POWERS[law])
     return design.draw(rng)
 
 
@@ -178,15 +195,16 @@ def set_optima(design, rows, axis, power):
 def draw(data, scale):
     from repro.judge import drawing
 
-    figure, axes = drawing.panels(len(MODELS), len(SWEEPS))
-    for column, (key, (words, study)) in zip(axes.T, MODELS.items(), strict=True):
+    shown = {key: model for key, model in MODELS.items() if len(rows_of(data, key, "lr"))}
+    figure, axes = drawing.panels(len(shown), len(SWEEPS))
+    for column, (key, (words, study, end)) in zip(axes.T, shown.items(), strict=True):
         for panel, (sweep, (stage, axis, label, *_)) in zip(column, SWEEPS.items(), strict=True):
             rows = rows_of(data, key, sweep)
             draw_panel(panel, rows, axis, width_colors(rows))
             mark_optima(panel, rows, axis, width_colors(rows), RIVAL[sweep])
             panel.set_xlabel(f"{label} (base constant)")
             panel.set_ylabel("final training loss (nats)")
-            declared = registry.study(f"{study}/{stage}").scales[scale].spec
+            declared = registry.study(f"{study}/{stage}{end}").scales[scale].spec
             fixed = {"by_lr": ("noise", LEVEL), "by_noise": ("learning rate", "lr")}[stage]
             panel.set_title(f"{words}, {fixed[0]} {declared[fixed[1]]:.3g}", fontsize=9)
     return figure

@@ -14,8 +14,10 @@ class MLP(nn.Module):
     """Features (B, inputs) -> logits (B, classes): `hidden_layers` of one width, ReLU, biases.
 
     output_multiplier: factor on the readout's product, not on its bias.
-    Biases are zero. All other parameters hold no values until `repro.parametrization.initialize`
-    draws them, which sets the readout to zero.
+    drawn_biases: whether biases of hidden layers start with the spread that they have at the base
+        width, fan_in^-1/2 there, at every width (Table 2's vectors; the released code), else at 0.
+    Biases that are not drawn are zero. All other parameters hold no values until
+    `repro.parametrization.initialize` draws them, which sets the readout to zero.
     """
 
     def __init__(
@@ -27,6 +29,7 @@ class MLP(nn.Module):
         width: int,
         base_width: float,
         output_multiplier: float,
+        drawn_biases: bool = False,
     ):
         super().__init__()
         self.settings: dict[str, Any] = {
@@ -34,6 +37,7 @@ class MLP(nn.Module):
             "classes": classes,
             "hidden_layers": hidden_layers,
             "base_width": base_width,
+            "drawn_biases": drawn_biases,
         }
         self.width = width
         self.output_multiplier = output_multiplier
@@ -54,18 +58,22 @@ class MLP(nn.Module):
 
     def roles(self) -> dict[str, Role]:
         """Parameter name -> Role."""
-        ratio = self.width / self.settings["base_width"]
-        inputs = self.settings["inputs"]
-        bias = Role("vector", width_out=ratio)
+        base_width, inputs = self.settings["base_width"], self.settings["inputs"]
+        ratio = self.width / base_width
+
+        def bias(fan_in: float) -> Role:
+            std = fan_in**-0.5 if self.settings["drawn_biases"] else None
+            return Role("vector", width_out=ratio, std=std)
+
         roles = {
             "input.weight": Role("embedding", inputs, width_out=ratio, std=inputs**-0.5),
-            "input.bias": bias,
+            "input.bias": bias(inputs),
             "output.weight": Role("output", self.width, width_in=ratio, std=0.0),
             "output.bias": Role("scalar"),
         }
         for i in range(len(self.hidden)):
             roles[f"hidden.{i}.weight"] = Role("hidden", self.width, ratio, ratio)
-            roles[f"hidden.{i}.bias"] = bias
+            roles[f"hidden.{i}.bias"] = bias(base_width)
         return roles
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -11,7 +11,8 @@ scratch_rates: the wide model from scratch over learning rates.
 scratch_long: at the best of these rates, with the base's steps added.
 upscaled_start, upscaled_without_noise_start: one step of upscaled ones. Its training loss is of
     the first batch before the step: where upscaling starts from.
-tune_target, tune_target_without_noise: Sweep 2 at the target itself, around what was transferred.
+tune_target, tune_target_without_noise: Sweep 2 at the target itself, around what was transferred;
+    where no levels of noise are given there, at the noise that was transferred.
 upscaled_tuned, upscaled_tuned_without_noise: at the best of these. What they end below the
     transferred setting is its regret.
 small_upscaled, small_without_noise, small_most_noise: Sweep 2's winner on several seeds, beside
@@ -64,9 +65,9 @@ def protocol(
     spec: of `warm_start`, from scratch at paper scale. scales: scale -> its changes to the spec.
     widths: scale -> {"small", "small_wide", "base", "wide"}. The other mappings: scale -> grid.
     base_seeds: `seeds` if None. Another one would move the median, and all that starts from it.
-    target: grids of Sweep 2 at the target, "lr", "levels" and "lr_without_noise", each scale ->
-        grid. Without them (None) there is none of the stages that the list above has from
-        upscaled_start to upscaled_tuned_without_noise.
+    target: grids of Sweep 2 at the target, "lr", "lr_without_noise" and, unless it has only the
+        noise that was transferred, "levels", each scale -> grid. Without them (None) there is none
+        of the stages that the list above has from upscaled_start to upscaled_tuned_without_noise.
     code_levels, code: grid and name of the released code's convention, for tune_upscaled_code.
     noise: "signal" tunes t and passes each tensor's constant on to the wide model (Appendix D).
     metric, metric_upscaled: Sweep 1 and Sweep 2 select its lowest value.
@@ -159,10 +160,10 @@ def protocol(
             metric_upscaled,
         )
 
-    def sweep_target(lr: Mapping, levels: Mapping | None = None) -> Study:
+    def sweep_target(lr: Mapping, noise_level, levels: Mapping | None = None) -> Study:
         return stage(
             "wide",
-            start("base", 0.0),
+            start("base", noise_level),
             {"lr": lr} | ({"start.level": levels} if levels else {}),
             ("lr",),
             ("lr", "start.level") if levels else ("lr",),
@@ -194,15 +195,17 @@ def protocol(
     }
     if target:
         at_start = {key: PerScale(dict.fromkeys(scales, 1)) for key in ("steps", "evaluations")}
+        at_target = target.get("levels")
+        # Where the noise is none of the sweep's axes, all of it has the one that was transferred.
+        swept = 0.0 if at_target else level("tune_upscaled")
+        tuned_level = level("tune_target" if at_target else "tune_upscaled")
         stages |= {
             "upscaled_start": stage("wide", upscaled | at_start, every),
             "upscaled_without_noise_start": stage("wide", without | at_start, every),
-            "tune_target": sweep_target(target["lr"], target["levels"]),
-            "tune_target_without_noise": sweep_target(target["lr_without_noise"]),
+            "tune_target": sweep_target(target["lr"], swept, at_target),
+            "tune_target_without_noise": sweep_target(target["lr_without_noise"], 0.0),
             "upscaled_tuned": stage(
-                "wide",
-                {"lr": rate("tune_target"), **start("base", level("tune_target"))},
-                every,
+                "wide", {"lr": rate("tune_target"), **start("base", tuned_level)}, every
             ),
             "upscaled_tuned_without_noise": stage(
                 "wide", {"lr": rate("tune_target_without_noise"), **start("base", 0.0)}, every

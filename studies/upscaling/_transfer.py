@@ -7,6 +7,9 @@ learning rate. Each seed has its own base (our choice: F.5 does not say).
 Ours, at the narrowest and the widest width. base_sp, by_lr_sp: base and by_lr under the standard
 parametrization. by_noise_raw: by_noise with one standard deviation at every width, as in the
 released GPT-2 code.
+
+base_code, by_lr_code, by_noise_code, at paper scale: the same from base models at the released
+code's rate, with noise in its convention.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,6 +31,7 @@ def transfer(
     fixed_level: Mapping[str, float],
     lr_sp: Mapping[str, Sequence[float]] | None = None,
     raw_levels: Mapping[str, Sequence[float]] | None = None,
+    code: Mapping | None = None,
     whole: bool = False,
     chosen_after_seeing: str = "",
 ) -> dict[str, Study]:
@@ -37,8 +41,10 @@ def transfer(
     scale -> its changes to the spec. widths: scale -> widths of the base models. lr, levels: scale
     -> grid. fixed_lr, fixed_level: scale -> the value fixed in the other sweep. Noise is in
     Algorithm 2's convention. lr_sp, raw_levels: grids of by_lr_sp and by_noise_raw, both or
-    neither; without them there are none of these stages. whole: whether all runs of a width are one
-    job at paper scale too, to be trained as one on a GPU. chosen_after_seeing: as in `Study`.
+    neither; without them there are none of these stages. code: the released code's "lr" of the base
+    models, its fixed "level" and its grid of "levels"; None: none of these stages. whole: whether
+    all runs of a width are one job at paper scale too, to be trained as one on a GPU.
+    chosen_after_seeing: as in `Study`.
     """
 
     def stage(grid: Mapping[str, Mapping], changes: Mapping, **fixed: Mapping) -> Study:
@@ -79,6 +85,10 @@ def transfer(
         }
         return {"width": pairs, axis: values, "seed": seeds}
 
+    def of_paper(grid: Mapping[str, Mapping]) -> dict:
+        """No run of a grid at other scales."""
+        return grid | {"seed": {name: seeds[name] if name == "paper" else [] for name in seeds}}
+
     by_lr, by_noise = widened(widths, "lr", lr), widened(widths, "start.level", levels)
     stages = {
         "base": stage({"model.width": widths, "seed": seeds}, {}),
@@ -93,5 +103,17 @@ def transfer(
             "base_sp": stage({"model.width": ends, "seed": seeds}, standard),
             "by_lr_sp": stage(rates, standard | start("base_sp"), start__level=fixed_level),
             "by_noise_raw": stage(raw, start(convention="code-raw"), lr=fixed_lr),
+        }
+    if code:
+        rates, noises = (
+            widened(widths, axis, of)
+            for axis, of in (("lr", lr), ("start.level", dict.fromkeys(levels, code["levels"])))
+        )
+        fixed = dict.fromkeys(scales, code["level"])
+        bases, begun = {"model.width": widths, "seed": seeds}, start("base_code", "code")
+        stages |= {
+            "base_code": stage(of_paper(bases), {"lr": code["lr"]}),
+            "by_lr_code": stage(of_paper(rates), begun, start__level=fixed),
+            "by_noise_code": stage(of_paper(noises), begun, lr=fixed_lr),
         }
     return stages

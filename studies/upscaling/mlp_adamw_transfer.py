@@ -3,8 +3,8 @@
 Paper scale: 100 epochs; noise fixed at 1 in the released code's convention, which for hidden
 matrices is 1/2 here; its grid of 2^-9 to 2 is converted likewise. On the input layer 1/2 is more
 than the code's 1 / 54^1/2 = 0.14. Base models are trained at panel f's rate, 0.0005: F.5 names
-none, the released code has 0.002. The 22 learning rates are that code's, two per octave around
-0.0005.
+none. The released code has 0.002; its rate and its noise are stages of their own. The 22 learning
+rates are that code's, two per octave around 0.0005.
 
 Workstation: the paper's settings on a coarser grid, 25 epochs of 232 batches = 5_800 steps, 6 s at
 1 ms a step, 23 s at width 2,048; 315 runs: 0.8 hours.
@@ -20,22 +20,26 @@ from studies.upscaling._mlp import (
     CHOSEN,
     PAPER,
     REDUCED,
+    drawn_biases,
 )
 from studies.upscaling._transfer import transfer
 
 EPOCHS = {"steps": 23_200, "evaluations": 100}  # 100 epochs of 232 batches
+WHOLE = (
+    PAPER
+    | EPOCHS
+    | {"optimizer": ADAMW, "lr": 0.0005, "model": PAPER["model"] | {"base_width": 512}}
+)
 SHORT = REDUCED | {"steps": 160, "evaluations": 8, "lr": 2.0**-5}
 
 sweeps = partial(
     transfer,
-    PAPER
-    | EPOCHS
-    | {"optimizer": ADAMW, "lr": 0.0005, "model": PAPER["model"] | {"base_width": 512}},
+    WHOLE,
     scales={
         "smoke": SHORT | {"steps": 12, "evaluations": 1},
         "reduced": SHORT,
-        "workstation": {"steps": 5_800, "evaluations": 25},
-        "paper": {},
+        "workstation": drawn_biases(WHOLE) | {"steps": 5_800, "evaluations": 25},
+        "paper": drawn_biases(WHOLE),
     },
     widths={
         "smoke": [16, 32],
@@ -66,4 +70,7 @@ sweeps = partial(
     whole=True,
     chosen_after_seeing=CHOSEN,
 )
-STAGES = sweeps()
+STAGES = sweeps(
+    # The code's own settings beside them: its grid of noise, of which 1 is fixed.
+    code={"lr": 0.002, "level": 1.0, "levels": [0.0, *octaves(-9, 1)]},
+)

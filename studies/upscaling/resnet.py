@@ -14,6 +14,8 @@ already), widths 1/16 and 1/8 stay near chance for that time. Sweep 2's best rat
 largest of 2^-7 to 2^-3, so 2^-2 was added.
 """
 
+from functools import partial
+
 from repro.parametrization import KINDS
 from repro.suite.study import octaves
 from studies.upscaling._protocol import protocol
@@ -55,7 +57,10 @@ WORKSTATION = {"steps": 7_800, "evaluations": 20}
 SMALL = {"small": 1 / 16, "small_wide": 1 / 8, "base": 1 / 8, "wide": 1 / 4}
 CODE_LR = [0.005 * 2.0**j for j in range(-4, 3)]
 
-STAGES = protocol(
+CHOSEN = "2^-2 was added to Sweep 2's rates because the best was the largest, 2^-3"
+
+curves = partial(
+    protocol,
     PAPER,
     widths={
         "smoke": SMALL,
@@ -95,5 +100,6 @@ STAGES = protocol(
         "paper": [0, 1, 2, 3, 4],
     },
     noise="signal",
-    chosen_after_seeing="2^-2 was added to Sweep 2's rates because the best was the largest, 2^-3",
+    chosen_after_seeing=CHOSEN,
 )
+STAGES = curves()
