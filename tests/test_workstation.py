@@ -42,6 +42,7 @@ WIDTHS = {
     "upscaling/mlp_sgd",
     "upscaling/mlp_adamw",
     "upscaling/resnet",
+    "upscaling/resnet_at_target",
     "upscaling/gpt2",
     "upscaling/mlp_sgd_transfer",
     "upscaling/mlp_sgd_controls",
@@ -217,6 +218,7 @@ STUDIES = [
     "upscaling/mlp_sgd_controls",
     "upscaling/mlp_sgd_transfer",
     "upscaling/resnet",
+    "upscaling/resnet_at_target",
 ]
 # Of 3 to 10 seconds: many million numbers are drawn.
 LONG = {"effective_theory/bart", "effective_theory/r2c2", "embedding_lr/pretraining_ratios"}
