@@ -25,12 +25,12 @@ def noise_std(role, level: float, *, factor: int, convention: str) -> float:
         matrices it is multiplied by (the matrix' own init std) / fan_in^-1/2 and divided by the
         factor. (Its package also multiplies the noise of the shared embedding by the root of width
         over base width, which is left out here.)
-    A tensor that is not drawn at initialization (a readout of zeros, biases, gains) gets none:
-    Table 1 and E.3 read together with the released code, against Algorithm 2.
+    Biases and gains get none, nor does a readout of zeros: Table 1 and E.3 read together with the
+    released code, against Algorithm 2.
     """
     if convention not in CONVENTIONS:
         raise UserError(f"noise convention {convention!r}: choose from {', '.join(CONVENTIONS)}")
-    if not role.drawn or role.std == 0:
+    if role.kind in ("vector", "scalar") or role.std == 0:
         return 0.0
     matrix = role.kind == "hidden"
     divided_by = factor if matrix and convention != "paper" else 1
