@@ -79,8 +79,9 @@ def require_slurm():
         pytest.skip("starts a Slurm on this machine: ask for it with REPRO_SLURM=1")
     if os.geteuid():
         pytest.skip("a Slurm of one node is started by root only")
-    if ETC.exists() and not ETC.is_symlink():
-        pytest.skip(f"{ETC} is there: this machine belongs to a cluster")
+    for path in (ETC, GRES):
+        if path.exists() and not path.is_symlink():
+            pytest.skip(f"{path} is there: this machine belongs to a cluster")
     if not installed():
         if not shutil.which("apt-get"):
             pytest.skip("no Slurm here, and no apt-get to install it")
