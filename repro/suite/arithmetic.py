@@ -4,12 +4,14 @@ A library adds up the terms of a matrix product in an order that suits the CPU's
 So the last digits of a run differ between kinds of CPU and, where training is chaotic, soon the
 first ones too. To choose from:
 
-avx2: every library uses AVX2, which x86-64 CPUs have had since 2013. Runs are equal on all CPUs of
-one maker, AMD or Intel, whose name is therefore part of the arithmetic's: MKL obeys MKL_CBWR=AVX2
-on Intel's CPUs only and chooses its own kernels on AMD's. With STRICT, 846 of 1,572 shapes of
-float32 products give the same result on both (417 without it), among them all that the ResNet uses.
-portable: runs are equal on both makers' CPUs; a training step takes up to three times as long.
-native: each CPU's fastest instructions.
+avx2: every library uses AVX2, which x86-64 CPUs have had since 2013. Runs are equal on CPUs on
+which MKL takes the same kernels. Whose they are, Intel's or AMD's, is part of its name; on
+an AMD CPU they are Intel's wherever there is a C compiler (`repro.suite.mkl`). Between the two 846
+of 1,572 shapes of float32 products are equal, for which STRICT is needed (417 without it), among
+them all that the ResNet uses.
+portable: runs are equal on both makers' CPUs without that; a training step takes up to three times
+as long.
+native: each CPU's fastest instructions, and MKL's own choice of kernels.
 nudged: avx2, and every run that trains starts with its weights moved by one unit in the last place.
 So it ends as it might on another CPU, at no cost: claims are held against it, to see which verdicts
 hang on a rounding.
@@ -23,6 +25,7 @@ from functools import cache
 from pathlib import Path
 
 from repro.errors import UserError
+from repro.suite import mkl
 
 # Instruction sets of numpy's own loops: the names of its releases 2.0 to 2.3, then those since 2.4.
 # numpy ignores names it does not know.
@@ -48,6 +51,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     "native": {},
 }
 SETTINGS["nudged"] = SETTINGS["avx2"] | {"REPRO_NUDGE": "1"}  # `repro.training.nudge`
+_OF_ONE_MAKER = ("avx2", "nudged")  # equal where MKL takes the kernels for one maker's CPUs
 DEFAULT = "avx2"
 UNKNOWN = "unknown"
 _VARIABLES = tuple(SETTINGS["nudged"])
@@ -57,7 +61,8 @@ def apply(asked: str) -> str:
     """Set this process's and its children's environment to an arithmetic, before torch is imported.
 
     asked: a name in SETTINGS; native is used instead if this CPU does not support it.
-    Returns a line that tells the user so, or "" if the arithmetic is the one asked for.
+    Returns a line that tells the user so, or that MKL keeps to kernels of its own on this CPU; ""
+    if the arithmetic is the one asked for, on Intel's kernels.
     Raises UserError if torch or numpy was already imported under another one.
     """
     name, notice = choose(asked)
@@ -71,6 +76,13 @@ def apply(asked: str) -> str:
         for variable in _VARIABLES:
             os.environ.pop(variable, None)
         os.environ.update(SETTINGS[name])
+    if name in _OF_ONE_MAKER and maker() != "Intel" and "torch" not in sys.modules:
+        why = mkl.ask_for_intels_kernels()
+        if why:
+            notice = (
+                f"arithmetic={asked}: last digits will differ from those of the records: MKL takes "
+                f"kernels of its own on {maker()}'s CPUs, and {why} to change that"
+            )
     return notice
 
 
@@ -91,8 +103,8 @@ def choose(asked: str) -> tuple[str, str]:
 def in_force(device: str) -> str:
     """The arithmetic of this process, as a run's provenance names it.
 
-    device: "cpu" or "cuda". The CPUs on which results are equal are named in brackets: for avx2
-    and nudged their maker, for native their model.
+    device: "cpu" or "cuda". Where results are equal is named in brackets: for avx2 and nudged for
+    whose CPUs MKL's kernels are, for native the CPU's model.
     Raises UserError if the environment, or the instructions torch uses under it, match none of
     SETTINGS.
     """
@@ -110,8 +122,10 @@ def in_force(device: str) -> str:
             f"is none of the arithmetics {', '.join(SETTINGS)}; unset it and give "
             "--config arithmetic=NAME"
         )
-    equal_on = {"avx2": maker(), "nudged": maker(), "native": f"{cpu_model()}, {capability}"}
-    return f"{names[0]} ({equal_on[names[0]]})" if names[0] in equal_on else names[0]
+    name = names[0]
+    if name in _OF_ONE_MAKER:
+        return f"{name} ({'Intel' if mkl.takes_avx2() else maker()})"
+    return f"native ({cpu_model()}, {capability})" if name == "native" else name
 
 
 def of(provenance: Mapping) -> str:

@@ -1,5 +1,6 @@
 """The first sign step of a decoder on its real loss: how far it moves the logits, and where to."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -65,10 +66,15 @@ def run(
         records.append(
             {
                 "layer": name.removesuffix(".weight"),
-                "change": float(change_BTV.square().mean().sqrt()),
-                "along_residual": float(gradient.abs().sum() / residual_BTV.square().mean().sqrt()),
+                "change": _root_mean_square(change_BTV),
+                "along_residual": float(gradient.abs().sum()) / _root_mean_square(residual_BTV),
                 "loss": float(loss.detach()),
                 "vocab_reached": loaded.data_settings["vocab_size"],
             }
         )
     return records
+
+
+def _root_mean_square(values: torch.Tensor) -> float:
+    # Not torch's root: MKL's of a float64 differs in the last digit between makers of CPUs.
+    return math.sqrt(values.square().mean())

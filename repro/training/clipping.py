@@ -1,5 +1,6 @@
 """Clipping of gradients by a global norm, plain or one that widening does not change."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,9 +25,17 @@ def clip_grad_norm(
     gradients, factors = zip(*((p.grad, f) for p, f in pairs if p.grad is not None), strict=True)
     norms = distributed.full_tensor(torch.stack(torch._foreach_norm(gradients)))
     weights = torch.tensor(factors, dtype=norms.dtype, device=norms.device)
-    total = (norms.square() * weights).sum().sqrt()
+    total = _root((norms.square() * weights).sum())
     torch._foreach_mul_(gradients, torch.clamp(limit / (total + 1e-6), max=1.0))
     return total
+
+
+def _root(square: torch.Tensor) -> torch.Tensor:
+    """The square root of a single number, rounded as IEEE 754 asks: torch takes MKL's on a CPU,
+    which in float64 differs in the last digit between makers of CPUs."""
+    if square.device.type != "cpu":
+        return square.sqrt()  # no reading of a GPU's number, which would wait for it
+    return torch.tensor(math.sqrt(square), dtype=square.dtype)
 
 
 @dataclass(frozen=True)
