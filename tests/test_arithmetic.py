@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,9 @@ from repro.suite.registry import ROOT
 from repro.suite.suite import load
 from repro.training import nudge
 
-MKL = {"Intel": "AVX2,STRICT", "AMD": "AUTO"}  # CNR, as MKL prints it of every product
+# Whose CPUs the kernels are for that MKL takes here: where there is a C compiler, Intel's.
+KERNELS = "Intel" if shutil.which("cc") else arithmetic.maker()
+MKL = {"Intel": "AVX2,STRICT", "AMD": "AUTO,STRICT"}  # CNR, as MKL prints it of every product
 only_avx2 = pytest.mark.skipif(arithmetic.choose("avx2")[1] != "", reason="this CPU has no AVX2")
 
 
@@ -61,8 +64,8 @@ def test_every_library_of_a_job_takes_avx2_whatever_the_shell_says(tmp_path):
     python("-m", "repro", "fetch", "cifar100", *config, folder=tmp_path)
     job = ["-m", "repro", "train", cell.study, cell.name, *config]
     said = python(*job, folder=tmp_path, **shell)
-    assert made_with(tmp_path / suite.paths.cell(cell)) == {f"avx2 ({arithmetic.maker()})"}
-    assert set(re.findall(r"CNR:([\w,]+)", said)) == {MKL[arithmetic.maker()]}
+    assert made_with(tmp_path / suite.paths.cell(cell)) == {f"avx2 ({KERNELS})"}
+    assert set(re.findall(r"CNR:([\w,]+)", said)) == {MKL[KERNELS]}
     assert re.findall(r"cpu,isa:(.*)", said) == ["Intel AVX2"]
 
 
@@ -76,7 +79,7 @@ def test_another_arithmetic_makes_a_job_of_the_workflow_again(tmp_path):
     workflow += ["--workflow-profile", ROOT / "profiles" / "default"]
     call = ["-m", "snakemake", *map(str, workflow), str(path), "--config", "scale=smoke"]
     python(*call, folder=tmp_path)
-    assert made_with(tmp_path / path) == {f"avx2 ({arithmetic.maker()})"}
+    assert made_with(tmp_path / path) == {f"avx2 ({KERNELS})"}
     python(*call, "arithmetic=portable", folder=tmp_path)
     assert made_with(tmp_path / path) == {"portable"}
     (log,) = tmp_path.glob("logs/train/**/*.log")
@@ -88,7 +91,7 @@ def test_another_arithmetic_makes_a_job_of_the_workflow_again(tmp_path):
 def test_an_arithmetic_is_known_by_what_torch_and_numpy_took(tmp_path, name):
     code = f"""
 from repro.suite import arithmetic
-assert arithmetic.apply({name!r}) == ""
+assert "taking native" not in arithmetic.apply({name!r})
 print(arithmetic.in_force("cpu"))
 import numpy, torch
 from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
@@ -100,8 +103,59 @@ print(*(name for name in __cpu_dispatch__ if __cpu_features__[name]))
         assert said[0] == f"native ({arithmetic.cpu_model()}, {said[1].lower()})"
     else:
         taken = ["DEFAULT", ""] if name == "portable" else ["AVX2", "X86_V3"]
-        full = name if name == "portable" else f"{name} ({arithmetic.maker()})"
+        full = name if name == "portable" else f"{name} ({KERNELS})"
         assert said == [full, *taken]
+
+
+PRODUCTS = """
+import hashlib
+from repro.suite import arithmetic
+print(arithmetic.apply("avx2"))
+import torch
+generator, digest = torch.Generator().manual_seed(0), hashlib.sha256()
+for rows, inner, columns in ((33, 128, 512), (257, 300, 129), (8, 2048, 512), (1000, 17, 1)):
+    left = torch.randn(rows, inner, generator=generator)
+    product = left @ torch.randn(inner, columns, generator=generator)
+    digest.update(product.numpy().tobytes() + product.exp().numpy().tobytes())
+print(arithmetic.in_force("cpu"))
+print(digest.hexdigest())
+"""
+
+
+@only_avx2
+def test_products_are_the_same_on_every_maker_s_cpu_with_a_compiler(tmp_path):
+    """The digest was taken on an AMD CPU with a compiler; without one it gives another."""
+    *_, name, digest = python("-c", PRODUCTS, folder=tmp_path).splitlines()
+    assert name == f"avx2 ({KERNELS})"
+    same = digest == "61ddbd11d7e8ae285f254c742bb18d4d313d7d3432e042dea8afa8c410aea5bc"
+    assert same == (KERNELS == "Intel")
+
+
+@only_avx2
+@pytest.mark.parametrize(
+    ("compiler", "why"),
+    [
+        (None, "there is no C compiler (cc)"),
+        ("echo broken >&2; exit 1", "the C compiler failed: broken"),
+        ("exit 0", "a library cannot be loaded"),
+    ],
+)
+def test_without_a_compiler_an_amd_cpu_s_runs_bear_its_name(tmp_path, compiler, why):
+    """Of a maker that MKL does not know for Intel; on an Intel CPU nothing is asked for."""
+    if compiler:
+        (tmp_path / "cc").write_text(f"#!/bin/sh\n{compiler}\n")
+        (tmp_path / "cc").chmod(0o755)
+    code = f"""
+import os
+os.environ["PATH"] = {str(tmp_path)!r} + (":/bin" if {bool(compiler)} else "")
+from repro.suite import arithmetic
+real, arithmetic.maker = arithmetic.maker(), lambda: "AMD"
+print(arithmetic.apply("avx2"))
+print(arithmetic.in_force("cpu"), real)
+"""
+    notice, name = python("-c", code, folder=tmp_path).splitlines()
+    assert notice.startswith("arithmetic=avx2: last digits will differ") and why in notice
+    assert name in ("avx2 (Intel) Intel", "avx2 (AMD) AMD")
 
 
 def test_a_process_that_has_loaded_torch_takes_no_other(tmp_path):
