@@ -137,7 +137,7 @@ def test_products_are_the_same_on_every_maker_s_cpu_with_a_compiler(tmp_path):
     [
         (None, "there is no C compiler (cc)"),
         ("echo broken >&2; exit 1", "the C compiler failed: broken"),
-        ("exit 0", "a library cannot be loaded"),
+        ("exit 0", "a library cannot be made"),
     ],
 )
 def test_without_a_compiler_an_amd_cpu_s_runs_bear_its_name(tmp_path, compiler, why):

@@ -8,6 +8,7 @@ there in this way are those of an Intel CPU byte for byte (docs/running.md).
 """
 
 import ctypes
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -23,20 +24,20 @@ def ask_for_intels_kernels() -> str:
 
     Returns "" or why it cannot be done: mostly that there is no C compiler.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        library = Path(folder) / "answer.so"
-        try:
+    if not shutil.which("cc"):
+        return "there is no C compiler (cc)"
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            library = Path(folder) / "answer.so"
             subprocess.run(
                 [*_COMPILE, "-o", str(library)], input=_ANSWER, text=True, check=True,
                 capture_output=True,
             )  # fmt: skip
             ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
-        except FileNotFoundError:
-            return "there is no C compiler (cc)"
-        except subprocess.CalledProcessError as error:
-            return f"the C compiler failed: {error.stderr.strip()}"
-        except OSError as error:  # as where nothing in the folder may be executed
-            return f"a library cannot be loaded: {error}"
+    except subprocess.CalledProcessError as error:
+        return f"the C compiler failed: {error.stderr.strip()}"
+    except OSError as error:  # as where nothing in the folder may be executed
+        return f"a library cannot be made: {error}"
     return ""
 
 
