@@ -138,6 +138,16 @@ SPECS = {
         "threads": 1,
         "seed": 3,
     },
+    "own_equivalence": {
+        "kind": "summing",
+        "optimizer": {"name": "adamw", "betas": [0.9, 0.99], "eps": 1e-3, "weight_decay": 0.1},
+        "lr": 0.01,
+        "factor": 3,
+        "steps_before": 3,
+        "steps": 3,
+        "threads": 1,
+        "seed": 3,
+    },
     "dynamic_equivalence": {
         "model": {
             "name": "mlp",

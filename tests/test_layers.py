@@ -38,7 +38,7 @@ MAY_IMPORT = {
     # One experiment.
     "repro.tasks": {
         *("repro.training", "repro.models", "repro.upscaling", "repro.theory"),
-        *("repro.data", "repro.cost"),
+        *("repro.data", "repro.cost", "repro.library"),
     },
     "repro.training": {"repro.cost"},
     # What it is made of, of use without any of the above.

@@ -11,15 +11,23 @@ TITLE = "Dynamic equivalence. A widened run against its base in float64, along t
 FLOOR = 1e-17  # a difference of exactly zero is drawn here
 CAPTION = (
     "Largest output difference over largest output in every five steps, the worst of the factors k "
-    f"for each architecture and optimizer; a difference of zero is drawn at {FLOOR:g}. Last: "
-    "gradients clipped at every step, by the plain global norm (solid) or by one with squared "
+    f"for each architecture and optimizer; a difference of zero is drawn at {FLOOR:g}. Upper "
+    "row: the paper's models. Lower row: what they leave out, widened by the library; the ResNet's "
+    "stages by k, k + 1, k and k + 1. Last: gradients "
+    "clipped at every step, by the plain global norm (solid) or by one with squared "
     "norms weighted k (vectors) and k_out / k_in (matrices) (dashed). Dotted: the bound of the "
     "claims; grey: the rival that they are held against, broken as slowly as the run that clipping "
     "disturbs least. (Ma et al., Appendix C.4; clipping is the suite's.)"
 )
 FREE, CLIPPING = "upscaling/architectures", "upscaling/clipping"
-STUDIES = (FREE, CLIPPING)
+OWN = "upscaling/own_widenings"
+STUDIES = (FREE, OWN, CLIPPING)
 ARCHITECTURES = {"mlp": "MLP", "resnet": "ResNet", "gpt2": "GPT-2"}
+KINDS = {
+    "summing": "MLP whose readout sums",
+    "heads": "Transformer whose heads grow in number",
+    "stages": "ResNet whose stages grow apart",
+}
 BOUND = 1e-9
 PLAIN, AWARE = "plain norm", "width-aware norm"
 BLOCK = 5  # steps, of which the largest difference is kept
@@ -36,6 +44,18 @@ CLAIMS = (
             expected=all_scales(at_most(BOUND)),
         )
         for key, name in ARCHITECTURES.items()
+    ),
+    *(
+        Claim(
+            id=f"equivalence.{key}",
+            kind=THEORY,
+            statement=f"A widened {name} trains as its base does",
+            source="Theorem 2.5; suite: the paper shows none",
+            quantity="largest difference over SGD, momentum, Nesterov, Adam, AdamW, AMSGrad, "
+            "factors and steps",
+            expected=all_scales(at_most(BOUND)),
+        )
+        for key, name in KINDS.items()
     ),
     Claim(
         id="equivalence.clipping-plain",
@@ -55,7 +75,8 @@ CLAIMS = (
     ),
 )
 LAWS = dict.fromkeys(
-    (f"equivalence.{key}" for key in ARCHITECTURES), Laws(AS_CLAIMED, ("broken as by clipping",))
+    (f"equivalence.{key}" for key in ARCHITECTURES | KINDS),
+    Laws(AS_CLAIMED, ("broken as by clipping",)),
 )
 
 
@@ -80,12 +101,13 @@ def reduce(runs):
     import pandas as pd
 
     parts = []
-    for study, clipping in ((FREE, False), (CLIPPING, True)):
+    for study, clipping in ((FREE, False), (OWN, False), (CLIPPING, True)):
         table = runs[study]
+        names = table["kind"] if study == OWN else [model["name"] for model in table["model"]]
         parts.append(
             pd.DataFrame(
                 {
-                    "architecture": [model["name"] for model in table["model"]],
+                    "architecture": names,
                     "optimizer": [optimizer_name(settings) for settings in table["optimizer"]],
                     "clipping": list(map(clipping_name, table["clip"])) if clipping else "none",
                     "factor": table["factor"],
@@ -113,7 +135,7 @@ def measurement(value, runs):
 
 def measure(data, scale):
     measured = {}
-    for key in ARCHITECTURES:
+    for key in ARCHITECTURES | KINDS:
         rows = data[(data["architecture"] == key) & (data["clipping"] == "none")]
         runs = worst(rows)
         measured[f"equivalence.{key}"] = measurement(runs.max(), runs)
@@ -142,11 +164,12 @@ def over_factors(rows):
 def draw(data, scale):
     from repro.judge import drawing
 
-    figure, axes = drawing.panels(2, 2, width=4.8, height=3.0)
+    figure, axes = drawing.panels(4, 2, width=3.7, height=3.0)
     palette = [drawing.COLORS[i] for i in (0, 1, 2, 3, 4, 7)]
     last = data["step"].max() + BLOCK
     broken = worst(data[data["clipping"] == PLAIN]).min()
-    for axis, (key, name) in zip(axes.flat, ARCHITECTURES.items(), strict=False):
+    shown = zip(axes[:, :3].flat, (ARCHITECTURES | KINDS).items(), strict=True)
+    for axis, (key, name) in shown:
         rows = data[(data["architecture"] == key) & (data["clipping"] == "none")]
         for color, (optimizer, part) in zip(
             palette, rows.groupby("optimizer", sort=False), strict=True
@@ -156,8 +179,9 @@ def draw(data, scale):
         rival = {"ls": "--", "lw": 1, "color": "0.6", "label": "rival: broken as by clipping"}
         steps = np.arange(BLOCK, last + 1, BLOCK)
         axis.semilogy(steps - BLOCK, broken * steps / last, **rival)
-        axis.set_title(f"{name}, largest over k = {factors(rows)}", fontsize=9)
-    axis = axes[1, 1]
+        axis.set_title(f"{name}, k = {factors(rows)}", fontsize=9)
+    legend, axis = axes[:, 3]
+    legend.set_axis_off()
     clipped = data[data["clipping"] != "none"]
     runs = clipped.groupby(["architecture", "optimizer"], sort=False)
     for color, marker, ((key, optimizer), rows) in zip(
@@ -168,17 +192,22 @@ def draw(data, scale):
             label = f"{ARCHITECTURES[key]} {optimizer}, {name}"
             look = {"ls": style, "marker": marker, "ms": 3, "markevery": 5, "lw": 1, "color": color}
             axis.semilogy(curve.index, curve, label=label, **look)
-    axis.set_title(f"clipped at every step, largest over k = {factors(clipped)}", fontsize=9)
+    axis.set_title(f"clipped at every step, k = {factors(clipped)}", fontsize=9)
     highest = data["difference"][np.isfinite(data["difference"])].max()
-    for axis in axes.flat:
-        axis.axhline(BOUND, color="0.5", lw=0.8, ls=":")
-        axis.set_xlabel("step after widening")
-        axis.set_ylim(FLOOR / 2, max(10, 2 * highest))
-    for axis in axes[:, 0]:
-        axis.set_ylabel(r"$\max|f_{wide} - f_{base}|\ /\ \max|f_{base}|$")
+    drawn = [*axes[:, :3].flat, axis]
+    for each in drawn:
+        each.axhline(BOUND, color="0.5", lw=0.8, ls=":")
+        each.set_xlabel("step after widening")
+        each.set_ylim(FLOOR / 2, max(10, 2 * highest))
+    for each in axes[:, 0]:
+        each.set_ylabel(r"$\max|f_{wide} - f_{base}|\ /\ \max|f_{base}|$")
     axes[0, 0].text(0, BOUND / 2, "bound: $10^{-9}$", va="top", fontsize=8, color="0.4")
-    axes[0, 0].legend(ncols=2, loc="center", bbox_to_anchor=(0.5, 0.62), fontsize=7.5)
-    axes[1, 1].legend(ncols=2, loc="center", bbox_to_anchor=(0.5, 0.58), fontsize=7.5)
+    entries = [of.get_legend_handles_labels() for of in (axes[0, 0], axis)]
+    titles = ("without clipping", "clipped")
+    for (handles, labels), title, place in zip(entries, titles, ("upper", "lower"), strict=True):
+        block = legend.legend(handles, labels, title=title, loc=f"{place} left", fontsize=7.5)
+        block.get_title().set_fontsize(8)
+        legend.add_artist(block)
     return figure
 
 

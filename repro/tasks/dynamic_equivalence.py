@@ -31,7 +31,7 @@ def random_batches(model: Mapping, data: Mapping, generator: torch.Generator) ->
     return result
 
 
-def _step(model, optimizer, batch, clip) -> torch.Tensor:
+def train_step(model, optimizer, batch, clip) -> torch.Tensor:
     """One training step; returns the outputs computed before the update."""
     outputs = model(batch[0])
     optimizer.zero_grad()
@@ -79,14 +79,14 @@ def run(
     base_optimizer = make_optimizer(groups, optimizer)
     base_clip = clipping.clipper(base, clip)
     for step in range(steps_before):
-        _step(base, base_optimizer, batches[step % BATCHES], base_clip)
+        train_step(base, base_optimizer, batches[step % BATCHES], base_clip)
     wide, wide_optimizer = upscaling.widen(base, base_optimizer, factor)
     wide_clip = clipping.clipper(wide, clip)
     records, worst = [], 0.0
     for step in range(steps):
         batch = batches[(steps_before + step) % BATCHES]
-        expected = _step(base, base_optimizer, batch, base_clip)
-        found = _step(wide, wide_optimizer, batch, wide_clip)
+        expected = train_step(base, base_optimizer, batch, base_clip)
+        found = train_step(wide, wide_optimizer, batch, wide_clip)
         worst = float((found - expected).abs().max() / expected.abs().max())
         records.append({"step": step, "difference": worst})
         progress(step + 1, worst)
