@@ -205,9 +205,10 @@ def draw(data, scale):
     entries = [of.get_legend_handles_labels() for of in (axes[0, 0], axis)]
     titles = ("without clipping", "clipped")
     for (handles, labels), title, place in zip(entries, titles, ("upper", "lower"), strict=True):
-        block = legend.legend(handles, labels, title=title, loc=f"{place} left", fontsize=7.5)
-        block.get_title().set_fontsize(8)
-        legend.add_artist(block)
+        small = {"fontsize": 7, "labelspacing": 0.2, "title_fontsize": 8, "borderaxespad": 0}
+        block = legend.legend(handles, labels, title=title, loc=f"{place} left", **small)
+        if place == "upper":
+            legend.add_artist(block)  # else the next one takes its place
     return figure
 
 
