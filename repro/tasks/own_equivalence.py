@@ -1,7 +1,7 @@
 """Do modules of torch.nn alone, widened by `repro.widen`, train exactly as their bases would?
 
-As `dynamic_equivalence` (Ma et al., Appendix C.4), for what its models do not show: readouts that sum
-over the width, heads that grow in number, and widths that grow apart. In float64.
+As `dynamic_equivalence` (Ma et al., Appendix C.4), for what its models do not show: readouts that
+sum over the width, heads that grow in number, and widths that grow apart. In float64.
 """
 
 from collections.abc import Callable, Mapping
