@@ -20,7 +20,6 @@ RATES = {
 STAGES = curves(
     target={"lr": RATES, "lr_without_noise": RATES},
     seeds=of["seeds"] | {"reduced": list(range(500, 505))},
-    base_seeds=of["seeds"],
     chosen_after_seeing=f"{CHOSEN}; rates at the target around those that seeds 0 to 2, not among "
     "those judged, transfer",
 )
