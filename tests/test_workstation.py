@@ -29,7 +29,8 @@ from repro.training import loop
 
 DAY = 24
 GPU_BYTES = 75e9  # of 80 GB; the rest is torch's own
-FETCHED = {"wikitext2", "fineweb_head", "covtype", "covtype_long", "cifar100", "ccnews"}
+FETCHED = {"wikitext2", "fineweb_head", "ccnews"}
+FETCHED |= {f"{name}{kind}" for name in ("covtype", "cifar100") for kind in ("", "_long")}
 # Studies over widths; the others are of one width, as the paper's.
 WIDTHS = {
     "embedding_lr/width",
@@ -39,6 +40,7 @@ WIDTHS = {
     "transfer/decoder",
     "transfer/gpt2",
     "transfer/mlp",
+    "transfer/vit",
     "upscaling/mlp_sgd",
     "upscaling/mlp_adamw",
     "upscaling/resnet",
@@ -209,6 +211,7 @@ STUDIES = [
     "transfer/decoder_depth",
     "transfer/gpt2",
     "transfer/mlp",
+    "transfer/vit",
     "upscaling/gpt2",
     "upscaling/gpt2_transfer",
     "upscaling/mlp_adamw",

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from repro.cost import Cost
 from repro.cost.decoder import language_model_cost
 from repro.cost.llm import pretraining_cost
+from repro.cost.vit import image_classification_cost
 from repro.cost.warm_start import warm_start_cost
 
 
@@ -14,5 +15,6 @@ def transfer_cost(spec: Mapping) -> Cost:
         "decoder": language_model_cost,
         "residual_decoder": language_model_cost,
         "llm": pretraining_cost,
+        "vit": image_classification_cost,
     }
     return others.get(spec["model"]["name"], warm_start_cost)(spec)

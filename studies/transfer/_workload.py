@@ -60,12 +60,14 @@ def workload(
     lr: Mapping[str, Sequence[float]],
     parametrizations: Sequence[str] = ALL,
     ratios: Sequence[float] = RATIOS,
+    chosen: str = CHOSEN,
 ) -> dict[str, Study]:
     """Stage name -> Study.
 
     spec: of task `transfer` at paper scale, without what RUN has. scales: scale -> its changes.
     widths: scale -> the proxy's and the wide ones'. lr: scale -> learning rates.
-    parametrizations: those defined for the model. ratios: of the proxy.
+    parametrizations: those defined for the model. ratios: of the proxy. chosen: of `Study`'s
+    `chosen_after_seeing`.
     """
     whole = {**RUN, **spec}
     free = ("model.width", "lr", "embedding_ratio", "seed")
@@ -104,7 +106,7 @@ def workload(
             scales=made,
             search=search,
             neighbourhood=neighbourhood,
-            chosen_after_seeing=CHOSEN,
+            chosen_after_seeing=chosen,
         )
 
     crosswise = ((-1, 0), (1, 0), (0, -1), (0, 1))
