@@ -121,6 +121,13 @@ class Module(backend_registration._DummyBackendModule):
         """Number formats of autocast."""
         return [torch.bfloat16, torch.float16]
 
+    def get_rng_state(self, device: torch.device) -> torch.Tensor:
+        """Of its own generator, which nothing draws from."""
+        return torch.Generator().get_state()
+
+    def set_rng_state(self, state: torch.Tensor, device: torch.device) -> None:
+        """Nothing, as nothing is drawn."""
+
 
 def register() -> list[torch.library.Library]:
     """Make the device known to torch, as long as what is returned is kept."""
