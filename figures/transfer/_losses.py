@@ -12,7 +12,13 @@ from repro.regret import Curves
 from repro.statistics import slope
 from repro.suite.names import StageName
 
-WORKLOADS = {"decoder": "decoder", "gpt2": "GPT-2, tied", "mlp": "MLP", "vit": "ViT"}
+WORKLOADS = {
+    "decoder": "decoder",
+    "gpt2": "GPT-2, tied",
+    "mlp": "MLP",
+    "vit": "ViT",
+    "gru": "GRU",
+}
 STUDIES = tuple(f"transfer/{name}/{stage}" for name in WORKLOADS for stage in ("proxy", "wide"))
 WIDTH, LR, RATIO, NAME, LOSS = (
     "model.width",

@@ -30,6 +30,7 @@ from repro.cost.vit import image_classification_cost
 from repro.cost.warm_start import warm_start_cost
 from repro.data.needs import Arrays, Need, Text, Tokens
 from repro.files import canonical_json
+from repro.models import ARCHITECTURES
 from repro.tasks.identity import trained
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class Task:
     def stacks(self, spec: Mapping) -> bool:
         """Whether a run can be trained as one with others."""
         if not self.numbers:
+            return False
+        if not ARCHITECTURES[spec["model"]["name"]].stacks:
             return False
         optimizer = spec["optimizer"]
         variant = optimizer.get("amsgrad") or optimizer.get("eps_convention", "torch") != "torch"

@@ -3,11 +3,16 @@
 proxy: the narrow model over learning rate and ratio of the embedding's rate to the others. At its
 width, the base, every parametrization here is the same model, so it is trained once for all.
 wide: wider models under every parametrization, over learning rates, at the proxy's best ratio.
-Both sweeps grow where their best rate lies at an end. Every run sees its data once. Wide runs have
+even: the widest under SP and muP with one rate for the embedding and all else, as most users have
+it; the proxy has run at that ratio too.
+All sweeps grow where their best rate lies at an end. Every run sees its data once. Wide runs have
 other seeds than the proxies, so that what is transferred does not know the runs it is judged by.
 
 Seeds: 400 and up, drawn for this benchmark. Sizes, steps and grids are those of a prototype on
-other seeds, whose results were known.
+other seeds, whose results were known. Decoder and MLP were first judged by three seeds, 400 to 402
+and 410 to 412, which left most of their claims untold; simulated, six tell them, so they have six
+new ones (SIX), as has the GRU. GPT-2 and the ViT keep three: what widens their intervals is two
+rates between which the narrow model cannot decide, and more seeds would hardly help.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,20 +20,18 @@ from collections.abc import Mapping, Sequence
 from repro.suite.study import Best, Scale, Study, octaves
 
 CHOSEN = "sizes, steps and grids are a prototype's, whose slopes and losses were known"
-PROXY_SEEDS = {
-    "smoke": [400, 401],
-    "reduced": [400, 401, 402],
-    "workstation": [420, 421, 422],
-    "paper": [400, 401, 402],
+MORE = f"{CHOSEN}; six seeds instead of three, new ones, because three had told too little"
+# Scale -> seeds of the proxy, and of the wide models.
+SEEDS: dict[str, tuple[list[int], list[int]]] = {
+    "smoke": ([400, 401], [410, 411]),
+    "reduced": ([400, 401, 402], [410, 411, 412]),
+    "workstation": ([420, 421, 422], [430, 431, 432]),
+    "paper": ([400, 401, 402], [410, 411, 412]),
 }
-WIDE_SEEDS = {
-    "smoke": [410, 411],
-    "reduced": [410, 411, 412],
-    "workstation": [430, 431, 432],
-    "paper": [410, 411, 412],
-}
+SIX = SEEDS | {"reduced": ([*range(760, 766)], [*range(770, 776)])}
 ROUNDS = {"smoke": 0, "reduced": 2, "workstation": 2, "paper": 3}
 ALL = ("SP", "muP", "LVP", "full-alignment", "u-muP")
+EVEN = ("SP", "muP")
 # A readout that is the embedding transposed has one rate for both; the others ask for two.
 TIED = ("SP", "muP")
 RATIOS = [1.0, 4.0, 16.0, 64.0]
@@ -60,14 +63,15 @@ def workload(
     lr: Mapping[str, Sequence[float]],
     parametrizations: Sequence[str] = ALL,
     ratios: Sequence[float] = RATIOS,
+    seeds: Mapping[str, tuple[Sequence[int], Sequence[int]]] = SEEDS,
     chosen: str = CHOSEN,
 ) -> dict[str, Study]:
     """Stage name -> Study.
 
     spec: of task `transfer` at paper scale, without what RUN has. scales: scale -> its changes.
     widths: scale -> the proxy's and the wide ones'. lr: scale -> learning rates.
-    parametrizations: those defined for the model. ratios: of the proxy. chosen: of `Study`'s
-    `chosen_after_seeing`.
+    parametrizations: those defined for the model. ratios, seeds: see RATIOS and SEEDS. chosen: of
+    `Study`'s `chosen_after_seeing`.
     """
     whole = {**RUN, **spec}
     free = ("model.width", "lr", "embedding_ratio", "seed")
@@ -84,7 +88,7 @@ def workload(
             "model.width": widths[name][:1],
             "lr": lr[name],
             "embedding_ratio": few,
-            "seed": PROXY_SEEDS[name],
+            "seed": seeds[name][0],
         }
         return scale(name, grid, tuple(grid))
 
@@ -93,7 +97,16 @@ def workload(
             "parametrization": parametrizations,
             "model.width": widths[name][1:],
             "lr": lr[name],
-            "seed": WIDE_SEEDS[name],
+            "seed": seeds[name][1],
+        }
+        return scale(name, grid, ("lr", "seed"))
+
+    def even(name: str) -> Scale:
+        grid = {
+            "parametrization": EVEN,
+            "model.width": widths[name][-1:],
+            "lr": lr[name],
+            "seed": seeds[name][1],
         }
         return scale(name, grid, ("lr", "seed"))
 
@@ -113,6 +126,7 @@ def workload(
     return {
         "proxy": study(proxy, {}, ("lr", "embedding_ratio"), crosswise),
         "wide": study(wide, {"embedding_ratio": tuned}, ("lr",), None),
+        "even": study(even, {"embedding_ratio": 1.0}, ("lr",), None),
     }
 
 

@@ -37,4 +37,6 @@ STAGES = workload(
     },
     parametrizations=("SP", "muP", "u-muP"),
     ratios=[0.25, 1.0, 4.0, 16.0],
+    seeds=SIX,
+    chosen=MORE,
 )
