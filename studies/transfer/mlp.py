@@ -5,7 +5,7 @@ Paper scale: Forest Cover Type once through, 464,809 rows // 256 = 1,815 steps.
 """
 
 from repro.suite.study import octaves
-from studies.transfer._workload import ADAMW, workload
+from studies.transfer._workload import ADAMW, MORE, SIX, workload
 
 STAGES = workload(
     {
