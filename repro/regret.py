@@ -85,6 +85,10 @@ class Curves:
         statistic: rate -> an array by seed.
         """
         mean, low, high = t_interval(statistic(self.proxy_rate()))
-        others = {self.proxy_rate([k for k in self.seeds if k != left]) for left in self.seeds}
-        means = [float(np.mean(statistic(rate))) for rate in others]
+        means = [float(np.mean(statistic(rate))) for rate in self.other_proxy_rates()]
         return mean, min(low, *means), max(high, *means)
+
+    def other_proxy_rates(self) -> list[float]:
+        """The narrow model's best rates without each of its seeds, increasing."""
+        left_out = [[k for k in self.seeds if k != left] for left in self.seeds]
+        return sorted({self.proxy_rate(seeds) for seeds in left_out})

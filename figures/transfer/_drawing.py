@@ -139,3 +139,42 @@ def draw_leaderboard(workloads: dict[str, Losses]):
     handles, labels = axes[0, 0].get_legend_handles_labels()
     axes[0, 0].legend(handles[:2], labels[:2], loc="lower right", fontsize=7)
     return figure
+
+
+def draw_anatomy(arms: dict[str, dict[str, Losses]], words: dict[str, str], names):
+    """The largest width's loss at the transferred rate, a panel a workload, a pair an arm.
+
+    arms: arm -> workload -> losses. words: arm -> its name in the figure. names: parametrizations.
+    """
+    from repro.judge import drawing
+    from repro.judge.drawing import COLORS
+
+    workloads = next(iter(arms.values()))
+    figure, axes = drawing.panels(len(workloads), width=2.4, height=2.8)
+    for place, workload in zip(axes[0], workloads, strict=True):
+        shown: list[float] = []
+        for left, arm in zip((0.0, 2.5), words, strict=True):
+            losses = arms[arm][workload]
+            narrow = float(losses.tuned(losses.names[0], losses.base).mean())
+            place.plot([left - 0.5, left + 1.5], [narrow, narrow], "--", color="0.3", lw=1)
+            shown.append(narrow)
+            for x, name in enumerate(names, start=left):
+                ends = losses.transferred(name, losses.widest)
+                tuned = float(losses.tuned(name, losses.widest).mean())
+                end = float(ends.mean())
+                if not np.isfinite(end):
+                    continue
+                place.bar(x, tuned, color=COLORS[0], alpha=0.35)
+                place.bar(x, end - tuned, bottom=tuned, color=COLORS[3])
+                error = np.array(short_interval(ends))[:, None]
+                place.errorbar(x, end, yerr=error, fmt="none", ecolor="0.2", lw=1, capsize=2)
+                shown += [tuned, end]
+        room = max(shown) - min(shown)
+        place.set_ylim(min(shown) - 0.3 * room, max(shown) + 0.3 * room)
+        place.set_xticks([0, 1, 2.5, 3.5], [*names, *names], fontsize=7)
+        place.set_xlabel("     ".join(words.values()), fontsize=8)
+        losses = arms["tuned"][workload]
+        title = f"{WORKLOADS[workload]}, {losses.base:g} to {losses.widest:g}"
+        place.set_title(title, fontsize=9)
+    axes[0, 0].set_ylabel("loss (nats)")
+    return figure

@@ -18,6 +18,7 @@ WORKLOADS = {
     "mlp": "MLP",
     "vit": "ViT",
     "gru": "GRU",
+    "bart": "BART, tied",
 }
 STUDIES = tuple(f"transfer/{name}/{stage}" for name in WORKLOADS for stage in ("proxy", "wide"))
 WIDTH, LR, RATIO, NAME, LOSS = (
@@ -44,7 +45,8 @@ def reduce(runs):
             continue
         origin = StageName.parse(name)
         part = last_step(table).assign(workload=origin.module.split("/")[1])
-        parts.append(part if origin.stage == "wide" else part.assign(**{NAME: PROXY}))
+        narrow = origin.stage.endswith("proxy")
+        parts.append(part.assign(**{NAME: PROXY}) if narrow else part)
     table = pd.concat(parts, ignore_index=True)[COLUMNS]
     return table.sort_values(COLUMNS[:6], ignore_index=True)
 

@@ -1,10 +1,12 @@
 """The leaderboard in numbers: what every parametrization loses on every workload."""
 
+from functools import partial
+
 import numpy as np
 
 from figures.transfer import _losses
 from figures.transfer._losses import WORKLOADS, Losses, reduce  # noqa: F401
-from repro.judge.claims import CONTROL, Claim, over_seeds, reported, trained_scales
+from repro.judge.claims import CONTROL, Claim, Measurement, reported, trained_scales
 from repro.judge.typeset import Table
 from repro.statistics import t_interval
 
@@ -32,19 +34,18 @@ def measure(data, scale):
     workloads = _losses.by_workload(data)
     told = {name: each for name, each in workloads.items() if not each.problem("SP", "muP")}
     told = told or workloads  # then none can be judged, which the first one says
-    medians = {
-        name: np.median([each.lost(name) for each in told.values()], axis=0)
-        for name in ("SP", "muP")
-    }
-    first = next(iter(told.values()))
-    words = f"over {', '.join(WORKLOADS[name] for name in told)}; SP {medians['SP'].mean():.0f} %"
-    found = over_seeds(
-        lambda seeds: float(medians["muP"][seeds].mean()),
-        first.seeds,
-        first.problem("SP", "muP"),
-        words,
-    )
-    return {"scores.median-lost": found}
+    medians = {name: median_lost(told, name) for name in ("SP", "muP")}
+    seeds = min(len(each.seeds) for each in told.values())
+    problem = next(iter(told.values())).problem("SP", "muP")
+    words = f"over {', '.join(WORKLOADS[name] for name in told)}; SP {medians['SP'][0]:.0f} %"
+    return {"scores.median-lost": Measurement(*medians["muP"], seeds, problem, words)}
+
+
+def median_lost(workloads: dict[str, Losses], name: str) -> list[float]:
+    """[value, low, high] of the share lost, each the median over workloads. Where the workloads'
+    intervals hold their shares, this one holds the shares' median."""
+    each = [losses.interval(partial(losses.lost, name)) for losses in workloads.values()]
+    return [float(value) for value in np.median(each, axis=0)]
 
 
 def table(data, scale):

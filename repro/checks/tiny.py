@@ -102,6 +102,13 @@ MODELS: dict[str, tuple[str, list[float], float, dict[str, Any], dict[str, Any]]
             "schedule": CONSTANT | {"steps": 1},
         },
     ),
+    "gru": (
+        "transfer",
+        [32, 64, 128, 256],
+        0.02,
+        {"name": "gru", "depth": 2, "base_width": 32},
+        {"data": TEXT, "schedule": CONSTANT, "embedding_ratio": 1.0},
+    ),
 }
 
 

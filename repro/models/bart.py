@@ -30,7 +30,8 @@ class BART(nn.Module):
     depth: blocks of the encoder, and of the decoder. base_width: 1 for the paper's own factors.
     output_multiplier: N_rescale (eq. 1.24). attention_multiplier: factor on attention's logits
     head_dim^-1/2 q.k.
-    matrix_std, position_std, embedding_std: initial standard deviations (II.2.C).
+    matrix_std, position_std, embedding_std: initial standard deviations (II.2.C); a matrix_std of
+        None is fan_in^-1/2.
     Parameters hold no values until `repro.parametrization.initialize` draws them; then
     `clear_padding` is to be called.
     Raises UserError on a width that is no multiple of heads, and a padding outside the vocabulary.
@@ -49,7 +50,7 @@ class BART(nn.Module):
         base_width: float,
         dropout: float,
         attention_dropout: float,
-        matrix_std: float,
+        matrix_std: float | None,
         position_std: float,
         embedding_std: float,
         output_multiplier: float,

@@ -1,15 +1,19 @@
 """A model trained once through its data, for how well tuned hyperparameters transfer over width."""
 
+import math
 from collections.abc import Mapping
 
 import torch
 
 from repro import models
 from repro.data.batches import ArrayBatches, Batches, Epochs, TokenBatches
+from repro.data import denoising, loading
+from repro.data.denoising import DenoisingBatches
 from repro.data.loading import Data
-from repro.data.loading import load_data as load_data  # called by `repro.tasks.Task`
 from repro.errors import UserError
+from repro.models.bart import BART
 from repro.parametrization import KINDS
+from repro.tasks import span_denoising
 from repro.training import clipping
 from repro.training.evaluation import loss
 from repro.training.loop import Training
@@ -17,11 +21,19 @@ from repro.training.optimizer import make_groups, make_optimizer
 from repro.training.schedule import make_schedule
 
 
+def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
+    """What the model reads: blocks to denoise for BART, else as `repro.data.loading.load_data`."""
+    of_task = span_denoising if spec["model"]["name"] == "bart" else loading
+    return of_task.load_data(spec, inputs, device)
+
+
 def chance(targets: torch.Tensor) -> float:
     """Entropy in nats of how often each target occurs: the loss of a model that knows no more.
 
-    targets: whole numbers from 0, shape (n,).
+    targets: whole numbers from 0, shape (n,). NaN on the meta device, where they have no values.
     """
+    if targets.is_meta:
+        return math.nan
     share = torch.bincount(targets).double() / len(targets)
     return float(torch.special.entr(share).sum())
 
@@ -33,6 +45,9 @@ def targets(batches: Batches) -> torch.Tensor:
     """What is to be predicted, from the beginning of the data; of other data, of one batch."""
     if isinstance(batches, ArrayBatches):
         return batches.labels[:COUNTED]
+    if isinstance(batches, DenoisingBatches):
+        tokens_BT, _ = batches.read(range(min(batches.rows, COUNTED // batches.denoising.longest)))
+        return torch.from_numpy(tokens_BT[tokens_BT != denoising.PADDING])
     if not isinstance(batches, TokenBatches):
         return next(batches.from_step(0))[1].flatten()
     if batches.shards:
@@ -82,12 +97,14 @@ def build(
     with torch.device(device):
         net = models.build(model, parametrization, **loaded.data_settings)
     models.draw(net, parametrization, seed)
+    if denoises := isinstance(net, BART):
+        net.clear_padding()
     rates = dict.fromkeys(KINDS, lr) | {"embedding": embedding_ratio * lr}
     warmup = round(schedule["warmup"] * steps)
     return Training(
         net,
         make_optimizer(make_groups(net, parametrization, optimizer, rates), optimizer),
-        loss,
+        span_denoising.make_loss(data["batch_size"]) if denoises else loss,
         loaded.batches,
         steps=steps,
         evaluations=evaluations,

@@ -3,8 +3,8 @@
 proxy: the narrow model over learning rate and ratio of the embedding's rate to the others. At its
 width, the base, every parametrization here is the same model, so it is trained once for all.
 wide: wider models under every parametrization, over learning rates, at the proxy's best ratio.
-even: the widest under SP and muP with one rate for the embedding and all else, as most users have
-it; the proxy has run at that ratio too.
+even_proxy, even: the narrow model, and the widest under SP and muP, at ratio 1: one rate for the
+embedding and all else, as most users have it. Most of the former are runs of `proxy`.
 All sweeps grow where their best rate lies at an end. Every run sees its data once. Wide runs have
 other seeds than the proxies, so that what is transferred does not know the runs it is judged by.
 
@@ -101,11 +101,19 @@ def workload(
         }
         return scale(name, grid, ("lr", "seed"))
 
+    def higher(name: str) -> list[float]:
+        """At ratio 1 the best rate makes up for the embedding's: it may be an octave higher."""
+        return [*lr[name], *([] if name == "smoke" else [2 * max(lr[name])])]
+
+    def even_proxy(name: str) -> Scale:
+        grid = {"model.width": widths[name][:1], "lr": higher(name), "seed": seeds[name][0]}
+        return scale(name, grid, tuple(grid))
+
     def even(name: str) -> Scale:
         grid = {
             "parametrization": EVEN,
             "model.width": widths[name][-1:],
-            "lr": lr[name],
+            "lr": higher(name),
             "seed": seeds[name][1],
         }
         return scale(name, grid, ("lr", "seed"))
@@ -126,6 +134,7 @@ def workload(
     return {
         "proxy": study(proxy, {}, ("lr", "embedding_ratio"), crosswise),
         "wide": study(wide, {"embedding_ratio": tuned}, ("lr",), None),
+        "even_proxy": study(even_proxy, {"embedding_ratio": 1.0}, ("lr",), None),
         "even": study(even, {"embedding_ratio": 1.0}, ("lr",), None),
     }
 

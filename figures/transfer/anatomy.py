@@ -1,0 +1,145 @@
+"""Where a wide model's loss comes from: the width, the rate, the parametrization, and the ratio."""
+
+import numpy as np
+
+from figures.transfer import _drawing, _losses
+from figures.transfer._losses import LR, NAME, PROXY, RATIO, WIDTH, WORKLOADS, Losses
+from repro.judge.claims import (
+    CONTROL,
+    TRAINING,
+    Claim,
+    Measurement,
+    above,
+    reported,
+    trained_scales,
+)
+from repro.judge.noise import Design
+from repro.judge.power import SIDES, SIGN
+from repro.judge.tables import joined
+from repro.statistics import t_interval
+from repro.suite.names import StageName
+
+TITLE = "Tuned narrow, trained wide: with one rate for all layers, and with the embedding's apart"
+CAPTION = (
+    "Loss of the largest width at the narrow model's best learning rate, under SP and muP, a panel "
+    "a workload. Left pair: one rate for the embedding and all else. Right pair: the embedding's "
+    "rate times the ratio that is best for the narrow model. Dashes: the tuned loss of the narrow "
+    "model. A bar ends at the loss; dark: regret, what retuning the rate would win back. Bars in "
+    "black: 95 % interval over seeds."
+)
+ARMS = {"even": "one rate", "tuned": "tuned ratio"}
+STUDIES = (
+    *_losses.STUDIES,
+    *(f"transfer/{name}/{stage}" for name in WORKLOADS for stage in ("even_proxy", "even")),
+)
+# The ViT's narrow model is best at ratio 1, which its records showed before there was this figure.
+TOLD = {name: words for name, words in WORKLOADS.items() if name != "vit"}
+SHOWN = ("SP", "muP")
+CLAIMS = (
+    *(
+        Claim(
+            id=f"anatomy.ratio-{workload}",
+            kind=TRAINING,
+            statement=f"Tuning the embedding's rate apart on a narrow {name} makes the wide one "
+            "better under muP",
+            source="suite",
+            quantity="loss at the transferred rate with one rate for all layers minus that with "
+            "the tuned ratio, nats",
+            expected=trained_scales(above(0)),
+        )
+        for workload, name in TOLD.items()
+    ),
+    *(
+        Claim(
+            id=f"anatomy.lead-{workload}",
+            kind=CONTROL,
+            statement=f"How much of muP's lead over SP comes from one rate for all layers, {name}",
+            source="suite",
+            quantity="SP's loss minus muP's at the transferred rate, with one rate for all layers "
+            "minus with the tuned ratio, nats",
+            expected=trained_scales(reported("no bound: 0 if the ratio changes no ranking")),
+        )
+        for workload, name in TOLD.items()
+    ),
+)
+LAWS = {claim.id: SIGN for claim in CLAIMS if claim.kind == TRAINING}
+
+
+def reduce(runs):
+    """Final losses of SP and muP, with `arm`: one rate for all layers, or the tuned ratio."""
+    import pandas as pd
+
+    def arm(name: str) -> str:
+        return "even" if StageName.parse(name).stage.startswith("even") else "tuned"
+
+    parts = [
+        _losses.reduce({name: each for name, each in runs.items() if arm(name) == a}).assign(arm=a)
+        for a in ARMS
+    ]
+    table = pd.concat(parts, ignore_index=True)
+    shown = table[NAME].isin((PROXY, *SHOWN))
+    return table[shown].sort_values(["arm", *_losses.COLUMNS[:6]], ignore_index=True)
+
+
+def by_arm(data) -> dict[str, dict[str, Losses]]:
+    """Arm -> workload -> losses."""
+    return {arm: _losses.by_workload(data[data["arm"] == arm]) for arm in ARMS}
+
+
+def difference(even: Losses, tuned: Losses, statistic, *names: str) -> Measurement:
+    """A statistic of one rate for all layers minus that of the tuned ratio, paired by seed.
+
+    statistic: (losses, rate) -> an array by seed. The interval spans the choice of either arm's
+    rate, as `Curves.interval` does.
+    """
+    best = statistic(even, even.proxy_rate()) - statistic(tuned, tuned.proxy_rate())
+    mean, low, high = t_interval(best)
+    means = [
+        float(np.mean(statistic(even, one) - statistic(tuned, other)))
+        for one in even.other_proxy_rates()
+        for other in tuned.other_proxy_rates()
+    ]
+    problem = joined(*(words for each in (even, tuned) if (words := each.problem(*names))))
+    detail = (
+        f"ratio {tuned.ratio:g}; best rate of the narrow model 2^{np.log2(even.proxy_rate()):g} "
+        f"at ratio 1, 2^{np.log2(tuned.proxy_rate()):g} at this"
+    )
+    return Measurement(mean, min(low, *means), max(high, *means), len(best), problem, detail)
+
+
+def ratio_gain(losses: Losses, rate: float) -> np.ndarray:
+    """By seed: muP's loss at the largest width."""
+    return losses.transferred("muP", losses.widest, rate)
+
+
+def lead(losses: Losses, rate: float) -> np.ndarray:
+    """By seed: how much lower muP's loss is than SP's at the largest width."""
+    return losses.transferred("SP", losses.widest, rate) - ratio_gain(losses, rate)
+
+
+def measure(data, scale):
+    arms = by_arm(data)
+    found = {}
+    for name in TOLD:
+        even, tuned = (arms[arm][name] for arm in ARMS)
+        found[f"anatomy.ratio-{name}"] = difference(even, tuned, ratio_gain, "muP")
+        found[f"anatomy.lead-{name}"] = difference(even, tuned, lead, *SHOWN)
+    return found
+
+
+def simulate(law, recorded, scale, rng):
+    """The widest curve of muP at ratio 1 moved up or down, to where the law has its loss."""
+    drawn = recorded.copy()
+    for workload, table in recorded.groupby("workload"):
+        design = Design(table, ["train_loss"], ["arm", NAME, WIDTH, RATIO, LR], log=False)
+        even, tuned = (Losses(table[table["arm"] == arm]) for arm in ARMS)
+        found = float(np.mean(difference(even, tuned, ratio_gain).value))
+        if np.isfinite(found):
+            rows = design.rows(**{"arm": "even", NAME: "muP", WIDTH: even.widest})
+            design.mean[rows] += SIDES[law] * abs(found) - found
+        drawn.loc[table.index, "train_loss"] = design.draw(rng)["train_loss"]
+    return drawn
+
+
+def draw(data, scale):
+    return _drawing.draw_anatomy(by_arm(data), ARMS, SHOWN)

@@ -1,0 +1,80 @@
+"""Workload: an encoder-decoder that restores corrupted text, its readout tied to the embedding.
+
+BART as Dinan et al. train it, without dropout; blocks of news are seen once, each with its own
+noise. Matrices start at fan_in^-1/2, embeddings at 1 / 8, so that at the base width logits start
+near the size that GPT-2's have. The heads are as many at every width.
+Paper scale: 256 blocks of 512 tokens, 10,000 steps = 1.3 billion tokens.
+"""
+
+from repro.suite.study import octaves
+from studies.transfer._workload import CHOSEN, SIX, TIED, workload
+
+SMALL = {
+    "data.dataset": "ccnews",
+    "data.batch_size": 16,
+    "data.sequence_length": 48,
+    "data.vocab_size": 256,
+    "data.tokenizer": "bpe",
+    "model.depth": 1,
+    "model.heads": 4,
+    "precision": "float32",
+}
+STAGES = workload(
+    {
+        "data": {
+            "dataset": "fineweb_100b",
+            "batch_size": 256,
+            "sequence_length": 512,
+            "vocab_size": 50_257,
+            "tokenizer": "gpt2",
+            "mask_share": 0.3,
+            "span_mean": 3.0,
+            "validation_blocks": 1,
+        },
+        "model": {
+            "name": "bart",
+            "width": 256,
+            "depth": 6,
+            "heads": 16,
+            "expansion": 4,
+            "base_width": 256,
+            "dropout": 0.0,
+            "attention_dropout": 0.0,
+            "matrix_std": None,
+            "position_std": 0.125,
+            "embedding_std": 0.125,
+        },
+        "steps": 10_000,
+        "precision": "bfloat16",
+    },
+    widths={
+        "smoke": [32, 64],
+        "reduced": [32, 96],
+        "workstation": [128, 256, 512, 1024],
+        "paper": [256, 512, 1024],
+    },
+    scales={
+        "smoke": SMALL | {"steps": 10},
+        "reduced": SMALL | {"steps": 200},
+        "workstation": {
+            "data.dataset": "ccnews",
+            "data.batch_size": 64,
+            "data.sequence_length": 256,
+            "data.vocab_size": 8_192,
+            "data.tokenizer": "bpe",
+            "model.heads": 8,
+            "steps": 2_000,
+        },
+        "paper": {},
+    },
+    lr={
+        "smoke": octaves(-7, -5, 2),
+        "reduced": octaves(-9, -5),
+        "workstation": octaves(-12, -6),
+        "paper": octaves(-13, -6, 0.5),
+    },
+    parametrizations=TIED,
+    ratios=[1.0, 4.0, 16.0],
+    seeds=SIX,
+    chosen=f"{CHOSEN}; of this workload one trial of another seed was seen",
+)
