@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from figures.transfer import _losses, bowls
+from figures.transfer import _losses, anatomy, bowls, scores
 from figures.transfer import depth as depth_figure
 from figures.transfer._losses import COLUMNS, PROXY, Losses
 from repro import models
@@ -63,6 +63,40 @@ def test_an_octave_off_costs_the_curvature_of_a_bowl():
     assert [bowls.octave(losses, seed) for seed in range(3)] == pytest.approx([CURVATURE] * 3)
     narrow = table()
     assert math.isnan(bowls.octave(Losses(narrow[narrow["lr"] >= 2**-6]), 0))
+
+
+def test_what_tuning_the_ratio_gains_and_does_to_the_ranking_is_read_off_known_losses():
+    """At ratio 1 losses are 0.1 higher, and SP's another 0.04, whatever rate is best."""
+    tuned = Losses(table())
+    data = table()
+    wide = data["parametrization"] != PROXY
+    data.loc[wide, "embedding_ratio"] = 1.0
+    data.loc[wide, "train_loss"] += 0.1
+    data.loc[data["parametrization"] == "SP", "train_loss"] += 0.04
+    even = Losses(data)
+    found = anatomy.difference(even, tuned, anatomy.ratio_gain, "muP")
+    assert (found.value, found.low, found.high) == pytest.approx((0.1, 0.1, 0.1))
+    assert found.problem == ""
+    assert anatomy.difference(even, tuned, anatomy.lead).value == pytest.approx(0.04)
+
+
+def test_the_interval_spans_the_rates_that_either_arm_might_have_been_given():
+    """The narrow model's best rate turns with a seed: what it costs is within the interval."""
+    data = table()
+    narrow = (data["parametrization"] == PROXY) & (data["seed"] == 402)
+    data.loc[narrow & (data["lr"] == 2.0**-7), "train_loss"] -= 2.5 * CURVATURE
+    unsure, sure = Losses(data), Losses(table())
+    assert unsure.proxy_rate() == sure.proxy_rate() == 2.0**-6
+    assert unsure.other_proxy_rates() == [2.0**-7, 2.0**-6]
+    found = anatomy.difference(unsure, sure, anatomy.ratio_gain, "muP")
+    assert (found.value, found.low, found.high) == pytest.approx((0, 0, CURVATURE), abs=1e-12)
+
+
+def test_the_median_over_workloads_of_unequally_many_seeds():
+    one, other = Losses(table()), Losses(table()[lambda d: ~d["seed"].isin((402, 412))])
+    lost = [float(each.lost("SP").mean()) for each in (one, other)]
+    value, low, high = scores.median_lost({"one": one, "other": other}, "SP")
+    assert value == pytest.approx(np.median(lost)) and low <= value <= high
 
 
 def test_a_diverged_run_is_infinitely_bad_and_no_hole():

@@ -37,8 +37,10 @@ WIDTHS = {
     "embedding_lr/width_and_vocabulary",
     "embedding_lr/unit_init",
     "embedding_lr/regimes",
+    "transfer/bart",
     "transfer/decoder",
     "transfer/gpt2",
+    "transfer/gru",
     "transfer/mlp",
     "transfer/vit",
     "upscaling/mlp_sgd",
@@ -207,9 +209,11 @@ STUDIES = [
     "embedding_lr/unit_init",
     "embedding_lr/width",
     "embedding_lr/width_and_vocabulary",
+    "transfer/bart",
     "transfer/decoder",
     "transfer/decoder_depth",
     "transfer/gpt2",
+    "transfer/gru",
     "transfer/mlp",
     "transfer/vit",
     "upscaling/gpt2",
@@ -234,9 +238,7 @@ def test_every_study_that_trains_is_stepped_below():
 @pytest.mark.parametrize(
     "study", [pytest.param(s, marks=[pytest.mark.slow] if s in LONG else []) for s in STUDIES]
 )
-def test_its_largest_run_steps_at_full_shape_on_the_meta_device(study, monkeypatch):
-    # An entropy of labels, which are no numbers on this device.
-    monkeypatch.setattr("repro.tasks.transfer.chance", lambda targets: 1.0)
+def test_its_largest_run_steps_at_full_shape_on_the_meta_device(study):
     stage, spec = largest()[study]
     spec = from_scratch(spec)
     rows = spec["data"]["batch_size"] // spec["microbatches"]
