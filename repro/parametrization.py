@@ -12,7 +12,7 @@ Sources: Hayou & Liu (arXiv 2506.15025), Tables 1 and 2; the columns those table
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from repro.errors import UserError
@@ -20,7 +20,8 @@ from repro.errors import UserError
 KINDS = ("embedding", "hidden", "output", "vector", "scalar")
 # Degree q of the update in the gradient: an update homogeneous of degree q scales as |g|^q.
 DEGREE = {"sgd": 1, "adam": 0}
-FAMILY = {"sgd": "sgd", "adam": "adam", "adamw": "adam"}  # optimizer -> key of DEGREE
+# Optimizer -> its family: a key of DEGREE, or "muon".
+FAMILY = {"sgd": "sgd", "adam": "adam", "adamw": "adam", "muon": "muon"}
 
 
 @dataclass(frozen=True)
@@ -124,11 +125,15 @@ def standard_std(role: Role) -> float:
 
 
 def table(name: str, family: str) -> Mapping[str, Rule]:
-    """The rows of a parametrization for an optimizer family ("sgd" or "adam").
+    """The rows of a parametrization for an optimizer family ("sgd", "adam" or "muon").
 
-    name: as `repro.parametrizations.find` takes it. Raises UserError on an unknown one, or a family
-    the paper does not define.
+    name: as `repro.parametrizations.find` takes it. Muon: Adam's, which is what it is but for
+    matrices between two widths; the size of their updates is what Muon's own adjustment says.
+    Raises UserError on an unknown one, or a family the paper does not define.
     """
+    if family == "muon":
+        rows = _find(name).rules("adam")
+        return {**rows, "hidden": replace(rows["hidden"], lr=ONE, weight_decay=ONE)}
     return _find(name).rules(family)
 
 

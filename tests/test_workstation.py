@@ -212,6 +212,7 @@ STUDIES = [
     "transfer/bart",
     "transfer/decoder",
     "transfer/decoder_depth",
+    "transfer/decoder_muon",
     "transfer/gpt2",
     "transfer/gru",
     "transfer/mlp",

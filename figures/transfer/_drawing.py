@@ -178,3 +178,43 @@ def draw_anatomy(arms: dict[str, dict[str, Losses]], words: dict[str, str], name
         place.set_title(title, fontsize=9)
     axes[0, 0].set_ylabel("loss (nats)")
     return figure
+
+
+def draw_muon(arms: dict[str, Losses]):
+    """Bowls of each adjustment, and where their best rates go."""
+    from repro.judge import drawing
+    from repro.judge.drawing import COLORS
+
+    figure, axes = drawing.panels(len(arms) + 1, width=3.0, height=2.9)
+    low = min(each[1].mean(0).min() for losses in arms.values() for each in losses.curves.values())
+    room = 3 * max(abs(losses.gain()) for losses in arms.values())  # worse losses are cut off
+    last = axes[0, -1]
+    for k, (place, (arm, losses)) in enumerate(zip(axes[0], arms.items(), strict=False)):
+        draw_bowls(place, losses, "muP")
+        place.set_ylim(low - 0.1 * room, low + room)
+        drawing.log2_axis(place.xaxis)
+        place.set_title(arm, fontsize=9)
+        place.set_xlabel("learning rate")
+        widths = np.array(losses.widths, float)
+        optima = [losses.optimum("muP", width) for width in losses.widths]
+        centre = np.array([each.mean() for each in optima])
+        ends = np.array([short_interval(each) for each in optima]).T
+        bars = 2**centre - 2 ** (centre - ends[0]), 2 ** (centre + ends[1]) - 2**centre
+        color = COLORS[3 * k]
+        last.errorbar(
+            widths * 1.03**k, 2**centre, bars, fmt="o-", ms=3, lw=1, color=color, label=arm
+        )
+        if np.isfinite(centre[0]):
+            for power, style in ((0, ":"), (-0.5, "-.")):
+                guide = 2 ** centre[0] * (widths / widths[0]) ** power
+                last.plot(widths, guide, style, color=color, lw=0.8)
+    axes[0, 0].set_ylabel("loss (nats)")
+    axes[0, 0].legend(title="width", fontsize=7, title_fontsize=7)
+    last.set_xscale("log", base=2)
+    last.set_yscale("log", base=2)
+    for axis in (last.xaxis, last.yaxis):
+        drawing.log2_axis(axis)
+    last.set_xlabel("width")
+    last.set_ylabel("best learning rate")
+    last.legend(fontsize=7)
+    return figure

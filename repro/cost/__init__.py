@@ -125,16 +125,19 @@ def stack_size(cost: Cost, runs: int, device: str, memory: float, stacking: str 
 
 
 def optimizer_copies(optimizer: Mapping) -> int:
-    """How many numbers an optimizer keeps per parameter: momentum 1, Adam 2, AMSGrad 3.
+    """How many numbers an optimizer keeps per parameter at most: momentum 1, Adam 2, AMSGrad 3;
+    Muon beside AdamW 2.
 
     Raises UserError on an unknown name.
     """
     name = optimizer["name"]
     if name == "sgd":
         return 1 if optimizer.get("momentum") else 0
+    if name == "muon":
+        return 2
     if name in ("adam", "adamw"):
         return 3 if optimizer.get("amsgrad") else 2
-    raise UserError(f"optimizer {name!r} is unknown: choose from sgd, adam, adamw")
+    raise UserError(f"optimizer {name!r} is unknown: choose from sgd, adam, adamw, muon")
 
 
 def of_training(

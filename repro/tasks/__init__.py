@@ -82,12 +82,14 @@ class Task:
 
     def stacks(self, spec: Mapping) -> bool:
         """Whether a run can be trained as one with others."""
-        if not self.numbers:
-            return False
-        if not ARCHITECTURES[spec["model"]["name"]].stacks:
+        if not self.numbers or not ARCHITECTURES[spec["model"]["name"]].stacks:
             return False
         optimizer = spec["optimizer"]
-        variant = optimizer.get("amsgrad") or optimizer.get("eps_convention", "torch") != "torch"
+        variant = (
+            optimizer["name"] == "muon"
+            or optimizer.get("amsgrad")
+            or optimizer.get("eps_convention", "torch") != "torch"
+        )
         # Under autocast a stack takes other kernels than its runs one by one, of other precision.
         return not variant and spec["precision"] not in ("float16", "bfloat16")
 

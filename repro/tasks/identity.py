@@ -25,7 +25,8 @@ def trained(spec: Mapping) -> dict:
     name, family = spec["parametrization"], FAMILY[optimizer["name"]]
     ratio = model["width"] / model["base_width"]
     own = _factors(name, family, ratio)
-    decay = "weight_decay" if optimizer["name"] == "adamw" else "coupled_weight_decay"
+    coupled = optimizer["name"] in ("sgd", "adam")
+    decay = "coupled_weight_decay" if coupled else "weight_decay"
     decayed = optimizer.get("decayed", KINDS)
     rates = spec["lr"] if isinstance(spec["lr"], Mapping) else dict.fromkeys(KINDS, spec["lr"])
 

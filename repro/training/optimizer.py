@@ -7,6 +7,7 @@ import torch
 
 from repro.errors import UserError
 from repro.parametrization import FAMILY, KINDS, param_groups
+from repro.training import muon
 from repro.training.adam import EPS_CONVENTIONS, FairseqAdamW
 
 
@@ -15,7 +16,8 @@ def make_optimizer(groups: list[dict], settings: Mapping) -> torch.optim.Optimiz
 
     settings: {"name": "sgd", "momentum", "nesterov"}, or {"name": "adam" | "adamw", "betas"} with
     "amsgrad" (False if left out). adamw also "eps_convention": "torch" (the default) adds eps to
-    the square root of the bias-corrected v, "fairseq" to that of the uncorrected v.
+    the square root of the bias-corrected v, "fairseq" to that of the uncorrected v. Or {"name":
+    "muon", "betas"}: `muon.MuonAdamW`, of groups that `make_groups` has made.
     Raises UserError on another name or convention.
     """
     name = settings["name"]
@@ -26,6 +28,8 @@ def make_optimizer(groups: list[dict], settings: Mapping) -> torch.optim.Optimiz
             nesterov=settings["nesterov"],
             fused=True,
         )
+    if name == "muon":
+        return muon.MuonAdamW(groups, betas=tuple(settings["betas"]), fused=True)
     if name in ("adam", "adamw"):
         kind: type[torch.optim.Adam] = torch.optim.Adam if name == "adam" else torch.optim.AdamW
         amsgrad = settings.get("amsgrad", False)
@@ -47,17 +51,18 @@ def make_groups(
     """Parameter groups for the optimizer under a parametrization.
 
     optimizer: settings as in `make_optimizer`, and "weight_decay", "decayed" (kinds of role that
-    decay, all if left out) and, for Adam, "eps". lr: the constant of every role, or kind of role
+    decay, all if left out), for Adam "eps", for Muon its "momentum" and "adjust_lr_fn" too. lr: the constant of every role, or kind of role
     -> constant. factors: see `parametrization.param_groups`.
     """
-    return param_groups(
+    groups = param_groups(
         model,
         parametrization=parametrization,
         family=FAMILY[optimizer["name"]],
         lr=lr if isinstance(lr, Mapping) else dict.fromkeys(KINDS, lr),
         weight_decay=optimizer["weight_decay"],
         eps=optimizer.get("eps"),
-        coupled=optimizer["name"] != "adamw",
+        coupled=optimizer["name"] in ("sgd", "adam"),
         decayed=optimizer.get("decayed", KINDS),
         factors=factors,
     )
+    return muon.split(model, groups, optimizer) if optimizer["name"] == "muon" else groups

@@ -16,6 +16,7 @@ rates between which the narrow model cannot decide, and more seeds would hardly 
 """
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from repro.suite.study import Best, Scale, Study, octaves
 
@@ -64,14 +65,15 @@ def workload(
     parametrizations: Sequence[str] = ALL,
     ratios: Sequence[float] = RATIOS,
     seeds: Mapping[str, tuple[Sequence[int], Sequence[int]]] = SEEDS,
+    arms: Mapping[str, Sequence] = MappingProxyType({}),
     chosen: str = CHOSEN,
 ) -> dict[str, Study]:
     """Stage name -> Study.
 
     spec: of task `transfer` at paper scale, without what RUN has. scales: scale -> its changes.
     widths: scale -> the proxy's and the wide ones'. lr: scale -> learning rates.
-    parametrizations: those defined for the model. ratios, seeds: see RATIOS and SEEDS. chosen: of
-    `Study`'s `chosen_after_seeing`.
+    parametrizations: those defined for the model. ratios, seeds: see RATIOS and SEEDS. arms:
+    further axes, tuned apart from each other. chosen: of `Study`'s `chosen_after_seeing`.
     """
     whole = {**RUN, **spec}
     free = ("model.width", "lr", "embedding_ratio", "seed")
@@ -85,6 +87,7 @@ def workload(
     def proxy(name: str) -> Scale:
         few = {"smoke": ratios[:2]}.get(name, ratios)
         grid = {
+            **arms,
             "model.width": widths[name][:1],
             "lr": lr[name],
             "embedding_ratio": few,
@@ -94,6 +97,7 @@ def workload(
 
     def wide(name: str) -> Scale:
         grid = {
+            **arms,
             "parametrization": parametrizations,
             "model.width": widths[name][1:],
             "lr": lr[name],
@@ -106,11 +110,17 @@ def workload(
         return [*lr[name], *([] if name == "smoke" else [2 * max(lr[name])])]
 
     def even_proxy(name: str) -> Scale:
-        grid = {"model.width": widths[name][:1], "lr": higher(name), "seed": seeds[name][0]}
+        grid = {
+            **arms,
+            "model.width": widths[name][:1],
+            "lr": higher(name),
+            "seed": seeds[name][0],
+        }
         return scale(name, grid, tuple(grid))
 
     def even(name: str) -> Scale:
         grid = {
+            **arms,
             "parametrization": EVEN,
             "model.width": widths[name][-1:],
             "lr": higher(name),

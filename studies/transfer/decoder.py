@@ -7,35 +7,31 @@ Paper scale: 256 sequences of 256 tokens, 10,000 steps = 655 million tokens.
 from studies.transfer._workload import LR, MORE, SHORT_TEXT, SIX, TEXT, WORKSTATION, workload
 
 SMALL = SHORT_TEXT | {"model.head_dim": 16, "precision": "float32"}
-STAGES = workload(
-    {
-        "data": TEXT,
-        "model": {
-            "name": "decoder",
-            "width": 256,
-            "depth": 2,
-            "head_dim": 64,
-            "expansion": 4,
-            "norm": "pre",
-            "positional_rms": {"factor": 1.0, "power": 0.0},
-            "base_width": 256,
-        },
-        "steps": 10_000,
-        "precision": "bfloat16",
+SPEC = {
+    "data": TEXT,
+    "model": {
+        "name": "decoder",
+        "width": 256,
+        "depth": 2,
+        "head_dim": 64,
+        "expansion": 4,
+        "norm": "pre",
+        "positional_rms": {"factor": 1.0, "power": 0.0},
+        "base_width": 256,
     },
-    widths={
-        "smoke": [32, 64],
-        "reduced": [32, 64, 128],
-        "workstation": [128, 256, 512, 1024, 2048],
-        "paper": [256, 512, 1024, 2048],
-    },
-    scales={
-        "smoke": SMALL | {"steps": 10},
-        "reduced": SMALL | {"steps": 150},
-        "workstation": WORKSTATION,
-        "paper": {},
-    },
-    lr=LR,
-    seeds=SIX,
-    chosen=MORE,
-)
+    "steps": 10_000,
+    "precision": "bfloat16",
+}
+WIDTHS = {
+    "smoke": [32, 64],
+    "reduced": [32, 64, 128],
+    "workstation": [128, 256, 512, 1024, 2048],
+    "paper": [256, 512, 1024, 2048],
+}
+SCALES = {
+    "smoke": SMALL | {"steps": 10},
+    "reduced": SMALL | {"steps": 150},
+    "workstation": WORKSTATION,
+    "paper": {},
+}
+STAGES = workload(SPEC, widths=WIDTHS, scales=SCALES, lr=LR, seeds=SIX, chosen=MORE)
