@@ -74,7 +74,7 @@ def test_what_tuning_the_ratio_gains_and_does_to_the_ranking_is_read_off_known_l
     data.loc[wide, "train_loss"] += 0.1
     data.loc[data["parametrization"] == "SP", "train_loss"] += 0.04
     even = Losses(data)
-    found = anatomy.difference(even, tuned, anatomy.ratio_gain, "muP")
+    found = anatomy.difference(even, tuned, anatomy.of_mup, "muP")
     assert (found.value, found.low, found.high) == pytest.approx((0.1, 0.1, 0.1))
     assert found.problem == ""
     assert anatomy.difference(even, tuned, anatomy.lead).value == pytest.approx(0.04)
@@ -88,7 +88,7 @@ def test_the_interval_spans_the_rates_that_either_arm_might_have_been_given():
     unsure, sure = Losses(data), Losses(table())
     assert unsure.proxy_rate() == sure.proxy_rate() == 2.0**-6
     assert unsure.other_proxy_rates() == [2.0**-7, 2.0**-6]
-    found = anatomy.difference(unsure, sure, anatomy.ratio_gain, "muP")
+    found = anatomy.difference(unsure, sure, anatomy.of_mup, "muP")
     assert (found.value, found.low, found.high) == pytest.approx((0, 0, CURVATURE), abs=1e-12)
 
 

@@ -107,14 +107,14 @@ def difference(even: Losses, tuned: Losses, statistic, *names: str) -> Measureme
     return Measurement(mean, min(low, *means), max(high, *means), len(best), problem, detail)
 
 
-def ratio_gain(losses: Losses, rate: float) -> np.ndarray:
+def of_mup(losses: Losses, rate: float) -> np.ndarray:
     """By seed: muP's loss at the largest width."""
     return losses.transferred("muP", losses.widest, rate)
 
 
 def lead(losses: Losses, rate: float) -> np.ndarray:
     """By seed: how much lower muP's loss is than SP's at the largest width."""
-    return losses.transferred("SP", losses.widest, rate) - ratio_gain(losses, rate)
+    return losses.transferred("SP", losses.widest, rate) - of_mup(losses, rate)
 
 
 def measure(data, scale):
@@ -122,7 +122,7 @@ def measure(data, scale):
     found = {}
     for name in TOLD:
         even, tuned = (arms[arm][name] for arm in ARMS)
-        found[f"anatomy.ratio-{name}"] = difference(even, tuned, ratio_gain, "muP")
+        found[f"anatomy.ratio-{name}"] = difference(even, tuned, of_mup, "muP")
         found[f"anatomy.lead-{name}"] = difference(even, tuned, lead, *SHOWN)
     return found
 
@@ -130,10 +130,10 @@ def measure(data, scale):
 def simulate(law, recorded, scale, rng):
     """The widest curve of muP at ratio 1 moved up or down, to where the law has its loss."""
     drawn = recorded.copy()
-    for workload, table in recorded.groupby("workload"):
+    for _, table in recorded.groupby("workload"):
         design = Design(table, ["train_loss"], ["arm", NAME, WIDTH, RATIO, LR], log=False)
         even, tuned = (Losses(table[table["arm"] == arm]) for arm in ARMS)
-        found = float(np.mean(difference(even, tuned, ratio_gain).value))
+        found = difference(even, tuned, of_mup).value
         if np.isfinite(found):
             rows = design.rows(**{"arm": "even", NAME: "muP", WIDTH: even.widest})
             design.mean[rows] += SIDES[law] * abs(found) - found

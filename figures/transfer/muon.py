@@ -4,7 +4,15 @@ import numpy as np
 
 from figures.transfer import _drawing, _losses
 from figures.transfer._losses import LR, NAME, PROXY, RATIO, WIDTH, Losses
-from repro.judge.claims import CONTROL, TRAINING, Claim, over_seeds, reported, trained_scales, within
+from repro.judge.claims import (
+    CONTROL,
+    TRAINING,
+    Claim,
+    over_seeds,
+    reported,
+    trained_scales,
+    within,
+)
 from repro.judge.noise import Design
 from repro.judge.power import Laws
 from repro.judge.tables import joined, last_step
@@ -12,7 +20,7 @@ from repro.suite.names import StageName
 
 TITLE = "Muon, tuned narrow and trained wide"
 CAPTION = (
-    "The decoder with Muon for its hidden matrices and AdamW for the rest, under muP. Left, middle: "
+    "The decoder with Muon for hidden matrices and AdamW for the rest, under muP. Left, middle: "
     "final training loss, on data seen once, against the learning rate, a panel an adjustment of "
     "the rate to a matrix' shape, a colour a width; mean and range (band) over seeds; dotted: the "
     "rate that is best for the narrow model. Right: the best rate against the width; bars: 95 % "
@@ -104,21 +112,20 @@ def simulate(law, recorded, scale, rng):
     """The wide curves of match_rms_adamw moved to where the law has them beside the other's."""
     drawn = recorded.copy()
     arms = by_arm(recorded)
-    original, matched = (arms[arm] for arm in ARMS)
+
+    def optimum(arm: str, width: float) -> float:
+        return float(np.nanmean(arms[arm].optimum("muP", width)))
+
     for arm, losses in arms.items():
         table = recorded[recorded[ARM] == arm]
         design = Design(table, ["train_loss"], [NAME, WIDTH, RATIO, LR])
-        log2 = np.log2(table[LR].to_numpy())
-        start = np.nanmean(losses.optimum("muP", losses.base))
-        for (name, width), rows in table.groupby([NAME, WIDTH]).indices.items():
-            if name == PROXY or arm == ARMS[0]:
-                continue
-            octaves = np.log2(width / losses.base)
-            moved = np.nanmean(original.optimum("muP", width)) - np.nanmean(
-                original.optimum("muP", original.base)
-            )
-            by = start + moved + SLOPES[law] * octaves - np.nanmean(losses.optimum("muP", width))
+        log2, original = np.log2(table[LR].to_numpy()), ARMS[0]
+        for width in losses.widths[1:] if arm != original else ():
+            beside = optimum(original, width) - optimum(original, losses.base)
+            target = optimum(arm, losses.base) + beside + SLOPES[law] * np.log2(width / losses.base)
+            by = target - optimum(arm, width)
             if np.isfinite(by):
+                rows = np.flatnonzero((table[NAME] != PROXY) & (table[WIDTH] == width))
                 design.move(rows, log2, by)
         drawn.loc[table.index, "train_loss"] = design.draw(rng, curve=WIDTH)["train_loss"]
     return drawn

@@ -98,7 +98,7 @@ class BART(nn.Module):
         def hidden(fan_in: int, fan_out: int) -> Role:
             return Role("hidden", fan_in, ratio, ratio, std=self.std["matrix"], fan_out=fan_out)
 
-        def stem(std: float) -> Role:
+        def stem(std: float | None) -> Role:
             return Role("embedding", width_out=ratio, fan_out=n, std=std)
 
         roles = {

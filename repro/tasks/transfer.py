@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import torch
 
 from repro import models
-from repro.data.batches import ArrayBatches, Batches, Epochs, TokenBatches
 from repro.data import denoising, loading
+from repro.data.batches import ArrayBatches, Batches, Epochs, TokenBatches
 from repro.data.denoising import DenoisingBatches
 from repro.data.loading import Data
 from repro.errors import UserError

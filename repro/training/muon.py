@@ -7,12 +7,13 @@ import torch
 from torch import nn
 
 from repro.errors import UserError
+from repro.parametrization import check_roles
 
 # Jordan (kellerjordan.github.io/posts/muon): coefficients of the quintic whose iterates bring
 # singular values near 1, how many iterates, and the least norm that is divided by.
 COEFFICIENTS, ITERATIONS, EPS = (3.4445, -4.7750, 2.0315), 5, 1e-7
-# Factor on the learning rate of a matrix of (outputs, inputs), by the names that torch has for it:
-# one keeps the update's spectral norm, the other its size as AdamW's (Liu et al., arXiv 2502.16982).
+# Factor on the learning rate of a matrix of (outputs, inputs), by torch's names: one keeps the
+# spectral norm of an update, the other makes its size AdamW's (Liu et al., arXiv 2502.16982).
 ADJUSTMENTS: Mapping[str, Callable[[int, int], float]] = {
     "original": lambda outputs, inputs: math.sqrt(max(1, outputs / inputs)),
     "match_rms_adamw": lambda outputs, inputs: 0.2 * math.sqrt(max(outputs, inputs)),
@@ -85,7 +86,8 @@ def split(model: nn.Module, groups: list[dict], settings: Mapping) -> list[dict]
             f"optimizer muon: adjust_lr_fn {muon['adjust_lr_fn']!r} is unknown: choose from "
             + ", ".join(ADJUSTMENTS)
         )
-    hidden = {n: p for n, p in model.named_parameters() if model.roles()[n].kind == "hidden"}
+    roles = check_roles(model)
+    hidden = {n: p for n, p in model.named_parameters() if roles[n].kind == "hidden"}
     for name, parameter in hidden.items():
         if parameter.dim() != 2:
             raise UserError(f"optimizer muon: {name} has {parameter.dim()} axes and is no matrix")

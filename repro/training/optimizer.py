@@ -51,8 +51,9 @@ def make_groups(
     """Parameter groups for the optimizer under a parametrization.
 
     optimizer: settings as in `make_optimizer`, and "weight_decay", "decayed" (kinds of role that
-    decay, all if left out), for Adam "eps", for Muon its "momentum" and "adjust_lr_fn" too. lr: the constant of every role, or kind of role
-    -> constant. factors: see `parametrization.param_groups`.
+    decay, all if left out), for Adam and Muon "eps", for Muon "momentum" and "adjust_lr_fn". lr:
+    the constant of every role, or kind of role -> constant. factors: see
+    `parametrization.param_groups`.
     """
     groups = param_groups(
         model,
