@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from figures.transfer import _losses, anatomy, bowls, scores
+from figures.transfer import _losses, anatomy, bowls, equal, scores
 from figures.transfer import depth as depth_figure
 from figures.transfer._losses import COLUMNS, PROXY, Losses
 from repro import models
@@ -97,6 +97,28 @@ def test_the_median_over_workloads_of_unequally_many_seeds():
     lost = [float(each.lost("SP").mean()) for each in (one, other)]
     value, low, high = scores.median_lost({"one": one, "other": other}, "SP")
     assert value == pytest.approx(np.median(lost)) and low <= value <= high
+
+
+def test_the_margin_is_how_far_off_the_first_ruinous_rate_is():
+    data = table()
+    losses = Losses(data)
+    assert scores.margin(losses, "muP") == "at least 2"
+    assert scores.wider_is_better(losses, "muP") and scores.wider_is_better(losses, "SP")
+    wide = (data["parametrization"] == "muP") & (data["model.width"] == 128)
+    data.loc[wide & (data["lr"] == 2.0**-5) & (data["seed"] == 411), "train_loss"] = CHANCE
+    assert scores.margin(Losses(data), "muP") == "1"
+    data.loc[wide & (data["lr"] == 2.0**-6), "train_loss"] = math.nan
+    lost = Losses(data)
+    assert scores.margin(lost, "muP") == "0" and not scores.wider_is_better(lost, "muP")
+
+
+def test_names_of_the_same_training_are_found_and_no_others():
+    found = {
+        "one": np.array([3.0, 2.5]),
+        "same": np.array([3.0, 2.5 * (1 + 1e-12)]),
+        "other": np.array([3.0, 2.5 * (1 + 1e-7)]),
+    }
+    assert equal.classes(found) == [["one", "same"], ["other"]]
 
 
 def test_a_diverged_run_is_infinitely_bad_and_no_hole():

@@ -15,7 +15,10 @@ CAPTION = (
     "Every parametrization on every workload it is defined for, at the largest width. Slope: of "
     "log2 of the best rate against log2 of the width, 0 if it transfers. Regret: what retuning the "
     "rate would win back. Penalty: the tuned loss above that of the best parametrization. Lost: "
-    "both, of what the width gains. Brackets: 95 % interval over seeds, paired."
+    "both, of what the width gains. Margin: octaves from the transferred rate to the first one at "
+    "which a run of the largest width diverges or ends no better than chance; at least so many "
+    "where none does. Wider: whether the loss at the transferred rate falls with every width. "
+    "Brackets: 95 % interval over seeds, paired."
 )
 STUDIES = _losses.STUDIES
 CLAIMS = (
@@ -61,6 +64,8 @@ def table(data, scale):
         "regret, nats",
         "penalty, nats",
         "lost, %",
+        "margin",
+        "wider is better",
         "tells nothing because",
     ]
     return Table(columns, rows)
@@ -76,9 +81,29 @@ def scores(workload: str, losses: Losses, name: str) -> list[str]:
         words(slope.value, slope.low, slope.high, 2),
         words(*losses.interval(lambda rate: losses.regret(name, widest, rate)), 3),
         words(*t_interval(losses.penalty(name)), 3),
-        words(*losses.interval(lambda rate: losses.lost(name, rate)), 0),
+        words(*losses.interval(partial(losses.lost, name)), 0),
+        margin(losses, name),
+        "yes" if wider_is_better(losses, name) else "no",
         losses.problem(name) or "-",
     ]
+
+
+def margin(losses: Losses, name: str) -> str:
+    """Octaves from the transferred rate up to the first that ruins a run of the largest width."""
+    rates, found = losses.curves[name, losses.widest]
+    start = losses.proxy_rate()
+    ruined = rates[(found >= losses.chance).any(0) & (rates > start)]
+    if (losses.transferred(name, losses.widest) >= losses.chance).any():
+        return "0"
+    if not len(ruined):
+        return f"at least {np.log2(rates[-1] / start):g}"
+    return f"{np.log2(ruined[0] / start):g}"
+
+
+def wider_is_better(losses: Losses, name: str) -> bool:
+    """Whether the mean loss at the transferred rate is lower at every width than at the last."""
+    ends = [losses.transferred(name, width).mean() for width in losses.widths]
+    return bool((np.diff(ends) < 0).all())
 
 
 def words(value: float, low: float, high: float, digits: int) -> str:

@@ -250,6 +250,7 @@ TASKS = {
     "parametrization_exponents": Task(1, "repro.tasks.parametrization_exponents", _nothing, _free),
     "width_scalings": Task(1, "repro.tasks.width_scalings", _nothing, _free),
     "dynamic_equivalence": Task(5, "repro.tasks.dynamic_equivalence", _nothing, _free),
+    "equal_runs": Task(1, "repro.tasks.equal_runs", _nothing, _free),
     "own_equivalence": Task(1, "repro.tasks.own_equivalence", _nothing, _free),
     "training_costs": Task(1, "repro.tasks.training_costs", _nothing, _free),
     "deep_linear": Task(1, "repro.tasks.deep_linear", _nothing, _free),

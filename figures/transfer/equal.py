@@ -1,0 +1,116 @@
+"""Which parametrizations are the same training under several names."""
+
+import math
+
+import numpy as np
+
+from figures.transfer._losses import WORKLOADS
+from repro.judge.claims import ARITHMETIC, Claim, all_scales, at_most, exact
+from repro.judge.typeset import Table
+
+TITLE = "Names of the same training"
+CAPTION = (
+    "Parametrizations under which the first steps of training are the same at four times the base "
+    "width, in float64 on one random batch: joined by an equals sign where all losses agree to one "
+    "part in 10^9. SP (embedding x n): SP at a rate divided by the width, with the embedding's "
+    "multiplied by it. All others differ. A tied readout is defined under the names shown alone."
+)
+STUDY = "transfer/equal_runs"
+STUDIES = (STUDY,)
+SAME = 1e-9  # largest relative difference of a loss
+# Claim -> workload, the two names, and who says that they are the same.
+PAIRS = {
+    "equal.embedding-alone": (
+        "decoder",
+        ("SP (embedding x n)", "full-alignment"),
+        "SP at a rate of 1/n with the embedding's raised by n is full alignment",
+        "suite, from Everett et al. (arXiv 2407.05872), Table 1; Kalra & Barkeshli (arXiv "
+        "2605.21486)",
+    ),
+    "equal.maximal-update": (
+        "decoder",
+        ("muP", "maximal-update"),
+        "Maximal-update, s = 1 of Dinan et al., is muP on the decoder",
+        "suite, from arXiv 2304.02034, equations 1.108 to 1.116, and arXiv 2203.03466, Table 3",
+    ),
+    "equal.multiplier-decoder": (
+        "decoder",
+        ("muP", "muP-multiplier"),
+        "muP with its factor on the readout is muP with it in the readout's init and rate",
+        "Ma et al. (arXiv 2602.10545), Table 2",
+    ),
+    "equal.multiplier-gpt2": (
+        "gpt2",
+        ("muP", "muP-multiplier"),
+        "So it is with a tied readout",
+        "Ma et al. (arXiv 2602.10545), Table 2",
+    ),
+    "equal.zero-readout": (
+        "mlp",
+        ("muP", "full-alignment"),
+        "Where the readout starts at zero, full alignment is muP",
+        "suite, from Everett et al. (arXiv 2407.05872), Table 1",
+    ),
+}
+CLAIMS = tuple(
+    Claim(
+        id=claim,
+        kind=ARITHMETIC,
+        statement=statement,
+        source=source,
+        quantity="largest relative difference of the losses of five steps",
+        expected=all_scales(at_most(SAME)),
+    )
+    for claim, (_, _, statement, source) in PAIRS.items()
+)
+
+
+def reduce(runs):
+    """Losses of every step."""
+    table = runs[STUDY][["workload", "name", "step", "train_loss"]]
+    return table.sort_values(["workload", "name", "step"], ignore_index=True)
+
+
+def losses(data, workload: str) -> dict[str, np.ndarray]:
+    """Name -> losses of a workload's steps."""
+    of = data[data["workload"] == workload]
+    return {name: rows["train_loss"].to_numpy() for name, rows in of.groupby("name", sort=False)}
+
+
+def difference(one: np.ndarray, other: np.ndarray) -> float:
+    """Largest relative difference."""
+    return float(np.max(np.abs(one - other) / np.abs(other)))
+
+
+def classes(found: dict[str, np.ndarray]) -> list[list[str]]:
+    """The names, those of the same training together."""
+    groups: list[list[str]] = []
+    for name, each in found.items():
+        same = [group for group in groups if difference(each, found[group[0]]) <= SAME]
+        if same:
+            same[0].append(name)
+        else:
+            groups.append([name])
+    return groups
+
+
+def measure(data, scale):
+    found = {}
+    for claim, (workload, (one, other), _, _) in PAIRS.items():
+        of = losses(data, workload)
+        others = [difference(of[name], of[other]) for name in of if name not in (one, other)]
+        nearest = min((each for each in others if each > SAME), default=math.nan)
+        value = difference(of[one], of[other])
+        words = f"{one} and {other}; the nearest that differs from the latter does by {nearest:.1e}"
+        found[claim] = exact(value, detail=words)
+    return found
+
+
+def table(data, scale):
+    rows = []
+    for workload, words in WORKLOADS.items():
+        groups = sorted(classes(losses(data, workload)), key=len, reverse=True)
+        same = "; ".join(" = ".join(group) for group in groups if len(group) > 1)
+        alone = ", ".join(group[0] for group in groups if len(group) == 1)
+        rows.append([words, same or "none", alone or "-"])
+    return Table(["workload", "the same training", "of their own"], rows)
