@@ -93,7 +93,7 @@ class Losses(Curves):
             found.append(f"the narrow model has hardly learned: {best:.2f} of {self.chance:.2f}")
         means = self.narrow.groupby([RATIO, LR])[LOSS].mean()
         ratios = self.narrow[RATIO].unique()
-        if means.idxmin()[0] in (ratios.min(), ratios.max()):
+        if len(ratios) > 1 and means.idxmin()[0] in (ratios.min(), ratios.max()):
             found.append(f"the best ratio, {means.idxmin()[0]:g}, is at its grid's edge")
         edges = []
         for name in names:

@@ -72,6 +72,10 @@ def reduce(runs):
     def arm(name: str) -> str:
         return "even" if StageName.parse(name).stage.startswith("even") else "tuned"
 
+    runs = {
+        name: each.assign(**{RATIO: 1.0}) if arm(name) == "even" else each
+        for name, each in runs.items()
+    }
     parts = [
         _losses.reduce({name: each for name, each in runs.items() if arm(name) == a}).assign(arm=a)
         for a in ARMS
