@@ -158,7 +158,8 @@ def draw_anatomy(arms: dict[str, dict[str, Losses]], words: dict[str, str], name
             narrow = float(losses.tuned(losses.names[0], losses.base).mean())
             place.plot([left - 0.5, left + 1.5], [narrow, narrow], "--", color="0.3", lw=1)
             shown.append(narrow)
-            for x, name in enumerate(names, start=left):
+            for k, name in enumerate(names):
+                x = left + k
                 ends = losses.transferred(name, losses.widest)
                 tuned = float(losses.tuned(name, losses.widest).mean())
                 end = float(ends.mean())
