@@ -2,14 +2,15 @@
 
 import math
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from figures.transfer import _losses, anatomy, bowls, equal, scores
+from figures.transfer import _losses, anatomy, bowls, equal, muon, scores
 from figures.transfer import depth as depth_figure
-from figures.transfer._losses import COLUMNS, PROXY, Losses
+from figures.transfer._losses import COLUMNS, PROXY, WORKLOADS, Losses
 from repro import models
 from repro.data.batches import ArrayBatches
 from repro.errors import UserError
@@ -110,6 +111,28 @@ def test_the_margin_is_how_far_off_the_first_ruinous_rate_is():
     data.loc[wide & (data["lr"] == 2.0**-6), "train_loss"] = math.nan
     lost = Losses(data)
     assert scores.margin(lost, "muP") == "0" and not scores.wider_is_better(lost, "muP")
+
+
+def everywhere(values):
+    """A table like those of all workloads, with `values` as losses."""
+    parts = [table(workload=name).assign(train_loss=values) for name in WORKLOADS]
+    return pd.concat(parts, ignore_index=True)
+
+
+@pytest.mark.parametrize("loss", [math.nan, 4.0], ids=["diverged", "all the same"])
+def test_figures_without_a_best_rate_are_drawn(loss):
+    data = everywhere(loss)
+    arms = pd.concat([data.assign(arm=arm) for arm in anatomy.ARMS], ignore_index=True)
+    adjusted = pd.concat(
+        [table(train_loss=loss, **{muon.ARM: arm}) for arm in muon.ARMS], ignore_index=True
+    )
+    for module, drawn in ((bowls, data), (anatomy, arms), (muon, adjusted)):
+        figure = module.draw(drawn, "smoke")
+        figure.canvas.draw()
+        plt.close(figure)
+        assert all(
+            math.isnan(x.value) or x.problem for x in module.measure(drawn, "smoke").values()
+        )
 
 
 def test_names_of_the_same_training_are_found_and_no_others():

@@ -15,6 +15,12 @@ def short_interval(values: np.ndarray) -> tuple[float, float]:
     return (mean - low, high - mean) if np.isfinite(low) else (0.0, 0.0)
 
 
+def show(axes, low: float, high: float) -> None:
+    """Set the limits of the losses, unless all runs diverged or ended alike."""
+    if np.isfinite(low) and np.isfinite(high) and low < high:
+        axes.set_ylim(low, high)
+
+
 def draw_all_bowls(workloads: dict[str, Losses]):
     """Bowls, a row a workload and a column a parametrization."""
     from matplotlib.ticker import LogLocator
@@ -32,7 +38,7 @@ def draw_all_bowls(workloads: dict[str, Losses]):
                 continue
             draw_bowls(place, losses, name)
             place.set_title(name, fontsize=8)
-            place.set_ylim(low - 0.1 * room, low + room)
+            show(place, low - 0.1 * room, low + room)
             drawing.log2_axis(place.xaxis)
             place.xaxis.set_major_locator(LogLocator(base=4))  # every second octave
             place.tick_params(labelsize=6)
@@ -171,7 +177,7 @@ def draw_anatomy(arms: dict[str, dict[str, Losses]], words: dict[str, str], name
                 place.errorbar(x, end, yerr=error, fmt="none", ecolor="0.2", lw=1, capsize=2)
                 shown += [tuned, end]
         room = max(shown) - min(shown)
-        place.set_ylim(min(shown) - 0.3 * room, max(shown) + 0.3 * room)
+        show(place, min(shown) - 0.3 * room, max(shown) + 0.3 * room)
         place.set_xticks([0, 1, 2.5, 3.5], [*names, *names], fontsize=7)
         place.set_xlabel("     ".join(words.values()), fontsize=8)
         losses = arms["tuned"][workload]
@@ -189,28 +195,33 @@ def draw_muon(arms: dict[str, Losses]):
     figure, axes = drawing.panels(len(arms) + 1, width=3.0, height=2.9)
     low = min(each[1].mean(0).min() for losses in arms.values() for each in losses.curves.values())
     room = 3 * max(abs(losses.gain()) for losses in arms.values())  # worse losses are cut off
-    last = axes[0, -1]
+    last, drawn = axes[0, -1], 0
     for k, (place, (arm, losses)) in enumerate(zip(axes[0], arms.items(), strict=False)):
         draw_bowls(place, losses, "muP")
-        place.set_ylim(low - 0.1 * room, low + room)
+        show(place, low - 0.1 * room, low + room)
         drawing.log2_axis(place.xaxis)
         place.set_title(arm, fontsize=9)
         place.set_xlabel("learning rate")
         widths = np.array(losses.widths, float)
         optima = [losses.optimum("muP", width) for width in losses.widths]
         centre = np.array([each.mean() for each in optima])
+        if not np.isfinite(centre[0]):
+            continue
+        drawn += 1
         ends = np.array([short_interval(each) for each in optima]).T
         bars = 2**centre - 2 ** (centre - ends[0]), 2 ** (centre + ends[1]) - 2**centre
         color = COLORS[3 * k]
         last.errorbar(
             widths * 1.03**k, 2**centre, bars, fmt="o-", ms=3, lw=1, color=color, label=arm
         )
-        if np.isfinite(centre[0]):
-            for power, style in ((0, ":"), (-0.5, "-.")):
-                guide = 2 ** centre[0] * (widths / widths[0]) ** power
-                last.plot(widths, guide, style, color=color, lw=0.8)
+        for power, style in ((0, ":"), (-0.5, "-.")):
+            guide = 2 ** centre[0] * (widths / widths[0]) ** power
+            last.plot(widths, guide, style, color=color, lw=0.8)
     axes[0, 0].set_ylabel("loss (nats)")
     axes[0, 0].legend(title="width", fontsize=7, title_fontsize=7)
+    if not drawn:
+        last.text(0.5, 0.5, "no minimum\ninside", ha="center", transform=last.transAxes, fontsize=7)
+        return figure
     last.set_xscale("log", base=2)
     last.set_yscale("log", base=2)
     for axis in (last.xaxis, last.yaxis):

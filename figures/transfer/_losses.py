@@ -91,10 +91,11 @@ class Losses(Curves):
         best = self.curves[self.names[0], self.base][1].mean(0).min()
         if not best < self.chance - LEARNED:
             found.append(f"the narrow model has hardly learned: {best:.2f} of {self.chance:.2f}")
-        means = self.narrow.groupby([RATIO, LR])[LOSS].mean()
-        ratios = self.narrow[RATIO].unique()
-        if len(ratios) > 1 and means.idxmin()[0] in (ratios.min(), ratios.max()):
-            found.append(f"the best ratio, {means.idxmin()[0]:g}, is at its grid's edge")
+        narrow = self.narrow.fillna({LOSS: math.inf})  # a diverged run is as bad as can be
+        means = narrow.groupby([RATIO, LR])[LOSS].mean()
+        ratios, (ratio, _) = self.narrow[RATIO].unique(), means.idxmin()
+        if len(ratios) > 1 and ratio in (ratios.min(), ratios.max()):
+            found.append(f"the best ratio, {ratio:g}, is at its grid's edge")
         edges = []
         for name in names:
             at_edge = [f"{width:g}" for width in self.widths if self.at_edge(name, width)]
