@@ -132,17 +132,36 @@ def measure(data, scale):
 
 
 def simulate(law, recorded, scale, rng):
-    """The widest curve of muP at ratio 1 moved up or down, to where the law has its loss."""
+    """muP's widest with one rate above that with the tuned ratio, by the recorded difference; or
+    both it and the narrow model as with the tuned ratio; or then that much below."""
     drawn = recorded.copy()
     for _, table in recorded.groupby("workload"):
         design = Design(table, ["train_loss"], ["arm", NAME, WIDTH, RATIO, LR], log=False)
         even, tuned = (Losses(table[table["arm"] == arm]) for arm in ARMS)
-        found = difference(even, tuned, of_mup).value
-        if np.isfinite(found):
-            rows = design.rows(**{"arm": "even", NAME: "muP", WIDTH: even.widest})
-            design.mean[rows] += SIDES[law] * abs(found) - found
+        log2, side = np.log2(table[LR].to_numpy()), SIDES[law]
+        gain = difference(even, tuned, of_mup).value
+        wide = {NAME: "muP", WIDTH: even.widest}
+        if side < 1:
+            for point in ({NAME: PROXY, WIDTH: even.base}, wide):
+                ours = design.rows(arm="even", **point)
+                follow(
+                    design, ours, design.rows(arm="tuned", **point, **{RATIO: tuned.ratio}), log2
+                )
+        if np.isfinite(gain):
+            moved = abs(gain) - gain if side == 1 else side * abs(gain)
+            design.mean[design.rows(arm="even", **wide)] += moved
         drawn.loc[table.index, "train_loss"] = design.draw(rng)["train_loss"]
     return drawn
+
+
+def follow(design: Design, ours: np.ndarray, other: np.ndarray, x: np.ndarray) -> None:
+    """Put one curve on another; beyond that one's ends, at the height of the end.
+
+    ours, other: positions of their rows. x: place of every row of the table.
+    """
+    places, first = np.unique(x[other], return_index=True)
+    for row, place in zip(ours, x[ours], strict=True):
+        design.mean[row] = design.mean[other[first[np.argmin(np.abs(places - place))]]]
 
 
 def draw(data, scale):

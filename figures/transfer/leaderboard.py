@@ -3,7 +3,16 @@
 import numpy as np
 
 from figures.transfer import _drawing, _losses
-from figures.transfer._losses import LR, NAME, RATIO, WIDTH, WORKLOADS, Losses, reduce  # noqa: F401
+from figures.transfer._losses import (  # noqa: F401
+    LR,
+    NAME,
+    PROXY,
+    RATIO,
+    WIDTH,
+    WORKLOADS,
+    Losses,
+    reduce,
+)
 from repro.judge.claims import (
     TRAINING,
     Claim,
@@ -138,7 +147,7 @@ def simulate(law, recorded, scale, rng):
         log2 = np.log2(table[LR].to_numpy())
         rows = table.groupby([NAME, WIDTH]).indices
         shifts(design, losses, rows, log2, side)
-        levels(design, losses, rows, law, side, workload)
+        levels(design, losses, rows, log2, law, side, workload)
         drawn.loc[table.index, "train_loss"] = design.draw(rng)["train_loss"]
     return drawn
 
@@ -160,7 +169,7 @@ def shifts(design, losses: Losses, rows, log2, side: int) -> None:
                 design.move(rows[name, width], log2, target - found[name])
 
 
-def levels(design, losses: Losses, rows, law: str, side: int, workload: str) -> None:
+def levels(design, losses: Losses, rows, log2, law: str, side: int, workload: str) -> None:
     """How low the curves lie."""
     wide = losses.widest
 
@@ -169,10 +178,20 @@ def levels(design, losses: Losses, rows, law: str, side: int, workload: str) -> 
 
     low = {name: float(losses.tuned(name, wide).mean()) for name in losses.names}
     if law in SIDES and law != AS_CLAIMED:
-        # A wider model as good as the next narrower one, or as much worse as it was better.
-        gained = losses.transferred("muP", losses.widths[-2]) - losses.transferred("muP", wide)
+        # A wider model as good as the next narrower one, or as much worse as it was better; where
+        # the curves lie by now.
+        at_rate = log2 == np.log2(losses.proxy_rate())
+
+        def mean(name: str, width: float) -> float:
+            each = rows[name, width]
+            return float(design.mean[each[at_rate[each]]].mean())
+
+        before = losses.widths[-2]
+        narrower = mean("muP", before) if before > losses.base else mean(PROXY, before)
+        gains = narrower - mean("muP", wide)
+        found = losses.transferred("muP", before) - losses.transferred("muP", wide)
         for name in losses.names:
-            raise_by(name, wide, (1 - side) * float(gained.mean()))
+            raise_by(name, wide, gains - side * abs(float(found.mean())))
     if workload != "decoder":
         return
     if law in SIDES:
