@@ -24,6 +24,7 @@ from repro.data.denoising import (
 )
 from repro.data.shards import ShardedTokens
 from repro.errors import UserError
+from repro.tasks.transfer import targets
 
 STOP = 4  # in the model's ids
 WORDS = {".": 0, "Ġa": 1, "Ġb": 2, "c": 3, "d": 4, "Ġe": 5}
@@ -305,6 +306,14 @@ def batches():
         return DenoisingBatches("text", tokens, 1, denoise, 8, 16, seed, "cpu")
 
     return make
+
+
+def test_what_is_to_be_predicted_is_every_token_of_every_block_without_padding(batches):
+    made = batches()
+    blocks, lengths = made.read(range(made.rows))
+    counts = torch.bincount(targets(made))
+    assert counts[PADDING] == 0 and counts[BEGIN] == counts[END] == made.rows
+    assert counts.sum() == lengths.sum() == (blocks != PADDING).sum()
 
 
 def test_a_batch_is_corrupted_shifted_and_original(batches):

@@ -20,7 +20,7 @@ from repro.suite.cells import read_cell
 from repro.suite.execute import run_cell
 from repro.suite.plan import Cell, Run
 from repro.suite.spec import override
-from repro.tasks import TASKS
+from repro.tasks import ALONE, TASKS
 from repro.training import loop, stacked
 from repro.training.optimizer import make_optimizer
 from repro.training.stacked_optimizer import StackedOptimizer, side_by_side
@@ -63,17 +63,6 @@ MODELS = {
     ),
     "llm": ("pretraining", override(SPECS["pretraining"], {"data.text": None})),
     "vit": ("image_classification", SPECS["image_classification"]),
-    "bart": (
-        "span_denoising",
-        override(
-            SPECS["span_denoising"],
-            {
-                "model.dropout": 0.0,
-                "model.attention_dropout": 0.0,
-                "optimizer.eps_convention": "torch",
-            },
-        ),
-    ),
 }
 FACTORS = (1.0, 0.3, 2.0)  # on the rates of three runs
 
@@ -164,7 +153,7 @@ def largest_difference(some, others):
     return max(float((a - b).detach().abs().max()) for pair in pairs for a, b in pair)
 
 
-@pytest.mark.parametrize("name", [n for n, each in models.ARCHITECTURES.items() if each.stacks])
+@pytest.mark.parametrize("name", [n for n in models.ARCHITECTURES if n not in ALONE])
 def test_runs_trained_as_one_are_those_trained_one_by_one(tmp_path, name):
     """Weights, buffers, moments of the optimizer, records: in float64 to 1e-10; in float32 as near
     to float64's as one by one. (The losses on record are float32.)"""
@@ -378,15 +367,16 @@ def test_a_golden_run_trained_as_one_with_another_is_the_golden_run(tmp_path, ta
     assert stacked_records(task, tmp_path) == expected
 
 
-def test_what_has_dropout_or_half_precision_or_a_gru_is_trained_alone():
-    for name, (task, spec) in MODELS.items():
-        assert (TASKS[task].stack_key(spec) is None) == (name == "bart")
+def test_what_has_half_precision_a_gru_or_unequal_batches_is_trained_alone():
+    assert all(TASKS[task].stack_key(spec) for task, spec in MODELS.values())
+    for name in ALONE:
+        spec = SPECS["transfer"] | {"model": {"name": name}}
+        assert TASKS["transfer"].stack_key(spec) is None
     task, spec = MODELS["mlp"]
     key = TASKS[task].stack_key
     assert key(spec) == key(override(spec, {"optimizer.weight_decay": 0.5, "lr": 3.0}))
     assert key(spec) != key(override(spec, {"optimizer.betas": [0.9, 0.95]}))
     assert key(spec | {"precision": "float16"}) is None
-    assert key(spec | {"model": {"name": "gru"}}) is None
     assert key(spec | {"precision": "bfloat16"}) is None
     assert TASKS["sign_sgd_step"].stack_key(SPECS["sign_sgd_step"]) is None
 

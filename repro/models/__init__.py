@@ -37,13 +37,11 @@ class Architecture:
     tied: the readout is the embedding transposed, whose multiplier is `tied_multiplier`.
     head_dim_grows: the heads are as many at every width. The constructor then also takes
         `attention_multiplier`, the factor on attention's logits head_dim^-1/2 q.k.
-    stacks: torch.vmap takes it, so that several can be trained as one (`repro.training.stacked`).
     """
 
     class_name: str
     tied: bool = False
     head_dim_grows: bool = False
-    stacks: bool = True
 
 
 ARCHITECTURES = {
@@ -55,7 +53,7 @@ ARCHITECTURES = {
     "llm": Architecture("LLM"),
     "bart": Architecture("BART", tied=True, head_dim_grows=True),
     "vit": Architecture("ViT", head_dim_grows=True),
-    "gru": Architecture("GRU", stacks=False),
+    "gru": Architecture("GRU"),
 }
 
 

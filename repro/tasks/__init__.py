@@ -30,7 +30,6 @@ from repro.cost.vit import image_classification_cost
 from repro.cost.warm_start import warm_start_cost
 from repro.data.needs import Arrays, Need, Text, Tokens
 from repro.files import canonical_json
-from repro.models import ARCHITECTURES
 from repro.tasks.identity import trained
 
 if TYPE_CHECKING:
@@ -38,6 +37,11 @@ if TYPE_CHECKING:
 
     from repro.data.loading import Data
     from repro.training.loop import Training
+
+
+# Models of which several are never trained as one: torch.vmap does not take torch's GRU, and BART's
+# batches are padded, each to a length of its own.
+ALONE = ("gru", "bart")
 
 
 def _unchanged(spec: Mapping) -> Mapping:
@@ -82,7 +86,7 @@ class Task:
 
     def stacks(self, spec: Mapping) -> bool:
         """Whether a run can be trained as one with others."""
-        if not self.numbers or not ARCHITECTURES[spec["model"]["name"]].stacks:
+        if not self.numbers or spec["model"]["name"] in ALONE:
             return False
         optimizer = spec["optimizer"]
         variant = (
