@@ -36,13 +36,13 @@ PAIRS = {
     "equal.multiplier-decoder": (
         "decoder",
         ("muP", "muP-multiplier"),
-        "muP with its factor on the readout is muP with it in the readout's init and rate",
+        "muP with a multiplier on the readout is muP with it in the readout's init and rate",
         "Ma et al. (arXiv 2602.10545), Table 2",
     ),
     "equal.multiplier-gpt2": (
         "gpt2",
         ("muP", "muP-multiplier"),
-        "So it is with a tied readout",
+        "With a tied readout, too, both forms of muP are one",
         "Ma et al. (arXiv 2602.10545), Table 2",
     ),
     "equal.zero-readout": (
