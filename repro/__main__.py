@@ -112,6 +112,7 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument("--widths", type=number, nargs="+", help="the least is tuned")
     added.add_argument("--rates", type=float, nargs="+", help="learning rates at the least width")
     added.add_argument("--seeds", type=int, default=3, metavar="N", help="default: 3")
+    added.add_argument("--threads", type=int, default=1, metavar="N", help="of torch; default: 1")
 
     group("For authors: what is on record, and how far its tests can be trusted")
     for name in ("record", "rejudge"):

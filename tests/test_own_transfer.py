@@ -109,3 +109,23 @@ def test_the_command_compares_what_a_file_defines(tmp_path, monkeypatch, capsys)
     (tmp_path / "model.py").write_text(FILE + "\nbatches = batches(0)\n")
     assert main(["transfer", "model.py", "SP", "muP"]) == 1
     assert "batches must be a function of the seed" in capsys.readouterr().err
+    assert main(["transfer", "model.py", "SP", "muP", "--threads", "0"]) == 1
+    assert "--threads 0: give 1 or more" in capsys.readouterr().err
+
+
+def test_the_command_trains_with_one_thread_unless_more_are_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    saw = """
+def make(width, made=make):
+    open("threads", "a").write(f"{torch.get_num_threads()} ")
+    return made(width)
+"""
+    (tmp_path / "model.py").write_text(FILE + saw)
+    before = torch.get_num_threads()
+    try:
+        for words, expected in (([], {"1"}), (["--threads", "2"], {"2"})):
+            (tmp_path / "threads").unlink(missing_ok=True)
+            assert main(["transfer", "model.py", "SP", "muP", "--seeds", "2", *words]) == 0
+            assert set((tmp_path / "threads").read_text().split()) == expected
+    finally:
+        torch.set_num_threads(before)
