@@ -42,9 +42,9 @@ def run(
     as `random_data` takes them.
     """
     loaded = random_data({"data": data, "model": model, "seed": seed}, device)
-    with torch.device(device):
-        net = models.build(model, parametrization, **loaded.data_settings).double()
+    net = models.build(model, parametrization, **loaded.data_settings).double()
     models.draw(net, parametrization, seed)
+    net = net.to(device=device, dtype=torch.float64)
     rates = dict.fromkeys(KINDS, lr) | {"embedding": embedding_ratio * lr}
     updates = make_optimizer(make_groups(net, parametrization, optimizer, rates), optimizer)
     batch = tuple(
