@@ -125,25 +125,53 @@ def draw_optima(axes, losses: Losses, names: list[str]) -> None:
 def draw_leaderboard(workloads: dict[str, Losses]):
     """What is lost of the width's gain, a panel a workload, a bar a parametrization."""
     from repro.judge import drawing
-    from repro.judge.drawing import COLORS
 
     figure, axes = drawing.panels(len(workloads), width=3.2, height=2.8)
     for place, (workload, losses) in zip(axes[0], workloads.items(), strict=True):
-        gain, widest = losses.gain(), losses.widest
-        for y, name in enumerate(reversed(losses.names)):
-            regret, penalty = losses.regret(name, widest), losses.penalty(name)
-            lost = losses.lost(name)
-            shares = [100 * each.mean() / gain for each in (penalty, regret)]
-            place.barh(y, shares[0], color=COLORS[0], alpha=0.35, label="by the parametrization")
-            place.barh(y, shares[1], left=shares[0], color=COLORS[3], label="for want of retuning")
-            error = np.array(short_interval(lost))[:, None]
-            place.errorbar(lost.mean(), y, xerr=error, fmt="none", ecolor="0.2", lw=1, capsize=2)
-        place.set_yticks(range(len(losses.names)), list(reversed(losses.names)), fontsize=8)
-        place.axvline(0, color="0.3", lw=0.8)
-        place.set_title(f"{WORKLOADS[workload]}, width {losses.base:g} to {widest:g}", fontsize=9)
-        place.set_xlabel(f"% of {gain:.3f} nats lost", fontsize=8)
+        draw_lost(place, losses, WORKLOADS[workload])
     handles, labels = axes[0, 0].get_legend_handles_labels()
     axes[0, 0].legend(handles[:2], labels[:2], loc="lower right", fontsize=7)
+    return figure
+
+
+def draw_lost(place, losses: Losses, words: str) -> None:
+    """A bar a parametrization: what is lost of the width's gain. words: the workload's name."""
+    from repro.judge.drawing import COLORS
+
+    gain, widest = losses.gain(), losses.widest
+    for y, name in enumerate(reversed(losses.names)):
+        regret, penalty = losses.regret(name, widest), losses.penalty(name)
+        lost = losses.lost(name)
+        shares = [100 * each.mean() / gain for each in (penalty, regret)]
+        place.barh(y, shares[0], color=COLORS[0], alpha=0.35, label="by the parametrization")
+        place.barh(y, shares[1], left=shares[0], color=COLORS[3], label="for want of retuning")
+        error = np.array(short_interval(lost))[:, None]
+        place.errorbar(lost.mean(), y, xerr=error, fmt="none", ecolor="0.2", lw=1, capsize=2)
+    place.set_yticks(range(len(losses.names)), list(reversed(losses.names)), fontsize=8)
+    place.axvline(0, color="0.3", lw=0.8)
+    place.set_title(f"{words}, width {losses.base:g} to {widest:g}", fontsize=9)
+    place.set_xlabel(f"% of {gain:.3f} nats lost", fontsize=8)
+
+
+def draw_optimizer(workloads: dict[str, Losses]):
+    """Bowls and what is lost, a row a workload. Keys are the workloads' names in the figure."""
+    from repro.judge import drawing
+
+    figure, axes = drawing.panels(3, len(workloads), width=2.9, height=2.6)
+    for row, (words, losses) in zip(axes, workloads.items(), strict=True):
+        low = min(found.mean(0).min() for _, found in losses.curves.values())
+        room = 3 * abs(losses.gain())  # worse losses are cut off
+        for place, name in zip(row, losses.names, strict=False):
+            draw_bowls(place, losses, name)
+            show(place, low - 0.1 * room, low + room)
+            drawing.log2_axis(place.xaxis)
+            place.set_title(f"{words}, {name}", fontsize=9)
+            place.set_xlabel("learning rate")
+        row[0].set_ylabel("loss (nats)")
+        row[0].legend(title="width", fontsize=7, title_fontsize=7)
+        draw_lost(row[-1], losses, words)
+    handles, labels = axes[0, -1].get_legend_handles_labels()
+    axes[0, -1].legend(handles[:2], labels[:2], fontsize=7)
     return figure
 
 

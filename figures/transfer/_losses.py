@@ -1,6 +1,7 @@
 """The final losses of one workload, and what a user loses who tunes its narrow model."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -30,6 +31,7 @@ WIDTH, LR, RATIO, NAME, LOSS = (
 )
 ORDER = ("SP", "muP", "LVP", "full-alignment", "u-muP")  # as they are shown
 PROXY = "(proxy)"  # of the narrow model, which is the same under every parametrization
+DECAY = "optimizer.weight_decay"  # a column of data.csv where it was tuned
 COLUMNS = ["workload", NAME, WIDTH, RATIO, LR, "seed", LOSS, "chance"]
 LEARNED = 0.3  # nats below chance that the narrow model must have reached
 NEAR = 3  # points of the parabola: the best rate and its two neighbours
@@ -47,20 +49,27 @@ def reduce(runs):
         part = last_step(table).assign(workload=origin.module.split("/")[1])
         narrow = origin.stage.endswith("proxy")
         parts.append(part.assign(**{NAME: PROXY}) if narrow else part)
-    table = pd.concat(parts, ignore_index=True)[COLUMNS]
-    return table.sort_values(COLUMNS[:6], ignore_index=True)
+    table = pd.concat(parts, ignore_index=True)
+    tuned = [DECAY] if DECAY in table and table[DECAY].nunique() > 1 else []
+    return table[COLUMNS + tuned].sort_values([*COLUMNS[:6], *tuned], ignore_index=True)
 
 
 class Losses(Curves):
     """One workload's losses (`Curves`).
 
-    ratio: of the embedding's rate to the others', tuned on the narrow model. narrow: its rows, at
-    every ratio. chance: the loss of a model that knows only how often each target occurs.
+    ratio: of the embedding's rate to the others', tuned on the narrow model, as was the weight
+    decay where the table has it. narrow: its rows at that decay, at every ratio. decays: those it
+    was tuned over. chance: the loss of a model that knows only how often each target occurs.
     """
 
     def __init__(self, table):
         self.narrow, wide = table[table[NAME] == PROXY], table[table[NAME] != PROXY]
         (self.ratio,) = wide[RATIO].unique()
+        self.decay, self.decays = 0.0, [0.0]
+        if DECAY in table:
+            (self.decay,) = wide[DECAY].unique()
+            self.decays = sorted(self.narrow[DECAY].unique())
+            self.narrow = self.narrow[self.narrow[DECAY] == self.decay]
         (base,) = self.narrow[WIDTH].unique()
         self.chance = float(self.narrow["chance"].iloc[0])
         proxy = curve(self.narrow[self.narrow[RATIO] == self.ratio])
@@ -96,6 +105,8 @@ class Losses(Curves):
         ratios, (ratio, _) = self.narrow[RATIO].unique(), means.idxmin()
         if len(ratios) > 1 and ratio in (ratios.min(), ratios.max()):
             found.append(f"the best ratio, {ratio:g}, is at its grid's edge")
+        if self.decay and self.decay == self.decays[-1]:
+            found.append(f"the best weight decay, {self.decay:g}, is at its grid's edge")
         edges = []
         for name in names:
             at_edge = [f"{width:g}" for width in self.widths if self.at_edge(name, width)]
@@ -116,10 +127,10 @@ def curve(rows) -> tuple[np.ndarray, np.ndarray]:
     return rates, np.where(np.isnan(losses), math.inf, losses)
 
 
-def by_workload(data) -> dict[str, Losses]:
-    """Workload -> its losses, in the order of WORKLOADS."""
+def by_workload(data, names: Iterable[str] = WORKLOADS) -> dict[str, Losses]:
+    """Workload -> its losses, in the order of the names."""
     of = dict(list(data.groupby("workload")))
-    return {name: Losses(of[name]) for name in WORKLOADS}
+    return {name: Losses(of[name]) for name in names}
 
 
 def slope_measurement(losses: Losses, name: str) -> Measurement:

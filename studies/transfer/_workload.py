@@ -5,6 +5,8 @@ width, the base, every parametrization here is the same model, so it is trained 
 wide: wider models under every parametrization, over learning rates, at the proxy's best ratio.
 even_proxy, even: the narrow model, and the widest under SP and muP, at ratio 1: one rate for the
 embedding and all else, as most users have it. Most of the former are runs of `proxy`.
+At paper scale both also tune AdamW's weight decay on the narrow model. Elsewhere there is none: it
+takes 3 / (rate * decay) steps to act, hundreds to thousands here.
 All sweeps grow where their best rate lies at an end. Every run sees its data once. Wide runs have
 other seeds than the proxies, so that what is transferred does not know the runs it is judged by.
 
@@ -22,6 +24,7 @@ from repro.suite.study import Best, Scale, Study, octaves
 
 CHOSEN = "sizes, steps and grids are a prototype's, whose slopes and losses were known"
 MORE = f"{CHOSEN}; six seeds instead of three, new ones, because three had told too little"
+TRIED = f"{CHOSEN}; rates and ratios are around what one trial of another seed found best"
 # Scale -> seeds of the proxy, and of the wide models.
 SEEDS: dict[str, tuple[list[int], list[int]]] = {
     "smoke": ([400, 401], [410, 411]),
@@ -36,10 +39,19 @@ EVEN = ("SP", "muP")
 # A readout that is the embedding transposed has one rate for both; the others ask for two.
 TIED = ("SP", "muP")
 RATIOS = [1.0, 4.0, 16.0, 64.0]
+DECAYS = [0.0, 0.1, 0.4]
+DECAY = "optimizer.weight_decay"
 ADAMW = {
     "name": "adamw",
     "betas": [0.9, 0.95],
     "eps": 1e-8,
+    "weight_decay": 0.0,
+    "clip": None,
+}
+SGD = {
+    "name": "sgd",
+    "momentum": 0.9,
+    "nesterov": False,
     "weight_decay": 0.0,
     "clip": None,
 }
@@ -64,6 +76,7 @@ def workload(
     lr: Mapping[str, Sequence[float]],
     parametrizations: Sequence[str] = ALL,
     ratios: Sequence[float] = RATIOS,
+    decays: Sequence[float] = DECAYS,
     seeds: Mapping[str, tuple[Sequence[int], Sequence[int]]] = SEEDS,
     arms: Mapping[str, Sequence] = MappingProxyType({}),
     chosen: str = CHOSEN,
@@ -72,23 +85,33 @@ def workload(
 
     spec: of task `transfer` at paper scale, without what RUN has. scales: scale -> its changes.
     widths: scale -> the proxy's and the wide ones'. lr: scale -> learning rates.
-    parametrizations: those defined for the model. ratios, seeds: see RATIOS and SEEDS. arms:
-    further axes, tuned apart from each other. chosen: of `Study`'s `chosen_after_seeing`.
+    parametrizations: those defined for the model. ratios, seeds: see RATIOS and SEEDS. decays:
+    those tried at paper scale. arms: further axes, tuned apart from each other. chosen: of
+    `Study`'s `chosen_after_seeing`.
     """
     whole = {**RUN, **spec}
     free = ("model.width", "lr", "embedding_ratio", "seed")
     tuned = Best("proxy", "embedding_ratio", over=free)
 
-    def scale(name: str, grid: Mapping, same_job: tuple[str, ...]) -> Scale:
+    def scale(
+        name: str, grid: Mapping, same_job: tuple[str, ...], decay_of: str | None = None
+    ) -> Scale:
+        """decay_of: the stage that the weight decay is taken from, where it is tuned."""
         jobs = {"smoke": tuple(grid), "reduced": same_job, "workstation": ("seed",), "paper": ()}
-        base = {"model.base_width": widths[name][0]}
-        return Scale({**scales[name], **base}, grid, jobs[name], ROUNDS[name])
+        changes = {**scales[name], "model.base_width": widths[name][0]}
+        if decay_of and len(decays_at(name)) > 1:
+            changes[DECAY] = Best(decay_of, DECAY, over=free)
+        return Scale(changes, grid, jobs[name], ROUNDS[name])
+
+    def decays_at(name: str) -> Sequence[float]:
+        return decays if name == "paper" else [0.0]
 
     def proxy(name: str) -> Scale:
         few = {"smoke": ratios[:2]}.get(name, ratios)
         grid = {
             **arms,
             "model.width": widths[name][:1],
+            DECAY: decays_at(name),
             "lr": lr[name],
             "embedding_ratio": few,
             "seed": seeds[name][0],
@@ -103,7 +126,7 @@ def workload(
             "lr": lr[name],
             "seed": seeds[name][1],
         }
-        return scale(name, grid, ("lr", "seed"))
+        return scale(name, grid, ("lr", "seed"), "proxy")
 
     def higher(name: str) -> list[float]:
         """At ratio 1 the best rate makes up for the embedding's: it may be an octave higher."""
@@ -113,6 +136,7 @@ def workload(
         grid = {
             **arms,
             "model.width": widths[name][:1],
+            DECAY: decays_at(name),
             "lr": higher(name),
             "seed": seeds[name][0],
         }
@@ -126,7 +150,7 @@ def workload(
             "lr": higher(name),
             "seed": seeds[name][1],
         }
-        return scale(name, grid, ("lr", "seed"))
+        return scale(name, grid, ("lr", "seed"), "even_proxy")
 
     def study(of, changes: Mapping, search: tuple, neighbourhood) -> Study:
         made = {name: of(name) for name in scales}

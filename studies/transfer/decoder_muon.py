@@ -11,7 +11,7 @@ On a workstation, with three of the decoder's widths and a quarter of its steps,
 """
 
 from repro.suite.study import octaves
-from studies.transfer._workload import ADAMW, CHOSEN, SEEDS, workload
+from studies.transfer._workload import ADAMW, SEEDS, TRIED, workload
 from studies.transfer.decoder import SCALES, SPEC, WIDTHS
 
 MUON = ADAMW | {"name": "muon", "momentum": 0.95, "adjust_lr_fn": "original"}
@@ -27,11 +27,12 @@ STAGES = workload(
     },
     parametrizations=("muP",),
     ratios=[16.0, 64.0, 256.0],
+    decays=[0.0],
     seeds=SEEDS
     | {
         "reduced": ([720, 721, 722], [730, 731, 732]),
         "workstation": ([740, 741, 742], [750, 751, 752]),
     },
     arms={"optimizer.adjust_lr_fn": ["original", "match_rms_adamw"]},
-    chosen=f"{CHOSEN}; rates and ratios are around what one trial of another seed found best",
+    chosen=TRIED,
 )

@@ -7,28 +7,30 @@ Paper scale: Forest Cover Type once through, 464,809 rows // 256 = 1,815 steps.
 from repro.suite.study import octaves
 from studies.transfer._workload import ADAMW, MORE, SIX, workload
 
-STAGES = workload(
-    {
-        "data": {"dataset": "covtype_long", "batch_size": 256},
-        "model": {
-            "name": "mlp",
-            "inputs": 54,
-            "classes": 7,
-            "hidden_layers": 3,
-            "width": 256,
-            "base_width": 256,
-        },
-        "optimizer": ADAMW | {"betas": [0.9, 0.99]},
-        "steps": 1_815,
-        "precision": "float32",
+SPEC = {
+    "data": {"dataset": "covtype_long", "batch_size": 256},
+    "model": {
+        "name": "mlp",
+        "inputs": 54,
+        "classes": 7,
+        "hidden_layers": 3,
+        "width": 256,
+        "base_width": 256,
     },
+    "steps": 1_815,
+    "precision": "float32",
+}
+SCALES = {"smoke": {"steps": 10}, "reduced": {"steps": 300}, "workstation": {}, "paper": {}}
+RATIOS = [0.25, 1.0, 4.0, 16.0]
+STAGES = workload(
+    SPEC | {"optimizer": ADAMW | {"betas": [0.9, 0.99]}},
     widths={
         "smoke": [64, 128],
         "reduced": [64, 128, 256],
         "workstation": [128, 256, 512, 1024, 2048],
         "paper": [256, 512, 1024, 2048],
     },
-    scales={"smoke": {"steps": 10}, "reduced": {"steps": 300}, "workstation": {}, "paper": {}},
+    scales=SCALES,
     lr={
         "smoke": octaves(-8, -6, 2),
         "reduced": octaves(-10, -4),
@@ -36,7 +38,7 @@ STAGES = workload(
         "paper": octaves(-13, -4, 0.5),
     },
     parametrizations=("SP", "muP", "u-muP"),
-    ratios=[0.25, 1.0, 4.0, 16.0],
+    ratios=RATIOS,
     seeds=SIX,
     chosen=MORE,
 )

@@ -1,0 +1,98 @@
+"""The benchmark with SGD and momentum: what parametrizations lose need not be what they do under
+AdamW."""
+
+from figures.transfer import _drawing, _losses, leaderboard, shift
+from figures.transfer._losses import reduce  # noqa: F401
+from repro.judge.claims import CONTROL, TRAINING, Claim, above, reported, trained_scales, within
+from repro.judge.power import SIDES, SIGN, Laws
+
+TITLE = "Tuned narrow, trained wide, with SGD"
+CAPTION = (
+    "SGD with momentum 0.9, a row a workload. Left, middle: final training loss, on data seen "
+    "once, against the learning rate under SP and muP, a colour a width; mean and range (band) "
+    "over seeds; dotted: the rate that is best for the narrow model, which is the same model under "
+    "both; rings: each width's own best rate. Losses far above the best are cut off. Right: the "
+    "share of what the largest width gains that is lost at the narrow model's rate; dark: regret, "
+    "what retuning would win back; pale: penalty, the tuned loss above that of the better "
+    "parametrization; bars: 95 % interval over seeds."
+)
+WORKLOADS = {"mlp_sgd": "MLP", "resnet_sgd": "ResNet-18"}
+STUDIES = tuple(f"transfer/{name}/{stage}" for name in WORKLOADS for stage in ("proxy", "wide"))
+SOURCE = "Yang et al. (arXiv 2203.03466), Figure 3"
+CLAIMS = (
+    *(
+        Claim(
+            id=f"sgd.sp-regret-{name.split('_')[0]}",
+            kind=TRAINING,
+            statement=f"With SGD the rate tuned on a narrow {words} costs more at a larger width "
+            "under SP than under muP",
+            source=SOURCE,
+            quantity="regret of SP minus regret of muP at the largest width, nats",
+            expected=trained_scales(above(0)),
+        )
+        for name, words in WORKLOADS.items()
+    ),
+    *(
+        Claim(
+            id=f"sgd.shift-mup-{name.split('_')[0]}",
+            kind=TRAINING,
+            statement=f"With SGD under muP the best learning rate of the {words} is that of every "
+            "width",
+            source=SOURCE,
+            quantity="slope of log2 of the best rate against log2 of the width",
+            expected=trained_scales(within(0, 0.25)),
+        )
+        for name, words in WORKLOADS.items()
+    ),
+    *(
+        Claim(
+            id=f"sgd.lead-{name.split('_')[0]}",
+            kind=CONTROL,
+            statement=f"How far muP is ahead of SP with SGD, both tuned at full width, {words}",
+            source="suite",
+            quantity="tuned loss of SP minus that of muP, nats",
+            expected=trained_scales(reported("no bound: 0 if neither is ahead")),
+        )
+        for name, words in WORKLOADS.items()
+    ),
+)
+CONSTANT = Laws("constant", tuple(law for law in shift.SLOPES if law != "constant"))
+LAWS = {
+    claim.id: CONSTANT if "shift" in claim.id else SIGN
+    for claim in CLAIMS
+    if claim.kind == TRAINING
+}
+
+
+def measure(data, scale):
+    found = {}
+    for workload, losses in _losses.by_workload(data, WORKLOADS).items():
+        name, wide = workload.split("_")[0], losses.widest
+
+        def more(rate, losses=losses, wide=wide):
+            return losses.regret("SP", wide, rate) - losses.regret("muP", wide, rate)
+
+        tuned = {each: losses.tuned(each, wide) for each in ("SP", "muP")}
+        each = ", ".join(f"{k} {losses.regret(k, wide).mean():.4f}" for k in tuned)
+        found[f"sgd.sp-regret-{name}"] = _losses.of_rates(
+            losses, more, "SP", "muP", detail=f"regret {each}"
+        )
+        found[f"sgd.shift-mup-{name}"] = _losses.slope_measurement(losses, "muP")
+        found[f"sgd.lead-{name}"] = _losses.of_rates(
+            losses,
+            lambda rate, tuned=tuned: tuned["SP"] - tuned["muP"],
+            "SP",
+            "muP",
+            detail=", ".join(f"{k} {v.mean():.4f}" for k, v in tuned.items()),
+        )
+    return found
+
+
+def simulate(law, recorded, scale, rng):
+    """Of the regret, as `leaderboard` does; of the slope, as `shift` does."""
+    return (leaderboard if law in SIDES else shift).simulate(law, recorded, scale, rng)
+
+
+def draw(data, scale):
+    workloads = _losses.by_workload(data, WORKLOADS)
+    return _drawing.draw_optimizer({WORKLOADS[k]: losses for k, losses in workloads.items()})
