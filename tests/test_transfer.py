@@ -8,13 +8,15 @@ import pandas as pd
 import pytest
 import torch
 
-from figures.transfer import _losses, anatomy, bowls, equal, muon, scores
+from figures.transfer import _losses, anatomy, bowls, equal, muon, scores, sgd
 from figures.transfer import depth as depth_figure
 from figures.transfer._losses import COLUMNS, PROXY, WORKLOADS, Losses
 from repro import models
 from repro.data.batches import ArrayBatches
 from repro.errors import UserError
 from repro.parametrization import KINDS, param_groups
+from repro.suite import config, registry
+from repro.suite.suite import Suite
 from repro.tasks.transfer import chance, check_single_pass, targets
 
 CHANCE, CURVATURE, GAIN = 6.0, 0.02, 0.25  # nats; nats per octave squared; nats a doubling
@@ -126,7 +128,9 @@ def test_figures_without_a_best_rate_are_drawn(loss):
     adjusted = pd.concat(
         [table(train_loss=loss, **{muon.ARM: arm}) for arm in muon.ARMS], ignore_index=True
     )
-    for module, drawn in ((bowls, data), (anatomy, arms), (muon, adjusted)):
+    rows = [table(workload=name, train_loss=loss) for name in sgd.WORKLOADS]
+    with_sgd = pd.concat(rows, ignore_index=True)
+    for module, drawn in ((bowls, data), (anatomy, arms), (muon, adjusted), (sgd, with_sgd)):
         figure = module.draw(drawn, "smoke")
         figure.canvas.draw()
         plt.close(figure)
@@ -167,6 +171,65 @@ def test_a_diverged_run_is_infinitely_bad_and_no_hole():
 )
 def test_what_makes_a_comparison_worthless_is_said(change, said):
     assert said in Losses(change(table())).problem("SP")
+
+
+def decayed(best=0.1):
+    """A table whose narrow model was tuned over weight decays too; any but the best costs 0.1."""
+    wide = table()
+    wide = wide[wide["parametrization"] != PROXY].assign(**{_losses.DECAY: best})
+    narrow = table()
+    narrow = narrow[narrow["parametrization"] == PROXY]
+    parts = [
+        narrow.assign(
+            train_loss=narrow["train_loss"] + 0.1 * (decay != best), **{_losses.DECAY: decay}
+        )
+        for decay in (0.0, 0.1, 0.4)
+    ]
+    return pd.concat([*parts, wide], ignore_index=True)
+
+
+def test_what_is_lost_is_read_at_the_tuned_weight_decay():
+    tuned, without = Losses(decayed()), Losses(table())
+    assert tuned.decay == 0.1 and tuned.problem("SP", "muP") == ""
+    assert tuned.proxy_rate() == without.proxy_rate()
+    assert tuned.gain() == pytest.approx(without.gain())
+    assert Losses(decayed(0.0)).problem("muP") == "", "no decay is the least there is, no edge"
+    assert "best weight decay, 0.4, is at its grid's edge" in Losses(decayed(0.4)).problem("muP")
+
+
+def test_a_column_of_decays_is_kept_where_there_are_several():
+    wide = {"transfer/mlp/wide": table(step=1)}
+    several = {"transfer/mlp/proxy": decayed().assign(step=1), **wide}
+    assert list(_losses.reduce(several).columns) == [*COLUMNS, _losses.DECAY]
+    one = {"transfer/mlp/proxy": table(step=1, **{_losses.DECAY: 0.0}), **wide}
+    assert list(_losses.reduce(one).columns) == COLUMNS
+
+
+@pytest.mark.parametrize(("scale", "decays"), [("paper", {0.0, 0.1, 0.4}), ("reduced", {0.0})])
+def test_the_weight_decay_is_tuned_narrow_and_handed_on_at_paper_scale_alone(scale, decays):
+    suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
+    cells = suite.figure_cells("transfer/anatomy") | suite.figure_cells("transfer/sgd")
+    runs = {stage: [run for cell in found for run in cell.runs] for stage, found in cells.items()}
+    for wide, narrow in (("wide", "proxy"), ("even", "even_proxy")):
+        tried = {
+            run.spec["optimizer"]["weight_decay"] for run in runs[f"transfer/decoder/{narrow}"]
+        }
+        assert tried == decays
+        taken = [run.upstream.get(_losses.DECAY) for run in runs[f"transfer/decoder/{wide}"]]
+        stages = {each.reference.stage if each else None for each in taken}
+        assert stages == ({narrow} if scale == "paper" else {None})
+    with_sgd = runs["transfer/mlp_sgd/proxy"] + runs["transfer/resnet_sgd/wide"]
+    assert {run.spec["optimizer"]["weight_decay"] for run in with_sgd} == {0.0}
+
+
+def test_with_sgd_the_same_law_is_read_of_two_workloads():
+    data = pd.concat([table(workload=name) for name in sgd.WORKLOADS], ignore_index=True)
+    found = sgd.measure(data, "reduced")
+    assert {name: each.problem for name, each in found.items()} == dict.fromkeys(found, "")
+    for name in ("mlp", "resnet"):
+        assert found[f"sgd.sp-regret-{name}"].value == pytest.approx(4 * CURVATURE)
+        assert found[f"sgd.shift-mup-{name}"].value == pytest.approx(0)
+        assert found[f"sgd.lead-{name}"].value == pytest.approx(PENALTY["SP"])
 
 
 def test_chance_is_the_entropy_of_the_targets():

@@ -62,13 +62,15 @@ class Losses(Curves):
     was tuned over. chance: the loss of a model that knows only how often each target occurs.
     """
 
+    decay: float = 0.0
+    decays: tuple[float, ...] = (0.0,)
+
     def __init__(self, table):
         self.narrow, wide = table[table[NAME] == PROXY], table[table[NAME] != PROXY]
         (self.ratio,) = wide[RATIO].unique()
-        self.decay, self.decays = 0.0, [0.0]
         if DECAY in table:
             (self.decay,) = wide[DECAY].unique()
-            self.decays = sorted(self.narrow[DECAY].unique())
+            self.decays = tuple(sorted(self.narrow[DECAY].unique()))
             self.narrow = self.narrow[self.narrow[DECAY] == self.decay]
         (base,) = self.narrow[WIDTH].unique()
         self.chance = float(self.narrow["chance"].iloc[0])
