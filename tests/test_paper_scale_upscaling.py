@@ -352,6 +352,10 @@ def test_the_code_s_settings_are_run_beside_the_paper_s(study, base, level, leve
         assert {run.spec["start"]["convention"] for run in found} == {"code"}
         assert grid(f"{study}/{sweep}_code", "lr") == grid(f"{study}/{sweep}", "lr")
         assert found[0].upstream["start.checkpoint"].reference.stage == "base_code"
+    printed = runs(f"{study}/by_lr_printed")
+    assert {run.spec["start"]["convention"] for run in printed} == {"paper"}
+    assert grid(f"{study}/by_lr_printed", "start.level") == [level]
+    assert printed[0].upstream["start.checkpoint"].reference.stage == "base"
 
 
 @pytest.mark.parametrize("study", those(TFLOPS))

@@ -43,35 +43,38 @@ CODE = {
     for key, (words, study, _) in MODELS.items()
     if key != "gpt2"
 }
-MODELS |= CODE
-STUDIES = tuple(
-    f"{study}/{sweep}{end}" for _, study, end in MODELS.values() for sweep in ("by_lr", "by_noise")
-)
+# And the fixed noise as printed, 0.75 and 1, read in Algorithm 2's convention; the sweep of the
+# noise has these levels anyway.
+PRINTED = {
+    f"{key}-printed": (f"{words}, noise as printed", study, "_printed")
+    for key, (words, study, _) in MODELS.items()
+    if key != "gpt2"
+}
+MODELS |= CODE | PRINTED
 LEVEL, WIDTH = "start.level", "model.width"
 SWEEPS = {
     "lr": ("by_lr", "lr", "learning rate", "the best learning rate", 1),
     "noise": ("by_noise", LEVEL, "noise level", "the best noise", 2),
 }
+SERIES = [(key, sweep) for key in MODELS for sweep in SWEEPS if sweep == "lr" or key not in PRINTED]
+STUDIES = tuple(f"{MODELS[key][1]}/{SWEEPS[sweep][0]}{MODELS[key][2]}" for key, sweep in SERIES)
 CLAIMS = tuple(
     Claim(
         id=f"fig3.transfer-{sweep}-{key}",
         kind=TRAINING,
-        statement=f"{words}: {what} does not depend on the target width",
+        statement=f"{MODELS[key][0]}: {SWEEPS[sweep][3]} does not depend on the target width",
         source="Figure 3; Appendix F.5",
-        quantity=f"spread over target widths of log2 of {what}",
-        expected={"paper": at_most(bound)} if key in CODE else trained_scales(at_most(bound)),
+        quantity=f"spread over target widths of log2 of {SWEEPS[sweep][3]}",
+        expected=trained_scales(at_most(SWEEPS[sweep][4]))
+        if MODELS[key][2] == ""
+        else {"paper": at_most(SWEEPS[sweep][4])},
     )
-    for key, (words, *_) in MODELS.items()
-    for sweep, (_, _, _, what, bound) in SWEEPS.items()
+    for key, sweep in SERIES
 )
 # How a law's optimum goes with the target width: a power of it.
 POWERS = {AS_CLAIMED: 0.0, "SP": -1.0, "one std at every width": 0.5}
 RIVAL = {"lr": "SP", "noise": "one std at every width"}
-LAWS = {
-    f"fig3.transfer-{sweep}-{key}": Laws(AS_CLAIMED, (rival,))
-    for key in MODELS
-    for sweep, rival in RIVAL.items()
-}
+LAWS = {f"fig3.transfer-{sweep}-{key}": Laws(AS_CLAIMED, (RIVAL[sweep],)) for key, sweep in SERIES}
 
 
 def reduce(runs):
@@ -87,7 +90,7 @@ def reduce(runs):
 
 
 def rows_of(data, key, sweep):
-    """The rows of a model's sweep, none of CODE but at paper scale."""
+    """The rows of a model's sweep; none of CODE and PRINTED but at paper scale."""
     _, study, end = MODELS[key]
     return data[(data["study"] == study) & (data["stage"] == f"{SWEEPS[sweep][0]}{end}")]
 
@@ -121,45 +124,44 @@ def optima(curves, seeds):
 
 
 def measure(data, scale):
-    measured = {}
-    for key in MODELS:
-        for sweep, (_, axis, *_) in SWEEPS.items():
-            rows = rows_of(data, key, sweep)
-            if rows.empty:
-                none = exact(math.nan, 0, "the code's settings are run at paper scale")
-                measured[f"fig3.transfer-{sweep}-{key}"] = none
-                continue
-            seeds = sorted(int(s) for s in rows["seed"].unique())
-            log2, curves = log2_places(rows[axis].unique()), by_width(rows, axis)
+    return {
+        f"fig3.transfer-{sweep}-{key}": spread_of(rows_of(data, key, sweep), SWEEPS[sweep][1])
+        for key, sweep in SERIES
+    }
 
-            def places(sample, log2=log2, curves=curves):
-                """log2 of each width's best value, nan where a seed diverged at all of them."""
-                return [
-                    log2[best.point[0]] if math.isfinite(best.loss) else math.nan
-                    for best in optima(curves, sample).values()
-                ]
 
-            def spread(sample, places=places):
-                return float(np.ptp(places(sample)))
+def spread_of(rows, axis):
+    """How far apart the best values of an axis are over widths, in octaves."""
+    if rows.empty:
+        return exact(math.nan, 0, "these settings are run at paper scale")
+    seeds = sorted(int(s) for s in rows["seed"].unique())
+    log2, curves = log2_places(rows[axis].unique()), by_width(rows, axis)
 
-            best = optima(curves, seeds)
-            outside = [str(n) for n, optimum in best.items() if optimum.untried]
-            lost = [str(n) for n, optimum in best.items() if not math.isfinite(optimum.loss)]
-            problems = {"at the grid's edge": outside, "a seed diverged at every value": lost}
-            problem = joined(
-                *(f"{why}: width {', '.join(which)}" for why, which in problems.items() if which)
-            )
-            in_words = ", ".join(
-                f"2^{place:.3g} at width {n}"
-                for n, place in zip(best, places(seeds), strict=True)
-                if str(n) not in lost
-            )
-            found = over_seeds(spread, seeds, problem, f"best: {in_words}")
-            # Both ends of the spread are known to half a step of the grid, an octave.
-            measured[f"fig3.transfer-{sweep}-{key}"] = no_finer_than(
-                found, max(found.value - 1, 0), found.value + 1
-            )
-    return measured
+    def places(sample):
+        """log2 of each width's best value, nan where a seed diverged at all of them."""
+        return [
+            log2[best.point[0]] if math.isfinite(best.loss) else math.nan
+            for best in optima(curves, sample).values()
+        ]
+
+    def spread(sample):
+        return float(np.ptp(places(sample)))
+
+    best = optima(curves, seeds)
+    outside = [str(n) for n, optimum in best.items() if optimum.untried]
+    lost = [str(n) for n, optimum in best.items() if not math.isfinite(optimum.loss)]
+    problems = {"at the grid's edge": outside, "a seed diverged at every value": lost}
+    problem = joined(
+        *(f"{why}: width {', '.join(which)}" for why, which in problems.items() if which)
+    )
+    in_words = ", ".join(
+        f"2^{place:.3g} at width {n}"
+        for n, place in zip(best, places(seeds), strict=True)
+        if str(n) not in lost
+    )
+    found = over_seeds(spread, seeds, problem, f"best: {in_words}")
+    # Both ends of the spread are known to half a step of the grid, an octave.
+    return no_finer_than(found, max(found.value - 1, 0), found.value + 1)
 
 
 def simulate(law, recorded, scale, rng):
@@ -195,10 +197,14 @@ def set_optima(design, rows, axis, power):
 def draw(data, scale):
     from repro.judge import drawing
 
-    shown = {key: model for key, model in MODELS.items() if len(rows_of(data, key, "lr"))}
+    shown = [key for key in MODELS if len(rows_of(data, key, "lr"))]
     figure, axes = drawing.panels(len(shown), len(SWEEPS))
-    for column, (key, (words, study, end)) in zip(axes.T, shown.items(), strict=True):
+    for column, key in zip(axes.T, shown, strict=True):
+        words, study, end = MODELS[key]
         for panel, (sweep, (stage, axis, label, *_)) in zip(column, SWEEPS.items(), strict=True):
+            if (key, sweep) not in SERIES:
+                panel.axis("off")
+                continue
             rows = rows_of(data, key, sweep)
             draw_panel(panel, rows, axis, width_colors(rows))
             mark_optima(panel, rows, axis, width_colors(rows), RIVAL[sweep])

@@ -9,7 +9,8 @@ parametrization. by_noise_raw: by_noise with one standard deviation at every wid
 released GPT-2 code.
 
 base_code, by_lr_code, by_noise_code, at paper scale: the same from base models at the released
-code's rate, with noise in its convention.
+code's rate, with noise in its convention. by_lr_printed, at paper scale: by_lr with the number that
+F.5 prints read as Algorithm 2's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -115,5 +116,6 @@ def transfer(
             "base_code": stage(of_paper(bases), {"lr": code["lr"]}),
             "by_lr_code": stage(of_paper(rates), begun, start__level=fixed),
             "by_noise_code": stage(of_paper(noises), begun, lr=fixed_lr),
+            "by_lr_printed": stage(of_paper(rates), start(), start__level=fixed),
         }
     return stages
