@@ -150,11 +150,12 @@ def _devices(provenance: Mapping) -> str:
 
 def table_of(figure_name: str, data: Path, scale: str) -> Table | None:
     """The table that a figure is; None where it is a plot. data: its data.csv."""
-    import pandas as pd
-
     module = registry.figure(figure_name)
     if not hasattr(module, "table"):
         return None
+
+    import pandas as pd
+
     with called(figure_name, "table"):
         shown = module.table(pd.read_csv(data), scale)
     if not isinstance(shown, Table):
