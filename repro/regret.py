@@ -92,3 +92,22 @@ class Curves:
         """The narrow model's best rates without each of its seeds, increasing."""
         left_out = [[k for k in self.seeds if k != left] for left in self.seeds]
         return sorted({self.proxy_rate(seeds) for seeds in left_out})
+
+    def redrawn(self, rng: np.random.Generator) -> "Curves":
+        """The same curves from other seeds: around the recorded means, deviations that are random
+        mixtures of the recorded seeds', so that points that moved together do so again. A point at
+        which a seed diverged stays as it is.
+        """
+        size = len(self.seeds)
+        mixtures = {
+            narrow: rng.normal(size=(size, size)) / max(size - 1, 1) ** 0.5
+            for narrow in (True, False)
+        }
+        curves = {}
+        for (name, width), (rates, losses) in self.curves.items():
+            drawn, finite = losses.copy(), np.isfinite(losses).all(0)
+            mean = losses[:, finite].mean(0)
+            mixed = mixtures[width == self.base] @ (losses[:, finite] - mean)
+            drawn[:, finite] = mean + mixed
+            curves[name, width] = rates, drawn
+        return Curves(curves)

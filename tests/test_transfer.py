@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
-from figures.transfer import _losses, anatomy, bowls, equal, muon, scores, sgd
+from figures.transfer import _losses, anatomy, bowls, equal, muon, profile, scores, sgd
 from figures.transfer import depth as depth_figure
 from figures.transfer._losses import COLUMNS, PROXY, WORKLOADS, Losses
 from repro import models
@@ -102,6 +102,34 @@ def test_the_median_over_workloads_of_unequally_many_seeds():
     assert value == pytest.approx(np.median(lost)) and low <= value <= high
 
 
+def test_shares_ranks_and_medians_over_workloads_are_those_of_known_losses():
+    shares = {
+        "one": {"SP": 50.0, "muP": 5.0, "LVP": 0.0},
+        "two": {"SP": 20.0, "muP": 0.0, "LVP": 30.0},
+        "three": {"SP": 120.0, "muP": 10.0},  # not of all
+    }
+    assert profile.ranks(shares) == {"SP": 2.5, "muP": 1.5, "LVP": 2.0}
+    assert profile.medians(shares) == {"SP": 50.0, "muP": 5.0, "LVP": 15.0}
+    within = np.array([0.0, 10.0, 60.0])
+    np.testing.assert_allclose(profile.profile(shares, "SP", within), [0, 0, 2 / 3])
+    np.testing.assert_allclose(profile.profile(shares, "muP", within), [1 / 3, 1, 1])
+
+
+def test_redrawn_curves_vary_as_the_recorded_seeds_do_and_keep_what_diverged():
+    rng, losses = np.random.default_rng(1), Losses(table())
+    _, found = losses.curves["muP", 128]
+    found[:] += rng.normal(size=found.shape)
+    found[0, 0] = math.inf
+    drawn = [losses.redrawn(rng) for _ in range(4_000)]
+    assert {each.curves["muP", 128][1][0, 0] for each in drawn} == {math.inf}
+    several = np.stack([each.curves["muP", 128][1][:, 1:] for each in drawn])
+    np.testing.assert_allclose(several.mean((0, 1)), found[:, 1:].mean(0), atol=0.1)
+    np.testing.assert_allclose(several.std((0, 1)), found[:, 1:].std(0, ddof=1), rtol=0.06)
+    apart = np.corrcoef(several[:, 0].T)[0, 1], np.corrcoef(found[:, 1:].T)[0, 1]
+    assert apart[0] == pytest.approx(apart[1], abs=0.1), "points move together as they did"
+    assert drawn[0].curves["SP", 32][1] == pytest.approx(drawn[0].curves["muP", 32][1])
+
+
 def test_the_margin_is_how_far_off_the_first_ruinous_rate_is():
     data = table()
     losses = Losses(data)
@@ -130,7 +158,8 @@ def test_figures_without_a_best_rate_are_drawn(loss):
     )
     rows = [table(workload=name, train_loss=loss) for name in sgd.WORKLOADS]
     with_sgd = pd.concat(rows, ignore_index=True)
-    for module, drawn in ((bowls, data), (anatomy, arms), (muon, adjusted), (sgd, with_sgd)):
+    shown = ((bowls, data), (profile, data), (anatomy, arms), (muon, adjusted), (sgd, with_sgd))
+    for module, drawn in shown:
         figure = module.draw(drawn, "smoke")
         figure.canvas.draw()
         plt.close(figure)

@@ -1,0 +1,168 @@
+"""Over workloads: how often a parametrization loses little, and how the parametrizations rank."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from figures.transfer import _losses
+from figures.transfer._losses import ORDER, WORKLOADS, Losses, reduce  # noqa: F401
+from repro.judge.claims import CONTROL, Claim, Measurement, reported, trained_scales
+from repro.regret import Curves
+
+TITLE = "Tuned narrow, trained wide: over workloads"
+CAPTION = (
+    "Left: the performance profile, the share of workloads on which a parametrization loses at "
+    "most so much of what the largest width gains, with the narrow model's best learning rate; "
+    "(n): of so many that it is defined for. Middle: the median over these of what is lost. "
+    "Right: its rank by what is lost, 1 the least, a mean over the workloads that all are defined "
+    "for. Bands and bars: 95 % of 400 tables drawn with the noise between the seeds on record."
+)
+STUDIES = _losses.STUDIES
+DRAWS = 400
+LITTLE = 10  # % of the width's gain
+CLAIMS = (
+    Claim(
+        id="profile.rank-mup",
+        kind=CONTROL,
+        statement="How muP ranks by what is lost on the workloads that every parametrization is "
+        "defined for",
+        source="suite",
+        quantity="mean rank of muP, 1 the best",
+        expected=trained_scales(reported("no bound: the benchmark's score")),
+    ),
+    Claim(
+        id="profile.little-mup",
+        kind=CONTROL,
+        statement=f"On how many workloads at most {LITTLE} % of the width's gain is lost under muP",
+        source="suite",
+        quantity=f"share of workloads on which muP loses at most {LITTLE} %",
+        expected=trained_scales(reported("no bound: the benchmark's score")),
+    ),
+)
+Shares = dict[str, dict[str, float]]  # workload -> parametrization -> % lost, mean over seeds
+
+
+def lost(workloads: Mapping[str, Curves]) -> Shares:
+    """What every parametrization loses on every workload."""
+    return {
+        workload: {name: float(curves.lost(name).mean()) for name in curves.names}
+        for workload, curves in workloads.items()
+    }
+
+
+def ranks(shares: Shares) -> dict[str, float]:
+    """Parametrization -> mean rank over the workloads that all are defined for; {} if there is
+    none."""
+    every = {name for of in shares.values() for name in of}
+    common = [of for of in shares.values() if set(of) == every]
+    return {
+        name: float(np.mean([1 + sum(each < of[name] for each in of.values()) for of in common]))
+        for name in sorted(every, key=ORDER.index)
+        if common
+    }
+
+
+def medians(shares: Shares) -> dict[str, float]:
+    """Parametrization -> median of what it loses, over the workloads that it is defined for."""
+    names = [name for name in ORDER if any(name in of for of in shares.values())]
+    return {
+        name: float(np.median([of[name] for of in shares.values() if name in of])) for name in names
+    }
+
+
+def profile(shares: Shares, name: str, within: np.ndarray) -> np.ndarray:
+    """Share of a parametrization's workloads on which it loses at most so many %."""
+    each = np.array([of[name] for of in shares.values() if name in of])
+    return (each[:, None] <= within).mean(0)
+
+
+def redrawn(workloads: Mapping[str, Curves]) -> list[Shares]:
+    """`lost` of tables drawn with the recorded noise."""
+    rng = np.random.default_rng(0)
+    return [
+        lost({workload: curves.redrawn(rng) for workload, curves in workloads.items()})
+        for _ in range(DRAWS)
+    ]
+
+
+def interval(values: list) -> np.ndarray:
+    """Ends of the middle 95 % of values, along the first axis."""
+    return np.percentile(np.array(values), [2.5, 97.5], axis=0)
+
+
+def told(data) -> tuple[dict[str, Losses], str]:
+    """(the workloads on which something can be told of every parametrization, "" or, where there is
+    none, all of them and the first one's problem)."""
+    workloads = _losses.by_workload(data)
+    found = {name: each for name, each in workloads.items() if not each.problem(*each.names)}
+    first = next(iter(workloads.values()))
+    return (found, "") if found else (workloads, first.problem(*first.names))
+
+
+def measure(data, scale):
+    workloads, problem = told(data)
+    shares, drawn = lost(workloads), redrawn(workloads)
+    seeds = min(len(each.seeds) for each in workloads.values())
+
+    def measured(statistic, words: str) -> Measurement:
+        value = statistic(shares)
+        low, high = interval([statistic(each) for each in drawn])
+        return Measurement(value, min(low, value), max(high, value), seeds, problem, words)
+
+    every = ", ".join(f"{name} {rank:.2f}" for name, rank in ranks(shares).items())
+    each = ", ".join(f"{WORKLOADS[k]} {of['muP']:.0f} %" for k, of in shares.items())
+    return {
+        "profile.rank-mup": measured(lambda of: ranks(of).get("muP", np.nan), every),
+        "profile.little-mup": measured(
+            lambda of: float(profile(of, "muP", np.array([LITTLE]))[0]), each
+        ),
+    }
+
+
+def draw(data, scale):
+    from repro.judge import drawing
+
+    workloads, _ = told(data)
+    shares, drawn = lost(workloads), redrawn(workloads)
+    figure, ((left, middle, right),) = drawing.panels(3, width=3.4, height=2.9)
+    draw_profile(left, shares, drawn)
+    draw_scores(middle, shares, drawn, medians)
+    middle.set_xlabel("% of the width's gain lost, median")
+    draw_scores(right, shares, drawn, ranks)
+    common = sum(set(of) == set(ranks(shares)) for of in shares.values())
+    right.set_xlabel(f"mean rank, {common} workloads")
+    return figure
+
+
+def draw_profile(place, shares: Shares, drawn: list[Shares]) -> None:
+    """Share of workloads against what is lost at most."""
+    from repro.judge.drawing import COLORS
+
+    within = np.linspace(0, 150, 301)
+    for color, name in zip(COLORS, ORDER, strict=False):
+        number = sum(name in of for of in shares.values())
+        if not number:
+            continue
+        ends = interval([profile(each, name, within) for each in drawn])
+        label = f"{name} ({number})"
+        place.step(within, profile(shares, name, within), color=color, label=label, where="post")
+        place.fill_between(within, *ends, color=color, alpha=0.12, lw=0, step="post")
+    place.set_xlabel("% of the width's gain lost, at most")
+    place.set_ylabel("share of workloads")
+    place.set_ylim(-0.03, 1.03)
+    place.legend(fontsize=7, loc="lower right")
+
+
+def draw_scores(place, shares: Shares, drawn: list[Shares], scores: Callable) -> None:
+    """A point a parametrization. scores: `Shares` -> parametrization -> number."""
+    from repro.judge.drawing import COLORS
+
+    found = scores(shares)
+    several = [scores(each) for each in drawn]
+    for y, (color, name) in enumerate(zip(COLORS, ORDER, strict=False)):
+        if name not in found:
+            continue
+        place.plot(interval([each[name] for each in several]), [y, y], color=color, lw=1.5)
+        place.plot(found[name], y, "o", color=color)
+    place.set_yticks(range(len(ORDER)), ORDER, fontsize=8)
+    place.set_ylim(len(ORDER) - 0.5, -0.5)
