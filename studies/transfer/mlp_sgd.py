@@ -5,7 +5,7 @@ Full alignment, LVP and u-muP are rates of Adam-like optimizers, so SP and muP a
 Seeds: 860 and up, drawn for this study. Steps, batch and widths are the MLP's; rates and ratios are
 around what one trial of another seed (9001) found best for the narrow model, 2^-2 and 4. That trial
 showed also that width 256 is best at 2^-2 under both.
-On a workstation, over three widths, XX hours.
+On a workstation, over three widths, 0.1 hours.
 """
 
 from repro.suite.study import octaves
