@@ -18,6 +18,7 @@ SMALL = {
     "data.tokenizer": "bpe",
     "model.depth": 1,
     "model.heads": 4,
+    "microbatches": 1,
     "precision": "float32",
 }
 STAGES = workload(
@@ -46,6 +47,7 @@ STAGES = workload(
             "embedding_std": 0.125,
         },
         "steps": 10_000,
+        "microbatches": 4,  # 157 GB at width 1,024 in one
         "precision": "bfloat16",
     },
     widths={
@@ -64,6 +66,7 @@ STAGES = workload(
             "data.vocab_size": 8_192,
             "data.tokenizer": "bpe",
             "model.heads": 8,
+            "microbatches": 1,
             "steps": 1_000,
         },
         "paper": {},

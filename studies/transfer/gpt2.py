@@ -11,6 +11,7 @@ SMALL = SHORT_TEXT | {
     "model.depth": 1,
     "model.heads": 4,
     "model.attention_constant": 8**0.5,  # the usual scale at the proxy's head dimension
+    "microbatches": 1,
     "precision": "float32",
 }
 STAGES = workload(
@@ -26,6 +27,7 @@ STAGES = workload(
             "embedding_std": 0.02,
         },
         "steps": 10_000,
+        "microbatches": 2,  # 93 GB at width 1,536 in one
         "precision": "bfloat16",
     },
     widths={
@@ -38,7 +40,11 @@ STAGES = workload(
         "smoke": SMALL | {"steps": 10},
         "reduced": SMALL | {"steps": 150},
         "workstation": WORKSTATION
-        | {"model.depth": 6, "model.attention_constant": 8**0.5},  # head dimension 8
+        | {
+            "model.depth": 6,
+            "model.attention_constant": 8**0.5,  # head dimension 8
+            "microbatches": 1,
+        },
         "paper": {},
     },
     lr=LR,

@@ -1,0 +1,65 @@
+"""The benchmark of transfer at paper scale: every workload is stepped at full shape."""
+
+from functools import cache
+
+import pytest
+
+from repro.data.random_data import random_data
+from repro.suite import config, registry
+from repro.suite.plan import Upstream
+from repro.suite.spec import override, settings
+from repro.suite.suite import Suite
+from repro.tasks import TASKS
+
+TASK = TASKS["transfer"]
+# Workload -> the stage that has its largest models.
+LARGEST = dict.fromkeys(
+    ("bart", "decoder", "decoder_muon", "gpt2", "gru", "mlp", "mlp_sgd", "resnet_sgd", "vit"),
+    "wide",
+) | {"decoder_depth": "deep"}
+# Rows of a table, or images, that there are.
+ROWS = {"covtype_long": 464_809, "cifar100_long": 50_000}
+GPU_BYTES = 75e9  # of 80 GB; the rest is torch's own
+
+
+@cache
+def specs(workload):
+    """Settings of the runs of a workload's largest models, one for all that is tuned narrow."""
+    suite = Suite(config.parse({"scale": "paper", "data": "real"}, registry.dataset_names()))
+    found = []
+    for cell in suite.cells(f"transfer/{workload}/{LARGEST[workload]}"):
+        for run in cell.runs:
+            taken = {key: 1.0 for key, v in settings(run.spec) if isinstance(v, Upstream)}
+            assert set(taken) <= {"embedding_ratio", "optimizer.weight_decay"}
+            found.append(override(run.spec, taken))
+    return found
+
+
+def test_every_workload_is_stepped_below():
+    files = registry.ROOT.glob("studies/transfer/[a-z]*.py")
+    assert {path.stem for path in files} - {"equal_runs"} == set(LARGEST)
+
+
+@pytest.mark.parametrize("workload", LARGEST)
+def test_its_largest_model_steps_at_full_shape_on_the_meta_device(workload):
+    spec = max(specs(workload), key=lambda spec: TASK.cost(spec).memory_bytes)
+    found = TASK.cost(spec)
+    assert found.memory_bytes < GPU_BYTES
+    rows, rest = divmod(spec["data"]["batch_size"], spec["microbatches"])
+    assert not rest
+    part = override(spec, {"data.batch_size": rows, "microbatches": 1})
+    training = TASK.build(part, random_data(part, "meta"), "meta")
+    value = training.loss(training.model, next(training.batches.from_step(0)))
+    assert value.shape == ()
+    value.backward()
+    held = list(training.model.parameters())
+    assert all(p.grad.shape == p.shape for p in held)
+    assert sum(p.numel() for p in held) == found.parameters
+    assert sum(len(g["params"]) for g in training.optimizer.param_groups) == len(held)
+
+
+@pytest.mark.parametrize("workload", LARGEST)
+def test_no_datum_is_seen_twice(workload):
+    for spec in specs(workload):
+        rows = ROWS.get(spec["data"]["dataset"])
+        assert rows is None or spec["steps"] * spec["data"]["batch_size"] <= rows
