@@ -79,8 +79,10 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
     from repro.data.prepare import point_at_source
     from repro.suite.execute import UpstreamResults, run_cell
     from repro.suite.progress import Progress
-    from repro.training import distributed
+    from repro.training import distributed, late_compiler
 
+    if place.device == "cpu" and not place.compile:
+        late_compiler.load_late()
     title, steps = cell.name.rsplit("-", 1)[0], cell.runs[0].spec.get("steps", 1)
     progress = Progress(title, len(cell.runs), steps)
     upstream = {
