@@ -14,7 +14,7 @@
 
   function key(row, column) { // its first number, or its words
     const text = row.cells[column].dataset.key ?? said(row.cells[column]);
-    const number = Number.parseFloat(text);
+    const number = Number.parseFloat(text.replace(/^\u2212/, "-"));
     return Number.isNaN(number) ? text.toLowerCase() : number;
   }
 
