@@ -95,6 +95,11 @@ def draw_tables(law, recorded, scale, rng):
         ({"draw": lambda data, scale, size: 0}, r"as draw\(data, scale\): missing a required"),
         ({"LAWS": LAWS}, r"does not define simulate; see repro/judge/figure.py"),
         ({"VIEW": ("lr", "loss")}, r"VIEW is a tuple; give a repro.judge.view.View"),
+        ({"asides": lambda data, scale: 0}, "defines asides but no table, beside whose rows"),
+        (
+            {"draw": None, "table": lambda data, scale: 0, "asides": lambda data: 0},
+            r"asides\(data\) is called as asides\(data, scale",
+        ),
         ({"simulate": draw_tables}, "defines simulate but no LAWS"),
         ({"simulate": draw_tables, "LAW": LAWS}, r"no LAWS \(there is 'LAW'\)"),
         ({"LAWS": ("mine.one",)}, "LAWS is a tuple; give a mapping, claim id to Laws"),

@@ -2,10 +2,12 @@
 
 import csv
 import json
+import math
 import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote, urldefrag
 
 import pytest
@@ -14,30 +16,35 @@ from test_readme import RECORDED
 from repro.__main__ import main
 from repro.errors import UserError
 from repro.files import read_json
+from repro.judge.aside import Aside, Asides, Bar
 from repro.judge.claims import above, reported, within
-from repro.judge.report import model, pages, settings, text
+from repro.judge.report import asides, model, pages, settings, text
 from repro.judge.report.plot import LAST, plot
 from repro.judge.report.strip import strip
+from repro.judge.typeset import Table
 from repro.judge.view import View
 from repro.suite import registry
 from repro.suite.registry import ROOT
 from repro.suite.suite import load
 
 FIGURES = "embedding_lr/fig2,embedding_lr/table2"
+TRANSFER = "transfer/scores,transfer/bowls"
+SCORES = "figures/reduced/embedded/transfer/scores"
 PAGE = "figures/reduced/embedded/embedding_lr/table2"
 
 
 class Elements(HTMLParser):
-    """Ids and addresses of a page, and its texts."""
+    """Ids and addresses of a page, its pictures' words, and its texts."""
 
     def __init__(self, page: Path):
         super().__init__()
-        self.ids, self.addresses, self.texts = [], [], []
+        self.ids, self.addresses, self.labels, self.texts = [], [], [], []
         self.feed(page.read_text("utf-8"))
 
     def handle_starttag(self, tag, attrs):
         found = dict(attrs)
         self.ids += [found["id"]] if "id" in found else []
+        self.labels += [found["aria-label"]] if "%" in found.get("aria-label", "") else []
         self.addresses += [(tag, found[name]) for name in ("href", "src") if name in found]
 
     def handle_data(self, data):
@@ -48,14 +55,22 @@ class Elements(HTMLParser):
         return " ".join(" ".join(self.texts).split())
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """The report of two figures, as a fresh clone has it."""
-    folder = tmp_path_factory.mktemp("clone")
+def a_report(folder, figures):
+    """The report of some figures, as a fresh clone has it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        assert main(["report", "--config", f"figures={FIGURES}"]) == 0
+        assert main(["report", "--config", f"figures={figures}"]) == 0
     return folder / "report"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    return a_report(tmp_path_factory.mktemp("clone"), FIGURES)
+
+
+@pytest.fixture(scope="module")
+def transfer(tmp_path_factory):
+    return a_report(tmp_path_factory.mktemp("clone"), TRANSFER)
 
 
 def test_a_fresh_clone_has_a_report_and_is_told_where_from(tmp_path, monkeypatch, capsys):
@@ -69,8 +84,9 @@ def test_a_fresh_clone_has_a_report_and_is_told_where_from(tmp_path, monkeypatch
     assert [path.name for path in tmp_path.iterdir()] == ["there"], "and leaves nothing else"
 
 
-def test_every_address_leads_somewhere_and_nothing_is_asked_of_a_network(site):
-    found = sorted(site.rglob("*.html"))
+@pytest.mark.parametrize("name", ["site", "transfer"])
+def test_every_address_leads_somewhere_and_nothing_is_asked_of_a_network(name, request):
+    found = sorted(request.getfixturevalue(name).rglob("*.html"))
     assert len(found) == 1 + 1 + 2 * 2, "the start, a paper, two figures at two scales"
     assert len(registry.figure_names()) > 5
     elements = {page: Elements(page) for page in found}
@@ -83,7 +99,7 @@ def test_every_address_leads_somewhere_and_nothing_is_asked_of_a_network(site):
             path, anchor = urldefrag(address)
             target = (page.parent / unquote(path)).resolve() if path else page
             assert target.is_file(), f"{page}: {address}"
-            if anchor and target in elements:
+            if anchor and "=" not in anchor and target in elements:
                 assert unquote(anchor) in elements[target].ids, f"{page}: {address}"
 
 
@@ -115,6 +131,93 @@ def test_a_table_is_a_table_and_no_picture(site):
     with (site / f"{PAGE}-table.csv").open(newline="") as lines:
         rows = list(csv.reader(lines))
     assert rows[0][:2] == ["parametrization", "power of"] and len(rows) == 7
+
+
+def test_every_bar_says_its_numbers_and_leads_to_bowls_runs_and_files(transfer):
+    page = Elements(transfer / f"{SCORES}.html")
+    with (transfer / f"{SCORES}-table.csv").open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert len(page.labels) == len(rows)
+    for row, label in zip(rows, page.labels, strict=True):
+        lost = label.partition(" %")[0]
+        assert abs(float(lost) - float(row["lost, %"].split()[0])) <= 0.5, "as the table has it"
+        assert "regret" in label and "penalty" in label
+    links = [address for tag, address in page.addresses if "#workload=" in address]
+    assert links[:2] == [
+        "../../../../figures/reduced/embedded/transfer/bowls.html#workload=decoder&parametrization=SP",
+        "../../../../figures/reduced/embedded/transfer/bowls.html#workload=decoder&parametrization=SP"
+        "&table=open",
+    ]
+    assert len(links) == 2 * len(rows)
+    for file in ("studies/transfer/gru.py", "repro/parametrizations/full_alignment.py"):
+        assert f"../../../../source/{file}.txt" in [address for _, address in page.addresses]
+        assert (transfer / f"source/{file}.txt").read_bytes() == (ROOT / file).read_bytes()
+
+
+def test_the_page_of_transfer_leads_to_the_leaderboard(transfer):
+    page = Elements(transfer / "papers/transfer.html")
+    first = next(address for _, address in page.addresses if "figures/" in address)
+    assert first == f"../{SCORES}.html"
+
+
+def linked(tmp_path, aside, *names):
+    """The links of an Aside of figure p/mine in a report that shows the figures of these names."""
+    mine, *others = (
+        SimpleNamespace(name=name, place="here", page=f"{name}.html") for name in ("p/mine", *names)
+    )
+    return pages.row_links(SimpleNamespace(figures=[mine, *others]), mine, aside, tmp_path)
+
+
+def test_a_link_to_what_a_report_lacks_is_left_out_and_one_to_nothing_is_an_error(tmp_path):
+    bowls = Aside(figures={"bowls": "transfer/bowls#lr=1", "all": "transfer/bowls"})
+    assert linked(tmp_path, bowls) == []
+    assert linked(tmp_path, bowls, "transfer/bowls") == [
+        ("bowls", "transfer/bowls.html#lr=1"),
+        ("all", "transfer/bowls.html"),
+    ]
+    with pytest.raises(UserError, match="p/mine.py: asides link to figure 'transfer/bowl', did"):
+        linked(tmp_path, Aside(figures={"bowls": "transfer/bowl"}))
+    for path in ("studies/none.py", "studies", "../outside.py", "/etc/hostname"):
+        with pytest.raises(UserError, match=f"asides link to {path}, no file of the checkout"):
+            linked(tmp_path, Aside(files=[path]))
+    assert not list(tmp_path.iterdir())
+
+
+def beside(*rows, before="size"):
+    return Asides(rows, "lost", before=before, unit="%", ends=(-20.0, 80.0))
+
+
+def test_bars_are_on_one_axis_and_say_where_they_are_cut():
+    bar = asides.drawn(Bar({"a": 20.0, "b": 10.0}, 25.0, 35.0), beside())
+    assert (bar.zero, bar.parts, bar.cut) == (0.2, [(0.2, 0.4), (0.4, 0.5)], (False, False))
+    assert bar.interval == (0.45, 0.55)
+    assert bar.words == "30 % [25, 35]: a 20, b 10"
+    bar = asides.drawn(Bar({"a": 100.0, "b": -0.5}, -30.0, math.inf), beside())
+    assert (bar.parts, bar.interval) == ([(0.2, 1.0), (1.0, 1.0)], (0.0, 1.0))
+    assert bar.cut == (True, True)
+    alone = asides.drawn(Bar({"a": -0.0}, math.nan, math.nan), beside())
+    assert (alone.interval, alone.words) == (None, "0 %: a 0")
+    assert asides.drawn(Bar({"a": math.inf}, 0.0, 1.0), beside()) is None
+    assert asides.drawn(None, beside()) is None
+
+
+def test_what_stands_beside_a_table_fits_it(tmp_path, monkeypatch):
+    shown = Table(["name", "size"], [["a", "1"], ["b", "2"]])
+    data = table(tmp_path, "x", "1")
+
+    def read(found):
+        module = SimpleNamespace(asides=lambda data, scale: found)
+        monkeypatch.setattr(asides.registry, "figure", lambda name: module)
+        return asides.asides("p/mine", data, "reduced", shown)
+
+    assert read(beside(Aside(), Aside())).parts == []
+    for found, message in (
+        ([Aside(), Aside()], "asides returned a list, not Asides"),
+        (beside(Aside()), "1 asides for 2 rows of its table"),
+        (beside(Aside(), Aside(), before="sise"), "before 'sise', no column of it: did you mean"),
+    ):
+        with pytest.raises(UserError, match=f"^figures/p/mine.py: .*{message}"):
+            read(found)
 
 
 def test_a_card_says_what_a_verdict_rests_on(site):

@@ -1,14 +1,19 @@
 """The leaderboard in numbers: what every parametrization loses on every workload."""
 
 from functools import partial
+from pathlib import Path
+from urllib.parse import urlencode
 
 import numpy as np
 
 from figures.transfer import _losses
 from figures.transfer._losses import WORKLOADS, Losses, reduce  # noqa: F401
+from repro.judge.aside import Aside, Asides, Bar
 from repro.judge.claims import CONTROL, Claim, Measurement, reported, trained_scales
 from repro.judge.typeset import Table
+from repro.parametrizations import shipped
 from repro.statistics import t_interval
+from repro.suite.registry import ROOT
 
 TITLE = "Tuned narrow, trained wide: the scores"
 CAPTION = (
@@ -119,3 +124,26 @@ def words(value: float, low: float, high: float, digits: int) -> str:
     if not np.isfinite(value):
         return "-"
     return f"{value:z.{digits}f} [{low:z.{digits}f}, {high:z.{digits}f}]"
+
+
+def asides(data, scale):
+    rows = [
+        aside(workload, losses, name)
+        for workload, losses in _losses.by_workload(data).items()
+        for name in losses.names
+    ]
+    return Asides(rows, "lost", before="slope", unit="% of the gain", ends=(-25, 200))
+
+
+def aside(workload: str, losses: Losses, name: str) -> Aside:
+    """A bar of what is lost; the curves and runs it is read off; the files that made them."""
+    parts = {"regret": losses.regret(name, losses.widest), "penalty": losses.penalty(name)}
+    shares = {part: float(100 * loss.mean() / losses.gain()) for part, loss in parts.items()}
+    _, low, high = losses.interval(partial(losses.lost, name))
+    bowls = "transfer/bowls#" + urlencode({"workload": workload, _losses.NAME: name})
+    rules = Path(shipped()[name]["__file__"]).relative_to(ROOT).as_posix()
+    return Aside(
+        Bar(shares, low, high),
+        {"bowls": bowls, "runs": f"{bowls}&table=open"},
+        [f"studies/transfer/{workload}.py", rules],
+    )

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from repro.judge.aside import Asides
     from repro.judge.claims import Claim, Measurement
     from repro.judge.power import Laws
     from repro.judge.typeset import Table
@@ -65,6 +66,14 @@ class FigureOfTable(Protocol):
 
     def table(self, data: "pd.DataFrame", scale: str) -> "Table":
         """Its heads and cells: set as text in PDF, Markdown, CSV and the report."""
+
+
+class FigureWithAsides(FigureOfTable, Protocol):
+    """What the module of a figure that is a table defines besides where the report shows more
+    beside its rows: bars, links to what other figures plot of a row, files of the checkout."""
+
+    def asides(self, data: "pd.DataFrame", scale: str) -> "Asides":
+        """What stands beside the rows of `table(data, scale)`, in the same order."""
 
 
 class FigureWithView(Figure, Protocol):

@@ -24,6 +24,7 @@ from repro.tasks import TASKS
 CONTEXT = {"inputs", "device", "progress", "checkpoint", "loaded"}
 FUNCTIONS = {"reduce": ["runs"], "measure": ["data", "scale"]}
 SHOWN = {"draw": ["data", "scale"], "table": ["data", "scale"]}  # one of them: a plot, or a table
+ASIDES = ["data", "scale"]
 SIMULATE = ["law", "recorded", "scale", "rng"]
 
 
@@ -46,6 +47,10 @@ def check_figure(file: str, module: ModuleType) -> None:
         raise UserError(f"{file}: STUDIES is {studies!r}; give names, as ('paper/study',)")
     _check_claims(file, module.CLAIMS)
     _check_laws(file, module)
+    if hasattr(module, "asides"):
+        if shown != "table":
+            raise UserError(f"{file}: defines asides but no table, beside whose rows they would be")
+        _check_call(file, "asides", module.asides, ASIDES)
     view = getattr(module, "VIEW", None)
     if view is not None and not all(hasattr(view, name) for name in ("x", "y", "only")):
         raise UserError(f"{file}: VIEW is {_kind(view)}; give a repro.judge.view.View")

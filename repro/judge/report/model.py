@@ -8,11 +8,12 @@ from urllib.parse import quote
 
 from repro.errors import UserError
 from repro.judge import power, second
+from repro.judge.aside import Asides
 from repro.judge.claims import CONTROL, KINDS, TRAINING, Claim, Expectation
 from repro.judge.evidence import Evidence, find
 from repro.judge.judging import table_of
 from repro.judge.records import RECORDS, describe
-from repro.judge.report import settings
+from repro.judge.report import asides, settings
 from repro.judge.report.plot import Plot, plot
 from repro.judge.report.strip import Strip, strip
 from repro.judge.report.text import OF_A_PAPER, counted, sentence, tally
@@ -132,6 +133,13 @@ class FigureView:
     def table(self) -> Table | None:
         """What it shows if that is a table; None where it is a plot."""
         return table_of(self.name, self.evidence.data, self.suite.config.scale)
+
+    @cached_property
+    def asides(self) -> Asides | None:
+        """What it shows beside the rows of its table; None where there is no such thing."""
+        if self.table is None:
+            return None
+        return asides.asides(self.name, self.evidence.data, self.suite.config.scale, self.table)
 
     @property
     def sentence(self) -> str:

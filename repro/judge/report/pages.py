@@ -8,15 +8,17 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
-from repro.errors import UserError
+from repro.errors import UserError, did_you_mean
 from repro.files import json_bytes, sha256_file, write_bytes
 from repro.judge import claims
+from repro.judge.aside import Aside
 from repro.judge.evidence import origin
-from repro.judge.report import text
+from repro.judge.report import asides, text
 from repro.judge.report.model import FigureView, PaperView, Site, site
 from repro.judge.scoreboard import table
-from repro.suite import arithmetic
+from repro.suite import arithmetic, registry
 from repro.suite.provenance import commit
+from repro.suite.registry import ROOT
 from repro.suite.suite import Suite
 
 HERE = Path(__file__).parent
@@ -80,7 +82,10 @@ def write(shown: Site, folder: Path) -> None:
         files = copy_files(figure, folder)
         plot = script_json(figure.plot.content()) if figure.plot else ""
         page = folder / f"{figure.path}.html"
-        fill(page, "figure.html", figure=figure, paper=paper, files=files, plot=plot)
+        beside = figure.asides.rows if figure.asides else ()
+        links = [row_links(shown, figure, row, folder) for row in beside]
+        values = {"files": files, "plot": plot, "links": links}
+        fill(page, "figure.html", figure=figure, paper=paper, **values)
 
 
 def copy_files(figure: FigureView, folder: Path) -> dict[str, str]:
@@ -110,6 +115,33 @@ def copy_files(figure: FigureView, folder: Path) -> dict[str, str]:
     return {what: quote(name) for what, name in names.items()}
 
 
+def row_links(shown: Site, figure: FigureView, aside: Aside, folder: Path) -> list[tuple[str, str]]:
+    """The links beside a row of a figure's table, as words and an address from the site's root. The
+    files that they lead to are copied. Raises UserError where a target does not exist."""
+    pages = {f.name: f.page for f in shown.figures if f.place == figure.place}
+    links = []
+    for words, target in aside.figures.items():
+        name, _, state = target.partition("#")
+        if name not in registry.figure_names():
+            hint = did_you_mean(name, registry.figure_names())
+            raise UserError(f"figures/{figure.name}.py: asides link to figure {name!r}, {hint}")
+        if name in pages:
+            links.append((words, f"{pages[name]}#{state}" if state else pages[name]))
+    return links + [(Path(path).name, copy_source(figure, path, folder)) for path in aside.files]
+
+
+def copy_source(figure: FigureView, path: str, folder: Path) -> str:
+    """Copy a file of the checkout into the site, as a text that every browser shows; returns its
+    address. Raises UserError where there is no such file."""
+    root, source = ROOT.resolve(), (ROOT / path).resolve()
+    if not (source.is_file() and source.is_relative_to(root)):
+        raise UserError(f"figures/{figure.name}.py: asides link to {path}, no file of the checkout")
+    name = f"source/{source.relative_to(root).as_posix()}.txt"
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, folder / name)
+    return quote(name)
+
+
 def script_json(value: object) -> str:
     """JSON for a script element of a page, which must not hold the end of one."""
     return json.dumps(value, separators=(",", ":")).replace("</", "<\\/")
@@ -123,7 +155,8 @@ def findings(shown: Site, paper: PaperView):
     def link(target: str) -> str | None:
         path = PurePosixPath(target)
         figure = figures.get(f"{path.parent.name}/{path.stem}")
-        return f"../{quote(figure.path)}{path.suffix}" if figure else None
+        suffix = ".html" if path.suffix == ".md" else path.suffix  # its page is a page here too
+        return f"../{quote(figure.path)}{suffix}" if figure else None
 
     return text.markdown(paper.text, link, pages.get)
 
@@ -147,6 +180,7 @@ def filler(shown: Site, folder: Path) -> Callable:
         "minutes": text.minutes,
         "sha256": sha256_file,
         "arithmetic": arithmetic.of,
+        "drawn": asides.drawn,
     }
     environment.globals |= {
         "mark": MARK,

@@ -1,5 +1,7 @@
 // A figure's data: any measured column over any setting, a line for each value of the others.
-// Means are over seeds and nothing else; their range is the band.
+// Means are over seeds and nothing else; their range is the band. What is asked of it is kept in the
+// address: `up`, `along`, `above=lowest`, `table=open`, and each setting by its column's name, where
+// `*` is a line for each value.
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("plot-data").textContent);
@@ -48,7 +50,7 @@
       option.selected = content === value;
       field.append(option);
     });
-    field.addEventListener("change", () => { if (key === "x") others(); draw(); });
+    field.addEventListener("change", () => { if (key === "x") others(); draw(); remember(); });
     selects[key] = field;
     return element("label", {}, `${label} `, field);
   }
@@ -59,20 +61,23 @@
   const LAST = "each run's last"; // step
   const filters = element("span", { class: "controls" });
 
+  const filtered = () => data.settings.filter((name) => selects[`=${name}`]);
+  const standard = (name) => {
+    if (name in data.chosen) return data.chosen[name];
+    return name in data.lines ? SHOWN : EVERY;
+  };
+
   function others() {
     const x = content("x");
-    const kept = Object.fromEntries(
-      data.settings.filter((name) => selects[`=${name}`]).map((name) => [name, content(`=${name}`)]),
-    );
+    const kept = Object.fromEntries(filtered().map((name) => [name, content(`=${name}`)]));
     filters.replaceChildren();
     for (const name of data.settings) {
       delete selects[`=${name}`];
       if (name === x) continue;
       const values = distinct(name);
-      const asked = name in data.lines ? SHOWN : EVERY;
-      const first = name in kept ? kept[name] : name in data.chosen ? data.chosen[name] : asked;
+      const first = name in kept ? kept[name] : standard(name);
       const options = [["a line each", EVERY], ...values.map((value) => [said(value), value])];
-      if (asked === SHOWN) options.unshift(["the figure's, a line each", SHOWN]);
+      if (name in data.lines) options.unshift(["the figure's, a line each", SHOWN]);
       if (name === "step") options.unshift([LAST, LAST]);
       filters.append(select(`=${name}`, named(name), options, first));
     }
@@ -83,7 +88,7 @@
   );
   others();
   const relative = element("input", { type: "checkbox" });
-  relative.addEventListener("change", () => draw());
+  relative.addEventListener("change", () => { draw(); remember(); });
   controls.append(filters, element("label", {}, relative, " above each line's lowest"));
 
   // Lines: name -> points of {x, seeds: Map(seed -> value), mean, low, high, diverged}
@@ -264,13 +269,18 @@
   }
 
   function tableOf(shown) {
-    const head = element("tr", {}, ...["line", named(content("x")), "mean", "lowest", "highest", "runs"].map((text) => element("th", { scope: "col" }, text)));
+    const head = element("tr", {}, ...["line", named(content("x")), "mean", "lowest", "highest", "each run"].map((text) => element("th", { scope: "col" }, text)));
     const body = shown.flatMap((line) => line.points.map((p) => element("tr", {}, ...[
       line.name, said(p.x), p.mean === null ? "diverged" : scales.short(p.mean),
-      p.mean === null ? "" : scales.short(p.low), p.mean === null ? "" : scales.short(p.high), String(p.values.length),
+      p.mean === null ? "" : scales.short(p.low), p.mean === null ? "" : scales.short(p.high), eachRun(p.values),
     ].map((text) => element("td", {}, text)))));
     table.replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...body.slice(0, 2000))));
   }
+
+  const eachRun = (found) => found.map(([seed, value]) => {
+    const text = value === "inf" ? "diverged" : scales.short(value);
+    return seed === null ? text : `seed ${seed}: ${text}`;
+  }).join(", ");
 
   function tell() {
     const ring = svg.querySelector(".ring");
@@ -283,12 +293,8 @@
     ring.setAttribute("visibility", "visible");
     ring.setAttribute("cx", p.px);
     ring.setAttribute("cy", p.py);
-    const seeds = p.values.slice(0, 12).map(([seed, value]) => {
-      const text = value === "inf" ? "diverged" : scales.short(value);
-      return seed === null ? text : `seed ${seed}: ${text}`;
-    });
     const mean = p.mean === null ? "diverged" : scales.short(p.mean);
-    const runs = columns.seed || p.values.length > 1 ? ` (${seeds.join(", ")}${p.values.length > 12 ? ", …" : ""})` : "";
+    const runs = columns.seed || p.values.length > 1 ? ` (${eachRun(p.values.slice(0, 12))}${p.values.length > 12 ? ", …" : ""})` : "";
     note.textContent = `${p.line.name}, ${named(content("x"))} ${said(p.x)}: ${mean}${runs}`;
   }
 
@@ -323,7 +329,44 @@
     tell();
   });
 
+  // The address has what is asked otherwise than at first.
+  const isOwn = (name) => !name.startsWith("rows");
+  const written = (value) => (value === EVERY ? "*" : String(value ?? ""));
+
+  function remember() {
+    const asked = {};
+    const put = (name, key, first) => {
+      if (content(key) !== first) asked[name] = written(content(key));
+    };
+    put("up", "y", data.y);
+    put("along", "x", data.x);
+    for (const name of filtered()) put(name, `=${name}`, standard(name));
+    if (relative.checked) asked.above = "lowest";
+    if (values.open) asked.table = "open";
+    address.keep(isOwn, asked);
+  }
+
+  function recall() {
+    const asked = address.asked();
+    const choose = (name, key, first) => {
+      const options = [...selects[key].options];
+      const found = options.find((option) => written(option.content) === asked.get(name))
+        ?? options.find((option) => option.content === first);
+      selects[key].selectedIndex = found?.index ?? 0;
+    };
+    choose("up", "y", data.y);
+    choose("along", "x", data.x);
+    others();
+    for (const name of filtered()) choose(name, `=${name}`, standard(name));
+    relative.checked = asked.get("above") === "lowest";
+    values.open = asked.get("table") === "open";
+    draw();
+  }
+
   box.append(controls, svg, note, legend, values);
   narrow.addEventListener("change", draw);
-  draw();
+  values.addEventListener("toggle", remember);
+  addEventListener("hashchange", () => { if (location.hash.includes("=")) recall(); });
+  recall();
+  if ([...address.asked().keys()].some(isOwn)) (values.open ? values : box).scrollIntoView();
 })();
