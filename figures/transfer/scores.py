@@ -129,7 +129,7 @@ def words(value: float, low: float, high: float, digits: int) -> str:
 def asides(data, scale):
     rows = [
         aside(workload, losses, name)
-        for workload, losses in _losses.by_workload(data).items()
+        for workload, losses in _losses.by_workload(data, ALL).items()
         for name in losses.names
     ]
     return Asides(rows, "lost", before="slope", unit="% of the gain", ends=(-25, 200))
@@ -140,7 +140,8 @@ def aside(workload: str, losses: Losses, name: str) -> Aside:
     parts = {"regret": losses.regret(name, losses.widest), "penalty": losses.penalty(name)}
     shares = {part: float(100 * loss.mean() / losses.gain()) for part, loss in parts.items()}
     _, low, high = losses.interval(partial(losses.lost, name))
-    bowls = "transfer/bowls#" + urlencode({"workload": workload, _losses.NAME: name})
+    figure = "transfer/sgd" if workload in WITH_SGD else "transfer/bowls"
+    bowls = f"{figure}#" + urlencode({"workload": workload, _losses.NAME: name})
     rules = Path(shipped()[name]["__file__"]).relative_to(ROOT).as_posix()
     return Aside(
         Bar(shares, low, high),
