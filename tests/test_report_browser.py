@@ -1,6 +1,7 @@
 """The report in a real browser, from its folder: Debian's Chromium, driven by Playwright, and held
 against the rules of accessibility by axe. `.ci/run browser` installs what it needs."""
 
+import csv
 import json
 import shutil
 
@@ -18,6 +19,9 @@ pytestmark = [
 FIGURE = "figures/reduced/embedded/embedding_lr/fig3.html"
 CURVES = "figures/reduced/embedded/upscaling/fig2.html"
 TABLE = "figures/reduced/embedded/embedding_lr/table3.html"
+SCORES = "figures/reduced/embedded/transfer/scores.html"
+BOWLS = "figures/reduced/embedded/transfer/bowls.html"
+SHOWN = "embedding_lr,upscaling/fig2,transfer/scores,transfer/bowls"
 PAPER = "papers/embedding_lr.html"
 PHONE = {"width": 390, "height": 800}
 DESK = {"width": 1240, "height": 900}
@@ -28,7 +32,7 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("clone")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        assert main(["report", "--config", "figures=embedding_lr,upscaling/fig2"]) == 0
+        assert main(["report", "--config", f"figures={SHOWN}"]) == 0
     return folder / "report"
 
 
@@ -169,6 +173,69 @@ def test_a_figure_s_own_view_comes_first(visit):
     assert names == ["base", "scratch", "scratch long", "upscaled", "upscaled without noise"]
 
 
+def names_of_lines(page):
+    return [name.strip() for name in page.locator("#plot .legend button").all_inner_texts()]
+
+
+def test_what_the_plot_is_asked_is_kept_in_the_address(visit):
+    page = visit(FIGURE)
+    plot = page.locator("#plot")
+    before = names_of_lines(page)
+    plot.get_by_label("study").select_option(label="a line each")
+    plot.get_by_label("above each line").check()
+    plot.get_by_label("along").select_option(label="width")
+    asked = names_of_lines(page)
+    assert asked != before and "along=model.width" in page.url and "above=lowest" in page.url
+    page.reload()
+    assert names_of_lines(page) == asked and plot.get_by_label("above each line").is_checked()
+    page.get_by_role("link", name="What reproduces").click()
+    page.locator("#table").wait_for()
+    page.go_back()
+    plot.locator("svg").first.wait_for()
+    assert names_of_lines(page) == asked
+    plot.get_by_label("above each line").uncheck()
+    plot.get_by_label("along").select_option(label="embedding learning rate")
+    assert "along" not in page.url and "above" not in page.url
+
+
+def test_an_address_opens_the_plot_and_what_it_does_not_know_is_ignored(visit):
+    page = visit(f"{BOWLS}#workload=gru&parametrization=muP&up=nothing&colour=red&model.width=7")
+    plot = page.locator("#plot")
+    assert names_of_lines(page) == ["width 64", "width 128"]
+    assert plot.locator("[name=y]").evaluate("s => s.selectedOptions[0].text") == "training loss"
+    page.evaluate("location.hash = '#workload=*&parametrization=SP&model.width=128'")
+    plot.get_by_role("button", name="vit").wait_for(state="detached")
+    assert names_of_lines(page) == ["decoder", "gpt2", "gru", "mlp"]
+    assert not plot.locator("details").evaluate("details => details.open")
+
+
+def test_a_bar_leads_to_its_bowls_and_runs(visit, site):
+    page = visit(SCORES)
+    row = page.locator("table.cells tbody tr").filter(has_text="GRU").filter(has_text="LVP")
+    row.get_by_role("link", name="bowls").click()
+    page.wait_for_url("**/bowls.html#workload=gru&parametrization=LVP")
+    assert names_of_lines(page) == ["width 64", "width 128"]
+    page.go_back()
+    row.get_by_role("link", name="runs").click()
+    page.locator("#plot details[open]").wait_for()
+    cells = page.locator("#plot tbody tr").first.locator("td").all_inner_texts()
+    with (site / BOWLS).with_suffix(".csv").open(newline="") as lines:
+        runs = [
+            each
+            for each in csv.DictReader(lines)
+            if (each["workload"], each["parametrization"], each["model.width"])
+            == ("gru", "LVP", "64")
+        ]
+    rate = min(float(run["lr"]) for run in runs)
+    losses = [float(run["train_loss"]) for run in runs if float(run["lr"]) == rate]
+    said = [float(text.partition(": ")[2]) for text in cells[-1].split(", ")]
+    assert len(said) == 6 and said == pytest.approx(losses, abs=1e-3)
+    page.go_back()
+    row.get_by_role("link", name="gru.py").click()
+    page.wait_for_url("**/source/studies/transfer/gru.py.txt")
+    assert "STAGES" in page.locator("pre").inner_text()
+
+
 def test_files_are_downloaded(visit, site):
     page = visit("index.html")
     with page.expect_download() as download:
@@ -191,7 +258,7 @@ def test_a_theme_is_kept_over_pages(visit):
     assert page.evaluate(color) != dark
 
 
-@pytest.mark.parametrize("path", ["index.html", FIGURE, CURVES, TABLE, PAPER])
+@pytest.mark.parametrize("path", ["index.html", FIGURE, CURVES, TABLE, PAPER, SCORES])
 @pytest.mark.parametrize(("viewport", "theme"), [(DESK, "light"), (PHONE, "dark")])
 def test_anybody_can_read_it(visit, path, viewport, theme):
     page = visit(path, viewport=viewport, color_scheme=theme)
@@ -215,3 +282,48 @@ def test_the_rows_of_a_table_are_ordered_by_a_column_and_found_by_their_words(vi
     assert [row.split("\t")[0] for row in rows.locator("visible=true").all_inner_texts()] == [
         "n_head"
     ]
+
+
+def test_the_rows_of_a_table_are_chosen_by_the_values_that_it_repeats(visit):
+    page = visit(SCORES)
+    rows = page.locator("table.cells tbody tr:visible")
+    total = rows.count()
+    filters = page.get_by_role("search")
+    names = filters.locator("select").evaluate_all("all => all.map(each => each.name)")
+    assert {"rows.workload, widths", "rows.parametrization", "rows.wider is better"} <= {*names}
+    assert not {"rows.slope", "rows.margin", "rows.lost"} & {*names}, "not of numbers"
+    filters.get_by_label("parametrization").select_option(label="SP")
+    assert rows.count() == 6
+    filters.get_by_label("wider is better").select_option(label="no")
+    filters.get_by_label("Rows with").fill("tied")
+    page.get_by_role("button", name="lost").first.dblclick()
+    found = [row.split(",")[0] for row in rows.all_inner_texts()]
+    assert found == ["GPT-2", "BART"], "from the longest bar down"
+    page.reload()
+    assert [row.split(",")[0] for row in rows.all_inner_texts()] == found
+    filters.get_by_label("Rows with").fill("")
+    filters.get_by_label("wider is better").select_option(label="every")
+    filters.get_by_label("parametrization").select_option(label="every")
+    assert rows.count() == total
+    page.get_by_role("button", name="slope").click()
+    heads = page.locator("table.cells thead th").all_inner_texts()
+    place = next(i for i, head in enumerate(heads) if head.startswith("slope"))
+    slopes = [row.split("\t")[place].split(" ")[0] for row in rows.all_inner_texts()]
+    slopes = [float(slope.replace("\N{MINUS SIGN}", "-")) for slope in slopes if slope != "-"]
+    assert slopes == sorted(slopes) and slopes[0] < 0
+
+
+def test_a_page_s_table_and_plot_keep_what_each_was_asked(visit):
+    page = visit(f"{SCORES}#rows.parametrization=LVP&workload=mlp")
+    rows = page.locator("table.cells tbody tr:visible")
+    assert rows.count() == 3
+    page.get_by_label("Rows with").fill("GRU")
+    page.locator("#plot").get_by_label("parametrization").select_option(label="SP")
+    for part in ("rows=GRU", "rows.parametrization=LVP", "workload=mlp", "&parametrization=SP"):
+        assert part in page.url
+    page.reload()
+    assert rows.count() == 1 and len(names_of_lines(page)) == 2
+
+
+def test_a_table_of_few_rows_or_of_no_repeated_values_has_no_filter(visit):
+    assert not visit(TABLE).locator(".filters select").count()

@@ -162,8 +162,15 @@ def train(
 
 
 def evaluation_steps(training: Training) -> list[int]:
-    """The steps after which a run is evaluated."""
+    """The steps after which a run is evaluated.
+
+    Raises UserError where there are fewer steps than evaluations: a part without a step has no loss.
+    """
     count = training.evaluations
+    if count > training.steps:
+        raise UserError(
+            f"{count} evaluations in {training.steps} steps: give at most one evaluation a step"
+        )
     return [training.steps * (i + 1) // count for i in range(count)]
 
 

@@ -36,7 +36,7 @@ STAGES = workload(
         "paper": [1 / 2, 1, 2, 4],
     },
     scales={
-        "smoke": SMALL | {"steps": 4, "precision": "float32"},
+        "smoke": SMALL | {"data.batch_size": 16, "steps": 10, "precision": "float32"},
         "reduced": SMALL | {"steps": 390, "precision": "float32"},
         "workstation": {},
         "paper": {},
