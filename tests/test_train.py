@@ -175,6 +175,13 @@ def test_a_batch_that_has_no_equal_parts_is_refused(tmp_path):
         run(*parts(), tmp_path / "state", microbatches=3)
 
 
+def test_more_evaluations_than_steps_are_refused(tmp_path):
+    """A part without a step has no loss, and looked like a run that diverged."""
+    with pytest.raises(UserError, match="13 evaluations in 12 steps: give at most one"):
+        run(*parts(), tmp_path / "state", evaluations=STEPS + 1)
+    assert len(run(*parts(), tmp_path / "state", evaluations=STEPS)) == STEPS
+
+
 @pytest.mark.parametrize("name", ["cosine", "linear", "constant"])
 def test_schedules_are_torch_s(name):
     """SequentialLR of a linear warm-up and CosineAnnealingLR or LinearLR, final value reached."""
