@@ -159,11 +159,12 @@ def draw_optimizer(workloads: dict[str, Losses]):
 
     figure, axes = drawing.panels(3, len(workloads), width=2.9, height=2.6)
     for row, (words, losses) in zip(axes, workloads.items(), strict=True):
-        low = min(found.mean(0).min() for _, found in losses.curves.values())
-        room = 3 * abs(losses.gain())  # worse losses are cut off
+        means = np.concatenate([found.mean(0) for _, found in losses.curves.values()])
+        low, high = means.min(), means[np.isfinite(means)].max(initial=-np.inf)
+        room = min(3 * abs(losses.gain()), high - low)  # worse losses are cut off
         for place, name in zip(row, losses.names, strict=False):
             draw_bowls(place, losses, name)
-            show(place, low - 0.1 * room, low + room)
+            show(place, low - 0.1 * room, low + 1.05 * room)
             drawing.log2_axis(place.xaxis)
             place.set_title(f"{words}, {name}", fontsize=9)
             place.set_xlabel("learning rate")

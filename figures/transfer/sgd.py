@@ -1,10 +1,10 @@
 """The benchmark with SGD and momentum: what parametrizations lose need not be what they do under
 AdamW."""
 
-from figures.transfer import _drawing, _losses, leaderboard, shift
+from figures.transfer import _drawing, _losses, shift
 from figures.transfer._losses import reduce  # noqa: F401
 from repro.judge.claims import CONTROL, TRAINING, Claim, above, reported, trained_scales, within
-from repro.judge.power import SIDES, SIGN, Laws
+from repro.judge.power import Laws
 
 TITLE = "Tuned narrow, trained wide, with SGD"
 CAPTION = (
@@ -56,9 +56,13 @@ CLAIMS = (
         for name, words in WORKLOADS.items()
     ),
 )
+# Of SP's best rate, as a power of the width, where muP's stays. That SP's falls is what the regret
+# comes from; an effect of the size on record would be none.
+FALLS = {"SP as 1/n": -1.0, "SP as muP": 0.0}
+REGRET = Laws("SP as 1/n", ("SP as muP",))
 CONSTANT = Laws("constant", tuple(law for law in shift.SLOPES if law != "constant"))
 LAWS = {
-    claim.id: CONSTANT if "shift" in claim.id else SIGN
+    claim.id: CONSTANT if "shift" in claim.id else REGRET
     for claim in CLAIMS
     if claim.kind == TRAINING
 }
@@ -89,8 +93,11 @@ def measure(data, scale):
 
 
 def simulate(law, recorded, scale, rng):
-    """Of the regret, as `leaderboard` does; of the slope, as `shift` does."""
-    return (leaderboard if law in SIDES else shift).simulate(law, recorded, scale, rng)
+    """Best rates of every parametrization as in `shift`; or SP's as a law has them and muP's the
+    narrow model's."""
+    if law not in FALLS:
+        return shift.simulate(law, recorded, scale, rng)
+    return shift.moved(recorded, rng, lambda name: FALLS[law] if name == "SP" else 0.0)
 
 
 def draw(data, scale):

@@ -1,5 +1,7 @@
 """Where the best learning rate goes with the width, under every parametrization."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from figures.transfer import _drawing, _losses
@@ -68,6 +70,12 @@ def measure(data, scale):
 
 def simulate(law, recorded, scale, rng):
     """Every wide curve moved to where the law has its best rate, from the narrow model's."""
+    return moved(recorded, rng, lambda name: SLOPES[law])
+
+
+def moved(recorded, rng, slope: Callable[[str], float]):
+    """A table drawn with the recorded noise in which the best rate of a parametrization has a
+    slope."""
     drawn = recorded.copy()
     for _, table in recorded.groupby("workload"):
         losses = _losses.Losses(table)
@@ -77,12 +85,12 @@ def simulate(law, recorded, scale, rng):
         for (name, width), rows in table.groupby([NAME, WIDTH]).indices.items():
             if name == PROXY:
                 continue
-            target = base + SLOPES[law] * np.log2(width / losses.base)
+            target = base + slope(name) * np.log2(width / losses.base)
             by = target - np.nanmean(losses.optimum(name, width))
             if np.isfinite(by):
                 design.move(rows, log2, by)
-        moved = design.draw(rng, curve=WIDTH)
-        drawn.loc[table.index, "train_loss"] = moved["train_loss"]
+        again = design.draw(rng, curve=WIDTH)
+        drawn.loc[table.index, "train_loss"] = again["train_loss"]
     return drawn
 
 
