@@ -233,6 +233,7 @@ TASKS = {
         _data,
         transfer_cost,
         identity=trained,
+        cpu_dependent=_convolves,
         numbers=("lr", "seed", "embedding_ratio"),
     ),
     "image_classification": Task(
