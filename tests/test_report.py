@@ -158,6 +158,7 @@ def test_the_page_of_transfer_leads_to_the_leaderboard(transfer):
     page = Elements(transfer / "papers/transfer.html")
     first = next(address for _, address in page.addresses if "figures/" in address)
     assert first == f"../{SCORES}.html"
+    assert "`" not in page.text, "its name is no code in a heading"
 
 
 def linked(tmp_path, aside, *names):

@@ -319,7 +319,7 @@ def paper(slug: str, figures: list[FigureView]) -> PaperView:
 
     page = ROOT / "studies" / slug / "README.md"
     text = page.read_text("utf-8") if page.exists() else ""
-    heading = text.partition("\n")[0].lstrip("# ").partition(":")[0] or slug
+    heading = text.partition("\n")[0].lstrip("# ").partition(":")[0].replace("`", "") or slug
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8")).get("references", ())
     names = ((entry, entry["authors"][0]["family-names"]) for entry in cited)
     reference: Mapping = next((entry for entry, family in names if heading.startswith(family)), {})
