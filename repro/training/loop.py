@@ -164,7 +164,7 @@ def train(
 def evaluation_steps(training: Training) -> list[int]:
     """The steps after which a run is evaluated.
 
-    Raises UserError where there are fewer steps than evaluations: a part without a step has no loss.
+    Raises UserError where there are fewer steps than evaluations: a part without steps has no loss.
     """
     count = training.evaluations
     if count > training.steps:
