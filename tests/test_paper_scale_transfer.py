@@ -19,6 +19,7 @@ LARGEST = dict.fromkeys(
 ) | {"decoder_depth": "deep"}
 # Rows of a table, or images, that there are.
 ROWS = {"covtype_long": 464_809, "cifar100_long": 50_000}
+LONG = {"bart", "gru", "vit"}  # seconds: loops over tokens, or many layers
 GPU_BYTES = 75e9  # of 80 GB; the rest is torch's own
 
 
@@ -40,7 +41,9 @@ def test_every_workload_is_stepped_below():
     assert {path.stem for path in files} - {"equal_runs"} == set(LARGEST)
 
 
-@pytest.mark.parametrize("workload", LARGEST)
+@pytest.mark.parametrize(
+    "workload", [pytest.param(w, marks=[pytest.mark.slow] if w in LONG else []) for w in LARGEST]
+)
 def test_its_largest_model_steps_at_full_shape_on_the_meta_device(workload):
     spec = max(specs(workload), key=lambda spec: TASK.cost(spec).memory_bytes)
     found = TASK.cost(spec)

@@ -290,10 +290,14 @@ def test_the_rows_of_a_table_are_chosen_by_the_values_that_it_repeats(visit):
     total = rows.count()
     filters = page.get_by_role("search")
     names = filters.locator("select").evaluate_all("all => all.map(each => each.name)")
-    assert {"rows.workload, widths", "rows.parametrization", "rows.wider is better"} <= {*names}
+    wanted = {"workload, widths", "optimizer", "parametrization", "wider is better"}
+    assert {f"rows.{name}" for name in wanted} <= {*names}
     assert not {"rows.slope", "rows.margin", "rows.lost"} & {*names}, "not of numbers"
     filters.get_by_label("parametrization").select_option(label="SP")
-    assert rows.count() == 6
+    assert rows.count() == 7
+    filters.get_by_label("optimizer").select_option(label="SGD")
+    assert rows.count() == 1
+    filters.get_by_label("optimizer").select_option(label="every")
     filters.get_by_label("wider is better").select_option(label="no")
     filters.get_by_label("Rows with").fill("tied")
     page.get_by_role("button", name="lost").first.dblclick()

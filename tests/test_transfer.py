@@ -115,6 +115,12 @@ def test_shares_ranks_and_medians_over_workloads_are_those_of_known_losses():
     np.testing.assert_allclose(profile.profile(shares, "muP", within), [1 / 3, 1, 1])
 
 
+def test_what_is_lost_is_what_the_curves_say():
+    losses = Losses(table())
+    found = profile.lost({"one": losses})["one"]
+    assert found == pytest.approx({name: losses.lost(name).mean() for name in SLOPES})
+
+
 def test_redrawn_curves_vary_as_the_recorded_seeds_do_and_keep_what_diverged():
     rng, losses = np.random.default_rng(1), Losses(table())
     _, found = losses.curves["muP", 128]
