@@ -243,8 +243,13 @@ def test_a_column_of_decays_is_kept_where_there_are_several():
 @pytest.mark.parametrize(("scale", "decays"), [("paper", {0.0, 0.1, 0.4}), ("reduced", {0.0})])
 def test_the_weight_decay_is_tuned_narrow_and_handed_on_at_paper_scale_alone(scale, decays):
     suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
-    cells = suite.figure_cells("transfer/anatomy") | suite.figure_cells("transfer/sgd")
-    runs = {stage: [run for cell in found for run in cell.runs] for stage, found in cells.items()}
+    runs = {
+        f"transfer/{stage}": [run for cell in suite.cells(f"transfer/{stage}") for run in cell.runs]
+        for stage in (
+            *(f"decoder/{stage}" for stage in ("proxy", "wide", "even_proxy", "even")),
+            *("mlp_sgd/proxy", "resnet_sgd/wide"),
+        )
+    }
     for wide, narrow in (("wide", "proxy"), ("even", "even_proxy")):
         tried = {
             run.spec["optimizer"]["weight_decay"] for run in runs[f"transfer/decoder/{narrow}"]

@@ -55,7 +55,9 @@ def lost_of(curves: Curves) -> dict[str, float]:
     best = min(curves.names, key=lambda name: curves.curves[name, wide][1].mean(0).min())
     gain = float(curves.tuned(curves.names[0], curves.base).mean()) - min(tuned.values())
     ends = {name: float(curves.transferred(name, wide, rate).mean()) for name in curves.names}
-    return {name: 100 * (ends[name] - tuned[best]) / gain for name in curves.names}
+    with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is gained, or all diverged
+        lost = {name: np.divide(100 * (ends[name] - tuned[best]), gain) for name in curves.names}
+    return {name: float(share) for name, share in lost.items()}
 
 
 def ranks(shares: Shares) -> dict[str, float]:
