@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from figures.transfer import _losses
+from figures.transfer import _losses, sgd
 from figures.transfer._losses import WORKLOADS, Losses, reduce  # noqa: F401
 from repro.judge.aside import Aside, Asides, Bar
 from repro.judge.claims import CONTROL, Claim, Measurement, reported, trained_scales
@@ -25,13 +25,9 @@ CAPTION = (
     "better than chance; at least so many where none does. Wider: whether the loss at the "
     "transferred rate falls with every width. Brackets: 95 % interval over seeds, paired."
 )
-# The ResNet, also with SGD, is in `sgd` alone: its convolutions hold for one kind of CPU.
-WITH_SGD = {"mlp_sgd": "MLP"}
+WITH_SGD = sgd.WORKLOADS
 ALL = WORKLOADS | WITH_SGD
-STUDIES = (
-    *_losses.STUDIES,
-    *(f"transfer/{name}/{stage}" for name in WITH_SGD for stage in ("proxy", "wide")),
-)
+STUDIES = (*_losses.STUDIES, *sgd.STUDIES)
 CLAIMS = (
     Claim(
         id="scores.median-lost",
