@@ -294,9 +294,9 @@ def test_the_rows_of_a_table_are_chosen_by_the_values_that_it_repeats(visit):
     assert {f"rows.{name}" for name in wanted} <= {*names}
     assert not {"rows.slope", "rows.margin", "rows.lost"} & {*names}, "not of numbers"
     filters.get_by_label("parametrization").select_option(label="SP")
-    assert rows.count() == 7
+    assert rows.count() == 8
     filters.get_by_label("optimizer").select_option(label="SGD")
-    assert rows.count() == 1
+    assert rows.count() == 2
     filters.get_by_label("optimizer").select_option(label="every")
     filters.get_by_label("wider is better").select_option(label="no")
     filters.get_by_label("Rows with").fill("tied")
