@@ -28,6 +28,7 @@ rule all:
 onstart:
     prepare_slurm()
     refuse_if_too_costly()
+    look_when_a_job_ends()
     calls.note(workflow.executor_plugin.name)
     MONITOR.start()
 

@@ -32,6 +32,15 @@ def test_a_page_is_built_once_and_a_second_run_does_nothing(tmp_path):
 
 
 @pytest.mark.slow
+def test_the_scheduler_looks_for_jobs_when_one_has_ended(tmp_path):
+    """And not every second for each one that ever ended, as it does to keep its limit."""
+    tables = "figures=[upscaling/table1,upscaling/table2,upscaling/table3]"
+    said = build("--verbose", *SMOKE, tables, directory=tmp_path)
+    ended = said.count("Finished jobid")
+    assert ended > 12 and said.count("\nReady jobs: ") <= ended + 1
+
+
+@pytest.mark.slow
 def test_where_clocks_differ_nothing_is_trained_again(copied, lasting_text):
     """As of nodes on a file system that takes the writer's clock, ahead and behind by an hour."""
     figure, config = "figures/embedding_lr/fig2.pdf", (*SMOKE, f"wikitext2={lasting_text}")
