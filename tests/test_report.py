@@ -93,6 +93,7 @@ def test_every_address_leads_somewhere_and_nothing_is_asked_of_a_network(name, r
     for page, content in elements.items():
         assert len(content.ids) == len(set(content.ids)), page
         for tag, address in content.addresses:
+            assert address, f"{page}: {tag} leads nowhere"
             if address.startswith("https://"):
                 assert tag == "a", f"{page}: {tag} {address}"
                 continue
@@ -386,6 +387,19 @@ def test_markdown_leads_to_pages_of_figures_and_claims():
     assert "<th" not in text.markdown("| | |\n|---|---|\n| a | b |\n", {}.get, {}.get)
     assert "<th>a</th>" in text.markdown("| a |\n|---|\n| b |\n", {}.get, {}.get)
     assert '<a href="figures/a/fig1.html"><img src="figures/a/fig1.png"' in html
+
+
+def test_what_markdown_links_outside_of_the_report_is_named():
+    html = text.markdown(
+        "[Networks](../../CONTRIBUTING.md#a-model), [above](#top), ![Figure](../../no/fig.png), "
+        "[all](../../docs/a.md) and [one](https://arxiv.org)",
+        {}.get,
+        {}.get,
+    )
+    assert html == (
+        "<p>Networks (<code>CONTRIBUTING.md</code>), above, Figure (<code>no/fig.png</code>), "
+        'all (<code>docs/a.md</code>) and <a href="https://arxiv.org">one</a></p>\n'
+    )
 
 
 def judged(**changed):

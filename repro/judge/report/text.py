@@ -47,9 +47,9 @@ def formulae(text: str) -> Markup:
 def markdown(text: str, link: Callable[[str], str | None], claim: Callable[[str], str | None]):
     """A Markdown page as HTML, without its heading.
 
-    link: a path it links or shows -> where that is from the page, None where it is nowhere; a
-    picture shown is linked to the page beside it. claim: a word set as code -> the page of the
-    claim of that name, None if it is none.
+    link: a path it links or shows -> where that is from the page, None where it is nowhere: then
+    the path itself is named, as it is from the checkout. A picture shown is linked to the page
+    beside it. claim: a word set as code -> the page of the claim of that name, None if it is none.
     """
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
@@ -60,6 +60,12 @@ def markdown(text: str, link: Callable[[str], str | None], claim: Callable[[str]
             token,
             Token("link_close", "a", -1),
         ]
+
+    def named(target: str) -> list[Token]:
+        path = target.partition("#")[0].removeprefix("../../")
+        code = Token("code_inline", "code", 0, content=path)
+        before, after = (Token("text", "", 0, content=mark) for mark in (" (", ")"))
+        return [before, code, after] if path else []
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(text)
@@ -72,11 +78,23 @@ def markdown(text: str, link: Callable[[str], str | None], claim: Callable[[str]
             del tokens[first : last + 1]
     for block in tokens:
         children: list[Token] = []
+        nowhere = ""  # the target of the link that stands open, where it leads to no page
         for token in block.children or []:
             place = "src" if token.type == "image" else "href"
             target = str(token.attrs.get(place, ""))
             if target and "://" not in target:
-                token.attrs[place] = link(target) or ""
+                if found := link(target):
+                    token.attrs[place] = found
+                elif token.type == "image":
+                    children += [Token("text", "", 0, content=token.content), *named(target)]
+                    continue
+                else:
+                    nowhere = target
+                    continue
+            elif token.type == "link_close" and nowhere:
+                children += named(nowhere)
+                nowhere = ""
+                continue
             page = claim(token.content) if token.type == "code_inline" else None
             if token.type == "image" and token.attrs[place]:
                 page = str(token.attrs[place]).rpartition(".")[0] + ".html"
