@@ -90,6 +90,10 @@ class Losses(Curves):
         ]
         return slope(np.log2(self.widths), optima)
 
+    def more_regret(self, rate: float | None = None) -> np.ndarray:
+        """By seed: how much larger the regret of SP is than that of muP, at the largest width."""
+        return self.regret("SP", self.widest, rate) - self.regret("muP", self.widest, rate)
+
     def optimum(self, name: str, width: float) -> np.ndarray:
         """log2 of the best rate by seed."""
         rates, losses = self.curves[name, width]

@@ -101,15 +101,10 @@ def measure(data, scale):
     workloads = _losses.by_workload(data)
     found = {}
     for workload, losses in workloads.items():
-        wide = losses.widest
-
-        def more(rate, losses=losses, wide=wide):
-            return losses.regret("SP", wide, rate) - losses.regret("muP", wide, rate)
-
-        each = {name: losses.regret(name, wide).mean() for name in losses.names}
+        each = {name: losses.regret(name, losses.widest).mean() for name in losses.names}
         detail = "regret " + ", ".join(f"{name} {value:.4f}" for name, value in each.items())
         found[f"leaderboard.sp-regret-{workload}"] = _losses.of_rates(
-            losses, more, "SP", "muP", detail=detail
+            losses, losses.more_regret, "SP", "muP", detail=detail
         )
         found[f"leaderboard.wider-mup-{workload}"] = _losses.of_rates(
             losses, lambda rate, losses=losses: fall(losses, "muP", rate), "muP"
@@ -155,9 +150,7 @@ def simulate(law, recorded, scale, rng):
 def shifts(design, losses: Losses, rows, log2, side: int) -> None:
     """Where SP's and muP's wide curves lie: the one of larger regret SP's, both at the narrow
     model's rate, or the one of larger regret muP's."""
-    recorded = (
-        losses.regret("SP", losses.widest).mean() - losses.regret("muP", losses.widest).mean()
-    )
+    recorded = losses.more_regret().mean()
     if side * recorded > 0:
         return
     base = np.nanmean(losses.optimum("SP", losses.base))

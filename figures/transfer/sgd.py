@@ -72,14 +72,10 @@ def measure(data, scale):
     found = {}
     for workload, losses in _losses.by_workload(data, WORKLOADS).items():
         name, wide = workload.split("_")[0], losses.widest
-
-        def more(rate, losses=losses, wide=wide):
-            return losses.regret("SP", wide, rate) - losses.regret("muP", wide, rate)
-
         tuned = {each: losses.tuned(each, wide) for each in ("SP", "muP")}
         each = ", ".join(f"{k} {losses.regret(k, wide).mean():.4f}" for k in tuned)
         found[f"sgd.sp-regret-{name}"] = _losses.of_rates(
-            losses, more, "SP", "muP", detail=f"regret {each}"
+            losses, losses.more_regret, "SP", "muP", detail=f"regret {each}"
         )
         found[f"sgd.shift-mup-{name}"] = _losses.slope_measurement(losses, "muP")
         found[f"sgd.lead-{name}"] = _losses.of_rates(
