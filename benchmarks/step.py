@@ -46,7 +46,7 @@ from repro.suite.spec import lookup, override
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
 from repro.training import device as devices
-from repro.training import distributed, loop
+from repro.training import distributed, loop, ranks
 from repro.training.loop import Batches, Training
 from studies.embedding_lr import _decoder, _llm
 
@@ -227,7 +227,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         training = task.build(spec, random_data(spec, device), device)
         batch = next(iter(training.batches.from_step(0)))
         if args.compile:  # once, before the loops of `measure`
-            with distributed.laid_out(Layout(compile=True)):
+            with ranks.laid_out(Layout(compile=True)):
                 distributed.prepare(training.model, training.optimizer)
         plain = _plain.stepper(spec, batch, device, args.compile)
         ours, theirs, split = measure(training, plain, device, args.repeats, args.repeat_seconds)

@@ -33,12 +33,12 @@ def carry_out(ranks: int, work, *arguments, folder: Path):
 def _rank(rank, ranks, store, results, work, arguments):
     import torch
 
-    from repro.training import distributed
+    from repro.training.ranks import process_group
 
     torch.set_num_threads(1)
     try:
         place = {"rank": rank, "world_size": ranks}
-        with distributed.process_group("cpu", init_method=f"file://{store}", **place):
+        with process_group("cpu", init_method=f"file://{store}", **place):
             value = work(*arguments)
             results.put((rank, None, value if rank == 0 else None))
     except BaseException as error:

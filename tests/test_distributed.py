@@ -19,7 +19,7 @@ from repro.files import sha256_file
 from repro.suite import cells as cellfiles
 from repro.suite.registry import ROOT
 from repro.tasks import TASKS
-from repro.training import distributed, launch, loop
+from repro.training import distributed, launch, loop, ranks
 from repro.training.optimizer import make_optimizer
 from repro.upscaling.checks import check_module
 
@@ -77,7 +77,7 @@ def golden_run(name, inputs, checkpoint, layout=None, stop=None, **more):
         if step == stop:
             raise Killed
 
-    with pytest.MonkeyPatch.context() as patch, distributed.laid_out(layout or Layout()):
+    with pytest.MonkeyPatch.context() as patch, ranks.laid_out(layout or Layout()):
         if stop:
             patch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
         return TASKS[task].run(
@@ -94,8 +94,8 @@ def several(inputs, checkpoint):
     """Case -> records on the ranks there are: sharded and recomputing, or neither."""
     found = {}
     for name, sharded_on in SHARDED_ON.items():
-        large = distributed.ranks() == sharded_on
-        layout = Layout(distributed.ranks(), shard=large, recompute=large)
+        large = ranks.count() == sharded_on
+        layout = Layout(ranks.count(), shard=large, recompute=large)
         found[name] = golden_run(name, inputs, checkpoint, layout)
     return found
 
@@ -124,7 +124,7 @@ def test_any_number_of_ranks_draws_the_same_curve(inputs, tmp_path):
 
 
 def killed(inputs, checkpoint):
-    layout = Layout(distributed.ranks(), shard=True)
+    layout = Layout(ranks.count(), shard=True)
     with pytest.raises(Killed):
         golden_run("gpt2", inputs, checkpoint, layout, stop=6)
 
@@ -146,7 +146,7 @@ def upscaled(inputs, folder, layout=None):
     """A base trained, then widened with its optimizer's state, each leaving its checkpoint."""
     final, wide = folder / "final.safetensors", folder / "wide.safetensors"
     golden_run("gpt2", inputs, folder / "a", layout, final=final)
-    distributed.broadcast_from_rank0(lambda: None)  # until it is written
+    ranks.broadcast_from_rank0(lambda: None)  # until it is written
     base = {"file": final, "sha256": sha256_file(final), "spec": SPECS["warm_start"] | GPT2}
     start = {
         "checkpoint": base,
@@ -197,7 +197,7 @@ def overflowing(folder):
     def loss(net, batch):
         return (net(batch[0].float())[:, :1].float() * 1e-3).square().mean()
 
-    with distributed.laid_out(Layout(2, shard=distributed.ranks() > 1)):
+    with ranks.laid_out(Layout(2, shard=ranks.count() > 1)):
         with pytest.MonkeyPatch.context() as patch:
             make = loop.LossScaler
             patch.setattr(loop, "LossScaler", lambda *a: scalers.append(make(*a)) or scalers[0])
@@ -206,7 +206,7 @@ def overflowing(folder):
             state = folder / "state"
             records = loop.fit(training, progress=lambda step, loss: None, checkpoint=state)
     message = ""
-    if distributed.ranks() > 1:
+    if ranks.count() > 1:
         with pytest.raises(UserError, match="fully_shard: gather the full parameters"):
             check_module(model)
         with pytest.raises(UserError, match="batch normalization needs the whole batch") as caught:
@@ -326,4 +326,4 @@ def test_a_job_whose_steps_cannot_be_shared_goes_on_in_one_process(suite, capsys
 
 def test_a_run_on_a_cpu_is_not_compiled():
     with pytest.raises(UserError, match="--compile: runs on a CPU are not compiled"):
-        distributed.choose_layout(Cost(), "cpu", shard=False, recompute=False, compile=True)
+        ranks.choose_layout(Cost(), "cpu", shard=False, recompute=False, compile=True)

@@ -1,12 +1,14 @@
 import itertools
 import math
+from types import SimpleNamespace
 
 import pytest
 
 from repro.errors import UserError
 from repro.files import canonical_json, sha256
 from repro.suite import cells as cellfiles
-from repro.suite import config, registry
+from repro.suite import config, execute, registry
+from repro.suite.arithmetic import of
 from repro.suite.execute import UpstreamResults, run_cell
 from repro.suite.plan import cells
 from repro.suite.search import full_neighbourhood, untried_neighbours
@@ -210,11 +212,29 @@ def test_a_sweep_can_be_told_to_stop_at_its_edge(tmp_path, made):
         carry_out(tmp_path, widen=False)
 
 
-def test_a_grid_with_its_optimum_inside_does_not_stop(tmp_path, made, monkeypatch):
+@pytest.fixture
+def wide(monkeypatch):
+    """A grid of `tune` that has every optimum inside."""
     grid = {"lr": [0.5, 1.0, 2.0, 4.0, 8.0, 16.0], "optimum": [0.0, 3.0], "seed": [0]}
     tune = STAGES["tune"]
-    wide = Study("bowl", tune.spec, grid, tune.scales, search=("lr",))
-    monkeypatch.setitem(STAGES, "tune", wide)
+    study = Study("bowl", tune.spec, grid, tune.scales, search=("lr",))
+    monkeypatch.setitem(STAGES, "tune", study)
+
+
+def test_a_round_that_is_not_needed_asks_torch_nothing(tmp_path, made, monkeypatch, wide):
+    """It names device and arithmetic of the runs that decided so, and loads no torch for it."""
+    asked = []
+    arithmetic = SimpleNamespace(in_force=lambda device: asked.append(device) or "theirs", of=of)
+    monkeypatch.setattr(execute, "arithmetic", arithmetic)
+    files = carry_out(tmp_path)
+    trained = [c for found in files.values() for c in found if c["runs"][0]["records"]]
+    assert 0 < len(trained) < sum(map(len, files.values()))
+    assert len(asked) == len(trained)
+    idle = [run for content in files["tune+1"] for run in content["runs"]]
+    assert {run["provenance"]["arithmetic"] for run in idle} == {"theirs"}
+
+
+def test_a_grid_with_its_optimum_inside_does_not_stop(tmp_path, made, wide):
     files = carry_out(tmp_path, widen=False)
     assert len(made) == 12 + len(files["after"])
 

@@ -30,6 +30,7 @@ from repro.suite.provenance import device_name, input_digests, provenance, stopw
 from repro.suite.stacks import stacks
 from repro.suite.study import Proposal
 from repro.tasks import TASKS
+from repro.training import ranks
 
 
 def run_cell(
@@ -48,7 +49,7 @@ def run_cell(
 ) -> int:
     """Carry out the runs of a cell and write its file; returns how many were finished before.
 
-    A cell is the runs of one job. If several ranks share it (`repro.training.distributed`), only
+    A cell is the runs of one job. If several ranks share it (`repro.training.ranks`), only
     rank 0 writes files and takes locks.
 
     store: folder of finished runs, one sealed file per run id, shared by all cells. It holds no
@@ -65,16 +66,14 @@ def run_cell(
     layout: a run's cost -> how it uses its GPUs. stack_size: how many like a run to train as one.
     Raises UserError when a stored run was edited, or a search would grow although it may not.
     """
-    from repro.training import distributed
-
     read = UpstreamResults({}) if read is None else read
-    main = distributed.is_main()
+    main = ranks.is_main()
     results: dict[int, dict] = {}
     done = resumed = 0
     if checkpoints:
         checkpoints.mkdir(parents=True, exist_ok=True)
-    machine = {
-        "device": distributed.broadcast_from_rank0(lambda: device_name(device)),
+    machine = _deciding(cell, read) or {
+        "device": ranks.broadcast_from_rank0(lambda: device_name(device)),
         "arithmetic": arithmetic.in_force(device),
     }
     digests = input_digests(inputs)
@@ -98,7 +97,7 @@ def run_cell(
                 final = store / f"{run.id}.safetensors" if checkpoints else None
                 stored = partial(_stored, store / f"{run.id}.json", run, setup, final)
                 # Rank 0 looks for all, because either all ranks must train or none.
-                result = distributed.broadcast_from_rank0(stored)
+                result = ranks.broadcast_from_rank0(stored)
                 resumed += result is not None
                 if result is None:
                     spec, tuned = run.resolve(read)
@@ -117,7 +116,7 @@ def run_cell(
                     continue
                 share = seconds() / len(unfinished)
                 for one, records in zip(unfinished, trained, strict=True):
-                    made = provenance(one.setup, distributed.ranks(), share, len(unfinished))
+                    made = provenance(one.setup, ranks.count(), share, len(unfinished))
                     results[one.index] = one.result(records, made)
                     write_sealed(store / f"{one.run.id}.json", results[one.index], CELL_SEAL)
             for index, run in stack.items() if main else ():
@@ -141,6 +140,20 @@ def run_cell(
             remove_temporaries(path.parent, f".{path.stem}-*")
             write_sealed(path, content, CELL_SEAL)
     return resumed
+
+
+def _deciding(cell: Cell, read: Callable[[Run], Mapping]) -> dict[str, str]:
+    """Device and arithmetic of the runs by which a search decided that it needs none of a cell's; {}
+    if it needs one. So a job that trains nothing has no torch to load, which most of its time would
+    go to, and nearly every second job of a search is one."""
+    made: dict[str, str] = {}
+    for run in cell.runs:
+        proposed = [each for each in run.upstream.values() if isinstance(each.reference, Proposal)]
+        if not proposed or None not in run.resolve(read)[1].values():
+            return {}
+        found = read(proposed[0].runs[0])["provenance"]
+        made = {"device": found["device"], "arithmetic": arithmetic.of(found)}
+    return made
 
 
 def _upstream_digests(run: Run, read: Callable[[Run], Mapping]) -> dict[str, str]:
@@ -200,14 +213,16 @@ def _train(
 ) -> list[list[dict]]:
     """Train a run, or several as one, and return the records of each; a UserError from the task
     gets the first one's axes added."""
-    from repro.training import distributed
-
     first = runs[0]
     if first.is_skipped:
         return [[]]
+    if context["device"] == "cpu":  # where nothing is compiled
+        from repro.training import late_compiler
+
+        late_compiler.load_late()
     task, states = TASKS[first.run.task], [one.state(store) for one in runs]
     try:
-        with distributed.laid_out(layout(task.cost(first.spec))):
+        with ranks.laid_out(layout(task.cost(first.spec))):
             if len(runs) == 1:
                 final: dict = {"final": first.final} if first.final else {}
                 return [task.run(first.spec, **context, checkpoint=states[0], **final)]

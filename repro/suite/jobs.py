@@ -13,7 +13,7 @@ from repro.suite.locks import only_writer
 from repro.suite.plan import Cell, Run
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
-from repro.training import launch
+from repro.training import launch, ranks
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,7 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
     from repro.data.prepare import point_at_source
     from repro.suite.execute import UpstreamResults, run_cell
     from repro.suite.progress import Progress
-    from repro.training import distributed, late_compiler
 
-    if place.device == "cpu" and not place.compile:
-        late_compiler.load_late()
     title, steps = cell.name.rsplit("-", 1)[0], cell.runs[0].spec.get("steps", 1)
     progress = Progress(title, len(cell.runs), steps)
     upstream = {
@@ -95,16 +92,16 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
         point_at_source(registry.dataset(need.dataset), source, manifest)
 
     def layout(run_cost: Cost) -> Layout:
-        return distributed.choose_layout(run_cost, place.device, **place.forced)
+        return ranks.choose_layout(run_cost, place.device, **place.forced)
 
     def stack_size(run: Run) -> int:
         task = TASKS[run.task]
         if layout(task.cost(run.spec)) != Layout():  # a large model, or one to be compiled
             return 1
-        where = place.device, distributed.device_memory(place.device)
+        where = place.device, ranks.device_memory(place.device)
         return task.stack_size(run.spec, len(cell.runs), *where, suite.config.stacked)
 
-    with distributed.process_group(place.device):
+    with ranks.process_group(place.device):
         resumed = run_cell(
             cell,
             suite.paths.cell(cell),
@@ -118,7 +115,7 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
             layout=layout,
             stack_size=stack_size,
         )
-        if distributed.is_main():
+        if ranks.is_main():
             print(f"resumed {resumed} runs, trained {len(cell.runs) - resumed}")
 
 

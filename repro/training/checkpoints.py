@@ -8,7 +8,7 @@ from torch import nn
 
 from repro.errors import UserError
 from repro.files import atomic_path, sha256_file
-from repro.training import distributed
+from repro.training import distributed, ranks
 
 
 def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
@@ -26,7 +26,7 @@ def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None
             if value is not None:
                 tensors[f"optimizer.{key}.{name}"] = torch.as_tensor(value)
     tensors = distributed.full_state(tensors)
-    if distributed.is_main():
+    if ranks.is_main():
         with atomic_path(path) as temporary:
             save_file({k: v.detach().cpu().contiguous() for k, v in tensors.items()}, temporary)
 

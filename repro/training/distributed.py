@@ -1,16 +1,12 @@
-"""One run on several processes (PyTorch's ranks), one GPU each. A single process needs none of it.
+"""One run on several ranks (`repro.training.ranks`): its model, gradients and state over them.
 
 Every rank holds the same model, draws the same batches and computes its share of each batch's
 microbatches; losses and gradients are summed over the ranks. A model that is too large is sharded:
-parameters, gradients and optimizer state are split among the ranks (FSDP2). `training.launch`
-starts the ranks.
+parameters, gradients and optimizer state are split among the ranks (FSDP2).
 """
 
 import math
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from datetime import timedelta
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -20,99 +16,13 @@ import torch.distributed as dist
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from repro.cost import Cost, Layout, layout
 from repro.errors import UserError
-from repro.training import launch
+from repro.training import ranks
 
 if TYPE_CHECKING:
     from torch.distributed.tensor import DTensor
 
 BUCKET = 2**25  # numbers summed over the ranks at once
-CONTROL_TIMEOUT = timedelta(days=30)  # rank 0 may wait for another job's lock, or a slow disk
-
-_layout = Layout()
-_control: dist.ProcessGroup | None = None  # a gloo group, for messages other than gradients
-
-
-def ranks() -> int:
-    """Number of processes that share the run."""
-    return dist.get_world_size() if dist.is_initialized() else 1
-
-
-def rank() -> int:
-    """This process's number."""
-    return dist.get_rank() if dist.is_initialized() else 0
-
-
-def is_main() -> bool:
-    """Whether this process is rank 0, which alone writes files, logs and takes locks."""
-    return rank() == 0
-
-
-@contextmanager
-def process_group(device: str, init_method: str = "env://", **place):
-    """Join the group of ranks if `repro.training.launch` started this process as one of them.
-
-    device: cpu (gloo) or cuda (NCCL, one GPU each). place: rank and world_size, given instead of
-    the launcher's.
-    """
-    global _control
-    if not (launch.is_rank() or place):
-        yield
-        return
-    if device == "cuda":
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    backend = "nccl" if device == "cuda" else "gloo"
-    dist.init_process_group(backend, init_method=init_method, **place)
-    _control = dist.new_group(backend="gloo", timeout=CONTROL_TIMEOUT)
-    yield  # no cleanup on an error: the launcher ends all ranks
-    dist.destroy_process_group()
-
-
-def is_sharded() -> bool:
-    """Whether a run's state is sharded over the ranks."""
-    return _layout.shard and ranks() > 1
-
-
-def broadcast_from_rank0(make: Callable):
-    """On every rank, what `make` returns on rank 0. If `make` fails there, the job ends."""
-    if ranks() == 1:
-        return make()
-    box = [make() if is_main() else None]
-    dist.broadcast_object_list(box, 0, group=_control)
-    return box[0]
-
-
-# How a run uses its GPUs
-
-
-def device_memory(device: str) -> float:
-    """Bytes of this process's GPU; infinite on a CPU."""
-    return torch.cuda.get_device_properties(device).total_memory if device == "cuda" else math.inf
-
-
-def choose_layout(
-    cost: Cost, device: str, *, shard: bool, recompute: bool, compile: bool
-) -> Layout:
-    """The layout that a run's cost and this GPU's memory call for; shard, recompute: force these.
-
-    Raises UserError on compile for a CPU, whose runs must give the same bits again.
-    """
-    if compile and device == "cpu":
-        raise UserError("--compile: runs on a CPU are not compiled; leave it out")
-    chosen = layout(cost, ranks(), device_memory(device))
-    return Layout(ranks(), chosen.shard or shard, chosen.recompute or recompute, compile)
-
-
-@contextmanager
-def laid_out(chosen: Layout):
-    """Context in which models are trained with this layout."""
-    global _layout
-    before, _layout = _layout, chosen
-    try:
-        yield
-    finally:
-        _layout = before
 
 
 def prepare(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
@@ -122,17 +32,17 @@ def prepare(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """
     blocks = [b for b in _blocks(model) if any(True for _ in b.children())]
     for block in blocks:
-        if _layout.compile:
+        if ranks.current_layout().compile:
             block.forward = torch.compile(block.forward)
-        if _layout.recompute:
+        if ranks.current_layout().recompute:
             block.forward = partial(checkpoint, block.forward, use_reentrant=False)
-    if ranks() == 1:
+    if ranks.count() == 1:
         return
     if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules()):
         raise UserError("batch normalization needs the whole batch: train this model on one rank")
     for tensor in (*model.parameters(), *model.buffers()):
         dist.broadcast(tensor.detach(), 0)
-    if is_sharded():
+    if ranks.is_sharded():
         _shard(model, optimizer, blocks)
 
 
@@ -154,7 +64,7 @@ def _shard(model: nn.Module, optimizer: torch.optim.Optimizer, blocks: Iterable)
 
     # FSDP keeps the names, so a name leads from an old parameter to the new one.
     whole: dict[str, torch.Tensor] = dict(model.named_parameters())
-    mesh = init_device_mesh(next(model.parameters()).device.type, (ranks(),))
+    mesh = init_device_mesh(next(model.parameters()).device.type, (ranks.count(),))
     for module in (*blocks, model):
         # The outermost module too: otherwise its parameters stay gathered after an evaluation.
         fully_shard(module, mesh=mesh, reshard_after_forward=True)
@@ -198,9 +108,9 @@ def shard_like(value, like: torch.Tensor):
 
 def split_microbatches(microbatches: int) -> tuple[int, range]:
     """(number of microbatches of a batch, this rank's); every rank has equally many."""
-    count = math.lcm(microbatches, ranks())
-    of_a_rank = count // ranks()
-    return count, range(rank() * of_a_rank, (rank() + 1) * of_a_rank)
+    count = math.lcm(microbatches, ranks.count())
+    of_a_rank = count // ranks.count()
+    return count, range(ranks.rank() * of_a_rank, (ranks.rank() + 1) * of_a_rank)
 
 
 def seed_microbatch(seed: int, step: int, microbatch: int, device: torch.device) -> None:
@@ -208,14 +118,14 @@ def seed_microbatch(seed: int, step: int, microbatch: int, device: torch.device)
 
     A single process on a CPU keeps drawing from one stream instead, because recorded results do.
     """
-    if ranks() > 1 or device.type == "cuda":
+    if ranks.count() > 1 or device.type == "cuda":
         sequence = np.random.SeedSequence((seed, step, microbatch))
         torch.manual_seed(int(sequence.generate_state(1, np.uint64)[0]))
 
 
 def all_reduce_gradients(loss: torch.Tensor, model: nn.Module) -> None:
     """Sum a step's loss and gradients over the ranks, in place; FSDP has summed sharded ones."""
-    if ranks() == 1:
+    if ranks.count() == 1:
         return
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
     for bucket in _buckets([loss, *(g for g in gradients if not is_dtensor(g))]):
@@ -238,7 +148,7 @@ def _buckets(tensors: Iterable[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
 
 def all_reduce_max(tensor: torch.Tensor) -> None:
     """Replace a tensor by the largest over the ranks, entry by entry."""
-    if ranks() > 1:
+    if ranks.count() > 1:
         dist.all_reduce(tensor, dist.ReduceOp.MAX)
 
 
@@ -254,7 +164,7 @@ def full_state(state):
     if not is_dtensor(state):
         return state
     gathered = full_tensor(state.detach())
-    return gathered.cpu() if is_main() else None
+    return gathered.cpu() if ranks.is_main() else None
 
 
 def load_state(model: nn.Module, optimizer: torch.optim.Optimizer, state: Mapping) -> None:

@@ -12,7 +12,7 @@ import torch
 
 from repro.errors import UserError
 from repro.files import atomic_path
-from repro.training import checkpoints, distributed, evaluation
+from repro.training import checkpoints, distributed, evaluation, ranks
 from repro.training.clipping import Clipper
 from repro.training.device import LossScaler, autocast
 
@@ -153,7 +153,7 @@ def train(
             reported = now
         due = now - saved > checkpoint_interval(wrote) and done < steps
         # Rank 0's clock decides, because all ranks must take part in gathering the state.
-        if distributed.broadcast_from_rank0(lambda due=due: due):
+        if ranks.broadcast_from_rank0(lambda due=due: due):
             save(checkpoint, model, optimizer, scaler, losses, done, records)
             saved = time.monotonic()
             wrote = saved - now
@@ -239,7 +239,7 @@ def save(path: Path, model, optimizer, scaler, losses, step: int, records: list)
         "cuda_rng": torch.cuda.get_rng_state() if losses.is_cuda else None,
     }
     state = distributed.full_state(state)
-    distributed.broadcast_from_rank0(lambda: _write(path, state))
+    ranks.broadcast_from_rank0(lambda: _write(path, state))
 
 
 def _write(path: Path, state: dict) -> None:
@@ -251,9 +251,9 @@ def _write(path: Path, state: dict) -> None:
 def resume(path: Path, model, optimizer, scaler, losses) -> tuple[int, list[dict]]:
     """Load the resume state if there is one; returns the next step and the records so far. Tensors
     only, never pickled code."""
-    if not distributed.broadcast_from_rank0(path.exists):
+    if not ranks.broadcast_from_rank0(path.exists):
         return 0, []
-    sharded = distributed.is_sharded()  # each rank then reads only its shards from the file
+    sharded = ranks.is_sharded()  # each rank then reads only its shards from the file
     try:
         place = "cpu" if sharded else losses.device
         state = torch.load(path, map_location=place, mmap=sharded, weights_only=True)
@@ -270,6 +270,6 @@ def resume(path: Path, model, optimizer, scaler, losses) -> tuple[int, list[dict
     torch.set_rng_state(state["rng"].cpu())
     if losses.is_cuda:
         torch.cuda.set_rng_state(state["cuda_rng"].cpu())
-    if distributed.is_main():
+    if ranks.is_main():
         print(f"resumed a run at step {state['step']} of {len(losses)}")
     return state["step"], state["records"]

@@ -1,0 +1,127 @@
+"""The processes that share a run (PyTorch's ranks), one GPU each, and how they use their GPUs.
+
+`training.launch` starts them; `training.distributed` is what they do with a model. No torch until
+there are several, or a GPU is asked about: a job whose runs were all finished before, or turn out
+not to be needed, loads none.
+"""
+
+import math
+import os
+import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from repro.cost import Cost, Layout, layout
+from repro.errors import UserError
+from repro.training import launch
+
+if TYPE_CHECKING:
+    import torch.distributed
+
+CONTROL_TIMEOUT = timedelta(days=30)  # rank 0 may wait for another job's lock, or a slow disk
+
+_layout = Layout()
+_control: "torch.distributed.ProcessGroup | None" = None  # gloo, for messages besides gradients
+
+
+def _joined() -> Any:
+    """torch.distributed, where this process has joined others; None where it is alone."""
+    dist = sys.modules.get("torch.distributed")
+    return dist if dist and dist.is_initialized() else None
+
+
+def count() -> int:
+    """Number of processes that share the run."""
+    dist = _joined()
+    return dist.get_world_size() if dist else 1
+
+
+def rank() -> int:
+    """This process's number."""
+    dist = _joined()
+    return dist.get_rank() if dist else 0
+
+
+def is_main() -> bool:
+    """Whether this process is rank 0, which alone writes files, logs and takes locks."""
+    return rank() == 0
+
+
+@contextmanager
+def process_group(device: str, init_method: str = "env://", **place):
+    """Join the group of ranks if `repro.training.launch` started this process as one of them.
+
+    device: cpu (gloo) or cuda (NCCL, one GPU each). place: rank and world_size, given instead of
+    the launcher's.
+    """
+    global _control
+    if not (launch.is_rank() or place):
+        yield
+        return
+    import torch
+    import torch.distributed as dist
+
+    if device == "cuda":
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    backend = "nccl" if device == "cuda" else "gloo"
+    dist.init_process_group(backend, init_method=init_method, **place)
+    _control = dist.new_group(backend="gloo", timeout=CONTROL_TIMEOUT)
+    yield  # no cleanup on an error: the launcher ends all ranks
+    dist.destroy_process_group()
+
+
+def broadcast_from_rank0(make: Callable):
+    """On every rank, what `make` returns on rank 0. If `make` fails there, the job ends."""
+    if count() == 1:
+        return make()
+    box = [make() if is_main() else None]
+    _joined().broadcast_object_list(box, 0, group=_control)
+    return box[0]
+
+
+# How a run uses its GPUs
+
+
+def device_memory(device: str) -> float:
+    """Bytes of this process's GPU; infinite on a CPU."""
+    if device != "cuda":
+        return math.inf
+    import torch
+
+    return torch.cuda.get_device_properties(device).total_memory
+
+
+def choose_layout(
+    cost: Cost, device: str, *, shard: bool, recompute: bool, compile: bool
+) -> Layout:
+    """The layout that a run's cost and this GPU's memory call for; shard, recompute: force these.
+
+    Raises UserError on compile for a CPU, whose runs must give the same bits again.
+    """
+    if compile and device == "cpu":
+        raise UserError("--compile: runs on a CPU are not compiled; leave it out")
+    chosen = layout(cost, count(), device_memory(device))
+    return Layout(count(), chosen.shard or shard, chosen.recompute or recompute, compile)
+
+
+@contextmanager
+def laid_out(chosen: Layout):
+    """Context in which models are trained with this layout."""
+    global _layout
+    before, _layout = _layout, chosen
+    try:
+        yield
+    finally:
+        _layout = before
+
+
+def current_layout() -> Layout:
+    """The layout of the run that is trained."""
+    return _layout
+
+
+def is_sharded() -> bool:
+    """Whether a run's state is sharded over the ranks."""
+    return _layout.shard and count() > 1
