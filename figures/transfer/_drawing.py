@@ -1,5 +1,7 @@
 """Panels of the figures of transfer."""
 
+from functools import partial
+
 import numpy as np
 
 from figures.transfer._losses import NEAR, ORDER, WORKLOADS, Losses
@@ -141,12 +143,13 @@ def draw_lost(place, losses: Losses, words: str) -> None:
     gain, widest = losses.gain(), losses.widest
     for y, name in enumerate(reversed(losses.names)):
         regret, penalty = losses.regret(name, widest), losses.penalty(name)
-        lost = losses.lost(name)
+        mean, low, high = losses.interval(partial(losses.lost, name))
         shares = [100 * each.mean() / gain for each in (penalty, regret)]
         place.barh(y, shares[0], color=COLORS[0], alpha=0.35, label="by the parametrization")
         place.barh(y, shares[1], left=shares[0], color=COLORS[3], label="for want of retuning")
-        error = np.array(short_interval(lost))[:, None]
-        place.errorbar(lost.mean(), y, xerr=error, fmt="none", ecolor="0.2", lw=1, capsize=2)
+        if np.isfinite([mean, low, high]).all():
+            error = np.array([[mean - low], [high - mean]])
+            place.errorbar(mean, y, xerr=error, fmt="none", ecolor="0.2", lw=1, capsize=2)
     place.set_yticks(range(len(losses.names)), list(reversed(losses.names)), fontsize=8)
     place.axvline(0, color="0.3", lw=0.8)
     place.set_title(f"{words}, width {losses.base:g} to {widest:g}", fontsize=9)

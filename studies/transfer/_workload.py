@@ -25,6 +25,7 @@ from repro.suite.study import Best, Scale, Study, octaves
 CHOSEN = "sizes, steps and grids are a prototype's, whose slopes and losses were known"
 MORE = f"{CHOSEN}; six seeds instead of three, new ones, because three had told too little"
 TRIED = f"{CHOSEN}; rates and ratios are around what one trial of another seed found best"
+SEEN_LAW = f"{TRIED}; the law that the tests of regret are held to, after their regrets"
 # Scale -> seeds of the proxy, and of the wide models.
 SEEDS: dict[str, tuple[list[int], list[int]]] = {
     "smoke": ([400, 401], [410, 411]),

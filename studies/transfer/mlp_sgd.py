@@ -9,7 +9,7 @@ On a workstation, over three widths, 0.1 hours.
 """
 
 from repro.suite.study import octaves
-from studies.transfer._workload import SGD, SIX, TRIED, workload
+from studies.transfer._workload import SEEN_LAW, SGD, SIX, workload
 from studies.transfer.mlp import RATIOS, SCALES, SPEC
 
 STAGES = workload(
@@ -35,5 +35,5 @@ STAGES = workload(
         "reduced": ([*range(860, 866)], [*range(870, 876)]),
         "workstation": ([880, 881, 882], [890, 891, 892]),
     },
-    chosen=TRIED,
+    chosen=SEEN_LAW,
 )

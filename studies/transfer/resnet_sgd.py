@@ -13,7 +13,7 @@ On a workstation, over three widths, 0.5 hours.
 """
 
 from repro.suite.study import octaves
-from studies.transfer._workload import SEEDS, SGD, TRIED, workload
+from studies.transfer._workload import SEEDS, SEEN_LAW, SGD, workload
 
 SMALL = {"data.resolution": 8}
 STAGES = workload(
@@ -55,5 +55,5 @@ STAGES = workload(
         "reduced": ([*range(900, 906)], [*range(910, 916)]),
         "workstation": ([920, 921, 922], [930, 931, 932]),
     },
-    chosen=TRIED,
+    chosen=SEEN_LAW,
 )
