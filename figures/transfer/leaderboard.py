@@ -30,10 +30,10 @@ CAPTION = (
     "Of what the largest width gains over the narrow model, the share that is lost under each "
     "parametrization with the narrow model's best learning rate. Dark: regret, what retuning the "
     "rate would win back. Pale: penalty, the tuned loss above that of the best parametrization. "
-    "Bars: 95 % interval over seeds, paired, and over the rates that would have been chosen without "
-    "each of the narrow model's; its ratio is taken as chosen, and rates are a grid of octaves. The "
-    "axes differ. Data are seen once, losses are of the last fifth of the steps, and a tuned loss is "
-    "read at the rate that is best for the other seeds."
+    "Bars: 95 % interval over seeds, paired, and over the rates that would have been chosen "
+    "without each of the narrow model's; its ratio is taken as chosen, and rates are a grid of "
+    "octaves. The axes differ. Data are seen once, losses are of the last fifth of the steps, and "
+    "a tuned loss is read at the rate that is best for the other seeds."
 )
 STUDIES = _losses.STUDIES
 TENSOR_PROGRAMS = "Yang et al. (arXiv 2203.03466)"

@@ -14,8 +14,8 @@ CAPTION = (
     "both; rings: each width's own best rate. Losses far above the best are cut off. Right: the "
     "share of what the largest width gains that is lost at the narrow model's rate; dark: regret, "
     "what retuning would win back; pale: penalty, the tuned loss above that of the better "
-    "parametrization; bars: 95 % interval over seeds and over the rates that would have been chosen "
-    "without each of the narrow model's."
+    "parametrization; bars: 95 % interval over seeds and over the rates that would have been "
+    "chosen without each of the narrow model's."
 )
 WORKLOADS = {"mlp_sgd": "MLP", "resnet_sgd": "ResNet-18"}
 STUDIES = tuple(f"transfer/{name}/{stage}" for name in WORKLOADS for stage in ("proxy", "wide"))

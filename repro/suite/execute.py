@@ -143,9 +143,9 @@ def run_cell(
 
 
 def _deciding(cell: Cell, read: Callable[[Run], Mapping]) -> dict[str, str]:
-    """Device and arithmetic of the runs by which a search decided that it needs none of a cell's; {}
-    if it needs one. So a job that trains nothing has no torch to load, which most of its time would
-    go to, and nearly every second job of a search is one."""
+    """Device and arithmetic of the runs by which a search decided that it needs none of a cell's;
+    {} if it needs one. So a job that trains nothing has no torch to load, which most of its time
+    would go to, and nearly every second job of a search is one."""
     made: dict[str, str] = {}
     for run in cell.runs:
         proposed = [each for each in run.upstream.values() if isinstance(each.reference, Proposal)]
