@@ -6,11 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from types import ModuleType, SimpleNamespace
 
 import pytest
 from golden import SPECS
 
+from repro import parametrizations
 from repro.cost import Cost
 from repro.data.needs import Arrays
 from repro.errors import UserError
@@ -26,6 +28,7 @@ from repro.suite.contracts import (
     check_dataset,
     check_figure,
     check_studies,
+    task_arguments,
 )
 from repro.suite.registry import ROOT
 from repro.suite.study import SCALES, Best, Checkpoint, Scale, Study
@@ -405,3 +408,34 @@ def test_a_command_that_needs_a_broken_file_ends_in_one_line(checkout, tmp_path,
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
     assert "embedding_lr/" in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def biuld(*, lr): pass", "decoder.py: defines neither run nor build; see repro/tasks"),
+        ("x = 1\ndef (", "decoder.py, line 2: invalid syntax"),
+    ],
+)
+def test_a_task_s_file_that_is_broken_is_named(tmp_path, monkeypatch, source, message):
+    monkeypatch.setitem(TASKS, "mine", SimpleNamespace(module="repro.tasks.decoder"))
+    (tmp_path / "decoder.py").write_text(source)
+    found = SimpleNamespace(origin=tmp_path / "decoder.py")
+    monkeypatch.setattr(contracts, "find_spec", lambda module: found)
+    with pytest.raises(UserError, match=f"^repro/tasks/{message}"):
+        task_arguments.__wrapped__("mine")
+
+
+def test_a_parametrization_s_file_that_is_broken_is_named_and_takes_no_other_with_it(monkeypatch):
+    def load(name):
+        if name.endswith(".lvp"):
+            raise SyntaxError("invalid syntax")
+        return SimpleNamespace() if name.endswith(".hybrid") else import_module(name)
+
+    monkeypatch.setattr(parametrizations, "import_module", load)
+    found = parametrizations._read.__wrapped__()
+    monkeypatch.setattr(parametrizations, "_read", lambda: found)
+    assert "muP" in parametrizations.shipped() and callable(parametrizations.find("muP").rules)
+    for name in ("LVP", "hybrid"):
+        with pytest.raises(UserError, match="hybrid.py defines no NAME.*lvp.py: SyntaxError"):
+            parametrizations.find(name)

@@ -33,12 +33,26 @@ class Parametrization:
     attention: Callable[[float], float]
 
 
-@cache
 def shipped() -> dict[str, Mapping[str, Any]]:
-    """Name -> what its file defines, of those in this folder."""
-    stems = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
-    defined = [vars(import_module(f"{__name__}.{stem}")) for stem in stems]
-    return {each["NAME"]: each for each in defined}
+    """Name -> what its file defines, of those in this folder that can be read."""
+    return _read()[0]
+
+
+@cache
+def _read() -> tuple[dict[str, Mapping[str, Any]], list[str]]:
+    """(`shipped`, why each of the other files is not among them): one that is broken must not take
+    the others with it."""
+    found: dict[str, Mapping[str, Any]] = {}
+    broken: list[str] = []
+    for stem in sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py")):
+        try:
+            defined = vars(import_module(f"{__name__}.{stem}"))
+            found[defined["NAME"]] = defined
+        except KeyError:
+            broken.append(f"repro/parametrizations/{stem}.py defines no NAME")
+        except Exception as error:
+            broken.append(f"repro/parametrizations/{stem}.py: {type(error).__name__}: {error}")
+    return found, broken
 
 
 def find(name: str) -> Parametrization:
@@ -56,7 +70,7 @@ def find(name: str) -> Parametrization:
         known = ", ".join(shipped())
         raise UserError(
             f"unknown parametrization {name!r}: choose from {known}, s=<number>, or give the path "
-            "of a file of your own"
+            "of a file of your own" + "".join(f"; {why}" for why in _read()[1])
         )
     rules = partial(_s_family.rules, member, expansion=bool(match["expansion"]))
     return _made(name, {"rules": rules, "TIED": _s_family.tied(member)})
@@ -72,18 +86,21 @@ def s_of(name: str) -> float | None:
 
 def _made(name: str, defined: Mapping[str, Any]) -> Parametrization:
     """What a file defines, checked."""
+    file = name
+    if not name.endswith(".py") and "__file__" in defined:
+        file = f"repro/parametrizations/{Path(defined['__file__']).name}"
     rules = defined.get("rules")
     if not callable(rules):
-        raise UserError(f"{name}: defines no rules(family)")
+        raise UserError(f"{file}: defines no rules(family)")
     for factor in ("TIED", "ATTENTION"):
         if not isinstance(defined.get(factor, ONE), Power):
-            raise UserError(f"{name}: {factor} is no Power")
+            raise UserError(f"{file}: {factor} is no Power")
 
     def checked(family: str) -> Mapping[str, Rule]:
         rows = rules(family)
         missing = [kind for kind in KINDS if not isinstance(rows.get(kind), Rule)]
         if missing:
-            raise UserError(f"{name}: rules({family!r}) has no Rule for {', '.join(missing)}")
+            raise UserError(f"{file}: rules({family!r}) has no Rule for {', '.join(missing)}")
         return rows
 
     def tied(width: float) -> float:

@@ -273,13 +273,20 @@ def task_arguments(task: str) -> frozenset[str]:
     """The settings of a task: keyword arguments of its module's `run`, or else of its `build`.
 
     They are read from the source, because importing the module would load torch.
+    Raises UserError, naming the file, where that is no Python or defines neither.
     """
     module = find_spec(TASKS[task].module)
     if module is None or module.origin is None:
         raise ModuleNotFoundError(TASKS[task].module)
-    source = Path(module.origin).read_text()
-    functions = {n.name: n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)}
-    function = functions.get("run") or functions["build"]
+    file = f"{TASKS[task].module.replace('.', '/')}.py"
+    try:
+        parsed = ast.parse(Path(module.origin).read_text())
+    except SyntaxError as error:
+        raise UserError(f"{file}, line {error.lineno}: {error.msg}") from error
+    functions = {n.name: n for n in parsed.body if isinstance(n, ast.FunctionDef)}
+    function = functions.get("run") or functions.get("build")
+    if function is None:
+        raise UserError(f"{file}: defines neither run nor build; see repro/tasks/__init__.py")
     return frozenset(argument.arg for argument in function.args.kwonlyargs) - CONTEXT
 
 

@@ -230,6 +230,8 @@ def refuse_if_too_costly():
     it."""
     if SUITE.config.scale not in GPU_SCALES:
         return
+    if not jobs_to_run("train"):
+        return
     hours = SUITE.gpu_hours(cell_of(job.wildcards) for job in jobs_to_run("train"))
     text = f"{SUITE.config.scale} scale: {len(jobs_to_run('train'))} jobs, "
     text += f"about {hours:.3g} GPU-hours on an H100"
