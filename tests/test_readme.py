@@ -83,7 +83,6 @@ def test_every_figure_of_a_paper_is_listed():
         line = next(rows, f"| ... | `{paper}` |").removesuffix(" |") + f", {figure} |"
         assert name in listed(), f"README.md: write {line}"
     assert set(listed()) == set(registry.figure_names())
-    assert f"One of the {len(registry.figure_names())} figures" in README
 
 
 def test_the_widening_example_runs_and_keeps_the_function():
