@@ -1,8 +1,7 @@
 """The processes that share a run (PyTorch's ranks), one GPU each, and how they use their GPUs.
 
 `training.launch` starts them; `training.distributed` is what they do with a model. No torch until
-there are several, or a GPU is asked about: a job whose runs were all finished before, or turn out
-not to be needed, loads none.
+there are several, or a GPU is asked about: a job whose runs turn out not to be needed loads none.
 """
 
 import math
