@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from repro.errors import UserError, did_you_mean
-from repro.statistics import jackknife, t_interval
+from repro.statistics import jackknife, student, student_tail, t_interval
 from repro.suite.study import SCALES, WORKSTATION
 
 # What a claim rests on. The first three are claims of a paper; the others are ours.
@@ -31,10 +31,12 @@ NOTHING = ""  # there is no bound to agree with
 # Verdicts.
 REPRODUCED = "reproduced"  # agrees, and binds
 NOT_REPRODUCED = "not reproduced"  # differs, and binds
-CANNOT_BE_TOLD = UNCLEAR  # binds, and the interval does not say, or the test has no power
+CANNOT_BE_TOLD = UNCLEAR  # binds, and the interval does not say, or another law would say the same
 DOES_NOT_BIND = "does not bind"  # shown beside what was seen
 REPORTED = "reported"  # no bound
 VERDICTS = (REPRODUCED, NOT_REPRODUCED, CANNOT_BE_TOLD, DOES_NOT_BIND, REPORTED)
+
+FEWEST = 3  # seeds from which a training claim is told at reduced scale
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,11 @@ class Expectation:
         if self.strict:
             return self.low < value < self.high
         return self.low <= value <= self.high
+
+    def edge(self, value: float) -> float:
+        """The end of the interval that lies nearest to a value."""
+        ends = [end for end in (self.low, self.high) if math.isfinite(end)]
+        return min(ends, key=lambda end: abs(end - value))
 
     def __str__(self) -> str:
         return self.text
@@ -233,7 +240,8 @@ class Judgement:
     """A claim with its measurement and verdict at one scale on one data source.
 
     seen: AGREES, DIFFERS, UNCLEAR, or NOTHING where there is no bound. binds: whether it is meant
-    to hold here. reason: why the verdict is not plainly that it was reproduced or not.
+    to hold here. reason: why the verdict is not plainly that it was reproduced or not. p: as from
+    `p_value`; None where the claim does not bind or nothing is random.
     """
 
     claim: Claim
@@ -242,6 +250,7 @@ class Judgement:
     binds: bool
     verdict: str
     reason: str = field(default="")
+    p: float | None = field(default=None)
 
 
 def doubted(judgement: Judgement, *doubts: str) -> Judgement:
@@ -265,7 +274,37 @@ def judge(claim: Claim, measurement: Measurement, scale: str, embedded: bool) ->
         reason = f"{elsewhere}; {why}" if why else elsewhere
         return Judgement(claim, measurement, seen, False, DOES_NOT_BIND, reason)
     verdict = {AGREES: REPRODUCED, DIFFERS: NOT_REPRODUCED, UNCLEAR: CANNOT_BE_TOLD}[seen]
-    return Judgement(claim, measurement, seen, True, verdict, why)
+    return Judgement(claim, measurement, seen, True, verdict, why, p_value(expected, measurement))
+
+
+def p_value(expected: Expectation, measured: Measurement) -> float | None:
+    """How often a value would lie this far inside its bound, or beyond it, with the truth at an end
+    of the bound: one-sided, by Student's t.
+
+    Inside a bound with two ends it is the larger of the two tests, of either end (Schuirmann 1987).
+    None where nothing is random, there is no interval, or a named problem says more.
+    """
+    no_interval = not math.isfinite(measured.low) or not math.isfinite(measured.high)
+    if measured.problem or measured.n < 2 or no_interval or measured.low == measured.high:
+        return None
+
+    def tail(end: float) -> float:
+        """The test of one end. The interval reaches `student(n)` standard errors to either side."""
+        below = end < measured.value
+        reach = measured.value - measured.low if below else measured.high - measured.value
+        distance = abs(measured.value - end)
+        t = student(measured.n) * distance / reach if reach else math.inf
+        return student_tail(t, measured.n - 1)
+
+    if expected.holds(measured.value):
+        return max(tail(end) for end in (expected.low, expected.high) if math.isfinite(end))
+    return tail(expected.edge(measured.value))
+
+
+def too_few(claim: Claim, measured: Measurement, scale: str) -> str:
+    """Why runs of these seeds tell nothing at reduced scale, in words; "" if they may."""
+    few = claim.kind == TRAINING and scale == "reduced" and 1 < measured.n < FEWEST
+    return f"{measured.n} seeds, where nothing is told from fewer than {FEWEST}" if few else ""
 
 
 def _seen(expected: Expectation, measured: Measurement) -> tuple[str, str]:

@@ -17,7 +17,8 @@ from repro.suite.suite import Suite
 COLUMNS = [
     *("claim", "kind", "paper", "figure", "statement", "source", "quantity"),
     *("printed", "expected", "expected_paper", "measured", "low", "high", "n"),
-    *("seen", "binds", "verdict", "reason", "detail", "power", "second", "chosen_after_seeing"),
+    *("seen", "binds", "verdict", "reason", "p", "detail", "power", "untested", "never", "second"),
+    "chosen_after_seeing",
     *("scale", "data"),
 ]
 
