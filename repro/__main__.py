@@ -78,7 +78,8 @@ def parser() -> argparse.ArgumentParser:
     group("What is known, in seconds and without training")
     add("list")
     add("explain", claim={})
-    add("scoreboard")
+    added = add("scoreboard")
+    added.add_argument("--page", metavar="FILE", help="write the counts on record into README.md")
     where = "where to, in place of report/"
     add("report").add_argument("--folder", type=Path, default=Path("report"), help=where)
     add("redraw")

@@ -134,10 +134,17 @@ def page(suite: Suite, arguments: Namespace) -> None:
     products.page(suite, arguments.name)
 
 
-def scoreboard(suite: Suite, arguments: Namespace) -> str:
+def scoreboard(suite: Suite, arguments: Namespace) -> str | None:
     """All verdicts of the configured figures."""
     from repro.judge import scoreboard
 
+    if arguments.page:
+        from pathlib import Path
+
+        from repro.judge import marks
+
+        marks.fill(Path(arguments.page), scoreboard.PAGE, scoreboard.counts_on_record(suite))
+        return None
     return scoreboard.scoreboard(suite)
 
 

@@ -20,7 +20,8 @@ THEORY = "theory"  # a closed form, held against simulation
 ARITHMETIC = "arithmetic"  # of the paper's own numbers
 SELF_CHECK = "self-check"  # the suite is built as the paper prints
 CONTROL = "control"  # what else might have given a result
-KINDS = (TRAINING, THEORY, ARITHMETIC, SELF_CHECK, CONTROL)
+OF_A_PAPER, OURS = (TRAINING, THEORY, ARITHMETIC), (SELF_CHECK, CONTROL)
+KINDS = (*OF_A_PAPER, *OURS)
 
 # What was seen, whether or not it binds.
 AGREES = "agrees"

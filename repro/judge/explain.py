@@ -47,7 +47,11 @@ def explain(suite: Suite, word: str) -> str:
     if row["detail"]:
         lines.append(f"  detail: {row['detail']}")
     if row["power"]:
-        lines.append(f"  power, share of simulated tables that agree: {row['power']}")
+        lines.append(f"  of simulated tables: {row['power']}")
+    if row["never"]:
+        lines.append(f"  design: it can hardly come out as {row['never']}")
+    if row["p"] is not None:
+        lines.append(f"  p: {row['p']:.2g}, with the truth at the edge of the bound")
     if row["second"]:
         lines.append(f"  under another arithmetic, {row['second']}")
     if row["chosen_after_seeing"]:
