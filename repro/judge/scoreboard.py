@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
-from repro.judge.board import board, of_a_paper
+from repro.judge.board import board, counts_by_paper, of_a_paper
 from repro.judge.claims import CANNOT_BE_TOLD, NOT_REPRODUCED, VERDICTS, interval
 from repro.judge.evidence import Evidence, find_all, origin
 from repro.judge.products import finished_folder
