@@ -5,7 +5,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from repro.judge.claims import CONTROL, DOES_NOT_BIND, KINDS, SELF_CHECK, VERDICTS, interval
+from repro.judge.claims import (
+    CONTROL,
+    DOES_NOT_BIND,
+    KINDS,
+    SELF_CHECK,
+    VERDICTS,
+    JudgedClaim,
+    interval,
+)
 from repro.judge.typeset import markdown, plain
 from repro.suite.registry import ROOT
 
@@ -21,7 +29,7 @@ LEGEND = (
 )
 
 
-def counts(rows: Sequence[Mapping]) -> list[list[str]]:
+def counts(rows: Sequence[JudgedClaim]) -> list[list[str]]:
     """Kind of claim -> how many have each verdict, as the rows of a table with its head.
 
     Claims of a paper come first; self-checks and controls are ours and counted apart.
@@ -33,7 +41,7 @@ def counts(rows: Sequence[Mapping]) -> list[list[str]]:
     return table
 
 
-def headline(rows: Sequence[Mapping]) -> str:
+def headline(rows: Sequence[JudgedClaim]) -> str:
     """How many of the papers' own claims have each verdict, in a sentence."""
     own = [row for row in rows if row["kind"] not in OURS]
     found = Counter(row["verdict"] for row in own)
@@ -42,20 +50,22 @@ def headline(rows: Sequence[Mapping]) -> str:
     return f"Of {len(own)} claims of the papers: {each}. {len(rows) - len(own)} more are ours."
 
 
-def in_words(row: Mapping) -> str:
+def in_words(row: JudgedClaim) -> str:
     """A verdict with what it rests on: `does not bind (scale: meant for paper); seen: differs`."""
     reason = f" ({row['reason']})" if row["reason"] else ""
     return "; ".join([row["verdict"] + reason, *_besides(row)])
 
 
-def _besides(row: Mapping) -> list[str]:
+def _besides(row: JudgedClaim) -> list[str]:
     """What a reader must know of a verdict besides its reason."""
     seen = "" if row["binds"] or not row["seen"] else f"seen: {row['seen']}"
     chosen = "settings chosen after seeing results" if row["chosen_after_seeing"] else ""
     return [words for words in (seen, chosen) if words]
 
 
-def board(folder: Path, title: str, rows: Sequence[Mapping], pages: Mapping[str, Path]) -> bytes:
+def board(
+    folder: Path, title: str, rows: Sequence[JudgedClaim], pages: Mapping[str, Path]
+) -> bytes:
     """Judged claims as a Markdown page: counts, then a table a paper, verdict first.
 
     folder: where the page will be, for its links. pages: figure -> its page, with the picture.
@@ -74,7 +84,7 @@ def board(folder: Path, title: str, rows: Sequence[Mapping], pages: Mapping[str,
     return ("\n".join(lines) + "\n").encode()
 
 
-def entries(row: Mapping, name: str) -> list[str]:
+def entries(row: JudgedClaim, name: str) -> list[str]:
     """A claim's line of the table under HEAD, as Markdown. name: its id, which may be a link."""
     statement, source, expected, quantity, reason, printed = map(
         plain,
@@ -91,7 +101,7 @@ def entries(row: Mapping, name: str) -> list[str]:
     ]
 
 
-def paper_scale(row: Mapping) -> str:
+def paper_scale(row: JudgedClaim) -> str:
     """What is expected at paper scale, where that is something else."""
     other = row["expected_paper"] != row["expected"]
     return f" (paper scale: {row['expected_paper']})" if other else ""

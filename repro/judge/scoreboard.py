@@ -2,24 +2,19 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge.board import OURS, board
-from repro.judge.claims import CANNOT_BE_TOLD, NOT_REPRODUCED, VERDICTS, interval
+from repro.judge.claims import CANNOT_BE_TOLD, NOT_REPRODUCED, VERDICTS, JudgedClaim, interval
 from repro.judge.evidence import Evidence, find_all, origin
 from repro.judge.products import finished_folder
 from repro.suite import registry
 from repro.suite.progress import duration
 from repro.suite.suite import Suite
 
-COLUMNS = [
-    *("claim", "kind", "paper", "figure", "statement", "source", "quantity"),
-    *("printed", "expected", "expected_paper", "measured", "low", "high", "n"),
-    *("seen", "binds", "verdict", "reason", "detail", "power", "second", "chosen_after_seeing"),
-    *("scale", "data"),
-]
+COLUMNS = [*JudgedClaim.__annotations__]
 
 
 def scoreboard(suite: Suite) -> str:
@@ -38,7 +33,7 @@ def scoreboard(suite: Suite) -> str:
     return f"{page}, {csv_file.name}: {len(rows)} claims, {origin(found)}"
 
 
-def table(rows: Iterable[Mapping]) -> bytes:
+def table(rows: Iterable[JudgedClaim]) -> bytes:
     """Judged claims as CSV, what the paper prints in one cell."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, COLUMNS, extrasaction="ignore", lineterminator="\n")
@@ -62,7 +57,7 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
     built: figure -> whether it was built or up to date. seconds: how long the workflow took.
     """
     lines = [f"scale {suite.config.scale}, data {suite.label}, {duration(seconds)}"]
-    rows: list[dict] = []
+    rows: list[JudgedClaim] = []
     for figure_name, finished in sorted(built.items()):
         file = f"figures/{figure_name}.pdf"
         try:
