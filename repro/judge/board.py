@@ -12,6 +12,7 @@ from repro.judge.claims import (
     REPRODUCED,
     TRAINING,
     VERDICTS,
+    JudgedClaim,
     interval,
 )
 from repro.judge.printed import is_a_paper
@@ -34,18 +35,18 @@ EACH_TAIL = 0.025  # of a 95 % interval: the chance of a false verdict with the 
 CHOSEN = "settings chosen after seeing results"
 
 
-def of_a_paper(row: Mapping) -> bool:
+def of_a_paper(row: JudgedClaim) -> bool:
     """Whether a judged claim is one of a paper; else it is ours."""
     return row["kind"] in OF_A_PAPER and is_a_paper(row["paper"])
 
 
-def _counted(rows: Sequence[Mapping]) -> list[str]:
+def _counted(rows: Sequence[JudgedClaim]) -> list[str]:
     """How many have each verdict."""
     found = Counter(row["verdict"] for row in rows)
     return [str(found[verdict]) for verdict in VERDICTS]
 
 
-def counts(rows: Sequence[Mapping]) -> list[list[str]]:
+def counts(rows: Sequence[JudgedClaim]) -> list[list[str]]:
     """How many claims have each verdict, as the rows of a table with its head: the papers', those
     about training first and split by whether their settings were chosen after seeing results; then
     ours, of other kinds and of studies that are of no paper."""
@@ -63,7 +64,7 @@ def counts(rows: Sequence[Mapping]) -> list[list[str]]:
     return table
 
 
-def counts_by_paper(rows: Sequence[Mapping]) -> list[list[str]]:
+def counts_by_paper(rows: Sequence[JudgedClaim]) -> list[list[str]]:
     """The papers' claims, a line a paper and what they rest on: about training first, all of them
     together last. The first cell is Markdown with a link to the paper's page from the checkout."""
     own, _ = _apart(rows)
@@ -81,19 +82,19 @@ def counts_by_paper(rows: Sequence[Mapping]) -> list[list[str]]:
     return table
 
 
-def _apart(rows: Sequence[Mapping]) -> tuple[list[Mapping], list[Mapping]]:
+def _apart(rows: Sequence[JudgedClaim]) -> tuple[list[JudgedClaim], list[JudgedClaim]]:
     """The papers' claims and ours, the latter by kind, those of other studies last."""
     ours = [row for row in rows if not of_a_paper(row)]
     ours.sort(key=lambda row: (not is_a_paper(row["paper"]), KINDS.index(row["kind"])))
     return [row for row in rows if of_a_paper(row)], ours
 
 
-def _whose(row: Mapping) -> str:
+def _whose(row: JudgedClaim) -> str:
     """`transfer: ` of a claim in studies that are of no paper."""
     return "" if is_a_paper(row["paper"]) else f"{row['paper']}: "
 
 
-def headline(rows: Sequence[Mapping]) -> str:
+def headline(rows: Sequence[JudgedClaim]) -> str:
     """How many of the papers' claims have each verdict, in sentences."""
     own, ours = _apart(rows)
     words = {DOES_NOT_BIND: "do not bind here"}
@@ -110,25 +111,25 @@ def headline(rows: Sequence[Mapping]) -> str:
     return " ".join([*lines, f"{len(ours)} more are ours."])
 
 
-def families(rows: Sequence[Mapping]) -> dict[str, list[Mapping]]:
+def families(rows: Sequence[JudgedClaim]) -> dict[str, list[JudgedClaim]]:
     """Paper -> its judged random claims of one scale and data: the tests that chance has a try
     at."""
     own = [row for row in rows if of_a_paper(row) and row["p"] is not None]
     return {p: [r for r in own if r["paper"] == p] for p in dict.fromkeys(r["paper"] for r in own)}
 
 
-def survivors(rows: Sequence[Mapping]) -> set[tuple[str, str]]:
+def survivors(rows: Sequence[JudgedClaim]) -> set[tuple[str, str]]:
     """(paper, claim) of the random claims that stand when a paper's are taken together, by Holm's
     method at 5 %."""
     return {
         (paper, row["claim"])
         for paper, family in families(rows).items()
-        for row, stands in zip(family, holm([row["p"] for row in family]), strict=True)
+        for row, stands in zip(family, holm([row["p"] or 0.0 for row in family]), strict=True)
         if stands
     }
 
 
-def many_claims(rows: Sequence[Mapping]) -> list[str]:
+def many_claims(rows: Sequence[JudgedClaim]) -> list[str]:
     """What the number of tests means for their verdicts, a sentence or two a paper."""
     standing, lines = survivors(rows), []
     for paper, family in families(rows).items():
@@ -143,13 +144,13 @@ def many_claims(rows: Sequence[Mapping]) -> list[str]:
     return lines
 
 
-def in_words(row: Mapping) -> str:
+def in_words(row: JudgedClaim) -> str:
     """A verdict with what it rests on: `does not bind (scale: meant for paper); seen: differs`."""
     reason = f" ({row['reason']})" if row["reason"] else ""
     return "; ".join([row["verdict"] + reason, *_besides(row)])
 
 
-def _besides(row: Mapping) -> list[str]:
+def _besides(row: JudgedClaim) -> list[str]:
     """What a reader must know of a verdict besides its reason."""
     seen = "" if row["binds"] or not row["seen"] else f"seen: {row['seen']}"
     untested = "untested: no table of a rival law was tried" if row["untested"] else ""
@@ -158,7 +159,9 @@ def _besides(row: Mapping) -> list[str]:
     return [words for words in (seen, untested, never, chosen) if words]
 
 
-def board(folder: Path, title: str, rows: Sequence[Mapping], pages: Mapping[str, Path]) -> bytes:
+def board(
+    folder: Path, title: str, rows: Sequence[JudgedClaim], pages: Mapping[str, Path]
+) -> bytes:
     """Judged claims as a Markdown page: counts, then a table a paper, verdict first.
 
     folder: where the page will be, for its links. pages: figure -> its page, with the picture.
@@ -181,7 +184,7 @@ def board(folder: Path, title: str, rows: Sequence[Mapping], pages: Mapping[str,
     return ("\n".join(lines) + "\n").encode()
 
 
-def entries(row: Mapping, name: str, stands: bool = True) -> list[str]:
+def entries(row: JudgedClaim, name: str, stands: bool = True) -> list[str]:
     """A claim's line of the table under HEAD, as Markdown. name: its id, which may be a link.
     stands: False where it does not survive beside the paper's other claims."""
     statement, source, expected, quantity, reason, printed = map(
@@ -206,7 +209,7 @@ def chance(p: float | None, stands: bool = True) -> str:
     return "" if p is None else f", p {'< 0.0001' if p < 1e-4 else f'= {p:.2g}'}{alone}"
 
 
-def paper_scale(row: Mapping) -> str:
+def paper_scale(row: JudgedClaim) -> str:
     """What is expected at paper scale, where that is something else."""
     other = row["expected_paper"] != row["expected"]
     return f" (paper scale: {row['expected_paper']})" if other else ""

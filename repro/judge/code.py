@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from repro.files import sha256, sha256_file, write_bytes
-from repro.suite import registry
+from repro.judge.figure import figure_module
 from repro.suite.registry import ROOT
 
 FOLDERS = ("data", "figures", "repro", "studies")
@@ -29,7 +29,7 @@ def files(figure_name: str) -> list[str]:
       libraries: uv.lock fixes their versions.
     """
     from_figure = _reached([f"figures/{figure_name}.py"])
-    named = registry.figure(figure_name).STUDIES
+    named = figure_module(figure_name).STUDIES
     studies = ["studies/" + "/".join(name.split("/")[:2]) + ".py" for name in named]
     folder = f"studies/{figure_name.split('/')[0]}"
     data = [f"{folder}/{name}.csv" for name in ("printed", "power", "second")]

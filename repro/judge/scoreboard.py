@@ -2,12 +2,12 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge.board import board, counts_by_paper, of_a_paper
-from repro.judge.claims import CANNOT_BE_TOLD, NOT_REPRODUCED, VERDICTS, interval
+from repro.judge.claims import CANNOT_BE_TOLD, NOT_REPRODUCED, VERDICTS, JudgedClaim, interval
 from repro.judge.evidence import Evidence, find_all, origin
 from repro.judge.products import finished_folder
 from repro.judge.records import read_record, recorded
@@ -17,13 +17,7 @@ from repro.suite.progress import duration
 from repro.suite.suite import Suite
 
 PAGE = "scoreboard --page"
-COLUMNS = [
-    *("claim", "kind", "paper", "figure", "statement", "source", "quantity"),
-    *("printed", "expected", "expected_paper", "measured", "low", "high", "n"),
-    *("seen", "binds", "verdict", "reason", "p", "detail", "power", "untested", "never", "second"),
-    "chosen_after_seeing",
-    *("scale", "data"),
-]
+COLUMNS = [*JudgedClaim.__annotations__]
 
 
 def scoreboard(suite: Suite) -> str:
@@ -50,7 +44,7 @@ def counts_on_record(suite: Suite) -> list[str]:
     return markdown(counts_by_paper([row for saved in records for row in saved["claims"]]))
 
 
-def table(rows: Iterable[Mapping]) -> bytes:
+def table(rows: Iterable[JudgedClaim]) -> bytes:
     """Judged claims as CSV, what the paper prints in one cell."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, COLUMNS, extrasaction="ignore", lineterminator="\n")
@@ -74,7 +68,7 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
     built: figure -> whether it was built or up to date. seconds: how long the workflow took.
     """
     lines = [f"scale {suite.config.scale}, data {suite.label}, {duration(seconds)}"]
-    rows: list[dict] = []
+    rows: list[JudgedClaim] = []
     for figure_name, finished in sorted(built.items()):
         file = f"figures/{figure_name}.pdf"
         try:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from markupsafe import Markup, escape
 
@@ -19,6 +19,7 @@ from repro.judge.claims import (
     TRAINING,
     UNCLEAR,
     VERDICTS,
+    JudgedClaim,
     interval,
 )
 from repro.judge.printed import is_a_paper
@@ -120,13 +121,13 @@ def minutes(seconds: float) -> str:
     return f"{seconds / 3600:.2g} hours"
 
 
-def tally(rows: Sequence[Mapping]) -> dict[str, int]:
+def tally(rows: Sequence[JudgedClaim]) -> dict[str, int]:
     """Verdict -> how many claims have it, without those that none has."""
     found = Counter(row["verdict"] for row in rows)
     return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
 
 
-def held(rows: Sequence[Mapping]) -> str:
+def held(rows: Sequence[JudgedClaim]) -> str:
     """How claims fared, in words: `2 reproduced and 1 that cannot be told`."""
     return listed([worded(verdict, count) for verdict, count in tally(rows).items()])
 
@@ -150,7 +151,7 @@ def listed(phrases: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def sentence(rows: Sequence[Mapping]) -> str:
+def sentence(rows: Sequence[JudgedClaim]) -> str:
     """A figure's result in a sentence or two: how its paper's claims fared, and its first one."""
     if not rows:
         return "No claim is held against this figure."
@@ -175,7 +176,7 @@ def sentence(rows: Sequence[Mapping]) -> str:
     return f"“{first['statement']}.” {result}"
 
 
-def how_sure(rows: Sequence[Mapping]) -> list[str]:
+def how_sure(rows: Sequence[JudgedClaim]) -> list[str]:
     """What qualifies the counts, in sentences, read off the judged claims of one scale and data."""
     claims = [row for row in rows if of_a_paper(row)]
     binding = [row for row in claims if row["binds"]]
