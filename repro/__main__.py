@@ -24,7 +24,7 @@ NEEDS_CLONE = (
 )
 CONFIG = (
     f"as snakemake's: scale ({', '.join(SCALES)}), data (embedded, real), figures, at_edge, "
-    "arithmetic, stacked, max_gpu_hours, or a dataset: <dataset>=embedded|real|FOLDER"
+    "arithmetic, max_gpu_hours, or a dataset: <dataset>=embedded|real|FOLDER"
 )
 WORDS = {  # argument -> what it is
     "claim": "as in the scoreboard: fig3.sqrt-d-rule, or embedding_lr/fig3.sqrt-d-rule",

@@ -39,7 +39,7 @@ def cost(suite: Suite, arguments: Namespace) -> str | None:
     if by_record and suite.config.scale not in GPU_SCALES:  # meant for a CPU: records/ has seconds
         price = forecast.price(suite, figures)
     else:
-        price = budget.device_price(arguments.device_flops, arguments.measure, suite.config.stacked)
+        price = budget.device_price(arguments.device_flops, arguments.measure)
     if arguments.json:
         return json.dumps(budget.hours_by_paper(suite, figures, price), indent=1)
     site = load_site(registry.ROOT / "profiles" / "slurm")

@@ -20,6 +20,7 @@ from repro.suite import execute, locks
 from repro.suite.execute import run_cell
 from repro.suite.locks import locked
 from repro.suite.plan import Cell, Run
+from repro.suite.provenance import provenances
 from repro.suite.registry import ROOT
 from repro.tasks import TASKS, Task
 
@@ -89,6 +90,20 @@ def test_a_run_shared_by_two_studies_keeps_each_one_s_axes(tmp_path, calls):
     table = cellfiles.frame([cellfiles.read_cell(tmp_path / "second.json", second)])
     assert list(table.columns) == ["size", "vocab", "step", "train_loss"]
     assert calls == [0]
+
+
+def test_a_run_whose_provenance_says_more_than_is_written_now_is_taken_over(tmp_path, calls):
+    """Runs trained as one with others, as was done once, say how many there were."""
+    cell = fake_cell({"seed": 0})
+    run(cell, tmp_path)
+    path = tmp_path / "runs" / f"{cell.runs[0].id}.json"
+    made = read_sealed(path, CELL_SEAL)
+    write_sealed(path, made | {"provenance": made["provenance"] | {"stacked": 2}}, CELL_SEAL)
+    assert run(cell, tmp_path, "again.json") == 1 and calls == [0]
+    content = cellfiles.read_cell(tmp_path / "again.json", cell)
+    cellfiles.check_compatible({tmp_path / "again.json": content})
+    (shown,) = provenances([content])
+    assert (shown["stacked"], shown["runs"]) == (2, 1)
 
 
 def test_a_diverged_run_is_an_infinite_record_in_valid_json(tmp_path, calls):

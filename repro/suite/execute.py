@@ -1,10 +1,9 @@
-"""Carries out a job: its runs, unless finished before, one after another or trained as one. No
-torch at import."""
+"""Carries out a job: its runs one after another, unless finished before. No torch at import."""
 
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +26,6 @@ from repro.suite.locks import locked
 from repro.suite.names import StageName
 from repro.suite.plan import Cell, Run
 from repro.suite.provenance import device_name, input_digests, provenance, stopwatch
-from repro.suite.stacks import stacks
 from repro.suite.study import Proposal
 from repro.tasks import TASKS
 from repro.training import ranks
@@ -45,7 +43,6 @@ def run_cell(
     checkpoints: Path | None = None,
     widen: bool = True,
     layout: Callable[[Cost], Layout] = lambda cost: Layout(),
-    stack_size: Callable[[Run], int] = lambda run: 1,
 ) -> int:
     """Carry out the runs of a cell and write its file; returns how many were finished before.
 
@@ -58,18 +55,17 @@ def run_cell(
     device, with another arithmetic or from other tokens, it is made again, and the job says so.
     While another job trains a run, this one waits for it.
     inputs: need -> path of its manifest. device: "cpu" or "cuda".
-    progress: (how many runs were done before, the runs that are trained as one) -> callback(step,
-        loss).
+    progress: (index of the run, run) -> callback(step, loss).
     read: upstream run (one whose result this cell uses) -> its result (`UpstreamResults`).
     checkpoints: folder for the runs' final checkpoints; None if no later stage needs them.
     widen: whether a search may grow past its grid.
-    layout: a run's cost -> how it uses its GPUs. stack_size: how many like a run to train as one.
+    layout: a run's cost -> how it uses its GPUs.
     Raises UserError when a stored run was edited, or a search would grow although it may not.
     """
     read = UpstreamResults({}) if read is None else read
     main = ranks.is_main()
-    results: dict[int, dict] = {}
-    done = resumed = 0
+    results: list[dict] = []
+    resumed = 0
     if checkpoints:
         checkpoints.mkdir(parents=True, exist_ok=True)
     machine = _deciding(cell, read) or {
@@ -77,55 +73,37 @@ def run_cell(
         "arithmetic": arithmetic.in_force(device),
     }
     digests = input_digests(inputs)
-
-    def stack_key(run: Run) -> str | None:
-        spec, tuned = run.resolve(read)
-        return None if None in tuned.values() else TASKS[run.task].stack_key(spec)
-
-    for stack in stacks(cell.runs, stack_key, stack_size):
-        with ExitStack() as locks:
-            # Locked in one order everywhere, so that no two jobs wait for each other.
-            for run in sorted(stack.values(), key=lambda run: run.id) if main else ():
-                locks.enter_context(locked(store / f"{run.id}.lock"))
+    for index, run in enumerate(cell.runs):
+        # A finished run is reused only if it was made with the same setup. Its id names its
+        # upstream runs; that these were made again, with other results, only their records show.
+        setup = machine | {"inputs": digests | _upstream_digests(run, read)}
+        final = store / f"{run.id}.safetensors" if checkpoints else None
+        with locked(store / f"{run.id}.lock") if main else nullcontext():
+            if main:
                 remove_temporaries(store, f".{run.id}*")
-            unfinished = []
-            for index, run in stack.items():
-                # A finished run is reused only if it was made with the same setup. Its id names its
-                # upstream runs; that these were made again, with other results, only their records
-                # show.
-                setup = machine | {"inputs": digests | _upstream_digests(run, read)}
-                final = store / f"{run.id}.safetensors" if checkpoints else None
-                stored = partial(_stored, store / f"{run.id}.json", run, setup, final)
-                # Rank 0 looks for all, because either all ranks must train or none.
-                result = ranks.broadcast_from_rank0(stored)
-                resumed += result is not None
-                if result is None:
-                    spec, tuned = run.resolve(read)
-                    unfinished.append(Unfinished(index, run, spec, tuned, setup, final))
-                else:
-                    results[index] = result
-            if unfinished:
-                for one in unfinished if not widen else ():
-                    refuse_growth(one, str(StageName.parse(cell.study).at_round(0)))
+            stored = partial(_stored, store / f"{run.id}.json", run, setup, final)
+            # Rank 0 looks for all, because either all ranks must train or none.
+            result = ranks.broadcast_from_rank0(stored)
+            resumed += result is not None
+            if result is None:
+                unfinished = Unfinished(run, *run.resolve(read), setup, final)
+                if not widen:
+                    refuse_growth(unfinished, str(StageName.parse(cell.study).at_round(0)))
                 seconds = stopwatch(device)
-                runs = [one.run for one in unfinished]
-                report = progress(done, runs) if main else lambda step, loss: None
+                report = progress(index, run) if main else lambda step, loss: None
                 context = {"inputs": inputs, "device": device, "progress": report}
-                trained = _train(cell, unfinished, store, layout, context)
+                records = _train(cell, unfinished, store, layout, context)
                 if not main:
                     continue
-                share = seconds() / len(unfinished)
-                for one, records in zip(unfinished, trained, strict=True):
-                    made = provenance(one.setup, ranks.count(), share, len(unfinished))
-                    results[one.index] = one.result(records, made)
-                    write_sealed(store / f"{one.run.id}.json", results[one.index], CELL_SEAL)
-            for index, run in stack.items() if main else ():
+                result = unfinished.result(records, provenance(setup, ranks.count(), seconds()))
+                write_sealed(store / f"{run.id}.json", result, CELL_SEAL)
+            results.append(result)
+            if main:
                 # Only after the result is on disk: a job killed before that needs the state.
                 for state in store.glob(f"{run.id}*.state"):
                     state.unlink(missing_ok=True)
-                if checkpoints and results[index]["records"]:
-                    link(store / f"{run.id}.safetensors", checkpoints / f"{run.id}.safetensors")
-            done += len(stack)
+                if final and checkpoints and result["records"]:
+                    link(final, checkpoints / final.name)
     if main:
         content = {
             "format": FORMAT,
@@ -134,7 +112,9 @@ def run_cell(
             "task": cell.runs[0].task,
             "task_version": cell.runs[0].task_version,
             "axes": cell.axes,
-            "runs": [results[index] | {"axes": run.axes} for index, run in enumerate(cell.runs)],
+            "runs": [
+                result | {"axes": run.axes} for result, run in zip(results, cell.runs, strict=True)
+            ],
         }
         with locked(path.with_suffix(".lock")):
             remove_temporaries(path.parent, f".{path.stem}-*")
@@ -169,11 +149,10 @@ def _upstream_digests(run: Run, read: Callable[[Run], Mapping]) -> dict[str, str
 class Unfinished:
     """A run that is to be carried out.
 
-    index: its place in the cell. spec, tuned: see `Run.resolve`. setup: device, arithmetic and
-    inputs that it is made with. final: where its final checkpoint goes, if anywhere.
+    spec, tuned: see `Run.resolve`. setup: device, arithmetic and inputs that it is made with.
+    final: where its final checkpoint goes, if anywhere.
     """
 
-    index: int
     run: Run
     spec: Mapping
     tuned: Mapping
@@ -206,33 +185,26 @@ class Unfinished:
 
 def _train(
     cell: Cell,
-    runs: Sequence[Unfinished],
+    unfinished: Unfinished,
     store: Path,
     layout: Callable[[Cost], Layout],
     context: Mapping,
-) -> list[list[dict]]:
-    """Train a run, or several as one, and return the records of each; a UserError from the task
-    gets the first one's axes added."""
-    first = runs[0]
-    if first.is_skipped:
-        return [[]]
+) -> list[dict]:
+    """Train a run and return its records; a UserError from the task gets the run's axes added."""
+    if unfinished.is_skipped:
+        return []
     if context["device"] == "cpu":  # where nothing is compiled
         from repro.training import late_compiler
 
         late_compiler.load_late()
-    task, states = TASKS[first.run.task], [one.state(store) for one in runs]
+    task, spec, axes = TASKS[unfinished.run.task], unfinished.spec, unfinished.run.axes
+    final: dict = {"final": unfinished.final} if unfinished.final else {}
     try:
-        with ranks.laid_out(layout(task.cost(first.spec))):
-            if len(runs) == 1:
-                final: dict = {"final": first.final} if first.final else {}
-                return [task.run(first.spec, **context, checkpoint=states[0], **final)]
-            finals = [one.final for one in runs]
-            specs = [one.spec for one in runs]
-            return task.run_stacked(specs, **context, checkpoints=states, finals=finals)
+        with ranks.laid_out(layout(task.cost(spec))):
+            return task.run(spec, **context, checkpoint=unfinished.state(store), **final)
     except UserError as error:
-        point = ", ".join([cell.study, *(f"{k} {v}" for k, v in first.run.axes.items())])
-        others = f" and {len(runs) - 1} runs with it" if len(runs) > 1 else ""
-        raise UserError(f"{point}{others}: {error}") from error
+        point = ", ".join([cell.study, *(f"{k} {v}" for k, v in axes.items())])
+        raise UserError(f"{point}: {error}") from error
 
 
 def refuse_growth(one: Unfinished, search: str) -> None:

@@ -54,14 +54,12 @@ def stopwatch(device: str) -> Callable[[], float]:
     return seconds
 
 
-def provenance(setup: Mapping, ranks: int, seconds: float, stacked: int = 1) -> dict:
+def provenance(setup: Mapping, ranks: int, seconds: float) -> dict:
     """A run's provenance. setup: its "device", "arithmetic" and digests of "inputs", which must be
-    the same wherever the run is reused. ranks: number of processes that trained it. stacked:
-    how many runs were trained as one with it, itself included, which share the seconds."""
+    the same wherever the run is reused. ranks: number of processes that trained it."""
     return {
         **setup,
         "ranks": ranks,
-        **({"stacked": stacked} if stacked > 1 else {}),
         "host_cpu": cpu_model(),
         "python": platform.python_version(),
         "versions": {package: _version(package) for package in PACKAGES},
