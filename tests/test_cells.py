@@ -218,6 +218,54 @@ def test_a_run_goes_on_only_from_what_began_as_it_would(tmp_path, monkeypatch):
     assert not list((tmp_path / "runs").glob("*.state"))
 
 
+def written_by(digest):
+    """What `provenance.code_of` finds of a version of the code."""
+    names = {"modules": ["repro.tasks.fake"], "code_sha256": digest * 64}
+    return lambda task, spec: names | {"commit": None, "trees": {}}
+
+
+def test_a_run_interrupted_under_other_code_begins_anew_and_says_so(tmp_path, monkeypatch, capsys):
+    """Found in review: a run went on under other code in its middle."""
+    found = []
+
+    class Interrupted(Task):
+        def run(self, spec, *, checkpoint, **context):
+            found.append(checkpoint.exists())
+            checkpoint.touch()
+            if len(found) < 4:
+                raise KeyboardInterrupt
+            return [{"step": 1, "train_loss": 1.0}]
+
+    monkeypatch.setitem(TASKS, "fake", Interrupted(1, "", lambda spec: [], lambda spec: 0.0))
+    for digest in "aba":
+        monkeypatch.setattr(execute, "code_of", written_by(digest))
+        with pytest.raises(KeyboardInterrupt):
+            run(fake_cell({"seed": 0}), tmp_path)
+    said = capsys.readouterr().out
+    assert said.count("\n") == 1, "the first begins, the third goes on"
+    assert "was interrupted under other code than the present (bbbbbbbbbbbb): begins anew" in said
+    run(fake_cell({"seed": 0}), tmp_path)
+    assert found == [False, False, True, True]
+    assert not list((tmp_path / "runs").glob("*.state"))
+
+
+def test_finished_runs_of_other_code_are_kept_and_named(tmp_path, calls, monkeypatch, capsys):
+    """Found in review: the rate tripled, "resumed 2 runs, trained 2", and no word."""
+    monkeypatch.setattr(execute, "code_of", written_by("a"))
+    assert run(fake_cell({"seed": 0}, {"seed": 1}), tmp_path) == 0
+    assert run(fake_cell({"seed": 0}, {"seed": 1}), tmp_path, "again.json") == 2
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr(execute, "code_of", written_by("b"))
+    assert run(fake_cell({"seed": 0}, {"seed": 1}, {"seed": 2}), tmp_path, "more.json") == 2
+    assert calls == [0, 1, 2]
+    assert capsys.readouterr().out == (
+        "2 of 2 finished runs are of other code than the present (bbbbbbbbbbbb), and were kept: "
+        "repro.tasks.fake aaaaaaaaaaaa (2 runs)\n"
+    )
+    made = read_sealed(tmp_path / "more.json", CELL_SEAL)["runs"]
+    assert [one["provenance"]["code_sha256"][0] for one in made] == ["a", "a", "b"]
+
+
 def test_two_jobs_never_make_the_same_run_twice(tmp_path, calls):
     import threading
 

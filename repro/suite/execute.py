@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +25,15 @@ from repro.suite.cells import FINISHED, FORMAT, check_keys, encode_record, read_
 from repro.suite.locks import locked
 from repro.suite.names import StageName
 from repro.suite.plan import Cell, Run
-from repro.suite.provenance import device_name, input_digests, provenance, stopwatch
+from repro.suite.provenance import (
+    code_of,
+    device_name,
+    in_words,
+    input_digests,
+    provenance,
+    stopwatch,
+    versions,
+)
 from repro.suite.study import Proposal
 from repro.tasks import TASKS
 from repro.training import ranks
@@ -53,6 +61,8 @@ def run_cell(
     axes, because two studies that share a run may name its point differently. A run found
     there is reused, so that a killed job continues where it stopped. If it was made on another
     device, with another arithmetic or from other tokens, it is made again, and the job says so.
+    A run finished by another version of its code is kept, for its id says that it is the same, and
+    the job names it; one that was interrupted under another version begins anew.
     While another job trains a run, this one waits for it.
     inputs: need -> path of its manifest. device: "cpu" or "cuda".
     progress: (index of the run, run) -> callback(step, loss).
@@ -65,7 +75,7 @@ def run_cell(
     read = UpstreamResults({}) if read is None else read
     main = ranks.is_main()
     results: list[dict] = []
-    resumed = 0
+    reused: list[dict] = []
     if checkpoints:
         checkpoints.mkdir(parents=True, exist_ok=True)
     machine = _deciding(cell, read) or {
@@ -84,9 +94,14 @@ def run_cell(
             stored = partial(_stored, store / f"{run.id}.json", run, setup, final)
             # Rank 0 looks for all, because either all ranks must train or none.
             result = ranks.broadcast_from_rank0(stored)
-            resumed += result is not None
-            if result is None:
-                unfinished = Unfinished(run, *run.resolve(read), setup, final)
+            if result is not None:
+                reused.append(result)
+            else:
+                spec, tuned = run.resolve(read)
+                made_by = code_of(run.task, spec)
+                unfinished = Unfinished(run, spec, tuned, setup, made_by, final)
+                if main:
+                    tell_of_other_state(unfinished, store)
                 if not widen:
                     refuse_growth(unfinished, str(StageName.parse(cell.study).at_round(0)))
                 seconds = stopwatch(device)
@@ -95,7 +110,8 @@ def run_cell(
                 records = _train(cell, unfinished, store, layout, context)
                 if not main:
                     continue
-                result = unfinished.result(records, provenance(setup, ranks.count(), seconds()))
+                made = provenance(setup, made_by, ranks.count(), seconds())
+                result = unfinished.result(records, made)
                 write_sealed(store / f"{run.id}.json", result, CELL_SEAL)
             results.append(result)
             if main:
@@ -119,7 +135,8 @@ def run_cell(
         with locked(path.with_suffix(".lock")):
             remove_temporaries(path.parent, f".{path.stem}-*")
             write_sealed(path, content, CELL_SEAL)
-    return resumed
+        tell_of_other_code(cell.runs[0].task, reused)
+    return len(reused)
 
 
 def _deciding(cell: Cell, read: Callable[[Run], Mapping]) -> dict[str, str]:
@@ -150,13 +167,14 @@ class Unfinished:
     """A run that is to be carried out.
 
     spec, tuned: see `Run.resolve`. setup: device, arithmetic and inputs that it is made with.
-    final: where its final checkpoint goes, if anywhere.
+    made_by: its `provenance.code_of`. final: where its final checkpoint goes, if anywhere.
     """
 
     run: Run
     spec: Mapping
     tuned: Mapping
     setup: Mapping
+    made_by: Mapping
     final: Path | None
 
     @property
@@ -166,9 +184,18 @@ class Unfinished:
         return None in self.tuned.values()
 
     def state(self, store: Path) -> Path:
-        """The state to resume from. It is named by the setup, so that a run never goes on on
-        another device, arithmetic or input than it began with."""
-        return store / f"{self.run.id}-{sha256(canonical_json(self.setup))[:12]}.state"
+        """The state to resume from. It is named by the setup and the code, so that a run never goes
+        on on another device, arithmetic or input, or by other code, than it began with."""
+        return store / f"{self._began}-{self.made_by['code_sha256'][:12]}.state"
+
+    def other_states(self, store: Path) -> list[Path]:
+        """Those that the same setup, but other code, left behind when it was interrupted."""
+        return sorted({*store.glob(f"{self._began}*.state")} - {self.state(store)})
+
+    @property
+    def _began(self) -> str:
+        """How the names of all states of the same setup begin."""
+        return f"{self.run.id}-{sha256(canonical_json(self.setup))[:12]}"
 
     def result(self, records: list[dict], made: Mapping) -> dict:
         """What its file holds. made: its provenance."""
@@ -220,6 +247,30 @@ def refuse_growth(one: Unfinished, search: str) -> None:
         raise UserError(
             f"{search}: the best run lies at the edge of its grid, next would be {point}; "
             "extend the study's grid, or let it grow with --config at_edge=widen"
+        )
+
+
+def tell_of_other_state(one: Unfinished, store: Path) -> None:
+    """Print a line if a run begins anew because it was interrupted under other code."""
+    if one.other_states(store) and not one.state(store).exists():
+        print(
+            f"run {one.run.id[:12]} was interrupted under other code than the present "
+            f"({one.made_by['code_sha256'][:12]}): begins anew; under that code it would go on",
+            flush=True,
+        )
+
+
+def tell_of_other_code(task: str, reused: Sequence[Mapping]) -> None:
+    """Print a line if some of these finished runs were made by other code than the present."""
+    present = [code_of(task, result["spec"])["code_sha256"] for result in reused]
+    made = [result["provenance"] for result in reused]
+    others = [m for m, now in zip(made, present, strict=True) if m.get("code_sha256") != now]
+    if others:
+        now = ", ".join(sorted({digest[:12] for digest in present}))
+        print(
+            f"{len(others)} of {len(made)} finished runs are of other code than the present "
+            f"({now}), and were kept: {in_words(versions(others))}",
+            flush=True,
         )
 
 
