@@ -3,6 +3,9 @@ import pytest
 
 from repro.errors import UserError
 from repro.judge.claims import (
+    OURS,
+    STATED,
+    TOLERANCE,
     Claim,
     Measurement,
     above,
@@ -181,6 +184,18 @@ def test_an_unknown_kind_is_named():
         Claim("f.c", "trainning", "s", "p", "q", {"reduced": below(0)})
     with pytest.raises(UserError, match="expected is empty"):
         Claim("f.c", "training", "s", "p", "q", {})
+
+
+def test_a_bound_says_where_it_comes_from():
+    assert above(0).basis == below(0).basis == STATED  # a sign
+    assert above(1).basis == below(1).basis == within(0, 0.1).basis == reported("none").basis == ""
+    assert below(0, OURS, "a control").basis == OURS
+    with pytest.raises(UserError, match="bound 'at most 1': unknown basis 'mine'"):
+        at_most(1, "mine")
+    for basis in (TOLERANCE, OURS):
+        with pytest.raises(UserError, match="bound '0 within 0.1': say in one sentence why"):
+            within(0, 0.1, basis)
+    assert within(0, 0.1, STATED).why == ""
 
 
 def test_an_interval_is_no_finer_than_its_grid():

@@ -17,7 +17,7 @@ from repro.cost import Cost
 from repro.data.needs import Arrays
 from repro.errors import UserError
 from repro.judge import drawing, judging, products
-from repro.judge.claims import Claim, all_scales, at_most, exact
+from repro.judge.claims import OURS, Claim, all_scales, at_most, exact
 from repro.judge.figure import Figure, FigureOfTable, FigureWithLaws
 from repro.judge.power import Laws
 from repro.suite import contracts, registry
@@ -37,10 +37,12 @@ from repro.tasks import TASKS, Task
 SMOKE = ("--config", "scale=smoke")
 
 
-def claim(name="mine.one", **changes):
-    return Claim(
-        name, "theory", "It holds", "Figure 9", "its size", all_scales(at_most(1.0)), **changes
-    )
+BOUND = at_most(1.0, OURS, "a round figure")
+
+
+def claim(name="mine.one", bound=BOUND, **changes):
+    bounds = all_scales(bound)
+    return Claim(name, "theory", "It holds", "Figure 9", "its size", bounds, **changes)
 
 
 def test_a_figure_is_held_against_all_that_the_protocol_lists():
@@ -92,6 +94,10 @@ def draw_tables(law, recorded, scale, rng):
         ({"CLAIMS": ("mine.one",)}, "CLAIMS holds a str, not a Claim"),
         ({"CLAIMS": (claim("fig9.one"),)}, "claim 'fig9.one' must be named 'mine.<name>'"),
         ({"CLAIMS": (claim(), claim())}, "claim 'mine.one' is there twice"),
+        (
+            {"CLAIMS": (claim(bound=at_most(1.0)),)},
+            "claim 'mine.one': at most 1: says not where the bound comes from; give it a basis",
+        ),
         ({"measure": 1}, r"measure is an int, not a function measure\(data, scale\)"),
         ({"measure": lambda data: {}}, r"is called as measure\(data, scale\): too many"),
         ({"reduce": lambda runs, scale: runs}, r"as reduce\(runs\): missing a required arg"),
@@ -120,9 +126,7 @@ def test_a_figure_that_is_none_is_one_line(changes, message):
 
 
 def test_a_claim_for_a_scale_there_is_not():
-    wrong = Claim(
-        "mine.one", "theory", "It holds", "Figure 9", "its size", {"reducd": at_most(1.0)}
-    )
+    wrong = Claim("mine.one", "theory", "It holds", "Figure 9", "its size", {"reducd": BOUND})
     with pytest.raises(UserError, match="unknown scale 'reducd', did you mean 'reduced'"):
         check_figure("figures/p/mine.py", a_figure(CLAIMS=(wrong,)))
 

@@ -11,6 +11,8 @@ from repro.parametrization import format_power
 from repro.statistics import slope
 
 STUDY = "embedding_lr/parametrizations"
+# Why a bound of 0.05 on their error.
+DRAWN = "a variance is estimated from drawn weights; printed powers are 1/2 apart or more"
 KINDS = ("embedding", "output", "hidden")
 # Printed exponents of d: (init variance, Adam lr) per kind, Table 2 (Table 1 is its muP rows).
 PRINTED = {

@@ -24,6 +24,12 @@ CONTROL = "control"  # what else might have given a result
 OF_A_PAPER, OURS = (TRAINING, THEORY, ARITHMETIC), (SELF_CHECK, CONTROL)
 KINDS = (*OF_A_PAPER, *OURS)
 
+# Where a bound comes from.
+STATED = "stated"  # the paper says it, in numbers or in words such as "lower"
+TOLERANCE = "tolerance"  # the paper prints a value, an equality or "the same"; how near is ours
+OURS = "ours"  # the paper prints nothing of it
+BASES = (STATED, TOLERANCE, OURS)
+
 # What was seen, whether or not it binds.
 AGREES = "agrees"
 DIFFERS = "differs"
@@ -45,13 +51,22 @@ FEWEST = 3  # seeds from which a training claim is told at reduced scale
 class Expectation:
     """An interval in which a quantity should lie, and its wording; nan if nothing is expected.
 
-    strict: its ends do not count as inside.
+    strict: its ends do not count as inside. basis: where the bound comes from, one of BASES; ""
+    where there is none. why: what a tolerance, or a bound of ours, was chosen by; one sentence.
     """
 
     low: float
     high: float
     text: str
     strict: bool = False
+    basis: str = ""
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        if self.basis and self.basis not in BASES:
+            raise UserError(f"bound {self.text!r}: unknown basis {self.basis!r}: {BASES}")
+        if self.basis in (TOLERANCE, OURS) and not self.why:
+            raise UserError(f"bound {self.text!r}: say in one sentence why it is there")
 
     def holds(self, value: float) -> bool:
         """Whether a value lies in the interval."""
@@ -75,35 +90,37 @@ def number(value: float, form: str = "g") -> str:
     return f"{value:{form}}"
 
 
-def within(value: float, tolerance: float) -> Expectation:
+def within(value: float, tolerance: float, basis: str = "", why: str = "") -> Expectation:
     """At most `tolerance` (absolute) away from the value."""
     text = f"{number(value)} within {number(tolerance)}"
-    return Expectation(value - tolerance, value + tolerance, text)
+    return Expectation(value - tolerance, value + tolerance, text, False, basis, why)
 
 
-def between(low: float, high: float) -> Expectation:
+def between(low: float, high: float, basis: str = "", why: str = "") -> Expectation:
     """From low to high, ends included."""
-    return Expectation(low, high, f"{number(low)} to {number(high)}")
+    return Expectation(low, high, f"{number(low)} to {number(high)}", False, basis, why)
 
 
-def inside(low: float, high: float) -> Expectation:
+def inside(low: float, high: float, basis: str = "", why: str = "") -> Expectation:
     """From low to high, ends excluded."""
-    return Expectation(low, high, f"inside {number(low)} to {number(high)}", strict=True)
+    return Expectation(low, high, f"inside {number(low)} to {number(high)}", True, basis, why)
 
 
-def below(value: float) -> Expectation:
-    """Strictly below the value."""
-    return Expectation(-math.inf, value, f"below {number(value)}", strict=True)
+def below(value: float, basis: str = "", why: str = "") -> Expectation:
+    """Strictly below the value. Of a bare sign, below 0, the paper states it unless one says so."""
+    basis = basis or STATED * (value == 0)
+    return Expectation(-math.inf, value, f"below {number(value)}", True, basis, why)
 
 
-def at_most(value: float) -> Expectation:
+def at_most(value: float, basis: str = "", why: str = "") -> Expectation:
     """At most the value."""
-    return Expectation(-math.inf, value, f"at most {number(value)}")
+    return Expectation(-math.inf, value, f"at most {number(value)}", False, basis, why)
 
 
-def above(value: float) -> Expectation:
-    """Strictly above the value."""
-    return Expectation(value, math.inf, f"above {number(value)}", strict=True)
+def above(value: float, basis: str = "", why: str = "") -> Expectation:
+    """Strictly above the value. Of a bare sign, above 0, the paper states it unless one says so."""
+    basis = basis or STATED * (value == 0)
+    return Expectation(value, math.inf, f"above {number(value)}", True, basis, why)
 
 
 def reported(text: str) -> Expectation:
