@@ -42,7 +42,7 @@ def test_a_clean_checkout_has_its_commit(checkout):
     assert not found(checkout)[0].endswith("+dirty"), "what is no code makes nothing dirty"
 
 
-@pytest.mark.parametrize("name", ["repro/train.py", "studies/mine.py"])
+@pytest.mark.parametrize("name", ["repro/train.py", "widthwise/rules.py", "studies/mine.py"])
 def test_changed_and_untracked_code_is_dirty_and_has_another_digest(checkout, name):
     before = found(checkout)
     (checkout / name).parent.mkdir(exist_ok=True)

@@ -7,8 +7,8 @@ from repro.judge.claims import TRAINING, Claim, above, over_seeds, trained_scale
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
 from repro.judge.view import View
-from repro.parametrization import s_of
 from repro.statistics import t_interval
+from widthwise.parametrization import s_of
 
 TITLE = "Sections I.2 and I.3. Updates of the network function and of the stream, in training"
 CAPTION = (

@@ -8,7 +8,7 @@ from repro.files import sha256, sha256_file, write_bytes
 from repro.suite import registry
 from repro.suite.registry import ROOT
 
-FOLDERS = ("data", "figures", "repro", "studies")
+FOLDERS = ("data", "figures", "repro", "studies", "widthwise")
 JUDGING = "repro/judge/judging.py"
 # Imported by these files, but without influence on what a figure shows: the training code, and the
 # checks of figures' files, which accept a figure unchanged or stop.

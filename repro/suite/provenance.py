@@ -15,7 +15,8 @@ from repro.suite.arithmetic import cpu_model
 from repro.suite.registry import ROOT
 
 PACKAGES = ("torch", "numpy", "tokenizers")
-CODE = ("repro", "studies", "data")  # folders with the code of a run; figures only read its result
+# Folders with the code of a run; figures only read its result.
+CODE = ("repro", "widthwise", "studies", "data")
 
 
 def device_name(device: str) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from repro.parametrization import check_roles
 from repro.training import distributed
+from widthwise.parametrization import check_roles
 
 
 @torch.no_grad()
