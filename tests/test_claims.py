@@ -12,7 +12,6 @@ from repro.judge.claims import (
     exact,
     interval,
     judge,
-    no_finer_than,
     of_one_run,
     over_batches,
     over_seeds,
@@ -125,15 +124,6 @@ def test_an_unknown_kind_is_named():
         Claim("f.c", "trainning", "s", "p", "q", {"reduced": below(0)})
     with pytest.raises(UserError, match="expected is empty"):
         Claim("f.c", "training", "s", "p", "q", {})
-
-
-def test_an_interval_is_no_finer_than_its_grid():
-    found = over_seeds(lambda seed: 1.0, range(3))
-    assert (found.low, found.high) == (1.0, 1.0)
-    wide = no_finer_than(found, 0.5, 2.0)
-    assert (wide.value, wide.low, wide.high, wide.n) == (1.0, 0.5, 2.0, 3)
-    apart = over_seeds(lambda seeds: 10.0 * seeds[0], range(3))
-    assert no_finer_than(apart, 9, 11) == apart
 
 
 def test_on_a_workstation_the_paper_s_bound_binds_but_for_numbers_of_its_own_settings():

@@ -31,7 +31,7 @@ REQUIRED = {
     "equivalence.summing",
     "fig1.optimum-falls",
     "fig2.zipf-exponent",
-    "fig1.best-init",
+    "fig3.best-init",
     "fig3.near-optimal",
     *(f"fig3.{how}-{rule}" for how in ("one-constant", "transfer") for rule in ("mup", "sp")),
     "fig3.rule-of-thumb",
