@@ -1,8 +1,5 @@
 """Figure 3: the optimal embedding learning rate where the vocabulary grows with width."""
 
-import math
-from dataclasses import replace
-
 import numpy as np
 
 from figures.embedding_lr import _laws, _rules, _sweep
@@ -16,7 +13,6 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
-from repro.judge.intervals import farthest
 from repro.judge.power import Laws
 from repro.judge.tables import joined, last_step, with_rounds
 
@@ -139,15 +135,17 @@ def measure(data, scale):
 
 
 def init_advantage(small, unit, window):
-    """Lowest loss of the sweep with embeddings of std 1 minus that with d^-1/2: of every width the
-    smallest."""
-    each = {
-        d: over_seeds(lambda s, d=d: lowest(unit, d, s) - lowest(small, d, s), unit.seeds)
-        for d in unit.rates
-    }
-    words = ", ".join(f"d={d}: {found.value:.3f}" for d, found in each.items())
+    """Lowest loss of the sweep with embeddings of std 1 minus that with d^-1/2, the smallest over
+    widths of every seed."""
+
+    def gain(width, seeds):
+        return lowest(unit, width, seeds) - lowest(small, width, seeds)
+
+    words = ", ".join(f"d={d}: {gain(d, unit.seeds):.3f}" for d in unit.rates)
     edges = (_sweep.edge_problem(_sweep.optima(s, s.seeds, window)) for s in (small, unit))
-    return replace(farthest(list(each.values()), math.inf, words), problem=joined(*edges))
+    return over_seeds(
+        lambda seeds: min(gain(d, seeds) for d in unit.rates), unit.seeds, joined(*edges), words
+    )
 
 
 def lowest(sweep, width, seeds):
@@ -164,9 +162,8 @@ def simulate(law, recorded, scale, rng):
         power = slopes.get(law, -0.5 if study == MAIN else 0.0)
         rows = part(recorded, study)
         if (study, law) == (UNIT, "init without effect"):
-            gained = {
-                d: lowest(unit, d, unit.seeds) - lowest(small, d, small.seeds) for d in unit.rates
-            }
+            seeds = unit.seeds
+            gained = {d: lowest(unit, d, seeds) - lowest(small, d, seeds) for d in unit.rates}
             rows["train_loss"] -= rows[_sweep.WIDTH].map(gained)
         moved = _laws.simulate_sweep(power, rows, scale, rng)
         drawn.loc[rows.index, "train_loss"] = moved["train_loss"]

@@ -71,9 +71,9 @@ def farthest(parts: Sequence[Measurement], wanted: float, detail: str = "") -> M
     wanted: the middle of the bound; math.inf of what should be above one, which takes the smallest.
     What lies on the other side of it is mirrored to the farthest's.
     """
-    values = np.array([part.value for part in parts])
-    lowest, highest = parts[values.argmin()], parts[values.argmax()]  # NaN where there is one
-    below = wanted - lowest.value >= highest.value - wanted
+    values = np.array([part.value for part in parts])  # where there is a NaN, it is both ends
+    lowest, highest = parts[int(values.argmin())], parts[int(values.argmax())]
+    below = wanted == math.inf or wanted - lowest.value >= highest.value - wanted
     worst, pick = (lowest, np.min) if below else (highest, np.max)
     ends = [
         (part.low, part.high)
