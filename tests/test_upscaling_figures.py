@@ -203,6 +203,19 @@ def test_an_upscaled_run_that_diverged_loses():
     assert verdicts("fig4", data)["faster-mlp-sgd"] == "not reproduced"
 
 
+def test_an_early_crossing_is_known_to_the_time_between_two_evaluations():
+    """At steps 10, 20, 30; of the base's cost F.4 says a share of the wide run."""
+    for steps, up in ((10, 0.4), (20, 0.85), (30, 1.0)):
+        found = wins({"upscaled": up})
+        row = found["faster"]
+        ends = [(steps - 10) / 30, steps / 30, steps / 30]
+        assert [row["low"], row["measured"], row["high"]] == pytest.approx(ends)
+        whole = found["end-to-end"]
+        assert whole["low"] == pytest.approx(whole["measured"])
+        shares = [1 / whole["measured"] - 1 / whole["high"], 10 / 30]
+        assert shares[0] == pytest.approx(shares[1])
+
+
 def test_accuracies_of_runs_that_diverged_are_not_compared():
     data = made_up("resnet", {"upscaled": (0.8, INF, 0.8)})
     data = data[data["stage"] != "tune_upscaled_code"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from repro.judge.claims import Measurement, over_seeds
-from repro.judge.intervals import of_estimators
+from repro.judge.intervals import no_finer_than, of_estimators
 from repro.judge.optimum import parabola_optimum
 from repro.judge.tables import joined, last_step
 from repro.regret import Curves
@@ -164,3 +164,10 @@ def of_rates(losses: Losses, statistic, *names: str, detail: str = "") -> Measur
     """`Curves.interval` of a statistic. names: the parametrizations it compares."""
     found = losses.interval(statistic)
     return Measurement(*found, len(losses.seeds), losses.problem(*names), detail)
+
+
+def of_regret(losses: Losses, statistic, *names: str, detail: str = "") -> Measurement:
+    """The same of a regret, or of a difference of two: known no finer than the grid of rates."""
+    return no_finer_than(
+        of_rates(losses, statistic, *names, detail=detail), losses.half_step(*names)
+    )
