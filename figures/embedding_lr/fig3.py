@@ -24,7 +24,7 @@ CAPTION = (
     "bars: 95 % interval over seeds; diamonds, and the dots at paper scale: the paper's rule, "
     "geometric mean of the grid's rates within 20 %; dashed, from the first dot: the sqrt(d) rule, "
     "muP's constant, SP's 1/d. Coloured: embeddings of std 1, for which the paper's formula says "
-    "slope 0. Bottom left: the slope by every estimator, black the one fixed before, and of the "
+    "slope 0. Bottom left: the slope by every estimator, black the one whose value counts, and of the "
     "last octave of width, with 95 % intervals; shaded, and in brackets: the interval that is "
     "judged, which spans those of all estimators where two differ by more than one. Bottom right: "
     "what each rule costs where its constant is tuned once, with 95 % intervals (Hayou & Liu, "
@@ -158,6 +158,7 @@ def simulate(law, recorded, scale, rng):
     of which nothing is claimed, stays as it is."""
     drawn = recorded.copy()
     small, unit = (sweep_of(recorded, study) for study in (MAIN, UNIT))
+    drawn_with = rng.integers(2**63)  # one for both, whose seeds are the same
     for study, slopes in ((MAIN, _laws.SLOPES), (UNIT, UNIT_SLOPES)):
         power = slopes.get(law, -0.5 if study == MAIN else 0.0)
         rows = part(recorded, study)
@@ -165,7 +166,7 @@ def simulate(law, recorded, scale, rng):
             seeds = unit.seeds
             gained = {d: lowest(unit, d, seeds) - lowest(small, d, seeds) for d in unit.rates}
             rows["train_loss"] -= rows[_sweep.WIDTH].map(gained)
-        moved = _laws.simulate_sweep(power, rows, scale, rng)
+        moved = _laws.simulate_sweep(power, rows, scale, np.random.default_rng(drawn_with))
         drawn.loc[rows.index, "train_loss"] = moved["train_loss"]
     return drawn
 
