@@ -83,6 +83,8 @@ def parser() -> argparse.ArgumentParser:
     add("report").add_argument("--folder", type=Path, default=Path("report"), help=where)
     add("redraw")
     add_cost(add("cost"))
+    words = "write the tables into docs/verdicts.md"
+    add("bounds").add_argument("--page", metavar="FILE", type=Path, help=words)
 
     group("Runs made here, without Snakemake, and held against those on record")
     add_place(add("run", figures={"nargs": "+", "metavar": "FIGURE"}))
@@ -151,9 +153,8 @@ def add_cost(added: argparse.ArgumentParser) -> None:
     scales = ", ".join(SCALES)
     added.add_argument("--scale", help=f"{scales}, as --config scale=SCALE")
     added.add_argument("--json", action="store_true", help="{paper: hours}, what is shared once")
-    added.add_argument(
-        "--page", metavar="FILE", help="write the tables of every scale into docs/cost.md"
-    )
+    words = "write the tables of every scale into docs/cost.md"
+    added.add_argument("--page", metavar="FILE", type=Path, help=words)
     rate = added.add_mutually_exclusive_group()
     rate.add_argument(
         "--device-flops", type=float, metavar="FLOPS", help="hours at this many a second"

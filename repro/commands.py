@@ -23,11 +23,10 @@ def list(suite: Suite, arguments: Namespace) -> str:
 def cost(suite: Suite, arguments: Namespace) -> str | None:
     """Runs, operations, memory and time of figures."""
     if arguments.page:
-        from pathlib import Path
-
         from repro.judge import costs
+        from repro.judge.typeset import put_between
 
-        costs.write(Path(arguments.page))
+        put_between(arguments.page, costs.BEGIN, costs.END, costs.lines())
         return None
     from repro.judge import forecast
     from repro.suite import budget
@@ -46,6 +45,17 @@ def cost(suite: Suite, arguments: Namespace) -> str | None:
     by_study = bool(arguments.figures)
     lines = budget.table(suite, figures, price, site, by_study)
     return "\n".join([*lines, *budget.passes(suite, figures)])
+
+
+def bounds(suite: Suite, arguments: Namespace) -> str | None:
+    """Where the bounds of all claims come from."""
+    from repro.judge import bounds
+    from repro.judge.typeset import put_between
+
+    if arguments.page:
+        put_between(arguments.page, bounds.BEGIN, bounds.END, bounds.lines())
+        return None
+    return "\n".join(bounds.lines())
 
 
 def explain(suite: Suite, arguments: Namespace) -> str:

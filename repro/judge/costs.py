@@ -2,10 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from repro.errors import UserError
-from repro.files import atomic_path
 from repro.judge.records import read_record, recorded
 from repro.judge.typeset import markdown
 from repro.suite import budget, registry
@@ -85,13 +82,3 @@ def lines(names: Sequence[str] | None = None) -> list[str]:
     )
     first, *others = map(markdown, tables)
     return first + [line for each in others for line in ["", *each]]
-
-
-def write(path: Path) -> None:
-    """Put the tables between the two marks of a page; raises UserError where it has none."""
-    text = path.read_text() if path.exists() else ""
-    if text.count(BEGIN) != 1 or text.count(END) != 1:
-        raise UserError(f"{path}: has no lines {BEGIN} and {END}, between which the tables go")
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    with atomic_path(path) as temporary:
-        temporary.write_text("\n".join([before + BEGIN, "", *lines(), "", END]) + after)
