@@ -7,6 +7,7 @@ from repro.judge import bounds
 from repro.judge.claims import (
     ARITHMETIC,
     BASES,
+    CONTROL,
     OURS,
     REPORTED,
     THEORY,
@@ -64,6 +65,11 @@ def test_a_tolerance_is_around_a_printed_number(paper, claim):
             bound.low - r <= n <= bound.high + r for n, r in zip(numbers, rounding, strict=True)
         ]
         assert any(near) or bound.holds(0) or bound.holds(1), (bound, numbers)
+
+
+def test_no_paper_states_a_control_s_bound():
+    controls = [claim for claims in PAPERS.values() for claim in claims if claim.kind == CONTROL]
+    assert [claim.id for claim in controls if bounds.basis(claim) not in (OURS, REPORTED)] == []
 
 
 def test_no_training_claim_of_a_paper_is_held_against_a_bound_of_ours():
