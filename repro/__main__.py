@@ -24,7 +24,7 @@ NEEDS_CLONE = (
 )
 CONFIG = (
     f"as snakemake's: scale ({', '.join(SCALES)}), data (embedded, real), figures, at_edge, "
-    "arithmetic, stacked, max_gpu_hours, or a dataset: <dataset>=embedded|real|FOLDER"
+    "arithmetic, max_gpu_hours, or a dataset: <dataset>=embedded|real|FOLDER"
 )
 WORDS = {  # argument -> what it is
     "claim": "as in the scoreboard: fig3.sqrt-d-rule, or embedding_lr/fig3.sqrt-d-rule",
@@ -78,7 +78,8 @@ def parser() -> argparse.ArgumentParser:
     group("What is known, in seconds and without training")
     add("list")
     add("explain", claim={})
-    add("scoreboard")
+    added = add("scoreboard")
+    added.add_argument("--page", metavar="FILE", help="write the counts on record into README.md")
     where = "where to, in place of report/"
     add("report").add_argument("--folder", type=Path, default=Path("report"), help=where)
     add("redraw")
@@ -153,8 +154,9 @@ def add_cost(added: argparse.ArgumentParser) -> None:
     scales = ", ".join(SCALES)
     added.add_argument("--scale", help=f"{scales}, as --config scale=SCALE")
     added.add_argument("--json", action="store_true", help="{paper: hours}, what is shared once")
-    words = "write the tables of every scale into docs/cost.md"
-    added.add_argument("--page", metavar="FILE", type=Path, help=words)
+    added.add_argument(
+        "--page", metavar="FILE", help="write the tables of every scale into docs/cost.md"
+    )
     rate = added.add_mutually_exclusive_group()
     rate.add_argument(
         "--device-flops", type=float, metavar="FLOPS", help="hours at this many a second"

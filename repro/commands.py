@@ -23,10 +23,11 @@ def list(suite: Suite, arguments: Namespace) -> str:
 def cost(suite: Suite, arguments: Namespace) -> str | None:
     """Runs, operations, memory and time of figures."""
     if arguments.page:
-        from repro.judge import costs
-        from repro.judge.typeset import put_between
+        from pathlib import Path
 
-        put_between(arguments.page, costs.BEGIN, costs.END, costs.lines())
+        from repro.judge import costs
+
+        costs.write(Path(arguments.page))
         return None
     from repro.judge import forecast
     from repro.suite import budget
@@ -38,7 +39,7 @@ def cost(suite: Suite, arguments: Namespace) -> str | None:
     if by_record and suite.config.scale not in GPU_SCALES:  # meant for a CPU: records/ has seconds
         price = forecast.price(suite, figures)
     else:
-        price = budget.device_price(arguments.device_flops, arguments.measure, suite.config.stacked)
+        price = budget.device_price(arguments.device_flops, arguments.measure)
     if arguments.json:
         return json.dumps(budget.hours_by_paper(suite, figures, price), indent=1)
     site = load_site(registry.ROOT / "profiles" / "slurm")
@@ -49,11 +50,10 @@ def cost(suite: Suite, arguments: Namespace) -> str | None:
 
 def bounds(suite: Suite, arguments: Namespace) -> str | None:
     """Where the bounds of all claims come from."""
-    from repro.judge import bounds
-    from repro.judge.typeset import put_between
+    from repro.judge import bounds, marks
 
     if arguments.page:
-        put_between(arguments.page, bounds.BEGIN, bounds.END, bounds.lines())
+        marks.fill(arguments.page, bounds.COMMAND, bounds.lines())
         return None
     return "\n".join(bounds.lines())
 
@@ -144,10 +144,17 @@ def page(suite: Suite, arguments: Namespace) -> None:
     products.page(suite, arguments.name)
 
 
-def scoreboard(suite: Suite, arguments: Namespace) -> str:
+def scoreboard(suite: Suite, arguments: Namespace) -> str | None:
     """All verdicts of the configured figures."""
     from repro.judge import scoreboard
 
+    if arguments.page:
+        from pathlib import Path
+
+        from repro.judge import marks
+
+        marks.fill(Path(arguments.page), scoreboard.PAGE, scoreboard.counts_on_record(suite))
+        return None
     return scoreboard.scoreboard(suite)
 
 

@@ -209,7 +209,7 @@ def test_what_stands_beside_a_table_fits_it(tmp_path, monkeypatch):
 
     def read(found):
         module = SimpleNamespace(asides=lambda data, scale: found)
-        monkeypatch.setattr(asides.registry, "figure", lambda name: module)
+        monkeypatch.setattr(asides, "figure_module", lambda name: module)
         return asides.asides("p/mine", data, "reduced", shown)
 
     assert read(beside(Aside(), Aside())).parts == []

@@ -8,19 +8,20 @@ from pathlib import Path
 
 from repro.files import sha256_file, write_bytes
 from repro.judge.board import HEAD, entries
+from repro.judge.claims import JudgedClaim
+from repro.judge.figure import figure_module
 from repro.judge.judging import footer, table_of
 from repro.judge.typeset import markdown, plain
-from repro.suite import registry
 
 
 def write_page(
-    base: Path, figure_name: str, data: Path, claims: Sequence[Mapping], provenance: Mapping
+    base: Path, figure_name: str, data: Path, claims: Sequence[JudgedClaim], provenance: Mapping
 ) -> None:
     """Write `<base>.md`: a figure's title, its picture `<base>.png` or its table, caption, claims.
 
-    data: its data.csv. claims, provenance: as from `judging.judge_all`, and in provenance.json.
+    data: its data.csv. provenance: as in provenance.json.
     """
-    module = registry.figure(figure_name)
+    module = figure_module(figure_name)
     table = table_of(figure_name, data, provenance["scale"])
     shown = table.markdown() if table else [f"![{module.TITLE}]({base.name}.png)"]
     rows = [entries(row, f"`{row['claim']}`") for row in claims]

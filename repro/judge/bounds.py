@@ -18,8 +18,7 @@ from repro.judge.claims import (
 from repro.judge.typeset import markdown
 from repro.suite import registry
 
-BEGIN = "<!-- from here made by `python -m repro bounds --page` -->"
-END = "<!-- to here -->"
+COMMAND = "bounds --page"
 GROUPS = {
     "training": (TRAINING,),
     "theory, arithmetic": (THEORY, ARITHMETIC),

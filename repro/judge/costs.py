@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from repro.judge import marks
+from repro.judge.figure import figure_module
 from repro.judge.records import read_record, recorded
 from repro.judge.typeset import markdown
 from repro.suite import budget, registry
@@ -10,8 +13,7 @@ from repro.suite.config import parse
 from repro.suite.study import GPU_SCALES, SCALES
 from repro.suite.suite import Suite
 
-BEGIN = "<!-- from here made by `python -m repro cost --page` -->"
-END = "<!-- to here -->"
+COMMAND = "cost --page"
 NONE = "-"
 
 
@@ -44,7 +46,7 @@ def of_figure(suite: Suite, name: str) -> Figure:
         made = read_record(bases[0])["provenance"]["made"] if bases else None
         hours = sum(entry["seconds"] for entry in made) / 3600 if made else None
     embedded = suite.is_embedded(name)
-    judged = sum(claim.binds(scale, embedded) for claim in registry.figure(name).CLAIMS)
+    judged = sum(claim.binds(scale, embedded) for claim in figure_module(name).CLAIMS)
     return Figure(hours, room.memory, room.disk, tuple(suite.figure_datasets(name)), judged)
 
 
@@ -62,7 +64,7 @@ def lines(names: Sequence[str] | None = None) -> list[str]:
     found = {n: {scale: of_figure(suites[scale], n) for scale in SCALES} for n in names}
     time, room, papers = [], [], []
     for name, at in found.items():
-        claims = len(registry.figure(name).CLAIMS)
+        claims = len(figure_module(name).CLAIMS)
         judged = ", ".join(str(at[scale].judged) for scale in SCALES)
         hours = [number(at[s].hours, 2 if s in GPU_SCALES else 1) for s in SCALES]
         time.append([f"`{name}`", *hours, f"{judged} of {claims}"])
@@ -82,3 +84,8 @@ def lines(names: Sequence[str] | None = None) -> list[str]:
     )
     first, *others = map(markdown, tables)
     return first + [line for each in others for line in ["", *each]]
+
+
+def write(path: Path) -> None:
+    """Put the tables between the two marks of a page."""
+    marks.fill(path, COMMAND, lines())

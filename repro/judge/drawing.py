@@ -20,7 +20,7 @@ from pypdf import PageObject, PdfReader, PdfWriter, Transformation
 
 from repro.errors import UserError
 from repro.files import atomic_path
-from repro.judge.claims import NOT_REPRODUCED, REPRODUCED, interval
+from repro.judge.claims import NOT_REPRODUCED, REPRODUCED, JudgedClaim, interval
 from repro.judge.typeset import Table
 
 MARKS = {REPRODUCED: "+", NOT_REPRODUCED: "x"}
@@ -80,7 +80,7 @@ def wrapped(text: str, characters: int, **options) -> list[str]:
     return textwrap.wrap(text, characters, break_on_hyphens=False, **options)
 
 
-def claim_lines(claim: dict, characters: int) -> list[str]:
+def claim_lines(claim: JudgedClaim, characters: int) -> list[str]:
     """Lines of text for a judged claim: what the paper says, then, indented, what was measured."""
     mark = MARKS.get(claim["verdict"], " ")
     stated = f"[{mark}] {claim['claim']}: {claim['statement']} ({claim['source']})"
@@ -127,7 +127,9 @@ def save(figure: Figure, pdf: Path, png: Path) -> None:
     plt.close(figure)
 
 
-def save_sheet(picture: Path, caption: str, claims: list[dict], made_of: str, target: Path) -> None:
+def save_sheet(
+    picture: Path, caption: str, claims: Sequence[JudgedClaim], made_of: str, target: Path
+) -> None:
     """Write a PDF of one page: a picture's page, and below it caption, claims, what it is made of.
 
     picture: the PDF that `save` wrote.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from repro.errors import UserError
 from repro.files import read_json
+from repro.judge.claims import JudgedClaim
 from repro.judge.products import cell_ids, finished_folder, is_built
 from repro.judge.records import describe, read_record, recorded
 from repro.suite.suite import Suite
@@ -16,14 +17,14 @@ from repro.suite.suite import Suite
 class Evidence:
     """What is known of a figure.
 
-    figure: its name. claims: its judged claims, rows as from `judging.judge_all`. provenance: as in
-    provenance.json. data, picture: its table and its PNG. place: the folder it is of,
-    `results/<scale>/<data>` or `records/<scale>/<data>/<device>`. recorded: whether it is of
-    records/. current: whether it is of the runs that this configuration asks for.
+    figure: its name. claims: its judged claims. provenance: as in provenance.json. data, picture:
+    its table and its PNG. place: the folder it is of, `results/<scale>/<data>` or
+    `records/<scale>/<data>/<device>`. recorded: whether it is of records/. current: whether it is
+    of the runs that this configuration asks for.
     """
 
     figure: str
-    claims: list[dict]
+    claims: list[JudgedClaim]
     provenance: dict
     data: Path
     picture: Path

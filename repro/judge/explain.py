@@ -7,8 +7,9 @@ from repro.files import sha256_file
 from repro.judge.board import in_words, paper_scale
 from repro.judge.claims import interval
 from repro.judge.evidence import Evidence, find
+from repro.judge.figure import figure_module
 from repro.judge.printed import printed
-from repro.suite import arithmetic, registry
+from repro.suite import arithmetic
 from repro.suite.suite import Suite
 
 
@@ -21,7 +22,7 @@ def explain(suite: Suite, word: str) -> str:
     known = {
         f"{figure_name.split('/')[0]}/{claim.id}": (figure_name, claim)
         for figure_name in suite.usable_figures()
-        for claim in registry.figure(figure_name).CLAIMS
+        for claim in figure_module(figure_name).CLAIMS
     }
     matches = [key for key in known if word in (key, key.split("/", 1)[1])]
     if len(matches) != 1:
@@ -47,7 +48,11 @@ def explain(suite: Suite, word: str) -> str:
     if row["detail"]:
         lines.append(f"  detail: {row['detail']}")
     if row["power"]:
-        lines.append(f"  power, share of simulated tables that agree: {row['power']}")
+        lines.append(f"  of simulated tables: {row['power']}")
+    if row["never"]:
+        lines.append(f"  design: it can hardly come out as {row['never']}")
+    if row["p"] is not None:
+        lines.append(f"  p: {row['p']:.2g}, with the truth at the edge of the bound")
     if row["second"]:
         lines.append(f"  under another arithmetic, {row['second']}")
     if row["chosen_after_seeing"]:

@@ -5,7 +5,9 @@ every file against this class before it is used.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
+
+from repro.suite import registry
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -105,3 +107,10 @@ class FigureWithLaws(Figure, Protocol):
         and the size of the noise between seeds (`repro.judge.noise`). rng: the only source of
         randomness.
         """
+
+
+def figure_module(name: str) -> Figure:
+    """`registry.figure` with its type, which `repro.suite` does not know: it imports no judge.
+
+    What a figure need not define (`table`, `asides`, `VIEW`, `LAWS`) a caller asks for first."""
+    return cast(Figure, registry.figure(name))

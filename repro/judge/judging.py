@@ -13,7 +13,18 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import sha256_file
 from repro.judge import power, second
-from repro.judge.claims import CONTROL, THEORY, TRAINING, Claim, Measurement, doubted, judge
+from repro.judge.claims import (
+    CONTROL,
+    THEORY,
+    TRAINING,
+    Claim,
+    JudgedClaim,
+    Measurement,
+    doubted,
+    judge,
+    too_few,
+)
+from repro.judge.figure import figure_module
 from repro.judge.printed import printed_for
 from repro.judge.typeset import Table
 from repro.suite import registry
@@ -41,7 +52,7 @@ def called(figure_name: str, function: str) -> Iterator[None]:
 def tabulate(figure_name: str, contents: Mapping[str, Sequence[Mapping]]):
     """A figure's table, a DataFrame. contents: name of a stage -> the contents of its cells."""
     frames = {stage: frame(cells) for stage, cells in contents.items()}
-    module = registry.figure(figure_name)
+    module = figure_module(figure_name)
     with called(figure_name, "reduce"):
         table = module.reduce(frames)
     if not hasattr(table, "to_csv"):
@@ -50,26 +61,30 @@ def tabulate(figure_name: str, contents: Mapping[str, Sequence[Mapping]]):
     return table
 
 
-def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
-    """Measure and judge every claim of a figure; returns a row of JSON values for each.
+def judge_all(figure_name: str, table, provenance: dict) -> list[JudgedClaim]:
+    """Measure and judge every claim of a figure.
 
     table: its data.csv. provenance: its provenance.json.
     """
-    module = registry.figure(figure_name)
+    module = figure_module(figure_name)
     scale = provenance["scale"]
     with called(figure_name, "measure"):
         measured = module.measure(table, scale)
     check_measured(f"figures/{figure_name}.py", module.CLAIMS, measured)
-    rows = []
+    rows: list[JudgedClaim] = []
     paper = figure_name.split("/")[0]
     chosen = chosen_after_seeing(figure_name, scale)
     for claim in module.CLAIMS:
         judgement = judge(claim, measured[claim.id], scale, provenance["embedded"])
         trials = power.of_claim(paper, claim.id, scale, provenance["label"])
         others = second.of_claim(paper, claim.id, scale, provenance["label"])
-        turned = second.turned(judgement.seen, others)
-        judgement = doubted(judgement, power.shortfall(trials), turned)
         measurement = judgement.measurement
+        judgement = doubted(
+            judgement,
+            too_few(claim, measurement, scale),
+            power.false_alarm(judgement.seen, measurement.value, claim.at(scale), trials),
+            second.turned(judgement.seen, others),
+        )
         rows.append(
             {
                 "claim": claim.id,
@@ -90,8 +105,11 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[dict]:
                 "binds": judgement.binds,
                 "verdict": judgement.verdict,
                 "reason": judgement.reason,
+                "p": judgement.p,
                 "detail": measurement.detail,
                 "power": power.in_words(trials),
+                "untested": judgement.binds and claim.kind == TRAINING and not trials,
+                "never": power.never(trials) if judgement.binds else "",
                 "second": "; ".join(map(str, others)),
                 "chosen_after_seeing": chosen if claim.kind in RUN else "",
                 "scale": scale,
@@ -150,7 +168,7 @@ def _devices(provenance: Mapping) -> str:
 
 def table_of(figure_name: str, data: Path, scale: str) -> Table | None:
     """The table that a figure is; None where it is a plot. data: its data.csv."""
-    module = registry.figure(figure_name)
+    module = figure_module(figure_name)
     if not hasattr(module, "table"):
         return None
 
@@ -164,14 +182,14 @@ def table_of(figure_name: str, data: Path, scale: str) -> Table | None:
     return shown
 
 
-def render(figure_name: str, data: Path, provenance: dict, folder: Path) -> list[dict]:
+def render(figure_name: str, data: Path, provenance: dict, folder: Path) -> list[JudgedClaim]:
     """Judge a figure's claims from its data.csv: `judge_all`'s rows; and write into the folder its
     picture, figure.pdf and figure.png, and the same with caption and claims below, sheet.pdf."""
     import pandas as pd
 
     from repro.judge import drawing
 
-    module = registry.figure(figure_name)
+    module = figure_module(figure_name)
     values, digest = pd.read_csv(data), sha256_file(data)
     rows = judge_all(figure_name, values, provenance)
     drawing.style()

@@ -11,7 +11,9 @@ from fractions import Fraction
 
 from repro.errors import UserError, did_you_mean
 from repro.judge import rows
+from repro.judge.figure import figure_module
 from repro.suite import registry
+from repro.suite.registry import ROOT
 
 # -1/2, 0.0020, 1e-3, <1
 NUMBER = re.compile(r"[<>]?-?\d+(/[1-9]\d*|(\.\d+)?(e-?\d\d?)?)")
@@ -61,6 +63,17 @@ class Printed:
         return f"{value}{unit} ({self.place}): {self.what}"
 
 
+def is_a_paper(slug: str) -> bool:
+    """Whether a slug is a paper's, of which one can say what it prints; the suite's own benchmark
+    has studies and figures too, and prints nothing."""
+    return (ROOT / path(slug)).exists()
+
+
+def path(paper: str) -> str:
+    """Where what a paper prints is noted, relative to the checkout."""
+    return f"studies/{paper}/printed.csv"
+
+
 def printed(paper: str) -> tuple[Printed, ...]:
     """All that a paper prints, each row of a claim there is; nothing where there is no such file.
 
@@ -86,7 +99,7 @@ def numbers(paper: str, claim: str) -> list[float]:
 
 def _rows(paper: str) -> Sequence[tuple[str, Printed]]:
     """Place and content of every row."""
-    return rows.read(f"studies/{paper}/printed.csv", Printed)
+    return rows.read(path(paper), Printed)
 
 
 def _claims(paper: str) -> tuple[set[str], set[str]]:
@@ -96,7 +109,7 @@ def _claims(paper: str) -> tuple[set[str], set[str]]:
     for name in registry.figure_names():
         if name.startswith(f"{paper}/"):
             try:
-                ids |= {claim.id for claim in registry.figure(name).CLAIMS}
+                ids |= {claim.id for claim in figure_module(name).CLAIMS}
             except UserError:
                 broken.add(name.split("/")[1])
     return ids, broken

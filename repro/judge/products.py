@@ -1,11 +1,12 @@
 """A figure's files: data.csv, picture, claims, and a manifest with the digests of all of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from repro.errors import UserError, did_you_mean
 from repro.files import atomic_path, read_json, sha256_file, write_bytes, write_json
 from repro.judge import beside, code
+from repro.judge.claims import JudgedClaim
 from repro.judge.judging import render, tabulate
 from repro.suite import cells as cellfiles
 from repro.suite import registry
@@ -78,7 +79,7 @@ def publish(suite: Suite, figure_name: str) -> None:
 
 
 def put(
-    folder: Path, figure_name: str, data: Path, claims: list[dict], provenance: Mapping
+    folder: Path, figure_name: str, data: Path, claims: Sequence[JudgedClaim], provenance: Mapping
 ) -> list[Path]:
     """Write a figure's published files, and return them: figures/<paper>/<figure>.pdf and .png, the
     picture; .md, its text; .csv, what it shows; and figures/sheets/<paper>/<figure>.pdf.

@@ -14,6 +14,7 @@ from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge import beside, second
 from repro.judge.board import board
+from repro.judge.claims import JudgedClaim
 from repro.judge.judging import render
 from repro.judge.products import finished_folder, put
 from repro.suite import arithmetic, registry
@@ -135,7 +136,7 @@ def _note_digests(folder: Path, paths: Sequence[Path]) -> None:
     write_bytes(folder / SUMS, "".join(lines).encode())
 
 
-def recorded_claims(folder: Path) -> list[dict]:
+def recorded_claims(folder: Path) -> list[JudgedClaim]:
     """The judged claims of all records in a folder records/<scale>/<data>/<device>/."""
     bases = (folder / name for name in registry.figure_names())
     existing = (base for base in bases if base.with_suffix(".json").exists())

@@ -2,24 +2,22 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
-from repro.judge.board import OURS, board
-from repro.judge.claims import CANNOT_BE_TOLD, NOT_REPRODUCED, VERDICTS, interval
+from repro.judge.board import board, counts_by_paper, of_a_paper
+from repro.judge.claims import CANNOT_BE_TOLD, NOT_REPRODUCED, VERDICTS, JudgedClaim, interval
 from repro.judge.evidence import Evidence, find_all, origin
 from repro.judge.products import finished_folder
+from repro.judge.records import read_record, recorded
+from repro.judge.typeset import markdown
 from repro.suite import registry
 from repro.suite.progress import duration
 from repro.suite.suite import Suite
 
-COLUMNS = [
-    *("claim", "kind", "paper", "figure", "statement", "source", "quantity"),
-    *("printed", "expected", "expected_paper", "measured", "low", "high", "n"),
-    *("seen", "binds", "verdict", "reason", "detail", "power", "second", "chosen_after_seeing"),
-    *("scale", "data"),
-]
+PAGE = "scoreboard --page"
+COLUMNS = [*JudgedClaim.__annotations__]
 
 
 def scoreboard(suite: Suite) -> str:
@@ -38,7 +36,15 @@ def scoreboard(suite: Suite) -> str:
     return f"{page}, {csv_file.name}: {len(rows)} claims, {origin(found)}"
 
 
-def table(rows: Iterable[Mapping]) -> bytes:
+def counts_on_record(suite: Suite) -> list[str]:
+    """The table of the papers' claims by verdict, at the configured scale and data, from records
+    alone; lines of Markdown."""
+    names = registry.figure_names()
+    records = [read_record(base) for name in names for base in recorded(suite, name)[:1]]
+    return markdown(counts_by_paper([row for saved in records for row in saved["claims"]]))
+
+
+def table(rows: Iterable[JudgedClaim]) -> bytes:
     """Judged claims as CSV, what the paper prints in one cell."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, COLUMNS, extrasaction="ignore", lineterminator="\n")
@@ -62,7 +68,7 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
     built: figure -> whether it was built or up to date. seconds: how long the workflow took.
     """
     lines = [f"scale {suite.config.scale}, data {suite.label}, {duration(seconds)}"]
-    rows: list[dict] = []
+    rows: list[JudgedClaim] = []
     for figure_name, finished in sorted(built.items()):
         file = f"figures/{figure_name}.pdf"
         try:
@@ -83,7 +89,7 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
     if rows:
         # What a reader asks about first.
         doubtful = [NOT_REPRODUCED, CANNOT_BE_TOLD]
-        first = max(rows, key=lambda row: (row["verdict"] in doubtful, row["kind"] not in OURS))
+        first = max(rows, key=lambda row: (row["verdict"] in doubtful, of_a_paper(row)))
         claim = f"{first['paper']}/{first['claim']}"
         lines.append(f"next: {suite.command(f'explain {claim}', program='python -m repro')}")
     return "\n".join(lines)

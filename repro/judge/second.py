@@ -5,11 +5,11 @@ their claims about training measured in `studies/<paper>/second.csv`, beside the
 default arithmetic. A verdict that turns there is none. No torch.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from repro.judge import rows
-from repro.judge.claims import AGREES, DIFFERS, TRAINING
+from repro.judge.claims import AGREES, DIFFERS, TRAINING, JudgedClaim
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def of_claim(paper: str, claim: str, scale: str, data: str) -> list[Second]:
     return [s for s in seconds(paper) if (s.claim, s.scale, s.data) == (claim, scale, data)]
 
 
-def keep(paper: str, claims: Sequence[Mapping], arithmetic: str, digest: str) -> None:
+def keep(paper: str, claims: Sequence[JudgedClaim], arithmetic: str, digest: str) -> None:
     """Write what a figure's claims measured under an arithmetic, in place of what they did before.
 
     claims: of claims.json; kept are those about training that have a bound. digest: of data.csv.

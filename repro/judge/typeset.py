@@ -4,10 +4,6 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-from repro.errors import UserError
-from repro.files import atomic_path
 
 
 @dataclass(frozen=True)
@@ -44,13 +40,3 @@ def markdown(table: Sequence[Sequence[str]]) -> list[str]:
 def plain(text: str) -> str:
     """Plain text in Markdown: its asterisks are no emphasis, its lines are kept."""
     return text.replace("*", "\\*").replace("\n", "<br>")
-
-
-def put_between(path: Path, begin: str, end: str, lines: Sequence[str]) -> None:
-    """Put lines between the two marks of a page; raises UserError where it has none."""
-    text = path.read_text() if path.exists() else ""
-    if text.count(begin) != 1 or text.count(end) != 1:
-        raise UserError(f"{path}: has no lines {begin} and {end}, between which the tables go")
-    before, after = text.split(begin)[0], text.split(end)[1]
-    with atomic_path(path) as temporary:
-        temporary.write_text("\n".join([before + begin, "", *lines, "", end]) + after)

@@ -8,12 +8,13 @@ record's, so that it should have been identical.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from repro.errors import UserError
 from repro.files import read_json, sha256_file
-from repro.judge.claims import interval
+from repro.judge.claims import JudgedClaim, interval
 from repro.judge.forecast import to_build
 from repro.judge.products import finished_folder, is_built
 from repro.judge.records import RECORDS, SUMS, describe, read_record, recorded
@@ -138,11 +139,11 @@ def _versions(provenance: dict, package: str) -> set[str]:
     return {str(made["versions"].get(package)) for made in provenance["made"]}
 
 
-def changed_claim(new: list[dict], old: list[dict], same_data: bool) -> str:
+def changed_claim(new: Sequence[JudgedClaim], old: Sequence[JudgedClaim], same_data: bool) -> str:
     """The first claim that changed, and how, in words; "" if none did.
 
-    new, old: rows as from `judging.judge_all`. same_data: both were measured from the same table,
-    so their numbers must agree up to ROUNDING; otherwise their intervals must overlap.
+    same_data: both were measured from the same table, so their numbers must agree up to ROUNDING;
+    otherwise their intervals must overlap.
     """
     before, after = ({row["claim"]: row for row in rows} for rows in (old, new))
     for name in before.keys() ^ after.keys():
@@ -156,12 +157,17 @@ def changed_claim(new: list[dict], old: list[dict], same_data: bool) -> str:
     return ""
 
 
-def same_numbers(new: dict, old: dict) -> bool:
+def same_numbers(new: JudgedClaim, old: JudgedClaim) -> bool:
     """Whether two measurements of the same table agree up to ROUNDING."""
-    return all(_close(new[key], old[key], ROUNDING) for key in ("measured", "low", "high"))
+    pairs = zip(_numbers(new), _numbers(old), strict=True)
+    return all(_close(a, b, ROUNDING) for a, b in pairs)
 
 
-def overlap(new: dict, old: dict) -> bool:
+def _numbers(row: JudgedClaim) -> tuple[float | None, ...]:
+    return row["measured"], row["low"], row["high"]
+
+
+def overlap(new: JudgedClaim, old: JudgedClaim) -> bool:
     """Whether two measurements' intervals overlap, or their values agree within TOLERANCE: where
     nothing is random, an interval is a single point."""
     if None in (new["measured"], old["measured"]):  # not finite
@@ -171,11 +177,9 @@ def overlap(new: dict, old: dict) -> bool:
     if new["low"] is None and new["high"] is None:  # one run: nothing to overlap
         return False
     # An end that is not finite reaches to infinity.
-    low, high = (
-        [bound if row[key] is None else row[key] for row in (new, old)]
-        for key, bound in (("low", -math.inf), ("high", math.inf))
-    )
-    return max(low) <= min(high)
+    lows = [-math.inf if low is None else low for low in (new["low"], old["low"])]
+    highs = [math.inf if high is None else high for high in (new["high"], old["high"])]
+    return max(lows) <= min(highs)
 
 
 def _close(a: float | None, b: float | None, tolerance: float) -> bool:

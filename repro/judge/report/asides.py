@@ -7,9 +7,9 @@ from pathlib import Path
 from repro.errors import UserError, did_you_mean
 from repro.judge.aside import Asides, Bar
 from repro.judge.claims import number
+from repro.judge.figure import figure_module
 from repro.judge.judging import called
 from repro.judge.typeset import Table
-from repro.suite import registry
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def asides(figure_name: str, data: Path, scale: str, table: Table) -> Asides | N
     UserError where that does not fit the table."""
     import pandas as pd
 
-    module = registry.figure(figure_name)
+    module = figure_module(figure_name)
     if not hasattr(module, "asides"):
         return None
     file = f"figures/{figure_name}.py"

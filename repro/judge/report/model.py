@@ -9,14 +9,17 @@ from urllib.parse import quote
 from repro.errors import UserError
 from repro.judge import power, second
 from repro.judge.aside import Asides
-from repro.judge.claims import CONTROL, KINDS, TRAINING, Claim, Expectation
+from repro.judge.board import of_a_paper
+from repro.judge.claims import CONTROL, KINDS, TRAINING, Claim, Expectation, JudgedClaim
 from repro.judge.evidence import Evidence, find
+from repro.judge.figure import figure_module
 from repro.judge.judging import table_of
+from repro.judge.printed import is_a_paper
 from repro.judge.records import RECORDS, describe
 from repro.judge.report import asides, settings
 from repro.judge.report.plot import Plot, plot
 from repro.judge.report.strip import Strip, strip
-from repro.judge.report.text import OF_A_PAPER, counted, sentence, tally
+from repro.judge.report.text import counted, sentence, tally
 from repro.judge.typeset import Table
 from repro.suite import config, registry
 from repro.suite.registry import ROOT
@@ -29,7 +32,7 @@ class ClaimView:
     """A judged claim. row: as in claims.json. page: of its figure. claim: as its figure states it
     today; None if it no longer does."""
 
-    row: Mapping
+    row: JudgedClaim
     page: str
     claim: Claim | None
 
@@ -72,7 +75,8 @@ class ClaimView:
 
     @property
     def _key(self) -> tuple[str, str, str, str]:
-        return tuple(self.row[key] for key in ("paper", "claim", "scale", "data"))
+        row = self.row
+        return row["paper"], row["claim"], row["scale"], row["data"]
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ class FigureView:
     @property
     def title(self) -> str:
         """Its title."""
-        return registry.figure(self.name).TITLE
+        return figure_module(self.name).TITLE
 
     @property
     def short(self) -> str:
@@ -121,12 +125,12 @@ class FigureView:
     @property
     def caption(self) -> str:
         """What every mark of its picture means."""
-        return registry.figure(self.name).CAPTION
+        return figure_module(self.name).CAPTION
 
     @cached_property
     def claims(self) -> list[ClaimView]:
         """Its judged claims."""
-        stated = {claim.id: claim for claim in registry.figure(self.name).CLAIMS}
+        stated = {claim.id: claim for claim in figure_module(self.name).CLAIMS}
         return [ClaimView(row, self.page, stated.get(row["claim"])) for row in self.evidence.claims]
 
     @cached_property
@@ -177,7 +181,7 @@ class FigureView:
     @cached_property
     def plot(self) -> Plot | None:
         """What the plot of its data is made of; None if there is nothing to plot."""
-        view = getattr(registry.figure(self.name), "VIEW", None)
+        view = getattr(figure_module(self.name), "VIEW", None)
         return plot(self.evidence.data, settings.axes(self.name), view)
 
 
@@ -214,6 +218,11 @@ class PaperView:
         return str(self.reference.get("year", ""))
 
     @property
+    def is_a_paper(self) -> bool:
+        """Whether it is one, and not the suite's own studies."""
+        return is_a_paper(self.slug)
+
+    @property
     def tallies(self) -> list[tuple[str, int, dict[str, int]]]:
         """Kind of claims, how many there are, and `tally`."""
         rows = [row for figure in self.figures for row in figure.evidence.claims]
@@ -242,14 +251,19 @@ class Site:
         return [claim for figure in self.figures for claim in figure.claims]
 
     @property
-    def main_rows(self) -> list[Mapping]:
+    def main_rows(self) -> list[JudgedClaim]:
         """The judged claims at the configured scale and data."""
         return [claim.row for figure in self.main for claim in figure.claims]
 
     @property
-    def of_papers(self) -> list[Mapping]:
+    def of_papers(self) -> list[JudgedClaim]:
         """Those of `main_rows` that are claims of a paper."""
-        return [row for row in self.main_rows if row["kind"] in OF_A_PAPER]
+        return [row for row in self.main_rows if of_a_paper(row)]
+
+    @property
+    def real_papers(self) -> list[PaperView]:
+        """The papers, without the suite's own studies."""
+        return [paper for paper in self.papers if paper.is_a_paper]
 
     @property
     def never_run(self) -> str:

@@ -189,6 +189,7 @@ def filler(shown: Site, folder: Path) -> Callable:
         "commit": commit(),
         "verdicts": claims.VERDICTS,
         "kinds": claims.KINDS,
+        "of_a_paper": claims.OF_A_PAPER,
         "seens": (claims.AGREES, claims.DIFFERS, claims.UNCLEAR),
     }
 

@@ -1,10 +1,9 @@
 """A claim's bound and interval on one axis, as fractions of its length, for the pages to draw."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from repro.judge.claims import Expectation
+from repro.judge.claims import Expectation, JudgedClaim
 
 MARGIN = 0.15  # of the span, on either side of what is drawn
 LOGARITHMIC = 100.0  # ratio of positive ends from which the axis is logarithmic
@@ -23,15 +22,16 @@ class Strip:
     value: float
 
 
-def strip(expected: Expectation | None, row: Mapping) -> Strip | None:
+def strip(expected: Expectation | None, row: JudgedClaim) -> Strip | None:
     """The strip of a judged claim; None if nothing finite was measured.
 
-    expected: what the verdict was held against. row: "measured", "low" and "high" of a record.
+    expected: what the verdict was held against.
     """
     if row["measured"] is None:
         return None
     bound = None if expected is None or math.isnan(expected.low) else (expected.low, expected.high)
-    interval = None if None in (row["low"], row["high"]) else (row["low"], row["high"])
+    low, high = row["low"], row["high"]
+    interval = None if low is None or high is None else (low, high)
     ends = [row["measured"], *(interval or ()), *filter(math.isfinite, bound or ())]
     logarithmic = min(ends) > 0 and max(ends) / min(ends) >= LOGARITHMIC
 
