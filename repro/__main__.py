@@ -78,6 +78,8 @@ def parser() -> argparse.ArgumentParser:
     add("report").add_argument("--folder", type=Path, default=Path("report"), help=where)
     add("redraw")
     add_cost(add("cost"))
+    words = "write the tables into docs/verdicts.md"
+    add("bounds").add_argument("--page", metavar="FILE", type=Path, help=words)
 
     group("Runs made here, without Snakemake, and held against those on record")
     add_place(add("run", figures={"nargs": "+", "metavar": "FIGURE"}))

@@ -48,6 +48,16 @@ def cost(suite: Suite, arguments: Namespace) -> str | None:
     return "\n".join([*lines, *budget.passes(suite, figures)])
 
 
+def bounds(suite: Suite, arguments: Namespace) -> str | None:
+    """Where the bounds of all claims come from."""
+    from repro.judge import bounds, marks
+
+    if arguments.page:
+        marks.fill(arguments.page, bounds.COMMAND, bounds.lines())
+        return None
+    return "\n".join(bounds.lines())
+
+
 def explain(suite: Suite, arguments: Namespace) -> str:
     """From a verdict to its runs."""
     from repro.judge.explain import explain

@@ -53,7 +53,7 @@ CLAIMS = (
         statement="lr* is 1e-3 (standard) and 20 (neural-tangent), lr* wd* = 8e-4 for both",
         source="Figure 1; II.1.E",
         quantity="largest |log2| of a searched value over the printed one",
-        expected={"paper": at_most(0.5, TOLERANCE, "less than a step of the search, an octave")},
+        expected={"paper": at_most(0.5, TOLERANCE, "half a step of the search, which is octaves")},
         published=True,
     ),
     Claim(

@@ -58,7 +58,7 @@ CLAIMS = (
                 1,
                 0.02,
                 TOLERANCE,
-                "'only marginal benefits' read as 2 %, which was set before anything was on record",
+                "'only marginal benefits' read as 2 %; set before any record, for paper scale",
             )
         ),
     ),

@@ -67,7 +67,11 @@ CLAIMS = (
         source="Appendix F.4, with 262,144 tokens a step, half of what F.3 states",
         quantity="largest |computed / printed - 1|",
         expected=all_scales(
-            at_most(0.002, TOLERANCE, "totals are sums of printed, rounded costs; a round figure")
+            at_most(
+                0.002,
+                TOLERANCE,
+                "F.4's formulas leave out padded tokens, biases and norms, 0.16 % of a total",
+            )
         ),
     ),
     Claim(
