@@ -333,7 +333,8 @@ def measure_wins(figure, data, setting, scale):
             ratio(up, long),
             shared(up, long),
             joined(own_rate, diverged(stages, "scratch_long")),
-            detail,
+            f"rate {stage_rows(stages, 'scratch_long')['lr'].iloc[0]:.3g}, best by "
+            f"{setting.metric.replace('_', ' ')} of one run a rate; {detail}",
         ),
         "baseline-near-optimal": over_seeds(
             left,

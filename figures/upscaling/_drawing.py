@@ -25,7 +25,7 @@ WIDE = {
 }
 BASELINES = {
     "scratch_tuned": "from scratch, own best rate",
-    "scratch_long": "the same, base's steps added",
+    "scratch_long": "from scratch, base's steps added",
 }
 TUNED = {"upscaled_tuned": "upscaled, tuned at target"}
 NAMES = WIDE | BASELINES | TUNED
