@@ -7,7 +7,7 @@ from pathlib import Path
 
 from repro.errors import UserError
 from repro.files import read_json
-from repro.judge.products import cell_ids, finished_folder, is_built
+from repro.judge.products import cell_ids, finished_folder, is_built, refuse_other_code
 from repro.judge.records import describe, read_record, recorded
 from repro.suite.suite import Suite
 
@@ -40,7 +40,8 @@ class Evidence:
 def find(suite: Suite, figure_name: str) -> Evidence | None:
     """What is known of a figure at the configured scale and data; None where it is nothing.
 
-    Raises UserError, naming the file, if a file there is not the one that was written.
+    Raises UserError, naming the file, if a file there is not the one that was written, or was made
+    by other code than the present.
     """
     folder = suite.paths.figure(figure_name)
     if is_built(suite, figure_name) and (folder / "manifest.json").exists():
@@ -71,9 +72,11 @@ def find(suite: Suite, figure_name: str) -> Evidence | None:
 
 
 def find_all(suite: Suite, figures: Iterable[str]) -> list[Evidence]:
-    """What is known of each of these figures. Raises UserError where one has nothing."""
-    found = []
-    for name in figures:
+    """What is known of each of these figures. Raises UserError where one has nothing, or was made
+    by other code than the present."""
+    found, names = [], [*figures]
+    refuse_other_code(suite, names)
+    for name in names:
         evidence = find(suite, name)
         if evidence is None:
             raise UserError(
