@@ -390,6 +390,9 @@ def test_a_mixture_is_told_where_a_figure_is_built(built, capsys, monkeypatch):
     assert f"{NAME}: runs of several versions of their code: " in capsys.readouterr().out
     products.draw(built, NAME)
     assert "bbbbbbbbbbbb (" in summary(built, {NAME: True}, 1.0)
+    assert "bbbbbbbbbbbb (" in outcome(built).reason and outcome(built).tier == "identical"
+    assert f"; with runs of several versions of code: {NAME}" in scoreboard(built)
+    assert "bbbbbbbbbbbb (" in explain(built, CLAIM)
 
 
 def test_how_runs_stand_in_the_history_is_told_when_they_are_asked_about(built):

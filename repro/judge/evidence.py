@@ -9,6 +9,7 @@ from repro.errors import UserError
 from repro.files import read_json
 from repro.judge.products import cell_ids, finished_folder, is_built, refuse_other_code
 from repro.judge.records import describe, read_record, recorded
+from repro.suite.provenance import mixture
 from repro.suite.suite import Suite
 
 
@@ -90,9 +91,15 @@ def find_all(suite: Suite, figures: Iterable[str]) -> list[Evidence]:
 
 def origin(found: Iterable[Evidence]) -> str:
     """Where figures' evidence comes from, in words:
-    `2 figures of results/reduced/embedded, 32 on record in records/reduced/embedded/cpu`."""
-    counts = Counter((each.recorded, each.place) for each in found)
-    return ", ".join(
+    `2 figures of results/reduced/embedded, 32 on record in records/reduced/embedded/cpu`; and those
+    built here whose runs are of several versions of their code (of a record, its page says so)."""
+    known = [*found]
+    counts = Counter((each.recorded, each.place) for each in known)
+    places = ", ".join(
         f"{count} figure{'s' * (count > 1)} {'on record in' if recorded else 'of'} {place}"
         for (recorded, place), count in sorted(counts.items())
+    )
+    mixed = [e.figure for e in known if not e.recorded and mixture(e.provenance["made"])]
+    return (
+        f"{places}; with runs of several versions of code: {', '.join(mixed)}" if mixed else places
     )

@@ -9,7 +9,7 @@ record's, so that it should have been identical.
 
 import math
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from repro import __version__
@@ -69,7 +69,10 @@ def verify(suite: Suite) -> list[Outcome]:
     for name in figures:
         by_record = [Outcome(name, *compare(suite, name, base)) for base in recorded(suite, name)]
         none = Outcome(name, NO_RECORD, "nothing of this figure at this scale and data")
-        outcomes.append(min(by_record, key=lambda o: TIERS.index(o.tier), default=none))
+        best = min(by_record, key=lambda o: TIERS.index(o.tier), default=none)
+        made = read_json(suite.paths.figure(name) / "provenance.json")["made"]
+        several = provenance.mixture(made)
+        outcomes.append(replace(best, reason=f"{best.reason}; {several}") if several else best)
     return outcomes
 
 

@@ -5,12 +5,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from repro.errors import UserError
-from repro.suite.registry import ROOT
+from repro.suite.registry import FOLDERS, ROOT
 
 # Environment variable with the checkout whose code a job must run; the workflow sets it, and
 # profiles/gpu/bare.sh.
 CHECKOUT = "REPRO_CHECKOUT"
-FOLDERS = ("data", "figures", "studies")  # packages beside repro; other projects have such names
 
 
 def check() -> None:
@@ -21,7 +20,7 @@ def check() -> None:
             f"repro: would run from {ROOT}, the workflow is that of {checkout}; start Python "
             f"with -P and PYTHONPATH={checkout}, or unset {CHECKOUT}"
         )
-    for name in FOLDERS:
+    for name in (folder for folder in FOLDERS if folder != "repro"):  # other projects have such
         spec = find_spec(name)
         if spec is None:
             continue  # repro was installed as a library, without its checkout
