@@ -16,7 +16,6 @@ from repro.training import clipping
 from repro.training.optimizer import make_optimizer
 from studies.upscaling import _dynamics
 from widthwise import parametrization, upscaling
-from widthwise.parametrization import KINDS
 from widthwise.upscaling import noise
 
 SCALING = "muP-multiplier"
@@ -122,12 +121,12 @@ def optimizer_of(model, name, lr=0.01):
     settings = _dynamics.OPTIMIZERS[name]
     groups = parametrization.param_groups(
         model,
-        parametrization=SCALING,
-        family=parametrization.FAMILY[settings["name"]],
-        lr=dict.fromkeys(KINDS, lr),
-        weight_decay=settings["weight_decay"],
+        None,
+        SCALING,
+        settings["name"],
+        lr,
+        settings["weight_decay"],
         eps=settings.get("eps"),
-        coupled=settings["name"] != "adamw",
     )
     return make_optimizer(groups, settings)
 

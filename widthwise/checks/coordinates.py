@@ -25,9 +25,10 @@ from widthwise.checks.slopes import (
     table,
 )
 from widthwise.errors import UserError
+from widthwise.optimizers.known import optimizer_class
+from widthwise.parametrization.plan import initialize, param_groups
 from widthwise.tracing.multipliers import apply
 from widthwise.tracing.roles import Roles, roles
-from widthwise.tracing.scaling import initialize, optimizer_class, param_groups
 
 Batches = Sequence[tuple] | Callable[[int], Sequence[tuple]]
 JUDGED = ("change", "decay")

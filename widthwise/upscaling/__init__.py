@@ -11,7 +11,7 @@ optimizers.py   its optimizer and the optimizer's state, widened
 checks.py       what cannot be widened
 compare.py      whether a widened module computes what the narrow one does
 exactly.py      a module's function in float64 and without chance
-growths.py      what goes along: averages, schedulers, clipping
+alongside.py    what goes along: averages, schedulers, clipping
 noise.py        the noise of Algorithm 2 and of the released code, distance from the subspace
 """
 

@@ -11,12 +11,12 @@ from torch import nn
 
 from widthwise.errors import UserError, did_you_mean
 from widthwise.tracing.roles import Roles, between
+from widthwise.upscaling.alongside import Growths
 from widthwise.upscaling.checks import check_attention, check_module, check_orientation
 from widthwise.upscaling.compare import Difference, Reference
 from widthwise.upscaling.exactly import buffers_kept, disturb, in_float64, twin
 from widthwise.upscaling.filling import buffers_of_width, fill, made
 from widthwise.upscaling.growth import Growth, filled, owning_modules, size_factors, width_axes
-from widthwise.upscaling.growths import Growths
 from widthwise.upscaling.optimizers import Update, check_covered, widen_optimizer
 
 TOLERANCE = 1e-9  # relative, of outputs and gradients in float64
