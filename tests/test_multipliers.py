@@ -10,7 +10,7 @@ from torch import nn
 
 import widthwise
 from repro import models
-from repro.checks.coordinate_check import train_and_measure
+from repro.checks.coordinate_check import training_sizes
 from repro.checks.tiny import MODELS, tiny_run
 from repro.data.random_data import random_data
 from repro.errors import UserError
@@ -41,7 +41,7 @@ def test_every_parametrization_trains_every_model_or_says_why_not(model, name):
         ):
             training(model, name, 2)
         return
-    sizes = train_and_measure(training(model, name, 2), steps=1)
+    sizes = training_sizes(training(model, name, 2), steps=1)
     assert all(math.isfinite(size) for size in sizes.values())
     assert sizes["output", "change"] > 0
 
@@ -50,7 +50,7 @@ def test_every_parametrization_trains_every_model_or_says_why_not(model, name):
 def test_both_forms_of_mup_are_the_same_run_when_drawn_by_their_tables(model):
     """Each draws for itself from the same seed; four times the base's width; four steps of Adam."""
     plain, scaled = (
-        train_and_measure(training(model, name, 4), steps=4) for name in ("muP", "muP-multiplier")
+        training_sizes(training(model, name, 4), steps=4) for name in ("muP", "muP-multiplier")
     )
     assert scaled["output", "activation"] == pytest.approx(plain["output", "activation"], rel=1e-3)
     assert scaled["output", "change"] == pytest.approx(plain["output", "change"], rel=1e-3)
