@@ -81,7 +81,7 @@ def run(
     records = []
     for optimizer, settings in OPTIMIZERS.items():
         made = make_optimizer(make_groups(net, parametrization, settings, 1.0), settings)
-        wide, wide_made = widen(net, made, tuple(factor))
+        wide, wide_made, _ = widen(net, made, tuple(factor), unchecked=True, averages=["*"])
         before, after = (_groups(*each) for each in ((net, made), (wide, wide_made)))
         grown = dict(wide.named_parameters())
         for name, parameter in net.named_parameters():
