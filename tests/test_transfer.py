@@ -366,12 +366,7 @@ def test_full_alignment_is_sp_with_the_embedding_s_rate_raised_by_the_width():
 
     def rates(name, lr, embedding):
         groups = param_groups(
-            net,
-            parametrization=name,
-            family="adam",
-            lr=dict.fromkeys(KINDS, lr) | {"embedding": embedding},
-            weight_decay=0.0,
-            eps=None,
+            net, None, name, "adamw", dict.fromkeys(KINDS, lr) | {"embedding": embedding}
         )
         return {id(p): group["lr"] for group in groups for p in group["params"]}
 
