@@ -1,0 +1,94 @@
+"""What git knows of this checkout: its commits, the trees of its folders, what is changed. Changes
+nothing, and says None wherever it cannot be known. No torch."""
+
+import os
+import subprocess
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from repro.suite.registry import ROOT
+
+
+def git(*words: str, root: Path = ROOT, given: str = "") -> str | None:
+    """What `git <words>` prints of this checkout. given: its standard input.
+
+    None where it fails, where there is no git, and if `root` is not itself a git checkout: an
+    unpacked archive has no history, even inside another repository or with GIT_DIR set.
+    """
+    if not _is_checkout(root):
+        return None
+    done = _call(root, words, given)
+    return done.stdout.strip() if done and done.returncode == 0 else None
+
+
+@cache
+def _is_checkout(root: Path) -> bool:
+    done = _call(root, ("rev-parse", "--show-toplevel"))
+    return bool(done and done.returncode == 0 and Path(done.stdout.strip()).resolve() == root)
+
+
+def _call(root: Path, words: Iterable[str], given: str = ""):
+    """The finished process; None where there is no git."""
+    # Git refuses another user's checkout, whose configuration could name programs to run:
+    # safe.directory permits it, and with fsmonitor off no such program is run.
+    call = ["git", "-c", f"safe.directory={root}", "-c", "core.fsmonitor=", "-C", os.fspath(root)]
+    env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    try:
+        return subprocess.run(
+            [*call, *words], input=given, capture_output=True, text=True, env=env, check=False
+        )
+    except FileNotFoundError:
+        return None
+
+
+def head(root: Path = ROOT) -> str | None:
+    """The commit that is checked out."""
+    return git("rev-parse", "--verify", "HEAD", root=root)
+
+
+def tree(folder: str, root: Path = ROOT) -> str | None:
+    """The id of a folder's tree in that commit: of its files' contents alone, so that a rebase
+    keeps it."""
+    return git("rev-parse", "--verify", f"HEAD:{folder}", root=root)
+
+
+def is_changed(files: Iterable[str], root: Path = ROOT) -> bool:
+    """Whether any of these files or folders differs from that commit or is not in it; so it is
+    taken to be where git cannot say."""
+    paths = (f":(literal){file}" for file in files)
+    changed = git("status", "--porcelain", "--untracked-files=all", "--", *paths, root=root)
+    return changed is None or bool(changed)
+
+
+@cache
+def commits(root: Path = ROOT) -> frozenset[str] | None:
+    """Every commit of this history, HEAD and all that it comes from; None also for a shallow clone,
+    which has only the newest."""
+    if git("rev-parse", "--is-shallow-repository", root=root) != "false":
+        return None
+    listed = git("rev-list", "HEAD", root=root)
+    return None if listed is None else frozenset(listed.split())
+
+
+@cache
+def trees(folder: str, root: Path = ROOT) -> frozenset[str] | None:
+    """The ids that a folder's tree has had in this history."""
+    known = commits(root)
+    if known is None:
+        return None
+    names = "".join(f"{commit}:{folder}\n" for commit in sorted(known))
+    listed = git("cat-file", "--batch-check=%(objectname)", root=root, given=names)
+    found = (listed or "").splitlines()
+    return frozenset(line for line in found if not line.endswith(" missing"))
+
+
+def is_ancestor(earlier: str, later: str = "HEAD", root: Path = ROOT) -> bool | None:
+    """Whether a commit comes before another one, or is it. False for one that this history does not
+    have; None where `commits` is None."""
+    known = commits(root)
+    if known is None:
+        return None
+    if earlier not in known:
+        return False
+    return git("merge-base", "--is-ancestor", earlier, later, root=root) is not None
