@@ -67,7 +67,7 @@ def printed(paper: str) -> tuple[Printed, ...]:
 
     Raises UserError, naming file and line, on a row that is not as `Printed` describes it.
     """
-    ids, broken = _claims(paper)
+    ids, broken = claims_of(paper)
     for place, row in _rows(paper):
         if row.claim and row.claim not in ids and row.claim.split(".")[0] not in broken:
             near = did_you_mean(row.claim, ids)
@@ -90,7 +90,7 @@ def _rows(paper: str) -> Sequence[tuple[str, Printed]]:
     return rows.read(f"studies/{paper}/printed.csv", Printed)
 
 
-def _claims(paper: str) -> tuple[set[str], set[str]]:
+def claims_of(paper: str) -> tuple[set[str], set[str]]:
     """Ids of a paper's claims, and the figures whose claims nobody can know: their files are
     broken."""
     ids, broken = set(), set()

@@ -153,7 +153,12 @@ def recorded_board(folder: Path) -> bytes:
 def recorded(suite: Suite, figure_name: str) -> list[Path]:
     """Paths, without suffix, of a figure's records at this scale and data, one for each device;
     also of those that SHA256SUMS lists but that are missing, for reading them to fail."""
-    folders = sorted((RECORDS / suite.config.scale / suite.label).glob("*"))
+    return recorded_at(suite.config.scale, suite.label, figure_name)
+
+
+def recorded_at(scale: str, label: str, figure_name: str) -> list[Path]:
+    """`recorded` of a scale and data by name."""
+    folders = sorted((RECORDS / scale / label).glob("*"))
     bases = [folder / figure_name for folder in folders]
     return [base for base in bases if base.with_suffix(".json").exists() or _is_listed(base)]
 

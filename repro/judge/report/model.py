@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from repro.errors import UserError
-from repro.judge import power, second
+from repro.judge import power, register, second
 from repro.judge.aside import Asides
 from repro.judge.claims import CONTROL, KINDS, TRAINING, Claim, Expectation, JudgedClaim
 from repro.judge.evidence import Evidence, find
@@ -28,11 +28,12 @@ from repro.suite.suite import Suite
 @dataclass(frozen=True)
 class ClaimView:
     """A judged claim. row: as in claims.json. page: of its figure. claim: as its figure states it
-    today; None if it no longer does."""
+    today; None if it no longer does. provenance: of its figure."""
 
     row: JudgedClaim
     page: str
     claim: Claim | None
+    provenance: Mapping
 
     @property
     def name(self) -> str:
@@ -60,6 +61,11 @@ class ClaimView:
     def strip(self) -> Strip | None:
         """Its bound and interval on one axis."""
         return strip(self.expected, self.row)
+
+    @cached_property
+    def badge(self) -> register.Badge:
+        """Whether it was registered before its runs."""
+        return register.badge(self.row, self.provenance)
 
     @property
     def trials(self) -> list[power.Trial]:
@@ -129,7 +135,11 @@ class FigureView:
     def claims(self) -> list[ClaimView]:
         """Its judged claims."""
         stated = {claim.id: claim for claim in figure_module(self.name).CLAIMS}
-        return [ClaimView(row, self.page, stated.get(row["claim"])) for row in self.evidence.claims]
+        provenance = self.evidence.provenance
+        return [
+            ClaimView(row, self.page, stated.get(row["claim"]), provenance)
+            for row in self.evidence.claims
+        ]
 
     @cached_property
     def table(self) -> Table | None:
