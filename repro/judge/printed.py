@@ -75,14 +75,19 @@ def printed(paper: str) -> tuple[Printed, ...]:
     return tuple(row for _, row in _rows(paper))
 
 
+def targets_of(paper: str, claim: str) -> list[Printed]:
+    """What a paper prints for a claim, without a look at the paper's other figures."""
+    return [row for _, row in _rows(paper) if row.claim == claim]
+
+
 def printed_for(paper: str, claim: str) -> list[str]:
-    """What a paper prints for a claim, in words, without a look at the paper's other figures."""
-    return [str(row) for _, row in _rows(paper) if row.claim == claim]
+    """The same in words."""
+    return [str(row) for row in targets_of(paper, claim)]
 
 
 def numbers(paper: str, claim: str) -> list[float]:
     """The values that a paper prints for a claim, without those of which it gives a side only."""
-    return [row.number for _, row in _rows(paper) if row.claim == claim and not row.relation]
+    return [row.number for row in targets_of(paper, claim) if not row.relation]
 
 
 def _rows(paper: str) -> Sequence[tuple[str, Printed]]:

@@ -2,6 +2,7 @@
 
 A record is four files, records/<scale>/<data>/<device>/<paper>/<figure>.{csv,json,png,md}. Each
 folder records/<scale>/<data>/<device>/ has a SHA256SUMS of its files for `sha256sum -c`.
+records/claims.json has the claims of them all (`repro.judge.claims_json`).
 """
 
 import tempfile
@@ -15,6 +16,7 @@ from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge import beside, second
 from repro.judge.board import board
 from repro.judge.claims import JudgedClaim
+from repro.judge.claims_json import FiledClaim, filed
 from repro.judge.judging import render
 from repro.judge.products import finished_folder, put
 from repro.suite import arithmetic, registry
@@ -23,6 +25,7 @@ from repro.suite.suite import Suite
 
 RECORDS = ROOT / "records"
 SUMS = "SHA256SUMS"
+EVERY_CLAIM = "claims.json"  # of all folders
 TEXT = ".md"
 KEPT = (".csv", ".json", ".png", TEXT)  # data; claims and provenance; picture; its text
 
@@ -116,7 +119,8 @@ def sums(folder: Path) -> dict[str, str]:
 
 
 def _seal(bases: Sequence[Path]) -> None:
-    """After records were written: update their digests, and the scoreboards of their folders.
+    """After records were written: update their digests, the scoreboards of their folders, and the
+    file of every claim.
 
     Other files keep the digests they have in SHA256SUMS, so that a change by hand is still found.
     """
@@ -126,6 +130,8 @@ def _seal(bases: Sequence[Path]) -> None:
         page = folder / "scoreboard.md"
         write_bytes(page, recorded_board(folder))
         _note_digests(folder, [page])
+    if bases:
+        write_json(RECORDS / EVERY_CLAIM, every_claim())
 
 
 def _note_digests(folder: Path, paths: Sequence[Path]) -> None:
@@ -138,9 +144,25 @@ def _note_digests(folder: Path, paths: Sequence[Path]) -> None:
 
 def recorded_claims(folder: Path) -> list[JudgedClaim]:
     """The judged claims of all records in a folder records/<scale>/<data>/<device>/."""
+    return [claim for base in _bases(folder) for claim in read_record(base)["claims"]]
+
+
+def _bases(folder: Path) -> list[Path]:
+    """The records in a folder of them, by paper and figure."""
     bases = (folder / name for name in registry.figure_names())
-    existing = (base for base in bases if base.with_suffix(".json").exists())
-    return [claim for base in existing for claim in read_record(base)["claims"]]
+    return [base for base in bases if base.with_suffix(".json").exists()]
+
+
+def every_claim() -> list[FiledClaim]:
+    """The judged claims of all records, at every scale, on all data and of every device."""
+    folders = sorted(path.parent for path in RECORDS.rglob(SUMS))
+    return [
+        filed(claim, saved["provenance"], base.with_suffix(".csv"), base.with_suffix(".png"))
+        for folder in folders
+        for base in _bases(folder)
+        for saved in [read_record(base)]
+        for claim in saved["claims"]
+    ]
 
 
 def recorded_board(folder: Path) -> bytes:
