@@ -41,7 +41,7 @@ SUITE = {
         *("repro.judge", "studies", "repro.suite", "repro.tasks", "repro.theory"),
         *("widthwise.checks", "widthwise.parametrization"),
     },
-    "repro.judge": {"repro.suite"},
+    "repro.judge": {"repro", "repro.suite"},
     # What is run, and who runs it.
     "studies": {"repro.suite", "repro.theory", "widthwise.parametrization"},
     "repro.suite": {

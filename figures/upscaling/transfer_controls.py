@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from repro.regret import half_step
 
 from figures.upscaling import fig3
 from figures.upscaling.fig3 import LEVEL, WIDTH, by_width, optima, reduce  # noqa: F401
