@@ -219,25 +219,24 @@ def unpack(suite: Suite, arguments: Namespace) -> str:
     return f"unpacked {packs.unpack(arguments.archive)} new cells"
 
 
-def transfer(suite: Suite | None, arguments: Namespace) -> str:
-    """What is lost where a model of your own is tuned narrow and trained wide."""
-    from repro.library import command
-
-    return command.transfer(arguments)
-
-
-def coordinate_check(suite: Suite | None, arguments: Namespace) -> str:
+def coordinate_check(suite: Suite, arguments: Namespace) -> str:
     """Slope of activation sizes against width; status 1 where they depend on it."""
-    if ":" in arguments.what:
-        from repro.library import command
-
-        return command.coordinate_check(arguments)
     from repro.checks.coordinate_check import check
     from repro.errors import UserError
 
+    if ":" in arguments.what:
+        raise UserError(moved("coordinate-check", "check"))
     asked = arguments.what, arguments.model, arguments.widths
     found = check(*asked, arguments.steps, arguments.seeds)
     if not found.passed:
         print(found, flush=True)
         raise UserError(f"coordinate-check: {arguments.what}: {found.reason}")
     return str(found)
+
+
+def moved(command: str, now: str) -> str:
+    """What to say to who asks the suite for what is of `widthwise`: a model of one's own."""
+    return (
+        f"{command}: of a model of your own it is, since version 0.2.0: "
+        f"widthwise {now} FILE.py:make ... (widthwise {now} --help)"
+    )

@@ -92,7 +92,10 @@ def copied(built_once, tmp_path):
 def clone(tmp_path):
     """A copy of the suite's own files, to change."""
     target = tmp_path / "clone"
-    kept = ("Snakefile", "config", "data", "figures", "profiles", "repro", "studies", "workflows")
+    kept = (
+        *("Snakefile", "config", "data", "figures", "profiles", "repro", "studies"),
+        *("widthwise", "workflows"),
+    )
     ignore = shutil.ignore_patterns("*.pdf", "*.png", "__pycache__")
     for name in kept:
         source = registry.ROOT / name

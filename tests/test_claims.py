@@ -13,7 +13,6 @@ from repro.judge.claims import (
     below,
     between,
     exact,
-    interval,
     judge,
     no_finer_than,
     of_one_run,
@@ -24,6 +23,7 @@ from repro.judge.claims import (
     too_few,
     within,
 )
+from repro.judge.judged import interval
 
 
 def judged(expected, low, high, *, problem="", scale="reduced", embedded=False, real=False):

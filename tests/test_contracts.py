@@ -12,7 +12,6 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from golden import SPECS
 
-from repro import parametrizations
 from repro.cost import Cost
 from repro.data.needs import Arrays
 from repro.errors import UserError
@@ -33,6 +32,7 @@ from repro.suite.contracts import (
 from repro.suite.registry import ROOT
 from repro.suite.study import SCALES, Best, Checkpoint, Scale, Study
 from repro.tasks import TASKS, Task
+from widthwise.parametrization import named
 
 SMOKE = ("--config", "scale=smoke")
 
@@ -317,7 +317,8 @@ def checkout(tmp_path_factory):
     """A copy of the suite's own files with files of every way to be broken."""
     target = tmp_path_factory.mktemp("broken") / "checkout"
     ignore = shutil.ignore_patterns("*.pdf", "*.png", "__pycache__")
-    for name in ("config", "data", "figures", "profiles", "repro", "studies", "workflows"):
+    kept = ("config", "data", "figures", "profiles", "repro", "studies", "widthwise", "workflows")
+    for name in kept:
         shutil.copytree(ROOT / name, target / name, ignore=ignore)
     shutil.copy(ROOT / "Snakefile", target)
     good = (target / "figures/embedding_lr/table2.py").read_text()
@@ -436,10 +437,10 @@ def test_a_parametrization_s_file_that_is_broken_is_named_and_takes_no_other_wit
             raise SyntaxError("invalid syntax")
         return SimpleNamespace() if name.endswith(".hybrid") else import_module(name)
 
-    monkeypatch.setattr(parametrizations, "import_module", load)
-    found = parametrizations._read.__wrapped__()
-    monkeypatch.setattr(parametrizations, "_read", lambda: found)
-    assert "muP" in parametrizations.shipped() and callable(parametrizations.find("muP").rules)
+    monkeypatch.setattr(named, "import_module", load)
+    found = named._read.__wrapped__()
+    monkeypatch.setattr(named, "_read", lambda: found)
+    assert "muP" in named.shipped() and callable(named.find("muP").rules)
     for name in ("LVP", "hybrid"):
         with pytest.raises(UserError, match="hybrid.py defines no NAME.*lvp.py: SyntaxError"):
-            parametrizations.find(name)
+            named.find(name)

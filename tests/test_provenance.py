@@ -34,7 +34,7 @@ def forget():
         function.cache_clear()
 
 
-def found(root, files=("repro", "studies")):
+def found(root, files=("repro", "studies", "widthwise")):
     forget()
     return commit(files, root)
 
@@ -46,7 +46,7 @@ def test_a_clean_checkout_has_its_commit(checkout):
     assert not found(checkout).endswith("+dirty"), "what is no code makes nothing dirty"
 
 
-@pytest.mark.parametrize("name", ["repro/train.py", "studies/mine.py"])
+@pytest.mark.parametrize("name", ["repro/train.py", "widthwise/rules.py", "studies/mine.py"])
 def test_changed_and_untracked_code_is_dirty_for_what_depends_on_it(checkout, name):
     before = found(checkout)
     (checkout / name).parent.mkdir(exist_ok=True)

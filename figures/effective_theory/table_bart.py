@@ -4,8 +4,8 @@ import numpy as np
 
 from repro.judge.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most, exact
 from repro.judge.typeset import Table
-from repro.parametrization import format_power, tied_multiplier
 from repro.statistics import slope
+from widthwise.parametrization import format_power, tied_multiplier
 
 TITLE = "Table II.2.E. BART and R2C2: initial standard deviations, rescaling, learning rates"
 CAPTION = (

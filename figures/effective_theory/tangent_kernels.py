@@ -27,9 +27,9 @@ from repro.judge.claims import (
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
 from repro.judge.view import View
-from repro.parametrization import s_of
 from repro.statistics import left_out_interval
 from studies.effective_theory import _encoders
+from widthwise.parametrization import s_of
 
 TITLE = "Section I.3. Tangent kernels of Transformers at initialization, by group"
 CAPTION = (

@@ -15,8 +15,8 @@ from repro.judge.claims import (
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
 from repro.judge.view import View
-from repro.parametrization import s_of
 from repro.statistics import t_interval
+from widthwise.parametrization import s_of
 
 TITLE = "Sections I.2 and I.3. Updates of the network function and of the stream, in training"
 CAPTION = (

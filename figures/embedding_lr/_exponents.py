@@ -7,8 +7,8 @@ import numpy as np
 
 from repro.judge.claims import over_means
 from repro.judge.typeset import Table
-from repro.parametrization import format_power
 from repro.statistics import slope
+from widthwise.parametrization import format_power
 
 STUDY = "embedding_lr/parametrizations"
 # Why a bound of 0.05 on their error.

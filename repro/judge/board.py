@@ -12,9 +12,8 @@ from repro.judge.claims import (
     REPRODUCED,
     TRAINING,
     VERDICTS,
-    JudgedClaim,
-    interval,
 )
+from repro.judge.judged import JudgedClaim, interval
 from repro.judge.printed import is_a_paper
 from repro.judge.typeset import markdown, plain
 from repro.statistics import holm

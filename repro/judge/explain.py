@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from repro.errors import UserError, nearest_few
 from repro.files import sha256_file
 from repro.judge.board import in_words, paper_scale
-from repro.judge.claims import interval
 from repro.judge.evidence import Evidence, find
 from repro.judge.figure import figure_module
+from repro.judge.judged import interval
 from repro.judge.printed import printed
 from repro.suite import arithmetic
 from repro.suite.suite import Suite

@@ -18,13 +18,13 @@ from repro.judge.claims import (
     THEORY,
     TRAINING,
     Claim,
-    JudgedClaim,
     Measurement,
     doubted,
     judge,
     too_few,
 )
 from repro.judge.figure import figure_module
+from repro.judge.judged import JudgedClaim
 from repro.judge.printed import printed_for
 from repro.judge.typeset import Table
 from repro.suite import registry

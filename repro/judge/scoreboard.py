@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge.board import board, counts_by_paper, of_a_paper
-from repro.judge.claims import CANNOT_BE_TOLD, NOT_REPRODUCED, VERDICTS, JudgedClaim, interval
+from repro.judge.claims import CANNOT_BE_TOLD, NOT_REPRODUCED, VERDICTS
 from repro.judge.evidence import Evidence, find_all, origin
+from repro.judge.judged import JudgedClaim, interval
 from repro.judge.products import finished_folder
 from repro.judge.records import read_record, recorded
 from repro.judge.typeset import markdown

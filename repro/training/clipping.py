@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import nn
 
-from repro.parametrization import check_roles
 from repro.training import distributed
+from widthwise.parametrization import check_roles
 
 
 @torch.no_grad()

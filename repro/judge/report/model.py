@@ -10,9 +10,10 @@ from repro.errors import UserError
 from repro.judge import power, second
 from repro.judge.aside import Asides
 from repro.judge.board import of_a_paper
-from repro.judge.claims import CONTROL, KINDS, TRAINING, Claim, Expectation, JudgedClaim
+from repro.judge.claims import CONTROL, KINDS, TRAINING, Claim, Expectation
 from repro.judge.evidence import Evidence, find
 from repro.judge.figure import figure_module
+from repro.judge.judged import JudgedClaim
 from repro.judge.judging import table_of
 from repro.judge.printed import is_a_paper
 from repro.judge.records import RECORDS, describe

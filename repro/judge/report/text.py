@@ -19,9 +19,8 @@ from repro.judge.claims import (
     TRAINING,
     UNCLEAR,
     VERDICTS,
-    JudgedClaim,
-    interval,
 )
+from repro.judge.judged import JudgedClaim, interval
 from repro.judge.printed import is_a_paper
 
 POWER = r"-?(?:\d+(?:\.\d+)?(?:/\d+)?|[a-z])"
