@@ -85,7 +85,8 @@ def parser() -> argparse.ArgumentParser:
     add_place(add("run", figures={"nargs": "+", "metavar": "FIGURE"}))
     for name in ("pack", "unpack"):
         add(name, archive={"type": Path})
-    add("verify")
+    log = "also write machine, versions, commit and every figure's tier to this file, to send in"
+    add("verify").add_argument("--log", type=Path, metavar="FILE", help=log)
 
     group("A parametrization")
     added = add("coordinate-check", what={"metavar": "parametrization"})
@@ -97,8 +98,9 @@ def parser() -> argparse.ArgumentParser:
     )
 
     group("For authors: what is on record, and how far its tests can be trusted")
-    for name in ("record", "rejudge"):
-        add(name)
+    unclean = "also what is of changed files or of several versions of its code; marks the record"
+    add("record").add_argument("--unclean", action="store_true", help=unclean)
+    add("rejudge")
     added = add("power", figures={"nargs": "*", "metavar": "FIGURE"})
     added.add_argument("--check", action="store_true", help="say what is not of the records as is")
 

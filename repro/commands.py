@@ -169,7 +169,7 @@ def record(suite: Suite, arguments: Namespace) -> str:
     """Copy the configured figures' data to records/."""
     from repro.judge import records
 
-    return "\n".join(map(str, records.record(suite)))
+    return "\n".join(map(str, records.record(suite, arguments.unclean)))
 
 
 def rejudge(suite: Suite, arguments: Namespace) -> str:
@@ -197,11 +197,14 @@ def redraw(suite: Suite, arguments: Namespace) -> str:
 
 def verify(suite: Suite, arguments: Namespace) -> None:
     """Hold new data against records/."""
+    from repro.files import write_json
     from repro.judge import verify
 
     outcomes = verify.verify(suite)
     for outcome in outcomes:
         print(outcome, flush=True)
+    if arguments.log:
+        write_json(arguments.log, verify.log(suite, outcomes))
     verify.check(suite, outcomes)
 
 

@@ -14,7 +14,7 @@ import torch
 
 from repro.errors import UserError
 from repro.files import read_json, write_bytes, write_json
-from repro.judge import products, records
+from repro.judge import code, products, records
 from repro.judge.explain import explain
 from repro.suite import arithmetic, registry
 from repro.suite.registry import ROOT
@@ -238,7 +238,8 @@ def test_explain_says_with_which_arithmetic_and_where_digits_hold_for_one_cpu(
         saved, folder = read_json(base.with_suffix(".json")), suite.paths.figure(figure)
         saved["provenance"]["made"][0] |= {"arithmetic": "avx2", "host_cpu": "AMD EPYC 7763"}
         write_bytes(folder / "data.csv", base.with_suffix(".csv").read_bytes())
-        write_json(folder / "provenance.json", saved["provenance"])
+        provenance = saved["provenance"] | {"code": code.digest(figure)}
+        write_json(folder / "provenance.json", provenance)
         products.draw(suite, figure)
         return explain(suite, claim)
 

@@ -14,7 +14,6 @@ from repro.judge.claims import (
     between,
     exact,
     judge,
-    no_finer_than,
     of_one_run,
     over_batches,
     over_seeds,
@@ -196,15 +195,6 @@ def test_a_bound_says_where_it_comes_from():
         with pytest.raises(UserError, match="bound '0 within 0.1': say in one sentence why"):
             within(0, 0.1, basis)
     assert within(0, 0.1, STATED).why == ""
-
-
-def test_an_interval_is_no_finer_than_its_grid():
-    found = over_seeds(lambda seed: 1.0, range(3))
-    assert (found.low, found.high) == (1.0, 1.0)
-    wide = no_finer_than(found, 0.5, 2.0)
-    assert (wide.value, wide.low, wide.high, wide.n) == (1.0, 0.5, 2.0, 3)
-    apart = over_seeds(lambda seeds: 10.0 * seeds[0], range(3))
-    assert no_finer_than(apart, 9, 11) == apart
 
 
 def test_on_a_workstation_the_paper_s_bound_binds_but_for_numbers_of_its_own_settings():

@@ -40,6 +40,9 @@ def checkout(tmp_path):
             shutil.copytree(ROOT / name, target / name, ignore=ignore)
         else:
             shutil.copy(ROOT / name, target)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-C", str(target)]
+    for words in ("init -q", "add .", "commit -qm all"):  # for `record`, which asks for a commit
+        subprocess.run([*git, *words.split()], check=True)
     return target
 
 

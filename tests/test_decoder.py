@@ -22,7 +22,7 @@ def decoder(norm="post", positions=(0.3, 0.0), **changes):
         base_width=1,
     )
     init = dict.fromkeys(("embedding", "hidden", "output"), "SP")
-    parametrization.initialize(model, init, torch.Generator().manual_seed(0))
+    parametrization.initialize(model, None, init, torch.Generator().manual_seed(0))
     return model.double()
 
 

@@ -60,16 +60,39 @@ def test_beyond_the_grid_and_beside_a_diverged_run_nothing_is_told():
     assert np.isfinite(measured["x.transfer-sp"].value)
 
 
-def test_where_two_estimators_differ_by_more_than_seeds_the_interval_spans_both():
+def test_one_constant_does_not_know_the_seed_it_is_judged_on():
+    """Seeds 0 and 1 have their optimum an octave below that of seed 2, which is judged: told that,
+    it would cost nothing."""
+    rows = pd.concat([table(-0.5, (0, 1)), table(-0.5, (2,))], ignore_index=True)
+    rows.loc[rows["seed"] < 2, "lr.embedding"] /= 2
+    sweep = Sweep(rows[np.log2(rows["lr.embedding"]).between(-9, 0)])
+    above = _rules.one_constant(sweep, -0.5, 2) - _rules.tuned(sweep, WIDTHS, 2)
+    assert above == pytest.approx(BEND, rel=1e-6)
+    # Whatever the judged seed's own runs were, the constant stays the others'.
+    rows.loc[rows["seed"] == 2, "train_loss"] += 10 * np.log2(rows["lr.embedding"])
+    other = Sweep(rows[np.log2(rows["lr.embedding"]).between(-9, 0)])
+    moved = _rules.one_constant(other, -0.5, 2) - _rules.one_constant(sweep, -0.5, 2)
+    rates = [_rules.log2_rates(sweep, -0.5, -3.0, width) for width in WIDTHS]
+    assert moved == pytest.approx(10 * np.mean(rates), rel=1e-6)
+
+
+def test_every_estimator_s_slope_stands_beside_the_judged_one():
+    found = _rules.measure("x", Sweep(table(-0.5)), "reduced")["x.sqrt-d-rule"]
+    for points in (3, 5, 7):
+        assert f"a parabola through {points} rates -0.50 [-0.50, -0.50]" in found.detail
+    assert "last octave of width, d = 64 to 128, -0.50 [-0.50, -0.50]" in found.detail
+
+
+def test_where_estimators_differ_by_more_than_seeds_the_interval_spans_them_all():
     rows = table(-0.5)
     octaves = np.log2(rows["model.width"] / 16)
     at = np.log2(rows["lr.embedding"]) + 2 + 0.5 * octaves
     rows["train_loss"] += 0.002 * octaves * at**3 * (at.abs() < 4)  # steeper above, ever more
     found = _rules.measure("x", Sweep(rows), "reduced")["x.sqrt-d-rule"]
-    assert found.problem == "" and "which here spans both" in found.detail
+    assert found.problem == "" and "which here spans them all" in found.detail
     assert found.low < found.high and found.low <= found.value <= found.high
     alike = _rules.measure("x", Sweep(table(-0.5)), "reduced")["x.sqrt-d-rule"]
-    assert alike.high - alike.low < 1e-6 and "spans both" not in alike.detail
+    assert alike.high - alike.low < 1e-6 and "spans them all" not in alike.detail
 
 
 @pytest.fixture
@@ -106,5 +129,5 @@ def test_and_a_figure_of_a_page_judges_the_rules_on_it(page):
     assert {claim.id for claim in figure.CLAIMS} == set(found)
     assert found["twice.sqrt-d-rule"].value == pytest.approx(-0.5, abs=1e-6)
     drawn = figure.draw(data, "reduced")
-    assert len(drawn.axes) == 3
+    assert len(drawn.axes) == 4
     drawing.plt.close(drawn)

@@ -4,7 +4,7 @@ from test_readme import RECORDED
 
 from repro.__main__ import main
 from repro.files import read_json, write_bytes, write_json
-from repro.judge import evidence, explain, products, records
+from repro.judge import code, evidence, explain, products, records
 from repro.suite.suite import load
 
 FIGURE, CLAIM = "embedding_lr/table1", "table1.exponents"
@@ -37,6 +37,7 @@ def test_what_was_built_here_goes_before_its_record(tmp_path, monkeypatch):
     suite = load([f"figures={FIGURE}"])
     base, folder = RECORDED / FIGURE, suite.paths.figure(FIGURE)
     provenance = read_json(base.with_suffix(".json"))["provenance"]
+    provenance["code"] = code.digest(FIGURE)
     write_bytes(folder / "data.csv", base.with_suffix(".csv").read_bytes())
     write_json(folder / "provenance.json", provenance)
     assert evidence.find(suite, FIGURE).place == PLACE, "it is not drawn yet"

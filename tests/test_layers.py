@@ -51,7 +51,7 @@ SUITE = {
     # One experiment.
     "repro.tasks": {
         *("repro.training", "repro.models", "repro.theory", "repro.data", "repro.cost"),
-        *("widthwise.parametrization", "widthwise.tracing", "widthwise.upscaling"),
+        *("widthwise.parametrization", "widthwise.optimizers", "widthwise.upscaling"),
     },
     "repro.training": {"repro.cost", "widthwise.optimizers", "widthwise.parametrization"},
     # What it is made of, of use without any of the above.
@@ -66,12 +66,17 @@ SUITE = {
 LIBRARY = {
     "widthwise.__main__": {"widthwise", "widthwise.checks"},
     # What is public, for type checkers: at run time it is loaded by name when it is asked for.
-    "widthwise": {"widthwise.checks", "widthwise.tracing", "widthwise.upscaling"},
-    "widthwise.checks": {"widthwise.tracing"},
+    "widthwise": {
+        *("widthwise.checks", "widthwise.tracing", "widthwise.upscaling"),
+        "widthwise.parametrization",
+    },
+    "widthwise.checks": {
+        *("widthwise.tracing", "widthwise.parametrization", "widthwise.optimizers"),
+    },
     "widthwise.upscaling": {"widthwise.tracing", "widthwise.parametrization"},
     "widthwise.tracing": {"widthwise.parametrization"},
-    "widthwise.optimizers": {"widthwise.parametrization"},
-    "widthwise.parametrization": set(),
+    "widthwise.parametrization": {"widthwise.optimizers"},
+    "widthwise.optimizers": set(),
 }
 MAY_IMPORT = {
     **{name: others | set(GROUND) for name, others in SUITE.items()},

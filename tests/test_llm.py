@@ -9,7 +9,6 @@ from repro.errors import UserError
 from repro.models.blocks import rotary_table, rotate, sliding_window
 from repro.models.llm import LLM
 from widthwise import parametrization
-from widthwise.parametrization import KINDS
 
 SIZES = dict(
     vocab_size=60,
@@ -43,7 +42,7 @@ def llm(**changes):
     """In float64, gains and biases random too."""
     net = LLM(**(SIZES | changes))
     generator = torch.Generator().manual_seed(0)
-    parametrization.initialize(net, dict.fromkeys(KINDS, "LVP"), generator)
+    parametrization.initialize(net, None, "LVP", generator)
     with torch.no_grad():
         for name, parameter in net.named_parameters():
             if "norm" in name:

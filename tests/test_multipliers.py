@@ -10,7 +10,7 @@ from torch import nn
 
 import widthwise
 from repro import models
-from repro.checks.coordinate_check import train_and_measure
+from repro.checks.coordinate_check import training_sizes
 from repro.checks.tiny import MODELS, tiny_run
 from repro.data.random_data import random_data
 from repro.errors import UserError
@@ -41,7 +41,7 @@ def test_every_parametrization_trains_every_model_or_says_why_not(model, name):
         ):
             training(model, name, 2)
         return
-    sizes = train_and_measure(training(model, name, 2), steps=1)
+    sizes = training_sizes(training(model, name, 2), steps=1)
     assert all(math.isfinite(size) for size in sizes.values())
     assert sizes["output", "change"] > 0
 
@@ -50,7 +50,7 @@ def test_every_parametrization_trains_every_model_or_says_why_not(model, name):
 def test_both_forms_of_mup_are_the_same_run_when_drawn_by_their_tables(model):
     """Each draws for itself from the same seed; four times the base's width; four steps of Adam."""
     plain, scaled = (
-        train_and_measure(training(model, name, 4), steps=4) for name in ("muP", "muP-multiplier")
+        training_sizes(training(model, name, 4), steps=4) for name in ("muP", "muP-multiplier")
     )
     assert scaled["output", "activation"] == pytest.approx(plain["output", "activation"], rel=1e-3)
     assert scaled["output", "change"] == pytest.approx(plain["output", "change"], rel=1e-3)
@@ -166,7 +166,7 @@ def drawn(width, name):
         mup.set_base_shapes(model, Stock(BASE, mup.MuReadout), delta=Stock(2 * BASE, mup.MuReadout))
     else:
         model, multiplier = Stock(width), p.output_multiplier(name, width / BASE)
-        p.initialize(model, dict.fromkeys(p.KINDS, name), torch.Generator().manual_seed(0))
+        p.initialize(model, None, name, torch.Generator().manual_seed(0))
     spreads = {key: float(q.detach().square().mean().sqrt()) for key, q in model.named_parameters()}
     return model.logits(x, multiplier).detach(), spreads
 
@@ -204,7 +204,7 @@ def test_a_vector_is_drawn_where_its_role_has_a_std_and_else_left_to_the_model()
     model = Stock(64)
     stated, torchs = model.roles(), {k: q.detach().clone() for k, q in model.named_parameters()}
     model.roles = lambda: stated | {"input.bias": p.Role("vector", width_out=4)}
-    p.initialize(model, dict.fromkeys(p.KINDS, "muP"), torch.Generator().manual_seed(0))
+    p.initialize(model, None, "muP", torch.Generator().manual_seed(0))
     assert torch.equal(model.input.bias, torchs["input.bias"])
     assert not torch.equal(model.hidden.bias, torchs["hidden.bias"])
     with pytest.raises(ValueError, match="vector: no init is stated"):

@@ -74,15 +74,14 @@ def test_mup_trains_as_the_mup_package_does(optimizer):
         ours.readout.weight.copy_(theirs.readout.weight / (WIDTH / BASE))
 
     lr, decay, eps = (0.05, 0.1, 1e-30)
-    kinds = ("embedding", "hidden", "output", "vector", "scalar")
     groups = p.param_groups(
         ours,
-        parametrization="muP",
-        family="sgd" if optimizer == "sgd" else "adam",
-        lr=dict.fromkeys(kinds, lr),
+        None,
+        "muP",
+        optimizer,
+        lr,
         weight_decay=decay if optimizer != "adam" else 0.0,
         eps=None if optimizer == "sgd" else eps,
-        coupled=optimizer != "adamw",
     )
     if optimizer == "sgd":
         mine = make_optimizer(groups, {"name": "sgd", "momentum": 0.9, "nesterov": False})
@@ -208,11 +207,10 @@ def test_both_forms_of_mup_train_the_same_function(optimizer):
     for name in ("muP", "muP-multiplier"):
         torch.manual_seed(0)
         model = MLP(WIDTH).double()
-        p.initialize(model, dict.fromkeys(p.KINDS, name), torch.Generator().manual_seed(0))
+        p.initialize(model, None, name, torch.Generator().manual_seed(0))
         with torch.no_grad():
             model.readout.bias.zero_().requires_grad_(False)
         forms[name] = (model, p.output_multiplier(name, WIDTH / BASE))
-    kinds = ("embedding", "hidden", "output", "vector", "scalar")
     settings = {
         "sgd": {"name": "sgd", "momentum": 0.9, "nesterov": False},
         "adam": {"name": "adam", "betas": (0.9, 0.999)},
@@ -222,12 +220,12 @@ def test_both_forms_of_mup_train_the_same_function(optimizer):
         make_optimizer(
             p.param_groups(
                 model,
-                parametrization=scaling,
-                family="sgd" if optimizer == "sgd" else "adam",
-                lr=dict.fromkeys(kinds, 0.05),
+                None,
+                scaling,
+                optimizer,
+                0.05,
                 weight_decay=0.1,
                 eps=None if optimizer == "sgd" else 1e-2,
-                coupled=optimizer != "adamw",
             ),
             settings,
         )
@@ -251,18 +249,10 @@ def test_both_forms_of_mup_train_the_same_function(optimizer):
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_left_out_scaling_is_noticed_by_the_oracle_comparison(optimizer):
     """At another width than the base, muP's groups differ from the standard ones."""
-    kinds = ("embedding", "hidden", "output", "vector", "scalar")
 
     def groups(name):
-        family = {"sgd": "sgd", "adam": "adam"}[optimizer]
-        found = p.param_groups(
-            MLP(WIDTH),
-            parametrization=name,
-            family=family,
-            lr=dict.fromkeys(kinds, 1.0),
-            weight_decay=1.0,
-            eps=1.0,
-        )
+        {"sgd": "sgd", "adam": "adam"}[optimizer]
+        found = p.param_groups(MLP(WIDTH), None, name, optimizer, 1.0, 1.0, eps=1.0)
         return {(g["lr"], g["weight_decay"], g["eps"]) for g in found}
 
     assert groups("SP") == {(1.0, 1.0, 1.0)}
@@ -318,13 +308,13 @@ def test_every_parametrization_is_standard_at_its_base_width():
         for role in model.roles().values():
             rule = rows[role.kind]
             assert rule.lr(role) == rule.weight_decay(role) == rule.eps(role) == 1
-            assert p.init_std(role, rule) == p.rules.standard_std(role)
+            assert p.init_std(role, rule) == p.standard_std(role)
 
 
 def test_initial_weights_have_the_stated_deviation():
     model = decoder(64)
     init = {"embedding": "LVP", "hidden": "muP", "output": "muP"}
-    p.initialize(model, init, torch.Generator().manual_seed(0))
+    p.initialize(model, None, init, torch.Generator().manual_seed(0))
     expected = {
         "embedding.weight": 64**-0.5,
         "attention.0.qkv.weight": 64**-0.5,
@@ -343,7 +333,7 @@ def test_initialization_depends_on_the_seed_alone():
     for noise in (1, 2):
         torch.manual_seed(noise)
         model = decoder(16)
-        p.initialize(model, init, torch.Generator().manual_seed(5))
+        p.initialize(model, None, init, torch.Generator().manual_seed(5))
         weights.append(nn.utils.parameters_to_vector(model.parameters()))
     assert torch.equal(*weights)
 
@@ -355,12 +345,10 @@ def test_a_parameter_without_a_role_raises(use):
     with pytest.raises(ValueError, match=r"without a role: \['extra'\]"):
         if use == "initialize":
             init = dict.fromkeys(("embedding", "hidden", "output"), "SP")
-            p.initialize(model, init, torch.Generator())
+            p.initialize(model, None, init, torch.Generator())
         else:
             rates = dict.fromkeys(("embedding", "hidden", "output"), 0.1)
-            p.param_groups(
-                model, parametrization="SP", family="adam", lr=rates, weight_decay=0.0, eps=1e-8
-            )
+            p.param_groups(model, None, "SP", "adam", rates)
 
 
 def test_a_parameter_outside_the_groups_raises():
@@ -458,11 +446,11 @@ def test_adamw_decays_by_lr_times_weight_decay_whatever_the_group(name):
     net = MLP(16)
     groups = p.param_groups(
         net,
-        parametrization=name,
-        family="adam",
-        lr=dict.fromkeys(p.KINDS, 0.5),
+        None,
+        name,
+        "adamw",
+        0.5,
         weight_decay=0.1,
-        eps=1e-8,
         decayed=[kind for kind in p.KINDS if kind != "scalar"],
     )
     before = {key: value.detach().clone() for key, value in net.named_parameters()}
@@ -488,7 +476,7 @@ def test_uniform_and_normal_inits_have_the_role_s_variance():
             }
 
     net = Two()
-    p.initialize(net, dict.fromkeys(p.KINDS, "SP"), torch.Generator().manual_seed(0))
+    p.initialize(net, None, "SP", torch.Generator().manual_seed(0))
     assert net.a.std().item() == pytest.approx(0.3, rel=0.01)
     assert net.b.std().item() == pytest.approx(0.3, rel=0.01)
     assert net.a.abs().max().item() <= 0.3 * 3**0.5 < 3 * 0.3 < net.b.abs().max().item()
@@ -499,9 +487,9 @@ def test_a_factor_of_one_parameter_moves_its_rate_alone():
     constants = {"lr": dict.fromkeys(p.KINDS, 0.5), "weight_decay": 0.1, "eps": None}
     for scaling in ("SP", "muP", "neural-tangent"):
         model = MLP(WIDTH)
-        plain = p.param_groups(model, parametrization=scaling, family="adam", **constants)
+        plain = p.param_groups(model, None, scaling, "adamw", **constants)
         changed = p.param_groups(
-            model, parametrization=scaling, family="adam", factors={"inp.weight": 3.0}, **constants
+            model, None, scaling, "adamw", factors={"inp.weight": 3.0}, **constants
         )
         for name, parameter in model.named_parameters():
             (old,), (new,) = (
@@ -512,6 +500,4 @@ def test_a_factor_of_one_parameter_moves_its_rate_alone():
             product = old["lr"] * old["weight_decay"]
             assert new["lr"] * new["weight_decay"] == pytest.approx(product, rel=1e-12)
     with pytest.raises(UserError, match=r"factors of \['positions'\], but the model has"):
-        p.param_groups(
-            model, parametrization="SP", family="adam", factors={"positions": 3.0}, **constants
-        )
+        p.param_groups(model, None, "SP", "adamw", factors={"positions": 3.0}, **constants)

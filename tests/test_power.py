@@ -367,7 +367,7 @@ def test_making_trials_of_a_figure_leaves_those_of_others(tmp_path, monkeypatch)
     others = [trial(claim=name) for name in ("fig3.sqrt-d-rule", "fig9.no-claim")]
     stale = trial("no law any more", claim="fig1.optimum-falls")
     power.write("embedding_lr", [*others, stale])
-    line, _ = trials.update(suite(), ["embedding_lr/fig1"])
+    (line,) = trials.update(suite(), ["embedding_lr/fig1"])
     assert line.startswith("embedding_lr/fig1.optimum-falls: agrees under the paper's law ")
     found = [t for t in power.trials("embedding_lr") if t.role != EDGE]
     laws = registry.figure("embedding_lr/fig1").LAWS

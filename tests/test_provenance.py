@@ -7,7 +7,7 @@ import time
 import pytest
 
 from repro.suite import history
-from repro.suite.provenance import commit, doubts, mixture, standing, stopwatch, versions
+from repro.suite.provenance import code_versions, commit, doubts, mixture, standing, stopwatch
 
 
 def git(folder, *words):
@@ -95,7 +95,7 @@ def test_runs_of_two_versions_of_one_task_s_code_are_a_mixture():
 
 def test_of_old_runs_it_is_not_known_whether_they_are_of_the_same_code_as_new_ones():
     old = {"code": "d" * 64, "commit": "c" * 40, "runs": 2}
-    assert versions([old]) == {"every file": {"d" * 64: 2}}
+    assert code_versions([old]) == {"every file": {"d" * 64: 2}}
     assert mixture([old]) == "" and "every file dddddddddddd (2 runs)" in mixture([old, made("a")])
 
 

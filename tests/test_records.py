@@ -10,6 +10,7 @@ from repro.data.source import Source
 from repro.files import read_json
 from repro.judge import records
 from repro.judge.beside import write_page
+from repro.judge.claims import TRAINING
 from repro.judge.judging import judge_all
 from repro.judge.products import cell_ids
 from repro.suite import config, registry
@@ -53,6 +54,17 @@ def test_a_record_is_of_the_runs_its_figure_asks_for(folder, figure, monkeypatch
     assert records.recorded(suite, figure) == [base]
     expected = cell_ids(suite, figure)
     assert record["provenance"]["cells"] == expected, "record it anew: python -m repro record"
+
+
+def test_what_is_random_and_judged_has_an_interval_of_some_width(folder, figure, monkeypatch):
+    _, _, record = saved(folder, figure, monkeypatch)
+    exact = [
+        row["claim"]
+        for row in record["claims"]
+        if row["kind"] == TRAINING and row["binds"] and row["n"] > 1 and row["measured"] is not None
+        if row["low"] == row["high"]
+    ]
+    assert not exact
 
 
 def test_a_record_s_claims_and_text_are_what_its_data_say(folder, figure, monkeypatch, tmp_path):

@@ -12,6 +12,9 @@ from torch import nn
 
 import widthwise
 from repro.errors import UserError
+from widthwise.optimizers.known import OPTIMIZERS, optimizer_class
+from widthwise.parametrization import DEGREE
+from widthwise.upscaling import UPDATES
 
 BASE, INPUTS, CLASSES = 32, 6, 5
 NAMES = ("SP", "muP", "muP-multiplier", "LVP", "neural-tangent", "hybrid", "maximal-update, M")
@@ -319,3 +322,45 @@ def test_attention_that_no_hook_reaches_is_refused_unless_it_is_a_mean_already()
     roles = traced(Mean, TOKENS)
     assert not roles.warnings
     widthwise.apply(made(Mean, 2 * BASE), roles, "muP")
+
+
+def test_muon_is_for_a_model_of_one_s_own():
+    """Matrices between two widths are Muon's, with one rate at every width; all else is AdamW's."""
+    make, inputs = MODELS["mlp"]
+    roles, model = traced(make, inputs), made(make, 4 * BASE)
+    settings = {"momentum": 0.9, "adjust_lr_fn": "match_rms_adamw"}
+    groups = widthwise.param_groups(model, roles, "muP", "muon", 0.1, 0.2, muon=settings)
+    (ours,) = [group for group in groups if "adjust_lr_fn" in group]
+    assert [id(p) for p in ours["params"]] == [id(model.hidden.weight)]
+    assert (ours["lr"], ours["weight_decay"]) == (0.1, 0.2) and ours.items() >= settings.items()
+    before = model.hidden.weight.detach().clone()
+    optimizer = optimizer_class("muon")(groups)
+    model(inputs).square().mean().backward()
+    optimizer.step()
+    assert not torch.equal(before, model.hidden.weight)
+    with pytest.raises(UserError, match="optimizer Muon: did you mean 'muon'"):
+        widthwise.param_groups(model, roles, "muP", torch.optim.Muon, 0.1)
+    conv, pixels = MODELS["convolutions"]
+    with pytest.raises(UserError, match="has 4 axes and is no matrix"):
+        widthwise.param_groups(made(conv, BASE), traced(conv, pixels), "muP", "muon", 0.1)
+
+
+def test_a_factor_takes_the_place_of_the_table_s_and_the_decay_stays():
+    make, inputs = MODELS["mlp"]
+    roles, model = traced(make, inputs), made(make, 4 * BASE)
+
+    def group(**factors):
+        groups = widthwise.param_groups(model, roles, "muP", "adamw", 0.1, 0.2, **factors)
+        (found,) = [g for g in groups if any(p is model.hidden.weight for p in g["params"])]
+        return found
+
+    table, own = group(), group(factors={"hidden.weight": 3.0})
+    assert table["lr"] == pytest.approx(0.025) and own["lr"] == pytest.approx(0.3)
+    assert own["lr"] * own["weight_decay"] == pytest.approx(table["lr"] * table["weight_decay"])
+
+
+def test_what_is_known_of_an_optimizer_is_the_same_for_groups_and_for_widening():
+    for name, (family, coupled) in OPTIMIZERS.items():
+        if hasattr(torch.optim, name):
+            update = UPDATES[getattr(torch.optim, name)]
+            assert (update.degree, update.decoupled) == (DEGREE[family], not coupled), name

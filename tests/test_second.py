@@ -70,7 +70,8 @@ def test_a_figure_of_another_arithmetic_is_kept_beside_the_records(root, monkeyp
     monkeypatch.setattr(records, "RECORDS", root / "records")
     folder = root / "results"
     write_json(folder / "claims.json", [row()])
-    made = {"made": [{"arithmetic": "nudged (AMD)", "device": "cpu"}]}
+    run = {"arithmetic": "nudged (AMD)", "device": "cpu", "commit": "0" * 40, "runs": 1}
+    made = {"made": [run]}
     write_json(folder / "provenance.json", made)
     (folder / "data.csv").write_text("seed\n0\n")
     monkeypatch.setattr(records, "finished_folder", lambda suite, name: folder)

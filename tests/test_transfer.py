@@ -17,6 +17,7 @@ from repro.errors import UserError
 from repro.suite import config, registry
 from repro.suite.suite import Suite
 from repro.tasks.transfer import chance, check_single_pass, targets
+from widthwise.checks.regret import half_step
 from widthwise.parametrization import KINDS, param_groups
 
 CHANCE, CURVATURE, GAIN = 6.0, 0.02, 0.25  # nats; nats per octave squared; nats a doubling
@@ -66,6 +67,13 @@ def test_an_octave_off_costs_the_curvature_of_a_bowl():
     assert [bowls.octave(losses, seed) for seed in range(3)] == pytest.approx([CURVATURE] * 3)
     narrow = table()
     assert math.isnan(bowls.octave(Losses(narrow[narrow["lr"] >= 2**-6]), 0))
+
+
+def test_half_a_step_costs_what_the_parabola_through_the_best_and_its_neighbours_says():
+    assert half_step(CURVATURE * np.array([4.0, 1.0, 0.0, 1.0])) == pytest.approx(CURVATURE / 4)
+    assert half_step(np.array([3.0, 0.0, 1.0])) == 4 / 8  # an eighth of the second difference
+    assert half_step(np.array([0.0, 1.0])) == half_step(np.array([math.inf, 0.0, 1.0])) == 1 / 4
+    assert half_step(np.array([math.inf, 0.0, math.inf])) == math.inf
 
 
 def test_what_tuning_the_ratio_gains_and_does_to_the_ranking_is_read_off_known_losses():
@@ -268,6 +276,8 @@ def test_with_sgd_the_same_law_is_read_of_two_workloads():
     assert {name: each.problem for name, each in found.items()} == dict.fromkeys(found, "")
     for name in ("mlp", "resnet"):
         assert found[f"sgd.sp-regret-{name}"].value == pytest.approx(4 * CURVATURE)
+        known_to = found[f"sgd.sp-regret-{name}"].high - 4 * CURVATURE
+        assert known_to == pytest.approx(2 * CURVATURE / 4)  # half an octave of two bowls
         assert found[f"sgd.shift-mup-{name}"].value == pytest.approx(0)
         assert found[f"sgd.lead-{name}"].value == pytest.approx(PENALTY["SP"])
 
@@ -356,12 +366,7 @@ def test_full_alignment_is_sp_with_the_embedding_s_rate_raised_by_the_width():
 
     def rates(name, lr, embedding):
         groups = param_groups(
-            net,
-            parametrization=name,
-            family="adam",
-            lr=dict.fromkeys(KINDS, lr) | {"embedding": embedding},
-            weight_decay=0.0,
-            eps=None,
+            net, None, name, "adamw", dict.fromkeys(KINDS, lr) | {"embedding": embedding}
         )
         return {id(p): group["lr"] for group in groups for p in group["params"]}
 

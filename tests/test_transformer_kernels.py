@@ -289,7 +289,7 @@ def test_stacked_draws_are_single_draws(model):
     setting = transformer_kernels.build(model, 8, 0)
     stack = transformer_kernels.Draws(setting.network, 3)
     generator = torch.Generator().manual_seed(0)
-    parametrization.initialize(stack, transformer_kernels.INITS, generator)
+    parametrization.initialize(stack, None, transformer_kernels.PLAIN, generator)
     output, norms, attention, fired = stack.forward(setting.inputs)
     for i in range(3):
         single = {name: p[i] for name, p in stack.named_parameters()}
@@ -305,7 +305,9 @@ def test_stacked_draws_are_single_draws(model):
 def test_control_variates_have_mean_zero_and_take_noise(model):
     setting = transformer_kernels.build(model, 8, 0)
     stack = transformer_kernels.Draws(setting.network, 4000)
-    parametrization.initialize(stack, transformer_kernels.INITS, torch.Generator().manual_seed(0))
+    parametrization.initialize(
+        stack, None, transformer_kernels.PLAIN, torch.Generator().manual_seed(0)
+    )
     found, controls = transformer_kernels.kernels(setting, stack.forward(setting.inputs))
     kept = controls.std(0) > 1e-6
     z = (controls.mean(0) / controls.std(0))[kept] * len(controls) ** 0.5
@@ -333,7 +335,9 @@ def test_control_variates_leave_means_alone():
 def test_parts_are_products_of_plain_gradients(model):
     setting = transformer_kernels.build(model, 4, 0)
     network = setting.network
-    parametrization.initialize(network, transformer_kernels.INITS, torch.Generator().manual_seed(0))
+    parametrization.initialize(
+        network, None, transformer_kernels.PLAIN, torch.Generator().manual_seed(0)
+    )
     last = list(tangent_kernels.blocks(setting, setting.inputs, 2, False))[-1][1]
     found = tangent_kernels.parts(setting, last)
     outputs = network(setting.inputs)[..., setting.absent[:2]].flatten(0, -2)
@@ -526,8 +530,8 @@ def test_the_tangent_kernels_verdicts_follow_the_data():
 @pytest.mark.parametrize(
     ("factors", "claim"),
     [
-        ({"X": 0.0}, "recursions"),
-        ({"Q": 0.0, "K": 0.0}, "recursions-qk"),
+        ({"X": 1e-9}, "recursions"),  # a kernel of 0 would have no exponent either
+        ({"Q": 1e-9, "K": 1e-9}, "recursions-qk"),
         ({"K": 2.0}, "recursions-qk"),
         # What either of the last two terms of 1.163 is worth in the language encoder.
         ({"stem": 1.065, "positions": 1.065}, "recursions"),
@@ -546,7 +550,7 @@ def test_other_s_scale_every_part_but_an_untied_head_s_own(model):
     for name in ("s=0", "hybrid"):
         setting = transformer_kernels.build(model, 8, 0, name)
         network, init = setting.network, dict.fromkeys(parametrization.KINDS, name)
-        parametrization.initialize(network, init, torch.Generator().manual_seed(0))
+        parametrization.initialize(network, None, init, torch.Generator().manual_seed(0))
         (last,) = tangent_kernels.blocks(setting, setting.inputs, 1, False)
         parts[name] = tangent_kernels.parts(setting, last[1])
     for part, (kernel, _) in parts["hybrid"].items():

@@ -16,10 +16,14 @@ from repro.training import clipping
 from repro.training.optimizer import make_optimizer
 from studies.upscaling import _dynamics
 from widthwise import parametrization, upscaling
-from widthwise.parametrization import KINDS
 from widthwise.upscaling import noise
 
 SCALING = "muP-multiplier"
+
+
+def widen(model, optimizer, factor, make=None):
+    """By Table 1 alone, as of the paper's own networks, whose readouts average over the width."""
+    return widthwise.widen(model, optimizer, factor, make, unchecked=True, averages=["*"])[:2]
 
 
 def worst(model, optimizer, **changes):
@@ -122,12 +126,12 @@ def optimizer_of(model, name, lr=0.01):
     settings = _dynamics.OPTIMIZERS[name]
     groups = parametrization.param_groups(
         model,
-        parametrization=SCALING,
-        family=parametrization.FAMILY[settings["name"]],
-        lr=dict.fromkeys(KINDS, lr),
-        weight_decay=settings["weight_decay"],
+        None,
+        SCALING,
+        settings["name"],
+        lr,
+        settings["weight_decay"],
         eps=settings.get("eps"),
-        coupled=settings["name"] != "adamw",
     )
     return make_optimizer(groups, settings)
 
@@ -147,7 +151,7 @@ def by_name(model, optimizer):
 @pytest.mark.parametrize("name", _dynamics.MODELS)
 def test_widened_hyperparameters_are_those_of_the_parametrization(name, optimizer):
     model = build(name)
-    wide, found = upscaling.widen(model, optimizer_of(model, optimizer), 3)
+    wide, found = widen(model, optimizer_of(model, optimizer), 3)
     expected = by_name(wide, optimizer_of(wide, optimizer))
     got = by_name(wide, found)
     assert got.keys() == expected.keys()
@@ -164,7 +168,7 @@ def images(count=6):
 def test_stages_may_grow_apart():
     model = build("resnet")
     model(images())
-    wide, _ = upscaling.widen(model, None, (1, 2, 2, 4))
+    wide, _, growth = widthwise.widen(model, None, (1, 2, 2, 4), unchecked=True, averages=["*"])
     buffers = dict(model.named_buffers())
     for name, buffer in wide.named_buffers():
         old = buffers[name]
@@ -176,7 +180,6 @@ def test_stages_may_grow_apart():
         torch.testing.assert_close(
             wide.train(training)(images()), model.train(training)(images()), rtol=1e-10, atol=0
         )
-    growth = upscaling.growths(model, wide, upscaling.width_axes(model, model.wider(2)))
     crossing = {
         "stem.weight": (1, 1),
         "blocks.2.conv1.weight": (1, 2),
@@ -231,8 +234,8 @@ def test_a_users_own_module_is_widened():
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, eps=1e-3, weight_decay=0.1)
     follow(model, optimizer, 5)
     with pytest.raises(UserError, match="give make="):
-        upscaling.widen(model, optimizer, 3)
-    wide, grown = upscaling.widen(model, optimizer, 3, make=lambda k: Own(4 * k))
+        widen(model, optimizer, 3)
+    wide, grown = widen(model, optimizer, 3, make=lambda k: Own(4 * k))
     assert wide.output.weight is wide.embedding.weight
     torch.testing.assert_close(
         follow(wide, grown, 20), follow(model, optimizer, 20), rtol=0, atol=1e-10
@@ -310,7 +313,7 @@ def test_modes_dtypes_and_gradients_off_are_the_narrow_one_s():
     model = make(1)
     model.body[1].eval().float()
     model.output.weight.requires_grad_(False)
-    wide, _ = upscaling.widen(model, None, 2, make=make)
+    wide, _ = widen(model, None, 2, make=make)
     assert [m.training for m in wide.modules()] == [m.training for m in model.modules()]
     dtypes = {name: tensor.dtype for name, tensor in model.state_dict().items()}
     assert {name: tensor.dtype for name, tensor in wide.state_dict().items()} == dtypes
@@ -336,19 +339,19 @@ def buffered(make_buffer):
 
 def test_a_buffer_that_depends_on_the_width_is_the_wide_one_s():
     make = buffered(lambda width: torch.tensor(4 / width))
-    assert upscaling.widen(make(1), None, 2, make=make)[0].body[1].kept == 0.5
+    assert widen(make(1), None, 2, make=make)[0].body[1].kept == 0.5
     model = make(1)
     model.body[1].kept += 1.0
-    assert upscaling.widen(model, None, 2, make=make)[0].body[1].kept == 2.0
+    assert widen(model, None, 2, make=make)[0].body[1].kept == 2.0
 
 
 def test_a_buffer_of_numbers_that_grows_is_refused_and_a_mask_repeated():
     mask = buffered(lambda width: torch.arange(width) % 2 == 0)
-    wide, _ = upscaling.widen(mask(1), None, 2, make=mask)
+    wide, _ = widen(mask(1), None, 2, make=mask)
     assert wide.body[1].kept.tolist() == [True, True, False, False] * 2
     permutation = buffered(lambda width: torch.arange(width).flip(0))
     with pytest.raises(UserError, match=r"buffer body.1.kept: torch.int64 grows"):
-        upscaling.widen(permutation(1), None, 2, make=permutation)
+        widen(permutation(1), None, 2, make=permutation)
 
 
 class Apart(nn.Module):
@@ -410,7 +413,7 @@ def test_a_one_cycle_schedule_made_anew_goes_on():
 
     scheduler = schedule(optimizer, -1)
     descend(model, optimizer, x, 5, scheduler.step)
-    wide, grown = upscaling.widen(model, optimizer, 3, make=make)
+    wide, grown = widen(model, optimizer, 3, make=make)
     again = schedule(grown, scheduler.last_epoch - 1)
     after = descend(wide, grown, x, 10, again.step)
     expected = descend(model, optimizer, x, 10, scheduler.step)
@@ -420,7 +423,7 @@ def test_a_one_cycle_schedule_made_anew_goes_on():
 @pytest.mark.parametrize("factor", [0, -1, 2.0, "2", None, (2, 0)])
 def test_a_factor_is_a_whole_number(factor):
     with pytest.raises(UserError, match="is no whole number of at least 1"):
-        upscaling.widen(own(), None, factor, make=lambda k: Own(4 * k))
+        widen(own(), None, factor, make=lambda k: Own(4 * k))
 
 
 class OptimizedModule(nn.Module):
@@ -436,25 +439,27 @@ class Untied(Own):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: upscaling.widen(OptimizedModule(), None, 2), "torch.compile.*_orig_mod"),
-        (lambda: upscaling.widen(nn.DataParallel(own()), None, 2), "DataParallel.*model.module"),
+        (lambda: widen(OptimizedModule(), None, 2), "torch.compile.*_orig_mod"),
+        (lambda: widen(nn.DataParallel(own()), None, 2), "DataParallel.*model.module"),
         (
-            lambda: upscaling.widen(nn.Sequential(nn.ReLU(), OptimizedModule()), None, 2),
+            lambda: widen(nn.Sequential(nn.ReLU(), OptimizedModule()), None, 2),
             r"torch.compile.*\(1\)",
         ),
         (
-            lambda: upscaling.widen(nn.MultiheadAttention(4, 2), None, 2),
+            lambda: widen(
+                nn.MultiheadAttention(4, 2), None, 2, lambda k: nn.MultiheadAttention(4 * k, 2)
+            ),
             "nn.MultiheadAttention scales its logits as head_dim",
         ),
-        (lambda: upscaling.widen(nn.Tanh(), None, 2), "has no parameters"),
-        (lambda: upscaling.widen(nn.LazyLinear(2), None, 2), "lazy ones"),
-        (lambda: upscaling.widen(own(), None, 2, make=lambda k: Own(4)), "the same widths"),
+        (lambda: widen(nn.Tanh(), None, 2), "has no parameters"),
+        (lambda: widen(nn.LazyLinear(2), None, 2), "lazy ones"),
+        (lambda: widen(own(), None, 2, make=lambda k: Own(4)), "the same widths"),
         (
-            lambda: upscaling.widen(own(), None, 2, make=lambda k: Own(4 * k + 1)),
+            lambda: widen(own(), None, 2, make=lambda k: Own(4 * k + 1)),
             "cannot be widened.*widths that divide",
         ),
         (
-            lambda: upscaling.widen(own(), None, 2, make=lambda k: Untied(4 * k)),
+            lambda: widen(own(), None, 2, make=lambda k: Untied(4 * k)),
             r"parameters \['output.weight'\] are in one",
         ),
     ],
@@ -467,21 +472,21 @@ def test_what_cannot_be_widened_is_named(call, message):
 def test_an_optimizer_or_a_state_without_a_rule_is_named():
     model = build("mlp")
     with pytest.raises(UserError, match="optimizer RAdam cannot be widened"):
-        upscaling.widen(model, torch.optim.RAdam(model.parameters()), 2)
+        widen(model, torch.optim.RAdam(model.parameters()), 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     optimizer.state[model.input.weight]["curvature"] = torch.ones(())
     with pytest.raises(UserError, match=r"state 'curvature' of input.weight: no rule"):
-        upscaling.widen(model, optimizer, 2)
+        widen(model, optimizer, 2)
     optimizer.state[model.input.weight] = {"momentum_buffer": torch.ones(7, 5)}
     with pytest.raises(UserError, match=r"state 'momentum_buffer' of input.weight: has the shape"):
-        upscaling.widen(model, optimizer, 2)
+        widen(model, optimizer, 2)
 
 
 def test_factor_one_changes_nothing():
     model = own()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     follow(model, optimizer, 3)
-    same, again = upscaling.widen(model, optimizer, 1, make=lambda k: Own(4 * k))
+    same, again = widen(model, optimizer, 1, make=lambda k: Own(4 * k))
     for a, b in zip(same.parameters(), model.parameters(), strict=True):
         assert torch.equal(a, b) and a is not b
         for key, value in optimizer.state[b].items():
@@ -492,7 +497,7 @@ def test_factor_one_changes_nothing():
 @pytest.mark.parametrize("optimizer", [None, "momentum", "AdamW"])
 def test_without_an_optimizer_or_a_step_there_is_no_state(optimizer):
     model = build("mlp")
-    wide, grown = upscaling.widen(model, optimizer and optimizer_of(model, optimizer), 2)
+    wide, grown = widen(model, optimizer and optimizer_of(model, optimizer), 2)
     x = torch.ones(2, 5, dtype=torch.float64)
     torch.testing.assert_close(wide(x), model(x))
     assert grown is None if optimizer is None else not grown.state
@@ -592,7 +597,7 @@ def test_clipping_with_ones_is_torchs(limit):
 def test_the_width_aware_norm_does_not_change_by_widening():
     norms = []
     model = build("mlp")
-    for net in (model, upscaling.widen(model, None, 3)[0]):
+    for net in (model, widen(model, None, 3)[0]):
         net(torch.ones(3, 5, dtype=torch.float64)).square().sum().backward()
         factors = [net.roles()[name].squared_norm_factor for name, _ in net.named_parameters()]
         norms.append(float(clipping.clip_grad_norm(list(net.parameters()), factors, 1.0)))
@@ -609,8 +614,7 @@ def test_only_the_width_aware_norm_keeps_the_equivalence(clip, optimizer):
 
 def test_distance_from_the_subspace():
     model = build("mlp")
-    wide, _ = upscaling.widen(model, None, 2)
-    growth = upscaling.growths(model, wide, upscaling.width_axes(model, wide))
+    wide, _, growth = widthwise.widen(model, None, 2, unchecked=True, averages=["*"])
     outside, inside = upscaling.subspace_distance(wide.named_parameters(), growth)
     assert outside == 0
     grown = [p for name, p in wide.named_parameters() if math.prod(growth[name].factors) > 1]

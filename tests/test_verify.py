@@ -1,5 +1,6 @@
 """New results against records/: what is accepted, what is refused, and with which exit status."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,7 +15,7 @@ from repro.files import read_json, sha256_file, write_json
 from repro.judge import products, records, verify
 from repro.judge.explain import explain
 from repro.judge.scoreboard import scoreboard, summary
-from repro.suite import config, registry
+from repro.suite import config, history, registry
 from repro.suite.registry import ROOT
 from repro.suite.suite import Suite
 
@@ -37,7 +38,7 @@ def made(tmp_path_factory):
         patch.setattr(records, "RECORDS", work / "records")
         for command in ("run", "reduce", "draw", "publish"):
             assert main([command, NAME, "--config", *WORDS]) == 0
-        records.record(load())
+        records.record(load(), unclean=True)  # whoever works on the suite has files changed
     return work
 
 
@@ -240,7 +241,7 @@ def test_a_product_that_is_not_what_its_manifest_says_is_refused(built, capsys, 
         lambda: products.publish(built, NAME),
         lambda: scoreboard(built),
         lambda: explain(built, CLAIM),
-        lambda: records.record(built),
+        lambda: records.record(built, unclean=True),
     )
     for call in refuse:
         with pytest.raises(UserError, match="is not what manifest.json beside it says") as error:
@@ -288,7 +289,7 @@ def test_recording_one_figure_does_not_vouch_for_another_s_edited_record(built, 
     sums = base.parents[1] / records.SUMS
     other.write_text("{}")
     sums.write_text(sums.read_text() + f"{'0' * 64}  embedding_lr/table9.json\n")
-    records.record(built)
+    records.record(built, unclean=True)
     assert f"{'0' * 64}  embedding_lr/table9.json\n" in sums.read_text()
 
 
@@ -298,6 +299,123 @@ def test_what_is_committed_is_what_its_sums_say(folder):
     subprocess.run(["sha256sum", "--check", "--quiet", records.SUMS], cwd=folder, check=True)
     names = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
     assert names - {records.SUMS} == set(records.sums(folder))
+
+
+@pytest.fixture
+def other_code(built, monkeypatch):
+    """`measure`, or anything that it imports, is another one than when the figure was made."""
+    from repro.suite import code
+
+    listing = code.listing
+    monkeypatch.setattr(code, "listing", lambda files: listing(files).replace("table3", "table3*"))
+
+
+@pytest.mark.parametrize("command", ["verify", "record", "scoreboard", "report", "explain"])
+def test_changed_code_of_a_figure_is_noticed_without_snakemake(built, other_code, capsys, command):
+    """Found in review: `measure` doubled, and "identical"."""
+    words = [command, CLAIM] if command == "explain" else [command]
+    before = {path: path.read_bytes() for path in Path("records").rglob("*.*")}
+    assert main([*words, "--config", *WORDS]) == 1
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count("\n") == 1
+    assert f"figures/{NAME}.pdf was made by other code than the present; make anew" in said.err
+    assert f"uv run snakemake figures/{NAME}.pdf --config scale=smoke" in said.err
+    assert before == {path: path.read_bytes() for path in Path("records").rglob("*.*")}
+
+
+def test_a_table_of_other_code_is_not_made_good_by_drawing_it(built, other_code):
+    products.draw(built, NAME)
+    with pytest.raises(UserError, match="made by other code"):
+        products.publish(built, NAME)
+    products.reduce(built, NAME)
+    products.draw(built, NAME)
+    products.publish(built, NAME)
+
+
+def with_runs(built, *changes):
+    """The figure's runs as if they came from this: a change for each part of them."""
+    folder = built.paths.figure(NAME)
+    provenance = read_json(folder / "provenance.json")
+    (entry,) = provenance["made"]
+    clean = {"commit": "c" * 40, "runs": 2}
+    provenance["made"] = [entry | clean | change for change in changes]
+    write_json(folder / "provenance.json", provenance)
+    products.draw(built, NAME)
+
+
+DOUBTS = {
+    "two versions of the code": (({}, {"code_sha256": "b" * 64}), "bbbbbbbbbbbb (2 runs)"),
+    "changed files": (
+        ({}, {"commit": f"{'c' * 40}+dirty"}),
+        "2 of 4 runs of a commit with changed files (+dirty)",
+    ),
+    "no git": (({"commit": None},), "2 of 2 runs of no commit, made without git"),
+}
+
+
+@pytest.mark.parametrize("situation", DOUBTS)
+def test_what_is_of_no_one_clean_version_is_recorded_only_with_a_mark(
+    built, base, capsys, situation
+):
+    """Found in review: 31 of 53 figures had runs of commits of no history, or of changed files."""
+    changes, words = DOUBTS[situation]
+    with_runs(built, *changes)
+    before = base.with_suffix(".json").read_bytes()
+    assert main(["record", "--config", *WORDS]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and f"record: {NAME}: " in error and words in error
+    assert "uv run python -m repro record --unclean --config" in error
+    assert base.with_suffix(".json").read_bytes() == before
+    assert main(["record", "--unclean", "--config", *WORDS]) == 0
+    (mark,) = read_json(base.with_suffix(".json"))["provenance"]["unclean"]
+    assert words in mark and words in base.with_suffix(".md").read_text()
+    shutil.rmtree(built.paths.figure(NAME))
+    assert f"Recorded as it is: {mark}." in explain(built, CLAIM)
+    records.rejudge(built)
+    assert words in base.with_suffix(".md").read_text()
+
+
+def test_runs_of_one_clean_version_are_recorded_without_a_mark(built, base):
+    with_runs(built, {}, {"host_cpu": "another"})
+    records.record(built)
+    assert "unclean" not in read_json(base.with_suffix(".json"))["provenance"]
+    assert "Recorded as it is" not in base.with_suffix(".md").read_text()
+
+
+def test_a_mixture_is_told_where_a_figure_is_built(built, capsys, monkeypatch):
+    entry = read_json(built.paths.figure(NAME) / "provenance.json")["made"][0]
+    mixed = [entry, entry | {"code_sha256": "b" * 64}]
+    monkeypatch.setattr(products, "provenances", lambda contents: mixed)
+    products.reduce(built, NAME)
+    assert f"{NAME}: runs of several versions of their code: " in capsys.readouterr().out
+    products.draw(built, NAME)
+    assert "bbbbbbbbbbbb (" in summary(built, {NAME: True}, 1.0)
+    assert "bbbbbbbbbbbb (" in outcome(built).reason and outcome(built).tier == "identical"
+    assert f"; with runs of several versions of code: {NAME}" in scoreboard(built)
+    assert "bbbbbbbbbbbb (" in explain(built, CLAIM)
+
+
+def test_how_runs_stand_in_the_history_is_told_when_they_are_asked_about(built):
+    with_runs(built, {"trees": {}})
+    outside = "commits not in this history: 2 of 2 runs; dirty: 0"
+    told = "unknown" if history.commits() is None else outside
+    assert f"  in git: {told}\n" in explain(built, CLAIM)
+
+
+def test_a_log_has_what_somebody_elsewhere_can_send_in(built, base, capsys):
+    rewrite(base, claims={"verdict": "reproduced"}, factor=1.0)
+    assert main(["verify", "--log", "log.json", "--config", *WORDS]) == 1
+    found = read_json("log.json")
+    assert f"    {'format'}: 1. suite: " in verify.log.__doc__
+    for key in found:
+        assert re.search(rf"\b{key}\b", verify.log.__doc__), f"{key} is not described"
+    assert found["total"] == {**dict.fromkeys(verify.TIERS, 0), "differs": 1, "no record": 0}
+    (figure,) = found["figures"]
+    assert figure["figure"] == NAME and figure["tier"] == "differs"
+    assert "was reproduced" in figure["reason"]
+    assert found["machine"].keys() == {"cpu", "cores", "system"} and found["versions"]["torch"]
+    assert (found["scale"], found["data"]) == ("smoke", "embedded")
+    assert capsys.readouterr().out.startswith(f"{NAME}: differs")
 
 
 @pytest.mark.slow

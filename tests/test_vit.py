@@ -10,7 +10,6 @@ from repro import models
 from repro.errors import UserError
 from repro.training.optimizer import make_groups
 from widthwise import parametrization
-from widthwise.parametrization import KINDS
 
 PAPER = {
     "name": "vit",
@@ -36,7 +35,7 @@ SMALL = PAPER | {
 def vit(settings=SMALL, name="SP", **changes):
     model = models.build(settings | changes, name)
     generator = torch.Generator().manual_seed(0)
-    parametrization.initialize(model, dict.fromkeys(KINDS, name), generator)
+    parametrization.initialize(model, None, name, generator)
     return model
 
 
@@ -218,13 +217,7 @@ def test_a_factor_of_zero_leaves_a_parameter_as_it_begins():
         "SP",
     )
     groups = parametrization.param_groups(
-        net,
-        parametrization="neural-tangent",
-        family="adam",
-        lr=dict.fromkeys(parametrization.KINDS, 1.0),
-        weight_decay=0.1,
-        eps=None,
-        factors={"head.bias": 0.0},
+        net, None, "neural-tangent", "adamw", 1.0, 0.1, factors={"head.bias": 0.0}
     )
     (still,) = [group for group in groups if any(p is net.head.bias for p in group["params"])]
     assert still["lr"] == 0 and len(still["params"]) == 1

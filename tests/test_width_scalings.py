@@ -36,7 +36,7 @@ def test_built_layers_are_as_printed():
 
 WRONG = """
 from widthwise.parametrization import Power, Rule
-from widthwise.parametrization import mup_multiplier
+from widthwise.parametrization.tables import mup_multiplier
 
 
 def rules(family):

@@ -1,7 +1,7 @@
 """What changes with the width of a network, and how: for any model of one's own.
 
 parametrization/  what depends on the width, and how: words, tables, initial values, groups
-optimizers/       optimizers that torch has not
+optimizers/       what groups are made for, and what torch has not
 tracing/          the role of each parameter of any module, from a forward pass
 upscaling/        widening of trained models with their optimizers, noise
 checks/           coordinate check; tuned narrow, trained wide
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from widthwise.checks.coordinates import coordinate_check as coordinate_check
     from widthwise.checks.transfer import Transfer as Transfer
     from widthwise.checks.transfer import transfer as transfer
+    from widthwise.parametrization.plan import initialize as initialize
+    from widthwise.parametrization.plan import param_groups as param_groups
     from widthwise.tracing.multipliers import apply as apply
     from widthwise.tracing.roles import Roles as Roles
     from widthwise.tracing.roles import roles as roles
-    from widthwise.tracing.scaling import initialize as initialize
-    from widthwise.tracing.scaling import param_groups as param_groups
-    from widthwise.upscaling.growths import Growths as Growths
-    from widthwise.upscaling.growths import clip_grad_norm_ as clip_grad_norm_
+    from widthwise.upscaling.alongside import Growths as Growths
+    from widthwise.upscaling.alongside import clip_grad_norm_ as clip_grad_norm_
     from widthwise.upscaling.optimizers import Update as Update
     from widthwise.upscaling.widening import widen as widen
 
@@ -39,13 +39,13 @@ __version__ = "0.2.0"
 PUBLIC = {
     "CoordinateCheck": "widthwise.checks.coordinates",
     "coordinate_check": "widthwise.checks.coordinates",
-    "Growths": "widthwise.upscaling.growths",
+    "Growths": "widthwise.upscaling.alongside",
     "Roles": "widthwise.tracing.roles",
     "Update": "widthwise.upscaling.optimizers",
     "apply": "widthwise.tracing.multipliers",
-    "clip_grad_norm_": "widthwise.upscaling.growths",
-    "initialize": "widthwise.tracing.scaling",
-    "param_groups": "widthwise.tracing.scaling",
+    "clip_grad_norm_": "widthwise.upscaling.alongside",
+    "initialize": "widthwise.parametrization.plan",
+    "param_groups": "widthwise.parametrization.plan",
     "roles": "widthwise.tracing.roles",
     "Transfer": "widthwise.checks.transfer",
     "transfer": "widthwise.checks.transfer",

@@ -3,6 +3,7 @@
 import numpy as np
 
 from repro.judge.claims import THEORY, TOLERANCE, Claim, over_means, trained_scales, within
+from repro.judge.intervals import farthest
 from repro.judge.noise import Design
 from repro.judge.power import Laws
 from repro.judge.view import View
@@ -75,12 +76,9 @@ def exponents(data, seeds):
 
 def measure(data, scale):
     seeds = range(data["seed"].nunique())
-
-    def farthest(sample):
-        return max(exponents(data, sample).values(), key=lambda power: abs(power - 1))
-
-    words = ", ".join(f"{kind} {power:.3f}" for kind, power in exponents(data, seeds).items())
-    return {"depth.linear": over_means(farthest, seeds, detail=words)}
+    each = [over_means(lambda s, kind=kind: exponents(data, s)[kind], seeds) for kind in KINDS]
+    words = ", ".join(f"{kind} {one.value:.3f}" for kind, one in zip(KINDS, each, strict=True))
+    return {"depth.linear": farthest(each, 1.0, words)}
 
 
 def simulate(law, recorded, scale, rng):

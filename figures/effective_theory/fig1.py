@@ -26,6 +26,7 @@ from repro.judge.claims import (
     over_seeds,
     trained_scales,
 )
+from repro.judge.intervals import half_step, no_finer_than
 from repro.judge.noise import Design
 from repro.judge.power import Laws
 from repro.judge.view import View
@@ -117,7 +118,10 @@ def measure(data, scale):
         words.append(f"{strategy} lr {lr:.4g}, wd {decay:.4g} (matrices {rate:.3g})")
     detail = "; ".join(words)
     return {
-        "fig1.optimum-lr": over_seeds(octaves_off, seeds, problem, detail),
+        "fig1.optimum-lr": no_finer_than(
+            over_seeds(octaves_off, seeds, problem, detail),
+            max(half_step(searched[s][axis]) for s in COMPARED for axis in ("lr", DECAY)),
+        ),
         "fig1.equivalent-lr": ratio_of_rates(octaves, seeds, problem, detail),
         "fig1.lr-min": at_the_end(),
     }

@@ -28,6 +28,7 @@ from repro.judge.claims import (
     over_seeds,
     trained_scales,
 )
+from repro.judge.intervals import half_step, no_finer_than
 from repro.judge.noise import Design
 from repro.judge.optimum import parabola_optimum
 from repro.judge.power import SIDES, SIGN, Laws
@@ -164,7 +165,10 @@ def measure(data, scale):
         detail = ", ".join(f"{strategy} {value:+.3g}" for strategy, value in increases.items())
         robust = over_means(robustness, seeds, edge, f"increase in nats: {detail}")
     return {
-        "fig3.optimum-lr": over_seeds(distance, seeds, edge, in_words),
+        "fig3.optimum-lr": no_finer_than(
+            over_seeds(distance, seeds, edge, in_words),
+            max(half_step(rows["lr"]) for rows in swept.values()),
+        ),
         "fig3.equivalent-lr": ratio_of_rates(octaves, seeds, edge, f"on the grid: {in_words}"),
         "fig3.robust-to-low-lr": robust,
         "fig3.overflow": overflows(data, seeds, edge),

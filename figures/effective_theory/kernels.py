@@ -4,6 +4,7 @@ import numpy as np
 
 from figures.effective_theory import _further
 from repro.judge.claims import THEORY, TOLERANCE, Claim, Measurement, all_scales, within
+from repro.judge.intervals import farthest
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
 from repro.judge.view import View
@@ -33,7 +34,7 @@ CLAIMS = (
         statement="The recursions give the means of G and F up to terms of order 1/n",
         source="eq. 1.36, 1.53, 1.65, 1.77; I.1",
         quantity="exponent in n of |mean - recursion| / |recursion| over all blocks and tokens, H "
-        "fixed, the farthest from -1 over G and F, both networks; widest interval of them",
+        "fixed, the farthest from -1 over G and F, both networks",
         expected=all_scales(within(-1, 0.3, TOLERANCE, NO_RIVAL)),
     ),
     Claim(
@@ -148,15 +149,9 @@ def measure(data, scale):
     ]
     inside = data[data["quantity"].isin(QUANTITIES) & data["kind"].isin(KINDS)]
     detail += f"; attention's expectation: to {inside['accuracy'].max():.1g} an entry"
-    values = list(found.values())
-    one_over_n = Measurement(
-        float(max((v[0] for v in values), key=lambda power: abs(power + 1))),
-        float(min(v[1] for v in values)),
-        float(max(v[2] for v in values)),
-        seeds,
-        problem=f"noise at the widest n over the fitted error: {', '.join(noisy)}" if noisy else "",
-        detail=detail,
-    )
+    problem = f"noise at the widest n over the fitted error: {', '.join(noisy)}" if noisy else ""
+    each = [Measurement(*value[:3], seeds, problem) for value in found.values()]
+    one_over_n = farthest(each, -1.0, detail)
     widths, ratios = contact_ratios(data)
     words = ", ".join(f"{ratio:.3f}" for ratio in ratios[0])
     words = f"ratio {words} at n = {', '.join(f'{n:.0f}' for n in widths)}"

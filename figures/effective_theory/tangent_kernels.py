@@ -1,5 +1,7 @@
 """Neural tangent kernels at initialization by group, measured at growing width, and I.3's means."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from figures.effective_theory import _further
@@ -18,12 +20,13 @@ from repro.judge.claims import (
     THEORY,
     TOLERANCE,
     Claim,
+    Measurement,
     all_scales,
     at_most,
-    over_means,
     trained_scales,
     within,
 )
+from repro.judge.intervals import farthest
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
 from repro.judge.view import View
@@ -177,6 +180,17 @@ def left_over(heads, chosen, kinds=tuple(KINDS)):
     return of, names
 
 
+def each_part(of, names, seeds):
+    """A Measurement of each value of a function of seeds, with its jackknife interval. names: of
+    each, the detail."""
+    whole = of(seeds)
+    without = np.stack([of([s for s in seeds if s != left]) for left in seeds])
+    return [
+        Measurement(float(value), *left_out_interval(value, rest), len(seeds), "", ", ".join(name))
+        for value, rest, name in zip(whole, without.T, names, strict=True)
+    ]
+
+
 def measure(data, scale):
     sgd, adamw = ("diagonal", "sgd"), ("normalized", "adam")
     heads = at_head(data)
@@ -189,23 +203,14 @@ def measure(data, scale):
     }
     measured = {}
     for name, found in cases.items():
-
-        def every(sample, found=found):
-            return np.concatenate([of(sample) for of, _ in found])
-
-        def farthest(sample, every=every):
-            return float(max(every(sample), key=abs))
-
-        def size(sample, farthest=farthest):
-            return abs(farthest(sample))
-
         seeds = range(heads["vision", 0.5 if name == "other-s" else 0.0].seeds)
-        at = [n for _, names in found for n in names][int(np.argmax(np.abs(every(seeds))))]
-        measured[f"tangent_kernels.{name}"] = over_means(
-            size if name.startswith("recursions") else farthest,
-            seeds,
-            detail=f"at {', '.join(at)}",
-        )
+        parts = [part for of, names in found for part in each_part(of, names, seeds)]
+        largest = farthest(parts, 0.0)
+        at = max(parts, key=lambda part: abs(part.value)).detail
+        if name.startswith("recursions") and largest.value < 0:  # a size
+            turned = (-largest.value, -largest.high, -largest.low)
+            largest = Measurement(*turned, largest.n)
+        measured[f"tangent_kernels.{name}"] = replace(largest, detail=f"at {at}")
     return measured
 
 

@@ -1,5 +1,7 @@
 """How far training moves outputs and hidden streams, against width, for every s: I.2's aim."""
 
+import math
+
 import numpy as np
 
 from figures.effective_theory._strategies import COLORS
@@ -12,6 +14,7 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
+from repro.judge.intervals import farthest
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
 from repro.judge.view import View
@@ -129,23 +132,24 @@ def exponents(data):
 def measure(data, scale):
     found = exponents(data)
 
-    def farthest(keys, power):
-        """The exponent that is farthest from a power, by the means over seeds."""
-        key = max(keys, key=lambda key: abs(found[key].mean() - power))
-        words = ", ".join(f"{key[0]} {key[1]} {found[key].mean():.3f}" for key in keys)
-        own = found[key]
-        return over_seeds(lambda seeds: float(own[list(seeds)].mean()), own.index, "", words)
+    def of(keys, power):
+        """The exponent that is farthest from a power."""
+        each = [over_seeds(lambda seeds, k=k: found[k][seeds].mean(), found[k].index) for k in keys]
+        words = ", ".join(
+            f"{model} {strategy} {one.value:.3f} [{one.low:.3f}, {one.high:.3f}]"
+            for (model, strategy, _), one in zip(keys, each, strict=True)
+        )
+        return farthest(each, power, words)
 
     measured = {
-        f"updates.output-{model}": farthest([(model, s, "output_change") for s in S_FAMILY], 0.0)
+        f"updates.output-{model}": of([(model, s, "output_change") for s in S_FAMILY], 0.0)
         for model in MODELS
     }
     for strategy in S_FAMILY:
         keys = [(model, strategy, "hidden_change") for model in MODELS]
-        measured[f"updates.hidden-{strategy}"] = farthest(keys, hidden_power(s_of(strategy)))
-    # What is farthest from infinity is the smallest.
+        measured[f"updates.hidden-{strategy}"] = of(keys, hidden_power(s_of(strategy)))
     rivals = [(model, UNIFORM, "output_change") for model in MODELS]
-    return measured | {"updates.uniform": farthest(rivals, 1e9)}
+    return measured | {"updates.uniform": of(rivals, math.inf)}  # the smallest
 
 
 def hidden_power(s):

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from repro.judge.claims import Measurement, over_seeds
+from repro.judge.intervals import no_finer_than
 from repro.judge.noise import Design
 from repro.judge.power import SIDES
 
@@ -64,6 +65,16 @@ def measured(data, statistic, detail: str = "") -> Measurement:
     with np.errstate(invalid="ignore"):
         found = over_seeds(statistic, data["seed"].unique(), "", detail)
     return replace(found, problem="the runs compared diverged") if np.isnan(found.value) else found
+
+
+def share(data, better, detail: str = "") -> Measurement:
+    """Share of evaluations at which one ratio is better than another, mean over seeds; known to
+    half an evaluation.
+
+    better: a table of booleans, a row per evaluation, a column per seed.
+    """
+    found = measured(data, lambda seeds: float(better[list(seeds)].to_numpy().mean()), detail)
+    return no_finer_than(found, 1 / (2 * len(better)), lowest=0, highest=1)
 
 
 def simulate(law, recorded, scale, rng):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from repro.judge.claims import Measurement, over_seeds
+from repro.judge.intervals import of_estimators
 from repro.judge.optimum import (
     PAPER_WINDOW,
     Optimum,
@@ -21,6 +22,7 @@ LR = "lr.embedding"
 WIDTH = "model.width"
 # At losses of 4 to 5 nats the paper's 20 % covers the whole grid; see the suite's notes.
 WINDOW = {"smoke": 0.01, "reduced": 0.01, "workstation": 0.01, "paper": PAPER_WINDOW}
+POINTS = (5, 3, 7)  # rates that a parabola takes around the best; the first is judged
 HEIGHT = 4.0  # inches of a panel with its legend
 ABOVE = {  # a legend over its panel
     "loc": "lower center",
@@ -63,11 +65,14 @@ class Sweep:
         return np.fmin.reduce(chosen.mean(axis=0), axis=0)
 
 
-def optima(sweep: Sweep, seeds: Sequence[int], window: float) -> dict[int, Optimum]:
+def optima(
+    sweep: Sweep, seeds: Sequence[int], window: float, points: int = 0
+) -> dict[int, Optimum]:
     """Width -> optimum of the mean curve over the given seeds, where any loss is finite.
 
     By the paper's rule for the paper's window, to the letter: every run within it counts, of any
     seed; for another by a parabola, which does not depend on the window (NaN where there is none).
+    points: by a parabola through so many rates, whatever the window; 0: as it is judged.
     """
     result = {}
     for width, rates in sweep.rates.items():
@@ -75,25 +80,46 @@ def optima(sweep: Sweep, seeds: Sequence[int], window: float) -> dict[int, Optim
         if not np.isfinite(curve).any():
             continue
         found = window_optimum(rates, curve, window)
-        if window == PAPER_WINDOW:
+        if window == PAPER_WINDOW and not points:
             each = [sweep.curve(width, [seed]) for seed in seeds]
             log2 = grid_optimum(np.tile(rates, len(each)), np.concatenate(each), window)
         else:
-            log2 = parabola_optimum(rates, curve)
+            log2 = parabola_optimum(rates, curve, points or POINTS[0])
         result[width] = replace(found, log2=log2)
     return result
 
 
-def optimum_slope(sweep: Sweep, seeds: Sequence[int], window: float) -> float:
-    """Slope of log2 of the optimal eta_E against log2 d."""
-    found = optima(sweep, seeds, window)
+def slope_of(sweep: Sweep, seeds: Sequence[int], window: float, points: int = 0) -> float:
+    """Slope of log2 of the optimal eta_E against log2 d. points: as of `optima`."""
+    found = optima(sweep, seeds, window, points)
     return slope(np.log2(list(found)), [o.log2 for o in found.values()])
 
 
+def last_slope(sweep: Sweep, seeds: Sequence[int], window: float) -> float:
+    """The same between the two largest widths."""
+    found = list(optima(sweep, seeds, window).items())[-2:]
+    return slope(np.log2([d for d, _ in found]), [o.log2 for _, o in found])
+
+
 def centre_slope(sweep: Sweep, seeds: Sequence[int], window: float) -> float:
-    """The same by a second estimator, the centre of the window on the interpolated curve."""
+    """The same by the centre of the window on the interpolated curve."""
     found = optima(sweep, seeds, window)
     return slope(np.log2(list(found)), [o.centre for o in found.values()])
+
+
+def estimates(sweep: Sweep, window: float) -> dict[str, Measurement]:
+    """Estimator, in words -> the slope by it; the first is judged."""
+    judged = {}
+    if window == PAPER_WINDOW:
+        judged["the rule of 20 %"] = measured(sweep, slope_of, window)
+    parabolas = {
+        f"a parabola through {points} rates": measured(
+            sweep, lambda each, seeds, window, n=points: slope_of(each, seeds, window, n), window
+        )
+        for points in POINTS
+    }
+    centre = {f"the centre of a window of {window:.0%}": measured(sweep, centre_slope, window)}
+    return judged | parabolas | centre
 
 
 def slope_words(found: dict[int, Optimum]) -> str:
@@ -105,14 +131,17 @@ def slope_words(found: dict[int, Optimum]) -> str:
 
 
 def measured(sweep: Sweep, statistic, window: float, detail: str = "") -> Measurement:
-    """Mean over seeds of a statistic of (sweep, seeds), with its interval and edge warning."""
+    """Mean over seeds of a statistic, with its interval and edge warning.
+
+    statistic: of (sweep, seeds, window).
+    """
     hopeless = diverged_widths(sweep)
     if hopeless:
         nan = float("nan")
         words = f"a seed diverged at every learning rate at d = {', '.join(hopeless)}"
         return Measurement(nan, nan, nan, len(sweep.seeds), words)
     problem = edge_problem(optima(sweep, sweep.seeds, window))
-    found = over_seeds(lambda seed: statistic(sweep, seed), sweep.seeds, problem, detail)
+    found = over_seeds(lambda seeds: statistic(sweep, seeds, window), sweep.seeds, problem, detail)
     if np.isnan(found.value):
         without = "a seed's curve has no minimum inside the grid"
         found = replace(found, problem=joined(problem, without))
@@ -135,29 +164,38 @@ def edge_problem(found: dict[int, Optimum]) -> str:
 
 
 def slope_measurement(sweep: Sweep, window: float) -> Measurement:
-    """Slope of the optimum against width, with the optima and the paper's 20 % value beside it.
+    """Slope of the optimum against width; beside it the optima, the slope by every estimator, of
+    the last octave of width, and by the paper's 20 %.
 
-    Two estimators may differ by more than seeds do: then the interval spans those of both.
+    Estimators may differ by more than seeds do: then the interval spans those of all.
     """
-    seeds = sweep.seeds
+    each = estimates(sweep, window)
+    judged = next(iter(each.values()))
     if diverged_widths(sweep):
-        return measured(sweep, lambda each, s: optimum_slope(each, s, window), window)
-    found = optima(sweep, seeds, window)
-    words = ", ".join(f"d={d}: 2^{o.log2:.2f}" for d, o in found.items())
-    in_paper_window = slope_words(optima(sweep, seeds, PAPER_WINDOW))
-    second = measured(sweep, lambda each, s: centre_slope(each, s, window), window)
+        return judged
+    found = optima(sweep, sweep.seeds, window)
+    places = ", ".join(f"d={d}: 2^{o.log2:.2f}" for d, o in found.items())
+    by_each = ", ".join(f"by {name} {in_words(value)}" for name, value in each.items())
+    in_paper_window = slope_words(optima(sweep, sweep.seeds, PAPER_WINDOW))
     detail = (
-        f"optima {words}; {in_paper_window} with the paper's 20 % window on the grid, "
-        f"{second.value:z.2f} [{second.low:z.2f}, {second.high:z.2f}] by the centre of a window of "
-        f"{window:.0%}"
+        f"optima {places}; slope {by_each}; of the last octave of width, {last_octave(sweep)}, "
+        f"{in_words(measured(sweep, last_slope, window))}; {in_paper_window} with the paper's 20 % "
+        "window on the grid"
     )
-    first = measured(sweep, lambda each, s: optimum_slope(each, s, window), window, detail)
-    reach = max(each.high - each.low for each in (first, second)) / 2
-    if abs(first.value - second.value) > reach:
-        ends = (first.low, second.low, first.high, second.high)
-        words = f"{first.detail}; the two differ by more than an interval, which here spans both"
-        first = replace(first, low=min(ends), high=max(ends), detail=words)
-    return first
+    return of_estimators(replace(judged, detail=detail), *list(each.values())[1:])
+
+
+def in_words(found: Measurement) -> str:
+    """`-0.41 [-0.51, -0.31]`; `none` where a seed gives no value."""
+    if math.isnan(found.value):
+        return "none"
+    ends = "" if math.isnan(found.low) else f" [{found.low:z.2f}, {found.high:z.2f}]"
+    return f"{found.value:z.2f}{ends}"
+
+
+def last_octave(sweep: Sweep) -> str:
+    """The two largest widths in words."""
+    return "d = " + " to ".join(str(width) for width in sorted(sweep.rates)[-2:])
 
 
 def draw_losses(axes, sweep: Sweep, window: float, label) -> None:
@@ -210,10 +248,7 @@ def with_intervals(sweep: Sweep, window: float, found: dict[int, Optimum]) -> np
 def judged_slope(sweep: Sweep, window: float) -> str:
     """`slope -0.41 [-0.51, -0.31]`, as it is judged; `no slope` where there is none."""
     found = slope_measurement(sweep, window) if len(sweep.rates) > 1 else None
-    if found is None or math.isnan(found.value):
-        return "no slope"
-    ends = "" if math.isnan(found.low) else f" [{found.low:z.2f}, {found.high:z.2f}]"
-    return f"slope {found.value:z.2f}{ends}"
+    return "no slope" if found is None or math.isnan(found.value) else f"slope {in_words(found)}"
 
 
 def draw_optima(
@@ -265,3 +300,31 @@ def draw_optima(
     axes.set_xlabel("width $d$")
     axes.set_ylabel(r"optimum $\eta_E^*$")
     axes.legend(**ABOVE)
+
+
+def draw_estimates(axes, sweep: Sweep, window: float, paper: float) -> None:
+    """The slope by every estimator and of the last octave of width, a row each, with 95 % interval.
+
+    Shaded: the interval that is judged. paper: the slope that the paper prints.
+    """
+    from repro.judge.drawing import PAPER, bars
+
+    if len(sweep.rates) < 2:
+        axes.axis("off")
+        return
+    each = estimates(sweep, window)
+    first = next(iter(each))
+    each |= {f"last octave of width,\n{last_octave(sweep)}": measured(sweep, last_slope, window)}
+    judged = slope_measurement(sweep, window)
+    names = [name.replace(" of ", "\nof ", 1).replace(" through", "\nthrough") for name in each]
+    for row, (name, found) in enumerate(each.items()):
+        color = "black" if name == first else "0.45"
+        bars(axes, [row], [(found.value, found.low, found.high)], across=True, color=color)
+    if math.isfinite(judged.high - judged.low):
+        axes.axvspan(judged.low, judged.high, color="0.9", lw=0, zorder=0, label="judged interval")
+    axes.axvline(paper, ls="--", lw=1, color=PAPER, zorder=1, label=f"the paper's {paper:g}")
+    axes.axvline(0, ls="--", lw=1, color="0.6", zorder=1, label="muP's 0")
+    axes.set_yticks(range(len(each)), names, fontsize=7)
+    axes.set_ylim(len(each) - 0.5, -0.5)
+    axes.set_xlabel(r"slope of $\log \eta_E^*$ against $\log d$")
+    axes.legend(ncols=3, **ABOVE)

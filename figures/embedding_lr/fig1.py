@@ -9,26 +9,25 @@ from repro.judge.claims import (
     TOLERANCE,
     TRAINING,
     Claim,
-    above,
     of_one_run,
     over_seeds,
     trained_scales,
     within,
 )
-from repro.judge.noise import Design
-from repro.judge.power import Laws
 from repro.judge.printed import numbers
 from repro.judge.tables import joined, last_step, with_rounds
 
 TITLE = "Figure 1. Optimal embedding learning rate against width, fixed vocabulary"
 CAPTION = (
     "Left: training loss against the embedding learning rate, best over the other "
-    "hyperparameters, mean and range (band) over seeds; thick: rates of near-best loss (edge, on "
-    "the right: it meets the grid's end); dashed: embeddings of std 1. Right: its optimum against "
-    "width. Dots: vertex of a parabola through five rates around the best, bars and brackets: "
-    "95 % interval over seeds; diamonds, and the dots at paper scale: the paper's rule, geometric "
-    "mean of the grid's rates within 20 %; dashed: powers of d from the first dot (Hayou & Liu, "
-    "Figure 1)."
+    "hyperparameters, mean and range (band) over seeds; thick: rates of near-best loss (edge, in "
+    "the middle: it meets the grid's end); dashed: embeddings of std 1. Middle: its optimum "
+    "against width. Dots: vertex of a parabola through five rates around the best, bars: 95 % "
+    "interval over seeds; diamonds, and the dots at paper scale: the paper's rule, geometric mean "
+    "of the grid's rates within 20 %; dashed: powers of d from the first dot. Right: the slope by "
+    "every estimator, black the one whose value counts, and of the last octave of width, with 95 % "
+    "intervals; shaded, and in brackets: the interval that is judged, which spans those of all "
+    "estimators where two differ by more than one (Hayou & Liu, Figure 1)."
 )
 STUDIES = ("embedding_lr/width",)
 CLAIMS = (
@@ -41,15 +40,6 @@ CLAIMS = (
         expected=trained_scales(within(-0.5, 0.25, TOLERANCE, _laws.HALF_WAY)),
     ),
     Claim(
-        id="fig1.best-init",
-        kind=TRAINING,
-        statement="Embeddings drawn with standard deviation d^-1/2 train better than with 1",
-        source="Section 3.1, interpolation; Section 2",
-        quantity="lowest training loss with standard deviation 1 minus with d^-1/2, nats, the "
-        "smallest over widths",
-        expected=trained_scales(above(0)),
-    ),
-    Claim(
         id="fig1.hidden-as-output",
         kind=TRAINING,
         statement="The same learning rate is optimal for the hidden and the output layers",
@@ -59,11 +49,8 @@ CLAIMS = (
     ),
 )
 INIT, HIDDEN, OUTPUT = "init.embedding", "lr.hidden", "lr.output"
-SMALL_INIT, UNIT_INIT = "LVP", "SP"  # standard deviations d^-1/2 and 1
-LAWS = {
-    "fig1.optimum-falls": _laws.FALLS,
-    "fig1.best-init": Laws("sqrt(d) rule", ("init without effect",)),
-}
+UNIT_INIT = "SP"  # standard deviation 1
+LAWS = {"fig1.optimum-falls": _laws.FALLS}
 
 
 def reduce(runs):
@@ -95,18 +82,6 @@ def other_edges(data):
     return f"the best lies at an end of what was tried: {', '.join(ends)}" if ends else ""
 
 
-def init_advantage(data):
-    """Lowest loss with embeddings of std 1 minus with d^-1/2, the smallest over widths."""
-    shared = set(data[data[INIT] == UNIT_INIT][HIDDEN])
-    alike = data[data[HIDDEN].isin(shared)].drop(columns="vocab_reached")
-    small, unit = (_sweep.Sweep(alike[alike[INIT] == name]) for name in (SMALL_INIT, UNIT_INIT))
-
-    def smallest(seed):
-        return min(unit.curve(d, seed).min() - small.curve(d, seed).min() for d in unit.rates)
-
-    return over_seeds(smallest, unit.seeds)
-
-
 def rate_ratio(data):
     """Octaves from the best eta_H to the best eta_W, where they were swept apart."""
     if (data[HIDDEN] == data[OUTPUT]).all():
@@ -126,34 +101,20 @@ def measure(data, scale):
         falls = replace(falls, problem=joined(falls.problem, edges))
     return {
         "fig1.optimum-falls": falls,
-        "fig1.best-init": init_advantage(data),
         "fig1.hidden-as-output": rate_ratio(data),
     }
 
 
 def simulate(law, recorded, scale, rng):
-    """Under `init without effect`, embeddings of either size reach the same loss."""
     table = recorded.drop(columns="vocab_reached")
-    if law == "init without effect":
-        axes = [c for c in table.columns if c not in ("seed", "train_loss")]
-        design = Design(table, ["train_loss"], axes)
-        for width in table[_sweep.WIDTH].unique():
-            rows = {
-                name: design.rows(**{_sweep.WIDTH: width, INIT: name})
-                for name in (SMALL_INIT, UNIT_INIT)
-            }
-            lowest = {name: design.mean[chosen].min() for name, chosen in rows.items()}
-            design.mean[rows[UNIT_INIT]] += lowest[SMALL_INIT] - lowest[UNIT_INIT]
-        drawn = design.draw(rng, curve=_sweep.WIDTH)
-    else:
-        drawn = _laws.simulate_sweep(_laws.SLOPES[law], table, scale, rng)
+    drawn = _laws.simulate_sweep(_laws.SLOPES[law], table, scale, rng)
     return recorded.assign(train_loss=drawn["train_loss"])
 
 
 def draw(data, scale):
     from repro.judge import drawing
 
-    figure, axes = drawing.panels(2, height=_sweep.HEIGHT)
+    figure, axes = drawing.panels(3, height=_sweep.HEIGHT)
     sweep = sweep_of(data)
     m = data["vocab_reached"].max()
     unit = sweep_of(data[data[INIT] == UNIT_INIT])
@@ -164,4 +125,5 @@ def draw(data, scale):
     _sweep.draw_losses(axes[0, 0], sweep, window, lambda width: f"d = {width}, m = {m}")
     (power,) = numbers("embedding_lr", "fig1.optimum-falls")
     _sweep.draw_optima(axes[0, 1], sweep, window, "optimum", "black", paper=power)
+    _sweep.draw_estimates(axes[0, 2], sweep, window, power)
     return figure

@@ -52,9 +52,7 @@ def measure(data, scale):
     compared = comparison(data)
     seeds = ", ".join(f"{value:.4g}" for value in compared.iloc[-1])
     detail = f"at the end, sqrt(d) over 1, by seed: {seeds}"
-    found = _pretraining.measured(
-        data, lambda seeds: float((compared[list(seeds)] < 1).to_numpy().mean()), detail
-    )
+    found = _pretraining.share(data, compared < 1, detail)
     if split(data) != "test":
         found = replace(found, problem=f"the text has no test split, measured on {split(data)}")
     return {"fig5.consistent": found}

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from repro.judge.claims import Measurement, over_seeds
+from repro.judge.intervals import no_finer_than, of_estimators
 from repro.judge.optimum import parabola_optimum
 from repro.judge.tables import joined, last_step
 from repro.statistics import slope
@@ -156,15 +157,17 @@ def slope_measurement(losses: Losses, name: str) -> Measurement:
         f"{width:g}: 2^{losses.optimum(name, width).mean():.2f}" for width in losses.widths
     )
     words = f"best rates by width {optima}; {second.value:z.2f} by a parabola through five rates"
-    reach = max(each.high - each.low for each in (first, second)) / 2
-    if abs(first.value - second.value) > reach:
-        ends = (first.low, second.low, first.high, second.high)
-        words += "; the two differ by more than an interval, which here spans both"
-        first = replace(first, low=min(ends), high=max(ends))
-    return replace(first, detail=words)
+    return of_estimators(replace(first, detail=words), second)
 
 
 def of_rates(losses: Losses, statistic, *names: str, detail: str = "") -> Measurement:
     """`Curves.interval` of a statistic. names: the parametrizations it compares."""
     found = losses.interval(statistic)
     return Measurement(*found, len(losses.seeds), losses.problem(*names), detail)
+
+
+def of_regret(losses: Losses, statistic, *names: str, detail: str = "") -> Measurement:
+    """The same of a regret, or of a difference of two: known no finer than the grid of rates."""
+    return no_finer_than(
+        of_rates(losses, statistic, *names, detail=detail), losses.half_step(*names)
+    )

@@ -115,7 +115,7 @@ def measure(data, scale):
     for workload, losses in workloads.items():
         each = {name: losses.regret(name, losses.widest).mean() for name in losses.names}
         detail = "regret " + ", ".join(f"{name} {value:.4f}" for name, value in each.items())
-        found[f"leaderboard.sp-regret-{workload}"] = _losses.of_rates(
+        found[f"leaderboard.sp-regret-{workload}"] = _losses.of_regret(
             losses, losses.more_regret, "SP", "muP", detail=detail
         )
         found[f"leaderboard.wider-mup-{workload}"] = _losses.of_rates(

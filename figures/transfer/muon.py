@@ -97,7 +97,7 @@ def measure(data, scale):
     }
     for arm, losses in arms.items():
         end = losses.tuned("muP", losses.widest).mean()
-        found[f"muon.regret-{arm.split('_')[0]}"] = _losses.of_rates(
+        found[f"muon.regret-{arm.split('_')[0]}"] = _losses.of_regret(
             losses,
             lambda rate, losses=losses: losses.regret("muP", losses.widest, rate),
             "muP",

@@ -83,12 +83,13 @@ def scores(workload: str, losses: Losses, name: str) -> list[str]:
     """A line of the table."""
     widest = losses.widest
     slope = _losses.slope_measurement(losses, name)
+    regret = _losses.of_regret(losses, lambda rate: losses.regret(name, widest, rate), name)
     return [
         f"{ALL[workload]}, {losses.base:g} to {widest:g}",
         "SGD" if workload in WITH_SGD else "AdamW",
         name,
         words(slope.value, slope.low, slope.high, 2),
-        words(*losses.interval(lambda rate: losses.regret(name, widest, rate)), 3),
+        words(regret.value, regret.low, regret.high, 3),
         words(*t_interval(losses.penalty(name)), 3),
         words(*losses.interval(partial(losses.lost, name)), 0),
         margin(losses, name),

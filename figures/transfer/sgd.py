@@ -84,7 +84,7 @@ def measure(data, scale):
         name, wide = workload.split("_")[0], losses.widest
         tuned = {each: losses.tuned(each, wide) for each in ("SP", "muP")}
         each = ", ".join(f"{k} {losses.regret(k, wide).mean():.4f}" for k in tuned)
-        found[f"sgd.sp-regret-{name}"] = _losses.of_rates(
+        found[f"sgd.sp-regret-{name}"] = _losses.of_regret(
             losses, losses.more_regret, "SP", "muP", detail=f"regret {each}"
         )
         found[f"sgd.shift-mup-{name}"] = _losses.slope_measurement(losses, "muP")

@@ -25,7 +25,7 @@ WIDE = {
 }
 BASELINES = {
     "scratch_tuned": "from scratch, own best rate",
-    "scratch_long": "the same, base's steps added",
+    "scratch_long": "from scratch, base's steps added",
 }
 TUNED = {"upscaled_tuned": "upscaled, tuned at target"}
 NAMES = WIDE | BASELINES | TUNED
@@ -70,11 +70,11 @@ SWEPT = (
 )
 
 
-def spread(stages, name, metric, setting):
+def spread(stages, name, metric):
     """Mean and range over all seeds by step; nothing where a seed has diverged."""
     import pandas as pd
 
-    rows = stage_rows(stages, name, setting.metric)
+    rows = stage_rows(stages, name)
     if metric == "train_loss" and f"{name}_start" in stages:
         # One step, whose training loss is of the batch before it.
         rows = pd.concat([stages[f"{name}_start"].assign(step=0), rows])
@@ -92,7 +92,7 @@ def lines(setting):
 def draw_curve(panel, stages, metric, setting):
     """Base, from scratch and upscaled with baselines against steps: mean, and range over seeds."""
     for name, line in lines(setting).items():
-        curve = spread(stages, name, metric, setting)
+        curve = spread(stages, name, metric)
         panel.plot(curve.index, curve["mean"], **line, label=NAMES[name])
         shade = {"color": line["color"], "alpha": 0.2, "lw": 0}
         panel.fill_between(curve.index, curve["min"], curve["max"], **shade)
@@ -107,7 +107,7 @@ def draw_ends(panel, stages, setting):
     across = panel.get_yaxis_transform()
     small = {"transform": across, "fontsize": 8}
     for row, (name, line) in enumerate(lines(setting).items()):
-        runs = last_step(stage_rows(stages, name, setting.metric))
+        runs = last_step(stage_rows(stages, name))
         one = ", one run" if len(runs) == 1 else ""
         panel.text(0.02, row - 0.18, NAMES[name], va="bottom", **small)
         panel.text(0.14, row, f"rate {runs['lr'].iloc[0]:.3g}{one}", va="center", **small)

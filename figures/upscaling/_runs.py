@@ -34,8 +34,6 @@ BOTH = ("lr", LEVEL)
 TARGET, TARGET_QUIET = "tune_target", "tune_target_without_noise"
 # Sweep 2's winner, zero noise at its own best rate and the largest noise, at the small width.
 SMALL = ("small_upscaled", "small_without_noise", "small_most_noise")
-# Of Sweep 1's kind: they select by the setting's metric, all others by the training loss.
-FIRST = ("tune", "scratch_rates")
 SWEEPS = {
     "tune": ("Sweep 1", ["lr"]),
     "tune_upscaled": ("Sweep 2", ["lr", LEVEL]),
@@ -55,8 +53,9 @@ class Setting:
     selected: the paper's learning rate of Sweep 1, and rate and noise of Sweep 2 as they are on
         its grids (ROUNDED: as it prints them), the noise in its code's convention.
     end_to_end: its speed-up with the base's cost charged (F.4).
-    metric: what Sweep 1 selects by. noise: the noise axis in words. validation: what the paper's
-        figures show of held-out data. target: the axes that its study also tunes at the target.
+    metric: what Sweep 1 selects by; other sweeps by the training loss, as they are judged.
+    noise: the noise axis in words. validation: what the paper's figures show of held-out data.
+    target: the axes that its study also tunes at the target.
     """
 
     key: str
@@ -71,7 +70,7 @@ class Setting:
 
     def metric_of(self, sweep: str) -> str:
         """What a sweep selects by."""
-        return self.metric if sweep in FIRST else "train_loss"
+        return self.metric if sweep == "tune" else "train_loss"
 
 
 ROUNDED = {0.0125: "0.013", 0.0025: "0.003", 2.0**-8: "0.0039", 2.0**-9: "0.0020"}
@@ -126,15 +125,15 @@ def by_stage(data):
     return dict(list(numbers.groupby(data["stage"])))
 
 
-def stage_rows(stages, name, metric="train_loss"):
+def stage_rows(stages, name):
     """The rows of one stage. stages: from `by_stage`.
 
     Two names are parts of a stage: `scratch_tuned`, the run of `scratch_rates` that ends with the
-    lowest `metric`, and QUIET, the runs of `tune_upscaled` without noise.
+    lowest training loss, and QUIET, the runs of `tune_upscaled` without noise.
     """
     if name == "scratch_tuned":
         rows = stages["scratch_rates"]
-        return rows[rows["lr"] == best(rows, ["lr"], metric)["lr"]]
+        return rows[rows["lr"] == best(rows, ["lr"], "train_loss")["lr"]]
     if name == QUIET:
         rows = stages["tune_upscaled"]
         return rows[rows[LEVEL] == 0]
@@ -259,9 +258,6 @@ def shown(stages, setting):
     names = {n: n for n in ("base", "scratch", "upscaled")} | names
     names |= {"scratch_tuned": "scratch, best rate"}
     names |= {"upscaled_tuned": "upscaled, tuned at the target"} if setting.target else {}
-    means = {
-        words: tables.last_step(stage_rows(stages, name, setting.metric))["train_loss"].mean()
-        for name, words in names.items()
-    }
+    means = {words: losses(stages, name).mean() for name, words in names.items()}
     ends = ", ".join(f"{words} {mean:.4g}" for words, mean in means.items())
     return tables.joined(diverged(stages, "upscaled"), ends)

@@ -10,10 +10,10 @@ from repro.judge.claims import (
     Claim,
     at_most,
     exact,
-    no_finer_than,
     over_seeds,
     trained_scales,
 )
+from repro.judge.intervals import half_step, no_finer_than
 from repro.judge.noise import Design
 from repro.judge.optimum import parabola_optimum, search_optimum
 from repro.judge.power import AS_CLAIMED, Laws
@@ -162,8 +162,8 @@ def spread_of(rows, axis):
         if str(n) not in lost
     )
     found = over_seeds(spread, seeds, problem, f"best: {in_words}")
-    # Both ends of the spread are known to half a step of the grid, an octave.
-    return no_finer_than(found, max(found.value - 1, 0), found.value + 1)
+    # Both ends of the spread are known to half a step of the grid.
+    return no_finer_than(found, 2 * half_step(rows[axis].unique()), lowest=0)
 
 
 def simulate(law, recorded, scale, rng):

@@ -14,6 +14,7 @@ from repro.judge.claims import (
     over_batches,
     within,
 )
+from repro.judge.intervals import farthest
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
 from repro.judge.view import View
@@ -163,13 +164,13 @@ def by_seed(table, points, value):
     return found, widths
 
 
-def farthest(values, wanted):
-    return float(max(values, key=lambda value: abs(value - wanted)))
+def exponent(widths, rms):
+    """Exponent in n of root mean squares, the farthest from -1/2. rms: (seeds, points, widths)."""
 
+    def of(squares):
+        return slope(np.log(widths), np.log(squares) / 2)
 
-def exponent(widths, squares):
-    """Exponent in n of root mean squares, the farthest from -1/2; squares: (points, widths)."""
-    return farthest([slope(np.log(widths), np.log(row) / 2) for row in squares], -0.5)
+    return farthest([over_batches(row**2, of) for row in np.moveaxis(rms, 1, 0)], -0.5)
 
 
 def measure(data, scale):
@@ -188,14 +189,18 @@ def measure(data, scale):
     expected = (ends - alone)[0, :, -1]
     zero = float(data.loc[data["study"] == "zero noise", "gap_max"].max())
     return {
-        "infinite_width.limit": over_batches(rms**2, lambda s: exponent(widths, s)),
-        "infinite_width.mean": over_batches(
-            mean[:, :, -1], lambda m: float(np.max(np.abs(m / limit - 1)))
+        "infinite_width.limit": exponent(widths, rms),
+        "infinite_width.mean": farthest(
+            [
+                over_batches(values, lambda m, to=to: float(abs(m / to - 1)))
+                for values, to in zip(mean[:, :, -1].T, limit, strict=True)
+            ],
+            0.0,
         ),
-        "infinite_width.equal-dynamics": over_batches(equal_rms**2, lambda s: exponent(widths, s)),
-        "infinite_width.altered-dynamics": over_batches(
-            gap / expected,
-            lambda ratio: farthest(ratio, 1.0),
+        "infinite_width.equal-dynamics": exponent(widths, equal_rms),
+        "infinite_width.altered-dynamics": farthest(
+            [over_batches(ratio, float) for ratio in (gap / expected).T],
+            1.0,
             "; ".join(
                 f"{noise}: limits differ by {value:.3f}"
                 for noise, value in zip(NOISES, expected, strict=True)

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from repro.regret import half_step
 
 from figures.upscaling import fig3
 from figures.upscaling.fig3 import LEVEL, WIDTH, by_width, optima, reduce  # noqa: F401
@@ -15,6 +16,7 @@ from repro.judge.claims import (
     reported,
     trained_scales,
 )
+from repro.judge.intervals import no_finer_than
 from repro.judge.noise import Design
 from repro.judge.power import SIDES, SIGN
 from repro.judge.tables import joined
@@ -139,12 +141,14 @@ def measure(data, scale):
             f"value and loss a seed, {words}",
         )
         lost = {name: regret(curves, ends[1]) for name, curves in (("", ours), ("c", control))}
-        measured[f"transfer_controls.regret-{sweep}-{key}"] = over_seeds(
+        found = over_seeds(
             lambda sample, lost=lost: float(lost[""][sample[0]]),
             seeds,
             joined(*(at_the_edge(ours, seeds, "the paper's", width) for width in ends)),
             f"the control's {lost['c'].mean():.3g}",
         )
+        step = half_step(ours[ends[1]].mean(axis=1).to_numpy())
+        measured[f"transfer_controls.regret-{sweep}-{key}"] = no_finer_than(found, step)
     return measured
 
 

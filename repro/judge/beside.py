@@ -27,8 +27,16 @@ def write_page(
     rows = [entries(row, f"`{row['claim']}`") for row in claims]
     lines = [f"# {plain(module.TITLE)}", "", *shown, "", plain(module.CAPTION), ""]
     lines += [*markdown([HEAD, *rows]), ""] if rows else []
+    lines += [f"{plain(unclean(provenance))}", ""] if unclean(provenance) else []
     lines += [plain(footer(figure_name, provenance, sha256_file(data)))]
     write_bytes(base.with_name(f"{base.name}.md"), ("\n".join(lines) + "\n").encode())
+
+
+def unclean(provenance: Mapping) -> str:
+    """The mark of a record whose runs cannot be traced to one clean version of their code, as a
+    sentence; "" for all others."""
+    why = "; ".join(provenance.get("unclean", ()))
+    return f"Recorded as it is: {why}." if why else ""
 
 
 def cells(figure_name: str, data: Path, scale: str) -> bytes:

@@ -197,14 +197,6 @@ def of_one_run(value: float, problem: str = "", detail: str = "") -> Measurement
     return Measurement(float(value), math.nan, math.nan, 1, problem, detail)
 
 
-def no_finer_than(found: Measurement, low: float, high: float) -> Measurement:
-    """The measurement with an interval that spans at least these two values.
-
-    For what is read off a grid: seeds that agree on one of its points say no more than its step.
-    """
-    return replace(found, low=min(found.low, low), high=max(found.high, high))
-
-
 @dataclass(frozen=True)
 class Claim:
     """One claim of a paper, and what should be measured for it.

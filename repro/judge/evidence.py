@@ -8,8 +8,9 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import read_json
 from repro.judge.judged import JudgedClaim
-from repro.judge.products import cell_ids, finished_folder, is_built
+from repro.judge.products import cell_ids, finished_folder, is_built, refuse_other_code
 from repro.judge.records import describe, read_record, recorded
+from repro.suite.provenance import mixture
 from repro.suite.suite import Suite
 
 
@@ -41,7 +42,8 @@ class Evidence:
 def find(suite: Suite, figure_name: str) -> Evidence | None:
     """What is known of a figure at the configured scale and data; None where it is nothing.
 
-    Raises UserError, naming the file, if a file there is not the one that was written.
+    Raises UserError, naming the file, if a file there is not the one that was written, or was made
+    by other code than the present.
     """
     folder = suite.paths.figure(figure_name)
     if is_built(suite, figure_name) and (folder / "manifest.json").exists():
@@ -72,9 +74,11 @@ def find(suite: Suite, figure_name: str) -> Evidence | None:
 
 
 def find_all(suite: Suite, figures: Iterable[str]) -> list[Evidence]:
-    """What is known of each of these figures. Raises UserError where one has nothing."""
-    found = []
-    for name in figures:
+    """What is known of each of these figures. Raises UserError where one has nothing, or was made
+    by other code than the present."""
+    found, names = [], [*figures]
+    refuse_other_code(suite, names)
+    for name in names:
         evidence = find(suite, name)
         if evidence is None:
             raise UserError(
@@ -88,9 +92,15 @@ def find_all(suite: Suite, figures: Iterable[str]) -> list[Evidence]:
 
 def origin(found: Iterable[Evidence]) -> str:
     """Where figures' evidence comes from, in words:
-    `2 figures of results/reduced/embedded, 32 on record in records/reduced/embedded/cpu`."""
-    counts = Counter((each.recorded, each.place) for each in found)
-    return ", ".join(
+    `2 figures of results/reduced/embedded, 32 on record in records/reduced/embedded/cpu`; and those
+    built here whose runs are of several versions of their code (of a record, its page says so)."""
+    known = [*found]
+    counts = Counter((each.recorded, each.place) for each in known)
+    places = ", ".join(
         f"{count} figure{'s' * (count > 1)} {'on record in' if recorded else 'of'} {place}"
         for (recorded, place), count in sorted(counts.items())
+    )
+    mixed = [e.figure for e in known if not e.recorded and mixture(e.provenance["made"])]
+    return (
+        f"{places}; with runs of several versions of code: {', '.join(mixed)}" if mixed else places
     )

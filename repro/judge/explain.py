@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 from repro.errors import UserError, nearest_few
 from repro.files import sha256_file
+from repro.judge.beside import unclean
 from repro.judge.board import in_words, paper_scale
 from repro.judge.evidence import Evidence, find
 from repro.judge.figure import figure_module
 from repro.judge.judged import interval
 from repro.judge.printed import printed
 from repro.suite import arithmetic
+from repro.suite.provenance import code_versions, listed, standing
 from repro.suite.suite import Suite
 
 
@@ -65,6 +67,11 @@ def explain(suite: Suite, word: str) -> str:
             f"  made by: {entry['runs']} runs, {entry['seconds']:.0f} s on {entry['device']}, "
             f"arithmetic {arithmetic.of(entry)}, {versions}, commit {entry['commit']}"
         )
+    if made := provenance["made"]:
+        lines.append(f"  code of the runs: {listed(code_versions(made))}")
+        lines.append(f"  in git: {standing(made)}")
+    if mark := unclean(provenance):
+        lines.append(f"  {mark}")
     if suite.cpu_dependent(figure_name):
         cpus = ", ".join(sorted({entry["host_cpu"] for entry in provenance["made"]}))
         lines.append(f"  convolutions: digits are promised for one kind of CPU only, here {cpus}")

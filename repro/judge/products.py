@@ -1,6 +1,6 @@
 """A figure's files: data.csv, picture, claims, and a manifest with the digests of all of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from repro.errors import UserError, did_you_mean
@@ -11,7 +11,7 @@ from repro.judge.judging import render, tabulate
 from repro.suite import cells as cellfiles
 from repro.suite import registry
 from repro.suite.locks import only_writer
-from repro.suite.provenance import provenances
+from repro.suite.provenance import mixture, provenances
 from repro.suite.suite import Suite
 
 # The files whose digests are in manifest.json, beside that of the code that made them.
@@ -22,7 +22,8 @@ FILES = (
 
 
 def reduce(suite: Suite, figure_name: str) -> None:
-    """Read and check all cells of a figure; write its data.csv and provenance.json."""
+    """Read and check all cells of a figure; write its data.csv and provenance.json. Says so where
+    its runs are of several versions of their code."""
     contents: dict[Path, dict] = {}
     by_study = {}
     for study_name, study_cells in suite.figure_cells(figure_name).items():
@@ -33,6 +34,9 @@ def reduce(suite: Suite, figure_name: str) -> None:
         contents |= dict(zip(paths, loaded, strict=True))
         by_study[study_name] = loaded
     cellfiles.check_compatible(contents)
+    made = provenances(list(contents.values()))
+    if several := mixture(made):
+        print(f"{figure_name}: {several}", flush=True)
     table = tabulate(figure_name, by_study)
     folder = suite.paths.figure(figure_name)
     with only_writer(folder):
@@ -48,7 +52,7 @@ def reduce(suite: Suite, figure_name: str) -> None:
                 "cells": cell_ids(suite, figure_name),
                 "code": code.keep(folder, figure_name),
                 "data_sha256": sha256_file(folder / "data.csv"),
-                "made": provenances(list(contents.values())),
+                "made": made,
             },
         )
 
@@ -133,7 +137,8 @@ def built_folder(suite: Suite, figure_name: str) -> Path:
 
 def finished_folder(suite: Suite, figure_name: str) -> Path:
     """The folder of a figure that is drawn. Raises UserError, naming the file, as `built_folder`
-    does and if a file there is missing or is not the one its manifest lists."""
+    does, if a file there is missing or is not the one its manifest lists, and as
+    `refuse_other_code` does."""
     folder = built_folder(suite, figure_name)
     manifest = folder / "manifest.json"
     if not manifest.exists():
@@ -147,7 +152,27 @@ def finished_folder(suite: Suite, figure_name: str) -> Path:
                 f"{str(expected.get(path.name))[:12]}, found {digest[:12]}); delete it and run "
                 "the same command again with snakemake"
             )
+    refuse_other_code(suite, [figure_name])
     return folder
+
+
+def refuse_other_code(suite: Suite, figures: Iterable[str]) -> None:
+    """Raise UserError, with the command that makes them anew, if some of these figures are built
+    and what they show is of other code of theirs than the present."""
+    other = [name for name in figures if is_built(suite, name) and _by_other_code(suite, name)]
+    if other:
+        more = f" and {len(other) - 1} more were" if len(other) > 1 else " was"
+        raise UserError(
+            f"figures/{other[0]}.pdf{more} made by other code than the present; make anew with "
+            + suite.command(" ".join(f"figures/{name}.pdf" for name in other))
+        )
+
+
+def _by_other_code(suite: Suite, figure_name: str) -> bool:
+    """Whether a figure's table or picture is of other code than the present."""
+    folder, current = suite.paths.figure(figure_name), code.digest(figure_name)
+    parts = (folder / f"{name}.json" for name in ("provenance", "manifest"))
+    return any(path.exists() and read_or_empty(path).get("code") != current for path in parts)
 
 
 def cell_ids(suite: Suite, figure_name: str) -> list[str]:

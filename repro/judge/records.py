@@ -16,8 +16,8 @@ from repro.judge import beside, second
 from repro.judge.board import board
 from repro.judge.judged import JudgedClaim
 from repro.judge.judging import render
-from repro.judge.products import finished_folder, put
-from repro.suite import arithmetic, registry
+from repro.judge.products import finished_folder, put, refuse_other_code
+from repro.suite import arithmetic, provenance, registry
 from repro.suite.registry import ROOT
 from repro.suite.suite import Suite
 
@@ -27,31 +27,32 @@ TEXT = ".md"
 KEPT = (".csv", ".json", ".png", TEXT)  # data; claims and provenance; picture; its text
 
 
-def record(suite: Suite) -> list[Path]:
+def record(suite: Suite, unclean: bool = False) -> list[Path]:
     """Copy data, claims, provenance and picture of the configured figures to records/, with a new
     scoreboard of all records there; returns the records' paths without suffix.
 
     Of another arithmetic than the default nothing is recorded but what claims measured under it
     (`repro.judge.second`), and their file's path is returned.
+    unclean: whether figures may be recorded, and marked ("unclean" in their provenance), whose runs
+    cannot be traced to one clean version of their code (`provenance.doubts`).
+    Raises UserError, and records nothing, where one is such, or is not finished.
     """
     written = []
-    for figure_name in registry.selected_figures(suite.config.figures):
-        folder = finished_folder(suite, figure_name)
-        provenance = read_json(folder / "provenance.json")
+    for figure_name, folder, made in _to_record(suite, unclean):
         if suite.config.arithmetic != arithmetic.DEFAULT:
-            written += _record_second(figure_name, folder, provenance)
+            written += _record_second(figure_name, folder, made)
             continue
         # Exactly one, because a figure never mixes devices (`cells.check_compatible`).
-        (device,) = {entry["device"] for entry in provenance["made"]}
+        (device,) = {entry["device"] for entry in made["made"]}
         target = RECORDS / suite.config.scale / suite.label / device / figure_name
         for source, suffix in (("data.csv", ".csv"), ("figure.png", ".png")):
             write_bytes(target.with_suffix(suffix), (folder / source).read_bytes())
         claims = read_json(folder / "claims.json")
-        beside.write_page(target, figure_name, folder / "data.csv", claims, provenance)
+        beside.write_page(target, figure_name, folder / "data.csv", claims, made)
         write_json(
             target.with_suffix(".json"),
             {
-                "provenance": provenance,
+                "provenance": made,
                 "data_sha256": sha256_file(folder / "data.csv"),
                 "claims": claims,
             },
@@ -60,6 +61,29 @@ def record(suite: Suite) -> list[Path]:
     if suite.config.arithmetic == arithmetic.DEFAULT:
         _seal(written)
     return list(dict.fromkeys(written))
+
+
+def _to_record(suite: Suite, unclean: bool) -> list[tuple[str, Path, dict]]:
+    """Name, folder and provenance, with its mark, of each configured figure. unclean: see
+    `record`."""
+    names = registry.selected_figures(suite.config.figures)
+    refuse_other_code(suite, names)
+    found, doubtful = [], {}
+    for name in names:
+        folder = finished_folder(suite, name)
+        made = read_json(folder / "provenance.json")
+        if doubts := provenance.doubts(made["made"]):
+            doubtful[name] = made["unclean"] = doubts
+        found.append((name, folder, made))
+    if doubtful and not unclean:
+        first, doubts = next(iter(doubtful.items()))
+        others = f", and {len(doubtful) - 1} more figures" if len(doubtful) > 1 else ""
+        mark = suite.command("record --unclean", suite.config.figures, "python -m repro")
+        raise UserError(
+            f"record: {first}: {'; '.join(doubts)}{others}; delete {suite.paths.results} and make "
+            f"their runs from one clean commit, or mark the record: {mark}"
+        )
+    return found
 
 
 def _record_second(figure_name: str, folder: Path, provenance: dict) -> list[Path]:

@@ -15,6 +15,7 @@ from repro.judge.records import read_record, recorded
 from repro.judge.typeset import markdown
 from repro.suite import registry
 from repro.suite.progress import duration
+from repro.suite.provenance import mixture
 from repro.suite.suite import Suite
 
 PAGE = "scoreboard --page"
@@ -74,7 +75,10 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
         file = f"figures/{figure_name}.pdf"
         try:
             if finished:
-                rows += read_json(finished_folder(suite, figure_name) / "claims.json")
+                folder = finished_folder(suite, figure_name)
+                rows += read_json(folder / "claims.json")
+                several = mixture(read_json(folder / "provenance.json")["made"])
+                lines += [f"{file}: {several}"] if several else []
             lines.append(file if finished else f"{file}: not built, see the errors above")
         except UserError as error:
             lines.append(f"{file}: {error}")

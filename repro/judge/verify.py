@@ -8,17 +8,21 @@ record's, so that it should have been identical.
 """
 
 import math
+import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from repro import __version__
+from repro.cores import usable_cores
 from repro.errors import UserError
 from repro.files import read_json, sha256_file
 from repro.judge.forecast import to_build
 from repro.judge.judged import JudgedClaim, interval
-from repro.judge.products import finished_folder, is_built
+from repro.judge.products import finished_folder, is_built, refuse_other_code
 from repro.judge.records import RECORDS, SUMS, describe, read_record, recorded
-from repro.suite import arithmetic, registry
+from repro.suite import arithmetic, history, provenance, registry
+from repro.suite.registry import FOLDERS
 from repro.suite.suite import Suite
 
 TIERS = ("identical", "equal", "consistent", "differs")
@@ -27,6 +31,7 @@ NO_RECORD = "no record"
 TOLERANCE = 0.02  # between numbers from runs whose last digits may differ
 ROUNDING = 1e-6  # between what two machines measure in the same table
 LIBRARIES = ("torch", "numpy")
+LOG_FORMAT = 1
 
 
 class NothingVerifiedError(UserError):
@@ -50,7 +55,8 @@ class Outcome:
 def verify(suite: Suite) -> list[Outcome]:
     """Compare every configured figure with its records, of which the one that agrees best counts.
 
-    Raises UserError, saying what it would take, if a figure has not been built.
+    Raises UserError, saying what it would take, if a figure has not been built, or was made by
+    other code than the present.
     """
     outcomes = []
     figures = registry.selected_figures(suite.config.figures)
@@ -60,10 +66,14 @@ def verify(suite: Suite) -> list[Outcome]:
             f"{missing[0]} first ({to_build(suite, missing)}); build and verify with "
             + suite.command("verify", suite.config.figures)
         )
+    refuse_other_code(suite, figures)
     for name in figures:
         by_record = [Outcome(name, *compare(suite, name, base)) for base in recorded(suite, name)]
         none = Outcome(name, NO_RECORD, "nothing of this figure at this scale and data")
-        outcomes.append(min(by_record, key=lambda o: TIERS.index(o.tier), default=none))
+        best = min(by_record, key=lambda o: TIERS.index(o.tier), default=none)
+        made = read_json(suite.paths.figure(name) / "provenance.json")["made"]
+        several = provenance.mixture(made)
+        outcomes.append(replace(best, reason=f"{best.reason}; {several}") if several else best)
     return outcomes
 
 
@@ -77,6 +87,52 @@ def check(suite: Suite, outcomes: list[Outcome]) -> None:
         count = sum(outcome.tier == tier for outcome in outcomes)
         if count:
             raise UserError(f"verify: {count} of {len(outcomes)} figures {fault}; see above")
+
+
+def log(suite: Suite, outcomes: list[Outcome]) -> dict:
+    """What somebody can send in who verified the suite elsewhere. Its keys:
+
+    format: 1. suite: this suite's version.
+    commit, trees, clean: the checkout's commit, git's id of each folder with code (folder -> id),
+        and whether none of their files is changed; all None where there is no git.
+    machine: `cpu`, its model; `cores`, those that this process may use; `system`, as
+        `platform.platform()` has it.
+    versions: `python`, `torch`, `numpy`, `tokenizers` -> the release, None where it is missing.
+    scale, data: as in the paths under results/. arithmetic: which was asked for.
+    figures: a list of `figure`; `tier`, one of TIERS or NO_RECORD; `reason`; `arithmetics` with
+        which its runs were made; `unclean`, why they cannot be traced to one clean version of their
+        code, else [].
+    total: tier -> how many figures, every tier named.
+    """
+    commit = provenance.commit()
+    figures = []
+    for outcome in outcomes:
+        made = read_json(suite.paths.figure(outcome.figure) / "provenance.json")
+        found = {
+            "arithmetics": sorted(arithmetics(made)),
+            "unclean": provenance.doubts(made["made"]),
+        }
+        figures.append(asdict(outcome) | found)
+    return {
+        "format": LOG_FORMAT,
+        "suite": __version__,
+        "commit": commit and commit.removesuffix("+dirty"),
+        "trees": {folder: history.tree(folder) for folder in FOLDERS} if commit else None,
+        "clean": None if commit is None else not commit.endswith("+dirty"),
+        "machine": {
+            "cpu": arithmetic.cpu_model(),
+            "cores": usable_cores(),
+            "system": platform.platform(),
+        },
+        "versions": {"python": platform.python_version(), **provenance.releases()},
+        "scale": suite.config.scale,
+        "data": suite.label,
+        "arithmetic": suite.config.arithmetic,
+        "figures": figures,
+        "total": {
+            tier: sum(outcome.tier == tier for outcome in outcomes) for tier in (*TIERS, NO_RECORD)
+        },
+    }
 
 
 def compare(suite: Suite, figure_name: str, base: Path) -> tuple[str, str]:
@@ -104,8 +160,8 @@ def compare(suite: Suite, figure_name: str, base: Path) -> tuple[str, str]:
         compared += ", the same verdicts" + (", intervals overlap" if moved else "")
     elif not same_claims:
         compared = "the same data, claims rounded or worded otherwise"
-    provenance = read_json(folder / "provenance.json")
-    why = why_digits_differ(provenance, saved["provenance"], suite.cpu_dependent(figure_name))
+    made = read_json(folder / "provenance.json")
+    why = why_digits_differ(made, saved["provenance"], suite.cpu_dependent(figure_name))
     if not why:
         return (
             "differs",

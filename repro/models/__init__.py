@@ -94,4 +94,4 @@ def draw(
     device = next(model.parameters()).device
     # Parameters on the meta device have shapes alone, and torch has no generator there.
     generator = torch.Generator("cpu" if device.type == "meta" else device).manual_seed(seed)
-    initialize(model, dict.fromkeys(ROLE_KINDS, parametrization) | dict(init), generator)
+    initialize(model, None, dict.fromkeys(ROLE_KINDS, parametrization) | dict(init), generator)

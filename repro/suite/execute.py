@@ -27,12 +27,12 @@ from repro.suite.names import StageName
 from repro.suite.plan import Cell, Run
 from repro.suite.provenance import (
     code_of,
+    code_versions,
     device_name,
-    in_words,
     input_digests,
+    listed,
     provenance,
     stopwatch,
-    versions,
 )
 from repro.suite.study import Proposal
 from repro.tasks import TASKS
@@ -269,7 +269,7 @@ def tell_of_other_code(task: str, reused: Sequence[Mapping]) -> None:
         now = ", ".join(sorted({digest[:12] for digest in present}))
         print(
             f"{len(others)} of {len(made)} finished runs are of other code than the present "
-            f"({now}), and were kept: {in_words(versions(others))}",
+            f"({now}), and were kept: {listed(code_versions(others))}",
             flush=True,
         )
 

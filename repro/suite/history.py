@@ -32,11 +32,16 @@ def _call(root: Path, words: Iterable[str], given: str = ""):
     """The finished process; None where there is no git."""
     # Git refuses another user's checkout, whose configuration could name programs to run:
     # safe.directory permits it, and with fsmonitor off no such program is run.
-    call = ["git", "-c", f"safe.directory={root}", "-c", "core.fsmonitor=", "-C", os.fspath(root)]
+    options = ["--no-optional-locks", "-c", f"safe.directory={root}", "-c", "core.fsmonitor="]
     env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     try:
         return subprocess.run(
-            [*call, *words], input=given, capture_output=True, text=True, env=env, check=False
+            ["git", *options, "-C", os.fspath(root), *words],
+            input=given,
+            capture_output=True,
+            text=True,
+            env=env,
+            check=False,
         )
     except FileNotFoundError:
         return None

@@ -5,13 +5,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from repro.errors import UserError
-from repro.suite.registry import ROOT
+from repro.suite.registry import FOLDERS, ROOT
 
 # Environment variable with the checkout whose code a job must run; the workflow sets it, and
 # profiles/gpu/bare.sh.
 CHECKOUT = "REPRO_CHECKOUT"
-# Packages beside repro: other projects have such names, or it is installed elsewhere too.
-FOLDERS = ("data", "figures", "studies", "widthwise")
 
 
 def check() -> None:
@@ -22,7 +20,7 @@ def check() -> None:
             f"repro: would run from {ROOT}, the workflow is that of {checkout}; start Python "
             f"with -P and PYTHONPATH={checkout}, or unset {CHECKOUT}"
         )
-    for name in FOLDERS:
+    for name in (folder for folder in FOLDERS if folder != "repro"):  # other projects have such
         spec = find_spec(name)
         if spec is None:
             continue  # a folder that is not there

@@ -63,10 +63,15 @@ def provenance(setup: Mapping, made_by: Mapping, ranks: int, seconds: float) -> 
         "ranks": ranks,
         "host_cpu": cpu_model(),
         "python": platform.python_version(),
-        "versions": {package: _version(package) for package in PACKAGES},
+        "versions": releases(),
         "seconds": round(seconds, 3),
         **made_by,
     }
+
+
+def releases() -> dict[str, str | None]:
+    """The release of each of PACKAGES, None where it is not installed."""
+    return {package: _version(package) for package in PACKAGES}
 
 
 def _version(package: str) -> str | None:
@@ -107,7 +112,7 @@ def _code_of(modules: tuple[str, ...]) -> dict:
     }
 
 
-def versions(made: Iterable[Mapping]) -> dict[str, Counter[str]]:
+def code_versions(made: Iterable[Mapping]) -> dict[str, Counter[str]]:
     """Where the code of runs begins -> its digest -> how many runs are of it.
 
     made: provenances, each of one run, or of so many as its "runs" says. Those of before runs named
@@ -123,17 +128,17 @@ def versions(made: Iterable[Mapping]) -> dict[str, Counter[str]]:
 
 def mixture(made: Iterable[Mapping]) -> str:
     """The digests, each with its runs, if runs are of several versions of their code; else ""."""
-    found = versions(made)
+    found = code_versions(made)
     several = {begin: counts for begin, counts in found.items() if len(counts) > 1}
     if EVERY_FILE in found and len(found) > 1:  # which of them are the same cannot be known
         several = found
     if not several:
         return ""
-    return f"runs of several versions of their code: {in_words(several)}"
+    return f"runs of several versions of their code: {listed(several)}"
 
 
-def in_words(found: Mapping[str, Mapping[str, int]]) -> str:
-    """`versions`, for a line: `repro.tasks.transfer 3f2a9c51d0e4 (2 runs), 77b0... (4 runs)`."""
+def listed(found: Mapping[str, Mapping[str, int]]) -> str:
+    """`code_versions` in a line: `repro.tasks.transfer 3f2a9c51d0e4 (2 runs), ...`."""
     return "; ".join(
         f"{begin} " + ", ".join(f"{d[:12]} ({n} run{'s' * (n > 1)})" for d, n in counts.items())
         for begin, counts in found.items()

@@ -9,7 +9,7 @@ from repro import models
 from repro.training import clipping
 from repro.training.optimizer import make_groups, make_optimizer
 from widthwise import upscaling
-from widthwise.parametrization import KINDS, initialize
+from widthwise.parametrization import initialize
 
 BATCHES = 4  # random batches, used in turn
 
@@ -71,7 +71,7 @@ def run(
     if model["name"] == "gpt2":
         shape = {key: data[key] for key in ("vocab_size", "sequence_length")}
     base = models.build(model, parametrization, **shape)
-    initialize(base, dict.fromkeys(KINDS, parametrization), generator)
+    initialize(base, None, parametrization, generator)
     base = base.to(device=device, dtype=torch.float64)
     batches = [
         tuple(t.to(device) for t in batch) for batch in random_batches(model, data, generator)
@@ -81,7 +81,9 @@ def run(
     base_clip = clipping.clipper(base, clip)
     for step in range(steps_before):
         train_step(base, base_optimizer, batches[step % BATCHES], base_clip)
-    wide, wide_optimizer = upscaling.widen(base, base_optimizer, factor)
+    wide, wide_optimizer, _ = upscaling.widen(
+        base, base_optimizer, factor, unchecked=True, averages=["*"]
+    )
     wide_clip = clipping.clipper(wide, clip)
     records, worst = [], 0.0
     for step in range(steps):

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from functools import cache
 
 from repro import models
-from widthwise.parametrization import FAMILY, KINDS, Power, Role, table
+from widthwise.optimizers.known import OPTIMIZERS, class_name
+from widthwise.parametrization import KINDS, Power, Role, table
 
 # Which widths are wider than the base's, by kind of role (`Role`).
 READS = ("hidden", "output")
@@ -22,10 +23,10 @@ def trained(spec: Mapping) -> dict:
     A constant that is taken from upstream stays beside its factor.
     """
     model, optimizer = spec["model"], spec["optimizer"]
-    name, family = spec["parametrization"], FAMILY[optimizer["name"]]
+    name = spec["parametrization"]
+    family, coupled = OPTIMIZERS[class_name(optimizer["name"])]
     ratio = model["width"] / model["base_width"]
     own = _factors(name, family, ratio)
-    coupled = optimizer["name"] in ("sgd", "adam")
     decay = "coupled_weight_decay" if coupled else "weight_decay"
     decayed = optimizer.get("decayed", KINDS)
     rates = spec["lr"] if isinstance(spec["lr"], Mapping) else dict.fromkeys(KINDS, spec["lr"])

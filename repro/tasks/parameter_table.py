@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from repro import models
-from widthwise.parametrization import KINDS, param_groups
+from widthwise.parametrization import param_groups
 
 
 def run(
@@ -34,12 +34,7 @@ def run(
     if draw:
         models.draw(net, parametrization, seed)
     groups = param_groups(
-        net,
-        parametrization=parametrization,
-        family=family,
-        lr=dict.fromkeys(KINDS, 1.0),
-        weight_decay=1.0,
-        eps=None,
+        net, None, parametrization, {"sgd": "sgd", "adam": "adamw"}[family], 1.0, weight_decay=1.0
     )
     group_of = {id(p): group for group in groups for p in group["params"]}
     roles = net.roles()

@@ -27,7 +27,6 @@ from repro.theory import transformer_kernels as theory
 from widthwise import parametrization
 
 PLAIN = "neural-tangent"  # s = 0
-INITS = dict.fromkeys(parametrization.KINDS, PLAIN)
 GROUPS = {
     "patchify.weight": ("stem",),
     "embedding.weight": ("stem",),
@@ -243,7 +242,7 @@ def run(
     controls = []
     for first in range(0, draws, batch):
         stack = Draws(setting.network, min(batch, draws - first))
-        parametrization.initialize(stack, dict.fromkeys(INITS, strategy), generator)
+        parametrization.initialize(stack, None, strategy, generator)
         measured, noise = kernels(setting, stack.forward(setting.inputs.to(device)))
         for key, value in measured.items():
             found.setdefault(key, []).append(value.cpu())

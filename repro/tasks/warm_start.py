@@ -50,8 +50,9 @@ def upscale(
     base_optimizer = make_optimizer(groups, settings["optimizer"])
     checkpoints.load(checkpoint, base, base_optimizer)
     factor = round(target / narrow)
-    wide, widened = upscaling.widen(base, base_optimizer, factor)
-    growth = upscaling.growth_by(base, wide, factor, base.wider)
+    wide, widened, growth = upscaling.widen(
+        base, base_optimizer, factor, unchecked=True, averages=["*"]
+    )
     constants = upscaling.perturb(
         wide,
         start["level"],

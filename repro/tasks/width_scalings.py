@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from repro.training.optimizer import make_groups, make_optimizer
-from widthwise.parametrization import KINDS, Role, initialize, output_multiplier
+from widthwise.parametrization import Role, initialize, output_multiplier
 from widthwise.upscaling import widen
 
 INPUTS, CLASSES = 4, 3
@@ -75,13 +75,13 @@ def run(
     generator = torch.Generator(device).manual_seed(seed)
     variances = dict.fromkeys(net.roles(), 0.0)
     for _ in range(draws):
-        initialize(net, dict.fromkeys(KINDS, parametrization), generator)
+        initialize(net, None, parametrization, generator)
         for name, parameter in net.named_parameters():
             variances[name] += float(parameter.detach().double().square().mean()) / draws
     records = []
     for optimizer, settings in OPTIMIZERS.items():
         made = make_optimizer(make_groups(net, parametrization, settings, 1.0), settings)
-        wide, wide_made = widen(net, made, tuple(factor))
+        wide, wide_made, _ = widen(net, made, tuple(factor), unchecked=True, averages=["*"])
         before, after = (_groups(*each) for each in ((net, made), (wide, wide_made)))
         grown = dict(wide.named_parameters())
         for name, parameter in net.named_parameters():

@@ -8,7 +8,7 @@ import torch
 from repro.errors import UserError
 from repro.training.adam import EPS_CONVENTIONS, FairseqAdamW
 from widthwise.optimizers import muon
-from widthwise.parametrization import FAMILY, KINDS, param_groups
+from widthwise.parametrization import KINDS, param_groups
 
 
 def make_optimizer(groups: list[dict], settings: Mapping) -> torch.optim.Optimizer:
@@ -38,7 +38,7 @@ def make_optimizer(groups: list[dict], settings: Mapping) -> torch.optim.Optimiz
             raise UserError(f"optimizer {name}: eps_convention {convention!r} is unknown")
         kind = FairseqAdamW if convention == "fairseq" else kind
         return kind(groups, betas=tuple(settings["betas"]), amsgrad=amsgrad, fused=True)
-    raise UserError(f"optimizer {name!r} is unknown: choose from {', '.join(FAMILY)}")
+    raise UserError(f"optimizer {name!r} is unknown: choose from sgd, adam, adamw, muon")
 
 
 def make_groups(
@@ -55,15 +55,15 @@ def make_groups(
     the constant of every role, or kind of role -> constant. factors: see
     `parametrization.param_groups`.
     """
-    groups = param_groups(
+    return param_groups(
         model,
-        parametrization=parametrization,
-        family=FAMILY[optimizer["name"]],
-        lr=lr if isinstance(lr, Mapping) else dict.fromkeys(KINDS, lr),
-        weight_decay=optimizer["weight_decay"],
+        None,
+        parametrization,
+        optimizer["name"],
+        lr,
+        optimizer["weight_decay"],
         eps=optimizer.get("eps"),
-        coupled=optimizer["name"] in ("sgd", "adam"),
         decayed=optimizer.get("decayed", KINDS),
         factors=factors,
+        muon=optimizer,
     )
-    return muon.split(model, groups, optimizer) if optimizer["name"] == "muon" else groups

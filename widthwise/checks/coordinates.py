@@ -25,11 +25,13 @@ from widthwise.checks.slopes import (
     table,
 )
 from widthwise.errors import UserError
+from widthwise.optimizers.known import optimizer_class
+from widthwise.parametrization.plan import initialize, param_groups
 from widthwise.tracing.multipliers import apply
 from widthwise.tracing.roles import Roles, roles
-from widthwise.tracing.scaling import initialize, optimizer_class, param_groups
 
 Batches = Sequence[tuple] | Callable[[int], Sequence[tuple]]
+Sizes = dict[tuple[str, str], float]  # (layer, quantity) -> size
 JUDGED = ("change", "decay")
 
 
@@ -129,8 +131,6 @@ def coordinate_check(
     Raises UserError on fewer than two widths, no step, a loss that is not finite, or steps that
     change nothing, as the functions it calls.
     """
-    if steps < 1:
-        raise UserError(f"coordinate-check: steps {steps}: without a step nothing changes; give 1")
     widths = sorted(widths)
     if parametrization is None and (isinstance(optimizer, str | type) or not callable(optimizer)):
         raise UserError(
@@ -150,23 +150,36 @@ def coordinate_check(
         groups = param_groups(model, found, parametrization, optimizer, lr, weight_decay)
         return model, optimizer_class(optimizer)(groups)
 
-    sizes: dict[tuple[float, int], dict[tuple[str, str], float]] = {}
-
-    def measure(width: float, seed: int) -> dict[tuple[str, str], float]:
+    def measure(width: float, seed: int) -> Sizes:
         width = int(width)
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             model, its_optimizer = build(width)
-            data = _batches(batches, seed)
-            found_sizes = _sizes(
-                model, its_optimizer, data, loss or default_loss, steps, after, seed
+            data, of_batch = _batches(batches, seed), loss or default_loss
+            sizes = train_and_measure(
+                model, its_optimizer, data, of_batch, steps, start=after, seed=seed
             )
             if any(group.get("weight_decay") for group in its_optimizer.param_groups):
-                found_sizes |= _decays(*build(width))
-            sizes[width, seed] = found_sizes
+                sizes |= _decays(*build(width))
+        return sizes
+
+    return over_widths(measure, widths, seeds)
+
+
+def over_widths(
+    measure: Callable[[float, int], Sizes], widths: Sequence[float], seeds: int
+) -> CoordinateCheck:
+    """The check of what a function of width and seed measures.
+
+    Raises UserError on fewer than two widths, or where no layer's output changed.
+    """
+    sizes: dict[tuple[float, int], Sizes] = {}
+
+    def kept(width: float, seed: int) -> Sizes:
+        sizes[width, seed] = measure(width, seed)
         return sizes[width, seed]
 
-    slopes = fit_slopes(measure, widths, range(seeds))
+    slopes = fit_slopes(kept, widths, range(seeds))
     if not any(each.quantity == "change" for each in slopes):
         raise UserError(
             "coordinate-check: no layer's output changed at any width: lr is 0, or the optimizer "
@@ -191,17 +204,24 @@ def default_loss(model: nn.Module, batch: tuple) -> torch.Tensor:
     return F.cross_entropy(output.flatten(0, -2), targets.flatten())
 
 
-def _sizes(
+def train_and_measure(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
     batches: Sequence[tuple],
     loss: Callable[[nn.Module, tuple], torch.Tensor],
     steps: int,
-    start: int,
-    seed: int,
-) -> dict[tuple[str, str], float]:
-    """(layer, quantity) -> size, after steps on the batches in turn; changes are those since the
-    step `start`."""
+    *,
+    start: int = 0,
+    seed: int = 0,
+) -> Sizes:
+    """Root mean square of each layer's output ("activation") after steps on the batches in turn,
+    and of its difference ("change") from that at the step `start`.
+
+    seed: of what the model draws while it is measured, as dropout does.
+    Raises UserError on a loss that is not finite, and without a step.
+    """
+    if steps < 1:
+        raise UserError(f"coordinate-check: steps {steps}: without a step nothing changes; give 1")
     inputs = batches[0][0]
     arguments = inputs if isinstance(inputs, tuple) else (inputs,)
     before: dict[str, torch.Tensor] = {}
@@ -224,7 +244,7 @@ def _sizes(
     return result
 
 
-def _decays(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[tuple[str, str], float]:
+def _decays(model: nn.Module, optimizer: torch.optim.Optimizer) -> Sizes:
     """(weight, "decay") -> the share of it that a step without gradients takes away.
 
     Left out are weights that such a step does not shrink alike in all their entries.

@@ -14,6 +14,20 @@ from widthwise.statistics import t_interval
 Curve = tuple[np.ndarray, np.ndarray]  # rates (n,), losses (seeds, n); infinite: it diverged
 
 
+def half_step(losses: np.ndarray) -> float:
+    """What half a step of a grid costs at its best point: by the parabola through that and its two
+    neighbours; infinite where neither is finite.
+
+    So far the tuned loss of a finer grid may lie below that of this one, and a regret that is read
+    off it is known no better. losses: of evenly spaced points, shape (n,). At an end of the grid,
+    and beside a run that diverged, the parabola is the one that is lowest at the best.
+    """
+    best = int(losses.argmin())
+    rises = [losses[i] - losses[best] for i in (best - 1, best + 1) if 0 <= i < len(losses)]
+    finite = [rise for rise in rises if np.isfinite(rise)]
+    return float(np.mean(finite)) / 4 if finite else np.inf
+
+
 class Curves:
     """Final losses over learning rates, of every parametrization and width.
 
@@ -62,6 +76,10 @@ class Curves:
     def regret(self, name: str, width: float, rate: float | None = None) -> np.ndarray:
         """By seed: how much lower the loss would be had the wide model been tuned itself."""
         return self.transferred(name, width, rate) - self.tuned(name, width)
+
+    def half_step(self, *names: str) -> float:
+        """What the regrets of these at the largest width are known to, together."""
+        return sum(half_step(self.curves[name, self.widest][1].mean(0)) for name in names)
 
     def penalty(self, name: str) -> np.ndarray:
         """By seed: the tuned loss at the largest width above that of the best parametrization."""

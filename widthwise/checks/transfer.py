@@ -15,9 +15,10 @@ from torch import nn
 from widthwise.checks.coordinates import default_loss
 from widthwise.checks.regret import Curve, Curves
 from widthwise.errors import UserError
+from widthwise.optimizers.known import optimizer_class
+from widthwise.parametrization.plan import initialize, param_groups
 from widthwise.tracing.multipliers import apply
 from widthwise.tracing.roles import roles
-from widthwise.tracing.scaling import initialize, optimizer_class, param_groups
 
 RATES = tuple(2.0**k for k in range(-10, -3))
 LAST = 5  # the loss of a run is its mean over the last of so many parts

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import nn
 
 from widthwise.errors import UserError
-from widthwise.parametrization.rules import check_roles
 
 # Jordan (kellerjordan.github.io/posts/muon): coefficients of the quintic whose iterates bring
 # singular values near 1, how many iterates, and the least norm that is divided by.
@@ -73,12 +73,14 @@ class MuonAdamW(torch.optim.AdamW):
         parameter.add_(update, alpha=-group["lr"] * factor)
 
 
-def split(model: nn.Module, groups: list[dict], settings: Mapping) -> list[dict]:
+def split(
+    groups: list[dict], hidden: Mapping[str, nn.Parameter], settings: Mapping[str, Any]
+) -> list[dict]:
     """Groups of which some are Muon's: those of the matrices between two widths.
 
-    model: with `roles()`. groups: as `param_groups` makes them. settings: "momentum" and
-    "adjust_lr_fn" of Muon. Raises UserError on an unknown adjustment, or a hidden parameter that is
-    no matrix.
+    groups: as `param_groups` makes them. hidden: name -> parameter, those matrices. settings:
+    "momentum" and "adjust_lr_fn" of Muon. Raises UserError on an unknown adjustment, or a hidden
+    parameter that is no matrix.
     """
     muon = {key: settings[key] for key in ("momentum", "adjust_lr_fn")}
     if muon["adjust_lr_fn"] not in ADJUSTMENTS:
@@ -86,8 +88,6 @@ def split(model: nn.Module, groups: list[dict], settings: Mapping) -> list[dict]
             f"optimizer muon: adjust_lr_fn {muon['adjust_lr_fn']!r} is unknown: choose from "
             + ", ".join(ADJUSTMENTS)
         )
-    roles = check_roles(model)
-    hidden = {n: p for n, p in model.named_parameters() if roles[n].kind == "hidden"}
     for name, parameter in hidden.items():
         if parameter.dim() != 2:
             raise UserError(f"optimizer muon: {name} has {parameter.dim()} axes and is no matrix")

@@ -19,7 +19,6 @@ from widthwise.parametrization.named import (
 from widthwise.parametrization.plan import initialize, param_groups
 from widthwise.parametrization.rules import (
     DEGREE,
-    FAMILY,
     KINDS,
     ONE,
     Power,
@@ -29,11 +28,11 @@ from widthwise.parametrization.rules import (
     check_roles,
     format_power,
     init_std,
+    standard_std,
 )
 
 __all__ = [
     "DEGREE",
-    "FAMILY",
     "KINDS",
     "ONE",
     "Parametrization",
@@ -51,6 +50,7 @@ __all__ = [
     "param_groups",
     "s_of",
     "shipped",
+    "standard_std",
     "table",
     "tied_multiplier",
 ]

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 KINDS = ("embedding", "hidden", "output", "vector", "scalar")
 # Degree q of the update in the gradient: an update homogeneous of degree q scales as |g|^q.
 DEGREE = {"sgd": 1, "adam": 0}
-# Optimizer -> its family: a key of DEGREE, or "muon".
-FAMILY = {"sgd": "sgd", "adam": "adam", "adamw": "adam", "muon": "muon"}
 
 
 @dataclass(frozen=True)

@@ -8,5 +8,4 @@ kinds.py        what a parameter is, from what was seen of it
 roles.py        the role of each parameter
 draws.py        initial values of large tensors, drawn for their spread alone
 multipliers.py  factors on readouts and on attention's logits
-scaling.py      initial spreads, optimizer groups by traced roles
 """

@@ -57,12 +57,16 @@ def check_factor(factor) -> None:
         raise UserError(f"widen: factor {factor!r} is no whole number of at least 1")
 
 
-def check_made(model: nn.Module, wide: nn.Module) -> None:
-    """Raise UserError on a wide module that shares parameters with the model or holds no values."""
+def check_made(model: nn.Module, wide: nn.Module, factor) -> None:
+    """Raise UserError on a wide module that shares parameters with the model, holds no values or,
+    by a whole factor above 1, is not wider."""
     if {id(p) for p in model.parameters()} & {id(p) for p in wide.parameters()}:
         raise UserError("widen: make returned a module that shares parameters with the model")
     if any(p.is_meta for p in wide.parameters()) and not next(model.parameters()).is_meta:
         raise UserError("widen: make returned a module on the meta device, which holds no values")
+    narrow, wider = ([p.shape for p in module.parameters()] for module in (model, wide))
+    if isinstance(factor, Integral) and factor != 1 and narrow == wider:
+        raise UserError(f"widen: make returned the same widths for factor {factor}")
 
 
 def check_orientation(model: nn.Module, growth: Mapping[str, Growth]) -> None:

@@ -9,8 +9,8 @@ from torch import nn
 
 from widthwise.errors import UserError
 from widthwise.tracing.shapes import tensors
-from widthwise.upscaling import Growth
 from widthwise.upscaling.exactly import run
+from widthwise.upscaling.growth import Growth
 
 
 @dataclass(frozen=True)

@@ -1,43 +1,13 @@
-"""A module and its optimizer, widened so that they train exactly as the narrow ones would."""
+"""A wide module, made and given the narrow one's values."""
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TypeVar
 
 import torch
 from torch import nn
 
 from widthwise.errors import UserError
-from widthwise.upscaling.checks import check_attention, check_factor, check_made, check_module
-from widthwise.upscaling.growth import Growth, filled, growth_by, same_names, size_factors
-from widthwise.upscaling.optimizers import widen_optimizer
-
-Given = TypeVar("Given", torch.optim.Optimizer, None)  # an optimizer, or none, as it was given
-
-
-def widen(
-    model: nn.Module, optimizer: Given, factor, make: Callable | None = None
-) -> tuple[nn.Module, Given]:
-    """A model `factor` times as wide, and its optimizer, by Table 1 and Appendix D, unchecked.
-
-    The readout must average over the width: `factor` times the width divides the output multiplier
-    by `factor`. Attention logits must scale as 1 / head_dim, and the copies of a unit lie beside
-    each other. `widthwise.widen` takes other modules and holds the wide one against the narrow one.
-
-    make: a function of the factor that returns the same module, `factor` times as wide;
-        `model.wider` if None. Else as in `widthwise.widen`.
-    Raises UserError on a wrapped module, `nn.MultiheadAttention`, another optimizer than those of
-    UPDATES, a state tensor it does not know, sizes that do not divide or do not grow, tensors that
-    grow along more than two axes, and a buffer of whole numbers that grows.
-    """
-    check_module(model)
-    check_attention(model)
-    make = make or getattr(model, "wider", None)
-    if make is None:
-        raise UserError("widen: give make=factor -> the same module `factor` times as wide")
-    wide = made(model, factor, make)
-    growth = growth_by(model, wide, factor, make)
-    fill(model, wide, growth, buffers_of_width(model, wide, factor, make))
-    return wide, None if optimizer is None else widen_optimizer(model, optimizer, wide, growth)[0]
+from widthwise.upscaling.checks import check_factor, check_made
+from widthwise.upscaling.growth import Growth, filled, same_names, size_factors
 
 
 def made(model: nn.Module, factor, make: Callable) -> nn.Module:
@@ -45,7 +15,7 @@ def made(model: nn.Module, factor, make: Callable) -> nn.Module:
     factor, or cannot hold the wide model's values."""
     check_factor(factor)
     wide: nn.Module = make(factor)
-    check_made(model, wide)
+    check_made(model, wide, factor)
     first = next(model.parameters())
     # One dtype and device for all; `_put` gives those of tensors that differ from the first.
     return wide.to(device=first.device, dtype=first.dtype)

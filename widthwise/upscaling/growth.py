@@ -1,9 +1,8 @@
 """How each tensor of a model grows when the model is widened, and its factors by Table 1."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 
 import torch
 from torch import nn
@@ -107,37 +106,6 @@ def width_axes(model: nn.Module, other: nn.Module) -> dict[str, tuple[int, ...]]
             raise UserError(f"{name}: grows along {len(axes)} axes; Table 1 knows two at most")
         result[name] = axes[::-1] if isinstance(owners[name], _ConvTransposeNd) else axes
     return result
-
-
-def growths(model: nn.Module, wide: nn.Module, axes: Mapping) -> dict[str, Growth]:
-    """Parameter name -> Growth from a module to the same one at another width.
-
-    axes: of every parameter, as `width_axes` finds them. Of two the second is summed over; a
-        readout, with one alone, is taken to average over it.
-    Raises UserError naming the first parameter whose size is no whole multiple.
-    """
-    shapes, targets = _shapes(model), _shapes(wide)
-    same_names(shapes, targets)
-    return {
-        name: Growth(size_factors(name, shapes[name], targets[name]), axes[name][1:])
-        for name in axes
-    }
-
-
-def growth_by(model: nn.Module, wide: nn.Module, factor, make: Callable) -> dict[str, Growth]:
-    """Parameter name -> Growth from a model to `wide`, which `make(factor)` returned.
-
-    The width axes of a tensor are those along which it differs between two widths. One whole
-    factor above 1 changes all of them, so `wide` itself shows them; a factor of 1, or a factor for
-    each of several widths, may leave some as they are, and a module of twice every width is made
-    to see them.
-    Raises UserError as `width_axes` and `growths`, and where a factor above 1 widened nothing.
-    """
-    uniform = isinstance(factor, Integral) and int(factor) > 1
-    axes = width_axes(model, wide if uniform else make(filled(factor, 2)))
-    if uniform and not any(axes.values()):
-        raise UserError(f"widen: make returned the same widths for factor {factor}")
-    return growths(model, wide, axes)
 
 
 def filled(factor, number: int):

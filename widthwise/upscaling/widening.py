@@ -11,12 +11,12 @@ from torch import nn
 
 from widthwise.errors import UserError, did_you_mean
 from widthwise.tracing.roles import Roles, between
+from widthwise.upscaling.alongside import Growths
 from widthwise.upscaling.checks import check_attention, check_module, check_orientation
 from widthwise.upscaling.compare import Difference, Reference
 from widthwise.upscaling.exactly import buffers_kept, disturb, in_float64, twin
 from widthwise.upscaling.filling import buffers_of_width, fill, made
 from widthwise.upscaling.growth import Growth, filled, owning_modules, size_factors, width_axes
-from widthwise.upscaling.growths import Growths
 from widthwise.upscaling.optimizers import Update, check_covered, widen_optimizer
 
 TOLERANCE = 1e-9  # relative, of outputs and gradients in float64
@@ -27,7 +27,7 @@ def widen(
     model: nn.Module,
     optimizer: Any,
     factor,
-    make: Callable[[Any], nn.Module],
+    make: Callable[[Any], nn.Module] | None = None,
     inputs: object = None,
     *,
     unchecked: bool = False,
@@ -49,13 +49,14 @@ def widen(
     factor: a whole number; or, for widths that grow by different factors, whatever `make` takes: a
         tuple, list or mapping of whole numbers.
     make: factor -> the same module, `factor` times as wide, all else held fixed; its values are
-        ignored. It is also called with factors of 1 and 2.
+        ignored. It is also called with factors of 1 and 2. None: `model.wider`.
     inputs: a tensor, or a tuple of positional arguments, on the model's device.
     unchecked: go without inputs. Then torch's linear layers and convolutions are taken to sum over
         their inputs, but for those that `averages` names, and nothing is compared.
     averages: names, or patterns with `*`, of readouts whose outputs the module divides by the
-        width. block: how many units are copied together (1: each; a head's dimension: heads grow in
-        number; 0: all). None for each: what holds on inputs.
+        width; "*": all, of which there may be none. None: what holds on inputs.
+    block: how many units are copied together (1: each; a head's dimension: heads grow in number; 0:
+        all). None: what holds on inputs.
     given: as in `roles`. updates: optimizers of your own, class -> `Update`.
     tolerance: relative; to be raised only for kernels of your own that know no float64.
     The wide model has the narrow one's dtypes, device, frozen tensors and modes of its modules, and
@@ -70,6 +71,9 @@ def widen(
             "widen: give inputs, a batch on which the wide model is held against the narrow one; "
             "or unchecked=True to go without"
         )
+    make = make or getattr(model, "wider", None)
+    if make is None:
+        raise UserError("widen: give make=factor -> the same module `factor` times as wide")
     optimizers = list(optimizer) if isinstance(optimizer, list | tuple) else [optimizer]
     if optimizer is not None:
         check_covered(model, optimizers)
@@ -191,7 +195,7 @@ def _named(patterns: Sequence[str], readouts: Sequence[str]) -> frozenset[str]:
     found: set[str] = set()
     for pattern in patterns:
         matched = {name for name in readouts if fnmatchcase(name, pattern)}
-        if not matched:
+        if not matched and pattern != "*":
             raise UserError(
                 f"averages: no readout is {pattern!r}: {did_you_mean(pattern, readouts)}"
             )

@@ -12,12 +12,13 @@ from repro.errors import UserError, did_you_mean
 from repro.files import json_bytes, sha256_file, write_bytes
 from repro.judge import claims, judged
 from repro.judge.aside import Aside
+from repro.judge.beside import unclean
 from repro.judge.evidence import origin
 from repro.judge.report import asides, text
 from repro.judge.report.model import FigureView, PaperView, Site, site
 from repro.judge.scoreboard import table
 from repro.suite import arithmetic, registry
-from repro.suite.provenance import commit
+from repro.suite.provenance import code_versions, commit, listed, standing
 from repro.suite.registry import ROOT
 from repro.suite.suite import Suite
 
@@ -181,6 +182,9 @@ def filler(shown: Site, folder: Path) -> Callable:
         "sha256": sha256_file,
         "arithmetic": arithmetic.of,
         "drawn": asides.drawn,
+        "versions": lambda made: listed(code_versions(made)),
+        "standing": standing,
+        "unclean": unclean,
     }
     environment.globals |= {
         "mark": MARK,

@@ -9,8 +9,8 @@ from torch import nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from widthwise.errors import UserError
-from widthwise.upscaling import Growth
 from widthwise.upscaling.filling import fill
+from widthwise.upscaling.growth import Growth
 from widthwise.upscaling.optimizers import Origin
 
 
