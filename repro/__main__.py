@@ -23,6 +23,7 @@ CONFIG = (
     "arithmetic, max_gpu_hours, or a dataset: <dataset>=embedded|real|FOLDER"
 )
 WORDS = {  # argument -> what it is
+    "claims": "as in the scoreboard: fig3.sqrt-d-rule; default: all that are registered",
     "claim": "as in the scoreboard: fig3.sqrt-d-rule, or embedding_lr/fig3.sqrt-d-rule",
     "figures": "as in `list`: embedding_lr/fig3; also a paper, or fig3 for every paper's",
     "figure": "as in `list`: embedding_lr/fig3",
@@ -72,6 +73,7 @@ def parser() -> argparse.ArgumentParser:
     group("What is known, in seconds and without training")
     add("list")
     add("explain", claim={})
+    add("registered", claims={"nargs": "*", "metavar": "CLAIM"})
     added = add("scoreboard")
     added.add_argument("--page", metavar="FILE", help="write the counts on record into README.md")
     where = "where to, in place of report/"

@@ -65,6 +65,13 @@ def explain(suite: Suite, arguments: Namespace) -> str:
     return explain(suite, arguments.claim)
 
 
+def registered(suite: Suite, arguments: Namespace) -> str:
+    """What was registered of claims' tests, and whether before their runs."""
+    from repro.judge.explain import registered
+
+    return registered(suite, arguments.claims)
+
+
 def fetch(suite: Suite, arguments: Namespace) -> None:
     """Prepare a dataset."""
     from repro.suite import jobs

@@ -16,6 +16,7 @@ from test_readme import RECORDED
 from repro.__main__ import main
 from repro.errors import UserError
 from repro.files import read_json
+from repro.judge import register
 from repro.judge.aside import Aside, Asides, Bar
 from repro.judge.claims import above, reported, within
 from repro.judge.report import asides, model, pages, settings, text
@@ -115,7 +116,9 @@ def test_every_claim_has_a_row_a_card_and_a_line_in_the_downloads(site):
         page = site / f"figures/{row['scale']}/{row['data']}/{row['figure']}.html"
         assert row["claim"] in Elements(page).ids
     recorded = read_json(RECORDED / "embedding_lr/table2.json")
-    assert [row for row in rows if row["scale"] == "reduced"][-1] == recorded["claims"][-1]
+    last = [row for row in rows if row["scale"] == "reduced"][-1]
+    assert recorded["claims"][-1].items() <= last.items()
+    assert last["data_sha256"] == recorded["data_sha256"]
     assert (site / f"{PAGE}.csv").read_bytes() == (
         RECORDED / "embedding_lr/table2.csv"
     ).read_bytes()
@@ -123,6 +126,17 @@ def test_every_claim_has_a_row_a_card_and_a_line_in_the_downloads(site):
         RECORDED / "embedding_lr/table2.png"
     ).read_bytes()
     assert read_json(site / f"{PAGE}-provenance.json") == recorded["provenance"]
+
+
+def test_a_card_shows_what_was_registered_and_no_record_does(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    why = register.Badge(register.NOT_BEFORE, "the row is younger than runs of commit f00")
+    monkeypatch.setattr(register, "badge", lambda row, provenance: why)
+    folder = a_report(tmp_path, "embedding_lr/table2")
+    words = Elements(folder / f"{PAGE}.html").text
+    assert register.NOT_BEFORE in words and "younger than runs of commit f00" in words
+    for name in (f"{PAGE}-claims.json", "claims.json", "claims.csv"):
+        assert "registered" not in (folder / name).read_text()
 
 
 def test_a_table_is_a_table_and_no_picture(site):
@@ -448,7 +462,7 @@ def test_seeds_are_counted_where_something_is_random():
     random = judged(n=3, low=-2.0, high=-0.5)
     same = judged(n=2, low=-1.0, high=-1.0)
     fixed = judged(kind="arithmetic", n=1, low=-1.0, high=-1.0)
-    seeds = [model.ClaimView(row, "page.html", None).seeds for row in (random, same, fixed)]
+    seeds = [model.ClaimView(row, "page.html", None, None).seeds for row in (random, same, fixed)]
     assert seeds == ["3", "2", "exact"]
 
 

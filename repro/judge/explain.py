@@ -1,25 +1,29 @@
 """From one claim to what the paper prints, its verdict, and the runs behind it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from repro.errors import UserError, nearest_few
 from repro.files import sha256_file
+from repro.judge import register
 from repro.judge.beside import unclean
 from repro.judge.board import in_words, paper_scale
+from repro.judge.claims import Claim
 from repro.judge.evidence import Evidence, find
 from repro.judge.figure import figure_module
 from repro.judge.judged import interval
 from repro.judge.printed import printed
+from repro.judge.records import read_record, recorded_at
 from repro.suite import arithmetic
 from repro.suite.provenance import code_versions, listed, standing
 from repro.suite.suite import Suite
 
+NONE_REGISTERED = "no claim is registered: the files studies/<paper>/registered.csv hold no row"
 
-def explain(suite: Suite, word: str) -> str:
-    """Text about a claim: statement, printed numbers, verdict, data, how its runs were made,
-    studies, seeds, files.
 
-    word: the claim's id, perhaps after `<paper>/`; raises UserError unless it names exactly one.
+def find_claim(suite: Suite, word: str) -> tuple[str, str, Claim]:
+    """A claim's `<paper>/<id>`, its figure, and the claim.
+
+    word: its id, perhaps after `<paper>/`; raises UserError unless it names exactly one.
     """
     known = {
         f"{figure_name.split('/')[0]}/{claim.id}": (figure_name, claim)
@@ -29,8 +33,17 @@ def explain(suite: Suite, word: str) -> str:
     matches = [key for key in known if word in (key, key.split("/", 1)[1])]
     if len(matches) != 1:
         raise UserError(f"claim {word!r}: {_meant(word, matches, [*known])}")
-    figure_name, claim = known[matches[0]]
-    lines = [matches[0], f"  paper: {claim.statement} ({claim.source})"]
+    return matches[0], *known[matches[0]]
+
+
+def explain(suite: Suite, word: str) -> str:
+    """Text about a claim: statement, printed numbers, verdict, data, how its runs were made,
+    studies, seeds, files.
+
+    word, errors: as of `find_claim`.
+    """
+    name, figure_name, claim = find_claim(suite, word)
+    lines = [name, f"  paper: {claim.statement} ({claim.source})"]
     lines.append(f"  quantity: {claim.quantity}")
     paper = figure_name.split("/")[0]
     lines += [f"  printed: {row}" for row in printed(paper) if row.claim == claim.id]
@@ -46,6 +59,7 @@ def explain(suite: Suite, word: str) -> str:
         f"  kind: {row['kind']}; expected {row['expected']}{paper_scale(row)}",
         f"  measured {interval(row)}, n = {row['n']}",
         f"  verdict: {in_words(row)}",
+        f"  register: {register.badge(row, provenance)}",
     ]
     if row["detail"]:
         lines.append(f"  detail: {row['detail']}")
@@ -82,6 +96,49 @@ def explain(suite: Suite, word: str) -> str:
         if not evidence.recorded:
             lines += [f"    {suite.paths.cell(cell)}" for cell in study_cells]
     return "\n".join(lines)
+
+
+def registered(suite: Suite, words: Sequence[str]) -> str:
+    """Text about claims' tests: what was registered of each, and whether before its runs.
+
+    words: claims, as of `find_claim`; none for all that are registered.
+    """
+    if not words:
+        papers = dict.fromkeys(name.split("/")[0] for name in suite.usable_figures())
+        found = {paper: register.registered(paper) for paper in papers}
+        words = [*dict.fromkeys(f"{p}/{row.claim}" for p, rows in found.items() for row in rows)]
+    claims = [find_claim(suite, word) for word in words]
+    return "\n".join(line for each in claims for line in _registered(*each)) or NONE_REGISTERED
+
+
+def _registered(name: str, figure_name: str, claim: Claim) -> Iterator[str]:
+    """The lines of one claim: of each scale and data that it is registered at, badge and rows."""
+    paper = figure_name.split("/")[0]
+    commits = register.introduced(paper)
+    rows = [pair for pair in zip(register.registered(paper), commits, strict=True)]
+    tests: dict[tuple, list] = {}
+    for row, commit in rows:
+        if row.claim == claim.id:
+            tests.setdefault(row.key, []).append((row, commit))
+    if not tests:
+        yield f"{name}: {register.NOT}"
+    for (_, scale, data), having in tests.items():
+        yield f"{name}, {scale} scale, {data} data"
+        yield from (f"  {badge}" for badge in _badges(figure_name, claim, having[-1][0]))
+        for row, commit in having:
+            yield f"  in {register.path(paper)}: {commit or 'not committed'}"
+            yield from (f"    {line}" for line in row.lines)
+
+
+def _badges(figure_name: str, claim: Claim, row: register.Registered) -> Iterator[str]:
+    """The badge of a claim on each record of its figure, or that there are no runs."""
+    bases = recorded_at(row.scale, row.data, figure_name)
+    for base in bases:
+        saved = read_record(base)
+        judged = (each for each in saved["claims"] if each["claim"] == claim.id)
+        yield from (str(register.badge(each, saved["provenance"])) for each in judged)
+    if not bases:
+        yield str(register.waiting(figure_name.split("/")[0], row, str(claim.at(row.scale))))
 
 
 def _origin(suite: Suite, evidence: Evidence) -> str:

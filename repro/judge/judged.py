@@ -12,7 +12,7 @@ class JudgedClaim(TypedDict):
     """
 
     claim: str  # its id, `<figure>.<name>`
-    kind: str  # what it rests on, one of KINDS
+    kind: str  # what it rests on: training, theory, arithmetic, or a check of ours
     paper: str  # slug of the paper that makes it: the folder of its study and figure
     figure: str  # `<paper>/<figure>`, whose table it is measured on
     statement: str  # what the paper says, in our words
@@ -25,18 +25,18 @@ class JudgedClaim(TypedDict):
     low: float | None  # lower end of the 95 % interval; None also of one run
     high: float | None  # its upper end
     n: int  # seeds behind the interval
-    seen: str  # AGREES, DIFFERS or UNCLEAR; "" where there is no bound
+    seen: str  # what was seen, whether or not it binds; "" where there is no bound
     binds: bool  # whether it is meant to hold at this scale and on this data
-    verdict: str  # one of VERDICTS
+    verdict: str  # what was seen where it binds; else that it does not, or has no bound
     reason: str  # why it is not plainly reproduced or not; "" where it is
-    p: float | None  # `p_value`; None where it does not bind or nothing is random
+    p: float | None  # chance of a value this far from the bound's edge, were the truth there
     detail: str  # what a reader wants beside the value; may be ""
     power: str  # how simulated tables fared, by law; "" without trials
     untested: bool  # a training claim that binds, of which no such table was tried
     never: str  # the verdict that can hardly come out of its design; "" where both can
     second: str  # what was measured under other arithmetics; "" where nothing was
     chosen_after_seeing: str  # settings chosen after seeing results; "" where none were
-    scale: str  # of its runs, one of SCALES
+    scale: str  # of its runs
     data: str  # of its runs: `embedded`, `real`, and what differs from that, by dataset
 
 

@@ -79,7 +79,7 @@ def printed(paper: str) -> tuple[Printed, ...]:
 
     Raises UserError, naming file and line, on a row that is not as `Printed` describes it.
     """
-    ids, broken = _claims(paper)
+    ids, broken = claims_of(paper)
     for place, row in _rows(paper):
         if row.claim and row.claim not in ids and row.claim.split(".")[0] not in broken:
             near = did_you_mean(row.claim, ids)
@@ -87,14 +87,19 @@ def printed(paper: str) -> tuple[Printed, ...]:
     return tuple(row for _, row in _rows(paper))
 
 
+def targets_of(paper: str, claim: str) -> list[Printed]:
+    """What a paper prints for a claim, without a look at the paper's other figures."""
+    return [row for _, row in _rows(paper) if row.claim == claim]
+
+
 def printed_for(paper: str, claim: str) -> list[str]:
-    """What a paper prints for a claim, in words, without a look at the paper's other figures."""
-    return [str(row) for _, row in _rows(paper) if row.claim == claim]
+    """The same in words."""
+    return [str(row) for row in targets_of(paper, claim)]
 
 
 def numbers(paper: str, claim: str) -> list[float]:
     """The values that a paper prints for a claim, without those of which it gives a side only."""
-    return [row.number for _, row in _rows(paper) if row.claim == claim and not row.relation]
+    return [row.number for row in targets_of(paper, claim) if not row.relation]
 
 
 def _rows(paper: str) -> Sequence[tuple[str, Printed]]:
@@ -102,7 +107,7 @@ def _rows(paper: str) -> Sequence[tuple[str, Printed]]:
     return rows.read(path(paper), Printed)
 
 
-def _claims(paper: str) -> tuple[set[str], set[str]]:
+def claims_of(paper: str) -> tuple[set[str], set[str]]:
     """Ids of a paper's claims, and the figures whose claims nobody can know: their files are
     broken."""
     ids, broken = set(), set()

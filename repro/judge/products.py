@@ -50,6 +50,7 @@ def reduce(suite: Suite, figure_name: str) -> None:
                 "embedded": suite.is_embedded(figure_name),
                 "datasets": {n: suite.identity(n) for n in suite.figure_datasets(figure_name)},
                 "cells": cell_ids(suite, figure_name),
+                "seeds": suite.seeds(figure_name),
                 "code": code.keep(folder, figure_name),
                 "data_sha256": sha256_file(folder / "data.csv"),
                 "made": made,

@@ -2,6 +2,7 @@
 
 A record is four files, records/<scale>/<data>/<device>/<paper>/<figure>.{csv,json,png,md}. Each
 folder records/<scale>/<data>/<device>/ has a SHA256SUMS of its files for `sha256sum -c`.
+records/claims.json has the claims of them all (`repro.judge.claims_json`).
 """
 
 import tempfile
@@ -14,6 +15,7 @@ from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge import beside, second
 from repro.judge.board import board
+from repro.judge.claims_json import FiledClaim, filed
 from repro.judge.judged import JudgedClaim
 from repro.judge.judging import render
 from repro.judge.products import finished_folder, put, refuse_other_code
@@ -23,6 +25,7 @@ from repro.suite.suite import Suite
 
 RECORDS = ROOT / "records"
 SUMS = "SHA256SUMS"
+EVERY_CLAIM = "claims.json"  # of all folders
 TEXT = ".md"
 KEPT = (".csv", ".json", ".png", TEXT)  # data; claims and provenance; picture; its text
 
@@ -140,7 +143,8 @@ def sums(folder: Path) -> dict[str, str]:
 
 
 def _seal(bases: Sequence[Path]) -> None:
-    """After records were written: update their digests, and the scoreboards of their folders.
+    """After records were written: update their digests, the scoreboards of their folders, and the
+    file of every claim.
 
     Other files keep the digests they have in SHA256SUMS, so that a change by hand is still found.
     """
@@ -150,6 +154,8 @@ def _seal(bases: Sequence[Path]) -> None:
         page = folder / "scoreboard.md"
         write_bytes(page, recorded_board(folder))
         _note_digests(folder, [page])
+    if bases:
+        write_json(RECORDS / EVERY_CLAIM, every_claim())
 
 
 def _note_digests(folder: Path, paths: Sequence[Path]) -> None:
@@ -162,9 +168,25 @@ def _note_digests(folder: Path, paths: Sequence[Path]) -> None:
 
 def recorded_claims(folder: Path) -> list[JudgedClaim]:
     """The judged claims of all records in a folder records/<scale>/<data>/<device>/."""
+    return [claim for base in _bases(folder) for claim in read_record(base)["claims"]]
+
+
+def _bases(folder: Path) -> list[Path]:
+    """The records in a folder of them, by paper and figure."""
     bases = (folder / name for name in registry.figure_names())
-    existing = (base for base in bases if base.with_suffix(".json").exists())
-    return [claim for base in existing for claim in read_record(base)["claims"]]
+    return [base for base in bases if base.with_suffix(".json").exists()]
+
+
+def every_claim() -> list[FiledClaim]:
+    """The judged claims of all records, at every scale, on all data and of every device."""
+    folders = sorted(path.parent for path in RECORDS.rglob(SUMS))
+    return [
+        filed(claim, saved["provenance"], base.with_suffix(".csv"), base.with_suffix(".png"))
+        for folder in folders
+        for base in _bases(folder)
+        for saved in [read_record(base)]
+        for claim in saved["claims"]
+    ]
 
 
 def recorded_board(folder: Path) -> bytes:
@@ -177,7 +199,12 @@ def recorded_board(folder: Path) -> bytes:
 def recorded(suite: Suite, figure_name: str) -> list[Path]:
     """Paths, without suffix, of a figure's records at this scale and data, one for each device;
     also of those that SHA256SUMS lists but that are missing, for reading them to fail."""
-    folders = sorted((RECORDS / suite.config.scale / suite.label).glob("*"))
+    return recorded_at(suite.config.scale, suite.label, figure_name)
+
+
+def recorded_at(scale: str, label: str, figure_name: str) -> list[Path]:
+    """`recorded` of a scale and data by name."""
+    folders = sorted((RECORDS / scale / label).glob("*"))
     bases = [folder / figure_name for folder in folders]
     return [base for base in bases if base.with_suffix(".json").exists() or _is_listed(base)]
 

@@ -2,8 +2,9 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, fields
+from dataclasses import Field, astuple, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,19 +16,20 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Row = TypeVar("Row", bound="DataclassInstance")
+NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 
 
 def read(name: str, kind: type[Row]) -> Sequence[tuple[str, Row]]:
     """Place (file and line) and content of every row; nothing where there is no such file.
 
-    name: relative to the checkout. kind: a dataclass of strings and integers, which may refuse a
-    row with a ValueError.
+    name: relative to the checkout. kind: a dataclass of strings and numbers, which may refuse a row
+    with a ValueError.
     Raises UserError, naming file and line, on a row that is none of its kind.
     """
     return parsed(name, kind, (ROOT / name).read_bytes()) if (ROOT / name).exists() else ()
 
 
-@lru_cache(maxsize=16)  # every claim of a report asks for its paper's
+@lru_cache(maxsize=64)  # every claim of a report asks for its paper's
 def parsed(name: str, kind: type, data: bytes) -> tuple[tuple[str, Any], ...]:
     """What `read` returns, of a file's content."""
     return tuple(_rows(name, kind, data))
@@ -54,11 +56,16 @@ def _row(kind: type[Row], cells: list[str]) -> Row:
     columns = fields(kind)
     if len(cells) != len(columns):
         raise ValueError(f"has {len(cells)} cells where {len(columns)} belong")
-    for column, cell in zip(columns, cells, strict=True):
-        if column.type is int and not cell.isdecimal():
-            raise ValueError(f"{column.name} {cell!r} is no whole number")
-    values = zip(columns, cells, strict=True)
-    return kind(*(int(cell) if column.type is int else cell for column, cell in values))
+    return kind(*(_value(column, cell) for column, cell in zip(columns, cells, strict=True)))
+
+
+def _value(column: Field, cell: str) -> str | int | float:
+    """A cell as its column's type."""
+    if column.type is int and not cell.isdecimal():
+        raise ValueError(f"{column.name} {cell!r} is no whole number")
+    if column.type is float and not NUMBER.fullmatch(cell):
+        raise ValueError(f"{column.name} {cell!r} is no number; write it as 0.95")
+    return column.type(cell) if column.type in (int, float) else cell
 
 
 def write(name: str, kind: type[Row], rows: Sequence[Row]) -> None:

@@ -1,7 +1,8 @@
 """The configuration: scale, data sources, figures; validated alike for Snakemake and the CLI."""
 
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from repro.suite.study import SCALES
 
 SOURCES = ("embedded", "real")
 AT_EDGE = ("widen", "stop")
+FOLDER_LABEL = re.compile("folder-[0-9a-f]{8}")  # of `data_label`, of a user's folder
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,18 @@ def check_literal(words: Iterable[str], values: Mapping, datasets: Iterable[str]
                 f"{name}: YAML makes {values[name]!r} of {typed!r}; "
                 f"quote it twice: --config '{name}=\"{typed}\"'"
             )
+
+
+def is_data_label(label: str, datasets: Collection[str]) -> bool:
+    """Whether `data_label` writes such a label for some configuration and these datasets."""
+    data, *parts = label.split("+")
+    names = [part.partition("=")[0] for part in parts]
+    kinds = (part.partition("=")[2] for part in parts)
+    known = all(
+        (kind in SOURCES and kind != data) or FOLDER_LABEL.fullmatch(kind) for kind in kinds
+    )
+    ordered = names == sorted({*names}) and {*names} <= {*datasets}
+    return data in SOURCES and known and ordered
 
 
 def data_label(config: Config, identities: Mapping[str, Mapping]) -> str:

@@ -179,6 +179,12 @@ class Suite:
         needs = {need: None for run in cell.runs for need in TASKS[run.task].needs(run.spec)}
         return {need: self.paths.need(need) for need in needs}
 
+    def seeds(self, figure_name: str) -> list[int]:
+        """The seeds of all runs behind a figure."""
+        stages = self.figure_cells(figure_name).values()
+        specs = (run.spec for stage in stages for cell in stage for run in cell.runs)
+        return sorted({spec["seed"] for spec in specs if "seed" in spec})
+
     def figure_cells(self, figure_name: str) -> dict[str, list[Cell]]:
         """Name of a stage -> its cells, for every stage behind a figure with runs at this scale.
 

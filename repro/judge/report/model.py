@@ -7,10 +7,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 from repro.errors import UserError
-from repro.judge import power, second
+from repro.judge import power, register, second
 from repro.judge.aside import Asides
 from repro.judge.board import of_a_paper
 from repro.judge.claims import CONTROL, KINDS, TRAINING, Claim, Expectation
+from repro.judge.claims_json import FiledClaim, filed
 from repro.judge.evidence import Evidence, find
 from repro.judge.figure import figure_module
 from repro.judge.judged import JudgedClaim
@@ -31,11 +32,12 @@ from repro.suite.suite import Suite
 @dataclass(frozen=True)
 class ClaimView:
     """A judged claim. row: as in claims.json. page: of its figure. claim: as its figure states it
-    today; None if it no longer does."""
+    today; None if it no longer does. evidence: what is known of its figure."""
 
     row: JudgedClaim
     page: str
     claim: Claim | None
+    evidence: Evidence
 
     @property
     def name(self) -> str:
@@ -63,6 +65,17 @@ class ClaimView:
     def strip(self) -> Strip | None:
         """Its bound and interval on one axis."""
         return strip(self.expected, self.row)
+
+    @cached_property
+    def badge(self) -> register.Badge:
+        """Whether it was registered before its runs."""
+        return register.badge(self.row, self.evidence.provenance)
+
+    @property
+    def filed(self) -> FiledClaim:
+        """Its entry in claims.json."""
+        found = self.evidence
+        return filed(self.row, found.provenance, found.data, found.picture)
 
     @property
     def trials(self) -> list[power.Trial]:
@@ -132,7 +145,8 @@ class FigureView:
     def claims(self) -> list[ClaimView]:
         """Its judged claims."""
         stated = {claim.id: claim for claim in figure_module(self.name).CLAIMS}
-        return [ClaimView(row, self.page, stated.get(row["claim"])) for row in self.evidence.claims]
+        found = self.evidence
+        return [ClaimView(row, self.page, stated.get(row["claim"]), found) for row in found.claims]
 
     @cached_property
     def table(self) -> Table | None:

@@ -72,7 +72,8 @@ def write(shown: Site, folder: Path) -> None:
     shutil.copytree(HERE / "static", folder / "static")
     rows = [claim.row for claim in shown.claims]
     write_bytes(folder / "claims.csv", table(rows), durable=False)
-    write_bytes(folder / "claims.json", json_bytes(rows), durable=False)
+    every = json_bytes([claim.filed for claim in shown.claims])
+    write_bytes(folder / "claims.json", every, durable=False)
     fill = filler(shown, folder)
     sure, place = text.how_sure(shown.main_rows), origin(f.evidence for f in shown.main)
     fill(folder / "index.html", "index.html", sure=sure, origin=place)

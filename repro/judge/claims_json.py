@@ -1,0 +1,110 @@
+"""claims.json: every judged claim at all scales and on all data, for a program to read. No torch.
+
+`repro record` and `repro rejudge` write it into records/, and a report has its own. Its schema is
+docs/claims-schema.json, which `python -m repro.judge.claims_json` prints.
+"""
+
+import inspect
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from types import NoneType
+from typing import Any, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
+
+from repro.files import json_bytes, sha256_file
+from repro.judge import claims
+from repro.judge.judged import JudgedClaim
+from repro.judge.printed import targets_of
+from repro.suite.study import SCALES
+
+
+class Target(TypedDict):
+    """A number that the paper prints, to hold the measured value against."""
+
+    value: str  # as printed, with the paper's digits; `<` or `>` where it says only a side
+    number: float  # the value as a number, without that sign
+    unit: str  # in plain words; `1` where there is none
+    place: str  # where the paper prints it
+    what: str  # what it is of; may be a part of the claim's quantity
+
+
+class FiledClaim(JudgedClaim):
+    """A judged claim, the printed numbers beside the measured one, and what it was measured on."""
+
+    targets: list[Target]  # the numbers that the paper prints for it
+    device: str  # of its runs: `cpu`, or the GPU's model
+    data_sha256: str  # SHA-256 of the figure's data.csv, which it was measured on
+    picture_sha256: str  # SHA-256 of the figure's picture, a PNG
+
+
+# Key -> the only values it has.
+CHOICES = {
+    "kind": claims.KINDS,
+    "seen": (claims.AGREES, claims.DIFFERS, claims.UNCLEAR, claims.NOTHING),
+    "verdict": claims.VERDICTS,
+    "scale": SCALES,
+}
+TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+KEY = re.compile(r"^    (\w+): .+  # (.+)$", re.MULTILINE)  # with its comment
+
+
+def filed(row: JudgedClaim, provenance: Mapping, data: Path, picture: Path) -> FiledClaim:
+    """A claim's entry. provenance: of its figure. data, picture: its data.csv and PNG."""
+    return FiledClaim(
+        **row,
+        targets=[
+            Target(value=t.value, number=t.number, unit=t.unit, place=t.place, what=t.what)
+            for t in targets_of(row["paper"], row["claim"])
+        ],
+        device=", ".join(sorted({entry["device"] for entry in provenance["made"]})),
+        data_sha256=sha256_file(data),
+        picture_sha256=sha256_file(picture),
+    )
+
+
+def schema() -> dict:
+    """The JSON Schema of the file; a key's description is its comment."""
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "claims.json",
+        "description": "Every judged claim; null stands for a number that is not finite.",
+    }
+    return head | {"type": "array", "items": _object(FiledClaim)}
+
+
+def _object(kind: Any) -> dict:
+    """The schema of a TypedDict."""
+    properties = {
+        key: _type(value) | _choices(key) | {"description": _comments(kind)[key]}
+        for key, value in get_type_hints(kind).items()
+    }
+    return {
+        "type": "object",
+        "description": inspect.cleandoc(kind.__doc__).partition("\n")[0],
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
+    }
+
+
+def _type(value: Any) -> dict:
+    if is_typeddict(value):
+        return _object(value)
+    if get_origin(value) is list:
+        return {"type": "array", "items": _type(*get_args(value))}
+    several = [TYPES[each] for each in get_args(value)]
+    return {"type": several or TYPES[value]}
+
+
+def _choices(key: str) -> dict:
+    return {"enum": [*CHOICES[key]]} if key in CHOICES else {}
+
+
+def _comments(kind: Any) -> dict[str, str]:
+    """Key of a TypedDict -> its comment. It does not know what it extends before Python 3.12."""
+    sources = (JudgedClaim, kind) if kind is FiledClaim else (kind,)
+    return dict(KEY.findall("".join(map(inspect.getsource, sources))))
+
+
+if __name__ == "__main__":
+    print(json_bytes(schema()).decode(), end="")

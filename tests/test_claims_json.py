@@ -1,0 +1,87 @@
+"""The one file of all claims: complete, as its schema says, the same from records and report."""
+
+import json
+
+import jsonschema
+import pytest
+
+from repro.files import json_bytes, sha256_file
+from repro.judge import claims_json, records
+from repro.judge.claims_json import FiledClaim, Target
+from repro.judge.judged import JudgedClaim
+from repro.suite.registry import ROOT
+
+SCHEMA = ROOT / "docs" / "claims-schema.json"
+WRITE = "write it: uv run python -m repro.judge.claims_json > docs/claims-schema.json"
+
+
+@pytest.fixture(scope="module")
+def every():
+    return records.every_claim()
+
+
+def validate(entries):
+    jsonschema.validate(entries, json.loads(SCHEMA.read_text()))
+
+
+def test_the_schema_is_that_of_the_types():
+    assert SCHEMA.read_bytes() == json_bytes(claims_json.schema()), WRITE
+
+
+def test_the_schema_describes_each_key():
+    properties = claims_json.schema()["items"]["properties"]
+    assert list(properties)[: len(JudgedClaim.__annotations__)] == [*JudgedClaim.__annotations__]
+    assert set(properties) == FiledClaim.__required_keys__
+    assert set(properties["targets"]["items"]["properties"]) == Target.__required_keys__
+    for described in (properties, properties["targets"]["items"]["properties"]):
+        assert all(len(each["description"]) > 8 for each in described.values())
+    jsonschema.Draft202012Validator.check_schema(claims_json.schema())
+
+
+def test_every_claim_on_record_is_in_it_once(every):
+    validate(every)
+    keys = [(e["scale"], e["data"], e["device"], e["paper"], e["claim"]) for e in every]
+    assert len({*keys}) == len(keys)
+    folders = {path.parent for path in records.RECORDS.rglob(records.SUMS)}
+    assert len(every) == sum(len(records.recorded_claims(folder)) for folder in folders)
+    assert {"/".join(folder.parts[-3:-1]) for folder in folders} == {
+        f"{e['scale']}/{e['data']}" for e in every
+    }
+
+
+def test_what_is_printed_stands_beside_what_was_measured_and_its_digests(every):
+    place = {"scale": "reduced", "data": "embedded", "claim": "fig3.sqrt-d-rule"}
+    (entry,) = (e for e in every if place.items() <= e.items())
+    assert [target["number"] for target in entry["targets"]] and entry["measured"] is not None
+    assert len(entry["targets"]) == len(entry["printed"])
+    base = records.RECORDS / "reduced" / "embedded" / entry["device"] / entry["figure"]
+    assert entry["data_sha256"] == sha256_file(base.with_suffix(".csv"))
+    assert entry["picture_sha256"] == sha256_file(base.with_suffix(".png"))
+
+
+@pytest.mark.parametrize(
+    "change", [{"verdict": "proved"}, {"n": "5"}, {"measured": "nan"}, {"more": 1}, {"kind": None}]
+)
+def test_an_entry_that_is_otherwise_is_refused(every, change):
+    with pytest.raises(jsonschema.ValidationError):
+        validate([every[0] | change])
+
+
+def test_records_have_it(tmp_path, monkeypatch, every):
+    """Sealing any record writes the file of them all."""
+    base = records.RECORDS / "smoke" / "embedded" / "cpu" / "embedding_lr" / "table1"
+    copy = tmp_path / base.relative_to(records.RECORDS)
+    copy.parent.mkdir(parents=True)
+    for suffix in records.KEPT:
+        copy.with_suffix(suffix).write_bytes(base.with_suffix(suffix).read_bytes())
+    monkeypatch.setattr(records, "RECORDS", tmp_path)
+    records._seal([copy])
+    written = json.loads((tmp_path / records.EVERY_CLAIM).read_text())
+    validate(written)
+    place = {"scale": "smoke", "figure": "embedding_lr/table1"}
+    assert written == [e for e in every if place.items() <= e.items()] != []
+
+
+def test_what_is_committed_is_of_the_records(every):
+    committed = records.RECORDS / records.EVERY_CLAIM
+    assert not committed.exists() or json.loads(committed.read_text()) == every
