@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from repro.regret import half_step
 
 from figures.upscaling import fig3
 from figures.upscaling.fig3 import LEVEL, WIDTH, by_width, optima, reduce  # noqa: F401
@@ -21,6 +20,7 @@ from repro.judge.noise import Design
 from repro.judge.power import SIDES, SIGN
 from repro.judge.tables import joined
 from repro.statistics import t_interval
+from widthwise.checks.regret import half_step
 
 TITLE = "What the transfer of Figure 3 is held against"
 CAPTION = (
