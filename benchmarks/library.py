@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-import repro
+import widthwise
 
 
 def resnet18(width: int) -> nn.Module:
@@ -57,11 +57,11 @@ def main(words: list[str] | None = None) -> None:
         begin = time.process_time()
         model = make(base)
         made = time.process_time()
-        roles = repro.roles(make, base, inputs)
+        roles = widthwise.roles(make, base, inputs)
         found = time.process_time()
-        repro.param_groups(model, roles, "muP", "adamw", 0.01)
+        widthwise.param_groups(model, roles, "muP", "adamw", 0.01)
         grouped = time.process_time()
-        repro.apply(model, roles, "muP")
+        widthwise.apply(model, roles, "muP")
         applied = time.process_time()
         count = sum(p.numel() for p in model.parameters())
         print(

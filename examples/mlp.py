@@ -1,14 +1,14 @@
 """muP for an MLP: the rate that is best at width 64 is best at width 512, where SP's is not.
 
 python examples/mlp.py
-repro coordinate-check examples/mlp.py:make --parametrization muP --lr 0.02
+widthwise check examples/mlp.py:make --parametrization muP --lr 0.02
 """
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-import repro
+import widthwise
 
 BASE, WIDTHS, RATES = 64, (64, 512), (0.0025, 0.01, 0.04)
 
@@ -31,11 +31,11 @@ def batches(seed: int, count: int = 1) -> list[tuple[torch.Tensor, torch.Tensor]
 def train(width: int, parametrization: str, lr: float) -> float:
     """The mean loss of the last of 60 steps."""
     torch.manual_seed(0)
-    roles = repro.roles(make, BASE, batches(0)[0][0])
+    roles = widthwise.roles(make, BASE, batches(0)[0][0])
     model = make(width)
-    repro.initialize(model, roles, parametrization)
-    repro.apply(model, roles, parametrization)
-    optimizer = torch.optim.Adam(repro.param_groups(model, roles, parametrization, "adam", lr))
+    widthwise.initialize(model, roles, parametrization)
+    widthwise.apply(model, roles, parametrization)
+    optimizer = torch.optim.Adam(widthwise.param_groups(model, roles, parametrization, "adam", lr))
     losses = []
     for x, y in batches(1, count=60):
         loss = F.cross_entropy(model(x), y)
@@ -47,7 +47,7 @@ def train(width: int, parametrization: str, lr: float) -> float:
 
 
 if __name__ == "__main__":
-    print(repro.roles(make, BASE, batches(0)[0][0]))
+    print(widthwise.roles(make, BASE, batches(0)[0][0]))
     for parametrization in ("SP", "muP"):
         for width in WIDTHS:
             losses = {lr: train(width, parametrization, lr) for lr in RATES}

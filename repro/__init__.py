@@ -1,54 +1,40 @@
-"""Library of the suite: parametrizations, models, training, theory, claims and verdicts.
+"""The suite: models, training, theory, claims and verdicts. Run from a clone: `python -m repro`.
 
-What is here for a model of one's own is imported from `repro` itself, and loads torch when it is
-first asked for; docs/library.md shows how it is used.
+What the papers propose for a model of one's own is the package beside it, `widthwise`.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+import sys
 
-if TYPE_CHECKING:
-    from repro.library.check import CoordinateCheck as CoordinateCheck
-    from repro.library.check import coordinate_check as coordinate_check
-    from repro.library.growths import Growths as Growths
-    from repro.library.growths import clip_grad_norm_ as clip_grad_norm_
-    from repro.library.multipliers import apply as apply
-    from repro.library.roles import Roles as Roles
-    from repro.library.roles import roles as roles
-    from repro.library.scaling import initialize as initialize
-    from repro.library.scaling import param_groups as param_groups
-    from repro.library.transfer import Transfer as Transfer
-    from repro.library.transfer import transfer as transfer
-    from repro.library.widening import widen as widen
-    from repro.upscaling.optimizers import Update as Update
+from widthwise import PUBLIC
+from widthwise import __version__ as __version__
 
-__version__ = "0.1.0"
-
-# Public name -> the module that defines it. None is also the name of a submodule of this package,
-# whose first import would take its place.
-PUBLIC = {
-    "CoordinateCheck": "repro.library.check",
-    "coordinate_check": "repro.library.check",
-    "Growths": "repro.library.growths",
-    "Roles": "repro.library.roles",
-    "Update": "repro.upscaling.optimizers",
-    "apply": "repro.library.multipliers",
-    "clip_grad_norm_": "repro.library.growths",
-    "initialize": "repro.library.scaling",
-    "param_groups": "repro.library.scaling",
-    "roles": "repro.library.roles",
-    "Transfer": "repro.library.transfer",
-    "transfer": "repro.library.transfer",
-    "widen": "repro.library.widening",
+# What was here until version 0.2.0 -> where it is.
+MOVED = {
+    "library": "widthwise",
+    "parametrization": "widthwise.parametrization",
+    "parametrizations": "widthwise.parametrization.tables",
+    "regret": "widthwise.checks.regret",
+    "tracing": "widthwise.tracing",
+    "upscaling": "widthwise.upscaling",
 }
 
 
+class Moved:
+    """Says where a module is now, in place of "no module named ..."; asked after all others."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        """Raise ImportError on a module that moved."""
+        package, _, module = name.partition(".")
+        if package == __name__ and module in MOVED:
+            raise ImportError(f"{name}: is {MOVED[module]} since version 0.2.0", name=name)
+
+
+sys.meta_path.append(Moved)
+
+
 def __getattr__(name: str) -> object:
-    if name not in PUBLIC:
-        raise AttributeError(f"module 'repro' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(PUBLIC[name]), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *PUBLIC})
+    if name in PUBLIC or name in MOVED:
+        now = MOVED.get(name, f"widthwise.{name}")
+        raise ImportError(f"repro.{name}: is {now} since version 0.2.0", name=f"repro.{name}")
+    raise AttributeError(f"module 'repro' has no attribute {name!r}")

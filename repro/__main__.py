@@ -15,16 +15,12 @@ from repro.errors import UserError
 from repro.files import disk_fault
 from repro.suite import arithmetic, origin, registry
 from repro.suite.study import SCALES
-from repro.suite.suite import Suite, load
+from repro.suite.suite import load
 from repro.training import launch
 
-NEEDS_CLONE = (
-    "every command but coordinate-check and transfer runs the studies, figures and records of a "
-    "clone of the repository: there, uv run python -m repro ..."
-)
 CONFIG = (
     f"as snakemake's: scale ({', '.join(SCALES)}), data (embedded, real), figures, at_edge, "
-    "arithmetic, stacked, max_gpu_hours, or a dataset: <dataset>=embedded|real|FOLDER"
+    "arithmetic, max_gpu_hours, or a dataset: <dataset>=embedded|real|FOLDER"
 )
 WORDS = {  # argument -> what it is
     "claims": "as in the scoreboard: fig3.sqrt-d-rule; default: all that are registered",
@@ -33,8 +29,7 @@ WORDS = {  # argument -> what it is
     "figure": "as in `list`: embedding_lr/fig3",
     "name": "of figures of several papers: fig3",
     "archive": "a file: cells.tar.gz",
-    "what": "SP, muP, LVP, or another of repro/parametrizations/, or a file of your own; "
-    "or a model of your own, FILE.py:make",
+    "what": "SP, muP, LVP, or another of widthwise/parametrization/tables/, or a file's path",
     "dataset": "a file of data/, without .py",
     "vocab_size": "number of tokens to tell apart",
     "study": "<paper>/<study>, or <paper>/<study>/<stage> where it has stages",
@@ -56,7 +51,6 @@ def parser() -> argparse.ArgumentParser:
         description="Rebuilds the figures of three papers and says which claims reproduce.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    main.set_defaults(needs_clone=True)
     main.add_argument("--version", action="version", version=f"repro {__version__}")
     subparsers = main.add_subparsers(
         dest="command", required=True, help=argparse.SUPPRESS, prog="repro"
@@ -80,7 +74,8 @@ def parser() -> argparse.ArgumentParser:
     add("list")
     add("explain", claim={})
     add("registered", claims={"nargs": "*", "metavar": "CLAIM"})
-    add("scoreboard")
+    added = add("scoreboard")
+    added.add_argument("--page", metavar="FILE", help="write the counts on record into README.md")
     where = "where to, in place of report/"
     add("report").add_argument("--folder", type=Path, default=Path("report"), help=where)
     add("redraw")
@@ -94,27 +89,12 @@ def parser() -> argparse.ArgumentParser:
 
     group("A parametrization")
     added = add("coordinate-check", what={"metavar": "parametrization"})
-    added.set_defaults(needs_clone=False)
     added.add_argument("--model", default="decoder", help="decoder, mlp, resnet, gpt2, vit or bart")
-    added.add_argument("--parametrization", help="of a model of your own: a name, or a file's path")
-    added.add_argument("--lr", type=float, help="of a model of your own, at its least width")
     added.add_argument("--widths", type=number, nargs="+", help="in place of the model's own")
     added.add_argument("--steps", type=int, default=4, help="training steps; default: 4")
     added.add_argument(
-        "--after", type=int, default=0, help="steps before them, of a model of your own; default: 0"
-    )
-    added.add_argument(
         "--seeds", type=int, default=4, choices=range(1, 101), metavar="N", help="default: 4"
     )
-
-    what = {"metavar": "FILE.py:make", "help": "with make(width) and batches(seed)"}
-    compared = {"nargs": "+", "metavar": "PARAMETRIZATION", "help": "a name, or a file's path"}
-    added = add("transfer", what=what, parametrizations=compared)
-    added.set_defaults(needs_clone=False)
-    added.add_argument("--widths", type=number, nargs="+", help="the least is tuned")
-    added.add_argument("--rates", type=float, nargs="+", help="learning rates at the least width")
-    added.add_argument("--seeds", type=int, default=3, metavar="N", help="default: 3")
-    added.add_argument("--threads", type=int, default=1, metavar="N", help="of torch; default: 1")
 
     group("For authors: what is on record, and how far its tests can be trusted")
     for name in ("record", "rejudge"):
@@ -134,7 +114,7 @@ def parser() -> argparse.ArgumentParser:
         add(name, figure={})
     add("page", name={})
 
-    more = ["", "repro COMMAND --help says more of one.", f"Where: {NEEDS_CLONE}"]
+    more = ["", "repro COMMAND --help says more of one."]
     main.epilog = "\n".join([*lines[1:], *more])
     return main
 
@@ -173,16 +153,6 @@ def add_place(added: argparse.ArgumentParser) -> None:
     )
     for name, text in FORCED.items():
         added.add_argument(f"--{name}", action="store_true", help=text)
-
-
-def configured(arguments: argparse.Namespace) -> Suite | None:
-    """The suite a command works on; None outside a clone, for a command that needs none."""
-    if registry.is_clone():
-        origin.check()
-        return load(arguments.config)
-    if arguments.needs_clone:
-        raise UserError(f"{arguments.command}: {NEEDS_CLONE}")
-    return None
 
 
 def is_library(module: str | None) -> bool:
@@ -238,13 +208,18 @@ def is_reader_gone() -> bool:
 def main(words: list[str] | None = None) -> int:
     """Run a command; what a user, an author or a disk did wrong ends in one line on stderr and its
     exit status."""
+    words = sys.argv[1:] if words is None else words
+    if words[:1] == ["transfer"]:
+        print(f"error: {commands.moved('transfer', 'transfer')}", file=sys.stderr)
+        return 1
     arguments = parser().parse_args(words)
     if getattr(arguments, "scale", None):
         arguments.config = [*arguments.config, f"scale={arguments.scale}"]
     try:
         with ended_by_sigterm():
-            suite = configured(arguments)
-            notice = arithmetic.apply(suite.config.arithmetic if suite else arithmetic.DEFAULT)
+            origin.check()
+            suite = load(arguments.config)
+            notice = arithmetic.apply(suite.config.arithmetic)
             if notice and arguments.command in ("train", "run") and not launch.is_rank():
                 print(notice, file=sys.stderr)
             text = arguments.run(suite, arguments)

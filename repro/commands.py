@@ -39,7 +39,7 @@ def cost(suite: Suite, arguments: Namespace) -> str | None:
     if by_record and suite.config.scale not in GPU_SCALES:  # meant for a CPU: records/ has seconds
         price = forecast.price(suite, figures)
     else:
-        price = budget.device_price(arguments.device_flops, arguments.measure, suite.config.stacked)
+        price = budget.device_price(arguments.device_flops, arguments.measure)
     if arguments.json:
         return json.dumps(budget.hours_by_paper(suite, figures, price), indent=1)
     site = load_site(registry.ROOT / "profiles" / "slurm")
@@ -141,10 +141,17 @@ def page(suite: Suite, arguments: Namespace) -> None:
     products.page(suite, arguments.name)
 
 
-def scoreboard(suite: Suite, arguments: Namespace) -> str:
+def scoreboard(suite: Suite, arguments: Namespace) -> str | None:
     """All verdicts of the configured figures."""
     from repro.judge import scoreboard
 
+    if arguments.page:
+        from pathlib import Path
+
+        from repro.judge import marks
+
+        marks.fill(Path(arguments.page), scoreboard.PAGE, scoreboard.counts_on_record(suite))
+        return None
     return scoreboard.scoreboard(suite)
 
 
@@ -209,25 +216,24 @@ def unpack(suite: Suite, arguments: Namespace) -> str:
     return f"unpacked {packs.unpack(arguments.archive)} new cells"
 
 
-def transfer(suite: Suite | None, arguments: Namespace) -> str:
-    """What is lost where a model of your own is tuned narrow and trained wide."""
-    from repro.library import command
-
-    return command.transfer(arguments)
-
-
-def coordinate_check(suite: Suite | None, arguments: Namespace) -> str:
+def coordinate_check(suite: Suite, arguments: Namespace) -> str:
     """Slope of activation sizes against width; status 1 where they depend on it."""
-    if ":" in arguments.what:
-        from repro.library import command
-
-        return command.coordinate_check(arguments)
     from repro.checks.coordinate_check import check
     from repro.errors import UserError
 
+    if ":" in arguments.what:
+        raise UserError(moved("coordinate-check", "check"))
     asked = arguments.what, arguments.model, arguments.widths
     found = check(*asked, arguments.steps, arguments.seeds)
     if not found.passed:
         print(found, flush=True)
         raise UserError(f"coordinate-check: {arguments.what}: {found.reason}")
     return str(found)
+
+
+def moved(command: str, now: str) -> str:
+    """What to say to who asks the suite for what is of `widthwise`: a model of one's own."""
+    return (
+        f"{command}: of a model of your own it is, since version 0.2.0: "
+        f"widthwise {now} FILE.py:make ... (widthwise {now} --help)"
+    )

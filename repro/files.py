@@ -1,11 +1,10 @@
-"""Checksums, seals, writes that leave either the whole file or nothing, and a user's own files."""
+"""Checksums, seals, and writes that leave either the whole file or nothing."""
 
 import errno
 import hashlib
 import json
 import os
 import re
-import runpy
 import shutil
 import tempfile
 from contextlib import contextmanager
@@ -210,13 +209,3 @@ def vouched(path: Path, digest: str, manifest_path: Path | str) -> Path:
             "run the same command again"
         )
     return path
-
-
-def names_in(path: str) -> dict[str, Any]:
-    """What a Python file of a user's defines; raises UserError where it fails."""
-    if not Path(path).is_file():
-        raise UserError(f"{path}: there is no such file")
-    try:
-        return runpy.run_path(path)
-    except Exception as error:
-        raise UserError(f"{path}: {type(error).__name__}: {error}") from error

@@ -1,4 +1,4 @@
-"""Slopes, and 95 % intervals over seeds. No torch."""
+"""Slopes, and 95 % intervals over seeds, also of what no seed has alone. No torch."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -6,48 +6,36 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-# 97.5 % points of Student's t with 1, 2, ... degrees of freedom. A table, because scipy.stats takes
-# 1.5 s to import and would be half of what drawing from the records needs installed.
-STUDENT = (
-    12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281,
-    2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860,
-    2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423,
-)  # fmt: skip
-NORMAL = 1.9600
+from widthwise.statistics import slope as slope
+from widthwise.statistics import student as student
+from widthwise.statistics import t_interval as t_interval
 
 
-def slope(x: ArrayLike, y: ArrayLike) -> float:
-    """Least-squares slope of y against x."""
-    return float(np.polyfit(np.asarray(x, float), np.asarray(y, float), 1)[0])
+def student_tail(t: float, freedom: int) -> float:
+    """Probability that Student's t with these degrees of freedom (1 or more) exceeds t.
 
-
-def student(n: int) -> float:
-    """97.5 % point of Student's t for the mean of n values; n is at least 2.
-
-    From a table up to 31 values; beyond, by the first two terms of its expansion around the normal
-    law (Abramowitz & Stegun 26.7.5), to four digits.
+    By its finite series (Abramowitz & Stegun 26.7.3, 26.7.4), to 15 decimal places.
     """
-    freedom = n - 1
-    if freedom < 1:
-        raise ValueError("an interval needs two values")
-    if freedom <= len(STUDENT):
-        return STUDENT[freedom - 1]
-    z = NORMAL
-    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    return z + first / freedom + second / freedom**2
+    angle, odd = math.atan2(t, math.sqrt(freedom)), freedom % 2
+    term, total = (math.cos(angle) if odd else 1.0), 0.0
+    for j in range(freedom // 2):
+        total += term
+        term *= math.cos(angle) ** 2 * (2 * j + 1 + odd) / (2 * j + 2 + odd)
+    inside = math.sin(angle) * total
+    if odd:
+        inside = 2 / math.pi * (angle + inside)
+    return min(1.0, max(0.0, (1 - inside) / 2))
 
 
-def t_interval(values: ArrayLike) -> tuple[float, float, float]:
-    """Mean of independent values, and its 95 % Student t interval: (mean, low, high).
-
-    One value has no interval: both ends are NaN. So are they where a value is not finite.
-    """
-    x = np.asarray(values, float)
-    mean = float(x.mean())
-    if len(x) < 2 or not np.isfinite(x).all():
-        return mean, math.nan, math.nan
-    reach = student(len(x)) * float(x.std(ddof=1)) / math.sqrt(len(x))
-    return mean, mean - reach, mean + reach
+def holm(p_values: Sequence[float], level: float = 0.05) -> list[bool]:
+    """Which of a family of tests are significant when the chance of even one false one is to be at
+    most `level` (Holm 1979)."""
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    found, going = [False] * len(p_values), True
+    for rank, i in enumerate(order):
+        going = going and p_values[i] <= level / (len(p_values) - rank)
+        found[i] = going
+    return found
 
 
 def jackknife(

@@ -12,7 +12,6 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 import pytest
 import workflow
 
-from repro.judge import power
 from repro.suite import arithmetic, config, registry
 from repro.suite.suite import Suite
 
@@ -50,7 +49,7 @@ def suite(tmp_path, text_folder, monkeypatch):
 def measured_alone(monkeypatch):
     """Claims are judged by what is measured: of made-up tables the power is another, and there is
     no second arithmetic."""
-    from repro.judge import second  # imports numpy, which takes the arithmetic set below
+    from repro.judge import power, second  # import numpy, which takes the arithmetic set above
 
     monkeypatch.setattr(power, "of_claim", lambda *_: [])
     monkeypatch.setattr(second, "of_claim", lambda *_: [])
@@ -93,7 +92,10 @@ def copied(built_once, tmp_path):
 def clone(tmp_path):
     """A copy of the suite's own files, to change."""
     target = tmp_path / "clone"
-    kept = ("Snakefile", "config", "data", "figures", "profiles", "repro", "studies", "workflows")
+    kept = (
+        *("Snakefile", "config", "data", "figures", "profiles", "repro", "studies"),
+        *("widthwise", "workflows"),
+    )
     ignore = shutil.ignore_patterns("*.pdf", "*.png", "__pycache__")
     for name in kept:
         source = registry.ROOT / name

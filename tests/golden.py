@@ -475,22 +475,6 @@ def records(task: str, folder: Path, device: str = "cpu") -> list[dict]:
     )
 
 
-def stacked_records(task: str, folder: Path, device: str = "cpu") -> list[dict]:
-    """Those of the golden run trained as one with a run of another seed."""
-    first, _ = TASKS[task].run_stacked(
-        [SPECS[task], SPECS[task] | {"seed": 8}],
-        inputs=inputs_of(task, folder),
-        device=device,
-        progress=lambda step, loss: None,
-        checkpoints=[folder / "state", folder / "other"],
-        finals=[None, None],
-    )
-    return first
-
-
-STACKED = [task for task, spec in SPECS.items() if TASKS[task].stack_key(spec)]
-
-
 def saved(task: str) -> dict:
     """What was written for a task."""
     return read_json(FOLDER / f"{task}.json")

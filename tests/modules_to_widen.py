@@ -1,4 +1,4 @@
-"""Thirty-odd modules that users have, with what `repro.widen` is to make of each.
+"""Thirty-odd modules that users have, with what `widthwise.widen` is to make of each.
 
 A case is (make: factor -> module, inputs, what comes of it): None where it is widened, else the
 layer that a refusal names. Every size that does not grow is held fixed.

@@ -1,8 +1,7 @@
 """A device that is not the CPU, for machines without one: values are the CPU's, kept apart from it.
 
 An operator on tensors of both raises, as it would on a GPU. As a script it carries out every
-task's golden run on this device, also trained as one with another where it can be, and prints
-{task: [records, ...]} as JSON. In a process of its own: the
+task's golden run on this device and prints {task: records} as JSON. In a process of its own: the
 registration lasts. Autocast and the fused kernels of a real GPU are not simulated.
 """
 
@@ -150,8 +149,8 @@ def register() -> list[torch.library.Library]:
 
 
 def main() -> None:
-    """Print {task: [records, ...]} of every golden run."""
-    from golden import SPECS, STACKED, records, stacked_records
+    """Print {task: records} of every golden run."""
+    from golden import SPECS, records
 
     from repro.training import device
 
@@ -167,9 +166,7 @@ def main() -> None:
     for task in SPECS.keys() - NOT_SIMULATED:
         with tempfile.TemporaryDirectory() as folder, Sequences():
             try:
-                found[task] = [records(task, Path(folder), NAME)]
-                if task in STACKED:
-                    found[task].append(stacked_records(task, Path(folder), NAME))
+                found[task] = records(task, Path(folder), NAME)
             except RuntimeError as error:
                 raise RuntimeError(f"task {task}") from error
     print(json.dumps(found))

@@ -4,11 +4,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from repro import parametrization
 from repro.cost import bart as bart_cost
 from repro.errors import UserError
 from repro.models.bart import BART
 from repro.models.blocks import attend_dropping
+from widthwise import parametrization
 
 PAD, BOS, EOS = 1, 0, 2
 LARGE = {

@@ -26,10 +26,6 @@ CALLS = {
         *("warm_start", "--threads", "1", "--widths", "16", "--rounds", "1"),
         *("--steps", "1", "--rows", "4000"),
     ],
-    "stacked": [
-        *("stacked", "--widths", "16", "--batch", "2", "--runs", "2"),
-        *("--steps", "1", "--repeats", "1"),
-    ],
     "loading": ["loading", "--tokens", "400e3"],
     "denoising": ["denoising", "--samples", "512", "--repeats", "1"],
     "overheads": ["overheads", "--scale", "smoke", "--gigabytes", "0.001"],

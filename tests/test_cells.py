@@ -20,6 +20,7 @@ from repro.suite import execute, locks
 from repro.suite.execute import run_cell
 from repro.suite.locks import locked
 from repro.suite.plan import Cell, Run
+from repro.suite.provenance import provenances
 from repro.suite.registry import ROOT
 from repro.tasks import TASKS, Task
 
@@ -89,6 +90,20 @@ def test_a_run_shared_by_two_studies_keeps_each_one_s_axes(tmp_path, calls):
     table = cellfiles.frame([cellfiles.read_cell(tmp_path / "second.json", second)])
     assert list(table.columns) == ["size", "vocab", "step", "train_loss"]
     assert calls == [0]
+
+
+def test_a_run_whose_provenance_says_more_than_is_written_now_is_taken_over(tmp_path, calls):
+    """Runs trained as one with others, as was done once, say how many there were."""
+    cell = fake_cell({"seed": 0})
+    run(cell, tmp_path)
+    path = tmp_path / "runs" / f"{cell.runs[0].id}.json"
+    made = read_sealed(path, CELL_SEAL)
+    write_sealed(path, made | {"provenance": made["provenance"] | {"stacked": 2}}, CELL_SEAL)
+    assert run(cell, tmp_path, "again.json") == 1 and calls == [0]
+    content = cellfiles.read_cell(tmp_path / "again.json", cell)
+    cellfiles.check_compatible({tmp_path / "again.json": content})
+    (shown,) = provenances([content])
+    assert (shown["stacked"], shown["runs"]) == (2, 1)
 
 
 def test_a_diverged_run_is_an_infinite_record_in_valid_json(tmp_path, calls):
@@ -201,6 +216,54 @@ def test_a_run_goes_on_only_from_what_began_as_it_would(tmp_path, monkeypatch):
     assert [there for _, there in found] == [False, True, False, False, True]
     assert len({path for path, _ in found}) == 3
     assert not list((tmp_path / "runs").glob("*.state"))
+
+
+def written_by(digest):
+    """What `provenance.code_of` finds of a version of the code."""
+    names = {"modules": ["repro.tasks.fake"], "code_sha256": digest * 64}
+    return lambda task, spec: names | {"commit": None, "trees": {}}
+
+
+def test_a_run_interrupted_under_other_code_begins_anew_and_says_so(tmp_path, monkeypatch, capsys):
+    """Found in review: a run went on under other code in its middle."""
+    found = []
+
+    class Interrupted(Task):
+        def run(self, spec, *, checkpoint, **context):
+            found.append(checkpoint.exists())
+            checkpoint.touch()
+            if len(found) < 4:
+                raise KeyboardInterrupt
+            return [{"step": 1, "train_loss": 1.0}]
+
+    monkeypatch.setitem(TASKS, "fake", Interrupted(1, "", lambda spec: [], lambda spec: 0.0))
+    for digest in "aba":
+        monkeypatch.setattr(execute, "code_of", written_by(digest))
+        with pytest.raises(KeyboardInterrupt):
+            run(fake_cell({"seed": 0}), tmp_path)
+    said = capsys.readouterr().out
+    assert said.count("\n") == 1, "the first begins, the third goes on"
+    assert "was interrupted under other code than the present (bbbbbbbbbbbb): begins anew" in said
+    run(fake_cell({"seed": 0}), tmp_path)
+    assert found == [False, False, True, True]
+    assert not list((tmp_path / "runs").glob("*.state"))
+
+
+def test_finished_runs_of_other_code_are_kept_and_named(tmp_path, calls, monkeypatch, capsys):
+    """Found in review: the rate tripled, "resumed 2 runs, trained 2", and no word."""
+    monkeypatch.setattr(execute, "code_of", written_by("a"))
+    assert run(fake_cell({"seed": 0}, {"seed": 1}), tmp_path) == 0
+    assert run(fake_cell({"seed": 0}, {"seed": 1}), tmp_path, "again.json") == 2
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr(execute, "code_of", written_by("b"))
+    assert run(fake_cell({"seed": 0}, {"seed": 1}, {"seed": 2}), tmp_path, "more.json") == 2
+    assert calls == [0, 1, 2]
+    assert capsys.readouterr().out == (
+        "2 of 2 finished runs are of other code than the present (bbbbbbbbbbbb), and were kept: "
+        "repro.tasks.fake aaaaaaaaaaaa (2 runs)\n"
+    )
+    made = read_sealed(tmp_path / "more.json", CELL_SEAL)["runs"]
+    assert [one["provenance"]["code_sha256"][0] for one in made] == ["a", "a", "b"]
 
 
 def test_two_jobs_never_make_the_same_run_twice(tmp_path, calls):

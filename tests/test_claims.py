@@ -3,6 +3,9 @@ import pytest
 
 from repro.errors import UserError
 from repro.judge.claims import (
+    OURS,
+    STATED,
+    TOLERANCE,
     Claim,
     Measurement,
     above,
@@ -10,15 +13,17 @@ from repro.judge.claims import (
     below,
     between,
     exact,
-    interval,
     judge,
     no_finer_than,
     of_one_run,
     over_batches,
     over_seeds,
+    p_value,
     reported,
+    too_few,
     within,
 )
+from repro.judge.judged import interval
 
 
 def judged(expected, low, high, *, problem="", scale="reduced", embedded=False, real=False):
@@ -75,6 +80,60 @@ def test_nothing_is_told_from_one_run_and_an_exact_number_is():
     assert judge(claim, exact(-1.0), "reduced", False).verdict == "reproduced"
 
 
+def of_values(values):
+    return over_seeds(lambda seeds: values[seeds[0]], range(len(values)))
+
+
+def test_the_p_value_of_a_sign_is_student_s():
+    stats = pytest.importorskip("scipy.stats")
+    values = [0.3, -0.1, 0.4, 0.2, 0.5]
+    for shift, alternative in ((0.0, "greater"), (-0.9, "less")):
+        found = of_values([v + shift for v in values])
+        wanted = stats.ttest_1samp([v + shift for v in values], 0, alternative=alternative).pvalue
+        assert p_value(above(0), found) == pytest.approx(wanted, rel=1e-3)
+
+
+def test_inside_a_bound_with_two_ends_the_larger_of_two_tests_counts_and_outside_the_nearest():
+    stats = pytest.importorskip("scipy.stats")
+    values = [-0.3, -0.4, -0.35, -0.31]
+    inside, outside = of_values(values), of_values([v + 0.3 for v in values])
+    ends = [
+        stats.ttest_1samp(values, -0.75, alternative="greater").pvalue,
+        stats.ttest_1samp(values, -0.25, alternative="less").pvalue,
+    ]
+    assert p_value(within(-0.5, 0.25), inside) == pytest.approx(max(ends), rel=1e-3)
+    beyond = stats.ttest_1samp([v + 0.3 for v in values], -0.25, alternative="greater").pvalue
+    assert p_value(within(-0.5, 0.25), outside) == pytest.approx(beyond, rel=1e-3)
+
+
+def test_what_is_not_random_or_has_a_problem_has_no_p_value():
+    assert p_value(above(0), exact(1.0)) is None
+    assert p_value(above(0), of_one_run(1.0)) is None
+    assert p_value(above(0), Measurement(1, 0.5, 1.5, 3, "edge")) is None
+    assert judged(above(0), 1.0, 2.0).p < 0.025
+    assert judged(above(0), 1.0, 2.0, scale="smoke").p is None
+
+
+@pytest.mark.parametrize("truth", [-0.25, 0.0])
+def test_p_values_below_one_in_forty_are_the_verdicts(truth):
+    """Of tables with the truth anywhere, what is told and what has p below 0.025 are the same."""
+    rng, bound = np.random.default_rng(1), within(-0.5, 0.25)
+    claim = Claim("f.c", "training", "s", "p", "q", {"reduced": bound})
+    for _ in range(300):
+        found = of_values(list(rng.normal(truth, 0.1, 5)))
+        told = judge(claim, found, "reduced", True)
+        assert (p_value(bound, found) <= 0.025) == (told.seen in ("agrees", "differs"))
+
+
+def test_two_seeds_tell_nothing_at_reduced_scale():
+    claim = Claim("f.c", "training", "s", "p", "q", {"reduced": above(0), "paper": above(0)})
+    two, three = (over_seeds(lambda s: 1.0 + s[0] / 99, range(n)) for n in (2, 3))
+    assert too_few(claim, two, "reduced") == "2 seeds, where nothing is told from fewer than 3"
+    assert too_few(claim, three, "reduced") == too_few(claim, two, "paper") == ""
+    theory = Claim("f.c", "theory", "s", "p", "q", {"reduced": above(0)})
+    assert too_few(theory, two, "reduced") == ""
+
+
 def test_another_scale_s_bound_is_the_paper_s():
     claim = Claim("f.c", "training", "s", "p", "q", {"reduced": below(-0.2), "paper": below(-1)})
     assert (claim.at("smoke"), claim.at("reduced")) == (below(-1), below(-0.2))
@@ -125,6 +184,18 @@ def test_an_unknown_kind_is_named():
         Claim("f.c", "trainning", "s", "p", "q", {"reduced": below(0)})
     with pytest.raises(UserError, match="expected is empty"):
         Claim("f.c", "training", "s", "p", "q", {})
+
+
+def test_a_bound_says_where_it_comes_from():
+    assert above(0).basis == below(0).basis == STATED  # a sign
+    assert above(1).basis == below(1).basis == within(0, 0.1).basis == reported("none").basis == ""
+    assert below(0, OURS, "a control").basis == OURS
+    with pytest.raises(UserError, match="bound 'at most 1': unknown basis 'mine'"):
+        at_most(1, "mine")
+    for basis in (TOLERANCE, OURS):
+        with pytest.raises(UserError, match="bound '0 within 0.1': say in one sentence why"):
+            within(0, 0.1, basis)
+    assert within(0, 0.1, STATED).why == ""
 
 
 def test_an_interval_is_no_finer_than_its_grid():

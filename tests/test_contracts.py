@@ -12,12 +12,11 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from golden import SPECS
 
-from repro import parametrizations
 from repro.cost import Cost
 from repro.data.needs import Arrays
 from repro.errors import UserError
 from repro.judge import drawing, judging, products
-from repro.judge.claims import Claim, all_scales, at_most, exact
+from repro.judge.claims import OURS, Claim, all_scales, at_most, exact
 from repro.judge.figure import Figure, FigureOfTable, FigureWithLaws
 from repro.judge.power import Laws
 from repro.suite import contracts, registry
@@ -33,14 +32,17 @@ from repro.suite.contracts import (
 from repro.suite.registry import ROOT
 from repro.suite.study import SCALES, Best, Checkpoint, Scale, Study
 from repro.tasks import TASKS, Task
+from widthwise.parametrization import named
 
 SMOKE = ("--config", "scale=smoke")
 
 
-def claim(name="mine.one", **changes):
-    return Claim(
-        name, "theory", "It holds", "Figure 9", "its size", all_scales(at_most(1.0)), **changes
-    )
+BOUND = at_most(1.0, OURS, "a round figure")
+
+
+def claim(name="mine.one", bound=BOUND, **changes):
+    bounds = all_scales(bound)
+    return Claim(name, "theory", "It holds", "Figure 9", "its size", bounds, **changes)
 
 
 def test_a_figure_is_held_against_all_that_the_protocol_lists():
@@ -92,6 +94,10 @@ def draw_tables(law, recorded, scale, rng):
         ({"CLAIMS": ("mine.one",)}, "CLAIMS holds a str, not a Claim"),
         ({"CLAIMS": (claim("fig9.one"),)}, "claim 'fig9.one' must be named 'mine.<name>'"),
         ({"CLAIMS": (claim(), claim())}, "claim 'mine.one' is there twice"),
+        (
+            {"CLAIMS": (claim(bound=at_most(1.0)),)},
+            "claim 'mine.one': at most 1: says not where the bound comes from; give it a basis",
+        ),
         ({"measure": 1}, r"measure is an int, not a function measure\(data, scale\)"),
         ({"measure": lambda data: {}}, r"is called as measure\(data, scale\): too many"),
         ({"reduce": lambda runs, scale: runs}, r"as reduce\(runs\): missing a required arg"),
@@ -120,9 +126,7 @@ def test_a_figure_that_is_none_is_one_line(changes, message):
 
 
 def test_a_claim_for_a_scale_there_is_not():
-    wrong = Claim(
-        "mine.one", "theory", "It holds", "Figure 9", "its size", {"reducd": at_most(1.0)}
-    )
+    wrong = Claim("mine.one", "theory", "It holds", "Figure 9", "its size", {"reducd": BOUND})
     with pytest.raises(UserError, match="unknown scale 'reducd', did you mean 'reduced'"):
         check_figure("figures/p/mine.py", a_figure(CLAIMS=(wrong,)))
 
@@ -313,7 +317,8 @@ def checkout(tmp_path_factory):
     """A copy of the suite's own files with files of every way to be broken."""
     target = tmp_path_factory.mktemp("broken") / "checkout"
     ignore = shutil.ignore_patterns("*.pdf", "*.png", "__pycache__")
-    for name in ("config", "data", "figures", "profiles", "repro", "studies", "workflows"):
+    kept = ("config", "data", "figures", "profiles", "repro", "studies", "widthwise", "workflows")
+    for name in kept:
         shutil.copytree(ROOT / name, target / name, ignore=ignore)
     shutil.copy(ROOT / "Snakefile", target)
     good = (target / "figures/embedding_lr/table2.py").read_text()
@@ -432,10 +437,10 @@ def test_a_parametrization_s_file_that_is_broken_is_named_and_takes_no_other_wit
             raise SyntaxError("invalid syntax")
         return SimpleNamespace() if name.endswith(".hybrid") else import_module(name)
 
-    monkeypatch.setattr(parametrizations, "import_module", load)
-    found = parametrizations._read.__wrapped__()
-    monkeypatch.setattr(parametrizations, "_read", lambda: found)
-    assert "muP" in parametrizations.shipped() and callable(parametrizations.find("muP").rules)
+    monkeypatch.setattr(named, "import_module", load)
+    found = named._read.__wrapped__()
+    monkeypatch.setattr(named, "_read", lambda: found)
+    assert "muP" in named.shipped() and callable(named.find("muP").rules)
     for name in ("LVP", "hybrid"):
         with pytest.raises(UserError, match="hybrid.py defines no NAME.*lvp.py: SyntaxError"):
-            parametrizations.find(name)
+            named.find(name)

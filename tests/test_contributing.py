@@ -17,12 +17,13 @@ WALK = PAGE.split("## A figure\n")[1].split("\n## ")[0]
 KEPT = (
     *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "README.md", "Snakefile"),
     *("pyproject.toml", "benchmarks", "config", "data", "docs", "examples"),
-    *("figures", "profiles", "records", "repro", "studies", "tests", "workflows"),
+    *("figures", "profiles", "records", "repro", "studies", "tests", "widthwise"),
+    "workflows",
 )
 
 
 def test_every_path_named_is_there():
-    named = re.findall(r"`((?:repro|data|tests|studies|figures)/[\w/.]+)`", PAGE)
+    named = re.findall(r"`((?:repro|widthwise|data|tests|studies|figures)/[\w/.]+)`", PAGE)
     added = re.findall(r"`([\w/]+)(?:\.py|\.pdf)`", WALK)
     missing = [path for path in named if not (ROOT / path).exists()]
     assert len(named) > 15

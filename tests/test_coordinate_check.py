@@ -2,7 +2,7 @@ import pytest
 
 from repro.checks.coordinate_check import check, model_sizes
 from repro.checks.tiny import MODELS, tiny_run
-from repro.library.slopes import fit_slopes
+from widthwise.checks.slopes import fit_slopes
 
 WIDTHS = [64, 128, 256, 512]
 

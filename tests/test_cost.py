@@ -20,7 +20,7 @@ from repro.models.gpt2 import GPT2
 from repro.models.llm import LLM
 from repro.models.mlp import MLP
 from repro.models.resnet import ResNet
-from repro.suite import budget, config, registry, stacks
+from repro.suite import budget, config, registry
 from repro.suite.cluster import Site
 from repro.suite.plan import Cell, Run
 from repro.suite.study import SCALES
@@ -432,22 +432,16 @@ def test_hours_of_a_gpu_are_work_and_memory_or_else_starting_layers():
     assert cost.gpu_hours(split) == pytest.approx(10_000 * 512 * 49 * 2.5e-4 / 3600)
 
 
-def test_hours_of_a_gpu_count_the_launches_of_a_stack_once():
-    """Ten rates of a narrow MLP, one job, bound by launches: trained as one they take three runs'
-    hours, and again none for a figure that shares them."""
+def test_hours_of_a_gpu_count_every_run_once_and_no_finished_one(monkeypatch):
+    """Ten rates of a narrow MLP are ten runs' hours, also where two figures share them."""
     suite = Suite(config.parse({"scale": "workstation"}, registry.dataset_names()))
     cells = suite.cells("upscaling/mlp_sgd/tune")
     runs = [run for cell in cells for run in cell.runs]
     each = cost.gpu_hours(TASKS[runs[0].task].cost(runs[0].spec))
-
-    def hours(stacking, left=lambda run: True, cells=cells):
-        return stacks.gpu_hours(cells, left, stacking)
-
-    assert (len(cells), len(runs)) == (1, 10)
-    assert hours("never") == pytest.approx(10 * each)
-    assert hours("auto") == pytest.approx(3 * each)
-    assert hours("auto", cells=cells * 2) == hours("auto")
-    assert hours("auto", left=lambda run: run is runs[0]) == pytest.approx(each)
+    assert len(runs) == 10
+    assert suite.gpu_hours(cells) == suite.gpu_hours(cells * 2) == pytest.approx(10 * each)
+    monkeypatch.setattr(suite, "is_finished", lambda run: run is not runs[0])
+    assert suite.gpu_hours(cells) == pytest.approx(each)
 
 
 @pytest.mark.parametrize(

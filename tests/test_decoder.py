@@ -4,11 +4,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from repro import parametrization
 from repro.cost.decoder import forward_flops
 from repro.errors import UserError
 from repro.models.blocks import sinusoids
 from repro.models.decoder import Decoder
+from widthwise import parametrization
 
 SIZES = dict(vocab_size=50, width=24, depth=2, head_dim=8, expansion=4, sequence_length=12)
 

@@ -21,7 +21,7 @@ from repro.suite.registry import ROOT
 from repro.tasks import TASKS
 from repro.training import distributed, launch, loop, ranks
 from repro.training.optimizer import make_optimizer
-from repro.upscaling.checks import check_module
+from widthwise.upscaling.checks import check_module
 
 TOLERANCE = 1e-5  # relative, of losses in float32
 SHORT = {"steps": 6, "evaluations": 2}

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from repro import models, parametrization
+from repro import models
 from repro.data import denoising
 from repro.data.denoising import BEGIN, END, FIRST, PADDING, Denoising, sample_keys
 from repro.tasks import span_denoising
 from repro.training import clipping, loop
 from repro.training.optimizer import make_groups, make_optimizer
+from widthwise import parametrization
 
 fairseq = pytest.importorskip("fairseq", reason="the extra `fairseq` is not installed")
 

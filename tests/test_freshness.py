@@ -49,7 +49,7 @@ def test_code_that_a_figure_imports_is_noticed_whatever_its_time(clone):
 
     shutil.rmtree(clone / ".snakemake")
     assert not planned(figure, *SMOKE, root=clone)
-    source = clone / "repro/parametrization.py"
+    source = clone / "widthwise/parametrization/named.py"
     before = source.read_text()
     assert "def tied_multiplier(" in before
     source.write_text(before.replace("def tied_multiplier(", "def tied_multiplier( ", 1))
@@ -124,13 +124,13 @@ def test_a_figure_s_code_is_what_it_imports_and_nothing_that_trains(name):
     files = code.files(name)
     assert f"figures/{name}.py" in files
     assert {f"repro/judge/{part}.py" for part in ("judging", "claims", "drawing")} <= set(files)
-    trains = ("repro/training/", "repro/models/", "repro/checks/")
+    trains = ("repro/training/", "repro/models/", "repro/checks/", "widthwise/upscaling/")
     assert not [f for f in files if f.startswith(trains)]
     assert [f for f in files if f.startswith("repro/tasks/")] in ([], ["repro/tasks/__init__.py"])
 
 
 def test_imports_within_functions_count_and_studies_read_by_name():
-    assert "repro/parametrization.py" in code.files("effective_theory/table_bart")
+    assert "widthwise/parametrization/named.py" in code.files("effective_theory/table_bart")
     files = code.files("effective_theory/fig1")  # reads the sweep's grid from its study
     assert {"studies/effective_theory/vit.py", "studies/effective_theory/_vit.py"} <= set(files)
     assert "repro/judge/drawing.py" in code.files("embedding_lr/table3"), "imported in draw()"

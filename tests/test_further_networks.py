@@ -12,11 +12,11 @@ import torch
 from golden import VISION
 from test_transformer_kernels import CONTEXT
 
-from repro import parametrization
 from repro.errors import UserError
 from repro.models import ARCHITECTURES
 from repro.suite.registry import ROOT
 from repro.tasks import TASKS, named_network, tangent_kernels, transformer_kernels
+from widthwise import parametrization
 
 pytestmark = pytest.mark.usefixtures("measured_alone")
 WORDS = {"samples": 2, "vocab_size": 16, "sequence_length": 3, "base_width": 8}

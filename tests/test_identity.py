@@ -5,15 +5,15 @@ import dataclasses
 import pytest
 from golden import SPECS
 
-from repro import models, parametrizations
+from repro import models
 from repro.checks.tiny import MODELS, tiny_run
 from repro.data.random_data import random_data
 from repro.errors import UserError
-from repro.parametrization import Power, Rule
 from repro.suite.plan import Run, Upstream
 from repro.suite.study import Best
 from repro.tasks import TASKS
 from repro.tasks.identity import READS, WRITES, _factors, trained
+from widthwise.parametrization import Power, Rule, named
 
 SPEC = SPECS["warm_start"]
 
@@ -21,13 +21,13 @@ SPEC = SPECS["warm_start"]
 @pytest.fixture
 def tables(monkeypatch):
     """A call that replaces a parametrization's table, or takes a new name for it."""
-    find = parametrizations.find
+    find = named.find
 
     def replace(name, rows):
         def found(asked):
             return dataclasses.replace(find("muP"), rules=rows) if asked == name else find(asked)
 
-        monkeypatch.setattr(parametrizations, "find", found)
+        monkeypatch.setattr(named, "find", found)
         _factors.cache_clear()
 
     yield replace
@@ -53,7 +53,7 @@ def test_at_the_base_width_every_parametrization_is_one_run():
 
 
 def test_a_run_s_id_changes_with_every_number_of_its_table(tables):
-    rows = parametrizations.find("muP").rules("adam")
+    rows = named.find("muP").rules("adam")
     before = warm_start("muP")
     for kind, rule in rows.items():
         for column in ("init", "lr", "weight_decay", "eps"):
@@ -68,7 +68,7 @@ def test_a_run_s_id_changes_with_every_number_of_its_table(tables):
 
 
 def test_another_name_for_the_same_table_is_the_same_run(tables):
-    tables("mine", parametrizations.find("muP").rules)
+    tables("mine", named.find("muP").rules)
     assert warm_start("mine") == warm_start("muP")
 
 

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from golden import SPECS, pictures
 
-from repro import models, parametrization
+from repro import models
 from repro.cost.vit import image_classification_cost
 from repro.data.needs import Arrays
 from repro.data.recipe import MEAN, STD
@@ -15,6 +15,7 @@ from repro.errors import UserError
 from repro.tasks import TASKS
 from repro.tasks.image_classification import load_images
 from repro.training import loop
+from widthwise import parametrization
 
 GOLDEN = SPECS["image_classification"]
 PLAIN = dict.fromkeys(("crop", "randaugment", "mixup", "cutmix", "evaluation_resize"))

@@ -9,57 +9,83 @@ import pytest
 from repro.suite.registry import ROOT
 
 # A folder or module, from the top of the house to its ground -> what it may import besides itself.
-# Everything may import the ground; what is further up is in nobody's list.
-GROUND = {
-    *("repro", "repro.cores", "repro.errors", "repro.files", "repro.statistics", "repro.regret"),
-    *("repro.parametrization", "repro.parametrizations"),
+# Everything may import the ground, which imports what stands here too; what is further up is in
+# nobody's list. The library, its ground included, knows nothing of the suite.
+LIBRARY_GROUND = {
+    "widthwise.errors": set(),
+    "widthwise.files": {"widthwise.errors"},
+    "widthwise.statistics": set(),
 }
-MAY_IMPORT = {
+GROUND = LIBRARY_GROUND | {
+    "repro.errors": {"widthwise.errors"},
+    "repro.statistics": {"widthwise.statistics"},
+    "repro.files": {"repro.errors"},
+    "repro.cores": set(),
+}
+SUITE = {
     "benchmarks": {
         *("studies", "repro.__main__", "repro.suite", "repro.tasks", "repro.training"),
-        *("repro.checks", "repro.models", "repro.upscaling", "repro.data", "repro.cost"),
-        "repro.library",
+        *("repro.checks", "repro.models", "repro.data", "repro.cost"),
+        *("widthwise", "widthwise.parametrization", "widthwise.upscaling"),
     },
     # The command line.
-    "repro.__main__": {"repro.commands", "repro.suite", "repro.training"},
-    "repro.commands": {
-        *("repro.judge", "repro.suite", "repro.checks", "repro.data", "repro.library")
-    },
+    "repro.__main__": {"repro", "repro.commands", "repro.suite", "repro.training"},
+    "repro.commands": {"repro.judge", "repro.suite", "repro.checks", "repro.data"},
     # A run of a task as the suite builds it, looked at while it trains.
     "repro.checks": {
-        *("repro.suite", "repro.tasks", "repro.training", "repro.data", "repro.library")
+        *("repro.suite", "repro.tasks", "repro.training", "repro.data"),
+        *("widthwise.checks", "widthwise.parametrization"),
     },
     # What is shown and claimed, and who judges it.
-    "figures": {"repro.judge", "studies", "repro.suite", "repro.tasks", "repro.theory"},
+    "figures": {
+        *("repro.judge", "studies", "repro.suite", "repro.tasks", "repro.theory"),
+        *("widthwise.checks", "widthwise.parametrization"),
+    },
     "repro.judge": {"repro.suite"},
     # What is run, and who runs it.
-    "studies": {"repro.suite", "repro.theory"},
-    "repro.suite": {"repro.tasks", "repro.training", "repro.data", "repro.cost"},
+    "studies": {"repro.suite", "repro.theory", "widthwise.parametrization"},
+    "repro.suite": {
+        *("repro.tasks", "repro.training", "repro.data", "repro.cost"),
+        "widthwise.parametrization",
+    },
     # One experiment.
     "repro.tasks": {
-        *("repro.training", "repro.models", "repro.upscaling", "repro.theory"),
-        *("repro.data", "repro.cost", "repro.library"),
+        *("repro.training", "repro.models", "repro.theory", "repro.data", "repro.cost"),
+        *("widthwise.parametrization", "widthwise.tracing", "widthwise.upscaling"),
     },
-    "repro.training": {"repro.cost"},
+    "repro.training": {"repro.cost", "widthwise.optimizers", "widthwise.parametrization"},
     # What it is made of, of use without any of the above.
-    "repro.library": {"repro.tracing", "repro.upscaling"},
-    "repro.tracing": set(),
-    "repro.models": set(),
-    "repro.upscaling": set(),
-    "repro.theory": set(),
+    "repro.models": {"widthwise.parametrization"},
+    "repro.theory": {"widthwise.parametrization"},
     # Data, and what training on them costs.
     "data": {"repro.data"},
     "repro.data": {"repro.cost"},
-    "repro.cost": set(),
-    **{module: set() for module in GROUND},
+    "repro.cost": {"widthwise.parametrization"},
+    "repro": {"widthwise"},  # its version, and where names are that were here
+}
+LIBRARY = {
+    "widthwise.__main__": {"widthwise", "widthwise.checks"},
     # What is public, for type checkers: at run time it is loaded by name when it is asked for.
-    "repro": {"repro.library", "repro.upscaling"},
+    "widthwise": {"widthwise.checks", "widthwise.tracing", "widthwise.upscaling"},
+    "widthwise.checks": {"widthwise.tracing"},
+    "widthwise.upscaling": {"widthwise.tracing", "widthwise.parametrization"},
+    "widthwise.tracing": {"widthwise.parametrization"},
+    "widthwise.optimizers": {"widthwise.parametrization"},
+    "widthwise.parametrization": set(),
+}
+MAY_IMPORT = {
+    **{name: others | set(GROUND) for name, others in SUITE.items()},
+    **{name: others | set(LIBRARY_GROUND) for name, others in LIBRARY.items()},
+    **GROUND,
 }
 # Loading these takes seconds; parsing the workflow, which reads all of these folders, must not.
 HEAVY = {"torch", "pandas", "matplotlib", "seaborn", "scipy", "sklearn", "datasets", "tokenizers"}
-LIGHT = ("repro.suite", "repro.judge", "studies", "figures", "repro.cost", "repro.commands")
+LIGHT = (
+    *("repro.suite", "repro.judge", "studies", "figures", "repro.cost", "repro.commands"),
+    *("widthwise.parametrization", "widthwise.checks.regret", "widthwise.statistics"),
+)
 DRAWS = {"repro.judge.drawing": {"matplotlib", "seaborn"}}  # imported by `draw` alone
-FOLDERS = ("repro", "figures", "studies", "data", "benchmarks")
+FOLDERS = ("widthwise", "repro", "figures", "studies", "data", "benchmarks")
 
 
 @cache
@@ -96,14 +122,14 @@ def imported(tree: ast.AST, at_load: bool = False) -> set[str]:
 
 
 def layer(name: str) -> str:
-    """The entry of MAY_IMPORT a module belongs to: of repro a folder or module, else the top."""
+    """The entry of MAY_IMPORT a module belongs to: of a package its folder, else the top."""
     parts = name.split(".")
-    return ".".join(parts[: 2 if parts[0] == "repro" else 1])
+    return ".".join(parts[: 2 if parts[0] in ("repro", "widthwise") else 1])
 
 
 @pytest.mark.parametrize("upper", sorted({layer(name) for name in modules()}))
 def test_imports_go_one_way(upper):
-    allowed = MAY_IMPORT[upper] | GROUND | {upper}
+    allowed = MAY_IMPORT[upper] | {upper}
     for name, tree in modules().items():
         if layer(name) == upper:
             used = {layer(other) for other in imported(tree) if other.split(".")[0] in FOLDERS}
@@ -112,11 +138,17 @@ def test_imports_go_one_way(upper):
 
 def test_no_two_layers_need_each_other():
     """In the table itself: taking away what needs nothing more takes away everything."""
-    left = {name: others - GROUND for name, others in MAY_IMPORT.items()}
+    left = dict(MAY_IMPORT)
     while left:
         free = {name for name, others in left.items() if not others & set(left)}
         assert free, f"these need each other: {sorted(left)}"
         left = {name: others for name, others in left.items() if name not in free}
+
+
+def test_the_library_needs_nothing_of_the_suite_and_no_line_is_of_what_is_not_there():
+    for name in LIBRARY | LIBRARY_GROUND:
+        assert all(other.startswith("widthwise") for other in MAY_IMPORT[name]), name
+    assert set(MAY_IMPORT) == {layer(name) for name in modules()}
 
 
 def test_what_is_parsed_loads_nothing_heavy():

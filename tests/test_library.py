@@ -1,4 +1,4 @@
-"""What a user imports from `repro`."""
+"""What a user imports from `widthwise`."""
 
 import re
 import subprocess
@@ -8,25 +8,44 @@ from pkgutil import walk_packages
 import pytest
 import torch
 
-import repro
+import widthwise
 from repro.suite.registry import ROOT
 
 
 def test_no_public_name_is_taken_by_a_submodule():
     """Importing a submodule sets it as an attribute of its package, over whatever had its name."""
     modules = {
-        name.removeprefix("repro.") for _, name, _ in walk_packages(repro.__path__, "repro.")
+        name.removeprefix("widthwise.")
+        for _, name, _ in walk_packages(widthwise.__path__, "widthwise.")
     }
-    assert len(modules) > 100 and not set(repro.PUBLIC) & modules
-    for name in repro.PUBLIC:
-        assert callable(getattr(repro, name)), name
-    assert set(repro.PUBLIC) <= set(dir(repro))
+    assert len(modules) > 30 and not set(widthwise.PUBLIC) & modules
+    for name in widthwise.PUBLIC:
+        assert callable(getattr(widthwise, name)), name
+    assert set(widthwise.PUBLIC) <= set(dir(widthwise))
 
 
 def test_names_are_loaded_when_they_are_asked_for():
-    code = "import sys, repro; assert 'torch' not in sys.modules; from repro import no_such_name"
+    code = "import sys, widthwise; assert 'torch' not in sys.modules; "
+    code += "from widthwise import no_such_name"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert "cannot import name 'no_such_name'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "now"),
+    [
+        ("import repro; repro.widen", "widthwise.widen"),
+        ("from repro import param_groups", "widthwise.param_groups"),
+        ("from repro.upscaling import widen", "widthwise.upscaling"),
+        ("import repro.library.roles", "widthwise"),
+        ("from repro.parametrization import Rule", "widthwise.parametrization"),
+        ("import repro.parametrizations.mup", "widthwise.parametrization.tables"),
+    ],
+)
+def test_a_name_of_version_0_1_ends_in_a_line_with_the_new_one(code, now):
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    last = done.stderr.splitlines()[-1]
+    assert done.returncode == 1 and now in last, done.stderr
 
 
 @pytest.mark.parametrize(("name", "count"), [("library", 3), ("transfer", 1), ("widening", 1)])
@@ -42,6 +61,8 @@ def test_every_public_name_is_on_a_page():
     pages = "".join(
         (ROOT / "docs" / f"{name}.md").read_text() for name in ("library", "transfer", "widening")
     )
-    shown = {name for name in repro.PUBLIC if f"repro.{name}" in pages or f"`{name}`" in pages}
+    shown = {
+        name for name in widthwise.PUBLIC if f"widthwise.{name}" in pages or f"`{name}`" in pages
+    }
     returned = {"CoordinateCheck", "Growths", "Roles", "Transfer"}  # by functions shown
-    assert shown | returned == set(repro.PUBLIC)
+    assert shown | returned == set(widthwise.PUBLIC)

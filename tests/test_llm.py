@@ -4,11 +4,12 @@ import torch.nn.functional as F
 from torch import nn
 from transformers import MistralConfig, MistralForCausalLM, StableLmConfig, StableLmForCausalLM
 
-from repro import models, parametrization
+from repro import models
 from repro.errors import UserError
 from repro.models.blocks import rotary_table, rotate, sliding_window
 from repro.models.llm import LLM
-from repro.parametrization import KINDS
+from widthwise import parametrization
+from widthwise.parametrization import KINDS
 
 SIZES = dict(
     vocab_size=60,

@@ -19,6 +19,9 @@ from repro.__main__ import main, parser
         (["fetch", "wikitext"], "unknown dataset 'wikitext': did you mean 'wikitext2'"),
         (["train", "embedding_lr/widht", "x"], "did you mean 'embedding_lr/width'"),
         (["publish", "embedding_lr/fig2"], "has no data of these settings; build them first"),
+        (["coordinate-check", "a.py:make"], "since version 0.2.0: widthwise check FILE.py:make"),
+        (["transfer", "a.py", "SP"], "since version 0.2.0: widthwise transfer FILE.py:make"),
+        (["transfer", "--rates", "1"], "since version 0.2.0: widthwise transfer FILE.py:make"),
         (["coordinate-check", "mup"], "unknown parametrization 'mup'"),
         (["coordinate-check", "muP", "--widths", "64"], "widths [64]: give two or more"),
         (["coordinate-check", "muP", "--widths", "0", "64"], "widths [0, 64]: give two or more"),
@@ -99,7 +102,7 @@ def test_coordinate_check_fails_where_the_check_does_and_takes_a_table_of_one_s_
     tmp_path, capsys
 ):
     mine = tmp_path / "mine.py"
-    mine.write_text("from repro.parametrizations.sp import *")
+    mine.write_text("from widthwise.parametrization.tables.sp import *")
     words = ["--model", "mlp", "--widths", "64", "128", "256", "--seeds", "2"]
     tables = set()
     for name in ("SP", str(mine)):

@@ -8,18 +8,18 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-import repro
+import widthwise
 from repro import models
-from repro import parametrization as p
 from repro.checks.coordinate_check import train_and_measure
 from repro.checks.tiny import MODELS, tiny_run
 from repro.data.random_data import random_data
 from repro.errors import UserError
 from repro.models.readout import scaled
-from repro.parametrizations import shipped
 from repro.statistics import slope
 from repro.suite.spec import override
 from repro.tasks import TASKS
+from widthwise import parametrization as p
+from widthwise.parametrization import shipped
 
 TIED = ("gpt2", "bart")
 UNTIED = {"LVP", "full-alignment", "u-muP"}  # for Adam alone, with two rates where one is tied
@@ -117,7 +117,7 @@ def test_attention_that_grows_by_head_dimension_is_a_mean_under_mup(model):
 
     batch = next(iter(training(model, "muP-multiplier", 1).batches.from_step(0)))
     inputs = batch[:-2] if len(batch) > 2 else batch[0]
-    repro.widen(narrow, None, 4, make, inputs)
+    widthwise.widen(narrow, None, 4, make, inputs)
     scales = {layer.scale for layer in wide.modules() if hasattr(layer, "head_dim")}
     head_dim = wide.width // 2  # two heads
     assert list(scales) == [pytest.approx((head_dim / 4) ** 0.5 / head_dim)]

@@ -8,11 +8,11 @@ from golden import SPECS
 
 from repro import models
 from repro.errors import UserError
-from repro.parametrization import ONE, table
 from repro.suite.spec import override
 from repro.tasks.identity import trained
-from repro.training.muon import ADJUSTMENTS, COEFFICIENTS, EPS, ITERATIONS, orthogonalized
 from repro.training.optimizer import make_groups, make_optimizer
+from widthwise.optimizers.muon import ADJUSTMENTS, COEFFICIENTS, EPS, ITERATIONS, orthogonalized
+from widthwise.parametrization import ONE, table
 
 MUON = {
     "name": "muon",

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-import repro
-from repro.__main__ import main
-from repro.errors import UserError
+import widthwise
+from widthwise.__main__ import main
+from widthwise.errors import UserError
 
 WIDTHS = [64, 128, 256]
 
@@ -23,7 +23,7 @@ def batches(seed):
 
 
 def check(parametrization, **more):
-    return repro.coordinate_check(make, parametrization, batches, WIDTHS, lr=0.02, **more)
+    return widthwise.coordinate_check(make, parametrization, batches, WIDTHS, lr=0.02, **more)
 
 
 def test_mup_is_told_from_sp_and_s_1_from_s_one_half():
@@ -41,9 +41,9 @@ def test_updates_in_the_midst_of_training_are_told_too():
 
 def decays(model, wrong):
     """AdamW under muP; wrong: its decay is not scaled, as the mup package's once was not."""
-    found = repro.roles(make, WIDTHS[0], torch.zeros(2, 6))
-    repro.initialize(model, found, "muP")
-    groups = repro.param_groups(model, found, "muP", "adamw", 0.02, 1.0)
+    found = widthwise.roles(make, WIDTHS[0], torch.zeros(2, 6))
+    widthwise.initialize(model, found, "muP")
+    groups = widthwise.param_groups(model, found, "muP", "adamw", 0.02, 1.0)
     return torch.optim.AdamW([g | ({"weight_decay": 1.0} if wrong else {}) for g in groups])
 
 
@@ -81,7 +81,7 @@ def test_random_numbers_of_the_user_s_stay_and_a_plot_is_drawn(tmp_path):
 def test_mistakes_are_one_line(more, said):
     arguments = {"parametrization": "muP", "batches": batches, "widths": WIDTHS} | more
     with pytest.raises(UserError) as error:
-        repro.coordinate_check(make, **arguments)
+        widthwise.coordinate_check(make, **arguments)
     assert said in str(error.value)
 
 
@@ -106,19 +106,18 @@ def batches(seed):
 def test_the_command_checks_a_file_and_fails_where_the_check_does(tmp_path, capsys):
     path = tmp_path / "model.py"
     path.write_text(FILE)
-    words = ["coordinate-check", f"{path}:make", "--seeds", "3", "--lr", "0.02"]
+    words = ["check", f"{path}:make", "--seeds", "3", "--lr", "0.02"]
     assert main([*words, "--parametrization", "muP"]) == 0
     assert "width-independent over widths [64, 128, 256]" in capsys.readouterr().out
     assert main([*words, "--parametrization", "SP"]) == 1
     told = capsys.readouterr()
     assert "grows" in told.out and told.err.startswith(f"error: coordinate-check: {path}:make: ")
     for changed, said in (
-        ([f"{path}:made"], "defines no made; did you mean 'make'?"),
-        ([f"{path}x:make"], "there is no such file"),
-        ([f"{path}:make", "--parametrization", "mup"], "unknown parametrization 'mup'"),
-        ([f"{path}:make"], "give --parametrization"),
+        ([f"{path}:made", "muP"], "defines no made; did you mean 'make'?"),
+        ([f"{path}x:make", "muP"], "there is no such file"),
+        ([f"{path}:make", "mup"], "unknown parametrization 'mup'"),
     ):
-        assert main(["coordinate-check", *changed]) == 1
+        assert main(["check", changed[0], "--parametrization", changed[1]]) == 1
         assert said in capsys.readouterr().err
     path.write_text(FILE.replace("def batches", "def data"))
     assert main([*words, "--parametrization", "muP"]) == 1

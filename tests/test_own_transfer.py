@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-import repro
-from repro.__main__ import main
-from repro.errors import UserError
-from repro.regret import Curves
+import widthwise
+from widthwise.__main__ import main
+from widthwise.checks.regret import Curves
+from widthwise.errors import UserError
 
 RATES = [2.0**-7, 2.0**-5, 2.0**-3]
 
@@ -25,7 +25,7 @@ def batches(seed):
 
 def compare(*parametrizations, **options):
     settings = {"widths": [8, 32], "rates": RATES, "seeds": 2} | options
-    return repro.transfer(make, parametrizations, batches, **settings)
+    return widthwise.transfer(make, parametrizations, batches, **settings)
 
 
 def test_the_narrow_model_is_trained_once_and_the_wide_ones_as_their_table_says():

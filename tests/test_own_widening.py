@@ -10,7 +10,7 @@ from modules_to_widen import ROWS, TOKENS, LanguageModel, cases, mlp, mup_model
 from torch import nn
 from torch.optim import lr_scheduler
 
-import repro
+import widthwise
 from repro.errors import UserError
 
 
@@ -72,10 +72,10 @@ def test_a_module_is_widened_right_or_refused_by_the_layer_that_differs(name):
         step(model, [optimizer], inputs)
     if refused:
         with pytest.raises(UserError, match=f"{refused}") as caught:
-            repro.widen(model, optimizer, 2, times(make), inputs)
+            widthwise.widen(model, optimizer, 2, times(make), inputs)
         assert "\n" not in str(caught.value)
         return
-    wide, grown, _ = repro.widen(model, optimizer, 2, times(make), inputs)
+    wide, grown, _ = widthwise.widen(model, optimizer, 2, times(make), inputs)
     # Without dropout, which draws another mask at another width.
     model.eval(), wide.eval()
     # Llama's norms are computed in float32, whatever its parameters are.
@@ -103,9 +103,9 @@ class Attention(nn.Module):
 
 def test_zeros_hide_nothing():
     right, wrong = (times(lambda width, p=power: Attention(width, p)) for power in (-1, -0.5))
-    repro.widen(right(1), None, 2, right, ROWS)
+    widthwise.widen(right(1), None, 2, right, ROWS)
     with pytest.raises(UserError, match="its output differs .* as head_dim\\^-0.5"):
-        repro.widen(wrong(1), None, 2, wrong, ROWS)
+        widthwise.widen(wrong(1), None, 2, wrong, ROWS)
 
 
 def bias_free(widths):
@@ -121,7 +121,7 @@ def chain(factors):
 @pytest.mark.parametrize("factors", [(2, 2, 2), (2, 3, 5), (1, 4, 1)])
 def test_proposition_2_1_the_widened_mlp_is_the_same_function(factors):
     model = chain((1, 1, 1))
-    wide, _, growth = repro.widen(model, None, factors, chain, ROWS)
+    wide, _, growth = widthwise.widen(model, None, factors, chain, ROWS)
     torch.testing.assert_close(wide(ROWS), model(ROWS), rtol=0, atol=1e-12)
     k = (1, *factors, 1)
     for i, name in enumerate(("0.weight", "2.weight", "4.weight", "6.weight")):
@@ -135,7 +135,7 @@ def test_proposition_2_1_the_widened_mlp_is_the_same_function(factors):
 def test_proposition_2_2_it_trains_with_sgd_as_the_base_does(factors):
     model = chain((1, 1, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    wide, grown, _ = repro.widen(model, optimizer, factors, chain, ROWS)
+    wide, grown, _ = widthwise.widen(model, optimizer, factors, chain, ROWS)
     rates = {id(p): group["lr"] for group in grown.param_groups for p in group["params"]}
     k = (1, *factors, 1)
     found = [rates[id(p)] for p in wide.parameters()]
@@ -168,7 +168,7 @@ def test_proposition_2_4_it_trains_with_every_homogeneous_optimizer_as_the_base_
     optimizer = OPTIMIZERS[name](model.parameters())
     for _ in range(3):
         step(model, [optimizer])
-    wide, grown, _ = repro.widen(model, optimizer, (2, 3, 5), chain, ROWS)
+    wide, grown, _ = widthwise.widen(model, optimizer, (2, 3, 5), chain, ROWS)
     assert apart((model, [optimizer]), (wide, [grown]), 20) <= 1e-12
 
 
@@ -192,9 +192,9 @@ def test_an_optimizer_of_one_s_own_is_widened_by_what_is_declared_of_it():
     optimizer = Lion(model.parameters(), 0.01, weight_decay=0.1)
     step(model, [optimizer])
     with pytest.raises(UserError, match="optimizer Lion cannot be widened; known are SGD, Adam"):
-        repro.widen(model, optimizer, 2, times(mlp), ROWS)
-    lion = repro.Update(degree=0, state={"mean": 1}, decoupled=True)
-    wide, grown, _ = repro.widen(model, optimizer, 2, times(mlp), ROWS, updates={Lion: lion})
+        widthwise.widen(model, optimizer, 2, times(mlp), ROWS)
+    lion = widthwise.Update(degree=0, state={"mean": 1}, decoupled=True)
+    wide, grown, _ = widthwise.widen(model, optimizer, 2, times(mlp), ROWS, updates={Lion: lion})
     assert apart((model, [optimizer]), (wide, [grown])) <= 1e-12
 
 
@@ -203,13 +203,13 @@ def test_several_optimizers_are_widened_to_one_model():
     first = torch.optim.SGD([*model[0].parameters()], lr=0.05, momentum=0.9)
     rest = torch.optim.AdamW([*model[2].parameters(), *model[4].parameters()], lr=0.01, eps=1e-3)
     step(model, [first, rest])
-    wide, grown, _ = repro.widen(model, [first, rest], 3, times(mlp), ROWS)
+    wide, grown, _ = widthwise.widen(model, [first, rest], 3, times(mlp), ROWS)
     assert [type(o) for o in grown] == [torch.optim.SGD, torch.optim.AdamW]
     assert apart((model, [first, rest]), (wide, grown)) <= 1e-12
     with pytest.raises(UserError, match=r"^0\.weight: is in no optimizer: give all of them in a"):
-        repro.widen(model, rest, 3, times(mlp), ROWS)
+        widthwise.widen(model, rest, 3, times(mlp), ROWS)
     with pytest.raises(UserError, match=r"^0\.weight: is in 2 optimizers"):
-        repro.widen(model, [first, first, rest], 3, times(mlp), ROWS)
+        widthwise.widen(model, [first, first, rest], 3, times(mlp), ROWS)
 
 
 def test_the_width_aware_norm_clips_the_same_steps():
@@ -217,7 +217,7 @@ def test_the_width_aware_norm_clips_the_same_steps():
         torch.manual_seed(0)
         model = mlp(8).double()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-        wide, grown, growth = repro.widen(model, optimizer, 3, times(mlp), ROWS)
+        wide, grown, growth = widthwise.widen(model, optimizer, 3, times(mlp), ROWS)
         worst, norms = 0.0, []
         for _ in range(10):
             expected = step(model, [optimizer], clip=lambda: norms.append(plain(model, None)))
@@ -230,15 +230,15 @@ def test_the_width_aware_norm_clips_the_same_steps():
     def plain(model, _):
         return nn.utils.clip_grad_norm_(model.parameters(), 0.1)
 
-    worst, norms = clipped(lambda w, g: repro.clip_grad_norm_(w.parameters(), 0.1, g))
+    worst, norms = clipped(lambda w, g: widthwise.clip_grad_norm_(w.parameters(), 0.1, g))
     assert worst <= 1e-12 and norms[::2] == pytest.approx(norms[1::2], rel=1e-10)
-    worst, _ = clipped(lambda w, g: repro.clip_grad_norm_(w.named_parameters(), 0.1, g))
+    worst, _ = clipped(lambda w, g: widthwise.clip_grad_norm_(w.named_parameters(), 0.1, g))
     assert worst <= 1e-12
     worst, _ = clipped(plain)
     assert worst > 1e-4
-    _, _, growth = repro.widen(mlp(8), None, 2, times(mlp), ROWS)
+    _, _, growth = widthwise.widen(mlp(8), None, 2, times(mlp), ROWS)
     with pytest.raises(UserError, match="a parameter is not of the model that was widened"):
-        repro.clip_grad_norm_(mlp(16).parameters(), 1.0, growth)
+        widthwise.clip_grad_norm_(mlp(16).parameters(), 1.0, growth)
 
 
 def test_moving_averages_go_along():
@@ -250,7 +250,7 @@ def test_moving_averages_go_along():
     for _ in range(3):
         step(model, [optimizer])
         average.update_parameters(model)
-    wide, grown, growth = repro.widen(model, optimizer, 2, times(mlp), ROWS)
+    wide, grown, growth = widthwise.widen(model, optimizer, 2, times(mlp), ROWS)
     wide_average = growth.shadow(average, wide)
     bare = growth.shadow(copy.deepcopy(model), wide)
     torch.testing.assert_close(bare(ROWS), model(ROWS), rtol=0, atol=1e-12)
@@ -288,7 +288,7 @@ def test_a_schedule_goes_along(name):
     for _ in range(3):
         step(model, [optimizer])
         scheduler.step()
-    wide, grown, growth = repro.widen(model, optimizer, 2, times(mlp), ROWS)
+    wide, grown, growth = widthwise.widen(model, optimizer, 2, times(mlp), ROWS)
     again = growth.schedule(scheduler, grown)
 
     def both():
@@ -302,7 +302,7 @@ def test_a_schedule_goes_along(name):
 def test_a_schedule_that_cannot_follow_its_groups_is_refused():
     model = mlp(8).double()
     optimizer = adam(model)
-    _, grown, growth = repro.widen(model, optimizer, 2, times(mlp), ROWS)
+    _, grown, growth = widthwise.widen(model, optimizer, 2, times(mlp), ROWS)
     floor = lr_scheduler.CosineAnnealingLR(optimizer, 12, eta_min=0.001)
     with pytest.raises(UserError, match="CosineAnnealingLR's eta_min is one rate for all groups"):
         growth.schedule(floor, grown)
@@ -313,27 +313,27 @@ def test_a_schedule_that_cannot_follow_its_groups_is_refused():
 def test_without_inputs_torch_s_layers_are_known_and_nothing_is_compared():
     model = mlp(8).double()
     with pytest.raises(UserError, match="^widen: give inputs, a batch on which .* unchecked=True"):
-        repro.widen(model, None, 2, times(mlp))
-    wide, _, growth = repro.widen(model, None, 2, times(mlp), unchecked=True)
+        widthwise.widen(model, None, 2, times(mlp))
+    wide, _, growth = widthwise.widen(model, None, 2, times(mlp), unchecked=True)
     torch.testing.assert_close(wide(ROWS), model(ROWS), rtol=0, atol=1e-12)
-    _, _, growth = repro.widen(model, None, 2, times(mlp), unchecked=True, averages=["4.*"])
+    _, _, growth = widthwise.widen(model, None, 2, times(mlp), unchecked=True, averages=["4.*"])
     assert growth.averages == {"4.weight"} and growth["4.weight"].weight == 1
     with pytest.raises(UserError, match=r"averages: no readout is '4\.bias': choose from 4\.w"):
-        repro.widen(model, None, 2, times(mlp), unchecked=True, averages=["4.bias"])
+        widthwise.widen(model, None, 2, times(mlp), unchecked=True, averages=["4.bias"])
 
 
 def test_what_the_user_says_of_readouts_and_blocks_is_held_against_inputs():
     model = mlp(8).double()
     with pytest.raises(UserError, match="4: its output differs"):
-        repro.widen(model, None, 2, times(mlp), ROWS, averages=["4.weight"])
-    wide, _, growth = repro.widen(model, None, 2, times(mlp), ROWS, block=4)
+        widthwise.widen(model, None, 2, times(mlp), ROWS, averages=["4.weight"])
+    wide, _, growth = widthwise.widen(model, None, 2, times(mlp), ROWS, block=4)
     assert growth.block == 4
     assert torch.equal(wide[0].bias, model[0].bias.unflatten(0, (2, 4)).repeat(1, 2).flatten())
 
 
 def test_a_module_of_float32_is_compared_in_float64_and_stays_as_it_is():
     model = mup_model(8)
-    wide, _, _ = repro.widen(model, None, 2, lambda k: mup_model(8 * k), ROWS.float())
+    wide, _, _ = widthwise.widen(model, None, 2, lambda k: mup_model(8 * k), ROWS.float())
     assert {p.dtype for p in wide.parameters()} == {torch.float32}
     torch.testing.assert_close(wide(ROWS.float()), model(ROWS.float()))
 
@@ -356,7 +356,7 @@ def test_the_narrow_pair_is_left_as_it_was():
     optimizer = adam(model)
     step(model, [optimizer], inputs)
     before, settings = copy.deepcopy(model.state_dict()), copy.deepcopy(optimizer.state_dict())
-    repro.widen(model, optimizer, 2, times(make), inputs)
+    widthwise.widen(model, optimizer, 2, times(make), inputs)
     for key, value in model.state_dict().items():
         assert torch.equal(value, before[key]), key
     torch.testing.assert_close(optimizer.state_dict(), settings)
@@ -372,13 +372,13 @@ def test_a_model_s_output_that_is_no_tensor_or_has_no_gradient():
             return {"classes": self.layer(x).argmax(-1)}
 
     with pytest.raises(UserError, match="what the module returns on inputs has no gradient"):
-        repro.widen(Nothing(8).double(), None, 2, times(Nothing), ROWS)
+        widthwise.widen(Nothing(8).double(), None, 2, times(Nothing), ROWS)
 
 
 def test_a_module_whose_output_grows_is_compared_with_its_units_repeated():
     make = times(lambda w: nn.Sequential(nn.Linear(5, w), nn.Tanh(), nn.Linear(w, w)))
     model = make(1)
-    wide, _, _ = repro.widen(model, None, 3, make, ROWS)
+    wide, _, _ = widthwise.widen(model, None, 3, make, ROWS)
     assert torch.allclose(wide(ROWS), model(ROWS).repeat_interleave(3, -1), atol=1e-12)
 
 
@@ -386,7 +386,7 @@ def test_a_widened_language_model_learns_its_loss_through_the_model_output():
     make = times(lambda width: LanguageModel(width, True))
     model = make(1)
     optimizer = adam(model)
-    wide, grown, _ = repro.widen(model, optimizer, 2, make, (TOKENS,))
+    wide, grown, _ = widthwise.widen(model, optimizer, 2, make, (TOKENS,))
     for _ in range(3):
         losses = [
             F.cross_entropy(m(TOKENS[:, :-1]).flatten(0, 1), TOKENS[:, 1:].flatten())

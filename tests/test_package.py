@@ -14,7 +14,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-import repro
+import widthwise
 from repro.suite.registry import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -55,7 +55,7 @@ def run_with(requirements, code, folder, *words):
         module
         for module, packages in packages_distributions().items()
         if not kept & {canonicalize_name(package) for package in packages}
-    } - {"repro"}
+    } - {"widthwise"}
     call = [sys.executable, "-P", "-c", f"HIDDEN = {sorted(hidden)!r}" + HIDE + code, *words]
     env = {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
     return subprocess.run(call, cwd=folder, env=env, capture_output=True, text=True)
@@ -81,18 +81,20 @@ def installed(wheel, tmp_path_factory):
 
 
 def test_the_wheel_is_the_library_typed_and_asks_for_three_packages(wheel, installed):
-    info = f"scaling_repro-{repro.__version__}.dist-info"
-    files = (p for p in (ROOT / "repro").rglob("*") if p.is_file())
+    info = f"widthwise-{widthwise.__version__}.dist-info"
+    files = (p for p in (ROOT / "widthwise").rglob("*") if p.is_file())
     sources = {p.relative_to(ROOT).as_posix() for p in files if "__pycache__" not in p.parts}
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if not name.startswith(info)}
-    assert names == sources and "repro/py.typed" in sources
+    assert names == sources and "widthwise/py.typed" in sources
     metadata = (installed / info / "METADATA").read_text()
     asked = re.findall(r"^Requires-Dist: ([\w-]+)(?!.*extra ==)", metadata, re.M)
     assert asked == ["numpy", "safetensors", "torch"]
     assert "License-Expression: MIT" in metadata
     assert (installed / info / "licenses" / "LICENSE").exists()
-    assert "repro = repro.__main__:main" in (installed / info / "entry_points.txt").read_text()
+    assert (
+        "widthwise = widthwise.__main__:main" in (installed / info / "entry_points.txt").read_text()
+    )
 
 
 @pytest.mark.slow
@@ -101,10 +103,13 @@ def test_the_library_is_imported_and_widens_with_its_three_packages_alone(instal
 import torch
 sys.modules["fcntl"] = None  # as where there is none
 from pathlib import Path
-import repro.checks.coordinate_check, repro.parametrization, repro.training.clipping
-import repro.models, repro.theory, repro.cost, repro.suite.execute
-from repro import widen
-assert Path(repro.__file__).is_relative_to(Path.cwd())
+from pkgutil import walk_packages
+import widthwise
+from widthwise import widen
+assert Path(widthwise.__file__).is_relative_to(Path.cwd())
+for _, name, _ in walk_packages(widthwise.__path__, "widthwise."):
+    __import__(name)
+assert "repro" not in sys.modules
 
 def make(width):
     return torch.nn.Sequential(
@@ -130,17 +135,17 @@ def test_pip_installs_it_in_an_environment_of_its_own(wheel, tmp_path):
     ours = {Path(p) for p in sys.path if p.endswith("site-packages")}
     (packages / "others.pth").write_text("\n".join(map(str, ours)))
     model = ROOT / "examples" / "mlp.py"
-    words = ["coordinate-check", f"{model.name}:make", "--parametrization", "muP", "--seeds", "2"]
+    words = ["check", f"{model.name}:make", "--parametrization", "muP", "--seeds", "2"]
     (tmp_path / model.name).write_text(model.read_text())
     done = subprocess.run(
-        [tmp_path / "env/bin/repro", *words, "--widths", "32", "64"],
+        [tmp_path / "env/bin/widthwise", *words, "--widths", "32", "64"],
         cwd=tmp_path,
         env={"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
     )
     assert "over widths [32, 64]" in done.stdout, done.stderr
-    code = "import repro, repro.parametrizations as p; print(repro.__file__, *p.shipped())"
+    code = "import widthwise.parametrization as p; print(p.__file__, *p.shipped())"
     python = [tmp_path / "env/bin/python", "-c", code]
     told = subprocess.run(python, cwd=tmp_path, env={}, check=True, capture_output=True, text=True)
     file, *names = told.stdout.split()
@@ -148,19 +153,6 @@ def test_pip_installs_it_in_an_environment_of_its_own(wheel, tmp_path):
 
 
 MAIN = "\nfrom repro.__main__ import main\nsys.exit(main(sys.argv[1:]))"
-
-
-@pytest.mark.slow
-def test_outside_a_clone_one_line_says_which_commands_need_one(installed):
-    for words in (["list"], ["run", "embedding_lr/fig1"], ["cost", "--scale", "paper"]):
-        done = run_with(LIBRARY, MAIN, installed, *words)
-        assert done.returncode == 1
-        (line,) = done.stderr.splitlines()
-        assert line.startswith(f"error: {words[0]}: every command but coordinate-check and ")
-        assert "clone of the repository" in line
-    words = ["coordinate-check", "muP", "--widths", "16", "32", "--steps", "1", "--seeds", "2"]
-    done = run_with(LIBRARY, MAIN, installed, *words)
-    assert "embedding" in done.stdout and "over widths [16, 32]" in done.stdout, done.stderr
 
 
 REPORT = PROJECT["dependency-groups"]["report"]
@@ -217,10 +209,10 @@ def test_a_command_that_needs_more_than_the_environment_has_names_it(tmp_path):
 
 def test_one_version_in_the_package_the_citation_and_the_changes():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert citation["version"] == repro.__version__
+    assert citation["version"] == widthwise.__version__
     assert citation["license"] == PROJECT["project"]["license"]
     headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.M)
-    assert headings[0] == "Unreleased" and headings[1] == repro.__version__
+    assert headings[0] == "Unreleased" and headings[1] == widthwise.__version__
 
 
 def test_the_suite_s_tools_are_installed_by_default():

@@ -12,7 +12,7 @@ import pytest
 import torch
 import torchvision
 
-from repro import models, upscaling
+from repro import models
 from repro.data.arrays import write_arrays
 from repro.data.needs import Tokens
 from repro.data.random_data import random_data
@@ -22,6 +22,7 @@ from repro.suite.spec import lookup, override
 from repro.suite.study import SCALES
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
+from widthwise import upscaling
 
 # Rows of covertype's training part: 581,012 - ceil(581,012 / 5); its last batch is dropped.
 EPOCH = {"mlp": (581_012 - 116_203) // 2_000, "resnet": 50_000 // 128}

@@ -6,10 +6,10 @@ import torch
 from torch import nn
 
 from repro import models
-from repro import parametrization as p
 from repro.errors import UserError
 from repro.models.decoder import Decoder
 from repro.training.optimizer import make_groups, make_optimizer
+from widthwise import parametrization as p
 
 BASE, WIDTH, INPUTS, OUTPUTS = 8, 32, 6, 5
 
@@ -318,7 +318,7 @@ def test_every_parametrization_is_standard_at_its_base_width():
         for role in model.roles().values():
             rule = rows[role.kind]
             assert rule.lr(role) == rule.weight_decay(role) == rule.eps(role) == 1
-            assert p.init_std(role, rule) == p.standard_std(role)
+            assert p.init_std(role, rule) == p.rules.standard_std(role)
 
 
 def test_initial_weights_have_the_stated_deviation():

@@ -10,9 +10,23 @@ import pytest
 from repro.errors import UserError
 from repro.judge import noise, power, records, trials
 from repro.judge import rows as files
-from repro.judge.claims import TRAINING, Claim, above, doubted, judge, over_seeds
+from repro.judge.claims import (
+    AGREES,
+    DIFFERS,
+    NOT_REPRODUCED,
+    REPRODUCED,
+    TRAINING,
+    Claim,
+    Measurement,
+    above,
+    below,
+    doubted,
+    judge,
+    over_seeds,
+    within,
+)
 from repro.judge.optimum import parabola_optimum
-from repro.judge.power import PAPER, RIVAL, Laws, Trial
+from repro.judge.power import EDGE, LOWER, PAPER, RIVAL, SIGN, UPPER, Laws, Trial
 from repro.suite import config, registry
 from repro.suite.suite import Suite
 
@@ -116,14 +130,81 @@ def test_laws_have_rivals_and_names(laws):
         Laws(*laws)
 
 
-def test_a_shortfall_of_power_is_said_in_words():
-    good = [trial(), trial("muP", RIVAL, 4), trial("SP", RIVAL, 0, 180)]
-    assert power.in_words(good) == "effect 0.95; rivals: muP 0.02, SP 0.00"
-    assert power.shortfall(good) == ""
-    bad = [trial(agrees=124), trial("muP", RIVAL, 62), trial("SP", RIVAL, 10)]
-    words = "power: 62 % under the paper's law, muP passes in 31 %"
-    assert power.shortfall(bad) == words
-    assert power.in_words([]) == power.shortfall([]) == ""
+def test_the_law_at_the_bound_s_edge_is_one_of_the_rivals():
+    assert SIGN.edge in SIGN.rivals
+    with pytest.raises(UserError, match="edge 'muP' is none of the rivals"):
+        Laws("law", ("SP",), edge="muP")
+
+
+def test_what_the_trials_say_is_said_in_words():
+    edges = [trial(LOWER, EDGE, 3, 2), trial(UPPER, EDGE, 4, 12)]
+    good = [trial(), trial("muP", RIVAL, 4), trial("SP", RIVAL, 0, 180), *edges]
+    assert power.in_words(good) == (
+        "agrees under the paper's law 0.95; agrees under muP 0.02, SP 0.00; differs at the bound's "
+        "lower edge 0.01, at the bound's upper edge 0.06, under the paper's law 0.00"
+    )
+    assert power.in_words([]) == power.never([]) == ""
+
+
+def test_a_bare_sign_has_no_power():
+    """Its paper's law is an effect of the measured size: its share says what the p-value says."""
+    trials = [trial("as claimed"), trial("no effect", RIVAL, 4, 5), trial("no effect", EDGE, 4, 5)]
+    assert power.in_words(trials) == "agrees under no effect 0.02; differs with no effect 0.03"
+
+
+@pytest.mark.parametrize(
+    ("seen", "value", "found", "words"),
+    [
+        # However weak the test: what agrees is told when no rival agrees,
+        (AGREES, 0.0, [trial(agrees=20), trial("muP", RIVAL, 10)], ""),
+        # what differs when nothing inside the bound does.
+        (DIFFERS, 0.9, [trial(agrees=20), trial(UPPER, EDGE, 5, 10)], ""),
+        (
+            AGREES,
+            0.0,
+            [trial(), trial("muP", RIVAL, 62), trial("SP", RIVAL, 10)],
+            "tables of a rival law agree too: muP in 31 %",
+        ),
+        (
+            DIFFERS,
+            0.9,
+            [trial(), trial("muP", RIVAL, 62), trial(UPPER, EDGE, 5, 11)],
+            "tables with the truth inside the bound differ too: upper edge in 6 %",
+        ),
+        # Of two edges, the nearest counts.
+        (DIFFERS, 0.9, [trial(), trial(LOWER, EDGE, 5, 90), trial(UPPER, EDGE, 5, 3)], ""),
+        (
+            DIFFERS,
+            -0.9,
+            [trial(agrees=99, differs=30), trial(UPPER, EDGE, 5, 90)],
+            "tables with the truth inside the bound differ too: effect in 15 %",
+        ),
+        ("cannot be told", 0.4, [trial("muP", RIVAL, 200)], ""),
+        (AGREES, 0.0, [], ""),
+    ],
+)
+def test_a_verdict_is_withheld_where_another_law_would_give_it_and_never_for_want_of_power(
+    seen, value, found, words
+):
+    assert power.false_alarm(seen, value, within(0, 0.5), found) == words
+
+
+def test_a_design_of_which_one_verdict_can_hardly_come_out_is_named():
+    both = [trial(), trial("muP", RIVAL, 0, 150), trial("SP", RIVAL, 0, 3)]
+    assert power.never(both) == ""
+    assert power.never([trial(), trial("SP", RIVAL, 90, 10)]) == "not reproduced"
+    assert power.never([trial(agrees=10), trial("SP", RIVAL, 0, 11)]) == "reproduced"
+    assert power.never([trial(agrees=0), trial("SP", RIVAL)]) == "reproduced or not reproduced"
+
+
+def test_what_was_measured_is_shifted_to_either_edge_unless_nothing_is_random():
+    found = [Measurement(v, v - 1, v + 2, 3) for v in (1.0, 2.0, 6.0, math.inf)]
+    edges = trials.at_edges(within(0, 0.5), found)
+    assert list(edges) == [LOWER, UPPER]
+    assert [m.value for m in edges[UPPER]] == [-1.5, -0.5, 3.5, math.inf]
+    assert [m.high - m.low for m in edges[LOWER]][:3] == [3, 3, 3]
+    assert list(trials.at_edges(below(1), found)) == [UPPER]
+    assert trials.at_edges(below(1), found[:1] * 5) == {}
 
 
 def claim(expected=None):
@@ -142,6 +223,15 @@ def test_doubted_what_binds_cannot_be_told_and_what_was_seen_stays():
     assert doubted(alone, "power: none").reason == "one run; power: none"
     elsewhere = judge(claim({"paper": above(0)}), seen.measurement, "reduced", True)
     assert doubted(elsewhere, "power: none") == elsewhere
+
+
+def seen(figure, found, scale="reduced", embedded=True):
+    """What was seen in every draw of `trials.measured`, by claim."""
+    claims = {claim.id: claim for claim in registry.figure(figure).CLAIMS}
+    return {
+        name: [judge(claims[name], m, scale, embedded).seen for m in values]
+        for name, values in found.items()
+    }
 
 
 @pytest.fixture
@@ -167,9 +257,11 @@ def test_trials_tell_an_effect_from_none_and_are_the_same_every_time(mine):
     _, table = mine
 
     def shares(law):
-        found = trials.seen("p/mine", law, table, "reduced", True, 50)["mine.one"]
-        assert found == trials.seen("p/mine", law, table, "reduced", True, 50)["mine.one"]
-        return found.count("agrees") / 50
+        found = trials.measured("p/mine", law, table, "reduced", True, 50)["mine.one"]
+        assert found == trials.measured("p/mine", law, table, "reduced", True, 50)["mine.one"]
+        others = trials.measured("p/mine", law, table, "reduced", True, 50, stream=1)["mine.one"]
+        assert not {m.value for m in found} & {m.value for m in others}
+        return seen("p/mine", {"mine.one": found})["mine.one"].count("agrees") / 50
 
     assert shares("effect") == 1.0 and shares("no effect") <= 0.1
     assert trials.tested("p/mine", "smoke", True) == []
@@ -187,8 +279,63 @@ def test_a_simulate_that_does_not_is_one_line(mine, simulate, message):
     module, table = mine
     module.simulate = simulate
     with pytest.raises(UserError, match=message) as found:
-        trials.seen("p/mine", "effect", table, "reduced", True, 1)
+        trials.measured("p/mine", "effect", table, "reduced", True, 1)
     assert "\n" not in str(found.value) and "effect" in str(found.value)
+
+
+# ---- how often the rule is wrong
+
+
+NOISES = {
+    "normal": lambda rng, n: rng.standard_normal(n),
+    "skewed": lambda rng, n: (rng.gamma(4.0, size=n) - 4) / 2,
+}
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("n", [3, 8])
+@pytest.mark.parametrize(
+    ("truth", "wrong"),
+    [(-0.25, NOT_REPRODUCED), (-0.4, NOT_REPRODUCED), (0.0, REPRODUCED), (-1.0, REPRODUCED)],
+    ids=["upper edge", "inside", "a rival", "another rival"],
+)
+def test_a_false_verdict_comes_out_in_one_of_twenty_at_most(noise, n, truth, wrong):
+    """Tables of a known truth, each judged by the whole rule with trials drawn from itself, as a
+    record is: a slope that should be within 1/4 of -1/2, rivals 0 and -1."""
+    rng, bound, laws = np.random.default_rng(n), within(-0.5, 0.25), (-0.5, 0.0, -1.0)
+    stated = Claim("mine.one", TRAINING, "It falls", "Figure 9", "slope", {"reduced": bound})
+
+    def judged(values):
+        return judge(stated, over_seeds(lambda s: values[s[0]], range(n)), "reduced", True)
+
+    def counted(law, role, found):
+        seen = [judge(stated, each, "reduced", True).seen for each in found]
+        here = (len(found), seen.count(AGREES), seen.count(DIFFERS))
+        return Trial("reduced", "embedded", stated.id, law, role, *here, "0" * 64)
+
+    records, draws, false = 150, 40, 0
+    for _ in range(records):
+        values = truth + 0.2 * NOISES[noise](rng, n)
+        verdict = judged(values)
+        centred = values - values.mean()
+        made = []
+        for law in laws:
+            tables = law + centred[rng.integers(n, size=(draws, n))] * math.sqrt(n / (n - 1))
+            found = [judged(list(table)).measurement for table in tables]
+            made.append(counted(str(law), PAPER if law == -0.5 else RIVAL, found))
+            if law == -0.5:
+                edges = trials.at_edges(bound, found)
+        made += [counted(name, EDGE, found) for name, found in edges.items()]
+        alarm = power.false_alarm(verdict.seen, verdict.measurement.value, bound, made)
+        false += doubted(verdict, alarm).verdict == wrong
+    # What 150 records give in one of a thousand tries where 5 % is true.
+    allowed = next(k for k in range(records) if binomial_tail(k + 1, records, 0.05) < 1e-3)
+    assert false <= allowed, false / records
+
+
+def binomial_tail(k, n, p):
+    """Probability of k or more of n."""
+    return sum(math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k, n + 1))
 
 
 # ---- the files
@@ -221,8 +368,8 @@ def test_making_trials_of_a_figure_leaves_those_of_others(tmp_path, monkeypatch)
     stale = trial("no law any more", claim="fig1.optimum-falls")
     power.write("embedding_lr", [*others, stale])
     line, _ = trials.update(suite(), ["embedding_lr/fig1"])
-    assert line.startswith("embedding_lr/fig1.optimum-falls: sqrt(d) rule ")
-    found = power.trials("embedding_lr")
+    assert line.startswith("embedding_lr/fig1.optimum-falls: agrees under the paper's law ")
+    found = [t for t in power.trials("embedding_lr") if t.role != EDGE]
     laws = registry.figure("embedding_lr/fig1").LAWS
     assert [(t.claim, t.law) for t in found if t not in others] == [
         (claim, law) for claim, each in laws.items() for law in each.names
@@ -240,8 +387,9 @@ def test_figure_2_tells_a_power_law_from_others_and_from_log_normal_frequencies(
     table = pd.read_csv(base)
 
     def agree(law, claim):
-        found = trials.seen("embedding_lr/fig2", law, table, "reduced", False, 5)
-        return found[f"fig2.{claim}"].count("agrees")
+        name = "embedding_lr/fig2"
+        found = trials.measured(name, law, table, "reduced", False, 5)
+        return seen(name, found, embedded=False)[f"fig2.{claim}"].count("agrees")
 
     assert agree("Zipf", "zipf-exponent") == agree("Zipf", "zipf-fit") == 5
     assert agree("i^-1/2", "zipf-exponent") == agree("i^-2", "zipf-exponent") == 0
@@ -263,8 +411,11 @@ def test_what_is_on_record_is_of_claims_there_are(paper):
     for name in FIGURES:
         laws |= registry.figure(name).LAWS if name.startswith(f"{paper}/") else {}
     for each in power.trials(paper):
-        assert each.law in laws[each.claim].names and each.draws >= 200
-        assert each.role == (PAPER if each.law == laws[each.claim].paper else RIVAL)
+        its = laws[each.claim]
+        wanted = {PAPER: (its.paper,), RIVAL: its.rivals, EDGE: (its.edge,)}
+        if not its.edge:
+            wanted[EDGE] = (LOWER, UPPER)
+        assert each.law in wanted[each.role] and each.draws >= 200
 
 
 def test_every_claim_about_training_that_is_judged_at_reduced_scale_has_laws():
@@ -296,7 +447,7 @@ def test_a_table_that_is_no_longer_on_record_is_told(tmp_path, monkeypatch, caps
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_a_few_draws_go_as_the_many_on_record(figure):
+def test_a_few_fresh_draws_go_as_the_many_on_record(figure):
     """Each law's few draws are as likely as not under the share that agreed of many."""
     few, scale = 3, "reduced"
     here = suite(scale)
@@ -305,12 +456,13 @@ def test_a_few_draws_go_as_the_many_on_record(figure):
     laws = registry.figure(figure).LAWS
     claims = trials.tested(figure, scale, here.is_embedded(figure))
     for law in dict.fromkeys(law for c in claims for law in laws[c.id].names):
-        found = trials.seen(figure, law, table, scale, here.is_embedded(figure), few)
-        for name, outcomes in found.items():
+        embedded = here.is_embedded(figure)
+        found = trials.measured(figure, law, table, scale, embedded, few, stream=1)
+        for name, outcomes in seen(figure, found, scale, here.is_embedded(figure)).items():
             (many,) = [
                 t
                 for t in power.of_claim(figure.split("/")[0], name, scale, "embedded")
-                if t.law == law
+                if t.law == law and t.role != EDGE
             ]
             for of, count in (("agrees", many.agrees), ("differs", many.differs)):
                 p = (count + 1) / (many.draws + 2)  # never 0 or 1: these are estimates

@@ -164,7 +164,7 @@ def test_every_bar_says_its_numbers_and_leads_to_bowls_runs_and_files(transfer):
         "&table=open",
     ]
     assert len(links) == 2 * sum(row["optimizer"] == "AdamW" for row in rows), "`sgd` is not here"
-    for file in ("studies/transfer/gru.py", "repro/parametrizations/full_alignment.py"):
+    for file in ("studies/transfer/gru.py", "widthwise/parametrization/tables/full_alignment.py"):
         assert f"../../../../source/{file}.txt" in [address for _, address in page.addresses]
         assert (transfer / f"source/{file}.txt").read_bytes() == (ROOT / file).read_bytes()
 

@@ -8,11 +8,11 @@ from repro import models
 from repro.checks.tiny import MODELS, tiny_run
 from repro.data.random_data import random_data
 from repro.errors import UserError
-from repro.library.draws import DRAWN, FewDraws
-from repro.library.roles import roles
-from repro.parametrization import KINDS
 from repro.suite.spec import override
 from repro.tasks import TASKS
+from widthwise.parametrization import KINDS
+from widthwise.tracing.draws import DRAWN, FewDraws
+from widthwise.tracing.roles import roles
 
 LLM = {
     "name": "llm",

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-import repro
+import widthwise
 from repro.errors import UserError
 
 BASE, INPUTS, CLASSES = 32, 6, 5
@@ -81,7 +81,7 @@ def made(make, width, seed=0):
 
 
 def traced(make, inputs):
-    return repro.roles(make, BASE, inputs)
+    return widthwise.roles(make, BASE, inputs)
 
 
 def values(model):
@@ -98,13 +98,13 @@ def test_at_the_base_width_every_parametrization_is_the_user_s_own_model(model):
         if name == "LVP" and model == "tied":
             continue
         ours = made(make, BASE).eval()
-        repro.initialize(ours, roles, name, torch.Generator().manual_seed(1))
-        repro.initialize(ours, roles, name)
+        widthwise.initialize(ours, roles, name, torch.Generator().manual_seed(1))
+        widthwise.initialize(ours, roles, name)
         for key, value in values(plain).items():
             assert torch.equal(ours.get_parameter(key), value), (name, key)
-        assert repro.apply(ours, roles, name) is ours
+        assert widthwise.apply(ours, roles, name) is ours
         assert torch.equal(ours(inputs), plain(inputs)), name
-        (group,) = repro.param_groups(ours, roles, name, "adamw", 0.3, 0.1)
+        (group,) = widthwise.param_groups(ours, roles, name, "adamw", 0.3, 0.1)
         assert [group[key] for key in ("lr", "weight_decay", "eps")] == [0.3, 0.1, 1e-8]
 
 
@@ -141,17 +141,17 @@ def test_training_is_that_of_the_mup_package(model, optimizer):
     ).double()
     ours = made(make, width).double()
     ours.load_state_dict(other.state_dict())
-    repro.apply(ours, roles, "muP-multiplier")
+    widthwise.apply(ours, roles, "muP-multiplier")
     if model == "transformer":  # theirs is a mean, at the base width as well
         other.scale = (BASE // 2) ** 0.5 / (width // 2)
     settings = {"lr": 0.02, "weight_decay": 0.1}
     if optimizer == "sgd":
-        groups = repro.param_groups(ours, roles, "muP-multiplier", torch.optim.SGD, 0.02, 0.1)
+        groups = widthwise.param_groups(ours, roles, "muP-multiplier", torch.optim.SGD, 0.02, 0.1)
         mine = torch.optim.SGD(groups, momentum=0.9)
         their_own = mup.MuSGD(other.parameters(), momentum=0.9, **settings)
     else:
         eps = 1e-30  # mup leaves eps as it is
-        groups = repro.param_groups(ours, roles, "muP-multiplier", "adamw", 0.02, 0.1, eps=eps)
+        groups = widthwise.param_groups(ours, roles, "muP-multiplier", "adamw", 0.02, 0.1, eps=eps)
         mine = torch.optim.AdamW(groups)
         their_own = mup.MuAdamW(other.parameters(), eps=eps, **settings)
     found, expected = train(ours, mine, inputs), train(other, their_own, inputs)
@@ -166,7 +166,7 @@ def test_initial_spreads_are_those_of_the_mup_package(model):
     other = values(theirs(make, width))
     for generator in (None, torch.Generator().manual_seed(0)):
         ours = made(make, width)
-        repro.initialize(ours, roles, "muP-multiplier", generator)
+        widthwise.initialize(ours, roles, "muP-multiplier", generator)
         for name, value in values(ours).items():
             # Spreads are measured on one draw at the base width.
             few = made(make, BASE).get_parameter(name).numel()
@@ -180,32 +180,32 @@ def test_both_forms_of_mup_are_one_function():
     roles, found = traced(make, inputs), []
     for name in ("muP", "muP-multiplier"):
         model = made(make, 4 * BASE)
-        repro.initialize(model, roles, name)
+        widthwise.initialize(model, roles, name)
         with torch.no_grad():
             model.readout.bias.zero_()
-        repro.apply(model, roles, name)
-        groups = repro.param_groups(model, roles, name, "adam", 0.01)
+        widthwise.apply(model, roles, name)
+        groups = widthwise.param_groups(model, roles, name, "adam", 0.01)
         found.append(train(model, torch.optim.Adam(groups), inputs, 3))
     torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
 
 
 def test_a_tied_readout_and_attention_have_their_factors():
     roles, width = traced(tied, TOKENS), 4 * BASE
-    ours = repro.apply(made(tied, width).eval(), roles, "muP")
+    ours = widthwise.apply(made(tied, width).eval(), roles, "muP")
     plain = made(tied, width).eval()
     plain.scale = (BASE // 2) ** 0.5 / (width // 2)
     torch.testing.assert_close(ours(TOKENS), plain(TOKENS) / 4)
     with pytest.raises(UserError, match="LVP: no multiplier is defined for a tied readout"):
-        repro.apply(made(tied, width), roles, "LVP")
+        widthwise.apply(made(tied, width), roles, "LVP")
     with pytest.raises(UserError, match="the model has its factors already"):
-        repro.apply(ours, roles, "muP")
+        widthwise.apply(ours, roles, "muP")
 
 
 def test_factors_stay_through_copies_state_dicts_and_compilation():
     roles, width = traced(tied, TOKENS), 4 * BASE
-    ours = repro.apply(made(tied, width).eval(), roles, "muP")
+    ours = widthwise.apply(made(tied, width).eval(), roles, "muP")
     expected = ours(TOKENS)
-    other = repro.apply(made(tied, width, seed=1).eval(), roles, "muP")
+    other = widthwise.apply(made(tied, width, seed=1).eval(), roles, "muP")
     other.load_state_dict(ours.state_dict())
     compiled = torch.compile(ours, backend="eager")
     for model in (other, copy.deepcopy(ours), pickle.loads(pickle.dumps(ours)), compiled):
@@ -228,15 +228,15 @@ def test_a_readout_that_is_no_layer_is_given_by_what_it_reads():
     roles, model = traced(Functional, TOKENS), made(Functional, 4 * BASE)
     expected = model(TOKENS) / 4
     with pytest.raises(UserError, match="embedding.weight: reads what it is given in the module"):
-        repro.apply(model, roles, "muP")
+        widthwise.apply(model, roles, "muP")
     with pytest.raises(UserError, match="readout='last' is no module of the model"):
-        repro.apply(model, roles, "muP", readout="last")
-    repro.apply(model, roles, "muP", readout="final")
+        widthwise.apply(model, roles, "muP", readout="last")
+    widthwise.apply(model, roles, "muP", readout="final")
     torch.testing.assert_close(model(TOKENS), expected)
 
 
 MINE = '''"""muP whose embedding falls as the root of the width (u-muP's exponents)."""
-from repro.parametrization import ONE, Power, Rule, table
+from widthwise.parametrization import ONE, Power, Rule, table
 
 TIED = Power(n_in=-1)
 
@@ -252,8 +252,8 @@ def test_a_parametrization_of_one_s_own_is_a_file(tmp_path):
     path.write_text(MINE)
     make, inputs = MODELS["mlp"]
     roles, model = traced(make, inputs), made(make, 4 * BASE)
-    repro.initialize(model, roles, str(path))
-    groups = repro.param_groups(model, roles, str(path), "adamw", 0.1, 0.2)
+    widthwise.initialize(model, roles, str(path))
+    groups = widthwise.param_groups(model, roles, str(path), "adamw", 0.1, 0.2)
     rates = {id(p): group["lr"] for group in groups for p in group["params"]}
     assert rates[id(model.input.weight)] == 0.05
     assert rates[id(model.hidden.weight)] == 0.025
@@ -265,10 +265,10 @@ def test_a_parametrization_of_one_s_own_is_a_file(tmp_path):
     ):
         path.write_text(text)
         with pytest.raises(UserError, match=said) as error:
-            repro.initialize(model, roles, str(path))
+            widthwise.initialize(model, roles, str(path))
         assert str(error.value).startswith(str(path))
     with pytest.raises(UserError, match="there is no such file"):
-        repro.initialize(model, roles, str(tmp_path / "none.py"))
+        widthwise.initialize(model, roles, str(tmp_path / "none.py"))
 
 
 def test_mistakes_are_one_line_that_names_the_thing():
@@ -281,16 +281,16 @@ def test_mistakes_are_one_line_that_names_the_thing():
         (("LVP", "sgd", 0.1), "LVP is defined for Adam-like optimizers only"),
     ):
         with pytest.raises(UserError, match=said):
-            repro.param_groups(model, roles, *arguments)
+            widthwise.param_groups(model, roles, *arguments)
     with pytest.raises(UserError, match="the model has no role for"):
-        repro.param_groups(Net(BASE), roles, "muP", "adam", 0.1)
+        widthwise.param_groups(Net(BASE), roles, "muP", "adam", 0.1)
 
 
 def test_groups_are_made_in_no_time():
     make, inputs = MODELS["mlp"]
     roles, model = traced(make, inputs), made(make, 2 * BASE)
     start = time.process_time()
-    repro.param_groups(model, roles, "muP", "adam", 0.1)
+    widthwise.param_groups(model, roles, "muP", "adam", 0.1)
     assert time.process_time() - start < 0.05
 
 
@@ -313,9 +313,9 @@ class Mean(Eager):
 def test_attention_that_no_hook_reaches_is_refused_unless_it_is_a_mean_already():
     roles = traced(Eager, TOKENS)
     with pytest.raises(UserError, match="^the module itself: computes its logits itself: scale"):
-        repro.apply(made(Eager, 2 * BASE), roles, "muP")
-    repro.apply(made(Eager, 2 * BASE), roles, "SP")
-    repro.apply(made(Eager, BASE), roles, "muP")
+        widthwise.apply(made(Eager, 2 * BASE), roles, "muP")
+    widthwise.apply(made(Eager, 2 * BASE), roles, "SP")
+    widthwise.apply(made(Eager, BASE), roles, "muP")
     roles = traced(Mean, TOKENS)
     assert not roles.warnings
-    repro.apply(made(Mean, 2 * BASE), roles, "muP")
+    widthwise.apply(made(Mean, 2 * BASE), roles, "muP")

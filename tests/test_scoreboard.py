@@ -4,8 +4,20 @@ import re
 
 import pytest
 
-from repro.judge.board import board, counts, headline, in_words, shortened
+from repro.judge.board import (
+    board,
+    counts,
+    counts_by_paper,
+    headline,
+    in_words,
+    many_claims,
+    of_a_paper,
+    shortened,
+    survivors,
+)
 from repro.judge.judging import chosen_after_seeing
+from repro.judge.printed import is_a_paper
+from repro.suite import registry
 from repro.suite.registry import ROOT
 
 ROW = {
@@ -27,17 +39,70 @@ ROW = {
     "binds": True,
     "verdict": "cannot be told",
     "reason": "noise: the interval reaches over the bound",
+    "p": 0.2,
+    "untested": False,
+    "never": "",
     "chosen_after_seeing": "the batch",
 }
 
 
-def test_verdicts_are_counted_by_kind():
-    control = ROW | {"kind": "control", "verdict": "reproduced"}
-    head, *lines = counts([ROW, ROW, control])
-    table = {kind: dict(zip(head[1:], numbers, strict=True)) for kind, *numbers in lines}
-    assert table["training"]["cannot be told"] == "2" and table["training"]["reproduced"] == "0"
-    assert table["control"]["reproduced"] == "1"
-    assert list(table) == ["training", "theory", "arithmetic", "self-check", "control"]
+def test_the_papers_claims_about_training_are_counted_first_and_ours_apart():
+    held = ROW | {"verdict": "reproduced"}
+    control = held | {"kind": "control", "chosen_after_seeing": ""}
+    fixed = held | {"chosen_after_seeing": ""}
+    bench = held | {"paper": "transfer", "chosen_after_seeing": ""}
+    head, *lines = counts([bench, control, ROW, ROW, held, fixed])
+    table = {what: dict(zip(head[1:], numbers, strict=True)) for what, *numbers in lines}
+    assert list(table) == [
+        "of the papers, about training",
+        "of these, with settings chosen after seeing results",
+        "ours, control",
+        "ours, transfer: training",
+    ]
+    told = [line["reproduced"] for line in table.values()]
+    assert told == ["2", "1", "1", "1"]
+    assert table["of the papers, about training"]["cannot be told"] == "2"
+
+
+def test_the_readme_s_table_has_a_line_a_paper_and_no_claim_of_ours():
+    theory = ROW | {"kind": "theory", "paper": "upscaling", "chosen_after_seeing": ""}
+    bench = ROW | {"paper": "transfer"}
+    head, *lines = counts_by_paper([bench, theory, ROW, ROW | {"paper": "upscaling"}])
+    told = [(line[0], line[1], line[1 + head[1:].index("cannot be told")]) for line in lines]
+    assert told == [
+        ("[`embedding_lr`](studies/embedding_lr/README.md)", "training", "1"),
+        ("[`upscaling`](studies/upscaling/README.md)", "training", "1"),
+        ("**all three**", "training", "2"),
+        ("of these, settings chosen after seeing results", "training", "2"),
+        ("[`upscaling`](studies/upscaling/README.md)", "theory and arithmetic", "1"),
+        ("all three", "theory and arithmetic", "1"),
+    ]
+
+
+def test_a_paper_is_what_prints_something_and_is_cited():
+    cited = (ROOT / "CITATION.cff").read_text().count("arXiv:")
+    papers = {name.split("/")[0] for name in registry.figure_names()}
+    assert sum(map(is_a_paper, papers)) == cited == 3
+    assert not is_a_paper("transfer") and of_a_paper(ROW)
+    assert not of_a_paper(ROW | {"paper": "transfer"}) and not of_a_paper(ROW | {"kind": "control"})
+
+
+def test_many_claims_of_a_paper_are_taken_together():
+    """A p-value that would do for one claim does not for one of forty."""
+    row = ROW | {"verdict": "reproduced", "seen": "agrees"}
+    family = [
+        row | {"claim": f"fig3.c{i}", "p": 0.5, "verdict": "cannot be told"} for i in range(38)
+    ]
+    family += [row | {"claim": "one", "p": 0.02}, row | {"claim": "two", "p": 0.0001}]
+    others = [row | {"paper": "transfer", "p": 1e-9}, row | {"kind": "control"}]
+    others += [row | {"p": None}]
+    assert survivors([*family, *others]) == {("embedding_lr", "two")}
+    assert survivors([family[-2]]) == {("embedding_lr", "one")}
+    assert many_claims([*family, *others]) == [
+        "`embedding_lr`: 40 judged random claims, of which 2 are told; 1 of these survive Holm's "
+        "method at 5 % over all 40. With every truth at the edge of its bound 1.0 false verdicts "
+        "would be expected."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -56,6 +121,11 @@ def test_verdicts_are_counted_by_kind():
         (
             {"verdict": "reported", "seen": "", "binds": False, "reason": ""},
             "reported; settings chosen after seeing results",
+        ),
+        (
+            {"verdict": "reproduced", "reason": "", "untested": True, "never": "not reproduced"},
+            "reproduced; untested: no table of a rival law was tried; by its design it can hardly "
+            "come out as not reproduced; settings chosen after seeing results",
         ),
     ],
 )
@@ -76,17 +146,25 @@ def test_a_page_says_the_verdict_first_then_the_claim_what_is_printed_and_what_w
     assert claim == f"The optimum falls with width (Figure 3)<br>{link}"
     assert printed == "-1/2 slope (Section 4.1): the rule (and 1 more)"
     assert measured == (
-        "**-0.4 [-0.7, -0.1]**, n = 3; expected below -0.2 (paper scale: -0.5 within 0.25)<br>slope"
+        "**-0.4 [-0.7, -0.1]**, n = 3, p = 0.2 (not after Holm); expected below -0.2 "
+        "(paper scale: -0.5 within 0.25)<br>slope"
     )
     assert "](../../../../studies/embedding_lr/README.md)" in page.decode()
     assert shortened([]) == ""
 
 
 def test_a_page_begins_with_how_many_claims_of_the_papers_have_each_verdict():
-    rows = [ROW, ROW | {"kind": "control"}, ROW | {"verdict": "does not bind", "kind": "theory"}]
+    rows = [
+        ROW,
+        ROW | {"verdict": "reproduced"},
+        ROW | {"kind": "control"},
+        ROW | {"verdict": "does not bind", "kind": "theory", "chosen_after_seeing": ""},
+    ]
     assert headline(rows) == (
-        "Of 2 claims of the papers: 0 reproduced, 0 not reproduced, 1 cannot be told, "
-        "1 do not bind here, 0 reported. 1 more are ours."
+        "Of the papers' 2 claims about training: 1 reproduced, 0 not reproduced, 1 cannot be told, "
+        "0 do not bind here, 0 reported. Of those reproduced, 1 have settings chosen after seeing "
+        "results. Of the papers' 1 claims of theory and arithmetic: 0 reproduced, 0 not "
+        "reproduced, 0 cannot be told, 1 do not bind here, 0 reported. 1 more are ours."
     )
 
 

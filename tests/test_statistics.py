@@ -5,7 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from repro.statistics import jackknife, left_out_interval, slope, student, t_interval
+from repro.statistics import (
+    holm,
+    jackknife,
+    left_out_interval,
+    slope,
+    student,
+    student_tail,
+    t_interval,
+)
 
 DRAWS = 20_000
 SEEDS = (3, 5, 8)
@@ -31,6 +39,22 @@ NOISE = {
 )
 def test_student_s_quantiles_are_the_textbook_s(n, quantile):
     assert student(n) == pytest.approx(quantile, abs=6e-4)
+
+
+@pytest.mark.parametrize("t", [-3.0, -0.4, 0.0, 0.7, 2.0, 9.0, 40.0])
+def test_student_s_tails_are_scipy_s(t):
+    stats = pytest.importorskip("scipy.stats")  # comes with scikit-learn
+    for freedom in (1, 2, 3, 4, 7, 8, 30, 99):
+        assert student_tail(t, freedom) == pytest.approx(stats.t.sf(t, freedom), abs=1e-14)
+
+
+def test_a_family_of_tests_is_held_to_one_error_in_twenty():
+    # By hand: 0.01 <= 0.05 / 4, 0.012 <= 0.05 / 3, then 0.03 > 0.05 / 2 ends it.
+    assert holm([0.03, 0.01, 0.04, 0.012]) == [False, True, False, True]
+    assert holm([]) == []
+    rng = np.random.default_rng(0)
+    false = [any(holm(list(rng.uniform(size=20)))) for _ in range(4000)]
+    assert np.mean(false) == pytest.approx(0.05, abs=0.015)
 
 
 def test_one_value_has_no_interval():

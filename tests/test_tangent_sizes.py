@@ -6,8 +6,8 @@ import torch
 from golden import LANGUAGE, VISION
 from test_transformer_kernels import CONTEXT
 
-from repro import parametrization
 from repro.tasks import tangent_kernels, transformer_kernels
+from widthwise import parametrization
 
 pytestmark = pytest.mark.usefixtures("measured_alone")
 

@@ -14,10 +14,10 @@ from figures.transfer._losses import COLUMNS, PROXY, WORKLOADS, Losses
 from repro import models
 from repro.data.batches import ArrayBatches
 from repro.errors import UserError
-from repro.parametrization import KINDS, param_groups
 from repro.suite import config, registry
 from repro.suite.suite import Suite
 from repro.tasks.transfer import chance, check_single_pass, targets
+from widthwise.parametrization import KINDS, param_groups
 
 CHANCE, CURVATURE, GAIN = 6.0, 0.02, 0.25  # nats; nats per octave squared; nats a doubling
 SLOPES = {"SP": -1.0, "muP": 0.0}

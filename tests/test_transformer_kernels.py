@@ -12,7 +12,6 @@ from golden import LANGUAGE, VISION
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from figures.effective_theory import _tangents
-from repro import parametrization
 from repro.errors import UserError
 from repro.judge import judging
 from repro.models.blocks import MLP, Attention
@@ -21,6 +20,7 @@ from repro.suite import registry
 from repro.tasks import tangent_kernels, transformer_kernels
 from repro.theory import gaussian_averages as averages
 from repro.theory import transformer_kernels as theory
+from widthwise import parametrization
 
 pytestmark = pytest.mark.usefixtures("measured_alone")
 # What a study may change by its settings alone: depth, heads, initial constants.

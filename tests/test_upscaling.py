@@ -8,15 +8,16 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-import repro
-from repro import models, parametrization, upscaling
+import widthwise
+from repro import models
 from repro.errors import UserError
-from repro.parametrization import KINDS
 from repro.tasks import dynamic_equivalence
 from repro.training import clipping
 from repro.training.optimizer import make_optimizer
-from repro.upscaling import noise
 from studies.upscaling import _dynamics
+from widthwise import parametrization, upscaling
+from widthwise.parametrization import KINDS
+from widthwise.upscaling import noise
 
 SCALING = "muP-multiplier"
 
@@ -299,7 +300,7 @@ def test_layers_of_torch_widen(name):
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, eps=1e-3)
     x = pictures()
     descend(model, optimizer, x, 3)
-    wide, grown, _ = repro.widen(model, optimizer, 3, make, x)
+    wide, grown, _ = widthwise.widen(model, optimizer, 3, make, x)
     after, expected = descend(wide, grown, x, 10), descend(model, optimizer, x, 10)
     torch.testing.assert_close(after, expected, rtol=0, atol=1e-11)
 
@@ -386,7 +387,7 @@ def test_widths_of_a_user_s_module_may_grow_apart(kind, factor):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     x = torch.randn(6, 5, dtype=torch.float64)
     descend(model, optimizer, x, 3)
-    wide, grown, _ = repro.widen(model, optimizer, factor, apart(kind), x)
+    wide, grown, _ = widthwise.widen(model, optimizer, factor, apart(kind), x)
     after, expected = descend(wide, grown, x, 10), descend(model, optimizer, x, 10)
     torch.testing.assert_close(after, expected, rtol=0, atol=1e-11)
 
@@ -394,7 +395,7 @@ def test_widths_of_a_user_s_module_may_grow_apart(kind, factor):
 def test_a_matrix_whose_input_axis_is_unknown_is_refused_without_inputs():
     make = apart("bare")
     with pytest.raises(UserError, match=r"between.0: grows 3 and 2 times along its axes"):
-        repro.widen(make((1, 1)), None, (3, 2), make, unchecked=True)
+        widthwise.widen(make((1, 1)), None, (3, 2), make, unchecked=True)
 
 
 def test_a_one_cycle_schedule_made_anew_goes_on():

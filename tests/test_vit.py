@@ -6,10 +6,11 @@ import torch
 from timm.models.vision_transformer import VisionTransformer
 from torch import nn
 
-from repro import models, parametrization
+from repro import models
 from repro.errors import UserError
-from repro.parametrization import KINDS
 from repro.training.optimizer import make_groups
+from widthwise import parametrization
+from widthwise.parametrization import KINDS
 
 PAPER = {
     "name": "vit",

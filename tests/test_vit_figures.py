@@ -8,13 +8,13 @@ from figures.effective_theory import _vit, decay, fig1, fig2
 from repro.judge import judging
 from repro.judge.drawing import plt
 from repro.judge.power import SIGN
-from repro.parametrization import Role
-from repro.parametrization import table as table_of
 from repro.suite import registry
 from repro.suite.search import untried_neighbours
 from repro.suite.spec import lookup
 from studies.effective_theory import vit
 from studies.effective_theory._strategies import STRATEGIES, matrix_factor
+from widthwise.parametrization import Role
+from widthwise.parametrization import table as table_of
 
 pytestmark = pytest.mark.usefixtures("measured_alone")
 PROVENANCE = {"scale": "reduced", "embedded": True, "label": "embedded"}

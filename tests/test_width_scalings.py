@@ -35,8 +35,8 @@ def test_built_layers_are_as_printed():
 
 
 WRONG = """
-from repro.parametrization import Power, Rule
-from repro.parametrizations import mup_multiplier
+from widthwise.parametrization import Power, Rule
+from widthwise.parametrization import mup_multiplier
 
 
 def rules(family):

@@ -10,7 +10,7 @@ import ranks
 import torch
 from test_scaling import BASE, MODELS, Transformer, made, tied, traced
 
-import repro
+import widthwise
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 def scaled(make, inputs, name="muP-multiplier"):
     """A model of four times the base's width with its factors."""
     model = made(make, 4 * BASE)
-    return repro.apply(model, traced(make, inputs), name)
+    return widthwise.apply(model, traced(make, inputs), name)
 
 
 def loss(model, inputs):

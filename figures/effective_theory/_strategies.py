@@ -9,6 +9,10 @@ from repro.judge.claims import Measurement, over_means
 from studies.effective_theory._strategies import STRATEGIES
 
 # C0, ... are the colour-blind palette of `repro.judge.drawing.style`
+# Why a control that the paper does not have is held against a sign.
+AHEAD_TOO = "the paper's sign, in a setting of ours"
+# Why best rates that the paper calls equal may be a factor of 2 apart.
+OCTAVE = "one step of the paper's grid, a factor of 2, to either side"
 COLORS = {"standard": "black", "neural-tangent": "C0", "hybrid": "C2", "maximal-update": "C3"}
 LINES = {"standard": "-", "neural-tangent": "--", "hybrid": "-.", "maximal-update": ":"}
 FURTHER = ("C1", "C4", "C5", "C8", "C9")  # of strategies that the paper does not have

@@ -3,10 +3,10 @@
 import math
 
 from figures.effective_theory import _vit
-from figures.effective_theory._strategies import in_words, ratio_of_rates, style
+from figures.effective_theory._strategies import AHEAD_TOO, in_words, ratio_of_rates, style
 from figures.effective_theory._vit import DECAY
 from repro.judge import tables
-from repro.judge.claims import CONTROL, TRAINING, Claim, above, reported
+from repro.judge.claims import CONTROL, OURS, TRAINING, Claim, above, reported
 from repro.judge.optimum import parabola_optimum
 from repro.judge.power import SIDES, SIGN
 from repro.judge.view import View
@@ -35,7 +35,7 @@ CLAIMS = (
         source="suite; II.1.E",
         quantity=f"{TOP1}, {BOTH}, each at the (lr*, wd*) of a search that starts where the sum "
         "of lr wd along the run is 1",
-        expected={"reduced": above(0)},
+        expected={"reduced": above(0, OURS, AHEAD_TOO)},
     ),
     Claim(
         id="decay.product",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from repro.judge.claims import THEORY, Claim, over_means, trained_scales, within
+from repro.judge.claims import THEORY, TOLERANCE, Claim, over_means, trained_scales, within
 from repro.judge.noise import Design
 from repro.judge.power import Laws
 from repro.judge.view import View
@@ -28,7 +28,11 @@ CLAIMS = (
         source="I.1.C to E, footnote 16",
         quantity="exponent of the number of attention-MLP pairs in what they add to the same "
         "token's G, the farthest from 1 of both networks",
-        expected=trained_scales(within(1, 0.15)),
+        expected=trained_scales(
+            within(
+                1, 0.15, TOLERANCE, "a round figure; the nearest rival, a square root, is 1/2 away"
+            )
+        ),
     ),
 )
 # Law -> power of the number of pairs; nan: growth by one factor a pair.

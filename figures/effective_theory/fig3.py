@@ -7,6 +7,7 @@ import numpy as np
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import reduce  # noqa: F401
 from figures.effective_theory._strategies import (
+    OCTAVE,
     in_words,
     mark_rates,
     rate_styles,
@@ -15,6 +16,8 @@ from figures.effective_theory._strategies import (
 )
 from repro.judge import tables
 from repro.judge.claims import (
+    STATED,
+    TOLERANCE,
     TRAINING,
     Claim,
     above,
@@ -49,7 +52,9 @@ CLAIMS = (
         statement="The best learning rates are 1e-3 and 1024^3/2 * 1e-3 = 32.768",
         source="II.2.E; Figure 3",
         quantity="octaves between the best rate and the printed one, the larger of both strategies",
-        expected={"paper": at_most(0.25)},
+        expected={
+            "paper": at_most(0.25, TOLERANCE, "less than half a step of the grid, an octave")
+        },
         published=True,
     ),
     Claim(
@@ -59,7 +64,7 @@ CLAIMS = (
         source="II.2.E",
         quantity="best rate, by a parabola through the best of the grid and its neighbours, "
         "neural-tangent times n^-3/2 over standard",
-        expected=trained_scales(inside(0.5, 2)),
+        expected=trained_scales(inside(0.5, 2, TOLERANCE, OCTAVE)),
     ),
     Claim(
         id="fig3.robust-to-low-lr",
@@ -68,7 +73,7 @@ CLAIMS = (
         source="Figure 3 (ii)",
         quantity="increase of the smallest validation loss when the rate falls to a quarter of the "
         "best, standard over neural-tangent",
-        expected=trained_scales(above(1)),
+        expected=trained_scales(above(1, STATED)),
     ),
     Claim(
         id="fig3.overflow",

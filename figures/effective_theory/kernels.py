@@ -3,7 +3,7 @@
 import numpy as np
 
 from figures.effective_theory import _further
-from repro.judge.claims import THEORY, Claim, Measurement, all_scales, within
+from repro.judge.claims import THEORY, TOLERANCE, Claim, Measurement, all_scales, within
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
 from repro.judge.view import View
@@ -25,6 +25,7 @@ KINDS = {"vision": "ViT", "language": "language encoder"}
 QUANTITIES = ("G", "F")
 COLORS = {"G": "C0", "F": "C1", "output": "C2", "contact": "C4"}
 VIEW = View("block", "diagonal", {"quantity": "G", "width": 64, "left_out": -1})
+NO_RIVAL = "a round figure; the nearest rival, n^-1/2, is outside"
 CLAIMS = (
     Claim(
         id="kernels.one-over-n",
@@ -33,7 +34,7 @@ CLAIMS = (
         source="eq. 1.36, 1.53, 1.65, 1.77; I.1",
         quantity="exponent in n of |mean - recursion| / |recursion| over all blocks and tokens, H "
         "fixed, the farthest from -1 over G and F, both networks; widest interval of them",
-        expected=all_scales(within(-1, 0.3)),
+        expected=all_scales(within(-1, 0.3, TOLERANCE, NO_RIVAL)),
     ),
     Claim(
         id="kernels.contact",
@@ -43,7 +44,7 @@ CLAIMS = (
         source="footnote 19",
         quantity="exponent in n of |ratio - 1|, where the ratio is E[z^2] at them, less what 1.84 "
         "gives, over n C_WE^2 / (G + eps)",
-        expected=all_scales(within(-1, 0.3)),
+        expected=all_scales(within(-1, 0.3, TOLERANCE, NO_RIVAL)),
     ),
 )
 # Law -> power of n of an error; of the contact term itself.

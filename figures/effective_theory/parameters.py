@@ -1,6 +1,6 @@
 """How many parameters the paper's models have."""
 
-from repro.judge.claims import ARITHMETIC, Claim, Expectation, all_scales, exact
+from repro.judge.claims import ARITHMETIC, STATED, Claim, Expectation, all_scales, exact
 from repro.judge.typeset import Table
 
 TITLE = "Parameter counts of the paper's models"
@@ -53,7 +53,7 @@ TERMS = {
 
 
 def exactly(total):
-    return Expectation(total, total, f"{total:,}")
+    return Expectation(total, total, f"{total:,}", basis=STATED)
 
 
 CLAIMS = tuple(

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from repro.judge.claims import SELF_CHECK, Claim, all_scales, at_most, exact
+from repro.judge.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most, exact
 from repro.judge.typeset import Table
-from repro.parametrization import format_power, tied_multiplier
 from repro.statistics import slope
+from widthwise.parametrization import format_power, tied_multiplier
 
 TITLE = "Table II.2.E. BART and R2C2: initial standard deviations, rescaling, learning rates"
 CAPTION = (
@@ -29,7 +29,7 @@ CLAIMS = (
         statement="The suite's models and optimizer have the printed powers (a check of the suite)",
         source="Table II.2.E",
         quantity="largest error of a power of n over learning rates and N_rescale",
-        expected=all_scales(at_most(1e-6)),
+        expected=all_scales(at_most(1e-6, TOLERANCE, "rounding of float64 in a fit")),
     ),
     Claim(
         id="table_bart.init",
@@ -37,7 +37,7 @@ CLAIMS = (
         statement="The suite's weights start with the printed spread (a check of the suite)",
         source="Table II.2.E",
         quantity="largest |standard deviation / printed - 1|",
-        expected=all_scales(at_most(0.03)),
+        expected=all_scales(at_most(0.03, TOLERANCE, "a spread is estimated from drawn weights")),
     ),
     Claim(
         id="table_bart.decay",
@@ -45,7 +45,7 @@ CLAIMS = (
         statement="Every group decays by lr * wd, whatever its factor (a check of the suite)",
         source="eq. 1.94",
         quantity="largest |rate * decay - 1|, both constants 1",
-        expected=all_scales(at_most(1e-9)),
+        expected=all_scales(at_most(1e-9, TOLERANCE, "rounding of float64")),
     ),
 )
 

@@ -3,12 +3,20 @@
 import numpy as np
 
 from figures.effective_theory._strategies import COLORS
-from repro.judge.claims import TRAINING, Claim, above, over_seeds, trained_scales, within
+from repro.judge.claims import (
+    TOLERANCE,
+    TRAINING,
+    Claim,
+    above,
+    over_seeds,
+    trained_scales,
+    within,
+)
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
 from repro.judge.view import View
-from repro.parametrization import s_of
 from repro.statistics import t_interval
+from widthwise.parametrization import s_of
 
 TITLE = "Sections I.2 and I.3. Updates of the network function and of the stream, in training"
 CAPTION = (
@@ -35,7 +43,9 @@ def output(name, model):
         source="I.2, eq. 1.89 to 1.95; footnote 26",
         quantity="exponent in n of the outputs' root mean square change, the farthest from 0 over "
         "s = 0, 1/2, 1",
-        expected=trained_scales(within(0, 0.15)),
+        expected=trained_scales(
+            within(0, 0.15, TOLERANCE, "a round figure; the nearest rival, n^-1/2, is 1/2 away")
+        ),
     )
 
 
@@ -48,7 +58,9 @@ def hidden(strategy, s, power):
         source="footnote 21",
         quantity="exponent in n of the stream's root mean square change, the farthest from "
         f"{power:g} of both models",
-        expected=trained_scales(within(power, 0.1)),
+        expected=trained_scales(
+            within(power, 0.1, TOLERANCE, "less than half way to the next s, 0.125")
+        ),
     )
 
 
@@ -65,7 +77,13 @@ CLAIMS = (
         source="I.2; eq. 1.95, 1.158, 1.171",
         quantity="exponent in n of the outputs' root mean square change, the smaller of both "
         "models",
-        expected=trained_scales(above(0.5)),
+        expected=trained_scales(
+            above(
+                0.5,
+                TOLERANCE,
+                "'explode' read as n^1/2: half way from no effect to the n^1 that trials take",
+            )
+        ),
     ),
 )
 # Law -> what it adds to the exponents of outputs and of streams.

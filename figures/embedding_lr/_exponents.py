@@ -7,10 +7,12 @@ import numpy as np
 
 from repro.judge.claims import over_means
 from repro.judge.typeset import Table
-from repro.parametrization import format_power
 from repro.statistics import slope
+from widthwise.parametrization import format_power
 
 STUDY = "embedding_lr/parametrizations"
+# Why a bound of 0.05 on their error.
+DRAWN = "a variance is estimated from drawn weights; printed powers are 1/2 apart or more"
 KINDS = ("embedding", "output", "hidden")
 # Printed exponents of d: (init variance, Adam lr) per kind, Table 2 (Table 1 is its muP rows).
 PRINTED = {

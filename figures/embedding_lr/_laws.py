@@ -10,6 +10,7 @@ from repro.judge.power import Laws
 
 # Exponents of d. muP's rate is a constant (its Table), SP has one rate for all layers, 1/d.
 SLOPES = {"sqrt(d) rule": -0.5, "muP": 0.0, "SP": -1.0, "sign flipped": 0.5}
+HALF_WAY = "half way to muP's 0 and to SP's -1"  # of a slope of -1/2 within 1/4
 FALLS = Laws("sqrt(d) rule", ("muP", "SP", "sign flipped"))
 # Of a claim that the sqrt(d) rule costs less than another: only laws under which that is false.
 # Where rates are right by muP, the sqrt(d) rule does cost less than SP's.

@@ -12,6 +12,8 @@ from repro.judge.power import SIDES
 FACTOR, POWER = "embedding_lr.factor", "embedding_lr.power"
 BASELINE, RULE, TWICE = (1.0, 0.0), (1.0, 0.5), (2.0, 0.5)  # factor and power of d
 FACTORS = [2.0**k for k in range(-2, 8)]  # of sqrt(d), in all studies
+# Why a bound of 0.9 of the evaluations.
+THROUGHOUT = "all evaluations by the words; one in ten may cross, a round figure"
 PERPLEXITIES = ["train_perplexity", "valid_perplexity", "word_perplexity"]
 
 

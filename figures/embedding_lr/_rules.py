@@ -12,6 +12,7 @@ import numpy as np
 from figures.embedding_lr import _laws, _sweep
 from figures.embedding_lr._sweep import ABOVE, Sweep, diverged_widths
 from repro.judge.claims import (
+    TOLERANCE,
     TRAINING,
     Claim,
     Measurement,
@@ -42,7 +43,7 @@ def claims(figure: str, vocabulary: str) -> tuple[Claim, ...]:
         statement="The optimal embedding learning rate falls with width as d^-1/2",
         source="Figure 3; Section 4.1",
         quantity=f"slope of log eta_E* against log d, {vocabulary}",
-        expected=trained_scales(within(-0.5, 0.25)),
+        expected=trained_scales(within(-0.5, 0.25, TOLERANCE, _laws.HALF_WAY)),
     )
     one_constant = (
         Claim(

@@ -6,6 +6,7 @@ import numpy as np
 
 from figures.embedding_lr import _laws, _sweep
 from repro.judge.claims import (
+    TOLERANCE,
     TRAINING,
     Claim,
     above,
@@ -37,7 +38,7 @@ CLAIMS = (
         statement="The optimal embedding learning rate falls with width as d^-1/2",
         source="Figure 1; Section 2",
         quantity="slope of log eta_E* against log d",
-        expected=trained_scales(within(-0.5, 0.25)),
+        expected=trained_scales(within(-0.5, 0.25, TOLERANCE, _laws.HALF_WAY)),
     ),
     Claim(
         id="fig1.best-init",
@@ -54,7 +55,7 @@ CLAIMS = (
         statement="The same learning rate is optimal for the hidden and the output layers",
         source="Section 2",
         quantity="octaves from the best eta_H to the best eta_W, mean over widths",
-        expected={"paper": within(0, 0.5)},
+        expected={"paper": within(0, 0.5, TOLERANCE, "half a step of the grid, which is octaves")},
     ),
 )
 INIT, HIDDEN, OUTPUT = "init.embedding", "lr.hidden", "lr.output"

@@ -6,7 +6,7 @@ import numpy as np
 
 from figures.embedding_lr import _pretraining
 from figures.embedding_lr._pretraining import BASELINE, RULE, simulate  # noqa: F401
-from repro.judge.claims import TRAINING, Claim, above
+from repro.judge.claims import TOLERANCE, TRAINING, Claim, above, trained_scales
 from repro.judge.power import SIGN
 from repro.statistics import t_interval
 
@@ -28,7 +28,7 @@ CLAIMS = (
         statement="The model trained at sqrt(d) consistently has the lower word-level perplexity",
         source="Figure 5; Section 4.2",
         quantity="share of evaluations, all seeds, where the ratio sqrt(d) is better than 1",
-        expected={"reduced": above(0.9), "paper": above(0.9)},
+        expected=trained_scales(above(0.9, TOLERANCE, _pretraining.THROUGHOUT)),
     ),
 )
 LAWS = {"fig5.consistent": SIGN}

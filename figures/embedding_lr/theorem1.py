@@ -7,7 +7,9 @@ import numpy as np
 from repro.judge.claims import (
     ARITHMETIC,
     CONTROL,
+    OURS,
     THEORY,
+    TOLERANCE,
     Claim,
     all_scales,
     at_most,
@@ -33,6 +35,8 @@ GRID, REGIMES = "embedding_lr/rank_dependence", "embedding_lr/regimes"
 REAL = "embedding_lr/real_residual"
 STUDIES = (GRID, REGIMES, REAL)
 TAIL = ">100"
+NOISE = "room for the noise of the draws; without a term of Theorem 1 it would be outside"
+TWO_LAWS = "a tenth of what is between the two regimes, powers 1/2 and 1 of d"
 CLAIMS = (
     Claim(
         id="theorem1.lemma-1",
@@ -40,7 +44,14 @@ CLAIMS = (
         statement="The mean squared frequency of i^-a falls as 1/m for a above 1/2",
         source="Lemma 1",
         quantity="slope of log mean i^-2a against log m farthest from -1, a = 3/4, 1, 3/2",
-        expected=all_scales(within(-1, 0.05)),
+        expected=all_scales(
+            within(
+                -1,
+                0.05,
+                TOLERANCE,
+                "the law is of large m: slopes up to 2^18 have not quite reached it",
+            )
+        ),
     ),
     Claim(
         id="theorem1.delta-embedding",
@@ -48,7 +59,7 @@ CLAIMS = (
         statement="The embedding's update changes outputs by eta sigma_W sqrt(d + 2d(d-1)/(pi m))",
         source="Theorem 1; Theorem 3",
         quantity="largest |measured/predicted - 1| over (d, m), d >= 64",
-        expected=all_scales(at_most(0.03)),
+        expected=all_scales(at_most(0.03, TOLERANCE, NOISE)),
     ),
     Claim(
         id="theorem1.delta-output-uniform",
@@ -56,7 +67,7 @@ CLAIMS = (
         statement="The projection's update changes each token's output as stated, uniform alpha",
         source="Theorem 1; Theorem 4",
         quantity="largest |measured/predicted - 1| over (d, m) and bins of ranks past 1, a = 0",
-        expected=all_scales(at_most(0.05)),
+        expected=all_scales(at_most(0.05, TOLERANCE, NOISE)),
     ),
     Claim(
         id="theorem1.delta-output-tail",
@@ -64,7 +75,7 @@ CLAIMS = (
         statement="The same under Zipf frequencies for tokens beyond rank 100",
         source="Theorem 1; Theorem 4",
         quantity="largest |measured/predicted - 1| over (d, m), ranks > 100, a = 1/2",
-        expected=all_scales(at_most(0.05)),
+        expected=all_scales(at_most(0.05, TOLERANCE, NOISE)),
     ),
     Claim(
         id="theorem1.head-tokens",
@@ -72,7 +83,7 @@ CLAIMS = (
         statement="The same for the most frequent token under Zipf frequencies, a = 1",
         source="Theorem 4, whose permutation argument needs equal frequencies",
         quantity="measured/predicted for rank 1, a = 1, mean over (d, m)",
-        expected=all_scales(within(1, 0.05)),
+        expected=all_scales(within(1, 0.05, TOLERANCE, NOISE)),
     ),
     Claim(
         id="theorem1.exact-share",
@@ -81,7 +92,7 @@ CLAIMS = (
         "right for every token",
         source="suite, repro.theory.sign_sgd.squared_share",
         quantity="largest |measured/exact - 1| over (d, m) and bins of ranks, a = 1/2 and 1",
-        expected=all_scales(at_most(0.05)),
+        expected=all_scales(at_most(0.05, OURS, "room for the noise of the draws")),
     ),
     Claim(
         id="theorem1.assumption-2",
@@ -90,7 +101,7 @@ CLAIMS = (
         source="Assumption 2",
         quantity="largest |measured/predicted - 1| over (d, m), the residual EW - Z of the model, "
         "uniform alpha",
-        expected=all_scales(at_most(0.05)),
+        expected=all_scales(at_most(0.05, TOLERANCE, NOISE)),
     ),
     Claim(
         id="theorem1.ratio",
@@ -98,7 +109,7 @@ CLAIMS = (
         statement="With m = 8d both changes of a frequent token balance at eta_E / eta_W = sqrt(d)",
         source="Theorem 2; Section 3.1, interpolation",
         quantity="slope of log delta_W / delta_E against log d, m = 8d, rank 1, a = 1",
-        expected=all_scales(within(0.5, 0.05)),
+        expected=all_scales(within(0.5, 0.05, TOLERANCE, TWO_LAWS)),
     ),
     Claim(
         id="theorem1.rare-tokens",
@@ -106,7 +117,7 @@ CLAIMS = (
         statement="For rare tokens the projection's change grows as sqrt(d) only",
         source="Section 3.1, after Theorem 2",
         quantity="slope of log delta_W (sigma_E = 1) against log d, m = 8d, ranks > 100, a = 1",
-        expected=all_scales(within(0.5, 0.05)),
+        expected=all_scales(within(0.5, 0.05, TOLERANCE, TWO_LAWS)),
     ),
     Claim(
         id="theorem1.mup-regime",
@@ -114,7 +125,7 @@ CLAIMS = (
         statement="With a vocabulary far below the width the change grows as d",
         source="Section 3.1, after Theorem 1",
         quantity="slope of log delta_E (sigma_W = 1) against log d, m = 16",
-        expected=all_scales(within(1, 0.05)),
+        expected=all_scales(within(1, 0.05, TOLERANCE, TWO_LAWS)),
     ),
     Claim(
         id="theorem1.large-vocabulary-regime",
@@ -122,7 +133,7 @@ CLAIMS = (
         statement="With m = 8d the change grows as sqrt(d)",
         source="Section 3.1, after Theorem 2",
         quantity="slope of log delta_E (sigma_W = 1) against log d, m = 8d",
-        expected=all_scales(within(0.5, 0.05)),
+        expected=all_scales(within(0.5, 0.05, TOLERANCE, TWO_LAWS)),
     ),
     Claim(
         id="theorem1.figure-1-regime",
@@ -130,7 +141,7 @@ CLAIMS = (
         statement="The paper's own Figure 1 (m = 32768 fixed) lies in the large-vocabulary regime",
         source="suite, by the formula of Theorem 1",
         quantity="slope of log delta_E (sigma_W = 1) against log d, m = 32768",
-        expected=all_scales(within(0.5, 0.05)),
+        expected=all_scales(within(0.5, 0.05, OURS, TWO_LAWS)),
     ),
 )
 # Theorem 1 is a sum of a term in d and one in d^2. Law -> how often each is taken.

@@ -9,9 +9,9 @@ import numpy as np
 from repro.judge.claims import Measurement, over_seeds
 from repro.judge.optimum import parabola_optimum
 from repro.judge.tables import joined, last_step
-from repro.regret import Curves
 from repro.statistics import slope
 from repro.suite.names import StageName
+from widthwise.checks.regret import Curves
 
 WORKLOADS = {
     "decoder": "decoder",

@@ -9,9 +9,9 @@ from repro.judge.claims import TRAINING, Claim, above, below, trained_scales
 from repro.judge.noise import Design
 from repro.judge.power import SIDES, SIGN
 from repro.judge.tables import last_step
-from repro.regret import Curves
 from repro.statistics import t_interval
 from repro.suite.names import StageName
+from widthwise.checks.regret import Curves
 
 TITLE = "Tuned shallow, trained deep"
 CAPTION = (

@@ -7,7 +7,7 @@ import numpy as np
 from figures.transfer import _losses
 from figures.transfer._losses import ORDER, WORKLOADS, Losses, reduce  # noqa: F401
 from repro.judge.claims import CONTROL, Claim, Measurement, reported, trained_scales
-from repro.regret import Curves
+from widthwise.checks.regret import Curves
 
 TITLE = "Tuned narrow, trained wide: over workloads"
 CAPTION = (

@@ -11,9 +11,9 @@ from figures.transfer._losses import WORKLOADS, Losses, reduce  # noqa: F401
 from repro.judge.aside import Aside, Asides, Bar
 from repro.judge.claims import CONTROL, Claim, Measurement, reported, trained_scales
 from repro.judge.typeset import Table
-from repro.parametrizations import shipped
 from repro.statistics import t_interval
 from repro.suite.registry import ROOT
+from widthwise.parametrization import shipped
 
 TITLE = "Tuned narrow, trained wide: the scores"
 CAPTION = (

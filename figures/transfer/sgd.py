@@ -3,7 +3,16 @@ AdamW."""
 
 from figures.transfer import _drawing, _losses, shift
 from figures.transfer._losses import reduce  # noqa: F401
-from repro.judge.claims import CONTROL, TRAINING, Claim, above, reported, trained_scales, within
+from repro.judge.claims import (
+    CONTROL,
+    TOLERANCE,
+    TRAINING,
+    Claim,
+    above,
+    reported,
+    trained_scales,
+    within,
+)
 from repro.judge.power import Laws
 
 TITLE = "Tuned narrow, trained wide, with SGD"
@@ -41,7 +50,7 @@ CLAIMS = (
             "width",
             source=SOURCE,
             quantity="slope of log2 of the best rate against log2 of the width",
-            expected=trained_scales(within(0, 0.25)),
+            expected=trained_scales(within(0, 0.25, TOLERANCE, shift.HALF_WAY)),
         )
         for name, words in WORKLOADS.items()
     ),

@@ -6,7 +6,7 @@ import numpy as np
 
 from figures.transfer import _drawing, _losses
 from figures.transfer._losses import LR, NAME, PROXY, WIDTH, WORKLOADS, reduce  # noqa: F401
-from repro.judge.claims import TRAINING, Claim, trained_scales, within
+from repro.judge.claims import TOLERANCE, TRAINING, Claim, trained_scales, within
 from repro.judge.noise import Design
 from repro.judge.power import Laws
 
@@ -26,6 +26,7 @@ SOURCES = {
     "full-alignment": "Everett et al. (arXiv 2407.05872), Table 1",
 }
 LAW = {"SP": "1/n", "muP": "constant", "LVP": "constant", "full-alignment": "constant"}
+HALF_WAY = "half way to the next of the laws, which are 1/2 apart"
 SLOPES = {"1/n": -1.0, "n^-1/2": -0.5, "constant": 0.0, "n^1/2": 0.5}
 WORDS = {
     "1/n": "falls as one over the width",
@@ -50,7 +51,7 @@ CLAIMS = tuple(
         f"{WORDS[LAW[name]]}",
         source=SOURCES[name],
         quantity="slope of log2 of the best rate against log2 of the width",
-        expected=trained_scales(within(SLOPES[LAW[name]], 0.25)),
+        expected=trained_scales(within(SLOPES[LAW[name]], 0.25, TOLERANCE, HALF_WAY)),
     )
     for claim, (workload, name) in JUDGED.items()
 )

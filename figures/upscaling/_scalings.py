@@ -9,6 +9,8 @@ import numpy as np
 from repro.judge.claims import exact, over_means
 from repro.judge.typeset import Table
 
+# Why a bound of 0.05 on the error of a power.
+DRAWN = "a variance is estimated from drawn weights; printed powers are whole or halves"
 STUDY = "upscaling/scalings"
 LAYERS = {  # parameter -> type in Tables 1 and 2, and its widths by column of the study's grid
     "input.weight": ("vector", (None, "width_in")),

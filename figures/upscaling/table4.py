@@ -3,6 +3,7 @@
 from repro.judge.claims import (
     ARITHMETIC,
     CONTROL,
+    TOLERANCE,
     Claim,
     all_scales,
     at_most,
@@ -39,7 +40,7 @@ CLAIMS = (
             statement=f"Tuning the {name} at the small width is {printed:g} times cheaper",
             source="Table 4",
             quantity="training operations of a run at the wide width over the small width",
-            expected=all_scales(within(printed, 0.05)),
+            expected=all_scales(within(printed, 0.05, TOLERANCE, "half of the last printed digit")),
         )
         for (key, printed), name in zip(SPEEDUPS.items(), ("MLP", "ResNet", "GPT-2"), strict=True)
     ),
@@ -49,7 +50,7 @@ CLAIMS = (
         statement="MLP runs cost 740 (base) and 11,326 TFLOPs (wide)",
         source="Appendix F.4",
         quantity="largest |computed - printed| in TFLOPs",
-        expected=all_scales(at_most(0.5)),
+        expected=all_scales(at_most(0.5, TOLERANCE, "half of the last printed digit")),
     ),
     Claim(
         id="table4.costs-resnet",
@@ -57,7 +58,7 @@ CLAIMS = (
         statement="ResNet runs cost 66,547 (base) and 265,970 TFLOPs (wide)",
         source="Appendix F.4",
         quantity="largest |computed - printed| in TFLOPs",
-        expected=all_scales(at_most(0.5)),
+        expected=all_scales(at_most(0.5, TOLERANCE, "half of the last printed digit")),
     ),
     Claim(
         id="table4.costs-gpt2",
@@ -65,7 +66,9 @@ CLAIMS = (
         statement="GPT-2 runs cost 10,615,488 (base), 37,929,809 (wide), 19,679,775 (tuning)",
         source="Appendix F.4, with 262,144 tokens a step, half of what F.3 states",
         quantity="largest |computed / printed - 1|",
-        expected=all_scales(at_most(0.002)),
+        expected=all_scales(
+            at_most(0.002, TOLERANCE, "totals are sums of printed, rounded costs; a round figure")
+        ),
     ),
     Claim(
         id="table4.all-charged-gpt2",

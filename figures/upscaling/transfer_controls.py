@@ -6,7 +6,15 @@ import numpy as np
 
 from figures.upscaling import fig3
 from figures.upscaling.fig3 import LEVEL, WIDTH, by_width, optima, reduce  # noqa: F401
-from repro.judge.claims import CONTROL, Claim, below, over_seeds, reported, trained_scales
+from repro.judge.claims import (
+    CONTROL,
+    OURS,
+    Claim,
+    below,
+    over_seeds,
+    reported,
+    trained_scales,
+)
 from repro.judge.noise import Design
 from repro.judge.power import SIDES, SIGN
 from repro.judge.tables import joined
@@ -53,7 +61,9 @@ CLAIMS = (
             source="suite, on Figure 3",
             quantity=f"final training loss at the widest target with the {SWEEPS[sweep][3]} that "
             "is best at the narrowest, over the control's with its own",
-            expected=trained_scales(below(1)),
+            expected=trained_scales(
+                below(1, OURS, "a sign: which of two scalings transfers better")
+            ),
         )
         for sweep, key in PAIRS
     ),

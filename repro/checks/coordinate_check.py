@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from repro.checks.tiny import tiny_run
 from repro.data.random_data import random_data
 from repro.errors import UserError
-from repro.library.check import CoordinateCheck
-from repro.library.slopes import activations, fit_slopes
 from repro.suite.spec import override
 from repro.tasks import TASKS
 from repro.training.loop import Training
+from widthwise.checks.coordinates import CoordinateCheck
+from widthwise.checks.slopes import activations, fit_slopes
 
 
 def model_sizes(task: str, spec: Mapping, *, steps: int):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from repro.errors import UserError, did_you_mean
-from repro.parametrization import KINDS, table
+from widthwise.parametrization import KINDS, table
 
 ADAMW = {
     "name": "adamw",

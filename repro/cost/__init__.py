@@ -98,32 +98,6 @@ def layout(cost: Cost, gpus: int, memory: float) -> Layout:
     return Layout(gpus, shard, recompute=state + activations > GPU_SHARE * memory)
 
 
-STACKING = ("auto", "always", "never")
-# Runs of a stack. Its step takes about STACK_STARTS times as long to start as a run's; from
-# MAX_STACK on, starting is no part of the time any more.
-STACK_STARTS = 3
-MIN_STACK, MAX_STACK = 4, 256
-# A run has at least two numbers for each of its parameters, a weight and a gradient. In a stack it
-# has up to 14: a copy of the weight, the optimizer's three settings and two moments, in the stack
-# and outside, and what comes up in a step.
-STACK_COPIES = 7
-
-
-def stack_size(cost: Cost, runs: int, device: str, memory: float, stacking: str = "auto") -> int:
-    """How many of `runs` like this one are best trained as one (`repro.training.stacked`), at most.
-
-    device: "cpu" or "cuda". memory: its bytes. stacking: "auto", where it pays: on a GPU, if
-        several fit and a run's layers take longer to start than to compute; "always", or "never".
-    """
-    pays = device == "cuda" and starting(cost) > working(cost)
-    if stacking == "never" or (stacking == "auto" and not pays):
-        return 1
-    size = STACK_COPIES * cost.state_bytes + cost.activation_bytes
-    room = GPU_SHARE * memory / size if size else math.inf
-    most = max(1, int(min(room, runs, MAX_STACK)))
-    return most if stacking == "always" or most >= MIN_STACK else 1
-
-
 def optimizer_copies(optimizer: Mapping) -> int:
     """How many numbers an optimizer keeps per parameter at most: momentum 1, Adam 2, AMSGrad 3;
     Muon beside AdamW 2.
@@ -177,21 +151,11 @@ def hours(flops: float, rate: float) -> float:
     return flops / rate / 3600
 
 
-def working(cost: Cost) -> float:
-    """Seconds of a run on one H100 for its operations and what goes through memory, one after the
-    other. Not measured."""
+def gpu_hours(cost: Cost) -> float:
+    """Hours of a run on one H100: its operations and what goes through memory, one after the other,
+    but no less than starting every layer of every microbatch takes. Not measured."""
     moved = ACTIVATION_PASSES * cost.microbatches * cost.activation_bytes
     moved += STATE_PASSES * cost.state_bytes
-    return cost.flops / GPU_RATES[cost.precision] + cost.steps * moved / GPU_BANDWIDTH
-
-
-def starting(cost: Cost) -> float:
-    """Seconds that starting every layer of every microbatch takes. Not measured."""
-    return cost.steps * cost.microbatches * cost.layers * LAYER_SECONDS
-
-
-def gpu_hours(cost: Cost, runs: int = 1) -> float:
-    """Hours of a run on one H100, or of several like it trained as one: no less than starting their
-    layers takes."""
-    starts = STACK_STARTS if runs > 1 else 1
-    return max(runs * working(cost), starts * starting(cost)) / 3600
+    work = cost.flops / GPU_RATES[cost.precision] + cost.steps * moved / GPU_BANDWIDTH
+    starts = cost.steps * cost.microbatches * cost.layers * LAYER_SECONDS
+    return max(work, starts) / 3600

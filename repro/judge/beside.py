@@ -8,8 +8,8 @@ from pathlib import Path
 
 from repro.files import sha256_file, write_bytes
 from repro.judge.board import HEAD, entries
-from repro.judge.claims import JudgedClaim
 from repro.judge.figure import figure_module
+from repro.judge.judged import JudgedClaim
 from repro.judge.judging import footer, table_of
 from repro.judge.typeset import markdown, plain
 

@@ -6,48 +6,141 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from repro.judge.claims import (
-    CONTROL,
     DOES_NOT_BIND,
     KINDS,
-    SELF_CHECK,
+    OF_A_PAPER,
+    REPRODUCED,
+    TRAINING,
     VERDICTS,
-    JudgedClaim,
-    interval,
 )
+from repro.judge.judged import JudgedClaim, interval
+from repro.judge.printed import is_a_paper
 from repro.judge.typeset import markdown, plain
+from repro.statistics import holm
 from repro.suite.registry import ROOT
 
-OURS = (SELF_CHECK, CONTROL)
 HEAD = ("verdict", "claim", "the paper prints", "measured")  # of the table of claims
 LEGEND = (
     "Each interval is of 95 % over n seeds. A claim is *reproduced* where the whole interval lies "
-    "within what is expected, *not reproduced* where all of it lies outside, and it *cannot be "
-    "told* otherwise, or where its test could not tell; it *does not bind* where it is meant for "
-    "another scale or other data, and is *reported* where nothing is expected. The claims rest on "
-    "training; on theory, held against simulation; or on the paper's own arithmetic. Self-checks "
-    "(the suite is built as printed) and controls (what else might have given a result) are ours."
+    "within what is expected and no rival law would often give that, *not reproduced* where all of "
+    "it lies outside and no truth within would often give that, and it *cannot be told* otherwise; "
+    "it *does not bind* where it is meant for another scale or other data, and is *reported* where "
+    "nothing is expected. A claim of a paper rests on training; on theory, held against "
+    "simulation; or on the paper's own arithmetic. Self-checks (the suite is built as printed), "
+    "controls (what else might have given a result) and the suite's own benchmark are ours. p is "
+    "how often a value would lie this far from the bound's edge with the truth at the edge."
 )
+EACH_TAIL = 0.025  # of a 95 % interval: the chance of a false verdict with the truth at the edge
+CHOSEN = "settings chosen after seeing results"
+
+
+def of_a_paper(row: JudgedClaim) -> bool:
+    """Whether a judged claim is one of a paper; else it is ours."""
+    return row["kind"] in OF_A_PAPER and is_a_paper(row["paper"])
+
+
+def _counted(rows: Sequence[JudgedClaim]) -> list[str]:
+    """How many have each verdict."""
+    found = Counter(row["verdict"] for row in rows)
+    return [str(found[verdict]) for verdict in VERDICTS]
 
 
 def counts(rows: Sequence[JudgedClaim]) -> list[list[str]]:
-    """Kind of claim -> how many have each verdict, as the rows of a table with its head.
-
-    Claims of a paper come first; self-checks and controls are ours and counted apart.
-    """
-    table = [["claims", *VERDICTS]]
-    for kind in KINDS:
-        found = Counter(row["verdict"] for row in rows if row["kind"] == kind)
-        table.append([kind, *(str(found[verdict]) for verdict in VERDICTS)])
+    """How many claims have each verdict, as the rows of a table with its head: the papers', those
+    about training first and split by whether their settings were chosen after seeing results; then
+    ours, of other kinds and of studies that are of no paper."""
+    own, ours = _apart(rows)
+    trained = [row for row in own if row["kind"] == TRAINING]
+    chosen = [row for row in trained if row["chosen_after_seeing"]]
+    table = [["claims", *VERDICTS], ["of the papers, about training", *_counted(trained)]]
+    table += [[f"of these, with {CHOSEN}", *_counted(chosen)]] if chosen else []
+    for kind in OF_A_PAPER[1:]:
+        some = [row for row in own if row["kind"] == kind]
+        table += [[f"of the papers, {kind}", *_counted(some)]] if some else []
+    for paper, kind in dict.fromkeys((_whose(row), row["kind"]) for row in ours):
+        some = [row for row in ours if (_whose(row), row["kind"]) == (paper, kind)]
+        table.append([f"ours, {paper}{kind}", *_counted(some)])
     return table
 
 
+def counts_by_paper(rows: Sequence[JudgedClaim]) -> list[list[str]]:
+    """The papers' claims, a line a paper and what they rest on: about training first, all of them
+    together last. The first cell is Markdown with a link to the paper's page from the checkout."""
+    own, _ = _apart(rows)
+    table = [["claims of", "rest on", *VERDICTS]]
+    for on in ((TRAINING,), tuple(kind for kind in OF_A_PAPER if kind != TRAINING)):
+        some = [row for row in own if row["kind"] in on]
+        words = " and ".join(on)
+        for paper in dict.fromkeys(row["paper"] for row in some):
+            link = f"[`{paper}`](studies/{paper}/README.md)"
+            table.append([link, words, *_counted([r for r in some if r["paper"] == paper])])
+        table.append(["**all three**" if len(on) == 1 else "all three", words, *_counted(some)])
+        chosen = [row for row in some if row["chosen_after_seeing"]]
+        if on == (TRAINING,):
+            table.append([f"of these, {CHOSEN}", words, *_counted(chosen)])
+    return table
+
+
+def _apart(rows: Sequence[JudgedClaim]) -> tuple[list[JudgedClaim], list[JudgedClaim]]:
+    """The papers' claims and ours, the latter by kind, those of other studies last."""
+    ours = [row for row in rows if not of_a_paper(row)]
+    ours.sort(key=lambda row: (not is_a_paper(row["paper"]), KINDS.index(row["kind"])))
+    return [row for row in rows if of_a_paper(row)], ours
+
+
+def _whose(row: JudgedClaim) -> str:
+    """`transfer: ` of a claim in studies that are of no paper."""
+    return "" if is_a_paper(row["paper"]) else f"{row['paper']}: "
+
+
 def headline(rows: Sequence[JudgedClaim]) -> str:
-    """How many of the papers' own claims have each verdict, in a sentence."""
-    own = [row for row in rows if row["kind"] not in OURS]
-    found = Counter(row["verdict"] for row in own)
+    """How many of the papers' claims have each verdict, in sentences."""
+    own, ours = _apart(rows)
     words = {DOES_NOT_BIND: "do not bind here"}
-    each = ", ".join(f"{found[verdict]} {words.get(verdict, verdict)}" for verdict in VERDICTS)
-    return f"Of {len(own)} claims of the papers: {each}. {len(rows) - len(own)} more are ours."
+    lines = []
+    for on, what in (((TRAINING,), "about training"), (OF_A_PAPER[1:], "of theory and arithmetic")):
+        some = [row for row in own if row["kind"] in on]
+        if some:
+            found = zip(_counted(some), VERDICTS, strict=True)
+            each = ", ".join(f"{count} {words.get(verdict, verdict)}" for count, verdict in found)
+            lines.append(f"Of the papers' {len(some)} claims {what}: {each}.")
+        chosen = sum(bool(r["chosen_after_seeing"]) for r in some if r["verdict"] == REPRODUCED)
+        if chosen:
+            lines.append(f"Of those reproduced, {chosen} have {CHOSEN}.")
+    return " ".join([*lines, f"{len(ours)} more are ours."])
+
+
+def families(rows: Sequence[JudgedClaim]) -> dict[str, list[JudgedClaim]]:
+    """Paper -> its judged random claims of one scale and data: the tests that chance has a try
+    at."""
+    own = [row for row in rows if of_a_paper(row) and row["p"] is not None]
+    return {p: [r for r in own if r["paper"] == p] for p in dict.fromkeys(r["paper"] for r in own)}
+
+
+def survivors(rows: Sequence[JudgedClaim]) -> set[tuple[str, str]]:
+    """(paper, claim) of the random claims that stand when a paper's are taken together, by Holm's
+    method at 5 %."""
+    return {
+        (paper, row["claim"])
+        for paper, family in families(rows).items()
+        for row, stands in zip(family, holm([row["p"] or 0.0 for row in family]), strict=True)
+        if stands
+    }
+
+
+def many_claims(rows: Sequence[JudgedClaim]) -> list[str]:
+    """What the number of tests means for their verdicts, a sentence or two a paper."""
+    standing, lines = survivors(rows), []
+    for paper, family in families(rows).items():
+        told = [row for row in family if row["verdict"] in VERDICTS[:2]]
+        held = [row for row in told if (paper, row["claim"]) in standing]
+        lines.append(
+            f"`{paper}`: {len(family)} judged random claims, of which {len(told)} are told; "
+            f"{len(held)} of these survive Holm's method at 5 % over all {len(family)}. With every "
+            f"truth at the edge of its bound {EACH_TAIL * len(family):.1f} false verdicts would be "
+            "expected."
+        )
+    return lines
 
 
 def in_words(row: JudgedClaim) -> str:
@@ -59,8 +152,10 @@ def in_words(row: JudgedClaim) -> str:
 def _besides(row: JudgedClaim) -> list[str]:
     """What a reader must know of a verdict besides its reason."""
     seen = "" if row["binds"] or not row["seen"] else f"seen: {row['seen']}"
-    chosen = "settings chosen after seeing results" if row["chosen_after_seeing"] else ""
-    return [words for words in (seen, chosen) if words]
+    untested = "untested: no table of a rival law was tried" if row["untested"] else ""
+    never = f"by its design it can hardly come out as {row['never']}" if row["never"] else ""
+    chosen = CHOSEN if row["chosen_after_seeing"] else ""
+    return [words for words in (seen, untested, never, chosen) if words]
 
 
 def board(
@@ -75,17 +170,22 @@ def board(
         return Path(os.path.relpath(path.absolute(), folder.absolute())).as_posix()
 
     lines = [f"# Scoreboard: {title}", "", headline(rows), "", *markdown(counts(rows)), "", LEGEND]
+    if many := many_claims(rows):
+        lines += ["", *(f"- {line}" for line in many)]
+    standing = survivors(rows)
     for paper in dict.fromkeys(row["paper"] for row in rows):
         page = link(ROOT / "studies" / paper / "README.md")
         lines += ["", f"## {paper}", "", f"[What its claims say, and what they do not]({page})", ""]
         own = [row for row in rows if row["paper"] == paper]
         names = (f"[`{row['claim']}`]({link(pages[row['figure']])})" for row in own)
-        lines += markdown([HEAD, *map(entries, own, names)])
+        alone = (row["p"] is None or (paper, row["claim"]) in standing for row in own)
+        lines += markdown([HEAD, *map(entries, own, names, alone)])
     return ("\n".join(lines) + "\n").encode()
 
 
-def entries(row: JudgedClaim, name: str) -> list[str]:
-    """A claim's line of the table under HEAD, as Markdown. name: its id, which may be a link."""
+def entries(row: JudgedClaim, name: str, stands: bool = True) -> list[str]:
+    """A claim's line of the table under HEAD, as Markdown. name: its id, which may be a link.
+    stands: False where it does not survive beside the paper's other claims."""
     statement, source, expected, quantity, reason, printed = map(
         plain,
         (
@@ -97,8 +197,15 @@ def entries(row: JudgedClaim, name: str) -> list[str]:
         "<br>".join([f"**{row['verdict']}**", *filter(None, [reason, *_besides(row)])]),
         f"{statement} ({source})<br>{name}, {row['kind']}",
         printed or "no number",
-        f"**{interval(row)}**, n = {row['n']}; expected {expected}<br>{quantity}",
+        f"**{interval(row)}**, n = {row['n']}{chance(row['p'], stands)}; expected {expected}<br>"
+        + quantity,
     ]
+
+
+def chance(p: float | None, stands: bool = True) -> str:
+    """`, p = 0.003` of a claim that is random and judged, "" of others. stands: as in `entries`."""
+    alone = "" if stands else " (not after Holm)"
+    return "" if p is None else f", p {'< 0.0001' if p < 1e-4 else f'= {p:.2g}'}{alone}"
 
 
 def paper_scale(row: JudgedClaim) -> str:

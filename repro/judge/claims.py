@@ -7,12 +7,11 @@ the claim *binds* here (is it meant to hold at this scale and on this data?). A 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypedDict
 
 import numpy as np
 
 from repro.errors import UserError, did_you_mean
-from repro.statistics import jackknife, t_interval
+from repro.statistics import jackknife, student, student_tail, t_interval
 from repro.suite.study import SCALES, WORKSTATION
 
 # What a claim rests on. The first three are claims of a paper; the others are ours.
@@ -21,7 +20,14 @@ THEORY = "theory"  # a closed form, held against simulation
 ARITHMETIC = "arithmetic"  # of the paper's own numbers
 SELF_CHECK = "self-check"  # the suite is built as the paper prints
 CONTROL = "control"  # what else might have given a result
-KINDS = (TRAINING, THEORY, ARITHMETIC, SELF_CHECK, CONTROL)
+OF_A_PAPER = (TRAINING, THEORY, ARITHMETIC)
+KINDS = (*OF_A_PAPER, SELF_CHECK, CONTROL)
+
+# Where a bound comes from.
+STATED = "stated"  # the paper says it, in numbers or in words such as "lower"
+TOLERANCE = "tolerance"  # the paper prints a value, an equality or "the same"; how near is ours
+OURS = "ours"  # the paper prints nothing of it
+BASES = (STATED, TOLERANCE, OURS)
 
 # What was seen, whether or not it binds.
 AGREES = "agrees"
@@ -32,29 +38,45 @@ NOTHING = ""  # there is no bound to agree with
 # Verdicts.
 REPRODUCED = "reproduced"  # agrees, and binds
 NOT_REPRODUCED = "not reproduced"  # differs, and binds
-CANNOT_BE_TOLD = UNCLEAR  # binds, and the interval does not say, or the test has no power
+CANNOT_BE_TOLD = UNCLEAR  # binds, and the interval does not say, or another law would say the same
 DOES_NOT_BIND = "does not bind"  # shown beside what was seen
 REPORTED = "reported"  # no bound
 VERDICTS = (REPRODUCED, NOT_REPRODUCED, CANNOT_BE_TOLD, DOES_NOT_BIND, REPORTED)
+
+FEWEST = 3  # seeds from which a training claim is told at reduced scale
 
 
 @dataclass(frozen=True)
 class Expectation:
     """An interval in which a quantity should lie, and its wording; nan if nothing is expected.
 
-    strict: its ends do not count as inside.
+    strict: its ends do not count as inside. basis: where the bound comes from, one of BASES; ""
+    where there is none. why: what a tolerance, or a bound of ours, was chosen by; one sentence.
     """
 
     low: float
     high: float
     text: str
     strict: bool = False
+    basis: str = ""
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        if self.basis and self.basis not in BASES:
+            raise UserError(f"bound {self.text!r}: unknown basis {self.basis!r}: {BASES}")
+        if self.basis in (TOLERANCE, OURS) and not self.why:
+            raise UserError(f"bound {self.text!r}: say in one sentence why it is there")
 
     def holds(self, value: float) -> bool:
         """Whether a value lies in the interval."""
         if self.strict:
             return self.low < value < self.high
         return self.low <= value <= self.high
+
+    def edge(self, value: float) -> float:
+        """The end of the interval that lies nearest to a value."""
+        ends = [end for end in (self.low, self.high) if math.isfinite(end)]
+        return min(ends, key=lambda end: abs(end - value))
 
     def __str__(self) -> str:
         return self.text
@@ -67,35 +89,37 @@ def number(value: float, form: str = "g") -> str:
     return f"{value:{form}}"
 
 
-def within(value: float, tolerance: float) -> Expectation:
+def within(value: float, tolerance: float, basis: str = "", why: str = "") -> Expectation:
     """At most `tolerance` (absolute) away from the value."""
     text = f"{number(value)} within {number(tolerance)}"
-    return Expectation(value - tolerance, value + tolerance, text)
+    return Expectation(value - tolerance, value + tolerance, text, False, basis, why)
 
 
-def between(low: float, high: float) -> Expectation:
+def between(low: float, high: float, basis: str = "", why: str = "") -> Expectation:
     """From low to high, ends included."""
-    return Expectation(low, high, f"{number(low)} to {number(high)}")
+    return Expectation(low, high, f"{number(low)} to {number(high)}", False, basis, why)
 
 
-def inside(low: float, high: float) -> Expectation:
+def inside(low: float, high: float, basis: str = "", why: str = "") -> Expectation:
     """From low to high, ends excluded."""
-    return Expectation(low, high, f"inside {number(low)} to {number(high)}", strict=True)
+    return Expectation(low, high, f"inside {number(low)} to {number(high)}", True, basis, why)
 
 
-def below(value: float) -> Expectation:
-    """Strictly below the value."""
-    return Expectation(-math.inf, value, f"below {number(value)}", strict=True)
+def below(value: float, basis: str = "", why: str = "") -> Expectation:
+    """Strictly below the value. Of a bare sign, below 0, the paper states it unless one says so."""
+    basis = basis or STATED * (value == 0)
+    return Expectation(-math.inf, value, f"below {number(value)}", True, basis, why)
 
 
-def at_most(value: float) -> Expectation:
+def at_most(value: float, basis: str = "", why: str = "") -> Expectation:
     """At most the value."""
-    return Expectation(-math.inf, value, f"at most {number(value)}")
+    return Expectation(-math.inf, value, f"at most {number(value)}", False, basis, why)
 
 
-def above(value: float) -> Expectation:
-    """Strictly above the value."""
-    return Expectation(value, math.inf, f"above {number(value)}", strict=True)
+def above(value: float, basis: str = "", why: str = "") -> Expectation:
+    """Strictly above the value. Of a bare sign, above 0, the paper states it unless one says so."""
+    basis = basis or STATED * (value == 0)
+    return Expectation(value, math.inf, f"above {number(value)}", True, basis, why)
 
 
 def reported(text: str) -> Expectation:
@@ -234,7 +258,8 @@ class Judgement:
     """A claim with its measurement and verdict at one scale on one data source.
 
     seen: AGREES, DIFFERS, UNCLEAR, or NOTHING where there is no bound. binds: whether it is meant
-    to hold here. reason: why the verdict is not plainly that it was reproduced or not.
+    to hold here. reason: why the verdict is not plainly that it was reproduced or not. p: as from
+    `p_value`; None where the claim does not bind or nothing is random.
     """
 
     claim: Claim
@@ -243,38 +268,7 @@ class Judgement:
     binds: bool
     verdict: str
     reason: str = field(default="")
-
-
-class JudgedClaim(TypedDict):
-    """A judged claim as JSON has it: a row of claims.json, of a record and of the scoreboard.
-
-    A number that is not finite is None.
-    """
-
-    claim: str  # its id, `<figure>.<name>`
-    kind: str  # what it rests on: training, theory, arithmetic, or a check of ours
-    paper: str  # slug of the paper that makes it: the folder of its study and figure
-    figure: str  # `<paper>/<figure>`, whose table it is measured on
-    statement: str  # what the paper says, in our words
-    source: str  # where the paper says it
-    quantity: str  # what is measured, in words
-    printed: list[str]  # what the paper prints for it, each number with its place, in words
-    expected: str  # the bound it was held against, in words
-    expected_paper: str  # the bound at paper scale, in words
-    measured: float | None  # the measured value
-    low: float | None  # lower end of the 95 % interval; None also of one run
-    high: float | None  # its upper end
-    n: int  # seeds behind the interval
-    seen: str  # what was seen, whether or not it binds; "" where there is no bound
-    binds: bool  # whether it is meant to hold at this scale and on this data
-    verdict: str  # what was seen where it binds; else that it does not, or has no bound
-    reason: str  # why it is not plainly reproduced or not; "" where it is
-    detail: str  # what a reader wants beside the value; may be ""
-    power: str  # shares of simulated tables that agree, by law; "" without trials
-    second: str  # what was measured under other arithmetics; "" where nothing was
-    chosen_after_seeing: str  # settings chosen after seeing results; "" where none were
-    scale: str  # of its runs
-    data: str  # of its runs: `embedded`, `real`, and what differs from that, by dataset
+    p: float | None = field(default=None)
 
 
 def doubted(judgement: Judgement, *doubts: str) -> Judgement:
@@ -298,7 +292,37 @@ def judge(claim: Claim, measurement: Measurement, scale: str, embedded: bool) ->
         reason = f"{elsewhere}; {why}" if why else elsewhere
         return Judgement(claim, measurement, seen, False, DOES_NOT_BIND, reason)
     verdict = {AGREES: REPRODUCED, DIFFERS: NOT_REPRODUCED, UNCLEAR: CANNOT_BE_TOLD}[seen]
-    return Judgement(claim, measurement, seen, True, verdict, why)
+    return Judgement(claim, measurement, seen, True, verdict, why, p_value(expected, measurement))
+
+
+def p_value(expected: Expectation, measured: Measurement) -> float | None:
+    """How often a value would lie this far inside its bound, or beyond it, with the truth at an end
+    of the bound: one-sided, by Student's t.
+
+    Inside a bound with two ends it is the larger of the two tests, of either end (Schuirmann 1987).
+    None where nothing is random, there is no interval, or a named problem says more.
+    """
+    no_interval = not math.isfinite(measured.low) or not math.isfinite(measured.high)
+    if measured.problem or measured.n < 2 or no_interval or measured.low == measured.high:
+        return None
+
+    def tail(end: float) -> float:
+        """The test of one end. The interval reaches `student(n)` standard errors to either side."""
+        below = end < measured.value
+        reach = measured.value - measured.low if below else measured.high - measured.value
+        distance = abs(measured.value - end)
+        t = student(measured.n) * distance / reach if reach else math.inf
+        return student_tail(t, measured.n - 1)
+
+    if expected.holds(measured.value):
+        return max(tail(end) for end in (expected.low, expected.high) if math.isfinite(end))
+    return tail(expected.edge(measured.value))
+
+
+def too_few(claim: Claim, measured: Measurement, scale: str) -> str:
+    """Why runs of these seeds tell nothing at reduced scale, in words; "" if they may."""
+    few = claim.kind == TRAINING and scale == "reduced" and 1 < measured.n < FEWEST
+    return f"{measured.n} seeds, where nothing is told from fewer than {FEWEST}" if few else ""
 
 
 def _seen(expected: Expectation, measured: Measurement) -> tuple[str, str]:
@@ -327,15 +351,3 @@ def trained_scales(expectation: Expectation) -> dict[str, Expectation]:
     """The same expectation at every scale whose runs train long enough to be judged; on a
     workstation as at paper scale."""
     return {"reduced": expectation, "paper": expectation}
-
-
-def interval(row: JudgedClaim) -> str:
-    """`value [low, high]`, or the value alone where nothing is random or it is of one run; None is
-    not finite."""
-    if row["measured"] is None:
-        return "nothing finite"
-    value, low, high = (
-        "not finite" if end is None else number(end, ".3g")
-        for end in (row["measured"], row["low"], row["high"])
-    )
-    return value if row["low"] == row["high"] else f"{value} [{low}, {high}]"

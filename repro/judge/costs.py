@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from repro.errors import UserError
-from repro.files import atomic_path
+from repro.judge import marks
 from repro.judge.figure import figure_module
 from repro.judge.records import read_record, recorded
 from repro.judge.typeset import markdown
@@ -14,8 +13,7 @@ from repro.suite.config import parse
 from repro.suite.study import GPU_SCALES, SCALES
 from repro.suite.suite import Suite
 
-BEGIN = "<!-- from here made by `python -m repro cost --page` -->"
-END = "<!-- to here -->"
+COMMAND = "cost --page"
 NONE = "-"
 
 
@@ -89,10 +87,5 @@ def lines(names: Sequence[str] | None = None) -> list[str]:
 
 
 def write(path: Path) -> None:
-    """Put the tables between the two marks of a page; raises UserError where it has none."""
-    text = path.read_text() if path.exists() else ""
-    if text.count(BEGIN) != 1 or text.count(END) != 1:
-        raise UserError(f"{path}: has no lines {BEGIN} and {END}, between which the tables go")
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    with atomic_path(path) as temporary:
-        temporary.write_text("\n".join([before + BEGIN, "", *lines(), "", END]) + after)
+    """Put the tables between the two marks of a page."""
+    marks.fill(path, COMMAND, lines())

@@ -20,7 +20,8 @@ from pypdf import PageObject, PdfReader, PdfWriter, Transformation
 
 from repro.errors import UserError
 from repro.files import atomic_path
-from repro.judge.claims import NOT_REPRODUCED, REPRODUCED, JudgedClaim, interval
+from repro.judge.claims import NOT_REPRODUCED, REPRODUCED
+from repro.judge.judged import JudgedClaim, interval
 from repro.judge.typeset import Table
 
 MARKS = {REPRODUCED: "+", NOT_REPRODUCED: "x"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from repro.errors import UserError
 from repro.files import read_json
-from repro.judge.claims import JudgedClaim
+from repro.judge.judged import JudgedClaim
 from repro.judge.products import cell_ids, finished_folder, is_built
 from repro.judge.records import describe, read_record, recorded
 from repro.suite.suite import Suite

@@ -6,9 +6,10 @@ from repro.errors import UserError, nearest_few
 from repro.files import sha256_file
 from repro.judge import register
 from repro.judge.board import in_words, paper_scale
-from repro.judge.claims import Claim, interval
+from repro.judge.claims import Claim
 from repro.judge.evidence import Evidence, find
 from repro.judge.figure import figure_module
+from repro.judge.judged import interval
 from repro.judge.printed import printed
 from repro.judge.records import read_record, recorded_at
 from repro.suite import arithmetic
@@ -61,7 +62,11 @@ def explain(suite: Suite, word: str) -> str:
     if row["detail"]:
         lines.append(f"  detail: {row['detail']}")
     if row["power"]:
-        lines.append(f"  power, share of simulated tables that agree: {row['power']}")
+        lines.append(f"  of simulated tables: {row['power']}")
+    if row["never"]:
+        lines.append(f"  design: it can hardly come out as {row['never']}")
+    if row["p"] is not None:
+        lines.append(f"  p: {row['p']:.2g}, with the truth at the edge of the bound")
     if row["second"]:
         lines.append(f"  under another arithmetic, {row['second']}")
     if row["chosen_after_seeing"]:

@@ -18,12 +18,13 @@ from repro.judge.claims import (
     THEORY,
     TRAINING,
     Claim,
-    JudgedClaim,
     Measurement,
     doubted,
     judge,
+    too_few,
 )
 from repro.judge.figure import figure_module
+from repro.judge.judged import JudgedClaim
 from repro.judge.printed import printed_for
 from repro.judge.typeset import Table
 from repro.suite import registry
@@ -77,9 +78,13 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[JudgedClaim]:
         judgement = judge(claim, measured[claim.id], scale, provenance["embedded"])
         trials = power.of_claim(paper, claim.id, scale, provenance["label"])
         others = second.of_claim(paper, claim.id, scale, provenance["label"])
-        turned = second.turned(judgement.seen, others)
-        judgement = doubted(judgement, power.shortfall(trials), turned)
         measurement = judgement.measurement
+        judgement = doubted(
+            judgement,
+            too_few(claim, measurement, scale),
+            power.false_alarm(judgement.seen, measurement.value, claim.at(scale), trials),
+            second.turned(judgement.seen, others),
+        )
         rows.append(
             {
                 "claim": claim.id,
@@ -100,8 +105,11 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[JudgedClaim]:
                 "binds": judgement.binds,
                 "verdict": judgement.verdict,
                 "reason": judgement.reason,
+                "p": judgement.p,
                 "detail": measurement.detail,
                 "power": power.in_words(trials),
+                "untested": judgement.binds and claim.kind == TRAINING and not trials,
+                "never": power.never(trials) if judgement.binds else "",
                 "second": "; ".join(map(str, others)),
                 "chosen_after_seeing": chosen if claim.kind in RUN else "",
                 "scale": scale,

@@ -73,20 +73,6 @@ class Design:
             last = gain[step[ours] == steps[-1]][0]
             self.mean[ours] = beside - side * np.sign(last) * gain
 
-    def set_between(
-        self, ours: np.ndarray, start: np.ndarray, end: np.ndarray, part: float
-    ) -> None:
-        """Put one curve this part of the way from a second to a third, at each step.
-
-        ours, start, end: positions of their rows; they have the same steps.
-        """
-        step = self.recorded["step"].to_numpy()
-        steps, first = np.unique(step[start], return_index=True)
-        _, first_end = np.unique(step[end], return_index=True)
-        from_, to = self.mean[start[first]], self.mean[end[first_end]]
-        with np.errstate(invalid="ignore"):
-            self.mean[ours] = (from_ + part * (to - from_))[np.searchsorted(steps, step[ours])]
-
     def draw(self, rng: np.random.Generator, curve: str = ""):
         """A table of the same rows, with new seeds' values.
 

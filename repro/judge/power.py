@@ -1,10 +1,13 @@
-"""The power of a claim's test: how often it would agree if the paper's law held, or another did.
+"""What a claim's test would say if the paper's law held, another did, or the truth lay at an edge.
 
 A figure's file names the laws (`LAWS`) and draws tables from them (`simulate`), of the design on
 record and with seed noise of its size; `repro.judge.trials` puts many through the figure's own
-`measure` and the verdict's own rule, and keeps the counts in `studies/<paper>/power.csv`. A test
-that seldom agrees under the paper's law, or agrees under a rival's, tells nothing at that scale,
-whatever the runs gave. No torch.
+`measure` and the verdict's own rule, and keeps the counts in `studies/<paper>/power.csv`.
+
+The counts say how often a verdict would be false. What agrees is told unless a rival's tables agree
+too; what differs is told unless tables with the truth inside the bound, at its nearest edge, differ
+too. How often the test agrees under the paper's law, its power, is a figure of the design: it says
+how many seeds are needed and whether not telling is a surprise, and withholds nothing. No torch.
 """
 
 from collections.abc import Sequence
@@ -12,10 +15,11 @@ from dataclasses import dataclass
 
 from repro.errors import UserError
 from repro.judge import rows
+from repro.judge.claims import AGREES, DIFFERS, NOT_REPRODUCED, REPRODUCED, Expectation
 
-ENOUGH = 0.80  # agrees at least as often under the paper's law
-TOO_OFTEN = 0.05  # agrees more often under a rival's
-PAPER, RIVAL = "paper", "rival"
+TOO_OFTEN = 0.05  # a false verdict comes out more often
+PAPER, RIVAL, EDGE = "paper", "rival", "edge"
+LOWER, UPPER = "lower edge", "upper edge"  # of a bound: the truth lies there
 MAKE = "python -m repro power"
 
 
@@ -25,11 +29,14 @@ class Laws:
 
     paper: short name of the paper's law. rivals: names of those it could be taken for: no effect,
     another parametrization's, the sign flipped, a term left out. Both are facts of theory; what a
-    law leaves open, as a curve's shape or the size of an effect, is the recorded table's.
+    law leaves open, as a curve's shape or the size of an effect, is the recorded table's. edge: the
+    law under which the truth lies at the bound's edge, one of the rivals; where none is named, what
+    was measured under the paper's law is shifted there.
     """
 
     paper: str
     rivals: tuple[str, ...]
+    edge: str = ""
 
     def __post_init__(self) -> None:
         names = (self.paper, *self.rivals)
@@ -37,6 +44,8 @@ class Laws:
             raise UserError(f"laws {names}: rivals holds no name; give a tuple, as ('no effect',)")
         if not all(isinstance(name, str) and name for name in names) or len({*names}) < len(names):
             raise UserError(f"laws {names}: give every law a name of its own")
+        if self.edge and self.edge not in self.rivals:
+            raise UserError(f"laws {names}: edge {self.edge!r} is none of the rivals")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,8 +55,8 @@ class Laws:
 
 # Of a claim of a sign alone: the recorded difference on the paper's side, none of it, all of it on
 # the other side; and by law the side, 1 the paper's.
-AS_CLAIMED = "as claimed"
-SIGN = Laws(AS_CLAIMED, ("no effect", "the opposite"))
+AS_CLAIMED, NO_EFFECT = "as claimed", "no effect"
+SIGN = Laws(AS_CLAIMED, (NO_EFFECT, "the opposite"), edge=NO_EFFECT)
 SIDES = dict(zip(SIGN.names, (1, 0, -1), strict=True))
 
 
@@ -55,9 +64,9 @@ SIDES = dict(zip(SIGN.names, (1, 0, -1), strict=True))
 class Trial:
     """How one law fared in one claim's test. The fields are the file's columns, in its order.
 
-    scale, data: of the record whose design was drawn. role: PAPER or RIVAL. draws: how many tables.
-    agrees, differs: in how many the whole interval met the bound, or lay beside it. digest: SHA-256
-    of the data.csv on record.
+    scale, data: of the record whose design was drawn. role: PAPER, RIVAL or EDGE. draws: how many
+    tables. agrees, differs: in how many the whole interval met the bound, or lay beside it.
+    digest: SHA-256 of the data.csv on record.
     """
 
     scale: str
@@ -76,9 +85,14 @@ class Trial:
             raise ValueError(f"its counts do not add up; make it anew: {MAKE}")
 
     @property
-    def share(self) -> float:
+    def agree(self) -> float:
         """Share of the draws that agree."""
         return self.agrees / self.draws
+
+    @property
+    def differ(self) -> float:
+        """Share of the draws that differ."""
+        return self.differs / self.draws
 
 
 def path(paper: str) -> str:
@@ -102,21 +116,63 @@ def of_claim(paper: str, claim: str, scale: str, data: str) -> list[Trial]:
     return [t for t in trials(paper) if (t.claim, t.scale, t.data) == (claim, scale, data)]
 
 
+def roles(found: Sequence[Trial]) -> dict[str, list[Trial]]:
+    """The trials by role."""
+    return {role: [t for t in found if t.role == role] for role in (PAPER, RIVAL, EDGE)}
+
+
 def in_words(found: Sequence[Trial]) -> str:
-    """`0.97; rivals: muP 0.02, SP 0.00`: the shares that agree."""
-    of = {
-        role: [f"{t.law} {t.share:.2f}" for t in found if t.role == role] for role in (PAPER, RIVAL)
-    }
-    return f"{', '.join(of[PAPER])}; rivals: {', '.join(of[RIVAL])}" if found else ""
+    """How often the test agrees, and how often it is wrong: `agrees under the paper's law 0.97;
+    under muP 0.02, SP 0.00; differs at the bound's upper edge 0.03, under the paper's law 0.00`.
+
+    Of a bare sign there is no power: its paper's law has an effect as large as the measured one, so
+    that its share is the p-value in another form (Hoenig & Heisey 2001).
+    """
+    if not found:
+        return ""
+    of = roles(found)
+    bare = any(t.law == NO_EFFECT for t in of[EDGE])
+    own = [] if bare else of[PAPER]
+    wrong = [f"at the bound's {t.law} {t.differ:.2f}" for t in of[EDGE]]
+    if bare:
+        wrong = [f"with no effect {t.differ:.2f}" for t in of[EDGE]]
+    wrong += [f"under the paper's law {t.differ:.2f}" for t in own]
+    words = [f"agrees under the paper's law {t.agree:.2f}" for t in own]
+    words += [f"agrees under {', '.join(f'{t.law} {t.agree:.2f}' for t in of[RIVAL])}"]
+    words += [f"differs {', '.join(wrong)}"] if wrong else []
+    return "; ".join(words)
 
 
-def shortfall(found: Sequence[Trial]) -> str:
-    """Why a test with these trials tells nothing, in words; "" if it does."""
-    weak, blind = [], []
-    for trial in found:
-        if trial.role == PAPER and trial.share < ENOUGH:
-            weak.append(f"{trial.share:.0%} under the paper's law")
-        if trial.role == RIVAL and trial.share > TOO_OFTEN:
-            blind.append(f"{trial.law} passes in {trial.share:.0%}")
-    reasons = [*weak, *blind]
-    return f"power: {', '.join(reasons)}".replace("%", " %") if reasons else ""
+def false_alarm(seen: str, value: float, expected: Expectation, found: Sequence[Trial]) -> str:
+    """Why what was seen is not told, in words: another law would have given it too often; "" if
+    none would.
+
+    seen, value: of the measurement. expected: its bound.
+    """
+    of = roles(found)
+    if seen == AGREES:
+        blind = [f"{t.law} in {t.agree:.0%}" for t in of[RIVAL] if t.agree > TOO_OFTEN]
+        words = "tables of a rival law agree too"
+    elif seen == DIFFERS:
+        far = LOWER if value > expected.high else UPPER if value < expected.low else ""
+        edges = [t for t in of[EDGE] if t.law != far]
+        blind = [f"{t.law} in {t.differ:.0%}" for t in (*edges, *of[PAPER]) if t.differ > TOO_OFTEN]
+        words = "tables with the truth inside the bound differ too"
+    else:
+        return ""
+    return f"{words}: {', '.join(blind)}".replace("%", " %") if blind else ""
+
+
+def never(found: Sequence[Trial]) -> str:
+    """Which verdict can hardly come out of this design, whatever holds; "" where both can.
+
+    That is `reproduced` where tables of the paper's law seldom agree, and `not reproduced` where
+    those of no rival differ.
+    """
+    of = roles(found)
+    lacking = []
+    if of[PAPER] and all(t.agree <= TOO_OFTEN for t in of[PAPER]):
+        lacking.append(REPRODUCED)
+    if of[RIVAL] and all(t.differ <= TOO_OFTEN for t in of[RIVAL]):
+        lacking.append(NOT_REPRODUCED)
+    return " or ".join(lacking)

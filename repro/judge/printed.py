@@ -13,6 +13,7 @@ from repro.errors import UserError, did_you_mean
 from repro.judge import rows
 from repro.judge.figure import figure_module
 from repro.suite import registry
+from repro.suite.registry import ROOT
 
 # -1/2, 0.0020, 1e-3, <1
 NUMBER = re.compile(r"[<>]?-?\d+(/[1-9]\d*|(\.\d+)?(e-?\d\d?)?)")
@@ -62,6 +63,17 @@ class Printed:
         return f"{value}{unit} ({self.place}): {self.what}"
 
 
+def is_a_paper(slug: str) -> bool:
+    """Whether a slug is a paper's, of which one can say what it prints; the suite's own benchmark
+    has studies and figures too, and prints nothing."""
+    return (ROOT / path(slug)).exists()
+
+
+def path(paper: str) -> str:
+    """Where what a paper prints is noted, relative to the checkout."""
+    return f"studies/{paper}/printed.csv"
+
+
 def printed(paper: str) -> tuple[Printed, ...]:
     """All that a paper prints, each row of a claim there is; nothing where there is no such file.
 
@@ -92,7 +104,7 @@ def numbers(paper: str, claim: str) -> list[float]:
 
 def _rows(paper: str) -> Sequence[tuple[str, Printed]]:
     """Place and content of every row."""
-    return rows.read(f"studies/{paper}/printed.csv", Printed)
+    return rows.read(path(paper), Printed)
 
 
 def claims_of(paper: str) -> tuple[set[str], set[str]]:

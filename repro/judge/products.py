@@ -6,7 +6,7 @@ from pathlib import Path
 from repro.errors import UserError, did_you_mean
 from repro.files import atomic_path, read_json, sha256_file, write_bytes, write_json
 from repro.judge import beside, code
-from repro.judge.claims import JudgedClaim
+from repro.judge.judged import JudgedClaim
 from repro.judge.judging import render, tabulate
 from repro.suite import cells as cellfiles
 from repro.suite import registry

@@ -15,8 +15,8 @@ from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge import beside, second
 from repro.judge.board import board
-from repro.judge.claims import JudgedClaim
 from repro.judge.claims_json import FiledClaim, filed
+from repro.judge.judged import JudgedClaim
 from repro.judge.judging import render
 from repro.judge.products import finished_folder, put
 from repro.suite import arithmetic, registry

@@ -6,14 +6,18 @@ from collections.abc import Iterable
 
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
-from repro.judge.board import OURS, board
-from repro.judge.claims import CANNOT_BE_TOLD, NOT_REPRODUCED, VERDICTS, JudgedClaim, interval
+from repro.judge.board import board, counts_by_paper, of_a_paper
+from repro.judge.claims import CANNOT_BE_TOLD, NOT_REPRODUCED, VERDICTS
 from repro.judge.evidence import Evidence, find_all, origin
+from repro.judge.judged import JudgedClaim, interval
 from repro.judge.products import finished_folder
+from repro.judge.records import read_record, recorded
+from repro.judge.typeset import markdown
 from repro.suite import registry
 from repro.suite.progress import duration
 from repro.suite.suite import Suite
 
+PAGE = "scoreboard --page"
 COLUMNS = [*JudgedClaim.__annotations__]
 
 
@@ -31,6 +35,14 @@ def scoreboard(suite: Suite) -> str:
     write_bytes(page, board(page.parent, title, rows, {e.figure: e.page for e in found}))
     write_json(suite.paths.results / "manifest.json", {e.figure: _made_from(e) for e in found})
     return f"{page}, {csv_file.name}: {len(rows)} claims, {origin(found)}"
+
+
+def counts_on_record(suite: Suite) -> list[str]:
+    """The table of the papers' claims by verdict, at the configured scale and data, from records
+    alone; lines of Markdown."""
+    names = registry.figure_names()
+    records = [read_record(base) for name in names for base in recorded(suite, name)[:1]]
+    return markdown(counts_by_paper([row for saved in records for row in saved["claims"]]))
 
 
 def table(rows: Iterable[JudgedClaim]) -> bytes:
@@ -78,7 +90,7 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
     if rows:
         # What a reader asks about first.
         doubtful = [NOT_REPRODUCED, CANNOT_BE_TOLD]
-        first = max(rows, key=lambda row: (row["verdict"] in doubtful, row["kind"] not in OURS))
+        first = max(rows, key=lambda row: (row["verdict"] in doubtful, of_a_paper(row)))
         claim = f"{first['paper']}/{first['claim']}"
         lines.append(f"next: {suite.command(f'explain {claim}', program='python -m repro')}")
     return "\n".join(lines)

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from repro.judge import rows
-from repro.judge.claims import AGREES, DIFFERS, TRAINING, JudgedClaim
+from repro.judge.claims import AGREES, DIFFERS, TRAINING
+from repro.judge.judged import JudgedClaim
 
 
 @dataclass(frozen=True)

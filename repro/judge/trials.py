@@ -1,13 +1,16 @@
 """Puts tables drawn from laws through a figure's `measure` and the verdicts' rule, and counts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from repro.errors import UserError
 from repro.files import sha256, sha256_file
 from repro.judge import power
-from repro.judge.claims import AGREES, DIFFERS, Claim, judge
+from repro.judge.claims import AGREES, DIFFERS, Claim, Expectation, Measurement, judge
 from repro.judge.judging import called, check_measured
-from repro.judge.power import PAPER, RIVAL, Trial
+from repro.judge.power import EDGE, LOWER, PAPER, RIVAL, UPPER, Trial
 from repro.judge.records import read_record, recorded
 from repro.suite import registry
 from repro.suite.suite import Suite
@@ -23,21 +26,22 @@ def tested(figure_name: str, scale: str, embedded: bool) -> list[Claim]:
     return [claim for claim in module.CLAIMS if claim.id in laws and claim.binds(scale, embedded)]
 
 
-def seen(figure_name: str, law: str, table, scale: str, embedded: bool, draws: int):
-    """Draw tables from a law and judge each: claim id -> what was seen in every draw.
+def measured(
+    figure_name: str, law: str, table, scale: str, embedded: bool, draws: int, stream: int = 0
+) -> dict[str, list[Measurement]]:
+    """Draw tables from a law and measure each: claim id -> its measurement in every draw.
 
     table: the recorded data.csv. Every draw has its own random numbers, fixed by names alone.
+    stream: another one gives other draws.
     """
-    import numpy as np
-
     module = registry.figure(figure_name)
     file = f"figures/{figure_name}.py"
     claims = [c for c in tested(figure_name, scale, embedded) if law in module.LAWS[c.id].names]
-    found: dict[str, list[str]] = {claim.id: [] for claim in claims}
+    found: dict[str, list[Measurement]] = {claim.id: [] for claim in claims}
     before = None
     name = int(sha256(f"{figure_name} {law} {scale}".encode())[:16], 16)
     for number in range(draws):
-        rng = np.random.default_rng([name, number])
+        rng = np.random.default_rng([name, number, *([stream] if stream else [])])
         with called(figure_name, f"simulate({law!r})"):
             drawn = module.simulate(law, table.copy(), scale, rng)
         if list(getattr(drawn, "columns", [])) != list(table.columns):
@@ -46,14 +50,35 @@ def seen(figure_name: str, law: str, table, scale: str, embedded: bool, draws: i
                 + ",".join(table.columns)
             )
         with called(figure_name, "measure"):
-            measured = module.measure(drawn, scale)
-        check_measured(file, module.CLAIMS, measured)
+            values = module.measure(drawn, scale)
+        check_measured(file, module.CLAIMS, values)
         for claim in claims:
-            found[claim.id].append(judge(claim, measured[claim.id], scale, embedded).seen)
+            found[claim.id].append(values[claim.id])
         if number == 1 and drawn.equals(before):  # nothing in it is random: the rest is the same
-            return {name: seen[:1] * draws for name, seen in found.items()}
+            return {name: some[:1] * draws for name, some in found.items()}
         before = drawn
     return found
+
+
+def at_edges(expected: Expectation, found: Sequence[Measurement]) -> dict[str, list[Measurement]]:
+    """Measurements shifted so that their mean, the truth, lies at either edge of a bound.
+
+    Nothing where nothing is random. found: under one law. Those that are not finite stay so.
+    """
+    values = [m.value for m in found if np.isfinite(m.value)]
+    if len(set(values)) < 2:
+        return {}
+    ends = {LOWER: expected.low, UPPER: expected.high}
+    return {
+        name: [shifted(each, end - float(np.mean(values))) for each in found]
+        for name, end in ends.items()
+        if np.isfinite(end)
+    }
+
+
+def shifted(found: Measurement, by: float) -> Measurement:
+    """The measurement with its value and interval moved."""
+    return replace(found, value=found.value + by, low=found.low + by, high=found.high + by)
 
 
 def of_figure(suite: Suite, figure_name: str) -> list[Trial]:
@@ -76,22 +101,26 @@ def of_figure(suite: Suite, figure_name: str) -> list[Trial]:
     table, digest = pd.read_csv(data), sha256_file(data)
     laws = registry.figure(figure_name).LAWS
     names = dict.fromkeys(law for claim in claims for law in laws[claim.id].names)
-    outcomes = {law: seen(figure_name, law, table, scale, embedded, DRAWS) for law in names}
-    return [
-        Trial(
-            scale,
-            suite.label,
-            claim.id,
-            law,
-            PAPER if law == laws[claim.id].paper else RIVAL,
-            DRAWS,
-            outcomes[law][claim.id].count(AGREES),
-            outcomes[law][claim.id].count(DIFFERS),
-            digest,
+    found = {law: measured(figure_name, law, table, scale, embedded, DRAWS) for law in names}
+
+    def trial(claim: Claim, law: str, role: str, values: Sequence[Measurement]) -> Trial:
+        seen = [judge(claim, each, scale, embedded).seen for each in values]
+        counted = (len(seen), seen.count(AGREES), seen.count(DIFFERS))
+        return Trial(scale, suite.label, claim.id, law, role, *counted, digest)
+
+    trials = []
+    for claim in claims:
+        its = laws[claim.id]
+        for law in its.names:
+            role = PAPER if law == its.paper else RIVAL
+            trials.append(trial(claim, law, role, found[law][claim.id]))
+        edges = (
+            {its.edge: found[its.edge][claim.id]}
+            if its.edge
+            else at_edges(claim.at(scale), found[its.paper][claim.id])
         )
-        for claim in claims
-        for law in laws[claim.id].names
-    ]
+        trials += [trial(claim, law, EDGE, values) for law, values in edges.items()]
+    return trials
 
 
 def outdated(suite: Suite, selection: list[str]) -> Iterator[str]:
@@ -103,7 +132,8 @@ def outdated(suite: Suite, selection: list[str]) -> Iterator[str]:
         digest = read_record(bases[0])["data_sha256"] if bases else None
         for claim in tested(figure_name, scale, suite.is_embedded(figure_name)):
             found = power.of_claim(paper, claim.id, scale, suite.label)
-            if [t.law for t in found] != list(registry.figure(figure_name).LAWS[claim.id].names):
+            names = list(registry.figure(figure_name).LAWS[claim.id].names)
+            if [t.law for t in found if t.role != EDGE] != names:
                 yield f"{paper}/{claim.id}: has no trials of its laws: {power.MAKE} {figure_name}"
             elif {t.digest for t in found} != {digest}:
                 yield f"{paper}/{claim.id}: was drawn from a table that is no longer on record"

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from repro.errors import UserError
 from repro.files import read_json, sha256_file
-from repro.judge.claims import JudgedClaim, interval
 from repro.judge.forecast import to_build
+from repro.judge.judged import JudgedClaim, interval
 from repro.judge.products import finished_folder, is_built
 from repro.judge.records import RECORDS, SUMS, describe, read_record, recorded
 from repro.suite import arithmetic, registry

@@ -6,8 +6,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Protocol
 
-from repro.parametrization import KINDS as ROLE_KINDS
-from repro.parametrization import (
+from widthwise.parametrization import KINDS as ROLE_KINDS
+from widthwise.parametrization import (
     Role,
     attention_multiplier,
     initialize,
@@ -21,8 +21,8 @@ class Model(Protocol):
 
     Its constructor takes keywords without defaults: `width` and `base_width`, `output_multiplier`
     (the factor on the logits), and whatever else `model` in a study's spec is to say. It draws
-    nothing: `repro.parametrization.initialize` draws every parameter that has an init, and what has
-    none (biases, gains) the constructor sets itself.
+    nothing: `widthwise.parametrization.initialize` draws every parameter that has an init, and what
+    has none (biases, gains) the constructor sets itself.
     """
 
     def roles(self) -> Mapping[str, Role]:

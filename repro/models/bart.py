@@ -16,7 +16,7 @@ from torch import nn
 from repro.errors import UserError
 from repro.models.blocks import MLP, Attention, CrossAttention, attention_scale
 from repro.models.readout import scaled
-from repro.parametrization import Role
+from widthwise.parametrization import Role
 
 NORM_EPS = 1e-5
 FIRST_POSITION = 2  # fairseq's tables begin with two rows that no token takes
@@ -32,7 +32,7 @@ class BART(nn.Module):
     head_dim^-1/2 q.k.
     matrix_std, position_std, embedding_std: initial standard deviations (II.2.C); a matrix_std of
         None is fan_in^-1/2.
-    Parameters hold no values until `repro.parametrization.initialize` draws them; then
+    Parameters hold no values until `widthwise.parametrization.initialize` draws them; then
     `clear_padding` is to be called.
     Raises UserError on a width that is no multiple of heads, and a padding outside the vocabulary.
     """

@@ -16,7 +16,7 @@ from torch import nn
 from repro.errors import UserError
 from repro.models.blocks import MLP, Attention
 from repro.models.readout import scaled
-from repro.parametrization import Role
+from widthwise.parametrization import Role
 
 EXPANSION = 4
 
@@ -25,7 +25,7 @@ class GPT2(nn.Module):
     """Token ids (B, T) -> logits (B, T, vocab_size).
 
     output_multiplier: factor on the logits.
-    Parameters hold no values until `repro.parametrization.initialize` draws them, except for
+    Parameters hold no values until `widthwise.parametrization.initialize` draws them, except for
     LayerNorm's gains (1).
     Raises UserError on a width that is no multiple of heads.
     """

@@ -12,7 +12,7 @@ from torch import nn
 from repro.errors import UserError
 from repro.models.blocks import GroupedQueryAttention, SwiGLU, rotary_table
 from repro.models.readout import scaled
-from repro.parametrization import Role
+from widthwise.parametrization import Role
 
 
 class LLM(nn.Module):
@@ -20,7 +20,7 @@ class LLM(nn.Module):
 
     inner: width of SwiGLU. window: positions a query sees, itself included.
     rotary_dim: entries of a head that are turned. output_multiplier: factor on the logits.
-    Parameters hold no values until `repro.parametrization.initialize` draws them, except for
+    Parameters hold no values until `widthwise.parametrization.initialize` draws them, except for
     LayerNorm's (1 and 0).
     Raises UserError where heads do not share key-value heads evenly, or cannot be turned.
     """

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from repro.models.readout import scaled
-from repro.parametrization import Role
+from widthwise.parametrization import Role
 
 
 class MLP(nn.Module):
@@ -17,7 +17,7 @@ class MLP(nn.Module):
     drawn_biases: whether biases of hidden layers start with the spread that they have at the base
         width, fan_in^-1/2 there, at every width (Table 2's vectors; the released code), else at 0.
     Biases that are not drawn are zero. All other parameters hold no values until
-    `repro.parametrization.initialize` draws them, which sets the readout to zero.
+    `widthwise.parametrization.initialize` draws them, which sets the readout to zero.
     """
 
     def __init__(

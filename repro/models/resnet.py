@@ -13,7 +13,7 @@ from torch import nn
 
 from repro.errors import UserError
 from repro.models.readout import scaled
-from repro.parametrization import Role
+from widthwise.parametrization import Role
 
 CHANNELS = (64, 128, 256, 512)
 
@@ -48,7 +48,7 @@ class ResNet(nn.Module):
     """Images (B, 3, H, W) -> logits (B, classes).
 
     width: multiplier of the stages' 64, 128, 256 and 512 channels, or one for each stage.
-    Parameters hold no values until `repro.parametrization.initialize` draws them, except for
+    Parameters hold no values until `widthwise.parametrization.initialize` draws them, except for
     BatchNorm's (1 and 0) and the readout's bias (0).
     Raises UserError where a multiplier gives no whole number of channels.
     """

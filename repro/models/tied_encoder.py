@@ -11,7 +11,7 @@ from torch import nn
 from repro.errors import UserError
 from repro.models.blocks import MLP, Attention
 from repro.models.readout import scaled
-from repro.parametrization import Role
+from widthwise.parametrization import Role
 
 
 class TiedEncoder(nn.Module):
@@ -19,7 +19,7 @@ class TiedEncoder(nn.Module):
 
     embedding_std, position_std: initial standard deviations. matrix_constant: every matrix of the
     blocks has variance matrix_constant / width, so C_X is expansion times that. output_multiplier:
-    N_rescale. Parameters hold no values until `repro.parametrization.initialize` draws them.
+    N_rescale. Parameters hold no values until `widthwise.parametrization.initialize` draws them.
     Raises UserError on a width that is no multiple of heads.
     """
 

@@ -15,7 +15,7 @@ from torch import nn
 from repro.errors import UserError
 from repro.models.blocks import MLP, Attention, attention_scale
 from repro.models.readout import scaled
-from repro.parametrization import Role
+from widthwise.parametrization import Role
 
 CHANNELS = 3
 EPS = 1e-6
@@ -29,8 +29,8 @@ class ViT(nn.Module):
     patch: pixels along a patch's side. expansion: the paper's M. output_multiplier: factor on what
     the head reads. attention_multiplier: factor on attention's logits head_dim^-1/2 q.k.
     constants: initial constants in place of the paper's, by the names in CONSTANTS.
-    Parameters hold no values until `repro.parametrization.initialize` draws them, except for the
-    head's bias (0).
+    Parameters hold no values until `widthwise.parametrization.initialize` draws them, except for
+    the head's bias (0).
     Raises UserError where heads do not divide the width, or patches the image, and on a constant
     there is none of.
     """

@@ -13,7 +13,6 @@ from repro.suite import registry
 from repro.suite.cluster import CPU_RATE, STEP_SECONDS, Site, request
 from repro.suite.plan import Cell, Run
 from repro.suite.registry import keeps_checkpoints
-from repro.suite.stacks import gpu_hours
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
 
@@ -53,12 +52,11 @@ def at_rate(rate: float, words: str) -> Price:
     return Price("hours", words, hours)
 
 
-def on_gpu(stacking: str = "auto") -> Price:
-    """Hours on one H100 (`stacks.gpu_hours`). stacking: as `Config.stacked`."""
+def on_gpu() -> Price:
+    """Hours on one H100 (`cost.gpu_hours`)."""
 
     def hours(cells: Sequence[Cell], unfinished: Sequence[Run]) -> float:
-        left = {run.id for run in unfinished}
-        return gpu_hours(cells, lambda run: run.id in left, stacking)
+        return sum(cost.gpu_hours(TASKS[run.task].cost(run.spec)) for run in unfinished)
 
     words = (
         "hours: one H100 at 40 % (assumed) of its dense peaks and 70 % (assumed) of its memory's "
@@ -91,11 +89,11 @@ def matmul_peak(
     return best
 
 
-def device_price(device_flops: float | None, measure: bool, stacking: str = "auto") -> Price:
+def device_price(device_flops: float | None, measure: bool) -> Price:
     """Hours on a device.
 
     device_flops: at this rate. measure: at SHARE of this machine's `matmul_peak`, on its GPU if
-    it has one. With neither: on one H100, stacking as for `on_gpu`.
+    it has one. With neither: on one H100.
     Raises UserError unless device_flops is positive and finite.
     """
     if device_flops is not None:
@@ -103,7 +101,7 @@ def device_price(device_flops: float | None, measure: bool, stacking: str = "aut
             raise UserError(f"--device-flops {device_flops:g}: give operations per second, above 0")
         return at_rate(device_flops, f"hours: at {device_flops:.3g} FLOP/s, as given")
     if not measure:
-        return on_gpu(stacking)
+        return on_gpu()
     import torch
 
     if torch.cuda.is_available():
@@ -205,14 +203,13 @@ class Room:
 def room(suite: Suite, figure_name: str) -> Room:
     """What a figure's runs that train take, finished or not."""
     shown = [cell for cells in suite.figure_cells(figure_name).values() for cell in cells]
-    cells = suite.with_upstream(shown)
-    stages = {run.id: (c.study, run) for c in cells for run in c.runs}
+    stages = {run.id: (c.study, run) for c in suite.with_upstream(shown) for run in c.runs}
     costs = [(study, TASKS[run.task].cost(run.spec)) for study, run in stages.values()]
     trained = [(study, spent) for study, spent in costs if spent.seen]
     # Weights and the optimizer's averages, without gradients.
     kept = (s.state_bytes - cost.BYTES * s.parameters for n, s in trained if keeps_checkpoints(n))
     return Room(
-        hours=gpu_hours(cells, lambda run: bool(TASKS[run.task].cost(run.spec).seen)),
+        hours=sum(cost.gpu_hours(spent) for _, spent in trained),
         memory=max((spent.memory_bytes for _, spent in trained), default=0),
         disk=sum(kept),
     )

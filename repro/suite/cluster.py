@@ -154,15 +154,12 @@ def load_site(folder: Path) -> Site:
     return parse_site({} if content is None else content, path)
 
 
-def request(
-    cell: Cell, scale: str, site: Site, attempt: int = 1, stacking: str = "auto"
-) -> Request:
+def request(cell: Cell, scale: str, site: Site, attempt: int = 1) -> Request:
     """What the job of a cell asks for: the time of all its runs, the memory of the largest.
 
     It gets GPUs if its runs train on data at one of the site's `gpu_scales`: as few as hold the
     largest run, or more, up to a node's, as long as it would take longer than WANTED_HOURS.
     attempt: the n-th asks for 2^(n - 1) times the time and n times the memory of the first.
-    stacking: when runs are trained as one, which share the least time of a step (`Config.stacked`).
     """
     costs = [TASKS[run.task].cost(run.spec) for run in cell.runs]
     spec = cell.runs[0].spec
@@ -171,15 +168,9 @@ def request(
         seconds = sum(max(c.flops / rate, spec.get("steps", 0) * step_seconds) for c in costs)
         return (START_SECONDS + MARGIN * seconds) / 60
 
-    def gpu_minutes(gpus: int, rate: float) -> float:
-        of_gpu = "cuda", 1e9 * site.gpu_memory_gb, stacking
-        task = TASKS[cell.runs[0].task]
-        as_one = task.stack_size(spec, len(costs), *of_gpu) if gpus == 1 else 1
-        return minutes(gpus * rate, STEP_SECONDS["gpu"] / as_one)
-
     if any(c.seen for c in costs) and scale in site.gpu_scales:
         rate = cost.GPU_RATES[spec.get("precision", "float32")]
-        times = {n: gpu_minutes(n, rate) for n in gpu_counts(costs, site)}
+        times = {n: minutes(n * rate, STEP_SECONDS["gpu"]) for n in gpu_counts(costs, site)}
         wanted = 60 * min(WANTED_HOURS, site.max_hours)
         # The fewest GPUs that finish in time; if none do, the fastest.
         gpus = min(times, key=lambda n: (max(times[n], wanted), n))

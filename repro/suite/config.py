@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from repro.cost import STACKING
 from repro.data.source import Source
 from repro.errors import UserError, did_you_mean
 from repro.files import canonical_json, sha256
@@ -29,7 +28,6 @@ class Config:
     at_edge: what happens when the best run of a sweep lies at the edge of its grid: "widen" extends
         the grid in rounds, "stop" ends in an error before anything is trained with that value.
     arithmetic: which instructions CPU runs use, a name in `arithmetic.SETTINGS`.
-    stacked: when runs of a job that differ in numbers alone are trained as one, of `cost.STACKING`.
     """
 
     scale: str
@@ -39,7 +37,6 @@ class Config:
     max_gpu_hours: float | None
     at_edge: str = "widen"
     arithmetic: str = arithmetic.DEFAULT
-    stacked: str = "auto"
 
     def source(self, dataset: str) -> Source:
         """The source of one dataset."""
@@ -51,7 +48,6 @@ class Config:
         values = [f"scale={self.scale}", f"data={self.data}"]
         values += [f"{name}={s.folder or s.kind}" for name, s in sorted(self.sources.items())]
         values += [f"at_edge={self.at_edge}"] if self.at_edge != "widen" else []
-        values += [f"stacked={self.stacked}"] if self.stacked != "auto" else []
         # Written even if it is the default: results from before this setting are made anew.
         return [*values, f"arithmetic={self.arithmetic}"]
 
@@ -60,8 +56,7 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
     """Validate a configuration, in which names of datasets are keys too; raises UserError naming
     the key."""
     datasets = sorted(datasets)
-    keys = ("scale", "data", "figures", "max_gpu_hours", "at_edge", "arithmetic", "stacked")
-    known = {*keys, *datasets}
+    known = {"scale", "data", "figures", "max_gpu_hours", "at_edge", "arithmetic", *datasets}
     for key in values:
         if key not in known:
             raise UserError(f"unknown config key {key!r}: {did_you_mean(str(key), known)}")
@@ -82,8 +77,7 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
     at_edge = _choice("at_edge", values.get("at_edge", "widen"), AT_EDGE)
     chosen = values.get("arithmetic", arithmetic.DEFAULT)
     chosen = _choice("arithmetic", chosen, tuple(arithmetic.SETTINGS))
-    stacked = _choice("stacked", values.get("stacked", "auto"), STACKING)
-    return Config(scale, data, sources, tuple(figures), hours, at_edge, chosen, stacked)
+    return Config(scale, data, sources, tuple(figures), hours, at_edge, chosen)
 
 
 def _choice(key: str, value: object, choices: tuple[str, ...]) -> str:

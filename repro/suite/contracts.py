@@ -73,6 +73,12 @@ def _check_claims(file: str, claims: object) -> None:
             if scale not in SCALES:
                 hint = did_you_mean(scale, SCALES)
                 raise UserError(f"{file}: claim {claim.id!r}: unknown scale {scale!r}, {hint}")
+        for bound in claim.expected.values():
+            if not bound.basis and not math.isnan(bound.low):
+                raise UserError(
+                    f"{file}: claim {claim.id!r}: {bound}: says not where the bound comes from; "
+                    "give it a basis, STATED, TOLERANCE or OURS of repro/judge/claims.py, and why"
+                )
 
 
 def _check_laws(file: str, module: ModuleType) -> None:

@@ -1,10 +1,9 @@
-"""Carries out a job: its runs, unless finished before, one after another or trained as one. No
-torch at import."""
+"""Carries out a job: its runs one after another, unless finished before. No torch at import."""
 
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,8 +25,15 @@ from repro.suite.cells import FINISHED, FORMAT, check_keys, encode_record, read_
 from repro.suite.locks import locked
 from repro.suite.names import StageName
 from repro.suite.plan import Cell, Run
-from repro.suite.provenance import device_name, input_digests, provenance, stopwatch
-from repro.suite.stacks import stacks
+from repro.suite.provenance import (
+    code_of,
+    device_name,
+    in_words,
+    input_digests,
+    provenance,
+    stopwatch,
+    versions,
+)
 from repro.suite.study import Proposal
 from repro.tasks import TASKS
 from repro.training import ranks
@@ -45,7 +51,6 @@ def run_cell(
     checkpoints: Path | None = None,
     widen: bool = True,
     layout: Callable[[Cost], Layout] = lambda cost: Layout(),
-    stack_size: Callable[[Run], int] = lambda run: 1,
 ) -> int:
     """Carry out the runs of a cell and write its file; returns how many were finished before.
 
@@ -56,20 +61,21 @@ def run_cell(
     axes, because two studies that share a run may name its point differently. A run found
     there is reused, so that a killed job continues where it stopped. If it was made on another
     device, with another arithmetic or from other tokens, it is made again, and the job says so.
+    A run finished by another version of its code is kept, for its id says that it is the same, and
+    the job names it; one that was interrupted under another version begins anew.
     While another job trains a run, this one waits for it.
     inputs: need -> path of its manifest. device: "cpu" or "cuda".
-    progress: (how many runs were done before, the runs that are trained as one) -> callback(step,
-        loss).
+    progress: (index of the run, run) -> callback(step, loss).
     read: upstream run (one whose result this cell uses) -> its result (`UpstreamResults`).
     checkpoints: folder for the runs' final checkpoints; None if no later stage needs them.
     widen: whether a search may grow past its grid.
-    layout: a run's cost -> how it uses its GPUs. stack_size: how many like a run to train as one.
+    layout: a run's cost -> how it uses its GPUs.
     Raises UserError when a stored run was edited, or a search would grow although it may not.
     """
     read = UpstreamResults({}) if read is None else read
     main = ranks.is_main()
-    results: dict[int, dict] = {}
-    done = resumed = 0
+    results: list[dict] = []
+    reused: list[dict] = []
     if checkpoints:
         checkpoints.mkdir(parents=True, exist_ok=True)
     machine = _deciding(cell, read) or {
@@ -77,55 +83,43 @@ def run_cell(
         "arithmetic": arithmetic.in_force(device),
     }
     digests = input_digests(inputs)
-
-    def stack_key(run: Run) -> str | None:
-        spec, tuned = run.resolve(read)
-        return None if None in tuned.values() else TASKS[run.task].stack_key(spec)
-
-    for stack in stacks(cell.runs, stack_key, stack_size):
-        with ExitStack() as locks:
-            # Locked in one order everywhere, so that no two jobs wait for each other.
-            for run in sorted(stack.values(), key=lambda run: run.id) if main else ():
-                locks.enter_context(locked(store / f"{run.id}.lock"))
+    for index, run in enumerate(cell.runs):
+        # A finished run is reused only if it was made with the same setup. Its id names its
+        # upstream runs; that these were made again, with other results, only their records show.
+        setup = machine | {"inputs": digests | _upstream_digests(run, read)}
+        final = store / f"{run.id}.safetensors" if checkpoints else None
+        with locked(store / f"{run.id}.lock") if main else nullcontext():
+            if main:
                 remove_temporaries(store, f".{run.id}*")
-            unfinished = []
-            for index, run in stack.items():
-                # A finished run is reused only if it was made with the same setup. Its id names its
-                # upstream runs; that these were made again, with other results, only their records
-                # show.
-                setup = machine | {"inputs": digests | _upstream_digests(run, read)}
-                final = store / f"{run.id}.safetensors" if checkpoints else None
-                stored = partial(_stored, store / f"{run.id}.json", run, setup, final)
-                # Rank 0 looks for all, because either all ranks must train or none.
-                result = ranks.broadcast_from_rank0(stored)
-                resumed += result is not None
-                if result is None:
-                    spec, tuned = run.resolve(read)
-                    unfinished.append(Unfinished(index, run, spec, tuned, setup, final))
-                else:
-                    results[index] = result
-            if unfinished:
-                for one in unfinished if not widen else ():
-                    refuse_growth(one, str(StageName.parse(cell.study).at_round(0)))
+            stored = partial(_stored, store / f"{run.id}.json", run, setup, final)
+            # Rank 0 looks for all, because either all ranks must train or none.
+            result = ranks.broadcast_from_rank0(stored)
+            if result is not None:
+                reused.append(result)
+            else:
+                spec, tuned = run.resolve(read)
+                made_by = code_of(run.task, spec)
+                unfinished = Unfinished(run, spec, tuned, setup, made_by, final)
+                if main:
+                    tell_of_other_state(unfinished, store)
+                if not widen:
+                    refuse_growth(unfinished, str(StageName.parse(cell.study).at_round(0)))
                 seconds = stopwatch(device)
-                runs = [one.run for one in unfinished]
-                report = progress(done, runs) if main else lambda step, loss: None
+                report = progress(index, run) if main else lambda step, loss: None
                 context = {"inputs": inputs, "device": device, "progress": report}
-                trained = _train(cell, unfinished, store, layout, context)
+                records = _train(cell, unfinished, store, layout, context)
                 if not main:
                     continue
-                share = seconds() / len(unfinished)
-                for one, records in zip(unfinished, trained, strict=True):
-                    made = provenance(one.setup, ranks.count(), share, len(unfinished))
-                    results[one.index] = one.result(records, made)
-                    write_sealed(store / f"{one.run.id}.json", results[one.index], CELL_SEAL)
-            for index, run in stack.items() if main else ():
+                made = provenance(setup, made_by, ranks.count(), seconds())
+                result = unfinished.result(records, made)
+                write_sealed(store / f"{run.id}.json", result, CELL_SEAL)
+            results.append(result)
+            if main:
                 # Only after the result is on disk: a job killed before that needs the state.
                 for state in store.glob(f"{run.id}*.state"):
                     state.unlink(missing_ok=True)
-                if checkpoints and results[index]["records"]:
-                    link(store / f"{run.id}.safetensors", checkpoints / f"{run.id}.safetensors")
-            done += len(stack)
+                if final and checkpoints and result["records"]:
+                    link(final, checkpoints / final.name)
     if main:
         content = {
             "format": FORMAT,
@@ -134,12 +128,15 @@ def run_cell(
             "task": cell.runs[0].task,
             "task_version": cell.runs[0].task_version,
             "axes": cell.axes,
-            "runs": [results[index] | {"axes": run.axes} for index, run in enumerate(cell.runs)],
+            "runs": [
+                result | {"axes": run.axes} for result, run in zip(results, cell.runs, strict=True)
+            ],
         }
         with locked(path.with_suffix(".lock")):
             remove_temporaries(path.parent, f".{path.stem}-*")
             write_sealed(path, content, CELL_SEAL)
-    return resumed
+        tell_of_other_code(cell.runs[0].task, reused)
+    return len(reused)
 
 
 def _deciding(cell: Cell, read: Callable[[Run], Mapping]) -> dict[str, str]:
@@ -169,15 +166,15 @@ def _upstream_digests(run: Run, read: Callable[[Run], Mapping]) -> dict[str, str
 class Unfinished:
     """A run that is to be carried out.
 
-    index: its place in the cell. spec, tuned: see `Run.resolve`. setup: device, arithmetic and
-    inputs that it is made with. final: where its final checkpoint goes, if anywhere.
+    spec, tuned: see `Run.resolve`. setup: device, arithmetic and inputs that it is made with.
+    made_by: its `provenance.code_of`. final: where its final checkpoint goes, if anywhere.
     """
 
-    index: int
     run: Run
     spec: Mapping
     tuned: Mapping
     setup: Mapping
+    made_by: Mapping
     final: Path | None
 
     @property
@@ -187,9 +184,18 @@ class Unfinished:
         return None in self.tuned.values()
 
     def state(self, store: Path) -> Path:
-        """The state to resume from. It is named by the setup, so that a run never goes on on
-        another device, arithmetic or input than it began with."""
-        return store / f"{self.run.id}-{sha256(canonical_json(self.setup))[:12]}.state"
+        """The state to resume from. It is named by the setup and the code, so that a run never goes
+        on on another device, arithmetic or input, or by other code, than it began with."""
+        return store / f"{self._began}-{self.made_by['code_sha256'][:12]}.state"
+
+    def other_states(self, store: Path) -> list[Path]:
+        """Those that the same setup, but other code, left behind when it was interrupted."""
+        return sorted({*store.glob(f"{self._began}*.state")} - {self.state(store)})
+
+    @property
+    def _began(self) -> str:
+        """How the names of all states of the same setup begin."""
+        return f"{self.run.id}-{sha256(canonical_json(self.setup))[:12]}"
 
     def result(self, records: list[dict], made: Mapping) -> dict:
         """What its file holds. made: its provenance."""
@@ -206,33 +212,26 @@ class Unfinished:
 
 def _train(
     cell: Cell,
-    runs: Sequence[Unfinished],
+    unfinished: Unfinished,
     store: Path,
     layout: Callable[[Cost], Layout],
     context: Mapping,
-) -> list[list[dict]]:
-    """Train a run, or several as one, and return the records of each; a UserError from the task
-    gets the first one's axes added."""
-    first = runs[0]
-    if first.is_skipped:
-        return [[]]
+) -> list[dict]:
+    """Train a run and return its records; a UserError from the task gets the run's axes added."""
+    if unfinished.is_skipped:
+        return []
     if context["device"] == "cpu":  # where nothing is compiled
         from repro.training import late_compiler
 
         late_compiler.load_late()
-    task, states = TASKS[first.run.task], [one.state(store) for one in runs]
+    task, spec, axes = TASKS[unfinished.run.task], unfinished.spec, unfinished.run.axes
+    final: dict = {"final": unfinished.final} if unfinished.final else {}
     try:
-        with ranks.laid_out(layout(task.cost(first.spec))):
-            if len(runs) == 1:
-                final: dict = {"final": first.final} if first.final else {}
-                return [task.run(first.spec, **context, checkpoint=states[0], **final)]
-            finals = [one.final for one in runs]
-            specs = [one.spec for one in runs]
-            return task.run_stacked(specs, **context, checkpoints=states, finals=finals)
+        with ranks.laid_out(layout(task.cost(spec))):
+            return task.run(spec, **context, checkpoint=unfinished.state(store), **final)
     except UserError as error:
-        point = ", ".join([cell.study, *(f"{k} {v}" for k, v in first.run.axes.items())])
-        others = f" and {len(runs) - 1} runs with it" if len(runs) > 1 else ""
-        raise UserError(f"{point}{others}: {error}") from error
+        point = ", ".join([cell.study, *(f"{k} {v}" for k, v in axes.items())])
+        raise UserError(f"{point}: {error}") from error
 
 
 def refuse_growth(one: Unfinished, search: str) -> None:
@@ -248,6 +247,30 @@ def refuse_growth(one: Unfinished, search: str) -> None:
         raise UserError(
             f"{search}: the best run lies at the edge of its grid, next would be {point}; "
             "extend the study's grid, or let it grow with --config at_edge=widen"
+        )
+
+
+def tell_of_other_state(one: Unfinished, store: Path) -> None:
+    """Print a line if a run begins anew because it was interrupted under other code."""
+    if one.other_states(store) and not one.state(store).exists():
+        print(
+            f"run {one.run.id[:12]} was interrupted under other code than the present "
+            f"({one.made_by['code_sha256'][:12]}): begins anew; under that code it would go on",
+            flush=True,
+        )
+
+
+def tell_of_other_code(task: str, reused: Sequence[Mapping]) -> None:
+    """Print a line if some of these finished runs were made by other code than the present."""
+    present = [code_of(task, result["spec"])["code_sha256"] for result in reused]
+    made = [result["provenance"] for result in reused]
+    others = [m for m, now in zip(made, present, strict=True) if m.get("code_sha256") != now]
+    if others:
+        now = ", ".join(sorted({digest[:12] for digest in present}))
+        print(
+            f"{len(others)} of {len(made)} finished runs are of other code than the present "
+            f"({now}), and were kept: {in_words(versions(others))}",
+            flush=True,
         )
 
 

@@ -3,10 +3,9 @@
 No torch at import.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from repro.cost import Cost, Layout
 from repro.data.needs import Tokens
 from repro.suite import gpus, registry
 from repro.suite.locks import only_writer
@@ -91,16 +90,6 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
         source = suite.source(need.dataset)
         point_at_source(registry.dataset(need.dataset), source, manifest)
 
-    def layout(run_cost: Cost) -> Layout:
-        return ranks.choose_layout(run_cost, place.device, **place.forced)
-
-    def stack_size(run: Run) -> int:
-        task = TASKS[run.task]
-        if layout(task.cost(run.spec)) != Layout():  # a large model, or one to be compiled
-            return 1
-        where = place.device, ranks.device_memory(place.device)
-        return task.stack_size(run.spec, len(cell.runs), *where, suite.config.stacked)
-
     with ranks.process_group(place.device):
         resumed = run_cell(
             cell,
@@ -108,23 +97,20 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
             suite.paths.runs,
             suite.needs(cell),
             place.device,
-            lambda index, runs: progress(index, _label(cell, runs), len(runs)),
+            lambda index, run: progress(index, _label(cell, run)),
             read=UpstreamResults(upstream),
             checkpoints=suite.paths.checkpoints(cell) if keep else None,
             widen=suite.config.at_edge == "widen",
-            layout=layout,
-            stack_size=stack_size,
+            layout=lambda cost: ranks.choose_layout(cost, place.device, **place.forced),
         )
         if ranks.is_main():
             print(f"resumed {resumed} runs, trained {len(cell.runs) - resumed}")
 
 
-def _label(cell: Cell, runs: Sequence[Run]) -> str:
+def _label(cell: Cell, run: Run) -> str:
     """The axes in which a run differs from others of its cell, for the line of progress:
-    `lr=0.1 seed=0`; of runs that are trained as one, what their loss is."""
-    if len(runs) > 1:
-        return "median"
-    inner = {k.split(".")[-1]: v for k, v in runs[0].axes.items() if k not in cell.axes}
+    `lr=0.1 seed=0`."""
+    inner = {k.split(".")[-1]: v for k, v in run.axes.items() if k not in cell.axes}
     values = (f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in inner.items())
     return " ".join(values)
 

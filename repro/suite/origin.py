@@ -10,7 +10,8 @@ from repro.suite.registry import ROOT
 # Environment variable with the checkout whose code a job must run; the workflow sets it, and
 # profiles/gpu/bare.sh.
 CHECKOUT = "REPRO_CHECKOUT"
-FOLDERS = ("data", "figures", "studies")  # packages beside repro; other projects have such names
+# Packages beside repro: other projects have such names, or it is installed elsewhere too.
+FOLDERS = ("data", "figures", "studies", "widthwise")
 
 
 def check() -> None:
@@ -24,7 +25,7 @@ def check() -> None:
     for name in FOLDERS:
         spec = find_spec(name)
         if spec is None:
-            continue  # repro was installed as a library, without its checkout
+            continue  # a folder that is not there
         places = list(spec.submodule_search_locations or [str(spec.origin)])
         if [Path(place).resolve() for place in places] != [ROOT / name]:
             raise UserError(

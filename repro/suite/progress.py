@@ -23,9 +23,8 @@ def duration(seconds: float) -> str:
 class Progress:
     """Progress of a job of several runs, with an estimate of the time left.
 
-    Called with a run's index and label, and how many are trained as one from there on, it returns
-    the callback(step, loss) of these, which writes to `stream`: a line every LINE_SECONDS, or on a
-    terminal one line that is written over.
+    Called with a run's index and label, it returns the run's callback(step, loss), which writes to
+    `stream`: a line every LINE_SECONDS, or on a terminal one line that is written over.
     title: of the job. runs, steps: how many, steps of each run. stream: stderr if None.
     """
 
@@ -35,23 +34,22 @@ class Progress:
         self.begin = self.last = time.monotonic()
         self.first_index: int | None = None  # of a run that trains: those before it were finished
 
-    def __call__(self, index: int, label: str, together: int = 1):
+    def __call__(self, index: int, label: str):
         if self.first_index is None:
             self.first_index = index
-        first, last = self.first_index, index + together
-        named = f"run {last}" if together == 1 else f"runs {index + 1} to {last}"
+        first = self.first_index
 
         def report(step: int, loss: float) -> None:
             now = time.monotonic()
             terminal = self.stream.isatty()
-            finished = last == self.runs and step >= self.steps
+            finished = index == self.runs - 1 and step >= self.steps
             if now - self.last < (0.2 if terminal else LINE_SECONDS) and not finished:
                 return
             self.last = now
-            done = index - first + together * step / self.steps  # in runs, since `begin`
+            done = index - first + step / self.steps  # in runs, since `begin`
             left = (now - self.begin) / done * (self.runs - first - done)
             line = (
-                f"{self.title} {named}/{self.runs} {label} "
+                f"{self.title} run {index + 1}/{self.runs} {label} "
                 f"step {step}/{self.steps} loss {loss:.4g}, {duration(left)} left"
             )
             end = "\n" if finished or not terminal else "\r"

@@ -1,21 +1,21 @@
 """Where and with what a run was made; not part of its id."""
 
 import json
-import os
 import platform
-import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from repro.files import canonical_json, json_bytes, read_sealed, sha256, sha256_file
+from repro.files import json_bytes, read_sealed, sha256
+from repro.suite import code, history
 from repro.suite.arithmetic import cpu_model
-from repro.suite.registry import ROOT
+from repro.suite.registry import FOLDERS, ROOT
 
 PACKAGES = ("torch", "numpy", "tokenizers")
-CODE = ("repro", "studies", "data")  # folders with the code of a run; figures only read its result
+EVERY_FILE = "every file"  # what the digest of runs is of that were made before they named modules
 
 
 def device_name(device: str) -> str:
@@ -54,20 +54,18 @@ def stopwatch(device: str) -> Callable[[], float]:
     return seconds
 
 
-def provenance(setup: Mapping, ranks: int, seconds: float, stacked: int = 1) -> dict:
+def provenance(setup: Mapping, made_by: Mapping, ranks: int, seconds: float) -> dict:
     """A run's provenance. setup: its "device", "arithmetic" and digests of "inputs", which must be
-    the same wherever the run is reused. ranks: number of processes that trained it. stacked:
-    how many runs were trained as one with it, itself included, which share the seconds."""
+    the same wherever the run is reused. made_by: `code_of` the run. ranks: number of processes that
+    trained it."""
     return {
         **setup,
         "ranks": ranks,
-        **({"stacked": stacked} if stacked > 1 else {}),
         "host_cpu": cpu_model(),
         "python": platform.python_version(),
         "versions": {package: _version(package) for package in PACKAGES},
         "seconds": round(seconds, 3),
-        "commit": commit(),
-        "code": code_digest(),
+        **made_by,
     }
 
 
@@ -78,38 +76,96 @@ def _version(package: str) -> str | None:
         return None
 
 
-@cache
-def commit(root: Path = ROOT) -> str | None:
-    """The suite's commit, followed by `+dirty` if files of CODE differ from it or are untracked.
+def commit(files: Iterable[str] = FOLDERS, root: Path = ROOT) -> str | None:
+    """The suite's commit, followed by `+dirty` if one of these files or folders differs from it or
+    is not in it. None where git knows no commit (`history.git`): digests identify the code there
+    too."""
+    head = history.head(root)
+    return head and head + ("+dirty" if history.is_changed(files, root) else "")
 
-    None if `root` is not itself a git checkout: an unpacked archive has no commit, even inside
-    another repository or with GIT_DIR set. `code_digest` identifies the code there too.
+
+def code_of(task: str, spec: Mapping) -> dict:
+    """The code that a run depends on, as its provenance names it. "modules": where it begins.
+    "code_sha256": of the listing of its files (`code.listing`). "commit": that of these files.
+    "trees": git's ids of the folders they lie in at that commit, which a rebase keeps.
+
+    It is that of the first call in a process: asked for before a run begins, it names the code that
+    was loaded, whatever becomes of the files meanwhile.
     """
-    # Git refuses another user's checkout, whose configuration could name programs to run:
-    # safe.directory permits it, and with fsmonitor off no such program is run.
-    call = ["git", "-c", f"safe.directory={root}", "-c", "core.fsmonitor=", "-C", os.fspath(root)]
-    env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-
-    def git(*words: str) -> str | None:
-        done = subprocess.run([*call, *words], capture_output=True, text=True, env=env)
-        return done.stdout.strip() if done.returncode == 0 else None
-
-    try:
-        top, head = git("rev-parse", "--show-toplevel"), git("rev-parse", "HEAD")
-    except FileNotFoundError:  # no git on this machine
-        return None
-    if head is None or top is None or Path(top).resolve() != root:
-        return None
-    changed = git("status", "--porcelain", "--untracked-files=all", "--", *CODE)
-    return head + ("+dirty" if changed or changed is None else "")
+    return _code_of(code.modules_of_run(task, spec))
 
 
 @cache
-def code_digest(root: Path = ROOT) -> str:
-    """SHA-256 over the names and contents of every .py file that a run may execute."""
-    files = sorted(path for folder in CODE for path in (root / folder).rglob("*.py"))
-    digests = {path.relative_to(root).as_posix(): sha256_file(path) for path in files}
-    return sha256(canonical_json(digests))
+def _code_of(modules: tuple[str, ...]) -> dict:
+    files = code.files_of_run(modules)
+    folders = sorted({file.split("/")[0] for file in files})
+    return {
+        "modules": [*modules],
+        "code_sha256": sha256(code.listing(files).encode()),
+        "commit": commit(files),
+        "trees": {folder: history.tree(folder) for folder in folders},
+    }
+
+
+def versions(made: Iterable[Mapping]) -> dict[str, Counter[str]]:
+    """Where the code of runs begins -> its digest -> how many runs are of it.
+
+    made: provenances, each of one run, or of so many as its "runs" says. Those of before runs named
+    the code they depend on have the digest of every file; they are under EVERY_FILE.
+    """
+    found: dict[str, Counter[str]] = {}
+    for entry in made:
+        begin = " ".join(entry.get("modules") or [EVERY_FILE])
+        digest = str(entry.get("code_sha256") or entry.get("code"))
+        found.setdefault(begin, Counter())[digest] += entry.get("runs", 1)
+    return found
+
+
+def mixture(made: Iterable[Mapping]) -> str:
+    """The digests, each with its runs, if runs are of several versions of their code; else ""."""
+    found = versions(made)
+    several = {begin: counts for begin, counts in found.items() if len(counts) > 1}
+    if EVERY_FILE in found and len(found) > 1:  # which of them are the same cannot be known
+        several = found
+    if not several:
+        return ""
+    return f"runs of several versions of their code: {in_words(several)}"
+
+
+def in_words(found: Mapping[str, Mapping[str, int]]) -> str:
+    """`versions`, for a line: `repro.tasks.transfer 3f2a9c51d0e4 (2 runs), 77b0... (4 runs)`."""
+    return "; ".join(
+        f"{begin} " + ", ".join(f"{d[:12]} ({n} run{'s' * (n > 1)})" for d, n in counts.items())
+        for begin, counts in found.items()
+    )
+
+
+def doubts(made: Sequence[Mapping]) -> list[str]:
+    """Why what was made by these runs cannot be traced to one clean version of their code."""
+    total = sum(entry["runs"] for entry in made)
+    dirty = sum(entry["runs"] for entry in made if str(entry["commit"]).endswith("+dirty"))
+    unknown = sum(entry["runs"] for entry in made if entry["commit"] is None)
+    found = [mixture(made)]
+    found += [f"{dirty} of {total} runs of a commit with changed files (+dirty)"] if dirty else []
+    found += [f"{unknown} of {total} runs of no commit, made without git"] if unknown else []
+    return [line for line in found if line]
+
+
+def standing(made: Iterable[Mapping], root: Path = ROOT) -> str:
+    """How the commits that runs name stand in the history of this checkout, in words; "unknown"
+    where there is none. A run is in it by its commit, or by the trees of its code's folders."""
+    known = history.commits(root)
+    if known is None:
+        return "unknown"
+    total = outside = dirty = 0
+    for entry in made:
+        name, _, changed = str(entry["commit"]).partition("+")
+        trees = entry.get("trees") or {}
+        kept = trees and all(id in (history.trees(f, root) or ()) for f, id in trees.items())
+        total += entry["runs"]
+        outside += entry["runs"] if name not in known and not kept else 0
+        dirty += entry["runs"] if changed else 0
+    return f"commits not in this history: {outside} of {total} runs; dirty: {dirty}"
 
 
 def provenances(contents: list[Mapping]) -> list[dict]:

@@ -18,12 +18,8 @@ from repro.suite.spec import settings
 from repro.suite.study import Checkpoint, Study
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("figures", "studies", "data", "repro")  # with our code; other folders may hold libraries
-
-
-def is_clone() -> bool:
-    """Whether the suite's studies, figures and records lie beside this package."""
-    return (ROOT / "config" / "config.yaml").exists()
+# With our code; other folders may hold libraries.
+FOLDERS = ("figures", "studies", "data", "repro", "widthwise")
 
 
 @cache

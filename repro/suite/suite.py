@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 
+from repro import cost
 from repro.data.needs import TOKENIZATION, Need, Tokens
 from repro.data.source import Source
 from repro.errors import UserError
@@ -25,7 +26,6 @@ from repro.suite.registry import (
     stages,
     study,
 )
-from repro.suite.stacks import gpu_hours
 from repro.tasks import TASKS
 
 
@@ -256,5 +256,10 @@ class Suite:
         return (self.paths.runs / f"{run.id}.json").exists()
 
     def gpu_hours(self, cells: Iterable[Cell]) -> float:
-        """Hours on one H100 for the unfinished runs of some cells (`stacks.gpu_hours`)."""
-        return gpu_hours(cells, lambda run: not self.is_finished(run), self.config.stacked)
+        """Hours on one H100 for the unfinished runs of some cells, each counted once."""
+        runs = {run.id: run for cell in cells for run in cell.runs}
+        return sum(
+            cost.gpu_hours(TASKS[run.task].cost(run.spec))
+            for run in runs.values()
+            if not self.is_finished(run)
+        )

@@ -20,7 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from repro.cost import Cost, stack_size
+from repro.cost import Cost
 from repro.cost.bart import span_denoising_cost
 from repro.cost.decoder import language_model_cost
 from repro.cost.kernels import tangent_kernels_cost, transformer_kernels_cost
@@ -29,7 +29,6 @@ from repro.cost.transfer import transfer_cost
 from repro.cost.vit import image_classification_cost
 from repro.cost.warm_start import warm_start_cost
 from repro.data.needs import Arrays, Need, Text, Tokens
-from repro.files import canonical_json
 from repro.tasks.identity import trained
 
 if TYPE_CHECKING:
@@ -37,11 +36,6 @@ if TYPE_CHECKING:
 
     from repro.data.loading import Data
     from repro.training.loop import Training
-
-
-# Models of which several are never trained as one: torch.vmap does not take torch's GRU, and BART's
-# batches are padded, each to a length of its own.
-ALONE = ("gru", "bart")
 
 
 def _unchanged(spec: Mapping) -> Mapping:
@@ -66,9 +60,6 @@ class Task:
 
     identity: spec -> the settings that enter a run's id.
 
-    numbers: the settings in which runs may differ that are trained as one (`stack_key`), besides
-    their optimizers' weight decay and eps; none: each run is trained alone.
-
     cpu_dependent: spec -> whether results must not be expected to be equal to the last digit even
     under one arithmetic. So for oneDNN's convolutions, which it divides by the sizes of caches: on
     every CPU that was simulated they gave the same bits, on real ones that was not watched yet. As
@@ -82,70 +73,6 @@ class Task:
     cost: Callable[[Mapping], Cost]
     identity: Callable[[Mapping], Mapping] = _unchanged
     cpu_dependent: Callable[[Mapping], bool] = _never
-    numbers: tuple[str, ...] = ()
-
-    def stacks(self, spec: Mapping) -> bool:
-        """Whether a run can be trained as one with others."""
-        if not self.numbers or spec["model"]["name"] in ALONE:
-            return False
-        optimizer = spec["optimizer"]
-        variant = (
-            optimizer["name"] == "muon"
-            or optimizer.get("amsgrad")
-            or optimizer.get("eps_convention", "torch") != "torch"
-        )
-        # Under autocast a stack takes other kernels than its runs one by one, of other precision.
-        return not variant and spec["precision"] not in ("float16", "bfloat16")
-
-    def stack_key(self, spec: Mapping) -> str | None:
-        """What the runs have in common that can be trained as one (`repro.training.stacked`); None
-        for a run that is trained alone."""
-        if not self.stacks(spec):
-            return None
-        optimizer = spec["optimizer"]
-        shared = {key: value for key, value in spec.items() if key not in self.numbers}
-        shared["optimizer"] = {
-            key: value
-            for key, value in optimizer.items()
-            if key not in ("weight_decay", "eps", "decayed")
-        }
-        return canonical_json(shared).decode()
-
-    def stack_size(
-        self, spec: Mapping, runs: int, device: str, memory: float, stacking: str = "auto"
-    ) -> int:
-        """How many of a job's runs like this one to train as one: `repro.cost.stack_size`."""
-        if not self.stacks(spec):
-            return 1
-        return stack_size(self.cost(spec), runs, device, memory, stacking)
-
-    def run_stacked(
-        self,
-        specs: Sequence[Mapping],
-        *,
-        inputs: Mapping[Need, Path],
-        device: str,
-        progress: Callable[[int, float], None],
-        checkpoints: Sequence[Path],
-        finals: Sequence[Path | None],
-    ) -> list[list[dict]]:
-        """Carry out runs of one `stack_key` as one; returns the records of each, as `run` does.
-
-        checkpoints, finals: a path for each run.
-        """
-        from repro.training import device as devices
-        from repro.training import stacked
-        from repro.training.nudge import nudge_if_asked
-
-        module = import_module(self.module)
-        place = devices.select(device, specs[0]["threads"])
-        # Of all settings that differ, data depend on the seed alone: runs with one share them.
-        of_seed = {spec["seed"]: spec for spec in specs}
-        loaded = {seed: module.load_data(spec, inputs, place) for seed, spec in of_seed.items()}
-        trainings = [self.build(spec, loaded[spec["seed"]], place) for spec in specs]
-        for training in trainings:
-            nudge_if_asked(training.model)
-        return stacked.fit(trainings, progress=progress, checkpoints=checkpoints, finals=finals)
 
     def run(
         self,
@@ -208,7 +135,6 @@ TASKS = {
         _data,
         language_model_cost,
         identity=trained,
-        numbers=("lr", "seed", "init"),
     ),
     "pretraining": Task(
         2,
@@ -216,7 +142,6 @@ TASKS = {
         _data,
         pretraining_cost,
         identity=trained,
-        numbers=("lr", "seed", "init", "embedding_lr"),
     ),
     "warm_start": Task(
         3,
@@ -225,7 +150,6 @@ TASKS = {
         warm_start_cost,
         identity=trained,
         cpu_dependent=_convolves,
-        numbers=("lr", "seed", "start"),
     ),
     "transfer": Task(
         1,
@@ -234,7 +158,6 @@ TASKS = {
         transfer_cost,
         identity=trained,
         cpu_dependent=_convolves,
-        numbers=("lr", "seed", "embedding_ratio"),
     ),
     "image_classification": Task(
         1,
@@ -242,7 +165,6 @@ TASKS = {
         _data,
         image_classification_cost,
         identity=trained,
-        numbers=("lr", "seed", "factors"),
     ),
     "span_denoising": Task(
         1, "repro.tasks.span_denoising", _data, span_denoising_cost, identity=trained

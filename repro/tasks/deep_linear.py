@@ -13,7 +13,7 @@ import torch
 
 from repro.errors import UserError
 from repro.theory import upscaling_limit
-from repro.upscaling import Growth
+from widthwise.upscaling import Growth
 
 ENTRIES = 2**21  # numbers in one batch of wide matrices: 8 MB in float32
 

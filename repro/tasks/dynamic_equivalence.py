@@ -5,10 +5,11 @@ from collections.abc import Mapping
 import torch
 import torch.nn.functional as F
 
-from repro import models, upscaling
-from repro.parametrization import KINDS, initialize
+from repro import models
 from repro.training import clipping
 from repro.training.optimizer import make_groups, make_optimizer
+from widthwise import upscaling
+from widthwise.parametrization import KINDS, initialize
 
 BATCHES = 4  # random batches, used in turn
 

@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from repro import models
 from repro.data.denoising import PADDING
 from repro.data.random_data import random_data
-from repro.parametrization import KINDS
 from repro.training.optimizer import make_groups, make_optimizer
+from widthwise.parametrization import KINDS
 
 
 def loss(net: torch.nn.Module, batch: tuple) -> torch.Tensor:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from repro import models
-from repro.parametrization import FAMILY, KINDS, Power, Role, table
+from widthwise.parametrization import FAMILY, KINDS, Power, Role, table
 
 # Which widths are wider than the base's, by kind of role (`Role`).
 READS = ("hidden", "output")

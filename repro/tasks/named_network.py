@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
-from repro import models, parametrization
+from repro import models
 from repro.errors import UserError, did_you_mean
+from widthwise import parametrization
 
 
 def build(

@@ -1,4 +1,4 @@
-"""Do modules of torch.nn alone, widened by `repro.widen`, train exactly as their bases would?
+"""Do modules of torch.nn alone, widened by `widthwise.widen`, train exactly as their bases would?
 
 As `dynamic_equivalence` (Ma et al., Appendix C.4), for what its models do not show: readouts that
 sum over the width, heads that grow in number, and widths that grow apart. In float64.
@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from repro import models
-from repro.library.widening import widen
-from repro.parametrization import KINDS, initialize
 from repro.tasks.dynamic_equivalence import train_step
 from repro.training.optimizer import make_optimizer
+from widthwise.parametrization import KINDS, initialize
+from widthwise.upscaling.widening import widen
 
 BATCHES = 4  # random batches, used in turn
 FEATURES, CLASSES, ROWS, HEAD_DIM, TOKENS = 5, 3, 16, 4, 4

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from repro import models
-from repro.parametrization import KINDS, param_groups
+from widthwise.parametrization import KINDS, param_groups
 
 
 def run(

@@ -11,7 +11,6 @@ from repro.data import loading, tokenization
 from repro.data.loading import Data, EvaluationText
 from repro.data.needs import Text, Tokens
 from repro.data.text import read_split, split_or_nearest
-from repro.parametrization import KINDS
 from repro.training import clipping
 from repro.training import device as devices
 from repro.training import optimizer as optimizers
@@ -20,6 +19,7 @@ from repro.training.loop import Training
 from repro.training.optimizer import make_optimizer
 from repro.training.perplexity import exponential, log_probabilities, word_perplexity
 from repro.training.schedule import make_schedule
+from widthwise.parametrization import KINDS
 
 
 def ratio(width: int, embedding_lr: Mapping) -> float:

@@ -24,7 +24,7 @@ from repro.training.schedule import make_schedule
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
 
 
-def summed_loss(net: Callable, batch: Batch) -> torch.Tensor:
+def summed_loss(net: torch.nn.Module, batch: Batch) -> torch.Tensor:
     """Sum of the cross-entropy in nats over all tokens of the original blocks, without padding."""
     source, previous, target, _ = batch
     logits = net(source, previous).flatten(0, 1).float()
@@ -47,7 +47,7 @@ def make_loss(batch_size: int) -> Callable[[torch.nn.Module, Batch], torch.Tenso
     return loss
 
 
-def score(net: Callable, batch: Batch) -> dict[str, torch.Tensor]:
+def score(net: torch.nn.Module, batch: Batch) -> dict[str, torch.Tensor]:
     """The `Score` of `valid_loss` in nats, over all tokens."""
     return {"valid_loss": summed_loss(net, batch), COUNT: batch[3][0]}
 

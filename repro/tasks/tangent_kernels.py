@@ -12,7 +12,6 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from repro.errors import UserError
-from repro.parametrization import KINDS, initialize, s_of, table
 from repro.tasks.transformer_kernels import (
     Setting,
     Solved,
@@ -23,6 +22,7 @@ from repro.tasks.transformer_kernels import (
     expected_kernels,
 )
 from repro.theory import transformer_kernels as theory
+from widthwise.parametrization import KINDS, initialize, s_of, table
 
 
 def run(

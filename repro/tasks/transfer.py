@@ -12,13 +12,13 @@ from repro.data.denoising import DenoisingBatches
 from repro.data.loading import Data
 from repro.errors import UserError
 from repro.models.bart import BART
-from repro.parametrization import KINDS
 from repro.tasks import span_denoising
 from repro.training import clipping
 from repro.training.evaluation import loss
 from repro.training.loop import Training
 from repro.training.optimizer import make_groups, make_optimizer
 from repro.training.schedule import make_schedule
+from widthwise.parametrization import KINDS
 
 
 def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:

@@ -18,13 +18,13 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
-from repro import parametrization
 from repro.cost.kernels import STACKED
 from repro.errors import UserError
 from repro.models import ARCHITECTURES, vit
 from repro.models.tied_encoder import TiedEncoder
 from repro.tasks import named_network
 from repro.theory import transformer_kernels as theory
+from widthwise import parametrization
 
 PLAIN = "neural-tangent"  # s = 0
 INITS = dict.fromkeys(parametrization.KINDS, PLAIN)

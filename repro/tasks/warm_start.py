@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import torch
 
-from repro import models, upscaling
+from repro import models
 from repro.data.loading import Data
 from repro.data.loading import load_data as load_data  # called by `repro.tasks.Task`
 from repro.errors import UserError
@@ -16,6 +16,7 @@ from repro.training import checkpoints, clipping, distributed
 from repro.training.evaluation import loss
 from repro.training.loop import Training
 from repro.training.optimizer import make_groups, make_optimizer
+from widthwise import upscaling
 
 
 def upscale(

@@ -10,9 +10,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from repro.parametrization import KINDS, Role, initialize, output_multiplier
 from repro.training.optimizer import make_groups, make_optimizer
-from repro.upscaling import widen
+from widthwise.parametrization import KINDS, Role, initialize, output_multiplier
+from widthwise.upscaling import widen
 
 INPUTS, CLASSES = 4, 3
 OPTIMIZERS = {

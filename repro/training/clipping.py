@@ -1,14 +1,13 @@
 """Clipping of gradients by a global norm, plain or one that widening does not change."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import nn
 
-from repro.parametrization import check_roles
 from repro.training import distributed
+from widthwise.parametrization import check_roles
 
 
 @torch.no_grad()
@@ -38,20 +37,8 @@ def _root(square: torch.Tensor) -> torch.Tensor:
     return torch.tensor(math.sqrt(square), dtype=square.dtype)
 
 
-@dataclass(frozen=True)
-class Clipper:
-    """`clip_grad_norm` of a model's parameters, when called; other arguments as there."""
-
-    model: nn.Module
-    factors: Sequence[float]
-    limit: float
-
-    def __call__(self) -> torch.Tensor:
-        return clip_grad_norm([*self.model.parameters()], self.factors, self.limit)
-
-
-def clipper(model: nn.Module, clip: Mapping | None) -> Clipper | None:
-    """What clips a model's gradients; None if `clip` is None.
+def clipper(model: nn.Module, clip: Mapping | None) -> Callable[[], torch.Tensor] | None:
+    """A function that clips a model's gradients by `clip_grad_norm`; None if `clip` is None.
 
     clip: {"norm": limit, "width_aware": whether each tensor's norm is weighted by its role's
     factor}.
@@ -63,4 +50,4 @@ def clipper(model: nn.Module, clip: Mapping | None) -> Clipper | None:
         roles[name].squared_norm_factor if clip["width_aware"] else 1.0
         for name, _ in model.named_parameters()
     ]
-    return Clipper(model, factors, clip["norm"])
+    return lambda: clip_grad_norm([*model.parameters()], factors, clip["norm"])

@@ -24,7 +24,7 @@ def cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """
     enough = logits.numel() >= CHUNK.get(logits.device.type, math.inf)
     if enough and torch.is_grad_enabled() and logits.dtype != torch.float16:
-        return _Chunked.apply(logits, labels)[0]
+        return _Chunked.apply(logits, labels)
     return F.cross_entropy(_wide(logits), labels)
 
 
@@ -34,10 +34,8 @@ def _wide(logits: torch.Tensor) -> torch.Tensor:
 
 
 class _Chunked(torch.autograd.Function):
-    """(the loss, its gradient) of logits and labels; of several runs' at once, torch's own loss."""
-
     @staticmethod
-    def forward(logits, labels):
+    def forward(ctx, logits, labels):
         gradient = torch.empty_like(logits)
         total = _wide(logits.new_zeros(()))
         rows = max(1, CHUNK[logits.device.type] // logits.shape[1])
@@ -52,20 +50,11 @@ class _Chunked(torch.autograd.Function):
             p /= len(labels)
             if p is not into:
                 into.copy_(p)
-        return total / len(labels), gradient
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.mark_non_differentiable(output[1])
-        ctx.save_for_backward(output[1])
-
-    @staticmethod
-    def vmap(info, in_dims, logits, labels):
-        losses = torch.vmap(F.cross_entropy, in_dims)(_wide(logits), labels)
-        return (losses, losses.detach()), (0, 0)
+        ctx.save_for_backward(gradient)
+        return total / len(labels)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, outer, _):
+    def backward(ctx, outer):
         (gradient,) = ctx.saved_tensors
         return gradient if outer == 1 else gradient * outer, None

@@ -12,16 +12,18 @@ from repro.training.cross_entropy import cross_entropy
 COUNT = "count"
 # (model, batch) -> sums over a batch, by the names of their means in a record, and COUNT, how many
 # were summed; tensors without axes.
-Score = Callable[[Callable, Any], Mapping[str, torch.Tensor]]
+Score = Callable[[torch.nn.Module, Any], Mapping[str, torch.Tensor]]
 
 
-def loss(model: Callable, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+def loss(model: torch.nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
     """Mean cross-entropy in nats over labels (B,) or tokens (B, T)."""
     logits = model(batch[0]).flatten(0, -2)
     return cross_entropy(logits, batch[1].flatten())
 
 
-def score(model: Callable, batch: tuple[torch.Tensor, torch.Tensor]) -> dict[str, torch.Tensor]:
+def score(
+    model: torch.nn.Module, batch: tuple[torch.Tensor, torch.Tensor]
+) -> dict[str, torch.Tensor]:
     """The `Score` of `valid_loss` in nats and `valid_accuracy`, over every row or token."""
     logits, labels = model(batch[0]).flatten(0, -2).float(), batch[1].flatten()
     return {
@@ -33,17 +35,17 @@ def score(model: Callable, batch: tuple[torch.Tensor, torch.Tensor]) -> dict[str
 
 @torch.no_grad()
 def means(
-    score: Callable[[tuple], Mapping[str, torch.Tensor]], batches: Iterable[tuple], precision: str
-) -> dict[str, torch.Tensor]:
-    """The means of a `Score` of one model, or of several along a leading axis, over all batches.
+    model: torch.nn.Module, score: Score, batches: Iterable[tuple], precision: str
+) -> dict[str, float]:
+    """The means of a `Score` of a model over all batches.
 
     Summed in float64 where the batches lie, so that no batch waits for the one before.
     """
     totals: dict[str, torch.Tensor] = {}
     for batch in batches:
         with devices.autocast(batch[0].device, precision):
-            sums = score(batch)
+            sums = score(model, batch)
         for name, value in sums.items():
             totals[name] = totals.get(name, 0.0) + value.double()
     count = totals.pop(COUNT)
-    return {name: (total / count).cpu() for name, total in totals.items()}
+    return {name: float(total / count) for name, total in totals.items()}

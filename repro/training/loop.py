@@ -4,7 +4,6 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -13,7 +12,6 @@ import torch
 from repro.errors import UserError
 from repro.files import atomic_path
 from repro.training import checkpoints, distributed, evaluation, ranks
-from repro.training.clipping import Clipper
 from repro.training.device import LossScaler, autocast
 
 CHECKPOINT_SECONDS = 300.0  # between two checkpoints: what a killed run loses at most
@@ -59,7 +57,7 @@ class Training:
     precision: str
     seed: int
     microbatches: int = 1
-    clip: Clipper | None = None
+    clip: Callable[[], object] | None = None
     held_out: Iterable[tuple] = ()
     score: evaluation.Score = evaluation.score
     evaluate: Callable[[dict[str, float]], dict] | None = None
@@ -174,28 +172,25 @@ def evaluation_steps(training: Training) -> list[int]:
     return [training.steps * (i + 1) // count for i in range(count)]
 
 
-def evaluate(training: Training, found: dict[str, float] | None = None) -> dict:
-    """What an evaluation now adds to a run's record. found: the means over `held_out`, if known."""
-    training.model.eval()
-    if found is None and training.held_out:
-        score = partial(training.score, training.model)
-        means = evaluation.means(score, training.held_out, training.precision)
-        found = {name: float(mean) for name, mean in means.items()}
-    found = found or {}
+def evaluate(training: Training) -> dict:
+    """What an evaluation now adds to a run's record."""
+    model = training.model
+    found: dict = {}
+    model.eval()
+    if training.held_out:
+        found = evaluation.means(model, training.score, training.held_out, training.precision)
     if training.evaluate:
         found = training.evaluate(found)
-    training.model.train()
+    model.train()
     return found
 
 
-def complete(
-    records: list[dict], boundaries: list[int], further: Mapping[str, int] | None = None
-) -> list[dict]:
+def complete(records: list[dict], boundaries: list[int], further: Mapping[str, int]) -> list[dict]:
     """The records of a run, with infinite losses where it had diverged; further: of these.
 
     A diverged run has as many records as any other: a missing row would look like a lost run.
     """
-    lost = {"train_loss": math.inf, **(further or {})}
+    lost = {"train_loss": math.inf, **further}
     return records + [{"step": b, **lost} for b in boundaries[len(records) :]]
 
 

@@ -6,9 +6,9 @@ from types import MappingProxyType
 import torch
 
 from repro.errors import UserError
-from repro.parametrization import FAMILY, KINDS, param_groups
-from repro.training import muon
 from repro.training.adam import EPS_CONVENTIONS, FairseqAdamW
+from widthwise.optimizers import muon
+from widthwise.parametrization import FAMILY, KINDS, param_groups
 
 
 def make_optimizer(groups: list[dict], settings: Mapping) -> torch.optim.Optimizer:

@@ -1,6 +1,6 @@
 """The scaling strategies of Dinan, Yaida & Zhang (arXiv 2304.02034), and the rates they give."""
 
-from repro.parametrization import s_of
+from widthwise.parametrization import s_of
 
 STRATEGIES = {  # name in figures -> parametrization
     "standard": "SP",

@@ -8,11 +8,10 @@ a rate divided by the width, with the embedding's multiplied by it (Kalra & Bark
 from collections.abc import Mapping
 
 from repro.errors import UserError
-from repro.parametrization import tied_multiplier
-from repro.parametrizations import shipped
 from repro.suite.spec import lookup, override
 from repro.suite.study import Scale, Study
 from studies.transfer import bart, decoder, gpt2, gru, mlp, vit
+from widthwise.parametrization import shipped, tied_multiplier
 
 WIDER = 4
 RATE = 2.0**-7

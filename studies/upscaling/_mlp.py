@@ -10,7 +10,7 @@ they start at zero; on real rows that left the best rates as they are, and losse
 
 from collections.abc import Mapping
 
-from repro.parametrization import KINDS
+from widthwise.parametrization import KINDS
 
 # 464_809 rows // 2_000 = 232 batches * 500 epochs = 116_000 steps
 CHOSEN = "base width, rows and epochs were chosen on prototypes"

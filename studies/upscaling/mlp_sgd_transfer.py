@@ -66,7 +66,6 @@ sweeps = partial(
     },
     fixed_lr={"smoke": 0.25, "reduced": 0.25, "workstation": 0.1, "paper": 0.1},
     fixed_level={"smoke": 0.5, "reduced": 0.5, "workstation": 0.375, "paper": 0.375},
-    whole=True,
     chosen_after_seeing=CHOSEN,
 )
 STAGES = sweeps(

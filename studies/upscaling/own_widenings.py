@@ -1,4 +1,4 @@
-"""Appendix C.4 for what the paper's three models leave out, widened by `repro.widen`.
+"""Appendix C.4 for what the paper's three models leave out, widened by `widthwise.widen`.
 
 summing: a perceptron whose readout sums over the width. heads: a Transformer's block whose heads
 grow in number. stages: a ResNet whose stages grow by different factors. Learning rates are those of

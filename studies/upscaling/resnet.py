@@ -17,9 +17,9 @@ largest of 2^-7 to 2^-3, so 2^-2 was added. What is judged runs on five seeds of
 
 from functools import partial
 
-from repro.parametrization import KINDS
 from repro.suite.study import octaves
 from studies.upscaling._protocol import protocol
+from widthwise.parametrization import KINDS
 
 # 50_000 images // 128 = 390 batches * 100 epochs = 39_000 steps
 PAPER = {

@@ -184,7 +184,7 @@ def tokenizing(wildcards):
 def request(wildcards, attempt=1):
     """What a training job asks a cluster for (`repro.suite.cluster.Request`)."""
     config = SUITE.config
-    return cluster.request(cell_of(wildcards), config.scale, SITE, attempt, config.stacked)
+    return cluster.request(cell_of(wildcards), config.scale, SITE, attempt)
 
 
 def short_group(wildcards):

@@ -9,16 +9,19 @@ from urllib.parse import quote
 from repro.errors import UserError
 from repro.judge import power, register, second
 from repro.judge.aside import Asides
-from repro.judge.claims import CONTROL, KINDS, TRAINING, Claim, Expectation, JudgedClaim
+from repro.judge.board import of_a_paper
+from repro.judge.claims import CONTROL, KINDS, TRAINING, Claim, Expectation
 from repro.judge.claims_json import FiledClaim, filed
 from repro.judge.evidence import Evidence, find
 from repro.judge.figure import figure_module
+from repro.judge.judged import JudgedClaim
 from repro.judge.judging import table_of
+from repro.judge.printed import is_a_paper
 from repro.judge.records import RECORDS, describe
 from repro.judge.report import asides, settings
 from repro.judge.report.plot import Plot, plot
 from repro.judge.report.strip import Strip, strip
-from repro.judge.report.text import OF_A_PAPER, counted, sentence, tally
+from repro.judge.report.text import counted, sentence, tally
 from repro.judge.typeset import Table
 from repro.suite import config, registry
 from repro.suite.registry import ROOT
@@ -230,6 +233,11 @@ class PaperView:
         return str(self.reference.get("year", ""))
 
     @property
+    def is_a_paper(self) -> bool:
+        """Whether it is one, and not the suite's own studies."""
+        return is_a_paper(self.slug)
+
+    @property
     def tallies(self) -> list[tuple[str, int, dict[str, int]]]:
         """Kind of claims, how many there are, and `tally`."""
         rows = [row for figure in self.figures for row in figure.evidence.claims]
@@ -265,7 +273,12 @@ class Site:
     @property
     def of_papers(self) -> list[JudgedClaim]:
         """Those of `main_rows` that are claims of a paper."""
-        return [row for row in self.main_rows if row["kind"] in OF_A_PAPER]
+        return [row for row in self.main_rows if of_a_paper(row)]
+
+    @property
+    def real_papers(self) -> list[PaperView]:
+        """The papers, without the suite's own studies."""
+        return [paper for paper in self.papers if paper.is_a_paper]
 
     @property
     def never_run(self) -> str:

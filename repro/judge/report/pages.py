@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from repro.errors import UserError, did_you_mean
 from repro.files import json_bytes, sha256_file, write_bytes
-from repro.judge import claims
+from repro.judge import claims, judged
 from repro.judge.aside import Aside
 from repro.judge.evidence import origin
 from repro.judge.report import asides, text
@@ -175,7 +175,7 @@ def filler(shown: Site, folder: Path) -> Callable:
     )
     environment.filters |= {
         "formulae": text.formulae,
-        "interval": claims.interval,
+        "interval": judged.interval,
         "counted": text.counted,
         "number": claims.number,
         "minutes": text.minutes,
@@ -190,6 +190,7 @@ def filler(shown: Site, folder: Path) -> Callable:
         "commit": commit(),
         "verdicts": claims.VERDICTS,
         "kinds": claims.KINDS,
+        "of_a_paper": claims.OF_A_PAPER,
         "seens": (claims.AGREES, claims.DIFFERS, claims.UNCLEAR),
     }
 

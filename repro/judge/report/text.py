@@ -6,24 +6,23 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup, escape
 
+from repro.judge.board import many_claims, of_a_paper
 from repro.judge.claims import (
     AGREES,
-    ARITHMETIC,
     CANNOT_BE_TOLD,
     DIFFERS,
     DOES_NOT_BIND,
     NOT_REPRODUCED,
+    OF_A_PAPER,
     REPORTED,
     REPRODUCED,
-    THEORY,
     TRAINING,
     UNCLEAR,
     VERDICTS,
-    JudgedClaim,
-    interval,
 )
+from repro.judge.judged import JudgedClaim, interval
+from repro.judge.printed import is_a_paper
 
-OF_A_PAPER = (TRAINING, THEORY, ARITHMETIC)
 POWER = r"-?(?:\d+(?:\.\d+)?(?:/\d+)?|[a-z])"
 SYMBOLS = (
     (rf"\^\(({POWER})\)|\^({POWER})(?![\w.]\w)", r"<sup>\1\2</sup>"),
@@ -155,6 +154,7 @@ def sentence(rows: Sequence[JudgedClaim]) -> str:
     """A figure's result in a sentence or two: how its paper's claims fared, and its first one."""
     if not rows:
         return "No claim is held against this figure."
+    whose = "Of the paper's" if is_a_paper(rows[0]["paper"]) else "Of the"
     claims = [row for row in rows if row["kind"] in OF_A_PAPER]
     if not claims:
         return f"No claim of the paper is judged by it; of the suite's own checks, {held(rows)}."
@@ -171,13 +171,13 @@ def sentence(rows: Sequence[JudgedClaim]) -> str:
     expected = "" if first["verdict"] == REPORTED else f", where it should be {first['expected']}"
     result = f"{verdict}: {first['quantity']} is {interval(first)}{expected}."
     if len(claims) > 1:
-        result += f" Of the paper's {len(claims)} claims here: {held(claims)}."
+        result += f" {whose} {len(claims)} claims here: {held(claims)}."
     return f"“{first['statement']}.” {result}"
 
 
 def how_sure(rows: Sequence[JudgedClaim]) -> list[str]:
     """What qualifies the counts, in sentences, read off the judged claims of one scale and data."""
-    claims = [row for row in rows if row["kind"] in OF_A_PAPER]
+    claims = [row for row in rows if of_a_paper(row)]
     binding = [row for row in claims if row["binds"]]
     trained = [row for row in binding if row["kind"] == TRAINING]
     others = [row for row in binding if row["kind"] != TRAINING]
@@ -186,14 +186,6 @@ def how_sure(rows: Sequence[JudgedClaim]) -> list[str]:
         if some:
             bind = "binds" if len(some) == 1 else "bind"
             lines.append(f"{counted(len(some), 'claim')} {what} {bind} here: {held(some)}.")
-    open_ = [row for row in binding if row["verdict"] == CANNOT_BE_TOLD]
-    if open_:
-        weak = sum("power:" in row["reason"] for row in open_)
-        lines.append(
-            f"Of the {len(open_)} of which nothing can be told, {weak} have a test too weak for "
-            "so few seeds and short runs: it would seldom agree even if the paper's law held, or "
-            "agrees under a rival's."
-        )
     away = [row for row in claims if row["verdict"] == DOES_NOT_BIND]
     if away:
         seen = Counter(row["seen"] for row in away)
@@ -204,9 +196,13 @@ def how_sure(rows: Sequence[JudgedClaim]) -> list[str]:
             f"{counted(len(away), 'claim')} are meant for another scale or for real data; what was "
             f"seen here is shown and not judged: {words}."
         )
-    after = [row for row in binding if row["chosen_after_seeing"]]
+    after = [row for row in trained if row["chosen_after_seeing"]]
     if after:
+        told = [row for row in trained if row["verdict"] == REPRODUCED]
+        chosen = [row for row in told if row["chosen_after_seeing"]]
         lines.append(
-            f"Settings behind {len(after)} were chosen after seeing results; each claim says which."
+            f"Of the {len(told)} reproduced claims about training, {len(chosen)} rest on settings "
+            "that were chosen after results were seen: they are demonstrations, not tests. Each "
+            "claim says which settings."
         )
-    return lines
+    return [*lines, *(f"{line}".replace("`", "") for line in many_claims(rows))]

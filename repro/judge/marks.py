@@ -1,0 +1,30 @@
+"""Parts of a page that a command writes, between two marks. No torch."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from repro.errors import UserError
+from repro.files import atomic_path
+
+END = "<!-- to here -->"
+
+
+def begin(command: str) -> str:
+    """The mark before what a command writes: `python -m repro <command>`."""
+    return f"<!-- from here made by `python -m repro {command}` -->"
+
+
+def fill(path: Path, command: str, lines: Sequence[str]) -> None:
+    """Put Markdown lines between the two marks of a page; raises UserError where it has none."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(filled(path, command, lines))
+
+
+def filled(path: Path, command: str, lines: Sequence[str]) -> str:
+    """The page as `fill` writes it."""
+    text, mark = path.read_text() if path.exists() else "", begin(command)
+    before, found, rest = text.partition(mark)
+    _, closed, after = rest.partition(END)
+    if not (found and closed) or mark in rest:
+        raise UserError(f"{path}: has no lines {mark} and {END}, between which the command writes")
+    return "\n".join([before + mark, "", *lines, "", END]) + after

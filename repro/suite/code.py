@@ -1,0 +1,115 @@
+"""The files of the checkout that some code depends on, read off its imports. No torch: nothing is
+imported."""
+
+import ast
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from repro.files import sha256_file
+from repro.suite.registry import FOLDERS, ROOT
+from repro.suite.spec import settings
+from repro.tasks import TASKS
+
+# Folders whose modules the settings of a spec name: `model.name`, and `trains`, another task.
+NAMED = ("repro/models", "repro/tasks")
+# What `Task.run` hands a run to: to the device, and if it trains to the loop.
+CALLER, DEVICE, LOOP = (
+    "repro/tasks/__init__.py",
+    "repro/training/device.py",
+    "repro/training/loop.py",
+)
+
+
+def modules_of_run(task: str, spec: Mapping) -> tuple[str, ...]:
+    """Where the code of a run begins: its task's module, and those that its settings name."""
+    words = {
+        value for _, value in settings(spec) if isinstance(value, str) and value.isidentifier()
+    }
+    named = {f"{folder}/{word}.py" for folder in NAMED for word in words}
+    found = sorted(file for file in named if (ROOT / file).is_file())
+    own = TASKS[task].module
+    return own, *(name for name in map(_module, found) if name != own)
+
+
+@cache
+def files_of_run(modules: tuple[str, ...]) -> tuple[str, ...]:
+    """Every file whose code can move the result of a run that begins in these modules.
+
+    What prepares its data is not included: a run's inputs are known by their own digests. Nor is
+    what calls it and writes its files, or `repro.tasks`, whose versions are part of run ids.
+    """
+    begin = [file for file in map(file_of, modules) if file] + [DEVICE]
+    if LOOP in reached(begin):
+        begin += [file for file in imports(CALLER) if file.startswith("repro/training/")]
+    return tuple(sorted(reached(begin)))
+
+
+def listing(files: Iterable[str]) -> str:
+    """A line `<SHA-256>  <file>` for each file, relative to the checkout, as `sha256sum` writes
+    it."""
+    return "".join(f"{sha256_file(ROOT / file)}  {file}\n" for file in files)
+
+
+def reached(files: Iterable[str], left_out: tuple[str, ...] = ()) -> set[str]:
+    """These files and all they import, directly or not, also within functions.
+
+    left_out: how the files and folders begin that are not followed. A package's __init__.py is not
+    included where only a module of the package is imported; nor are libraries.
+    """
+    found: set[str] = set()
+    pending = list(files)
+    while pending:
+        file = pending.pop()
+        if file not in found and not file.startswith(left_out):
+            found.add(file)
+            pending += imports(file)
+    return found
+
+
+@cache
+def imports(file: str) -> frozenset[str]:
+    """The checkout's files that a file imports, also within functions. A folder whose modules it
+    imports by names that are made up when it runs is imported as a whole, unless it is of NAMED."""
+    modules, folders = set(), set()
+    for node in ast.walk(ast.parse((ROOT / file).read_bytes(), file)):
+        if isinstance(node, ast.Import):
+            modules |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            # `from a import b` means the module a.b if there is one, else a name defined in a.
+            package = file.split("/")[: -node.level] if node.level else []
+            base = ".".join([*package, *([node.module] if node.module else [])])
+            names = {f"{base}.{name.name}" for name in node.names}
+            modules |= {name if file_of(name) else base for name in names}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            folders.add(_folder(node, file))
+    by_name = {
+        path.relative_to(ROOT).as_posix()
+        for folder in folders - {None, *NAMED}
+        for path in (ROOT / str(folder)).glob("*.py")
+    }
+    return frozenset(path for path in map(file_of, modules) if path) | by_name
+
+
+def _folder(call: ast.Call, file: str) -> str | None:
+    """`a/b`, if the call is `import_module(f"a.b.{...}")`; `__name__` stands for the file's own
+    module. None for any other call."""
+    name = call.args[0] if call.args else None
+    if not isinstance(name, ast.JoinedStr):
+        return None
+    words = ast.unparse(name)[2:-1].replace("{__name__}", _module(file))
+    folder = words.partition(".{")[0].replace(".", "/")
+    return folder if folder.split("/")[0] in FOLDERS and (ROOT / folder).is_dir() else None
+
+
+def _module(file: str) -> str:
+    """`a.b` for a/b.py and a/b/__init__.py."""
+    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def file_of(module: str) -> str | None:
+    """The file of a module of the checkout; None for a library's module."""
+    stem = module.replace(".", "/")
+    if stem.split("/")[0] not in FOLDERS:
+        return None
+    candidates = (f"{stem}.py", f"{stem}/__init__.py")
+    return next((file for file in candidates if (ROOT / file).is_file()), None)

@@ -1,0 +1,63 @@
+"""The command `widthwise`: checks of what a file of one's own defines."""
+
+import argparse
+import signal
+import sys
+
+from widthwise import __version__
+from widthwise.checks import command
+from widthwise.errors import UserError
+
+FILE, FILE_HELP = "FILE.py:make", "with make(width) and batches(seed)"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line; what a command does is a function of `checks.command`."""
+    main = argparse.ArgumentParser(
+        prog="widthwise", description="What changes with the width of a network, and how."
+    )
+    main.add_argument("--version", action="version", version=f"widthwise {__version__}")
+    commands = main.add_subparsers(dest="command", required=True)
+
+    words = command.check.__doc__
+    check = commands.add_parser("check", help=words, description=words)
+    check.set_defaults(run=command.check)
+    check.add_argument("what", metavar=FILE, help=FILE_HELP)
+    check.add_argument("--parametrization", required=True, help="a name, or a file's path")
+    check.add_argument("--lr", type=float, help="at the least width")
+    check.add_argument("--widths", type=int, nargs="+", help="in place of the file's WIDTHS")
+    check.add_argument("--steps", type=int, default=4, help="training steps; default: 4")
+    check.add_argument("--after", type=int, default=0, help="steps before them; default: 0")
+    check.add_argument("--seeds", type=int, default=4, metavar="N", help="default: 4")
+
+    words = command.transfer.__doc__
+    transfer = commands.add_parser("transfer", help=words, description=words)
+    transfer.set_defaults(run=command.transfer)
+    transfer.add_argument("what", metavar=FILE, help=FILE_HELP)
+    transfer.add_argument(
+        "parametrizations", nargs="+", metavar="PARAMETRIZATION", help="a name, or a file's path"
+    )
+    transfer.add_argument("--widths", type=int, nargs="+", help="the least is tuned")
+    transfer.add_argument("--rates", type=float, nargs="+", help="learning rates at that width")
+    transfer.add_argument("--seeds", type=int, default=3, metavar="N", help="default: 3")
+    transfer.add_argument(
+        "--threads", type=int, default=1, metavar="N", help="of torch; default: 1"
+    )
+    return main
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run a command; a mistake of the user's ends in one line on stderr and status 1."""
+    arguments = parser().parse_args(words)
+    try:
+        print(arguments.run(arguments), flush=True)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

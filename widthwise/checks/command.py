@@ -1,0 +1,87 @@
+"""`widthwise check` and `widthwise transfer`: checks of what a file of one's own defines."""
+
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any
+
+from widthwise.errors import UserError, nearest
+from widthwise.files import names_in
+
+WIDTHS = (64, 128, 256, 512)
+
+
+def defined_in(what: str) -> tuple[Callable, dict[str, Any], dict[str, Any]]:
+    """(make, all that the file defines, those of loss, given and readout that it has).
+
+    what: `FILE.py` or `FILE.py:name of make`.
+    Raises UserError where the file lacks `batches` or the function.
+    """
+    path, _, name = what.partition(":")
+    defined = names_in(path)
+    for each in (name or "make", "batches"):
+        if each not in defined:
+            near = nearest(each, [key for key in defined if not key.startswith("__")])
+            more = f"; did you mean {near!r}?" if near else ""
+            raise UserError(f"{path}: defines no {each}{more}")
+    optional = ("loss", "given", "readout")
+    options: dict[str, Any] = {key: defined[key] for key in optional if key in defined}
+    return defined[name or "make"], defined, options
+
+
+def check(arguments: Namespace) -> str:
+    """Slope of activation sizes against width; status 1 where they depend on it."""
+    # The file defines the function that is named, and `batches`; where it has them also `loss`,
+    # `given`, `readout` (as `widthwise.coordinate_check` takes them) and WIDTHS.
+    make, defined, options = defined_in(arguments.what)
+    from widthwise.checks import coordinates
+
+    if arguments.lr is not None:
+        options["lr"] = arguments.lr
+    found = coordinates.coordinate_check(
+        make,
+        arguments.parametrization,
+        defined["batches"],
+        arguments.widths or defined.get("WIDTHS", WIDTHS),
+        steps=arguments.steps,
+        after=arguments.after,
+        seeds=arguments.seeds,
+        **options,
+    )
+    if not found.passed:
+        print(found, flush=True)
+        raise UserError(f"coordinate-check: {arguments.what}: {found.reason}")
+    return str(found)
+
+
+def transfer(arguments: Namespace) -> str:
+    """What is lost where a model is tuned narrow and trained wide."""
+    # The file is one that `check` takes; `batches` must be a function of the seed. Where it has
+    # them, RATES are the learning rates at the least width. One thread unless more are asked for:
+    # of a small model a second saves little, and where another process has its core, torch's
+    # threads wait for each other (a step of a GRU of width 128: 0.3 s instead of 0.012).
+    import torch
+
+    if arguments.threads < 1:
+        raise UserError(f"--threads {arguments.threads}: give 1 or more")
+    torch.set_num_threads(arguments.threads)
+    make, defined, options = defined_in(arguments.what)
+    if not callable(defined["batches"]):
+        raise UserError(
+            f"{arguments.what}: batches must be a function of the seed, so that every run sees "
+            "data of its own, once"
+        )
+    from widthwise.checks import transfer
+
+    rates = arguments.rates or defined.get("RATES", transfer.RATES)
+    return str(
+        transfer.transfer(
+            make,
+            arguments.parametrizations,
+            defined["batches"],
+            arguments.widths or defined.get("WIDTHS", WIDTHS[:3]),
+            rates=rates,
+            seeds=arguments.seeds,
+            progress=lambda words: print(words, flush=True),
+            **options,
+        )
+    )

@@ -1,0 +1,250 @@
+"""The coordinate check of a model of one's own, with a numeric verdict.
+
+After a few steps every layer's activations should have changed as much at one width as at another
+(Yang et al., arXiv 2203.03466, Appendix D.1). A wrong weight decay does not show there: where there
+is one, the share of each weight that one step without gradients takes away is held against the
+width too, and should be the same.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from widthwise.checks.slopes import (
+    LayerSlope,
+    activations,
+    first,
+    fit_slopes,
+    root_mean_square,
+    table,
+)
+from widthwise.errors import UserError
+from widthwise.tracing.multipliers import apply
+from widthwise.tracing.roles import Roles, roles
+from widthwise.tracing.scaling import initialize, optimizer_class, param_groups
+
+Batches = Sequence[tuple] | Callable[[int], Sequence[tuple]]
+JUDGED = ("change", "decay")
+
+
+@dataclass(frozen=True)
+class CoordinateCheck:
+    """What a coordinate check found; printed, a table and the verdict.
+
+    slopes: of every layer, and of weights that decay. sizes: (width, seed) -> what they are of.
+    """
+
+    slopes: tuple[LayerSlope, ...]
+    widths: tuple[float, ...]
+    sizes: Mapping[tuple[float, int], Mapping[tuple[str, str], float]]
+
+    @property
+    def verdict(self) -> str:
+        """Whether all changes, and all decays, are stable ("width-independent"); else the
+        first of "grows", "vanishes" and "unclear" that one of them is."""
+        found = {s.verdict for s in self.slopes if s.quantity in JUDGED}
+        order = ("grows", "vanishes", "unclear")
+        return next((word for word in order if word in found), "width-independent")
+
+    @property
+    def passed(self) -> bool:
+        """Whether the verdict is "width-independent"."""
+        return self.verdict == "width-independent"
+
+    @property
+    def reason(self) -> str:
+        """The verdict, and of how many layers, in a line."""
+        if self.passed:
+            return f"width-independent over widths {list(self.widths)}"
+        bad = [s for s in self.slopes if s.quantity in JUDGED and s.verdict == self.verdict]
+        judged = sum(s.quantity in JUDGED for s in self.slopes)
+        more = "; give more seeds or widths" if self.verdict == "unclear" else ""
+        what = "is unclear" if self.verdict == "unclear" else f"{self.verdict} with the width"
+        return (
+            f"{bad[0].layer} ({bad[0].quantity}) {what}, slope "
+            f"{bad[0].slope:.2f}, one of {len(bad)} of {judged}, over widths {list(self.widths)}"
+            f"{more}"
+        )
+
+    def __str__(self) -> str:
+        return "\n".join([*table(self.slopes), self.reason])
+
+    def plot(self, path: str) -> None:
+        """Draw sizes against widths, a curve a layer, to a file; needs matplotlib."""
+        from matplotlib.figure import Figure
+
+        quantities = list(dict.fromkeys(s.quantity for s in self.slopes))
+        figure = Figure(figsize=(4.5 * len(quantities), 3.5), layout="constrained")
+        for place, quantity in enumerate(quantities, 1):
+            axes = figure.add_subplot(1, len(quantities), place)
+            for each in self.slopes:
+                if each.quantity == quantity:
+                    means = [self._mean(width, (each.layer, quantity)) for width in self.widths]
+                    axes.plot(self.widths, means, marker="o", label=each.layer)
+            axes.set(xscale="log", yscale="log", xlabel="width", title=quantity)
+        axes.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1, 0.5))
+        figure.savefig(path)
+
+    def _mean(self, width: float, key: tuple[str, str]) -> float:
+        """The geometric mean over seeds."""
+        found = [each[key] for (at, _), each in self.sizes.items() if at == width]
+        return math.exp(sum(map(math.log, found)) / len(found)) if min(found) > 0 else math.nan
+
+
+def coordinate_check(
+    make: Callable[[int], nn.Module],
+    parametrization: str | None,
+    batches: Batches,
+    widths: Sequence[int],
+    *,
+    lr: float = 0.01,
+    weight_decay: float = 0.0,
+    optimizer: Any = "adamw",
+    loss: Callable[[nn.Module, tuple], torch.Tensor] | None = None,
+    steps: int = 4,
+    after: int = 0,
+    seeds: int = 4,
+    readout: str | None = None,
+    given: Mapping[str, str] = MappingProxyType({}),
+) -> CoordinateCheck:
+    """Train a model at several widths and fit how its layers' changes depend on the width.
+
+    make: width -> the module. The least of the widths is the base.
+    parametrization: a name, or the path of a file; None to check the model as `make` returns it,
+        with an `optimizer` of its own: model -> torch optimizer, say another implementation's.
+    batches: (inputs, targets), ..., taken in turn, or a function of the seed that returns them;
+        inputs is a tensor or a tuple of positional arguments.
+    lr, weight_decay, optimizer: at the base width; the optimizer's class or name in lower case.
+        Decays that are added to gradients, which Adam then divides by their size, are not judged.
+    loss: (model, batch) -> scalar; None: cross-entropy of whole numbers, else mean squared error.
+    steps, after: what `steps` steps change is measured, after so many before them: a check of
+        updates in the midst of training.
+    readout, given: as in `apply` and `roles`.
+    Raises UserError on fewer than two widths, no step, a loss that is not finite, or steps that
+    change nothing, as the functions it calls.
+    """
+    if steps < 1:
+        raise UserError(f"coordinate-check: steps {steps}: without a step nothing changes; give 1")
+    widths = sorted(widths)
+    if parametrization is None and (isinstance(optimizer, str | type) or not callable(optimizer)):
+        raise UserError(
+            "coordinate-check: without a parametrization give optimizer= as a function of the model"
+        )
+    found: Roles | None = None
+    if parametrization is not None and len(set(widths)) > 1:
+        inputs = _batches(batches, 0)[0][0]
+        found = roles(make, widths[0], inputs, other=widths[-1], given=given)
+
+    def build(width: int) -> tuple[nn.Module, torch.optim.Optimizer]:
+        model = make(width)
+        if parametrization is None or found is None:
+            return model, optimizer(model)
+        initialize(model, found, parametrization)
+        apply(model, found, parametrization, readout=readout)
+        groups = param_groups(model, found, parametrization, optimizer, lr, weight_decay)
+        return model, optimizer_class(optimizer)(groups)
+
+    sizes: dict[tuple[float, int], dict[tuple[str, str], float]] = {}
+
+    def measure(width: float, seed: int) -> dict[tuple[str, str], float]:
+        width = int(width)
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            model, its_optimizer = build(width)
+            data = _batches(batches, seed)
+            found_sizes = _sizes(
+                model, its_optimizer, data, loss or default_loss, steps, after, seed
+            )
+            if any(group.get("weight_decay") for group in its_optimizer.param_groups):
+                found_sizes |= _decays(*build(width))
+            sizes[width, seed] = found_sizes
+        return sizes[width, seed]
+
+    slopes = fit_slopes(measure, widths, range(seeds))
+    if not any(each.quantity == "change" for each in slopes):
+        raise UserError(
+            "coordinate-check: no layer's output changed at any width: lr is 0, or the optimizer "
+            "is over other parameters"
+        )
+    return CoordinateCheck(tuple(slopes), tuple(widths), sizes)
+
+
+def _batches(batches: Batches, seed: int) -> Sequence[tuple]:
+    found = batches(seed) if callable(batches) else batches
+    if not len(found) or any(not isinstance(b, tuple | list) or len(b) < 2 for b in found):
+        raise UserError("coordinate-check: batches is to hold (inputs, targets), at least one")
+    return found
+
+
+def default_loss(model: nn.Module, batch: tuple) -> torch.Tensor:
+    """Cross-entropy over the last axis of whole numbers, else mean squared error."""
+    inputs, targets = batch[0], batch[1]
+    output = first(model(*inputs) if isinstance(inputs, tuple) else model(inputs))
+    if targets.is_floating_point():
+        return F.mse_loss(output, targets)
+    return F.cross_entropy(output.flatten(0, -2), targets.flatten())
+
+
+def _sizes(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    batches: Sequence[tuple],
+    loss: Callable[[nn.Module, tuple], torch.Tensor],
+    steps: int,
+    start: int,
+    seed: int,
+) -> dict[tuple[str, str], float]:
+    """(layer, quantity) -> size, after steps on the batches in turn; changes are those since the
+    step `start`."""
+    inputs = batches[0][0]
+    arguments = inputs if isinstance(inputs, tuple) else (inputs,)
+    before: dict[str, torch.Tensor] = {}
+    for step in range(start + steps):
+        if step == start:
+            before = _seen(model, arguments, seed)
+        optimizer.zero_grad()
+        value = loss(model, batches[step % len(batches)])
+        if not bool(torch.isfinite(value.detach())):
+            raise UserError(
+                f"coordinate-check: loss {float(value.detach())} at step {step}: lower lr"
+            )
+        value.backward()
+        optimizer.step()
+    after = _seen(model, arguments, seed)
+    result = {}
+    for layer in before:
+        result[layer, "activation"] = root_mean_square(after[layer])
+        result[layer, "change"] = root_mean_square(after[layer] - before[layer])
+    return result
+
+
+def _decays(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[tuple[str, str], float]:
+    """(weight, "decay") -> the share of it that a step without gradients takes away.
+
+    Left out are weights that such a step does not shrink alike in all their entries.
+    """
+    before = {n: p.detach().double() for n, p in model.named_parameters() if p.ndim > 1}
+    before = {name: start.clone() for name, start in before.items() if bool(start.any())}
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
+    result = {}
+    for name, start in before.items():
+        step = start - model.get_parameter(name).detach().double()
+        along = float((step * start).sum())
+        if along > 0.99 * float(step.norm() * start.norm()):
+            result[name, "decay"] = along / float(start.square().sum())
+    return result
+
+
+def _seen(model: nn.Module, arguments: tuple, seed: int) -> dict[str, torch.Tensor]:
+    """Activations, dropout drawn alike each time; those of whole numbers are none."""
+    torch.manual_seed(seed)
+    found = activations(model, *arguments)
+    return {name: t for name, t in found.items() if t.is_floating_point()}

@@ -1,0 +1,161 @@
+"""The words of parametrizations: role of a parameter x (init, lr, weight decay, eps, multiplier).
+
+The tables themselves are files of `tables/`. Every entry is a power of the role's widths, so a
+table there can be held beside the paper's.
+Widths are relative to a base width, at which the parametrization equals the standard one; the
+tables as the papers print them have base width 1.
+
+Sources: Hayou & Liu (arXiv 2506.15025), Tables 1 and 2; the columns those tables leave out
+(SGD, weight decay, eps) follow Ma et al. (arXiv 2602.10545), Table 2. The s-family is Dinan, Yaida
+& Zhang's (arXiv 2304.02034), equations 1.99 to 1.116.
+"""
+
+import math
+from dataclasses import dataclass
+
+KINDS = ("embedding", "hidden", "output", "vector", "scalar")
+# Degree q of the update in the gradient: an update homogeneous of degree q scales as |g|^q.
+DEGREE = {"sgd": 1, "adam": 0}
+# Optimizer -> its family: a key of DEGREE, or "muon".
+FAMILY = {"sgd": "sgd", "adam": "adam", "adamw": "adam", "muon": "muon"}
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a parameter is to its model: its kind, by which of its axes grow with the width.
+
+    kind        axes that grow   which parameters
+    embedding   output           every input layer: embeddings of words and positions, an MLP's
+                                 first layer, a ViT's patches, a ResNet's stem ("input-like" in mup)
+    hidden      input, output    matrices and convolutions between two widths
+    output      input            the readout
+    vector      output           biases and gains of anything that grows
+    scalar      none             the readout's bias
+
+    fan_in: number of inputs summed over; 1 for vectors, scalars, and tables that are looked up.
+    fan_out: number of outputs, for the rules that depend on it.
+    width_in, width_out: width over base width along each of these axes, 1 where it does not grow.
+    std: the standard init std if it is not the one of the kind (`standard_std`); 0 starts at zero.
+        A vector or scalar without one is not drawn: its values are the model's (a gain's 1, a
+        bias' 0). A bias as torch draws it shrinks with its layer's fan_in; muP keeps the spread
+        that it has at the base width (Ma et al., Table 2; the mup package): state that one here.
+    distribution: the law it is drawn from, "normal" or "uniform".
+    """
+
+    kind: str
+    fan_in: int = 1
+    width_in: float = 1.0
+    width_out: float = 1.0
+    std: float | None = None
+    fan_out: int = 1
+    distribution: str = "normal"
+
+    @property
+    def drawn(self) -> bool:
+        """Whether `initialize` draws it, rather than the model."""
+        return self.std is not None or self.kind not in ("vector", "scalar")
+
+    @property
+    def squared_norm_factor(self) -> float:
+        """Factor on a gradient's squared norm that makes it independent of width.
+
+        Widening by k divides a vector's k-fold repeated gradient by k, a matrix' by k_out
+        (Ma et al., Appendix D), so its squared norm changes by 1/k, and by k_in / k_out.
+        """
+        if self.kind == "hidden":
+            return self.width_out / self.width_in
+        return self.width_in * self.width_out
+
+
+@dataclass(frozen=True)
+class Power:
+    """width_in^n_in * width_out^n_out * fan_in^fan_in * fan_out^fan_out."""
+
+    n_in: float = 0.0
+    n_out: float = 0.0
+    fan_in: float = 0.0
+    fan_out: float = 0.0
+
+    def __call__(self, role: Role) -> float:
+        widths = role.width_in**self.n_in * role.width_out**self.n_out
+        return widths * role.fan_in**self.fan_in * role.fan_out**self.fan_out
+
+    @property
+    def inverse(self) -> "Power":
+        """Its reciprocal."""
+        return Power(-self.n_in, -self.n_out, -self.fan_in, -self.fan_out)
+
+    @property
+    def exponent(self) -> float:
+        """Exponent of d where both widths are d."""
+        return self.n_in + self.n_out
+
+
+ONE = Power()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A kind's row of the table of one parametrization, for one optimizer family.
+
+    init: factor on the standard init std (`standard_std`) of what is drawn (`Role.drawn`).
+    lr, weight_decay (decoupled, as AdamW's), coupled_weight_decay (added to the gradient, as SGD's
+    and Adam's), eps (Adam's): factors on the constants that are tuned.
+    multiplier: factor on the layer's output.
+    Every optimizer family has the same init and multiplier.
+    """
+
+    init: Power
+    lr: Power
+    weight_decay: Power = ONE
+    coupled_weight_decay: Power = ONE
+    eps: Power = ONE
+    multiplier: Power = ONE
+
+
+def standard_std(role: Role) -> float:
+    """The standard init std: 1 for embeddings, fan_in^-1/2 for matrices (Table 2, SP)."""
+    if role.std is not None:
+        return role.std
+    return 1.0 if role.kind == "embedding" else role.fan_in**-0.5
+
+
+def check_roles(model) -> dict[str, Role]:
+    """The model's roles; raises ValueError unless they name each of its parameters once."""
+    roles = model.roles()
+    names = {name for name, _ in model.named_parameters()}
+    if names != set(roles):
+        raise ValueError(
+            f"parameters without a role: {sorted(names - set(roles))}; "
+            f"roles without a parameter: {sorted(set(roles) - names)}"
+        )
+    for name, role in roles.items():
+        if role.kind not in KINDS:
+            raise ValueError(f"{name}: unknown role {role.kind!r}")
+    return roles
+
+
+def init_std(role: Role, rule: Rule) -> float:
+    """Initial standard deviation of a parameter; raises ValueError where the model sets it."""
+    if not role.drawn:
+        raise ValueError(f"{role.kind}: no init is stated, the model sets the values itself")
+    return standard_std(role) * rule.init(role)
+
+
+def check_groups(model, groups) -> None:
+    """Raise ValueError unless the groups hold each of the model's parameters exactly once."""
+    grouped = [id(parameter) for group in groups for parameter in group["params"]]
+    missing = [name for name, p in model.named_parameters() if grouped.count(id(p)) != 1]
+    if missing or len(grouped) != len(list(model.parameters())):
+        raise ValueError(f"parameters not in exactly one optimizer group: {missing}")
+
+
+def format_power(exponent: float) -> str:
+    """`d^-1/2`, `1`, ... as the papers print it."""
+    if exponent == 0:
+        return "1"
+    half = exponent * 2
+    if not math.isclose(half, round(half)):
+        return f"d^{exponent:g}"
+    half = round(half)
+    return f"d^{half // 2}" if half % 2 == 0 else f"d^{half}/2"

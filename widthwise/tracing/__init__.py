@@ -1,0 +1,12 @@
+"""What each parameter of any module is, from the module at two widths.
+
+forward.py      what a module does with each axis of its parameters, seen in one forward pass
+operators.py    what each operator does with the axes it is given
+shapes.py       which dimension of a tensor runs along which of another
+uses.py         what is seen of a parameter; no torch
+kinds.py        what a parameter is, from what was seen of it
+roles.py        the role of each parameter
+draws.py        initial values of large tensors, drawn for their spread alone
+multipliers.py  factors on readouts and on attention's logits
+scaling.py      initial spreads, optimizer groups by traced roles
+"""

@@ -1,0 +1,66 @@
+"""What a module does with each axis of its parameters, seen in one forward pass.
+
+A layer's class does not say which of a weight's axes is summed over: `x @ W` and `F.linear(x, W)`
+differ, and a raw parameter has no class at all. So every operator of a forward pass is looked at,
+below autograd. A tensor that is made of parameters alone (a view, a mask times a weight, a weight
+normalized) carries along which of its dimensions run along which axes; where such a tensor meets
+data, the operator says what becomes of each axis.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+from torch.utils._pytree import tree_map_only
+
+from widthwise.tracing.operators import FusedAttention, Operators
+from widthwise.tracing.uses import Trace
+
+__all__ = ["Trace", "trace"]
+
+
+def trace(model: nn.Module, inputs: object) -> Trace:
+    """The uses of a module's parameters in one forward pass, in the mode (train or eval) it is in.
+
+    inputs: a tensor, or a tuple of positional arguments. Values change nothing but buffers (running
+    statistics); a model on the meta device runs without any.
+    """
+    arguments = inputs if isinstance(inputs, tuple) else (inputs,)
+    device = next(model.parameters()).device
+    if device.type == "meta":
+        arguments = tree_map_only(torch.Tensor, lambda t: t.to("meta"), arguments)
+    with torch.no_grad(), _taken_apart(), _stack(model) as stack:
+        with Operators(model, arguments, stack) as seen, FusedAttention(seen):
+            model(*arguments)
+    return seen.trace
+
+
+@contextmanager
+def _taken_apart() -> Iterator[None]:
+    """Without the operators that do a whole layer at once: attention's, and oneDNN's LSTM."""
+    attention, onednn = torch.backends.mha.get_fastpath_enabled(), torch._C._get_mkldnn_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    torch._C._set_mkldnn_enabled(False)  # `mkldnn.flags` warns of GPUs there are none of
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(attention)
+        torch._C._set_mkldnn_enabled(onednn)
+
+
+@contextmanager
+def _stack(model: nn.Module) -> Iterator[list[str]]:
+    """The names of the modules that are running, outermost first."""
+    stack = [""]
+    handles = []
+    for name, module in model.named_modules():
+        handles += [
+            module.register_forward_pre_hook(lambda *_, name=name: stack.append(name)),
+            module.register_forward_hook(lambda *_: stack.pop() and None, always_call=True),
+        ]
+    try:
+        yield stack
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -1,0 +1,184 @@
+"""Factors on readouts and on attention's logits, put on a module without changing its parameters.
+
+A readout's is a hook of its layer. An attention's is in its class, as fully_shard's is: one of
+the same name and methods, whose forward scales the logits and is left as it is by torch.compile.
+So both stay through state_dict, deepcopy, pickle and torch.compile, and no parameter has an
+attribute to lose.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+from widthwise.errors import UserError
+from widthwise.parametrization.named import Parametrization, find
+from widthwise.tracing.roles import AttentionScale, Roles
+
+
+def apply(
+    model: nn.Module, roles: Roles, parametrization: str, *, readout: str | None = None
+) -> nn.Module:
+    """Put a parametrization's factors on a model, in place; returns it.
+
+    A readout's factor acts on what it reads: its layer gets a hook. Tied readouts have one in every
+    parametrization but SP; others in `muP-multiplier`. Attention whose head_dim grows has one in
+    muP, on calls of `torch.nn.functional.scaled_dot_product_attention`. At the base width all
+    are 1.
+
+    readout: the module whose output a readout reads, by name (a last norm, say), where the readout
+        is no layer: `F.linear(x, self.embedding.weight)`.
+    Raises UserError where a readout is no layer and none is given, a tied one has no factor (LVP),
+    attention computes its logits itself, or the model has factors already.
+    """
+    if any(map(_has_factor, model.modules())):
+        raise UserError("apply: the model has its factors already")
+    table, at = find(parametrization), roles.at(model)
+    if all(role.width_in == role.width_out == 1 for role in at.values()):
+        return model
+    rows = table.rules("adam")
+    factors: dict[tuple[str, bool], float] = {}  # (module, whether on its output) -> factor
+    for name, each in roles.found.items():
+        role = at[name]
+        if each.tied and role.kind == "embedding":
+            factor, places = table.tied(role.width_out), each.readouts
+        else:
+            factor, places = rows[role.kind].multiplier(role), each.used_in
+        if factor == 1:
+            continue
+        for place in places:
+            layer = model.get_submodule(place)
+            if name in _own_weights(layer, model):
+                factors[place, False] = factor
+            elif readout is None:
+                raise UserError(
+                    f"{name}: reads what it is given in {place or 'the module itself'}, which is "
+                    "no layer: give readout=, the name of the module whose output it reads"
+                )
+            else:
+                factors[readout, True] = factor
+    powers = {found: _power(found, table) for found in roles.attention}
+    for (place, on_output), factor in factors.items():
+        try:
+            layer = model.get_submodule(place)
+        except AttributeError:
+            raise UserError(f"apply: readout={place!r} is no module of the model") from None
+        if on_output:
+            layer.register_forward_hook(ScaleOutput(factor))
+        else:
+            layer.register_forward_pre_hook(ScaleInput(factor))
+    for found, power in powers.items():
+        if power:
+            attention: Any = model.get_submodule(found.module)
+            attention.attention_scale = LogitScale(found.head_dim, power)
+            attention.__class__ = _scaled(attention.__class__)
+    return model
+
+
+class ScaleInput:
+    """A forward pre-hook that multiplies a layer's first argument."""
+
+    def __init__(self, factor: float):
+        self.factor = factor
+
+    def __call__(self, module: nn.Module, args: tuple) -> tuple:
+        return (args[0] * self.factor, *args[1:])
+
+
+class ScaleOutput(ScaleInput):
+    """A forward hook that multiplies a module's output."""
+
+    def __call__(self, module: nn.Module, args: tuple, output: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return output * self.factor
+
+
+@dataclass(frozen=True)
+class LogitScale:
+    """The factor on an attention's own scale: (head_dim over the base's)^power."""
+
+    head_dim: int
+    power: float
+
+    def __call__(self, head_dim: int) -> float:
+        return (head_dim / self.head_dim) ** self.power
+
+
+@cache
+def _scaled(kind: Any) -> Any:
+    """A class of attention with the factor that its `attention_scale` says."""
+
+    @torch.compiler.disable
+    def forward(self, *args, **kwargs):
+        with _Scale(self.attention_scale):
+            return kind.forward(self, *args, **kwargs)
+
+    def reduce(self, protocol):
+        return _bare, (kind,), self.__dict__
+
+    more = {"forward": forward, "__reduce_ex__": reduce, "__module__": kind.__module__}
+    return type(kind.__name__, (kind,), more)
+
+
+def _bare(kind: Any) -> Any:
+    """An object of the scaled class whose state is still to come, for copies and pickles."""
+    scaled = _scaled(kind)
+    return scaled.__new__(scaled)
+
+
+class _Scale(TorchFunctionMode):
+    """Within it, scaled_dot_product_attention has another scale."""
+
+    def __init__(self, factor: LogitScale):
+        super().__init__()
+        self.factor = factor
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if function is torch.nn.functional.scaled_dot_product_attention:
+            head_dim = (args[0] if args else kwargs["query"]).shape[-1]
+            factor = self.factor(head_dim)
+            if factor != 1:
+                own = kwargs.get("scale")
+                kwargs["scale"] = (head_dim**-0.5 if own is None else own) * factor
+        return function(*args, **kwargs)
+
+
+def _power(each: AttentionScale, table: Parametrization) -> float:
+    """Power of head_dim that an attention's logits lack; 0 where a parametrization asks for none.
+
+    Raises UserError on attention whose logits cannot be reached.
+    """
+    asked = math.log2(table.attention(2.0))
+    if asked == 0:
+        return 0.0
+    if math.isnan(each.exponent):
+        raise UserError(
+            f"{each.place}: how its logits scale with head_dim cannot be told: hold head_dim fixed"
+        )
+    power = asked - 0.5 - each.exponent
+    if abs(power) < 1e-6:
+        return 0.0
+    if not each.fused:
+        raise UserError(
+            f"{each.place}: computes its logits itself: scale them as 1/head_dim in make, hold "
+            "head_dim fixed, or use torch.nn.functional.scaled_dot_product_attention"
+        )
+    return power
+
+
+def _own_weights(layer: nn.Module, model: nn.Module) -> set[str]:
+    """Names of the parameters that a layer holds itself and multiplies its input by; empty for a
+    module that is no layer."""
+    if not isinstance(layer, nn.Linear | nn.modules.conv._ConvNd) and not hasattr(layer, "nf"):
+        return set()
+    held = {id(p) for p in layer.parameters(recurse=False)}
+    return {name for name, p in model.named_parameters() if id(p) in held}
+
+
+def _has_factor(module: nn.Module) -> bool:
+    hooks = (*module._forward_pre_hooks.values(), *module._forward_hooks.values())
+    return hasattr(module, "attention_scale") or any(isinstance(h, ScaleInput) for h in hooks)

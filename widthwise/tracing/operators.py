@@ -1,0 +1,304 @@
+"""The mode that sees every operator of a forward pass."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from widthwise.tracing.shapes import aligned, number, pointwise, reshaped, tensors
+from widthwise.tracing.uses import (
+    BATCH,
+    CHAIN,
+    ENTRY,
+    INDEX,
+    JOINED,
+    KEEP,
+    KERNEL,
+    SUM,
+    Attention,
+    Trace,
+    Use,
+)
+
+Axes = tuple[tuple[int, ...], ...]  # for each dimension of a tensor: the parameter's axes along it
+Tag = tuple[tuple[str, Axes], ...]  # the parameters a tensor is made of
+
+RESHAPED = {"view", "_unsafe_view", "reshape", "_reshape_alias"}
+PARTS = {"slice", "split", "split_with_sizes", "chunk", "narrow", "unfold"}
+MATRICES = {"mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot"}
+PRODUCTS = MATRICES | {"convolution", "_grouped_mm"}
+LOOKUPS = {"index", "index_select", "gather", "take_along_dim", "embedding", "embedding_bag"}
+
+
+class Operators(TorchDispatchMode):
+    """Sees every operator; see `widthwise.tracing`."""
+
+    def __init__(self, model: nn.Module, arguments: tuple, stack: list[str]):
+        super().__init__()
+        self.stack = stack
+        self.tags = WeakTensorKeyDictionary()  # tensor made of parameters -> Tag
+        self.data = WeakTensorKeyDictionary()  # tensor that depends on the inputs -> scale of it
+        self.origin = WeakTensorKeyDictionary()  # data -> the weights whose products it comes from
+        self.logits = WeakTensorKeyDictionary()  # a product of data with data -> its Attention
+        self.fused = False  # whether within an attention that was noted already
+        self.trace = Trace({}, {})
+        for name, parameter in model.named_parameters():
+            axes = tuple((i,) for i in range(parameter.ndim))
+            self.tags[parameter] = ((name, axes),)
+            self.trace.uses[name], self.trace.unknown[name] = [], set()
+        for tensor in tensors(arguments):
+            self.data[tensor] = 1.0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        out = function(*args, **kwargs)
+        name = function.overloadpacket.__name__.removesuffix("_")
+        given = tensors((args, kwargs))
+        made = [t for t in given if t in self.tags]
+        if made and not self.use(name, args, given, made, out):
+            return out
+        if made or any(t in self.data for t in given):
+            self.follow_data(name, args, kwargs, given, out)
+        return out
+
+    # What is made of parameters
+
+    def use(self, name: str, args: Sequence, given: list, made: list, out: Any) -> bool:
+        """Note what an operator does with what is made of parameters; whether its result is data
+        from here on, not a parameter in another form."""
+        meets_data = any(t in self.data for t in given)
+        if name in MATRICES:
+            return self.product(name, args, out)
+        if name == "_grouped_mm":  # of experts: (tokens, in) and (experts, in, out)
+            return self.product("bmm", args, out)
+        if name == "convolution":
+            self.convolution(args)
+            return True
+        if name == "embedding" and args[0] in self.tags:
+            if meets_data:
+                self.note(args[0], {0: INDEX, 1: KEEP})
+                return True
+            self.note(args[0], {0: INDEX})
+            self.tag(out, args[0], [()] * args[1].ndim + [1])
+            return False
+        if name.endswith("_norm") and "weight" not in name and args[0] not in self.tags:
+            self.entries(made)
+            return True
+        if name in ("native_layer_norm", "_fused_rms_norm", "rms_norm", "native_group_norm"):
+            self.entries(made)  # of a learned query, say: the gains are entries, and so is it
+            return True
+        if name in ("cat", "stack") and meets_data:
+            for tensor in made:
+                self.note(tensor, {d: JOINED for d in range(tensor.ndim) if tensor.shape[d] > 1})
+            return True
+        if meets_data:
+            if name in LOOKUPS:
+                looked_up = {d: ENTRY for d in range(made[0].ndim)}
+                self.note(made[0], looked_up | {self.looked_up(name, args): INDEX})
+            elif pointwise(out, given):
+                self.entries(made)
+            else:
+                for tensor in made:
+                    self.refuse(tensor, name)
+            return True
+        self.reform(name, args, made, out)
+        return False
+
+    def product(self, name: str, args: Sequence, out: torch.Tensor) -> bool:
+        """A product of matrices, of which one or both are made of parameters."""
+        if name in ("addmm", "baddbmm", "addmv") and args[0] in self.tags:
+            self.entries([args[0]])
+        a, b = args[1:3] if name in ("addmm", "baddbmm", "addmv") else args[:2]
+        left, right = max(a.ndim - 1, 0), max(b.ndim - 2, 0)  # the dimensions summed over
+        in_tags = a in self.tags, b in self.tags
+        if all(in_tags) and self.owned(a, b) is None:
+            # A weight that is itself a product, as of two low-rank factors.
+            self.note(a, {left: CHAIN})
+            self.note(b, {right: CHAIN})
+            axes_a = [axes for d, axes in enumerate(range(a.ndim)) if d != left]
+            axes_b = [axes for d, axes in enumerate(range(b.ndim)) if d != right]
+            batch = 1 if a.ndim == 3 else 0
+            self.tag(out, a, [*axes_a, *[()] * (out.ndim - len(axes_a))])
+            self.tag(out, b, [*[()] * (out.ndim - len(axes_b) + batch), *axes_b[batch:]])
+            return False
+        data = None
+        if all(in_tags):  # a learned query: it is data to the layer that owns the other
+            data = a if self.owned(a, b) is b else b
+            self.note(data, {d: KEEP for d in range(data.ndim) if data.shape[d] > 1})
+        for tensor, summed in ((a, left), (b, right)):
+            if tensor in self.tags and tensor is not data:
+                uses = {d: KEEP for d in range(tensor.ndim)} | {summed: SUM}
+                if tensor.ndim == 3:
+                    uses[0] = BATCH
+                self.note(tensor, uses)
+        return True
+
+    def owned(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor | None:
+        """Which of two the running module owns, where it owns one alone."""
+        own = [
+            tensor
+            for tensor in (a, b)
+            if any(name.rpartition(".")[0] == self.stack[-1] for name, _ in self.tags[tensor])
+        ]
+        return own[0] if len(own) == 1 else None
+
+    def convolution(self, args: Sequence) -> None:
+        _, weight, bias, *_, transposed, _, groups = args[:9]
+        if weight in self.tags:
+            inputs = 0 if transposed else 1
+            uses = {d: KERNEL for d in range(2, weight.ndim)} | {inputs: SUM, 1 - inputs: KEEP}
+            self.note(weight, uses, groups)
+        if args[0] in self.tags:
+            self.note(args[0], {d: KEEP for d in range(args[0].ndim) if args[0].shape[d] > 1})
+        if bias is not None and bias in self.tags:
+            self.entries([bias])
+
+    def reform(self, name: str, args: Sequence, made: list, out: Any) -> None:
+        """Carry axes over to a result that is made of parameters alone."""
+        first = made[0]
+        n = first.ndim
+        dims: list | None = None
+        if name == "t":
+            dims = [*range(n)][::-1]
+        elif name in ("transpose", "swapaxes"):
+            dims = [*range(n)]
+            i, j = args[1] % n, args[2] % n
+            dims[i], dims[j] = dims[j], dims[i]
+        elif name == "permute":
+            dims = [d % n for d in args[1]]
+        elif name == "unsqueeze":
+            dims = [*range(n)]
+            dims.insert(args[1] % (n + 1), ())
+        elif name == "squeeze":
+            gone = {d for d in range(n) if first.shape[d] == 1}
+            if len(args) > 1:
+                asked = args[1] if isinstance(args[1], (list, tuple)) else [args[1]]
+                gone &= {d % n for d in asked}
+            dims = [d for d in range(n) if d not in gone]
+        elif name in ("select", "unbind"):
+            gone = (args[1] if len(args) > 1 else 0) % n
+            self.note(first, {gone: INDEX})
+            dims = [d for d in range(n) if d != gone]
+        elif name in RESHAPED:
+            dims = reshaped(first.shape, out.shape)
+        elif name in PARTS:
+            dims = [*range(n)]
+        elif name in ("cat", "stack"):
+            place = args[1] if len(args) > 1 else 0
+            for tensor in made:
+                dims = [*range(n)]
+                if name == "stack":
+                    dims.insert(place % (n + 1), ())
+                self.tag(out, tensor, dims)
+            return
+        elif name in LOOKUPS:
+            self.note(first, {self.looked_up(name, args): INDEX})
+            if isinstance(out, torch.Tensor):
+                kept = [d for d in range(n) if d != self.looked_up(name, args)]
+                self.tag(out, first, [()] * (out.ndim - len(kept)) + kept)
+            return
+        if dims is not None:
+            for result in tensors(out):
+                self.tag(result, first, dims)
+            return
+        for result in tensors(out):
+            for tensor in made:
+                self.tag(result, tensor, aligned(tensor.shape, result.shape))
+
+    def looked_up(self, name: str, args: Sequence) -> int:
+        if name == "index":
+            return next(i for i, index in enumerate(args[1]) if index is not None)
+        return args[1] % args[0].ndim if name != "embedding" and isinstance(args[1], int) else 0
+
+    def tag(self, result: torch.Tensor, source: torch.Tensor, dims: Sequence) -> None:
+        """result: another form of `source`, with these of its dimensions (several merged, () for
+        none) along its own."""
+        found = []
+        for name, axes in self.tags[source]:
+            along = []
+            for dim in dims:
+                of = (dim,) if isinstance(dim, int) else dim
+                along.append(tuple(axis for d in of for axis in axes[d]))
+            found.append((name, tuple(along)))
+        self.tags[result] = (
+            (*self.tags.get(result, ()), *found) if result is not source else (self.tags[source])
+        )
+
+    def note(self, tensor: torch.Tensor, uses: dict[int, str], groups: int = 1) -> None:
+        """uses: dimension of the tensor -> what is done with it."""
+        for name, axes in self.tags[tensor]:
+            of_axes = {axis: use for d, use in uses.items() for axis in axes[d]}
+            self.trace.uses[name].append(Use(self.stack[-1], of_axes, groups))
+
+    def entries(self, made: list) -> None:
+        for tensor in made:
+            self.note(tensor, {d: ENTRY for d in range(tensor.ndim) if tensor.shape[d] > 1})
+
+    def refuse(self, tensor: torch.Tensor, operator: str) -> None:
+        for name, _ in self.tags[tensor]:
+            self.trace.unknown[name].add(operator)
+
+    # What depends on the inputs
+
+    def follow_data(self, name: str, args: Sequence, kwargs: dict, given: list, out) -> None:
+        """Mark results as data; find attention: a softmax over products of data with data."""
+        scale = 1.0
+        logits = next((self.logits[t] for t in given if t in self.logits), None)
+        tensors_in = [t for t in given if t.ndim]
+        if name in ("mul", "div") and len(tensors_in) == 1:
+            factor = number(args[1] if isinstance(args[0], torch.Tensor) else args[0])
+            scale = factor if name == "mul" else 1 / factor if factor else math.nan
+            logits = logits and replace(logits, scale=logits.scale * scale)
+        if len(tensors_in) == 1:
+            scale *= self.data.get(tensors_in[0], 1.0)
+        if name in ("bmm", "baddbmm") and not any(t in self.tags for t in given):
+            a, b = args[:2] if name == "bmm" else args[1:3]
+            both = self.data.get(a, 1.0) * self.data.get(b, 1.0) * kwargs.get("alpha", 1.0)
+            logits, scale = Attention(self.stack[-1], a.shape[-1], both, fused=False), 1.0
+        elif name in ("_softmax", "_safe_softmax") and logits:
+            self.attend(logits)
+            logits = None
+        origin = frozenset().union(*(self.origin[t] for t in given if t in self.origin))
+        weights = [t for t in given if t in self.tags]
+        if weights and name in PRODUCTS:
+            self.trace.inside |= origin
+            origin |= {parameter for t in weights for parameter, _ in self.tags[t]}
+        if name.startswith("_scaled_dot_product"):  # within a function of torch's, whole
+            head_dim, asked = args[0].shape[-1], kwargs.get("scale")
+            self.attend(Attention(self.stack[-1], head_dim, asked or head_dim**-0.5, fused=False))
+        for result in tensors(out):
+            self.data[result] = scale
+            self.origin[result] = origin
+            if logits:
+                self.logits[result] = logits
+
+    def attend(self, found: Attention) -> None:
+        if not self.fused:
+            self.trace.attention.append(found)
+
+
+class FusedAttention(TorchFunctionMode):
+    """Sees calls of scaled_dot_product_attention, which become other operators on every device."""
+
+    def __init__(self, seen: Operators):
+        super().__init__()
+        self.seen = seen
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if function is not torch.nn.functional.scaled_dot_product_attention:
+            return function(*args, **kwargs)
+        head_dim = (args[0] if args else kwargs["query"]).shape[-1]
+        scale = kwargs.get("scale") or head_dim**-0.5
+        self.seen.attend(Attention(self.seen.stack[-1], head_dim, scale, fused=True))
+        self.seen.fused = True
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self.seen.fused = False

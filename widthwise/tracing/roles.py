@@ -1,0 +1,346 @@
+"""The role of each parameter of any module, from the module at two widths.
+
+Shapes at two widths say which axes grow; one forward pass at each says what they do
+(`widthwise.tracing`). An axis that grows and is summed over is an input, one that grows and has an
+output for each of its entries an output; by these a parameter has its kind (`Role`).
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+
+import torch
+from torch import nn
+
+from widthwise.errors import UserError, did_you_mean
+from widthwise.parametrization.rules import KINDS, Role
+from widthwise.tracing.draws import FewDraws
+from widthwise.tracing.forward import trace
+from widthwise.tracing.kinds import Found, find
+from widthwise.tracing.uses import Trace
+
+
+@dataclass(frozen=True)
+class AttentionScale:
+    """An attention whose head dimension grows: module -> head_dim at the base width.
+
+    exponent: of head_dim in the factor on its logits q.k, measured between the two widths: -1/2 as
+    is usual, -1 for a mean as muP asks; nan where it cannot be told. fused: computed by
+    `torch.nn.functional.scaled_dot_product_attention`.
+    """
+
+    module: str
+    head_dim: int
+    exponent: float
+    fused: bool
+
+    @property
+    def place(self) -> str:
+        """The module in words."""
+        return self.module or "the module itself"
+
+
+class Roles(Mapping[str, Role]):
+    """Parameter name -> its Role at the base width; printed, a table.
+
+    found: parameter -> `Found`. attention: those whose head dimension grows. warnings: what a user
+    should look at, a line each. inside: parameters whose outputs another one reads. `at(model)`
+    gives the roles of the module at another width.
+    """
+
+    def __init__(
+        self,
+        found: Mapping[str, Found],
+        attention: tuple[AttentionScale, ...],
+        warnings: tuple[str, ...],
+        widths: tuple[float, float],
+        inside: frozenset[str],
+    ):
+        self.found, self.attention, self.warnings = dict(found), attention, warnings
+        self.widths, self.inside = widths, inside
+
+    def __getitem__(self, name: str) -> Role:
+        return self.found[name].role
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def at(self, model: nn.Module) -> dict[str, Role]:
+        """Parameter name -> its Role in the same module at another width.
+
+        Raises UserError on a parameter that only one of them has, or that differs along an axis
+        that does not grow with the width.
+        """
+        shapes = {name: tuple(p.shape) for name, p in model.named_parameters()}
+        if odd := sorted(set(shapes) ^ set(self.found)):
+            where = "the model has no role for" if odd[0] in shapes else "the model does not have"
+            raise UserError(
+                f"roles: {where} {odd[0]} ({len(odd)} parameters differ): trace roles of the same "
+                "module, with as many layers"
+            )
+        return {name: self._at(name, found, shapes[name]) for name, found in self.found.items()}
+
+    def _at(self, name: str, found: Found, shape: tuple[int, ...]) -> Role:
+        if len(shape) != len(found.shape) or any(
+            size != base and i not in found.wide
+            for i, (size, base) in enumerate(zip(shape, found.shape, strict=False))
+        ):
+            raise UserError(
+                f"{name}: its shape is {shape}, at the base width {found.shape}, of which axes "
+                f"{list(found.wide)} alone grow with the width"
+            )
+
+        def ratio(axes: tuple[int, ...]) -> float:
+            return math.prod(shape[i] / found.shape[i] for i in axes)
+
+        base = found.role
+        width_in, width_out = ratio(found.inputs), ratio(found.outputs)
+        # A standard init falls as fan_in^-1/2, and fan_in grows as the width that is summed over.
+        std = None if base.std is None else base.std * width_in**-0.5
+        return replace(
+            base,
+            width_in=width_in,
+            width_out=width_out,
+            std=std,
+            fan_in=round(base.fan_in * width_in),
+            fan_out=round(base.fan_out * width_out),
+        )
+
+    def __str__(self) -> str:
+        rows = [("parameter", "kind", "shape", "in", "out", "fan_in", "std", "")]
+        for name, found in self.found.items():
+            role = found.role
+            kind = "embedding, tied" if found.tied and role.kind == "embedding" else role.kind
+            rows.append(
+                (
+                    name,
+                    kind,
+                    "x".join(map(str, found.shape)) or "1",
+                    " ".join(map(str, found.inputs)) or "-",
+                    " ".join(map(str, found.outputs)) or "-",
+                    str(role.fan_in),
+                    "as made" if role.std is None else f"{role.std:.3g}",
+                    "given" if found.given else "",
+                )
+            )
+        sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(t.ljust(n) for t, n in zip(r, sizes, strict=True)).rstrip() for r in rows
+        ]
+        first, second = self.widths
+        title = f"base width {first:g}; axes that grow, found at {second:g}"
+        return "\n".join([title, *lines, *(f"warning: {line}" for line in self.warnings)])
+
+
+def roles(
+    make: Callable[[int], nn.Module],
+    width: int,
+    inputs: object,
+    *,
+    other: int | None = None,
+    given: Mapping[str, str] = MappingProxyType({}),
+) -> Roles:
+    """The role of every parameter of the module that `make(width)` returns.
+
+    make: width -> the module, with the initial values a user gives it; everything but the width
+        held fixed (vocabulary, depth, classes). Made here to be looked at: of a large tensor few
+        values are drawn, and repeated (`widthwise.tracing.draws`).
+    width: the base width, at which every parametrization is the user's own model. Spreads of the
+        initial values are measured there.
+    inputs: a tensor, or a tuple of positional arguments, for one forward pass.
+    other: a second width, 2 * width if None. That module is made on the meta device where it can
+        be, so it costs nothing.
+    given: parameter name, or a pattern of names with `*`, -> kind, for what tracing cannot tell;
+        its axes are taken as torch's layers have them, (out, in).
+    torch's random numbers are left as they were.
+    Raises UserError where `make` ignores its width or fails, a parameter is never used or lazy,
+    what an axis does cannot be told, or a role is given for no parameter.
+    """
+    other = 2 * width if other is None else other
+    if other == width:
+        raise UserError(f"roles: other={other} is the base width; give another one")
+    with torch.random.fork_rng(enabled=True), FewDraws():
+        model = made(make, width)
+        wide = _on_meta(make, other)
+        if wide is not None:
+            try:
+                return between(model, wide, inputs, (width, other), given)
+            except UserError:
+                pass  # a branch on values, say
+        return between(model, made(make, other), inputs, (width, other), given)
+
+
+def between(
+    model: nn.Module,
+    wide: nn.Module,
+    inputs: object,
+    widths: tuple[int, int],
+    given: Mapping[str, str] = MappingProxyType({}),
+) -> Roles:
+    """The roles of a module's parameters, from it and the same one at another width; widths: of
+    both, for messages. Raises UserError as `roles`."""
+    width, other = widths
+    spreads = {name: _spread(p) for name, p in model.named_parameters()}
+    shapes, others = _shapes(model), _shapes(wide)
+    _check_widths(shapes, others, width, other)
+    kinds = _given_kinds(given, shapes)
+    seen, seen_wide = _traced(model, inputs, width), _traced(wide, inputs, other)
+    found = {
+        name: find(name, shapes[name], others[name], seen, seen_wide, spreads[name], kinds)
+        for name in shapes
+    }
+    attention = _attention(seen, seen_wide)
+    return Roles(
+        found, attention, tuple(_warnings(found, attention, seen)), widths, frozenset(seen.inside)
+    )
+
+
+def made(make: Callable, width: int) -> nn.Module:
+    """The module of a width; raises UserError where there is none."""
+    try:
+        model = make(width)
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"make({width}) failed: {type(error).__name__}: {_line(error)}") from error
+    if not isinstance(model, nn.Module):
+        raise UserError(f"make({width}) returned {type(model).__name__}, not a torch.nn.Module")
+    for name, parameter in model.named_parameters():
+        if nn.parameter.is_lazy(parameter):
+            raise UserError(
+                f"{name}: is built lazily and has no shape yet; run a batch through it in make"
+            )
+    if not list(model.parameters()):
+        raise UserError(f"make({width}) returned a module without parameters")
+    return model
+
+
+def _on_meta(make: Callable, width: int) -> nn.Module | None:
+    """The module without values, which takes no time; None where `make` needs them."""
+    try:
+        with torch.device("meta"):
+            model = made(make, width)
+    except UserError:
+        return None
+    return model if all(p.is_meta for p in model.parameters()) else None
+
+
+def _line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _shapes(model: nn.Module) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(p.shape) for name, p in model.named_parameters()}
+
+
+def _check_widths(shapes: Mapping, others: Mapping, width: int, other: int) -> None:
+    """Raise UserError on two modules that differ in more, or less, than their width."""
+    if odd := sorted(set(shapes) ^ set(others)):
+        raise UserError(
+            f"{odd[0]}: only one of make({width}) and make({other}) has it ({len(odd)} such "
+            "parameters); hold everything but the width fixed, and tie the same weights"
+        )
+    for name, shape in shapes.items():
+        if len(shape) != len(others[name]):
+            raise UserError(
+                f"{name}: has {len(shape)} axes at width {width} and {len(others[name])} at {other}"
+            )
+    if shapes == others:
+        raise UserError(f"make ignores its width: every shape is the same at {width} and {other}")
+
+
+def _given_kinds(given: Mapping[str, str], names: Mapping) -> dict[str, str]:
+    """Parameter -> the kind that is given for it."""
+    kinds: dict[str, str] = {}
+    for pattern, kind in given.items():
+        matched = [name for name in names if name == pattern or fnmatchcase(name, pattern)]
+        if not matched:
+            raise UserError(
+                f"given: no parameter is named {pattern!r}: {did_you_mean(pattern, names)}"
+            )
+        if kind not in KINDS:
+            raise UserError(f"given: {pattern}: kind {kind!r}: {did_you_mean(str(kind), KINDS)}")
+        kinds |= dict.fromkeys(matched, kind)
+    return kinds
+
+
+def _spread(parameter: nn.Parameter) -> tuple[float | None, str]:
+    """(root mean square of the initial values, their law); None for values that are all equal, and
+    not zero, or cannot be seen."""
+    values = parameter.detach()
+    if values.is_meta or values.numel() == 0:
+        return None, "normal"
+    values = values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
+    rms = float(values.square().mean().sqrt())
+    low, high = map(float, values.aminmax())
+    if low == high:
+        return (0.0 if rms == 0 else None), "normal"
+    # No entry of a uniform law is beyond 3^1/2 standard deviations; these are known to n^-1/2. Of a
+    # few entries of a normal law none may be.
+    bound = 3**0.5 * rms * (1 + 2 * values.numel() ** -0.5)
+    uniform = max(-low, high) <= bound and values.numel() > 250
+    return rms, "uniform" if uniform else "normal"
+
+
+def _traced(model: nn.Module, inputs: object, width: int) -> Trace:
+    try:
+        return trace(model, inputs)
+    except Exception as error:
+        raise UserError(
+            f"roles: the module of make({width}) fails on inputs: "
+            f"{type(error).__name__}: {_line(error)}"
+        ) from error
+
+
+def _attention(seen: Trace, seen_wide: Trace) -> tuple[AttentionScale, ...]:
+    """Attention whose head dimension differs between the two widths."""
+    found = {}
+    for a, b in zip(seen.attention, seen_wide.attention, strict=False):
+        if a.head_dim != b.head_dim:
+            ratio = math.log(b.head_dim / a.head_dim)
+            scales = b.scale / a.scale if a.scale else math.nan
+            exponent = math.log(scales) / ratio if scales > 0 else math.nan
+            found[a.module] = AttentionScale(a.module, a.head_dim, exponent, a.fused)
+    return tuple(found.values())
+
+
+def _warnings(
+    found: Mapping[str, Found], attention: tuple[AttentionScale, ...], seen: Trace
+) -> Iterator[str]:
+    """What a user should look at."""
+    by_exponent: dict[str, list[str]] = {}
+    for each in attention:
+        by_exponent.setdefault(f"{each.exponent:.2g}", []).append(each.place)
+    for exponent, modules in by_exponent.items():
+        scaled = "in a way that cannot be told" if exponent == "nan" else f"as head_dim^{exponent}"
+        if exponent != "-1":
+            yield (
+                f"{_some(modules)}: head_dim grows and logits scale {scaled}, where muP takes "
+                "1/head_dim: `apply` gives them a factor; or hold head_dim fixed and let heads grow"
+            )
+    inside = [n for n, f in found.items() if f.role.kind == "output" and n in seen.inside]
+    if inside:
+        yield (
+            f"{_some(inside)}: reads a width and writes none inside the network (key-value heads "
+            "held fixed, a router, a bottleneck): it has a readout's row in every table, and "
+            "implementations of muP differ there"
+        )
+    for name, parameter in found.items():
+        if parameter.tied and parameter.role.kind == "embedding":
+            places = ", ".join(place or "the module itself" for place in parameter.readouts)
+            yield f"{name}: is a readout too (in {places}): `apply` gives its logits a multiplier"
+        elif parameter.tied:
+            yield (
+                f"{name}: is used both ways round; it is taken as a matrix (out, in), and its "
+                "transpose has the same role only where both widths grow alike"
+            )
+
+
+def _some(names: list[str]) -> str:
+    """The first of some names, and how many more there are."""
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]

@@ -1,0 +1,35 @@
+"""Widening and upscaling of trained models: Ma et al. (arXiv 2602.10545), Table 1 and Appendix D.
+
+`widen` makes a wider model and optimizer that train exactly as the narrow ones would. All copies of
+a unit then stay equal: training never leaves the subspace of duplicated units, and the new width is
+of no use. `perturb` adds the noise that lets the wide model leave that subspace.
+
+widening.py     any module and its optimizers, widened, and held against the narrow one on a batch
+growth.py       how each tensor grows, and its factors by Table 1
+filling.py      a wide module, given the narrow one's values
+optimizers.py   its optimizer and the optimizer's state, widened
+checks.py       what cannot be widened
+compare.py      whether a widened module computes what the narrow one does
+exactly.py      a module's function in float64 and without chance
+growths.py      what goes along: averages, schedulers, clipping
+noise.py        the noise of Algorithm 2 and of the released code, distance from the subspace
+"""
+
+from widthwise.upscaling.filling import widen
+from widthwise.upscaling.growth import Growth, growth_by, growths, width_axes
+from widthwise.upscaling.noise import CONVENTIONS, noise_std, perturb, subspace_distance
+from widthwise.upscaling.optimizers import UPDATES, Update
+
+__all__ = [
+    "CONVENTIONS",
+    "UPDATES",
+    "Growth",
+    "Update",
+    "growth_by",
+    "growths",
+    "noise_std",
+    "perturb",
+    "subspace_distance",
+    "widen",
+    "width_axes",
+]

@@ -1,0 +1,78 @@
+"""What cannot be widened."""
+
+from collections.abc import Mapping
+from numbers import Integral
+
+from torch import nn
+
+from widthwise.errors import UserError
+from widthwise.upscaling.growth import Growth, owning_modules
+
+# By name, so that none of them has to be imported.
+WRAPPERS = {
+    "OptimizedModule": "torch.compile: widen the module it was made from, model._orig_mod",
+    "DistributedDataParallel": "DistributedDataParallel: widen model.module",
+    "DataParallel": "DataParallel: widen model.module",
+    "FullyShardedDataParallel": "FSDP: gather the full parameters and widen the bare module",
+    "FSDPModule": "fully_shard: gather the full parameters and widen a module that was not sharded",
+    "AveragedModel": "AveragedModel: widen its model, and it by growth.shadow",
+}
+# Layers of torch.nn that are known to store a matrix as (out, in): only theirs may grow by
+# different factors along the two axes.
+OUT_IN = (nn.Linear, nn.modules.conv._ConvNd)
+
+
+def check_module(model: nn.Module) -> None:
+    """Raise UserError on a module that cannot be widened, saying what to do: a wrapped one, on the
+    outside or within, and one without initialized parameters."""
+    for name, module in model.named_modules():
+        for kind in type(module).__mro__:
+            if kind.__name__ in WRAPPERS:
+                where = f" ({name})" if name else ""
+                raise UserError(
+                    f"cannot widen a module wrapped by {WRAPPERS[kind.__name__]}{where}"
+                )
+    parameters = list(model.parameters())
+    if not parameters or any(nn.parameter.is_lazy(p) for p in parameters):
+        raise UserError("widen: the module has no parameters, or lazy ones that were never used")
+
+
+def check_attention(model: nn.Module) -> None:
+    """Raise UserError on `nn.MultiheadAttention`, which is wrong where its head_dim grows."""
+    for name, module in model.named_modules():
+        if isinstance(module, nn.MultiheadAttention):
+            raise UserError(
+                f"{name or 'the module'}: nn.MultiheadAttention scales its logits as "
+                "head_dim^-1/2, which widening changes; write one that scales them as 1 / head_dim"
+            )
+
+
+def check_factor(factor) -> None:
+    """Raise UserError unless a factor, or every number in its structure, is a whole one from 1."""
+    values = factor.values() if isinstance(factor, Mapping) else factor
+    if isinstance(factor, Mapping | tuple | list):
+        for value in values:
+            check_factor(value)
+    elif not isinstance(factor, Integral) or factor < 1:
+        raise UserError(f"widen: factor {factor!r} is no whole number of at least 1")
+
+
+def check_made(model: nn.Module, wide: nn.Module) -> None:
+    """Raise UserError on a wide module that shares parameters with the model or holds no values."""
+    if {id(p) for p in model.parameters()} & {id(p) for p in wide.parameters()}:
+        raise UserError("widen: make returned a module that shares parameters with the model")
+    if any(p.is_meta for p in wide.parameters()) and not next(model.parameters()).is_meta:
+        raise UserError("widen: make returned a module on the meta device, which holds no values")
+
+
+def check_orientation(model: nn.Module, growth: Mapping[str, Growth]) -> None:
+    """Raise UserError where a matrix grows by different factors along its axes and it is not known
+    which axis is its output: it is known of torch.nn's layers."""
+    for name, owner in owning_modules(model).items():
+        each = growth[name]
+        if each.inputs and each.k_in != each.k_out and not isinstance(owner, OUT_IN):
+            raise UserError(
+                f"{name}: grows {each.k_out} and {each.k_in} times along its axes, and which of "
+                "them is its input is known of nn.Linear and convolutions only; give inputs, by "
+                "which it is seen, or widen by one factor"
+            )

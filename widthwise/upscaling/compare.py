@@ -1,0 +1,178 @@
+"""Whether a widened module computes what the narrow one does, and which layer first does not."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from widthwise.errors import UserError
+from widthwise.tracing.shapes import tensors
+from widthwise.upscaling import Growth
+from widthwise.upscaling.exactly import run
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first tensor that differs: what it is, by how much (relative), and the layer's place in
+    the order of the pass (an output comes after all layers, a gradient last)."""
+
+    what: str
+    off: float
+    place: float = math.inf
+    layer: str | None = None
+
+
+class Reference:
+    """A narrow module's twin on a batch, which wide ones are held against.
+
+    Table 1 promises equal outputs, and for any loss the narrow one's gradients, repeated and
+    scaled; the loss here is a random projection of the outputs. Both must hold within `tolerance`,
+    relative to the largest entry.
+    """
+
+    def __init__(self, model: nn.Module, arguments: tuple, tolerance: float):
+        self.model, self.arguments, self.tolerance = model, arguments, tolerance
+        self.outputs = self._outputs(model)
+        if not any(t.requires_grad for t in self.outputs):
+            raise UserError(
+                "widen: what the module returns on inputs has no gradient, or holds no tensor of "
+                "numbers with fractions; widen the module that is trained"
+            )
+
+    def _outputs(self, model: nn.Module) -> list[torch.Tensor]:
+        found = tensors(run(model, self.arguments))
+        return [t for t in found if t.is_floating_point()]
+
+    def difference(
+        self, wide: nn.Module, growth: Mapping[str, Growth], block: int
+    ) -> Difference | None:
+        """The first output or gradient of a wide module that is not the narrow one's."""
+        found = self._outputs(wide)
+        pairs = list(zip(self.outputs, found, strict=False))
+        # Of a cache of keys and values say, which grows beside logits that do not, nothing is told.
+        pairs = [pair for pair in pairs if pair[0].shape == pair[1].shape] or pairs
+        for narrow, output in pairs:
+            off = self.off(output, widened(narrow, output, block))
+            if off is not None:
+                return Difference("its output", off)
+        weights = [_draw(narrow) for narrow, _ in pairs]
+        expected = _gradients(
+            self.model, [(a, w) for (a, _), w in zip(pairs, weights, strict=True)]
+        )
+        theirs = _gradients(
+            wide,
+            [
+                (b, widened(w, b, block) * (w.numel() / b.numel()))  # the same loss, of copies
+                for (_, b), w in zip(pairs, weights, strict=True)
+            ],
+        )
+        repeated = {n: growth[n].repeat(g, growth[n].gradient) for n, g in expected.items()}
+        largest = max((float(g.abs().max()) for g in repeated.values()), default=0.0)
+        for name, gradient in repeated.items():
+            # A bias before a normalization has a gradient of 0 but for rounding.
+            off = self.off(theirs[name], gradient, 1e-3 * largest)
+            if off is not None:
+                return Difference(f"the gradient of {name}", off)
+        return None
+
+    def off(self, found: torch.Tensor, expected: torch.Tensor, least: float = 0.0) -> float | None:
+        """The relative difference of two tensors where it is above the tolerance."""
+        if found.shape != expected.shape:
+            return math.inf
+        scale = max(float(expected.detach().abs().max()), least) if expected.numel() else 0.0
+        off = float((found - expected).detach().abs().max()) / (scale or 1.0) if scale else 0.0
+        if not scale and found.numel():
+            off = float(found.detach().abs().max())
+        return None if off <= self.tolerance else off
+
+    def first_layer(self, wide: nn.Module, block: int) -> Difference | None:
+        """The first layer, in the order in which they end, that is given the same and returns
+        something else."""
+        narrow, other = _passed(self.model, self.arguments), _passed(wide, self.arguments)
+        for place, (a, b) in enumerate(zip(narrow, other, strict=False)):
+            off = self._most(a.returned, b.returned, block)
+            if a.name != b.name:
+                return None
+            if off and not self._most(a.given, b.given, block):
+                return Difference(f"{a.name}: its output", off, place, a.name)
+        return None
+
+    def _most(self, narrow: list, wide: list, block: int) -> float:
+        """The largest difference between activations, 0 where all are the same."""
+        offs = [0.0]
+        for expected, found in zip(narrow, wide, strict=False):
+            # Heads, or a window of pixels, may lie in blocks of another size than units do.
+            ways = [self.off(found, widened(expected, found, way)) for way in {block, 1, 0}]
+            offs.append(min(0.0 if way is None else way for way in ways))
+        return max(offs)
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether the narrow module differs from itself with another seed."""
+        again = [t for t in tensors(run(self.model, self.arguments, 1)) if t.is_floating_point()]
+        pairs = zip(self.outputs, again, strict=False)
+        return any(self.off(b, a) is not None for a, b in pairs)
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What a layer was given and returned, tensors of numbers with fractions."""
+
+    name: str
+    given: list[torch.Tensor]
+    returned: list[torch.Tensor]
+
+
+def _passed(model: nn.Module, arguments: tuple) -> list[Passed]:
+    """What went through every layer, in the order in which they end."""
+    found: list[Passed] = []
+
+    def note(name: str) -> Callable:
+        def hook(module, args, kwargs, output) -> None:
+            given, returned = (
+                [t.detach() for t in tensors(each) if t.is_floating_point()]
+                for each in ((args, kwargs), output)
+            )
+            found.append(Passed(name, given, returned))
+
+        return hook
+
+    named = [(name, module) for name, module in model.named_modules() if name]
+    handles = [m.register_forward_hook(note(name), with_kwargs=True) for name, m in named]
+    try:
+        with torch.no_grad():
+            run(model, arguments)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found
+
+
+def widened(tensor: torch.Tensor, like: torch.Tensor, block: int) -> torch.Tensor:
+    """An activation with its units repeated to another's shape, unchanged where that is no
+    multiple of its own."""
+    if tensor.ndim != like.ndim or any(
+        not n or m % n for n, m in zip(tensor.shape, like.shape, strict=True)
+    ):
+        return tensor
+    factors = tuple(m // n for n, m in zip(tensor.shape, like.shape, strict=True))
+    return Growth(factors, (), block).repeat(tensor)
+
+
+def _draw(output: torch.Tensor) -> torch.Tensor:
+    """The weights of a random projection."""
+    generator = torch.Generator().manual_seed(0)
+    weights = torch.randn(output.shape, generator=generator, dtype=output.dtype)
+    return weights.to(output.device)
+
+
+def _gradients(model: nn.Module, terms: list[tuple[torch.Tensor, torch.Tensor]]) -> dict:
+    """Parameter -> gradient of a projection, the sum of outputs times weights."""
+    projections = [(output * w).sum() for output, w in terms if output.requires_grad]
+    named = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    found = torch.autograd.grad(
+        projections, list(named.values()), allow_unused=True, retain_graph=True
+    )
+    return {n: g.to_dense() for n, g in zip(named, found, strict=True) if g is not None}

@@ -1,0 +1,84 @@
+"""A module's function in float64 and without chance, to hold two modules against each other."""
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map_only
+
+from widthwise.errors import UserError
+
+LOWER = (torch.float32, torch.float16, torch.bfloat16)
+
+
+class Exactly(TorchDispatchMode):
+    """Within it what asks for a lower precision gets float64, as norms and rotary embeddings that
+    compute in float32 do, and a Bernoulli draw, as of dropout and DropPath, is its mean."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if kwargs.get("dtype") in LOWER:
+            kwargs["dtype"] = torch.float64
+        name = function.overloadpacket.__name__
+        if name == "bernoulli_":
+            p = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
+            return args[0].copy_(p) if isinstance(p, torch.Tensor) else args[0].fill_(p)
+        if name == "bernoulli":
+            p = args[1] if len(args) > 1 else kwargs.get("p")
+            return args[0].clone() if p is None else torch.full_like(args[0], p)
+        if name == "native_dropout":
+            return args[0].clone(), torch.ones_like(args[0], dtype=torch.bool)
+        return function(*args, **kwargs)
+
+
+def twin(model: nn.Module) -> nn.Module:
+    """A copy in float64, whose parameters keep the attributes that they have (as the mup package
+    gives them); raises UserError where the module cannot be copied."""
+    try:
+        result = copy.deepcopy(model)
+    except RuntimeError as error:
+        raise UserError(f"widen: inputs needs a module that can be copied ({error})") from None
+    for ours, theirs in zip(result.parameters(), model.parameters(), strict=True):
+        ours.__dict__.update(theirs.__dict__)
+        ours.grad = None
+    return result.double()
+
+
+@torch.no_grad()
+def disturb(model: nn.Module) -> None:
+    """Give every parameter values in general position, of the signs that it has: behind a readout
+    and a residual branch that both start at zero, say, no difference would show."""
+    generator = torch.Generator().manual_seed(0)
+    for parameter in model.parameters():
+        noise = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
+        noise = noise.clamp(-3, 3).to(parameter.device) / 10
+        parameter.copy_(torch.where(parameter == 0, noise, parameter * (1 + noise)))
+
+
+def in_float64(inputs: object) -> tuple:
+    """Inputs, one tensor or a tuple of arguments, with numbers that have fractions in float64."""
+    arguments = inputs if isinstance(inputs, tuple) else (inputs,)
+
+    def exact(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.double() if tensor.is_floating_point() else tensor
+
+    return tree_map_only(torch.Tensor, exact, arguments)
+
+
+@contextmanager
+def buffers_kept(*models: nn.Module) -> Iterator[None]:
+    """Buffers, as running statistics, are after it what they were before."""
+    before = [(t, t.clone()) for model in models for t in model.buffers()]
+    yield
+    for tensor, value in before:
+        tensor.data.copy_(value)  # which a graph that saved it may not notice
+
+
+def run(model: nn.Module, arguments: tuple, seed: int = 0):
+    """What a twin returns, with torch's random numbers from this seed."""
+    with torch.random.fork_rng(), buffers_kept(model), Exactly():
+        torch.manual_seed(seed)
+        return model(*arguments)

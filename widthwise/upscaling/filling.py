@@ -1,0 +1,127 @@
+"""A module and its optimizer, widened so that they train exactly as the narrow ones would."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TypeVar
+
+import torch
+from torch import nn
+
+from widthwise.errors import UserError
+from widthwise.upscaling.checks import check_attention, check_factor, check_made, check_module
+from widthwise.upscaling.growth import Growth, filled, growth_by, same_names, size_factors
+from widthwise.upscaling.optimizers import widen_optimizer
+
+Given = TypeVar("Given", torch.optim.Optimizer, None)  # an optimizer, or none, as it was given
+
+
+def widen(
+    model: nn.Module, optimizer: Given, factor, make: Callable | None = None
+) -> tuple[nn.Module, Given]:
+    """A model `factor` times as wide, and its optimizer, by Table 1 and Appendix D, unchecked.
+
+    The readout must average over the width: `factor` times the width divides the output multiplier
+    by `factor`. Attention logits must scale as 1 / head_dim, and the copies of a unit lie beside
+    each other. `widthwise.widen` takes other modules and holds the wide one against the narrow one.
+
+    make: a function of the factor that returns the same module, `factor` times as wide;
+        `model.wider` if None. Else as in `widthwise.widen`.
+    Raises UserError on a wrapped module, `nn.MultiheadAttention`, another optimizer than those of
+    UPDATES, a state tensor it does not know, sizes that do not divide or do not grow, tensors that
+    grow along more than two axes, and a buffer of whole numbers that grows.
+    """
+    check_module(model)
+    check_attention(model)
+    make = make or getattr(model, "wider", None)
+    if make is None:
+        raise UserError("widen: give make=factor -> the same module `factor` times as wide")
+    wide = made(model, factor, make)
+    growth = growth_by(model, wide, factor, make)
+    fill(model, wide, growth, buffers_of_width(model, wide, factor, make))
+    return wide, None if optimizer is None else widen_optimizer(model, optimizer, wide, growth)[0]
+
+
+def made(model: nn.Module, factor, make: Callable) -> nn.Module:
+    """What `make(factor)` returns, with the model's dtype and device; UserError on what is no
+    factor, or cannot hold the wide model's values."""
+    check_factor(factor)
+    wide: nn.Module = make(factor)
+    check_made(model, wide)
+    first = next(model.parameters())
+    # One dtype and device for all; `_put` gives those of tensors that differ from the first.
+    return wide.to(device=first.device, dtype=first.dtype)
+
+
+def fill(
+    model: nn.Module,
+    wide: nn.Module,
+    growth: Mapping[str, Growth],
+    kept: Collection[str],
+    block: int = 1,
+) -> None:
+    """Give a wide module the narrow one's values, repeated and scaled, and its modes.
+
+    kept: buffers that stay as they are (`buffers_of_width`). block: of buffers, as in `Growth`.
+    """
+    _widen_parameters(model, wide, growth)
+    _widen_buffers(model, wide, kept, block)
+    modes = {name: module.training for name, module in model.named_modules()}
+    for name, module in wide.named_modules():
+        module.training = modes.get(name, model.training)
+
+
+@torch.no_grad()
+def _widen_parameters(model: nn.Module, wide: nn.Module, growth: Mapping[str, Growth]) -> None:
+    """Table 1, each parameter in its own dtype and place."""
+    narrow = dict(model.named_parameters())
+    for name, parameter in wide.named_parameters():
+        _put(parameter, growth[name].repeat(narrow[name].detach(), growth[name].weight))
+        parameter.requires_grad_(narrow[name].requires_grad)
+
+
+@torch.no_grad()
+def _widen_buffers(model: nn.Module, wide: nn.Module, kept: Collection[str], block: int) -> None:
+    """Repeat buffers without rescaling (Appendix D), but for those that are kept."""
+    narrow = dict(model.named_buffers())
+    for name, buffer in wide.named_buffers():
+        source = narrow[name]
+        factors = size_factors(name, source.shape, buffer.shape)
+        axes = tuple(i for i, k in enumerate(factors) if k != 1)
+        if len(axes) > 1:
+            raise UserError(f"buffer {name}: grows along {len(axes)} axes; only vectors are known")
+        if axes and not (source.is_floating_point() or source.dtype == torch.bool):
+            raise UserError(f"buffer {name}: {source.dtype} grows; only values are known to repeat")
+        value = buffer if name in kept else Growth(factors, (), block).repeat(source)
+        _put(buffer, value.to(source.device, source.dtype))
+
+
+@torch.no_grad()
+def buffers_of_width(model: nn.Module, wide: nn.Module, factor, make: Callable) -> set[str]:
+    """Names of the buffers that the width alone decides, such as a stored 1 / n: those that never
+    changed, and are made with another value at the other width."""
+    if not [*model.buffers(), *wide.buffers()]:
+        return set()
+    narrow, buffers = dict(model.named_buffers()), dict(wide.named_buffers())
+    untrained = dict(make(filled(factor, 1)).named_buffers())
+    same_names(narrow, buffers, "buffers")
+    return {
+        name
+        for name, buffer in buffers.items()
+        if narrow[name].shape == buffer.shape
+        and not narrow[name].is_meta
+        and _depends_on_width(narrow[name], untrained[name], buffer)
+    }
+
+
+def _put(tensor: torch.Tensor, value: torch.Tensor) -> None:
+    """Give a tensor, wherever it is tied, a value with its dtype and place."""
+    if (tensor.dtype, tensor.device) == (value.dtype, value.device):
+        tensor.copy_(value)
+    else:
+        tensor.data = value
+
+
+def _depends_on_width(source: torch.Tensor, fresh: torch.Tensor, wide: torch.Tensor) -> bool:
+    """Whether a buffer never changed (`source` is `fresh`) and is made with another value at the
+    other width."""
+    source, wide = (tensor.to(fresh.device, fresh.dtype) for tensor in (source, wide))
+    return torch.equal(source, fresh) and not torch.equal(fresh, wide)

@@ -1,0 +1,180 @@
+"""How each tensor of a model grows when the model is widened, and its factors by Table 1."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+
+import torch
+from torch import nn
+from torch.nn.modules.conv import _ConvTransposeNd
+
+from widthwise.errors import UserError
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How one tensor grows; its factors by Table 1.
+
+    factors: one whole number per axis, 1 along axes that stay.
+    inputs: the axes along which copies are summed over, a matrix' input axis.
+    block: so many units are copied together, along axes of which it is a divisor (else their
+        greatest common one): 1 puts the copies of a unit beside each other, a head's dimension
+        those of a head, 0 appends a copy of the whole axis.
+    """
+
+    factors: tuple[int, ...]
+    inputs: tuple[int, ...] = ()
+    block: int = 1
+
+    @property
+    def k_in(self) -> int:
+        """Factor along the input axes, 1 for vectors and scalars."""
+        return math.prod(self.factors[i] for i in self.inputs)
+
+    @property
+    def k_out(self) -> int:
+        """Factor along a matrix' output axis or a vector's only one, 1 for scalars."""
+        return math.prod(k for i, k in enumerate(self.factors) if i not in self.inputs)
+
+    @property
+    def weight(self) -> float:
+        """Factor on the repeated weight."""
+        return 1 / self.k_in
+
+    @property
+    def gradient(self) -> float:
+        """Factor on the repeated gradient."""
+        return 1 / self.k_out
+
+    @property
+    def squared_norm(self) -> float:
+        """Factor on a gradient's squared norm that makes it that of the narrow one's."""
+        return self.k_out / self.k_in
+
+    def lr(self, degree: int) -> float:
+        """Factor on the learning rate. degree: of the update in the gradient (`Update`)."""
+        return self.k_out**degree / self.k_in
+
+    def weight_decay(self, degree: int, coupled: bool) -> float:
+        """Factor on the weight decay. coupled: it is added to the gradient, as SGD and Adam do and
+        AdamW does not."""
+        return self.k_in / self.k_out ** (1 if coupled else degree)
+
+    @property
+    def eps(self) -> float:
+        """Factor on Adam's eps."""
+        return 1 / self.k_out
+
+    def repeat(self, tensor: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
+        """The tensor with every entry repeated along its width axes, times `scale`."""
+        for axis, factor in enumerate(self.factors):
+            if factor != 1:
+                blocks = tensor.unflatten(axis, (-1, math.gcd(tensor.shape[axis], self.block)))
+                tensor = blocks.repeat_interleave(factor, axis).flatten(axis, axis + 1)
+        return tensor * scale if scale != 1 else tensor.clone()
+
+    def project(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The nearest repeated tensor: every block of copies replaced by its mean."""
+        for axis, factor in enumerate(self.factors):
+            if factor != 1:
+                block = math.gcd(tensor.shape[axis] // factor, self.block)
+                copies = tensor.unflatten(axis, (-1, factor, block))
+                mean = copies.mean(axis + 1, keepdim=True).expand_as(copies)
+                tensor = mean.flatten(axis, axis + 2)
+        return tensor
+
+
+def width_axes(model: nn.Module, other: nn.Module) -> dict[str, tuple[int, ...]]:
+    """Parameter name -> its width axes: those along which the same module differs at two widths.
+
+    A matrix' axes are (out, in), in this order also for a transposed convolution, which stores
+    them the other way round.
+    Raises UserError naming a parameter that only one of the modules has, or that grows along
+    more than two axes.
+    """
+    owners = owning_modules(model)
+    shapes, others = _shapes(model), _shapes(other)
+    same_names(shapes, others)
+    result = {}
+    for name, shape in shapes.items():
+        if len(shape) != len(others[name]):
+            raise UserError(
+                f"{name}: has {len(shape)} axes at one width and {len(others[name])} at another"
+            )
+        axes = tuple(i for i, n in enumerate(shape) if n != others[name][i])
+        if len(axes) > 2:
+            raise UserError(f"{name}: grows along {len(axes)} axes; Table 1 knows two at most")
+        result[name] = axes[::-1] if isinstance(owners[name], _ConvTransposeNd) else axes
+    return result
+
+
+def growths(model: nn.Module, wide: nn.Module, axes: Mapping) -> dict[str, Growth]:
+    """Parameter name -> Growth from a module to the same one at another width.
+
+    axes: of every parameter, as `width_axes` finds them. Of two the second is summed over; a
+        readout, with one alone, is taken to average over it.
+    Raises UserError naming the first parameter whose size is no whole multiple.
+    """
+    shapes, targets = _shapes(model), _shapes(wide)
+    same_names(shapes, targets)
+    return {
+        name: Growth(size_factors(name, shapes[name], targets[name]), axes[name][1:])
+        for name in axes
+    }
+
+
+def growth_by(model: nn.Module, wide: nn.Module, factor, make: Callable) -> dict[str, Growth]:
+    """Parameter name -> Growth from a model to `wide`, which `make(factor)` returned.
+
+    The width axes of a tensor are those along which it differs between two widths. One whole
+    factor above 1 changes all of them, so `wide` itself shows them; a factor of 1, or a factor for
+    each of several widths, may leave some as they are, and a module of twice every width is made
+    to see them.
+    Raises UserError as `width_axes` and `growths`, and where a factor above 1 widened nothing.
+    """
+    uniform = isinstance(factor, Integral) and int(factor) > 1
+    axes = width_axes(model, wide if uniform else make(filled(factor, 2)))
+    if uniform and not any(axes.values()):
+        raise UserError(f"widen: make returned the same widths for factor {factor}")
+    return growths(model, wide, axes)
+
+
+def filled(factor, number: int):
+    """The factor's structure (a number, or nested sequences and mappings) filled with `number`."""
+    if isinstance(factor, Mapping):
+        return {key: filled(value, number) for key, value in factor.items()}
+    if isinstance(factor, tuple | list):
+        return type(factor)(filled(value, number) for value in factor)
+    return number
+
+
+def owning_modules(model: nn.Module) -> dict[str, nn.Module]:
+    """Parameter name -> the module that holds it."""
+    names = (name for name, _ in model.named_parameters())
+    return {name: model.get_submodule(name.rpartition(".")[0]) for name in names}
+
+
+def _shapes(model: nn.Module) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(p.shape) for name, p in model.named_parameters()}
+
+
+def same_names(narrow: Mapping, wide: Mapping, what: str = "parameters") -> None:
+    """Raise UserError, listing the differences, where two modules' tensors have other names."""
+    if set(narrow) != set(wide):
+        raise UserError(
+            f"the modules differ in more than width: {what} {sorted(set(narrow) ^ set(wide))} "
+            "are in one of them only (tie the same weights in both)"
+        )
+
+
+def size_factors(name: str, shape: Sequence[int], target: Sequence[int]) -> tuple[int, ...]:
+    """Target size over size, axis by axis; raises UserError where one is no whole number."""
+    if len(shape) != len(target) or any(
+        big % small for small, big in zip(shape, target, strict=True)
+    ):
+        raise UserError(
+            f"{name}: {tuple(shape)} cannot be widened to {tuple(target)}: each size must be a "
+            "whole multiple; choose widths that divide"
+        )
+    return tuple(big // small for small, big in zip(shape, target, strict=True))

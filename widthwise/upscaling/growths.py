@@ -1,0 +1,145 @@
+"""What widening gives beside the model and its optimizer: growth, by which all else goes along."""
+
+import copy
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from widthwise.errors import UserError
+from widthwise.upscaling import Growth
+from widthwise.upscaling.filling import fill
+from widthwise.upscaling.optimizers import Origin
+
+
+class Growths(Mapping[str, Growth]):
+    """Parameter name -> its Growth.
+
+    averages: parameters whose copies' outputs the module averages, so that they are repeated as
+    they are. block: how many units are copied together, see `Growth`.
+    """
+
+    def __init__(
+        self,
+        growth: Mapping[str, Growth],
+        wide: nn.Module,
+        kept: Collection[str],
+        averages: Collection[str],
+        block: int,
+    ):
+        self.growth, self.averages, self.block = dict(growth), frozenset(averages), block
+        self._kept = frozenset(kept)
+        self._origins: list[tuple[Any, Any, list[Origin]]] = []
+        self._of = WeakTensorKeyDictionary()
+        for name, parameter in wide.named_parameters():
+            self._of[parameter] = growth[name]
+
+    def __getitem__(self, name: str) -> Growth:
+        return self.growth[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.growth)
+
+    def __len__(self) -> int:
+        return len(self.growth)
+
+    def note(self, narrow: object, wide: object, origins: list[Origin]) -> None:
+        """Keep where the groups of a wide optimizer come from."""
+        self._origins.append((narrow, wide, origins))
+
+    def of(self, parameter: torch.Tensor | tuple[str, torch.Tensor]) -> Growth:
+        """The growth of a parameter of the wide model, or of (name, parameter), as of
+        `named_parameters()`, where the model's own were replaced since (FSDP)."""
+        if isinstance(parameter, tuple):
+            if parameter[0] in self.growth:
+                return self.growth[parameter[0]]
+        elif parameter in self._of:
+            return self._of[parameter]
+        raise UserError(
+            "clip_grad_norm_: a parameter is not of the model that was widened; give its "
+            "named_parameters() if they were replaced since"
+        )
+
+    def shadow(self, shadow: nn.Module, wide: nn.Module) -> nn.Module:
+        """The widened form of a module that holds averages of the narrow model's parameters.
+
+        shadow: a copy of the narrow model, or a module that holds one as `.module`
+            (`torch.optim.swa_utils.AveragedModel`). wide: the widened model.
+        Raises UserError where it is neither.
+        """
+        inner: Any = getattr(shadow, "module", shadow)
+        names = {name for name, _ in inner.named_parameters()}
+        if names != set(self.growth):
+            raise UserError(
+                f"shadow: {type(shadow).__name__} holds no copy of the model that was widened"
+            )
+        copied = copy.deepcopy(wide)
+        fill(inner, copied, self.growth, self._kept, self.block)
+        if inner is shadow:
+            return copied
+        result = copy.deepcopy(shadow)
+        result.module = copied
+        return result
+
+    def schedule(self, scheduler: Any, optimizer: torch.optim.Optimizer) -> Any:
+        """A learning-rate scheduler of the narrow optimizer's, going on with the wide one's.
+
+        Rates that it keeps for each group go with the group. Raises UserError where it is of
+        another optimizer, or holds one rate for all groups, as CosineAnnealingLR's eta_min.
+        """
+        for narrow, wide, origins in self._origins:
+            if wide is optimizer and scheduler.optimizer is narrow:
+                return _schedule(scheduler, optimizer, origins)
+        raise UserError("schedule: the scheduler is not of the optimizer that was widened")
+
+
+# Lists with an entry for each group: rates, which are scaled, and what is not one.
+RATES = ("base_lrs", "_last_lr", "max_lrs", "min_lrs", "last_lr")
+OTHERS = ("lr_lambdas", "base_momentums", "max_momentums")
+
+
+def _schedule(scheduler: Any, optimizer: torch.optim.Optimizer, origins: list[Origin]) -> Any:
+    """A copy of a scheduler, and of those that it holds, for the wide optimizer."""
+    if getattr(scheduler, "eta_min", 0):
+        raise UserError(
+            f"schedule: {type(scheduler).__name__}'s eta_min is one rate for all groups, which "
+            "cannot follow theirs: use eta_min=0, or LambdaLR with a factor that ends above 0"
+        )
+    result = copy.copy(scheduler)
+    result.optimizer = optimizer
+    # Its count of calls is looked at by torch in the first of them alone, for a warning.
+    result._step_count = max(getattr(scheduler, "_step_count", 2), 2)
+    for name in (*RATES, *OTHERS):
+        given = getattr(scheduler, name, None)
+        if isinstance(given, list | tuple):
+            scaled = name in RATES
+            setattr(result, name, [given[i] * k if scaled else given[i] for i, k in origins])
+    if hasattr(scheduler, "_schedulers"):
+        result._schedulers = [_schedule(s, optimizer, origins) for s in scheduler._schedulers]
+    return result
+
+
+@torch.no_grad()
+def clip_grad_norm_(
+    parameters: Iterable[torch.Tensor] | Iterable[tuple[str, torch.Tensor]],
+    max_norm: float,
+    growth: Growths,
+) -> torch.Tensor:
+    """Scale the gradients of a widened model down to a norm of at most `max_norm`; returns the norm
+    before, a tensor of one entry.
+
+    The norm is the narrow model's: each tensor's squared norm counts k_out / k_in of what it is, so
+    that the same limit clips the same steps. `torch.nn.utils.clip_grad_norm_` takes the plain norm,
+    which widening changes.
+
+    parameters: of the wide model, or its named_parameters().
+    Raises UserError on a parameter that is not of the model that was widened.
+    """
+    pairs = [(p[1] if isinstance(p, tuple) else p, growth.of(p)) for p in parameters]
+    pairs = [(p, g) for p, g in pairs if p.grad is not None]
+    norms = [torch.linalg.vector_norm(p.grad) * g.squared_norm**0.5 for p, g in pairs]
+    total = torch.nn.utils.get_total_norm(norms)
+    torch.nn.utils.clip_grads_with_norm_([p for p, _ in pairs], max_norm, total)
+    return total

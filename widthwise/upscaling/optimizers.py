@@ -1,0 +1,149 @@
+"""An optimizer, its groups' hyperparameters and its state, widened with its model."""
+
+import copy
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import torch
+from torch import nn
+
+from widthwise.errors import UserError
+from widthwise.upscaling.growth import Growth
+
+
+@dataclass(frozen=True)
+class Update:
+    """How an optimizer's steps follow its gradients (Definition 2.3); it must act entry by entry.
+
+    degree: of the update in the gradients, with eps scaled as they are: an SGD step doubles with
+        the gradient, an Adam step stays.
+    state: key of a parameter's state -> the power of the gradient it scales with; counters have 0.
+    decoupled: weight decay is not added to the gradient.
+    """
+
+    degree: int
+    state: Mapping[str, int] = field(default_factory=dict)
+    decoupled: bool = False
+
+
+ADAM = MappingProxyType({"step": 0, "exp_avg": 1, "exp_avg_sq": 2, "max_exp_avg_sq": 2})
+# By exact class: a subclass may do anything. RAdam's first steps and Adadelta's are of no degree.
+UPDATES: dict[type, Update] = {
+    torch.optim.SGD: Update(1, {"momentum_buffer": 1}),
+    torch.optim.Adam: Update(0, ADAM),
+    torch.optim.AdamW: Update(0, ADAM, decoupled=True),
+    torch.optim.NAdam: Update(0, ADAM | {"mu_product": 0}),
+    torch.optim.Adamax: Update(0, {"step": 0, "exp_avg": 1, "exp_inf": 1}),
+    torch.optim.Adagrad: Update(0, {"step": 0, "sum": 2}),
+    torch.optim.RMSprop: Update(
+        0, {"step": 0, "square_avg": 2, "grad_avg": 1, "momentum_buffer": 0}
+    ),
+}
+# Keys of a parameter group that are learning rates: torch's own and its schedulers'.
+RATES = ("lr", "initial_lr", "max_lr", "min_lr", "swa_lr")
+Origin = tuple[int, float]  # of a wide group: the narrow group's place, the factor on its rate
+
+
+def widen_optimizer(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    wide: nn.Module,
+    growth: Mapping[str, Growth],
+    updates: Mapping[type, Update] = MappingProxyType({}),
+) -> tuple[Any, list[Origin]]:
+    """The optimizer of the wide model, and where each of its groups comes from.
+
+    Groups are split where their factors differ, state is scaled. updates: of classes that UPDATES
+    has not.
+    Raises UserError on a class or a state that no `Update` is known of.
+    """
+    kind: Any = type(optimizer)
+    update = {**UPDATES, **updates}.get(kind)
+    if update is None:
+        known = ", ".join(k.__name__ for k in UPDATES)
+        raise UserError(
+            f"optimizer {kind.__name__} cannot be widened; known are {known}, and what updates= "
+            "says of others that act entry by entry"
+        )
+    names = {id(p): name for name, p in model.named_parameters()}
+    parameters = dict(wide.named_parameters())
+    # Parameters that shared a group may need different factors: a wide group is known by the narrow
+    # one's index and the factors on its settings.
+    groups: dict[tuple, dict] = {}
+    for index, group in enumerate(optimizer.param_groups):
+        coupled = not (update.decoupled or group.get("decoupled_weight_decay"))
+        for parameter in group["params"]:
+            if id(parameter) not in names:
+                raise UserError("the optimizer holds a parameter that is not the model's")
+            name = names[id(parameter)]
+            factors = {
+                **dict.fromkeys(RATES, growth[name].lr(update.degree)),
+                "weight_decay": growth[name].weight_decay(update.degree, coupled),
+                "eps": growth[name].eps,
+            }
+            key = (index, *factors.values())
+            if key not in groups:
+                settings = {k: v for k, v in group.items() if k not in ("params", "param_names")}
+                settings = copy.deepcopy(settings)
+                scaled = {k: v * factors[k] for k, v in settings.items() if k in factors}
+                groups[key] = settings | scaled | {"params": []}
+            groups[key]["params"].append(parameters[name])
+    result = kind(list(groups.values()), **_required(kind, optimizer))
+    result.state.update(_widen_state(model, optimizer, wide, growth, update.state))
+    return result, [(key[0], key[1]) for key in groups]
+
+
+def _required(kind: type, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """Arguments that a class has no defaults for; the groups hold their own values of them."""
+    parameters = list(inspect.signature(kind).parameters.values())[1:]
+    bare = {p.name for p in parameters if p.default is p.empty}
+    return {name: value for name, value in optimizer.defaults.items() if name in bare}
+
+
+def _widen_state(model, optimizer, wide, growth: Mapping[str, Growth], powers: Mapping) -> dict:
+    """Wide parameter -> its optimizer state; raises UserError on a state tensor it cannot scale."""
+    narrow, state = dict(model.named_parameters()), {}
+    for name, parameter in wide.named_parameters():
+        old = optimizer.state.get(narrow[name], {})
+        unknown = [key for key in old if key not in powers]
+        if unknown:
+            raise UserError(f"optimizer state {unknown[0]!r} of {name}: no rule to widen it")
+        _check_state(name, narrow[name], old)
+        if old:
+            state[parameter] = {
+                key: _widen_entry(value, powers[key], growth[name]) for key, value in old.items()
+            }
+    return state
+
+
+def _check_state(name: str, parameter: torch.Tensor, state: Mapping) -> None:
+    """Raise UserError on a state tensor of another shape than its parameter's: torch's fused
+    optimizers do not look, and write past its end."""
+    for key, value in state.items():
+        if torch.is_tensor(value) and value.ndim and value.shape != parameter.shape:
+            raise UserError(
+                f"optimizer state {key!r} of {name}: has the shape {tuple(value.shape)}, "
+                f"the parameter {tuple(parameter.shape)}"
+            )
+
+
+def _widen_entry(value, power: int, growth: Growth):
+    if value is None or not torch.is_tensor(value):
+        return value
+    return growth.repeat(value, growth.gradient**power) if value.ndim else value.clone()
+
+
+def check_covered(model: nn.Module, optimizers: Sequence[torch.optim.Optimizer]) -> None:
+    """Raise UserError unless each parameter that is trained is in one of the optimizers."""
+    held = [id(p) for o in optimizers for group in o.param_groups for p in group["params"]]
+    for name, parameter in model.named_parameters():
+        count = held.count(id(parameter)) if parameter.requires_grad else 1
+        if count != 1:
+            where = "in no optimizer" if not count else f"in {count} optimizers"
+            raise UserError(
+                f"{name}: is {where}: give all of them in a list, and freeze what is not trained "
+                "(requires_grad_(False))"
+            )

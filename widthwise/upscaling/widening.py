@@ -1,0 +1,250 @@
+"""Widening of any module with its optimizers, held against the narrow one on a batch."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from numbers import Integral
+from types import MappingProxyType
+from typing import Any
+
+from torch import nn
+
+from widthwise.errors import UserError, did_you_mean
+from widthwise.tracing.roles import Roles, between
+from widthwise.upscaling.checks import check_attention, check_module, check_orientation
+from widthwise.upscaling.compare import Difference, Reference
+from widthwise.upscaling.exactly import buffers_kept, disturb, in_float64, twin
+from widthwise.upscaling.filling import buffers_of_width, fill, made
+from widthwise.upscaling.growth import Growth, filled, owning_modules, size_factors, width_axes
+from widthwise.upscaling.growths import Growths
+from widthwise.upscaling.optimizers import Update, check_covered, widen_optimizer
+
+TOLERANCE = 1e-9  # relative, of outputs and gradients in float64
+Choice = tuple[frozenset[str], int]  # the parameters that are averaged over, the block
+
+
+def widen(
+    model: nn.Module,
+    optimizer: Any,
+    factor,
+    make: Callable[[Any], nn.Module],
+    inputs: object = None,
+    *,
+    unchecked: bool = False,
+    averages: Sequence[str] | None = None,
+    block: int | None = None,
+    given: Mapping[str, str] = MappingProxyType({}),
+    updates: Mapping[type, Update] = MappingProxyType({}),
+    tolerance: float = TOLERANCE,
+) -> tuple[nn.Module, Any, Growths]:
+    """(wide model, its optimizer, growth): a model `factor` times as wide that trains as this one.
+
+    The wide pair makes the narrow one's steps to rounding (Ma et al., Propositions 2.1 to 2.4,
+    Theorem 2.5) until noise sets its copies of units free. On `inputs` outputs and gradients of
+    both are compared in float64, without dropout: no module is widened wrongly in silence.
+
+    optimizer: one of torch.optim's SGD, Adam, AdamW, NAdam, Adamax, Adagrad, RMSprop, whose state
+        and hyperparameters are scaled; a list of optimizers, each parameter that is trained in one
+        of them; or None. The same comes back.
+    factor: a whole number; or, for widths that grow by different factors, whatever `make` takes: a
+        tuple, list or mapping of whole numbers.
+    make: factor -> the same module, `factor` times as wide, all else held fixed; its values are
+        ignored. It is also called with factors of 1 and 2.
+    inputs: a tensor, or a tuple of positional arguments, on the model's device.
+    unchecked: go without inputs. Then torch's linear layers and convolutions are taken to sum over
+        their inputs, but for those that `averages` names, and nothing is compared.
+    averages: names, or patterns with `*`, of readouts whose outputs the module divides by the
+        width. block: how many units are copied together (1: each; a head's dimension: heads grow in
+        number; 0: all). None for each: what holds on inputs.
+    given: as in `roles`. updates: optimizers of your own, class -> `Update`.
+    tolerance: relative; to be raised only for kernels of your own that know no float64.
+    The wide model has the narrow one's dtypes, device, frozen tensors and modes of its modules, and
+    no gradients. Buffers that never changed and whose initial value depends on the width (a stored
+    1 / n) are those that `make` gave; all others are copied, repeated where they grow.
+    Raises UserError where outputs or gradients differ, naming the first layer; on a wrapped module,
+    an optimizer, a state or a parameter that cannot be told, and sizes that do not divide.
+    """
+    check_module(model)
+    if inputs is None and not unchecked:
+        raise UserError(
+            "widen: give inputs, a batch on which the wide model is held against the narrow one; "
+            "or unchecked=True to go without"
+        )
+    optimizers = list(optimizer) if isinstance(optimizer, list | tuple) else [optimizer]
+    if optimizer is not None:
+        check_covered(model, optimizers)
+    wide = made(model, factor, make)
+    kept = buffers_of_width(model, wide, factor, make)
+    if inputs is None:
+        growth, choice = _told_by_owners(model, wide, factor, make, averages, block)
+    else:
+        growth, choice = _told_by_inputs(
+            model, wide, factor, make, inputs, averages, block, given, kept, tolerance
+        )
+    fill(model, wide, growth, kept, choice[1])
+    growths = Growths(growth, wide, kept, *choice)
+    if optimizer is None:
+        return wide, None, growths
+    results = []
+    for each in optimizers:
+        widened, origins = widen_optimizer(model, each, wide, growth, updates)
+        growths.note(each, widened, origins)
+        results.append(widened)
+    one = not isinstance(optimizer, list | tuple)
+    return wide, results[0] if one else type(optimizer)(results), growths
+
+
+def _twice(model: nn.Module, wide: nn.Module, factor, make: Callable) -> nn.Module:
+    """The module at a width at which every axis differs that may grow."""
+    if isinstance(factor, Integral) and int(factor) > 1:
+        return wide
+    first = next(model.parameters())
+    return make(filled(factor, 2)).to(device=first.device, dtype=first.dtype)
+
+
+def _told_by_owners(
+    model: nn.Module, wide: nn.Module, factor, make: Callable, averages, block: int | None
+) -> tuple[dict[str, Growth], Choice]:
+    """Growth by the layers that hold the parameters: torch's have their inputs in a known place."""
+    check_attention(model)
+    axes = width_axes(model, _twice(model, wide, factor, make))
+    inputs = {name: found[1:] for name, found in axes.items()}
+    readouts = []
+    for name, owner in owning_modules(model).items():
+        transposed = isinstance(owner, nn.modules.conv._ConvTransposeNd) or hasattr(owner, "nf")
+        known = isinstance(owner, nn.Linear | nn.modules.conv._ConvNd) or hasattr(owner, "nf")
+        if known and axes[name] == (0 if transposed else 1,) and name.endswith("weight"):
+            readouts.append(name)
+    averaged = _named(averages or (), readouts)
+    inputs |= {name: axes[name] for name in readouts if name not in averaged}
+    choice = (averaged, block if block is not None else 1)
+    growth = _growth(model, wide, inputs, choice)
+    check_orientation(model, growth)
+    return growth, choice
+
+
+def _told_by_inputs(
+    model: nn.Module,
+    wide: nn.Module,
+    factor,
+    make: Callable,
+    inputs: object,
+    averages: Sequence[str] | None,
+    block: int | None,
+    given: Mapping[str, str],
+    kept: set[str],
+    tolerance: float,
+) -> tuple[dict[str, Growth], Choice]:
+    """Growth by what a pass shows of the axes; readouts and blocks as the outputs ask for."""
+    arguments = in_float64(inputs)
+    narrow, other = twin(model), twin(wide)
+    reference = _twice(model, other, factor, make).double()
+    widths = (1, int(factor) if reference is other else 2)
+    with buffers_kept(narrow, reference):
+        roles = between(narrow, reference, arguments, widths, given)
+    summed = {name: found.inputs for name, found in roles.found.items()}
+    readouts = [name for name, f in roles.found.items() if f.inputs and not f.outputs]
+    disturb(narrow)  # what holds is of the module, and must hold for all values
+    held = Reference(narrow, arguments, tolerance)
+    failed: list[tuple[dict[str, Growth], int, Difference]] = []
+    for averaged, size in _choices(roles, readouts, narrow, averages, block):
+        growth = _growth(narrow, other, _without(summed, averaged), (averaged, size))
+        fill(narrow, other, growth, kept, size)
+        difference = held.difference(other, growth, size)
+        if difference is None:
+            return growth, (averaged, size)
+        failed.append((growth, size, difference))
+    raise _refused(held, other, failed, kept, roles)
+
+
+def _choices(
+    roles: Roles,
+    readouts: list[str],
+    model: nn.Module,
+    averages: Sequence[str] | None,
+    block: int | None,
+) -> Iterator[Choice]:
+    """What may hold, the likely first: readouts that sum, or average over their width (all, or
+    those at the network's end or within it alone); units copied one by one, all together, or in
+    blocks."""
+    if averages is not None:
+        ways = [_named(averages, readouts)]
+    else:
+        within = frozenset(name for name in readouts if name in roles.inside)
+        ends = frozenset(readouts) - within
+        ways = list(dict.fromkeys((frozenset(), ends | within, ends, within)))
+    sizes = [1, 0, *_divisors(roles)] if block is None else [block]
+    for size in dict.fromkeys(sizes):
+        for averaged in ways:
+            yield averaged, size
+
+
+def _divisors(roles: Roles) -> list[int]:
+    """Divisors of the size that most axes have which grow: a head's dimension is one of them."""
+    sizes = Counter(found.shape[i] for found in roles.found.values() for i in found.wide)
+    ((most, _),) = sizes.most_common(1)
+    return [n for n in range(2, most) if most % n == 0]
+
+
+def _named(patterns: Sequence[str], readouts: Sequence[str]) -> frozenset[str]:
+    """The readouts of these names; raises UserError on a name that is none."""
+    found: set[str] = set()
+    for pattern in patterns:
+        matched = {name for name in readouts if fnmatchcase(name, pattern)}
+        if not matched:
+            raise UserError(
+                f"averages: no readout is {pattern!r}: {did_you_mean(pattern, readouts)}"
+            )
+        found |= matched
+    return frozenset(found)
+
+
+def _without(summed: Mapping[str, tuple[int, ...]], averaged: frozenset[str]) -> dict:
+    return {name: () if name in averaged else axes for name, axes in summed.items()}
+
+
+def _growth(
+    model: nn.Module, wide: nn.Module, inputs: Mapping, choice: Choice
+) -> dict[str, Growth]:
+    shapes = {name: p.shape for name, p in model.named_parameters()}
+    return {
+        name: Growth(size_factors(name, shapes[name], p.shape), inputs[name], choice[1])
+        for name, p in wide.named_parameters()
+    }
+
+
+def _refused(
+    held: Reference,
+    wide: nn.Module,
+    failed: list[tuple[dict[str, Growth], int, Difference]],
+    kept: set[str],
+    roles: Roles,
+) -> UserError:
+    """What to say of a module that no choice of growth holds for: the layer that differs first, by
+    the choice that goes furthest."""
+    if held.by_chance:
+        return UserError(
+            "widen: the module draws random numbers that are no dropout, and returns another "
+            "output each time: call model.eval() before"
+        )
+    furthest: Difference | None = None
+    for growth, size, difference in failed:
+        fill(held.model, wide, growth, kept, size)
+        layer = held.first_layer(wide, size) or difference
+        if furthest is None or layer.place > furthest.place:
+            furthest = layer
+    assert furthest is not None
+    why = "readouts sum or average over the width, logits scale as 1 / head_dim, sizes alone differ"
+    for each in roles.attention:
+        if each.module == (furthest.layer or "") and each.exponent != -1:
+            why = (
+                f"its logits scale as head_dim^{each.exponent:.2g}: scale them as 1 / head_dim in "
+                "make, or hold head_dim fixed and let heads grow in number"
+            )
+    tied = [name for name, found in roles.found.items() if found.tied]
+    if tied and furthest.layer in (None, *roles.found[tied[0]].readouts):
+        why = f"{tied[0]} is a readout too: divide its logits by the width in make"
+    return UserError(
+        f"the wide module is not the narrow one widened: {furthest.what} differs by "
+        f"{furthest.off:.1g} (relative); see `widen`, make: {why}"
+    )
