@@ -105,6 +105,8 @@ def parser() -> argparse.ArgumentParser:
     add("rejudge")
     added = add("power", figures={"nargs": "*", "metavar": "FIGURE"})
     added.add_argument("--check", action="store_true", help="say what is not of the records as is")
+    words = "write how often verdicts on record would be false into docs/verdicts.md"
+    added.add_argument("--page", metavar="FILE", help=words)
 
     group("Jobs of the workflow, as Snakemake calls them")
     add("fetch", dataset={})

@@ -190,6 +190,16 @@ def power(suite: Suite, arguments: Namespace) -> None:
     """How often claims agree on tables drawn from the paper's law, and from rivals'."""
     from repro.judge import trials
 
+    if arguments.page:
+        from pathlib import Path
+
+        from repro.judge import marks
+        from repro.judge.records import on_record
+        from repro.judge.typeset import markdown
+
+        lines = markdown(trials.false_verdicts(on_record(suite)))
+        marks.fill(Path(arguments.page), trials.PAGE, lines)
+        return
     act = trials.outdated if arguments.check else trials.update
     for line in act(suite, arguments.figures or [*suite.config.figures]):
         print(line, flush=True)

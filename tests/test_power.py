@@ -169,7 +169,7 @@ def test_a_bare_sign_has_no_power():
             DIFFERS,
             0.9,
             [trial(), trial("muP", RIVAL, 62), trial(UPPER, EDGE, 5, 11)],
-            "tables with the truth inside the bound differ too: upper edge in 6 %",
+            "tables of a truth inside the bound differ too: upper edge in 6 %",
         ),
         # Of two edges, the nearest counts.
         (DIFFERS, 0.9, [trial(), trial(LOWER, EDGE, 5, 90), trial(UPPER, EDGE, 5, 3)], ""),
@@ -177,7 +177,7 @@ def test_a_bare_sign_has_no_power():
             DIFFERS,
             -0.9,
             [trial(agrees=99, differs=30), trial(UPPER, EDGE, 5, 90)],
-            "tables with the truth inside the bound differ too: effect in 15 %",
+            "tables of a truth inside the bound differ too: effect in 15 %",
         ),
         ("cannot be told", 0.4, [trial("muP", RIVAL, 200)], ""),
         (AGREES, 0.0, [], ""),
@@ -281,6 +281,23 @@ def test_a_simulate_that_does_not_is_one_line(mine, simulate, message):
     with pytest.raises(UserError, match=message) as found:
         trials.measured("p/mine", "effect", table, "reduced", True, 1)
     assert "\n" not in str(found.value) and "effect" in str(found.value)
+
+
+def test_the_table_of_false_verdicts_has_the_largest_share_of_each(mine, monkeypatch):
+    monkeypatch.setattr(trials, "figure_module", lambda name: mine[0])
+    found = [trial(), trial("no effect", RIVAL, 4), trial(LOWER, EDGE, 9, 6)]
+    monkeypatch.setattr(power, "of_claim", lambda *_: found)
+    row = {"paper": "p", "figure": "p/mine", "claim": "mine.one", "scale": "reduced", "data": "d"}
+    told = [
+        row | {"verdict": "reproduced", "measured": 1.0},
+        row | {"verdict": "not reproduced", "measured": -1.0},
+        row | {"verdict": "cannot be told", "measured": 0.0},
+    ]
+    _, *lines = trials.false_verdicts(told)
+    assert lines == [
+        ["`p`", "reproduced", "1", "1", "2.0 %", "2.0 %"],
+        ["`p`", "not reproduced", "1", "1", "3.0 %", "3.0 %"],
+    ]
 
 
 # ---- how often the rule is wrong

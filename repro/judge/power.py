@@ -143,24 +143,31 @@ def in_words(found: Sequence[Trial]) -> str:
     return "; ".join(words)
 
 
-def false_alarm(seen: str, value: float, expected: Expectation, found: Sequence[Trial]) -> str:
-    """Why what was seen is not told, in words: another law would have given it too often; "" if
-    none would.
+def chances(
+    seen: str, value: float, expected: Expectation, found: Sequence[Trial]
+) -> list[tuple[str, float]]:
+    """Laws under which what was seen would be a false verdict, and how often each gives it.
 
-    seen, value: of the measurement. expected: its bound.
+    seen, value: of the measurement; agreement is false under a rival, a difference under the
+    paper's law and with the truth at the edge that lies nearest. expected: its bound.
     """
     of = roles(found)
     if seen == AGREES:
-        blind = [f"{t.law} in {t.agree:.0%}" for t in of[RIVAL] if t.agree > TOO_OFTEN]
-        words = "tables of a rival law agree too"
-    elif seen == DIFFERS:
+        return [(t.law, t.agree) for t in of[RIVAL]]
+    if seen == DIFFERS:
         far = LOWER if value > expected.high else UPPER if value < expected.low else ""
         edges = [t for t in of[EDGE] if t.law != far]
-        blind = [f"{t.law} in {t.differ:.0%}" for t in (*edges, *of[PAPER]) if t.differ > TOO_OFTEN]
-        words = "tables with the truth inside the bound differ too"
-    else:
-        return ""
-    return f"{words}: {', '.join(blind)}".replace("%", " %") if blind else ""
+        return [(t.law, t.differ) for t in (*edges, *of[PAPER])]
+    return []
+
+
+def false_alarm(seen: str, value: float, expected: Expectation, found: Sequence[Trial]) -> str:
+    """Why what was seen is not told, in words: a law under which it is false would have given it
+    too often; "" if none would. The arguments are those of `chances`."""
+    often = [(law, p) for law, p in chances(seen, value, expected, found) if p > TOO_OFTEN]
+    laws = "a rival law agree" if seen == AGREES else "a truth inside the bound differ"
+    words = ", ".join(f"{law} in {share:.0%}" for law, share in often)
+    return f"tables of {laws} too: {words}".replace("%", " %") if often else ""
 
 
 def never(found: Sequence[Trial]) -> str:

@@ -169,6 +169,13 @@ def _note_digests(folder: Path, paths: Sequence[Path]) -> None:
     write_bytes(folder / SUMS, "".join(lines).encode())
 
 
+def on_record(suite: Suite) -> list[JudgedClaim]:
+    """The judged claims on record at the configured scale and data."""
+    names = registry.figure_names()
+    bases = (base for name in names for base in recorded(suite, name)[:1])
+    return [row for base in bases for row in read_record(base)["claims"]]
+
+
 def recorded_claims(folder: Path) -> list[JudgedClaim]:
     """The judged claims of all records in a folder records/<scale>/<data>/<device>/."""
     return [claim for base in _bases(folder) for claim in read_record(base)["claims"]]

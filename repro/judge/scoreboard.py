@@ -11,7 +11,7 @@ from repro.judge.claims import CANNOT_BE_TOLD, NOT_REPRODUCED, VERDICTS
 from repro.judge.evidence import Evidence, find_all, origin
 from repro.judge.judged import JudgedClaim, interval
 from repro.judge.products import finished_folder
-from repro.judge.records import read_record, recorded
+from repro.judge.records import on_record
 from repro.judge.typeset import markdown
 from repro.suite import registry
 from repro.suite.progress import duration
@@ -39,11 +39,8 @@ def scoreboard(suite: Suite) -> str:
 
 
 def counts_on_record(suite: Suite) -> list[str]:
-    """The table of the papers' claims by verdict, at the configured scale and data, from records
-    alone; lines of Markdown."""
-    names = registry.figure_names()
-    records = [read_record(base) for name in names for base in recorded(suite, name)[:1]]
-    return markdown(counts_by_paper([row for saved in records for row in saved["claims"]]))
+    """The table of the papers' claims by verdict, from records alone; lines of Markdown."""
+    return markdown(counts_by_paper(on_record(suite)))
 
 
 def table(rows: Iterable[JudgedClaim]) -> bytes:

@@ -1,5 +1,6 @@
 """Puts tables drawn from laws through a figure's `measure` and the verdicts' rule, and counts."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -8,7 +9,18 @@ import numpy as np
 from repro.errors import UserError
 from repro.files import sha256, sha256_file
 from repro.judge import power
-from repro.judge.claims import AGREES, DIFFERS, Claim, Expectation, Measurement, judge
+from repro.judge.claims import (
+    AGREES,
+    DIFFERS,
+    NOT_REPRODUCED,
+    REPRODUCED,
+    Claim,
+    Expectation,
+    Measurement,
+    judge,
+)
+from repro.judge.figure import figure_module
+from repro.judge.judged import JudgedClaim
 from repro.judge.judging import called, check_measured
 from repro.judge.power import EDGE, LOWER, PAPER, RIVAL, UPPER, Trial
 from repro.judge.records import read_record, recorded
@@ -16,6 +28,7 @@ from repro.suite import registry
 from repro.suite.suite import Suite
 
 DRAWS = 200
+PAGE = "power --page"
 
 
 def tested(figure_name: str, scale: str, embedded: bool) -> list[Claim]:
@@ -167,3 +180,27 @@ def update(suite: Suite, selection: list[str]) -> Iterator[str]:
         for claim in dict.fromkeys(trial.claim for trial in rows):
             found = [trial for trial in rows if trial.claim == claim]
             yield f"{paper}/{claim}: {power.in_words(found)}"
+
+
+def false_verdicts(rows: Sequence[JudgedClaim]) -> list[list[str]]:
+    """How often the verdicts that were given would be false by their trials, a table with its head:
+    a line a paper and verdict. Of a claim the law counts under which that is the most often."""
+
+    def worst(row: JudgedClaim, seen: str) -> float | None:
+        stated = next(c for c in figure_module(row["figure"]).CLAIMS if c.id == row["claim"])
+        found = power.of_claim(row["paper"], row["claim"], row["scale"], row["data"])
+        value = math.nan if row["measured"] is None else row["measured"]
+        shares = power.chances(seen, value, stated.at(row["scale"]), found)
+        return max((share for _, share in shares), default=None)
+
+    table = [["claims of", "verdict", "given", "tried", "false at most", "false in the mean"]]
+    for paper in dict.fromkeys(row["paper"] for row in rows):
+        for verdict, seen in ((REPRODUCED, AGREES), (NOT_REPRODUCED, DIFFERS)):
+            given = [row for row in rows if (row["paper"], row["verdict"]) == (paper, verdict)]
+            found = [worst(row, seen) for row in given]
+            tried = [share for share in found if share is not None]
+            words = (
+                [f"{100 * v:.1f} %" for v in (max(tried), np.mean(tried))] if tried else ["-"] * 2
+            )
+            table.append([f"`{paper}`", verdict, str(len(given)), str(len(tried)), *words])
+    return table
