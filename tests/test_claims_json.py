@@ -9,7 +9,9 @@ from repro.files import json_bytes, sha256_file
 from repro.judge import claims_json, records
 from repro.judge.claims_json import FiledClaim, Target
 from repro.judge.judged import JudgedClaim
+from repro.suite import registry
 from repro.suite.registry import ROOT
+from repro.suite.suite import load
 
 SCHEMA = ROOT / "docs" / "claims-schema.json"
 WRITE = "write it: uv run python -m repro.judge.claims_json > docs/claims-schema.json"
@@ -59,27 +61,35 @@ def test_what_is_printed_stands_beside_what_was_measured_and_its_digests(every):
     assert entry["picture_sha256"] == sha256_file(base.with_suffix(".png"))
 
 
-@pytest.mark.parametrize(
-    "change", [{"verdict": "proved"}, {"n": "5"}, {"measured": "nan"}, {"more": 1}, {"kind": None}]
-)
-def test_an_entry_that_is_otherwise_is_refused(every, change):
-    with pytest.raises(jsonschema.ValidationError):
-        validate([every[0] | change])
-
-
-def test_records_have_it(tmp_path, monkeypatch, every):
-    """Sealing any record writes the file of them all."""
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    """The file that `rejudge` writes where one figure is on record, at one scale."""
+    folder = tmp_path_factory.mktemp("records")
     base = records.RECORDS / "smoke" / "embedded" / "cpu" / "embedding_lr" / "table1"
-    copy = tmp_path / base.relative_to(records.RECORDS)
+    copy = folder / base.relative_to(records.RECORDS)
     copy.parent.mkdir(parents=True)
     for suffix in records.KEPT:
         copy.with_suffix(suffix).write_bytes(base.with_suffix(suffix).read_bytes())
-    monkeypatch.setattr(records, "RECORDS", tmp_path)
-    records._seal([copy])
-    written = json.loads((tmp_path / records.EVERY_CLAIM).read_text())
-    validate(written)
-    place = {"scale": "smoke", "figure": "embedding_lr/table1"}
-    assert written == [e for e in every if place.items() <= e.items()] != []
+    records._note_digests(copy.parents[1], [copy.with_suffix(suffix) for suffix in records.KEPT])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(records, "RECORDS", folder)
+        records.rejudge(load(["scale=smoke", "figures=embedding_lr/table1"]))
+    return json.loads((folder / records.EVERY_CLAIM).read_text())
+
+
+def test_judging_a_record_again_writes_it(judged):
+    validate(judged)
+    assert {entry["figure"] for entry in judged} == {"embedding_lr/table1"}
+    assert len(judged) == len(registry.figure("embedding_lr/table1").CLAIMS)
+
+
+@pytest.mark.parametrize(
+    "change", [{"verdict": "proved"}, {"n": "5"}, {"measured": "nan"}, {"more": 1}, {"kind": None}]
+)
+def test_an_entry_that_is_otherwise_is_refused(judged, change):
+    validate([judged[0]])
+    with pytest.raises(jsonschema.ValidationError):
+        validate([judged[0] | change])
 
 
 def test_what_is_committed_is_of_the_records(every):

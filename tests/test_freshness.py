@@ -175,3 +175,27 @@ def test_the_listing_replaces_that_of_other_code(tmp_path):
     assert left.name == f"code-{found[:12]}" and sha256(left.read_bytes()) == found
     file = "figures/embedding_lr/table3.py"
     assert f"{sha256_file(ROOT / file)}  {file}" in left.read_text().splitlines()
+
+
+def test_a_changed_file_of_the_library_moves_all_that_knows_of_code(clone):
+    """The digest of a run's code, the commit's `+dirty`, the digest of a figure's code."""
+    script = """
+from repro.judge import code
+from repro.suite.provenance import code_digest, commit
+print(code_digest(), commit().endswith("+dirty"), code.digest("embedding_lr/table2"))
+"""
+
+    def told():
+        call = [sys.executable, "-P", "-c", script]
+        env = os.environ | {"PYTHONPATH": str(clone), "PYTHONDONTWRITEBYTECODE": "1"}
+        return subprocess.run(call, cwd=clone, env=env, capture_output=True, text=True, check=True)
+
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for words in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "first"]):
+        subprocess.run(["git", *words], cwd=clone, check=True)
+    run, dirty, figure = told().stdout.split()
+    assert dirty == "False"
+    with open(clone / "widthwise/parametrization/rules.py", "a") as file:
+        file.write("# another line\n")
+    changed_run, dirty, changed_figure = told().stdout.split()
+    assert dirty == "True" and changed_run != run and changed_figure != figure

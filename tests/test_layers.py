@@ -1,6 +1,7 @@
 """The tree is the architecture: who may import whom, by folder, read from the imports."""
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -154,6 +155,16 @@ def test_the_library_needs_nothing_of_the_suite_and_no_line_is_of_what_is_not_th
     for name in LIBRARY | LIBRARY_GROUND:
         assert all(other.startswith("widthwise") for other in MAY_IMPORT[name]), name
     assert set(MAY_IMPORT) == {layer(name) for name in modules()}
+
+
+@pytest.mark.parametrize("room", sorted({path.parent for path in ROOT.glob("widthwise/**/*.py")}))
+def test_a_room_s_map_names_its_files(room):
+    """Those of the library; a folder by its name, helpers of `tables` by their own."""
+    lines = (ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or "").splitlines()
+    named = {line.split()[0].rstrip("/") for line in lines if re.match(r"\S+(\.py|/) +\S", line)}
+    there = {path.name for path in room.glob("*.py")} - {"__init__.py"}
+    there |= {path.parent.name for path in room.glob("*/__init__.py")}
+    assert named == there
 
 
 def test_what_is_parsed_loads_nothing_heavy():

@@ -70,6 +70,14 @@ def test_by_hand_code_of_another_folder_is_refused_in_one_line(tmp_path, name):
     assert by_hand("list", folder=tmp_path, flags=["-P"]).returncode == 0
 
 
+def test_another_copy_of_the_library_is_refused_in_one_line(tmp_path):
+    """As one that pip installed, or an older one beside the results."""
+    shutil.copytree(ROOT / "widthwise", tmp_path / "widthwise")
+    done = by_hand("list", folder=tmp_path)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert f"error: widthwise: would be imported from {tmp_path}" in done.stderr
+
+
 def test_another_checkout_than_the_workflow_s_is_refused_in_one_line(tmp_path):
     done = by_hand("list", folder=tmp_path, REPRO_CHECKOUT=str(tmp_path))
     assert done.returncode == 1 and done.stderr.count("\n") == 1

@@ -34,6 +34,11 @@ def test_mup_is_told_from_sp_and_s_1_from_s_one_half():
     assert check("s=0.5").verdict == "vanishes"
 
 
+def test_muon_s_updates_are_held_against_the_width_too():
+    found = {name: check(name, optimizer="muon") for name in ("muP", "SP")}
+    assert found["muP"].passed and found["SP"].verdict == "grows"
+
+
 def test_updates_in_the_midst_of_training_are_told_too():
     assert check("muP", after=12, seeds=5).passed
     assert check("SP", after=12, seeds=5).verdict == "grows"

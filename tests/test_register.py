@@ -1,5 +1,6 @@
 """What is registered before the runs that judge it, as git has it."""
 
+import csv
 import subprocess
 from dataclasses import fields, replace
 
@@ -327,6 +328,14 @@ def test_every_paper_s_register_is_as_it_should_be():
 )
 def test_labels_of_data(label, right):
     assert is_data_label(label, registry.dataset_names()) == right
+
+
+def test_seeds_of_a_figure_s_runs_are_those_of_its_data():
+    suite = load([])
+    (base,) = records.recorded(suite, "embedding_lr/fig1")
+    with base.with_suffix(".csv").open(newline="") as lines:
+        made = {int(row["seed"]) for row in csv.DictReader(lines)}
+    assert suite.seeds("embedding_lr/fig1") == sorted(made)
 
 
 def test_the_command_shows_rows_and_badges(checkout, monkeypatch, tmp_path):

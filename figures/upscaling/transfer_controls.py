@@ -20,6 +20,7 @@ from repro.judge.noise import Design
 from repro.judge.power import SIDES, SIGN
 from repro.judge.tables import joined
 from repro.statistics import t_interval
+from widthwise.checks.regret import half_step
 
 TITLE = "What the transfer of Figure 3 is held against"
 CAPTION = (

@@ -103,17 +103,20 @@ def _record_second(figure_name: str, folder: Path, provenance: dict) -> list[Pat
 def rejudge(suite: Suite) -> list[Path]:
     """Judge and draw the recorded figures again from their recorded data, after a claim or drawing
     was changed while runs and table were not; returns the records' paths without suffix."""
-    written = []
-    for figure_name in registry.selected_figures(suite.config.figures):
-        for base in recorded(suite, figure_name):
-            saved, data = read_record(base), base.with_suffix(".csv")
-            with tempfile.TemporaryDirectory() as folder:
-                claims = render(figure_name, data, saved["provenance"], Path(folder))
-                write_bytes(base.with_suffix(".png"), Path(folder, "figure.png").read_bytes())
-            beside.write_page(base, figure_name, data, claims, saved["provenance"])
-            write_json(base.with_suffix(".json"), saved | {"claims": claims})
-            written.append(base)
-    _seal(written)
+    written: list[Path] = []
+    try:
+        for figure_name in registry.selected_figures(suite.config.figures):
+            for base in recorded(suite, figure_name):
+                saved, data = read_record(base), base.with_suffix(".csv")
+                with tempfile.TemporaryDirectory() as folder:
+                    claims = render(figure_name, data, saved["provenance"], Path(folder))
+                    picture = Path(folder, "figure.png").read_bytes()
+                write_bytes(base.with_suffix(".png"), picture)
+                beside.write_page(base, figure_name, data, claims, saved["provenance"])
+                write_json(base.with_suffix(".json"), saved | {"claims": claims})
+                written.append(base)
+    finally:  # a figure that cannot be judged leaves those before it whole
+        _seal(written)
     return written
 
 

@@ -6,5 +6,8 @@ mup_multiplier.py  the same function, with the readout's multiplier as it is pri
 lvp.py             for large vocabularies
 full_alignment.py  standard init, a rate a layer
 umup.py            the exponents of u-muP
-_s_family.py       what neural_tangent.py, hybrid.py and maximal_update.py are members of
+_s_family.py       what the three below are members of
+neural_tangent.py  s = 0
+hybrid.py          s = 1/2
+maximal_update.py  s = 1
 """
