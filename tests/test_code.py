@@ -33,19 +33,21 @@ def test_all_code_that_a_run_executes_is_named(task, tmp_path):
     relative = {Path(n).relative_to(ROOT).as_posix() for n in executed if n.startswith(folders)}
     assert f"{TASKS[task].module.replace('.', '/')}.py" in relative
     # Preparing data is no part of a run, nor is who calls it and puts off loading torch's compiler,
-    # nor what `repro` lists as public.
+    # nor what packages list as public.
     prepares = {f"repro/data/{name}.py" for name in ("prepare", "synthetic_text", "recipe")}
-    calls = {code.CALLER, "repro/training/late_compiler.py", "repro/__init__.py"}
-    assert relative - files_of(task) <= prepares | calls
+    calls = {code.CALLER, "repro/training/late_compiler.py"}
+    lists = {"repro/__init__.py", "widthwise/__init__.py"}
+    assert relative - files_of(task) <= prepares | calls | lists
 
 
 def test_a_run_does_not_depend_on_every_file():
-    every = {p.relative_to(ROOT).as_posix() for p in (ROOT / "repro").rglob("*.py")}
+    every = [*(ROOT / "repro").rglob("*.py"), *(ROOT / "widthwise").rglob("*.py")]
     for task in TASKS:
         assert not {f for f in files_of(task) if f.startswith(("repro/suite/", "repro/judge/"))}
         assert len(files_of(task)) < len(every) / 3
-    assert "repro/models/vit.py" not in files_of("language_model")
-    assert "repro/parametrizations/mup.py" in files_of("language_model"), "listed when it runs"
+    language = files_of("language_model")
+    assert "repro/models/vit.py" not in language
+    assert "widthwise/parametrization/tables/mup.py" in language, "listed when it runs"
     assert "repro/tasks/span_denoising.py" in files_of("update_sizes"), "named by its settings"
     assert not {f for f in files_of("parameter_table") if f.endswith("loop.py")}, "trains nothing"
 
@@ -55,7 +57,7 @@ def test_the_digest_is_of_the_files_and_the_trees_are_git_s():
     assert found["modules"] == ["repro.tasks.language_model", "repro.models.decoder"]
     lines = code.listing(sorted(files_of("language_model")))
     assert found["code_sha256"] == sha256(lines.encode())
-    assert set(found["trees"]) == {"repro"}
+    assert set(found["trees"]) == {"repro", "widthwise"}
 
 
 @pytest.mark.parametrize(
@@ -64,6 +66,10 @@ def test_the_digest_is_of_the_files_and_the_trees_are_git_s():
         ("import_module(f'{__name__}.{x}')", {"repro/lists/__init__.py", "repro/lists/one.py"}),
         ("importlib.import_module(f'repro.lists.{x}')", {"repro/lists/one.py"}),
         ("import_module(f'repro.models.{x}')", set()),
+        (
+            "from repro import lists as l\ndef f(): import_module(f'{l.__name__}.{x}')",
+            {"repro/lists/__init__.py", "repro/lists/one.py"},
+        ),
         ("import_module(x)", set()),
         ("import_module(f'elsewhere.{x}')", set()),
         ("from .one import y", {"repro/lists/one.py"}),

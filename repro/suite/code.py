@@ -70,7 +70,7 @@ def reached(files: Iterable[str], left_out: tuple[str, ...] = ()) -> set[str]:
 def imports(file: str) -> frozenset[str]:
     """The checkout's files that a file imports, also within functions. A folder whose modules it
     imports by names that are made up when it runs is imported as a whole, unless it is of NAMED."""
-    modules, folders = set(), set()
+    modules, calls, called = set(), [], {"__name__": _module(file)}
     for node in ast.walk(ast.parse((ROOT / file).read_bytes(), file)):
         if isinstance(node, ast.Import):
             modules |= {name.name for name in node.names}
@@ -80,24 +80,28 @@ def imports(file: str) -> frozenset[str]:
             base = ".".join([*package, *([node.module] if node.module else [])])
             names = {f"{base}.{name.name}" for name in node.names}
             modules |= {name if file_of(name) else base for name in names}
+            called |= {f"{n.asname or n.name}.__name__": f"{base}.{n.name}" for n in node.names}
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
-            folders.add(_folder(node, file))
+            calls.append(node)
     by_name = {
         path.relative_to(ROOT).as_posix()
-        for folder in folders - {None, *NAMED}
+        for folder in {_folder(call, called) for call in calls} - {None, *NAMED}
         for path in (ROOT / str(folder)).glob("*.py")
     }
     return frozenset(path for path in map(file_of, modules) if path) | by_name
 
 
-def _folder(call: ast.Call, file: str) -> str | None:
-    """`a/b`, if the call is `import_module(f"a.b.{...}")`; `__name__` stands for the file's own
-    module. None for any other call."""
+def _folder(call: ast.Call, called: Mapping[str, str]) -> str | None:
+    """`a/b`, if the call is `import_module(f"a.b.{...}")`; None for any other call.
+
+    called: what may stand there for `a.b`: `__name__`, and `b.__name__` of a module b that the file
+    imports.
+    """
     name = call.args[0] if call.args else None
     if not isinstance(name, ast.JoinedStr):
         return None
-    words = ast.unparse(name)[2:-1].replace("{__name__}", _module(file))
-    folder = words.partition(".{")[0].replace(".", "/")
+    begin = ast.unparse(name)[2:-1].partition(".{")[0]
+    folder = called.get(begin.strip("{}"), begin).replace(".", "/")
     return folder if folder.split("/")[0] in FOLDERS and (ROOT / folder).is_dir() else None
 
 
