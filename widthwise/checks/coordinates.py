@@ -145,10 +145,7 @@ def coordinate_check(
         model = make(width)
         if parametrization is None or found is None:
             return model, optimizer(model)
-        initialize(model, found, parametrization)
-        apply(model, found, parametrization, readout=readout)
-        groups = param_groups(model, found, parametrization, optimizer, lr, weight_decay)
-        return model, optimizer_class(optimizer)(groups)
+        return model, put_on(model, found, parametrization, optimizer, lr, weight_decay, readout)
 
     def measure(width: float, seed: int) -> Sizes:
         width = int(width)
@@ -164,6 +161,22 @@ def coordinate_check(
         return sizes
 
     return over_widths(measure, widths, seeds)
+
+
+def put_on(
+    model: nn.Module,
+    found: Roles,
+    parametrization: str,
+    optimizer: Any,
+    lr: float,
+    weight_decay: float,
+    readout: str | None,
+) -> torch.optim.Optimizer:
+    """Give a fresh model a parametrization's initial values and factors; returns its optimizer."""
+    initialize(model, found, parametrization)
+    apply(model, found, parametrization, readout=readout)
+    groups = param_groups(model, found, parametrization, optimizer, lr, weight_decay)
+    return optimizer_class(optimizer)(groups)
 
 
 def over_widths(

@@ -12,12 +12,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from widthwise.checks.coordinates import default_loss
+from widthwise.checks.coordinates import default_loss, put_on
 from widthwise.checks.regret import Curve, Curves
 from widthwise.errors import UserError
-from widthwise.optimizers.known import optimizer_class
-from widthwise.parametrization.plan import initialize, param_groups
-from widthwise.tracing.multipliers import apply
 from widthwise.tracing.roles import roles
 
 RATES = tuple(2.0**k for k in range(-10, -3))
@@ -102,10 +99,8 @@ def transfer(
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             model = make(width)
-            initialize(model, found, name)
-            apply(model, found, name, readout=readout)
-            groups = param_groups(model, found, name, optimizer, rate, weight_decay)
-            return _train(model, optimizer_class(optimizer)(groups), batches(seed), loss)
+            its_optimizer = put_on(model, found, name, optimizer, rate, weight_decay, readout)
+            return _train(model, its_optimizer, batches(seed), loss)
 
     def curve(name: str, width: int) -> Curve:
         narrow = width == widths[0]
