@@ -178,11 +178,13 @@ def test_the_listing_replaces_that_of_other_code(tmp_path):
 
 
 def test_a_changed_file_of_the_library_moves_all_that_knows_of_code(clone):
-    """The digest of a run's code, the commit's `+dirty`, the digest of a figure's code."""
+    """The digest of a run's code, its commit's `+dirty`, the digest of a figure's code."""
     script = """
 from repro.judge import code
-from repro.suite.provenance import code_digest, commit
-print(code_digest(), commit().endswith("+dirty"), code.digest("embedding_lr/table2"))
+from repro.suite.provenance import code_of
+run = code_of("width_scalings", {})
+dirty = run["commit"].endswith("+dirty")
+print(run["code_sha256"], dirty, code.digest("embedding_lr/table2"))
 """
 
     def told():
