@@ -194,6 +194,19 @@ def test_runs_of_no_clean_commit_of_this_history_are_not(checkout):
     assert shown().startswith("not registered before: nothing was run")
 
 
+def test_runs_of_two_versions_of_their_code_are_not(checkout):
+    checkout.write(ROW)
+    commits = [checkout.commit(), checkout.commit()]
+    entries = [
+        {"commit": commit, "modules": ["repro.tasks.x"], "code_sha256": code * 64, "runs": 2}
+        for commit, code in zip(commits, "ab", strict=True)
+    ]
+    found = badge(JUDGED, {"made": entries, "seeds": SEEDS})
+    assert found.word == "not registered before"
+    assert found.reason.startswith("runs of several versions of their code: repro.tasks.x aaaa")
+    assert badge(JUDGED, {"made": entries[:1], "seeds": SEEDS}).word == "registered before"
+
+
 def test_another_scale_or_claim_is_not_registered(checkout):
     checkout.write(ROW)
     at = checkout.commit()

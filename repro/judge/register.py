@@ -19,6 +19,7 @@ from repro.judge.judged import JudgedClaim
 from repro.judge.power import TOO_OFTEN
 from repro.judge.printed import claims_of
 from repro.suite import config, history, registry
+from repro.suite.provenance import mixture
 from repro.suite.registry import ROOT
 from repro.suite.study import SCALES
 
@@ -166,8 +167,8 @@ def badge(row: JudgedClaim, provenance: Mapping) -> Badge:
     """The badge of a judged claim. provenance: of the figure it was judged on.
 
     It was registered before if every run is of a commit of this history, with its code unchanged,
-    at which the register had a row of the claim that it still has; and if bound and seeds are those
-    of that row.
+    at which the register had a row of the claim that it still has; if all are of one version of
+    their code; and if bound and seeds are those of that row.
     """
     paper = row["paper"]
     now = rows_of(paper, row["claim"], row["scale"], row["data"])
@@ -180,7 +181,7 @@ def badge(row: JudgedClaim, provenance: Mapping) -> Badge:
         return Badge(NOT_BEFORE, reason)
     if counting.bound != row["expected"]:
         reason = f"it was registered as {counting.bound!r}, and judged by {row['expected']!r}"
-    reason = reason or _other_seeds(paper, counting, provenance)
+    reason = reason or mixture(provenance["made"]) or _other_seeds(paper, counting, provenance)
     if reason:
         return Badge(NOT_BEFORE, reason)
     several = f"the claim has {len(now)} rows; number {now.index(counting) + 1} was there"
