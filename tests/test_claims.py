@@ -105,6 +105,12 @@ def test_inside_a_bound_with_two_ends_the_larger_of_two_tests_counts_and_outside
     assert p_value(within(-0.5, 0.25), outside) == pytest.approx(beyond, rel=1e-3)
 
 
+def test_an_interval_that_ends_at_its_value_is_as_wide_on_that_side_as_on_the_other():
+    """Found on record: half a step of a grid on one side alone gave p = 0."""
+    one_sided, both = Measurement(0.2, 0.1, 0.2, 5), Measurement(0.2, 0.1, 0.3, 5)
+    assert p_value(below(1, STATED), one_sided) == p_value(below(1, STATED), both) > 0
+
+
 def test_what_is_not_random_or_has_a_problem_has_no_p_value():
     assert p_value(above(0), exact(1.0)) is None
     assert p_value(above(0), of_one_run(1.0)) is None

@@ -153,6 +153,12 @@ def test_a_page_says_the_verdict_first_then_the_claim_what_is_printed_and_what_w
     assert shortened([]) == ""
 
 
+def test_what_is_in_no_family_is_not_said_to_fall_by_holm():
+    place = ROOT / "records/reduced/embedded/cpu"
+    page = board(place, "", [ROW | {"kind": "control", "p": 0.2}], {ROW["figure"]: place / "x.md"})
+    assert "p = 0.2;" in page.decode()
+
+
 def test_a_page_begins_with_how_many_claims_of_the_papers_have_each_verdict():
     rows = [
         ROW,

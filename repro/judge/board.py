@@ -110,10 +110,15 @@ def headline(rows: Sequence[JudgedClaim]) -> str:
     return " ".join([*lines, f"{len(ours)} more are ours."])
 
 
+def in_family(row: JudgedClaim) -> bool:
+    """Whether a claim is one of a paper's judged random ones."""
+    return of_a_paper(row) and row["p"] is not None
+
+
 def families(rows: Sequence[JudgedClaim]) -> dict[str, list[JudgedClaim]]:
     """Paper -> its judged random claims of one scale and data: the tests that chance has a try
     at."""
-    own = [row for row in rows if of_a_paper(row) and row["p"] is not None]
+    own = [row for row in rows if in_family(row)]
     return {p: [r for r in own if r["paper"] == p] for p in dict.fromkeys(r["paper"] for r in own)}
 
 
@@ -178,7 +183,7 @@ def board(
         lines += ["", f"## {paper}", "", f"[What its claims say, and what they do not]({page})", ""]
         own = [row for row in rows if row["paper"] == paper]
         names = (f"[`{row['claim']}`]({link(pages[row['figure']])})" for row in own)
-        alone = (row["p"] is None or (paper, row["claim"]) in standing for row in own)
+        alone = (not in_family(row) or (paper, row["claim"]) in standing for row in own)
         lines += markdown([HEAD, *map(entries, own, names, alone)])
     return ("\n".join(lines) + "\n").encode()
 

@@ -299,11 +299,12 @@ def p_value(expected: Expectation, measured: Measurement) -> float | None:
         return None
 
     def tail(end: float) -> float:
-        """The test of one end. The interval reaches `student(n)` standard errors to either side."""
-        below = end < measured.value
-        reach = measured.value - measured.low if below else measured.high - measured.value
-        distance = abs(measured.value - end)
-        t = student(measured.n) * distance / reach if reach else math.inf
+        """The test of one end. The interval reaches `student(n)` standard errors to that side; where
+        it ends at the value itself, as half a step of a grid may, those of the other side count."""
+        reach, other = measured.value - measured.low, measured.high - measured.value
+        if end > measured.value:
+            reach, other = other, reach
+        t = student(measured.n) * abs(measured.value - end) / (reach or other)
         return student_tail(t, measured.n - 1)
 
     if expected.holds(measured.value):
