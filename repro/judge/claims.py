@@ -299,8 +299,8 @@ def p_value(expected: Expectation, measured: Measurement) -> float | None:
         return None
 
     def tail(end: float) -> float:
-        """The test of one end. The interval reaches `student(n)` standard errors to that side; where
-        it ends at the value itself, as half a step of a grid may, those of the other side count."""
+        """The test of one end. The interval reaches `student(n)` standard errors to that side, or,
+        where it ends at the value itself, as half a step of a grid may, to the other."""
         reach, other = measured.value - measured.low, measured.high - measured.value
         if end > measured.value:
             reach, other = other, reach
