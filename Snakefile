@@ -1,4 +1,9 @@
 # Rebuilds the figures of the suite, for example: snakemake figures/fig3.pdf --cores all
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+
 include: "workflows/rules/common.smk"
 include: "workflows/rules/data.smk"
 include: "workflows/rules/train.smk"
@@ -28,8 +33,8 @@ rule all:
 onstart:
     prepare_slurm()
     refuse_if_too_costly()
-    look_when_a_job_ends()
-    calls.note(workflow.executor_plugin.name)
+    CALL.look_when_a_job_ends()
+    calls.note(CALL.executor)
     MONITOR.start()
 
 

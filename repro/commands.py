@@ -167,7 +167,7 @@ def scoreboard(suite: Suite, arguments: Namespace) -> str | None:
 
 def report(suite: Suite, arguments: Namespace) -> str:
     """A site of what reproduces and how sure it is, for a browser, without training."""
-    from repro.judge.report import pages
+    from repro.report import pages
 
     return pages.summary(pages.report(suite, arguments.folder), arguments.folder)
 

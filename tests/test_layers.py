@@ -31,7 +31,11 @@ SUITE = {
     },
     # The command line.
     "repro.__main__": {"repro", "repro.commands", "repro.suite", "repro.training"},
-    "repro.commands": {"repro.judge", "repro.suite", "repro.checks", "repro.data"},
+    "repro.commands": {
+        *("repro.report", "repro.judge", "repro.suite", "repro.checks", "repro.data"),
+    },
+    # What is shown of it, as pages.
+    "repro.report": {"repro.judge", "repro.suite"},
     # A run of a task as the suite builds it, looked at while it trains.
     "repro.checks": {
         *("repro.suite", "repro.tasks", "repro.training", "repro.data"),
@@ -87,8 +91,13 @@ MAY_IMPORT = {
 # Loading these takes seconds; parsing the workflow, which reads all of these folders, must not.
 HEAVY = {"torch", "pandas", "matplotlib", "seaborn", "scipy", "sklearn", "datasets", "tokenizers"}
 LIGHT = (
-    *("repro.suite", "repro.judge", "studies", "figures", "repro.cost", "repro.commands"),
-    *("widthwise.parametrization", "widthwise.checks.regret", "widthwise.statistics"),
+    *("repro.suite", "repro.judge", "repro.report", "studies", "figures", "repro.cost"),
+    *(
+        "repro.commands",
+        "widthwise.parametrization",
+        "widthwise.checks.regret",
+        "widthwise.statistics",
+    ),
 )
 DRAWS = {"repro.judge.drawing": {"matplotlib", "seaborn"}}  # imported by `draw` alone
 FOLDERS = ("widthwise", "repro", "figures", "studies", "data", "benchmarks")

@@ -19,11 +19,11 @@ from repro.files import read_json
 from repro.judge import register
 from repro.judge.aside import Aside, Asides, Bar
 from repro.judge.claims import above, reported, within
-from repro.judge.report import asides, model, pages, settings, text
-from repro.judge.report.plot import LAST, plot
-from repro.judge.report.strip import strip
 from repro.judge.typeset import Table
 from repro.judge.view import View
+from repro.report import asides, model, pages, settings, text
+from repro.report.plot import LAST, plot
+from repro.report.strip import strip
 from repro.suite import registry
 from repro.suite.registry import ROOT
 from repro.suite.suite import load

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from repro.judge import forecast
-from repro.suite import terminal
+from repro.suite import internals, terminal
 from repro.suite.suite import load
 
 
@@ -15,10 +15,10 @@ class Screen:
     def __init__(self, ahead):
         self.now, self.said = 0.0, []
         handler = logging.Handler()
-        handler.name = terminal.STREAM
+        handler.name = internals.STREAM
         handler.setFormatter(logging.Formatter("default: %(message)s"))
         handler.emit = lambda record: self.said.append(handler.format(record))
-        self.lines = terminal.attach([logging.Handler(), handler], lambda: ahead)
+        self.lines = internals.attach([logging.Handler(), handler], lambda: ahead)
         self.lines.clock = lambda: self.now
         self.handler = handler
 
@@ -88,7 +88,7 @@ def test_a_user_s_mistake_is_a_line_and_anything_else_is_shown_whole(screen, tmp
 
 
 def test_a_logger_of_the_user_s_own_is_left_alone():
-    assert terminal.attach([logging.Handler()], lambda: terminal.Ahead("", 0)) is None
+    assert internals.attach([logging.Handler()], lambda: terminal.Ahead("", 0)) is None
 
 
 def test_what_is_ahead_is_counted_and_timed(monkeypatch, tmp_path):

@@ -6,13 +6,12 @@ keeps all of Snakemake's. No torch, and nothing of Snakemake's is imported.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from repro.suite.progress import duration
 
-STREAM = "DefaultStreamHandler"  # Snakemake's name for its handler of the terminal
 # Of no use to who asked for a figure: which shell, which profile, which host.
 EVENTS_LEFT_OUT = {
     *("workflow_started", "resources_info", "job_started", "progress", "group_info", "shellcmd"),
@@ -151,16 +150,3 @@ class Lines(logging.Formatter):
         trust = TRUST * total / cores
         pace = (now - self.begin + trust) / (done / cores + trust)
         return max(total - done, 0.0) / cores * pace
-
-
-def attach(handlers: Iterable[logging.Handler], ahead: Callable[[], Ahead]) -> Lines | None:
-    """Have Snakemake's handler of the terminal write `Lines`; None where there is none, because the
-    call asked for a logger of its own."""
-    for handler in handlers:
-        if handler.name == STREAM and handler.formatter:
-            stream = getattr(handler, "stream", None)
-            lines = Lines(handler.formatter, ahead, bool(stream and stream.isatty()))
-            handler.setFormatter(lines)
-            handler.addFilter(lines.filter)
-            return lines
-    return None

@@ -9,35 +9,33 @@ from pathlib import Path
 sys.path.insert(0, str(workflow.basedir))
 
 from repro.errors import UserError, did_you_mean, nearest
-from snakemake.cli import get_argument_parser
-from snakemake.logging import logger
 
 from repro.judge import code, forecast, freshness, scoreboard
-from repro.suite import calls, cluster, gpus, origin, registry, terminal
+from repro.suite import calls, cluster, gpus, origin, registry
 from repro.suite import config as settings
+from repro.suite.internals import Call, ask_for_no_account, targets
 from repro.suite.progress import Monitor
 from repro.suite.study import GPU_SCALES
 from repro.suite.suite import Suite
 
 BEGIN = time.monotonic()
+CALL = Call(workflow)
 
 
 def ahead():
     """What this call will do (`repro.suite.terminal.Ahead`)."""
     jobs = {
-        workflow.dag.jobid(job): (
+        number: (
             job.rule.name,
             cell_of(job.wildcards) if job.rule.name.startswith("train") else None,
         )
-        for job in workflow.dag.needrun_jobs()
+        for number, job in CALL.to_run().items()
     }
-    here = workflow.local_exec and "gpu" not in {*workflow.global_resources}
-    return forecast.ahead(SUITE, jobs, workflow.cores if here else None)
+    here = CALL.is_local and CALL.gpus is None
+    return forecast.ahead(SUITE, jobs, CALL.cores if here else None)
 
 
-asked = workflow.output_settings  # for all that Snakemake says, or for the commands
-own = not (asked.verbose or asked.printshellcmds or workflow.remote_exec)
-LINES = terminal.attach(logger.handlers, ahead) if own else None
+LINES = CALL.write_lines(ahead)
 
 
 configfile: f"{workflow.basedir}/config/config.yaml"
@@ -57,17 +55,15 @@ except UserError as error:
     sys.exit(f"error: {error}")
 
 DRY = re.compile("-[a-zA-Z]*n[a-zA-Z]*|--dry-?run")  # -n, also as -np
-if not workflow.remote_exec and not any(map(DRY.fullmatch, sys.argv)):
+if not CALL.is_job and not any(map(DRY.fullmatch, sys.argv)):
     if notice := calls.unlock_if_killed():
         print(notice, file=sys.stderr)
 
 # Jobs that work side by side on this machine's GPUs take free ones. An environment variable, because
 # another number of them must not make finished jobs run again, as a parameter would.
-OFFERED = {} if workflow.remote_exec else workflow.global_resources
-OFFER = OFFERED["gpu"] if "gpu" in OFFERED else 0
-GPUS = int(getattr(OFFER, "value", OFFER))  # older Snakemakes have the number itself
+GPUS = 0 if CALL.is_job else CALL.gpus or 0
 SHARING = f"export {gpus.SHARED}={GPUS}; " if GPUS > 1 else ""
-PROLOGUE = SITE.prologue() if workflow.remote_exec else ""
+PROLOGUE = SITE.prologue() if CALL.is_job else ""
 SOURCE = shlex.quote(str(workflow.basedir))
 # It replaces Snakemake's own prefix, so it too must stop at the first error, also within a pipe.
 PREFIX = (
@@ -95,7 +91,7 @@ PAGES = registry.pages()
 TARGETS = {f"figures/{name}.pdf" for name in [*registry.figure_names(), *PAGES]}
 
 
-if not workflow.remote_exec:
+if not CALL.is_job:
     for fault in FAULTS:
         print(f"warning: {fault}", file=sys.stderr)
 
@@ -131,11 +127,6 @@ wildcard_constraints:
     digest="[0-9a-f]{12}",
 
 
-def jobs_to_run(rule_name):
-    """The jobs of a rule, or of one derived from it (`use rule`), that this call will run."""
-    return [job for job in workflow.dag.needrun_jobs() if job.rule.name.startswith(rule_name)]
-
-
 def one_of(names):
     """A regular expression that matches these names; nothing if there are none."""
     return "|".join(map(re.escape, names)) or "(?!)"
@@ -146,26 +137,17 @@ def config_parameter(wildcards):
     return CONFIG
 
 
-def force_rerun(paths):
-    """Have the jobs that make these files run, whatever file times and .snakemake/ say.
-
-    Called in input functions, and so only for targets that were asked for. No file is changed.
-    """
-    if not workflow.remote_exec:
-        workflow.dag.forcefiles.update(map(str, paths))
-
-
 def code_of(wildcards):
     """The file that lists the code of a figure, with a digest in its name. Other code is another
     input, so its age does not matter (`ancient`)."""
-    force_rerun(freshness.stale(SUITE, wildcards.figure))
+    CALL.force(freshness.stale(SUITE, wildcards.figure))
     folder = SUITE.paths.figure(wildcards.figure)
     return ancient(code.path(folder, code.digest(wildcards.figure)))
 
 
 def scoreboard_inputs(wildcards):
     """The manifests of the selected figures; forces a rerun if the scoreboard is of other ones."""
-    force_rerun(freshness.stale_board(SUITE, SELECTED))
+    CALL.force(freshness.stale_board(SUITE, SELECTED))
     return of_selected(f"{RESULTS}/{{figure}}/manifest.json")(wildcards)
 
 
@@ -192,19 +174,17 @@ def short_group(wildcards):
 
     A group has jobs of one stage only: these do not depend on each other.
     """
-    groups = workflow.group_settings
-    are_grouped = "short" in groups.group_components or groups.local_groupid != "local"
-    if not are_grouped or not request(wildcards).is_short:
+    if not CALL.groups_short_jobs or not request(wildcards).is_short:
         return None
     name = f"short-{wildcards.study}"
-    workflow.parent_groupids[name] = "short"  # so that the profile's setting for `short` holds
+    CALL.group_as(name, "short")
     return name
 
 
 def prepare_slurm():
     """With the Slurm executor: stop on a machine without Slurm; on one without sacct, keep the
     plugin from asking it for an account, which would end every submission."""
-    if workflow.executor_plugin.name != "slurm":
+    if CALL.executor != "slurm":
         return
     if not shutil.which("sbatch"):
         sys.exit(
@@ -212,17 +192,7 @@ def prepare_slurm():
             "of a Slurm cluster, or --workflow-profile profiles/default"
         )
     if not shutil.which("sacct"):
-        import snakemake_executor_plugin_slurm as plugin
-
-        plugin.get_account = lambda logger: None
-
-
-def look_when_a_job_ends():
-    """On this machine, drop Snakemake's limit of jobs started a second: for it the scheduler, each
-    time that it looks for jobs to start, sets a timer to look again, and each job that ends adds
-    a look. After a hundred jobs this takes half of a core (Snakemake 9.27)."""
-    if workflow.local_exec:
-        workflow.scheduler.job_rate_limiter = None
+        ask_for_no_account()
 
 
 def refuse_if_too_costly():
@@ -230,10 +200,11 @@ def refuse_if_too_costly():
     it."""
     if SUITE.config.scale not in GPU_SCALES:
         return
-    if not jobs_to_run("train"):
+    jobs = [job for job in CALL.to_run().values() if job.rule.name.startswith("train")]
+    if not jobs:
         return
-    hours = SUITE.gpu_hours(cell_of(job.wildcards) for job in jobs_to_run("train"))
-    text = f"{SUITE.config.scale} scale: {len(jobs_to_run('train'))} jobs, "
+    hours = SUITE.gpu_hours(cell_of(job.wildcards) for job in jobs)
+    text = f"{SUITE.config.scale} scale: {len(jobs)} jobs, "
     text += f"about {hours:.3g} GPU-hours on an H100"
     print(f"{text}, assumed, not measured", file=sys.stderr)
     limit = SUITE.config.max_gpu_hours
@@ -246,11 +217,11 @@ def refuse_if_too_costly():
 
 def refuse_unknown_targets():
     """Stop with one line where a target is made by no rule. Called once all rules are known."""
-    if workflow.remote_exec:
+    if CALL.is_job:
         return
-    makers = {maker.name: maker for maker in workflow.rules}
-    for target in map(os.path.normpath, get_argument_parser().parse_known_args()[0].targets):
-        if target in makers or any(maker.is_producer(target) for maker in makers.values()):
+    makers = CALL.makers()
+    for target in map(os.path.normpath, targets()):
+        if target in makers or any(makes(target) for makes in makers.values()):
             continue
         if os.path.exists(target):
             continue
@@ -264,13 +235,9 @@ def finish():
     """At the end: print what failed and why, what was built, each claim's verdict, and the time."""
     calls.forget()
     MONITOR.stop()
-    unfinished = [job for job in workflow.dag.needrun_jobs() if not workflow.dag.finished(job)]
-    for line in MONITOR.failures({Path(log) for job in unfinished for log in job.log}):
+    logs = {Path(log) for job in CALL.to_run().values() for log in job.log}
+    for line in MONITOR.failures(logs):
         print(line, file=sys.stderr)
-    jobs = [job for job in workflow.dag.jobs if job.rule.name == "publish"]
-    built = {
-        job.wildcards.figure: workflow.dag.finished(job) or not workflow.dag.needrun(job)
-        for job in jobs
-    }
+    built = {job.wildcards.figure: is_built for job, is_built in CALL.built("publish")}
     if built:
         print(scoreboard.summary(SUITE, built, time.monotonic() - BEGIN), file=sys.stderr)

@@ -14,9 +14,9 @@ from repro.judge import claims, judged
 from repro.judge.aside import Aside
 from repro.judge.beside import unclean
 from repro.judge.evidence import origin
-from repro.judge.report import asides, text
-from repro.judge.report.model import FigureView, PaperView, Site, site
 from repro.judge.scoreboard import table
+from repro.report import asides, text
+from repro.report.model import FigureView, PaperView, Site, site
 from repro.suite import arithmetic, registry
 from repro.suite.provenance import code_versions, commit, listed, standing
 from repro.suite.registry import ROOT
@@ -168,7 +168,7 @@ def filler(shown: Site, folder: Path) -> Callable:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("repro.judge.report"),
+        loader=PackageLoader("repro.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -18,11 +18,11 @@ from repro.judge.judged import JudgedClaim
 from repro.judge.judging import table_of
 from repro.judge.printed import is_a_paper
 from repro.judge.records import RECORDS, describe
-from repro.judge.report import asides, settings
-from repro.judge.report.plot import Plot, plot
-from repro.judge.report.strip import Strip, strip
-from repro.judge.report.text import counted, sentence, tally
 from repro.judge.typeset import Table
+from repro.report import asides, settings
+from repro.report.plot import Plot, plot
+from repro.report.strip import Strip, strip
+from repro.report.text import counted, sentence, tally
 from repro.suite import config, registry
 from repro.suite.registry import ROOT
 from repro.suite.study import SCALES

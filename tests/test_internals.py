@@ -1,0 +1,90 @@
+"""What the suite uses of Snakemake below its documented surface is where it is expected."""
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+
+from workflow import SMOKE, build
+
+from repro.suite import internals, terminal
+from repro.suite.registry import ROOT
+
+# A workflow of one job that says which of `paths` an object has not. Of its scheduler and its jobs
+# only a handler knows.
+SNAKEFILE = """
+def lacks(thing, paths):
+    for path in paths:
+        found = thing
+        for name in path.split("."):
+            if not hasattr(found, name):
+                yield path
+                break
+            found = getattr(found, name)
+
+onstart:
+    (job,) = workflow.dag.needrun_jobs()
+    print("looked at", workflow.dag.jobid(job), "and", workflow.global_resources["gpu"].value)
+    for path in lacks(workflow, OF_WORKFLOW):
+        print("moved: workflow." + path)
+    for path in lacks(job, OF_JOB):
+        print("moved: job." + path)
+
+rule one:
+    log: "one.log"
+    shell: "echo > {log}"
+"""
+
+
+def test_what_is_used_of_a_running_workflow_is_there(tmp_path):
+    names = {"OF_WORKFLOW": [*internals.OF_WORKFLOW], "OF_JOB": [*internals.OF_JOB]}
+    text = "".join(f"{name} = {paths!r}\n" for name, paths in names.items()) + SNAKEFILE
+    (tmp_path / "Snakefile").write_text(text)
+    call = [sys.executable, "-m", "snakemake", "--cores", "1", "--resources", "gpu=3"]
+    done = subprocess.run(
+        call, cwd=tmp_path, env=os.environ, capture_output=True, text=True, check=False
+    )
+    said = done.stdout + done.stderr
+    assert re.findall("moved: (.+)", said) == []
+    assert done.returncode == 0 and "looked at 0 and 3" in said, said
+
+
+def test_what_is_used_besides_is_there():
+    from snakemake.cli import get_argument_parser
+    from snakemake_interface_logger_plugins.common import LogEvent
+
+    assert get_argument_parser().parse_known_args(["x"])[0].targets == ["x"]
+    assert callable(import_module("snakemake_executor_plugin_slurm").get_account)
+    names = {event.value for event in LogEvent}
+    read = {"run_info", "job_info", "job_finished", "job_error"}
+    assert read | terminal.EVENTS_LEFT_OUT <= names
+
+
+def test_the_terminal_s_handler_is_found(tmp_path):
+    """With another name the lines would be Snakemake's own."""
+    said = build("figures/embedding_lr/table2.pdf", "-n", *SMOKE, directory=tmp_path)
+    assert re.search(r"^\d+ jobs, ", said, re.MULTILINE) and "Building DAG" not in said
+
+
+def test_all_that_is_used_is_listed_and_used_in_one_file():
+    source = inspect.getsource(internals.Call)
+    paths = re.findall(r"(?:self\.workflow|dag|asked|groups)((?:\.\w+)+)", source)
+    used = {name for path in paths for name in path.split(".")[1:]}
+    listed = {name for path in internals.OF_WORKFLOW for name in path.split(".")}
+    assert used - {"update"} == listed
+    for rule in [ROOT / "Snakefile", *(ROOT / "workflows").rglob("*.smk")]:
+        text = rule.read_text()
+        assert {*re.findall(r"\bworkflow\.(\w+)", text)} <= {"basedir"}, rule
+        assert {*re.findall(r"(?:from|import) (snakemake\S*)", text)} <= {"snakemake.utils"}, rule
+
+
+def test_the_lowest_release_is_stated_twice_alike():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    (bounds,) = [
+        each for each in project["dependency-groups"]["suite"] if str(each).startswith("snakemake>")
+    ]
+    (lowest,) = re.findall(r'^min_version\("(.+)"\)', (ROOT / "Snakefile").read_text(), re.M)
+    assert bounds == f"snakemake>={lowest},<10"
