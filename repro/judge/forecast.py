@@ -130,7 +130,8 @@ def price(suite: Suite, figures: Sequence[str]) -> Price:
     rate = speed(suite.config.arithmetic)
 
     def spent(cells: Sequence[Cell], unfinished: Sequence[Run]) -> float | None:
-        working = [c for c in cells if {r.id for r in c.runs} & {r.id for r in unfinished}]
+        left = {run.id for run in unfinished}
+        working = [cell for cell in cells if any(run.id in left for run in cell.runs)]
         times = job_seconds(suite, working, seconds)
         known = [time for time in times if time is not None]
         if len(known) < len(times):
