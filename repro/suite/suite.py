@@ -4,7 +4,7 @@ import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 
 from repro import cost
@@ -74,6 +74,7 @@ class Suite:
         self._cells: dict[str, list[Cell]] = {}
         self._by_name: dict[str, dict[str, Cell]] = {}
         self._owner: dict[str, Mapping[str, Cell]] = {}
+        self._faults: dict[str, str] = {}
 
     def command(self, words: str, figures: Sequence[str] = (), program: str = "snakemake") -> str:
         """A shell command under this configuration, by default that which builds a target.
@@ -207,24 +208,23 @@ class Suite:
             )
         return by_stage
 
-    @cached_property
-    def broken_figures(self) -> dict[str, str]:
-        """Figure -> what is wrong with it or with a study behind it, if it cannot be built."""
-        broken = {}
-        for name in figure_names():
+    def fault(self, figure_name: str) -> str:
+        """What is wrong with a figure or with a study behind it, if it cannot be built; else ""."""
+        if figure_name not in self._faults:
             try:
-                self.figure_cells(name)
+                self.figure_cells(figure_name)
+                self._faults[figure_name] = ""
             except UserError as error:
-                broken[name] = str(error)
-        return broken
+                self._faults[figure_name] = str(error)
+        return self._faults[figure_name]
 
     def usable_figures(self) -> list[str]:
         """The figures that can be built."""
-        return [name for name in figure_names() if name not in self.broken_figures]
+        return [name for name in figure_names() if not self.fault(name)]
 
     def faults(self) -> list[str]:
         """A line for each figure and study that cannot be used: which file, and why."""
-        figures = self.broken_figures.values()
+        figures = [fault for name in figure_names() if (fault := self.fault(name))]
         studies = broken_studies().values()
         # Without studies that are already named as the reason for a figure.
         unused = [line for line in studies if not any(line in other for other in figures)]
