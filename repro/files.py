@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,9 +31,13 @@ def sha256_file(path: Path | str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def canonical_json(value: object) -> bytes:
-    """The one byte string of a JSON value: sorted keys, no spaces, no NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+def canonical_json(value: object, default: Callable[[Any], object] | None = None) -> bytes:
+    """The one byte string of a JSON value: sorted keys, no spaces, no NaN. default: what stands for
+    a value that is of none of JSON's types."""
+    text = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), allow_nan=False, default=default
+    )
+    return text.encode()
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from golden import SPECS
 from repro.cost import Cost
 from repro.data.needs import Arrays
 from repro.errors import UserError
-from repro.judge import drawing, judging, products
+from repro.judge import drawing, forecast, judging, products
 from repro.judge.claims import OURS, Claim, all_scales, at_most, exact
 from repro.judge.figure import Figure, FigureOfTable, FigureWithLaws
 from repro.judge.power import Laws
@@ -31,6 +31,7 @@ from repro.suite.contracts import (
 )
 from repro.suite.registry import ROOT
 from repro.suite.study import SCALES, Best, Checkpoint, Scale, Study
+from repro.suite.suite import load
 from repro.tasks import TASKS, Task
 from widthwise.parametrization import named
 
@@ -402,6 +403,22 @@ def test_a_call_that_needs_a_broken_figure_ends_in_one_line(checkout, tmp_path, 
     assert any(text.format(line_of(checkout)) in error for text in expected)
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "results").exists()
+
+
+def test_whoever_asks_for_some_figures_reads_no_study_of_others(monkeypatch):
+    """Planning every figure takes longer than all else that a call for one does."""
+    fresh, planned = load(["scale=smoke"]), []
+    cells = type(fresh).cells
+    monkeypatch.setattr(
+        type(fresh), "cells", lambda self, name: planned.append(name) or cells(self, name)
+    )
+    assert fresh.fault("embedding_lr/table2") == ""
+    found = forecast.figures_of(fresh, cells(fresh, "embedding_lr/frequencies"))
+    assert found and all(name.startswith("embedding_lr/") for name in found)
+    shown = (*found, "embedding_lr/table2")
+    assert {*planned} <= {stage for name in shown for stage in registry.figure_stages(name)}
+    asked = planned.copy()
+    assert fresh.fault("embedding_lr/table2") == "" and planned == asked, "once a figure"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from repro.cores import usable_cores
+from repro.errors import UserError
 from repro.judge.records import RECORDS, read_record, recorded
 from repro.suite import arithmetic, registry
 from repro.suite.budget import Price, effort
@@ -95,10 +96,15 @@ def _record(suite: Suite, figure_name: str) -> Path | None:
 
 def figures_of(suite: Suite, cells: Iterable[Cell]) -> list[str]:
     """The figures on record at this scale that show runs of these cells."""
-    stages = {cell.study for cell in cells}
-    names = [name for name in registry.figure_names() if _record(suite, name)]
-    usable = [name for name in names if name not in suite.broken_figures]
-    return [name for name in usable if stages & {*registry.figure_stages(name)}]
+    wanted = {cell.study for cell in cells}
+
+    def shows(name: str) -> bool:
+        try:
+            return bool(wanted & {*registry.figure_stages(name)}) and not suite.fault(name)
+        except UserError:  # a broken file, of which whoever asks for it is told
+            return False
+
+    return [n for n in registry.figure_names() if _record(suite, n) is not None and shows(n)]
 
 
 def job_seconds(
@@ -130,7 +136,8 @@ def price(suite: Suite, figures: Sequence[str]) -> Price:
     rate = speed(suite.config.arithmetic)
 
     def spent(cells: Sequence[Cell], unfinished: Sequence[Run]) -> float | None:
-        working = [c for c in cells if {r.id for r in c.runs} & {r.id for r in unfinished}]
+        left = {run.id for run in unfinished}
+        working = [cell for cell in cells if any(run.id in left for run in cell.runs)]
         times = job_seconds(suite, working, seconds)
         known = [time for time in times if time is not None]
         if len(known) < len(times):

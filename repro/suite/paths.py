@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from repro.data.needs import TOKENIZATION, Need, Tokens
@@ -22,12 +23,12 @@ class Paths:
     label: str
     identity: Callable[[str], Mapping]
 
-    @property
+    @cached_property
     def results(self) -> Path:
         """The folder of all results at this scale on this data."""
         return Path("results") / self.scale / self.label
 
-    @property
+    @cached_property
     def runs(self) -> Path:
         """The folder of finished runs, `<run id>.json`."""
         return self.results / "runs"

@@ -8,7 +8,7 @@ from typing import Any
 
 from repro.errors import UserError
 from repro.files import canonical_json, sha256
-from repro.suite.spec import holds_settings, lookup, override, settings
+from repro.suite.spec import lookup, override, settings
 from repro.suite.study import PROPOSAL, REFERENCES, Best, Checkpoint, Proposal, Reference, Study
 
 
@@ -20,14 +20,13 @@ class Upstream:
     runs: "tuple[Run, ...]"
 
 
-def _identity(value: object) -> object:
-    """A setting as it enters an id. What is taken from upstream enters by the ids of the upstream
-    runs to choose from, because which of them is chosen is known only after they have run."""
-    if holds_settings(value):
-        return {key: _identity(v) for key, v in value.items()}
+def _identity(value: Any) -> object:
+    """A setting that JSON has no type for, as it enters an id. What is taken from upstream enters
+    by the ids of the upstream runs to choose from, because which of them is chosen is known only
+    after they have run."""
     if isinstance(value, Upstream):
         return _reference_identity(value.reference) | {"of": [run.id for run in value.runs]}
-    return value
+    return dict(value)
 
 
 def _reference_identity(reference: Reference) -> dict:
@@ -71,10 +70,10 @@ class Run:
         identity = {
             "task": self.task,
             "version": self.task_version,
-            "spec": _identity(self.identity(self.spec)),
+            "spec": self.identity(self.spec),
             "datasets": self.datasets,
         }
-        return sha256(canonical_json(identity))
+        return sha256(canonical_json(identity, _identity))
 
     @cached_property
     def upstream(self) -> dict[str, Upstream]:
@@ -115,7 +114,7 @@ class Cell:
         """SHA-256 of the runs' ids."""
         return sha256(canonical_json([run.id for run in self.runs]))
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The file's stem, `<axes>-<id>`: the axes for a reader, the id for the suite.
 
@@ -192,12 +191,9 @@ def bind_upstream(name: str, spec: Mapping, axes: Mapping, upstreams: Upstreams)
         # An upstream run fits if it agrees on every axis that both have, such as the width. Axes
         # that are searched or averaged over may differ; a joined axis is compared with a setting.
         join = reference.join if isinstance(reference, Checkpoint) else {}
-        free = {*reference.over, *join, PROPOSAL}
-        fitting = tuple(
-            run
-            for run in upstreams.agreeing(reference.stage, axes, free)
-            if all(run.axes[a] == lookup(spec, key) for a, key in join.items())
-        )
+        joined = {axis: lookup(spec, path) for axis, path in join.items()}
+        free = {*reference.over, PROPOSAL} - joined.keys()
+        fitting = tuple(upstreams.agreeing(reference.stage, {**axes, **joined}, free))
         # An ambiguous checkpoint is a mistake in the study: report it before any training.
         only = isinstance(reference, Checkpoint) and reference.pick == "only"
         if not fitting or (only and len(fitting) > 1):

@@ -1,9 +1,10 @@
 """The suite under one configuration: its jobs, what they read, and where files are. No torch."""
 
+import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 
 from repro import cost
@@ -72,6 +73,8 @@ class Suite:
         self.paths = Paths(config.scale, self.label, self.identity)
         self._cells: dict[str, list[Cell]] = {}
         self._by_name: dict[str, dict[str, Cell]] = {}
+        self._owner: dict[str, Mapping[str, Cell]] = {}
+        self._faults: dict[str, str] = {}
 
     def command(self, words: str, figures: Sequence[str] = (), program: str = "snakemake") -> str:
         """A shell command under this configuration, by default that which builds a target.
@@ -145,14 +148,18 @@ class Suite:
     def upstream(self, cell: Cell) -> dict[str, Cell]:
         """Run id -> its cell, for every upstream run that a cell's runs may take something from."""
         bound = [upstream for run in cell.runs for upstream in run.upstream.values()]
-        candidates = {run.id for upstream in bound for run in upstream.runs}
-        return {
-            run.id: other
-            for stage in dict.fromkeys(upstream.reference.stage for upstream in bound)
-            for other in self.upstream_cells(cell.study, stage)
-            for run in other.runs
-            if run.id in candidates
-        }
+        # Runs of a cell choose from the same ones, mostly: each is looked up once.
+        wanted = {(u.reference.stage, run.id): None for u in bound for run in u.runs}
+        by_stage = {stage: self._owners(cell.study, stage) for stage, _ in wanted}
+        return {run_id: by_stage[stage][run_id] for stage, run_id in wanted}
+
+    def _owners(self, study_name: str, stage: str) -> Mapping[str, Cell]:
+        """Run id -> its cell, for a stage of the same study and all its rounds."""
+        name = str(replace(StageName.parse(study_name), stage=stage, round=0))
+        if name not in self._owner:
+            every = (cell for round_name in stages(name) for cell in self.cells(round_name))
+            self._owner[name] = {run.id: cell for cell in every for run in cell.runs}
+        return self._owner[name]
 
     def with_upstream(self, cells: Iterable[Cell]) -> list[Cell]:
         """Some cells and all that they take something from, directly or not, each once."""
@@ -168,7 +175,7 @@ class Suite:
     def upstream_paths(self, cell: Cell) -> list[Path]:
         """The files and folders of upstream stages that a cell's job reads."""
         paths: dict[Path, None] = {}
-        for other in self.upstream(cell).values():
+        for other in {other.id: other for other in self.upstream(cell).values()}.values():
             paths[self.paths.cell(other)] = None
             if keeps_checkpoints(other.study):
                 paths[self.paths.checkpoints(other)] = None
@@ -201,24 +208,23 @@ class Suite:
             )
         return by_stage
 
-    @cached_property
-    def broken_figures(self) -> dict[str, str]:
-        """Figure -> what is wrong with it or with a study behind it, if it cannot be built."""
-        broken = {}
-        for name in figure_names():
+    def fault(self, figure_name: str) -> str:
+        """What is wrong with a figure or with a study behind it, if it cannot be built; else ""."""
+        if figure_name not in self._faults:
             try:
-                self.figure_cells(name)
+                self.figure_cells(figure_name)
+                self._faults[figure_name] = ""
             except UserError as error:
-                broken[name] = str(error)
-        return broken
+                self._faults[figure_name] = str(error)
+        return self._faults[figure_name]
 
     def usable_figures(self) -> list[str]:
         """The figures that can be built."""
-        return [name for name in figure_names() if name not in self.broken_figures]
+        return [name for name in figure_names() if not self.fault(name)]
 
     def faults(self) -> list[str]:
         """A line for each figure and study that cannot be used: which file, and why."""
-        figures = self.broken_figures.values()
+        figures = [fault for name in figure_names() if (fault := self.fault(name))]
         studies = broken_studies().values()
         # Without studies that are already named as the reason for a figure.
         unused = [line for line in studies if not any(line in other for other in figures)]
@@ -253,7 +259,7 @@ class Suite:
 
     def is_finished(self, run: Run) -> bool:
         """Whether a run's result is in the folder of finished runs."""
-        return (self.paths.runs / f"{run.id}.json").exists()
+        return os.path.exists(f"{self.paths.runs}/{run.id}.json")
 
     def gpu_hours(self, cells: Iterable[Cell]) -> float:
         """Hours on one H100 for the unfinished runs of some cells, each counted once."""

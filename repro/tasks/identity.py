@@ -53,8 +53,15 @@ def trained(spec: Mapping) -> dict:
     }
     return rest | {
         "roles": {kind: constants(kind) for kind in KINDS},
-        "multipliers": models.multipliers(model, name),
+        "multipliers": _multipliers(name, model["name"], model["width"], model["base_width"]),
     }
+
+
+@cache
+def _multipliers(name: str, model: str, width: float, base_width: float) -> dict[str, float]:
+    """`models.multipliers`, once for all runs of a width."""
+    settings = {"name": model, "width": width, "base_width": base_width}
+    return models.multipliers(settings, name)
 
 
 @cache

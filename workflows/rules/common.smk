@@ -4,6 +4,7 @@ import shlex
 import shutil
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 sys.path.insert(0, str(workflow.basedir))
@@ -49,7 +50,6 @@ try:
     settings.check_literal(sys.argv[1:], config, registry.dataset_names())
     SUITE = Suite(settings.parse(config, registry.dataset_names()))
     SELECTED = registry.matching_figures(SUITE.config.figures)
-    FAULTS = SUITE.faults()
     SITE = cluster.load_site(Path(workflow.basedir, "profiles", "slurm"))
 except UserError as error:
     sys.exit(f"error: {error}")
@@ -91,11 +91,6 @@ PAGES = registry.pages()
 TARGETS = {f"figures/{name}.pdf" for name in [*registry.figure_names(), *PAGES]}
 
 
-if not CALL.is_job:
-    for fault in FAULTS:
-        print(f"warning: {fault}", file=sys.stderr)
-
-
 def checked(name):
     """The name of a figure or page that can be built; otherwise ends the call with one line.
 
@@ -107,8 +102,8 @@ def checked(name):
     if target not in TARGETS:
         sys.exit(f"error: unknown figure {target}: {did_you_mean(target, TARGETS)}")
     for figure in PAGES.get(name, [name]):
-        if figure in SUITE.broken_figures:
-            sys.exit(f"error: {SUITE.broken_figures[figure]}")
+        if fault := SUITE.fault(figure):
+            sys.exit(f"error: {fault}")
     return name
 
 
@@ -140,9 +135,14 @@ def config_parameter(wildcards):
 def code_of(wildcards):
     """The file that lists the code of a figure, with a digest in its name. Other code is another
     input, so its age does not matter (`ancient`)."""
-    CALL.force(freshness.stale(SUITE, wildcards.figure))
-    folder = SUITE.paths.figure(wildcards.figure)
-    return ancient(code.path(folder, code.digest(wildcards.figure)))
+    return ancient(code_path(wildcards.figure))
+
+
+@cache
+def code_path(figure):
+    """The path of that file; found once for the jobs of a figure, which read all of its code."""
+    CALL.force(freshness.stale(SUITE, figure))
+    return code.path(SUITE.paths.figure(figure), code.digest(figure))
 
 
 def scoreboard_inputs(wildcards):
@@ -165,8 +165,13 @@ def tokenizing(wildcards):
 
 def request(wildcards, attempt=1):
     """What a training job asks a cluster for (`repro.suite.cluster.Request`)."""
-    config = SUITE.config
-    return cluster.request(cell_of(wildcards), config.scale, SITE, attempt)
+    return request_of(wildcards.study, wildcards.cell, attempt)
+
+
+@cache
+def request_of(study, cell, attempt):
+    """The same, once for all the resources that Snakemake asks for one by one."""
+    return cluster.request(SUITE.cell(study, cell), SUITE.config.scale, SITE, attempt)
 
 
 def short_group(wildcards):
