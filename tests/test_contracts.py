@@ -104,7 +104,7 @@ def draw_tables(law, recorded, scale, rng):
         ({"reduce": lambda runs, scale: runs}, r"as reduce\(runs\): missing a required arg"),
         ({"draw": lambda data, scale, size: 0}, r"as draw\(data, scale\): missing a required"),
         ({"LAWS": LAWS}, r"does not define simulate; see repro/judge/figure.py"),
-        ({"VIEW": ("lr", "loss")}, r"VIEW is a tuple; give a repro.judge.view.View"),
+        ({"VIEW": ("lr", "loss")}, r"VIEW is a tuple; give a repro.judge.figure.View"),
         ({"asides": lambda data, scale: 0}, "defines asides but no table, beside whose rows"),
         (
             {"draw": None, "table": lambda data, scale: 0, "asides": lambda data: 0},

@@ -166,14 +166,19 @@ def test_the_library_needs_nothing_of_the_suite_and_no_line_is_of_what_is_not_th
     assert set(MAY_IMPORT) == {layer(name) for name in modules()}
 
 
-@pytest.mark.parametrize("room", sorted({path.parent for path in ROOT.glob("widthwise/**/*.py")}))
+ROOMS = {path.parent for top in ("widthwise", "repro") for path in (ROOT / top).rglob("*.py")}
+
+
+@pytest.mark.parametrize("room", sorted(ROOMS), ids=lambda room: str(room.relative_to(ROOT)))
 def test_a_room_s_map_names_its_files(room):
-    """Those of the library; a folder by its name, helpers of `tables` by their own."""
+    """A line a file, and no line of what is not there; a folder by its name, helpers of `tables`
+    by their own."""
     lines = (ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or "").splitlines()
-    named = {line.split()[0].rstrip("/") for line in lines if re.match(r"\S+(\.py|/) +\S", line)}
+    entries = [line.split()[0] for line in lines if re.match(r" *\S+(\.py|/) +\S", line)]
+    named = [entry.rstrip("/") for entry in entries]
     there = {path.name for path in room.glob("*.py")} - {"__init__.py"}
     there |= {path.parent.name for path in room.glob("*/__init__.py")}
-    assert named == there
+    assert sorted(named) == sorted(there)
 
 
 def test_what_is_parsed_loads_nothing_heavy():

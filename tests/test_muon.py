@@ -46,6 +46,11 @@ def stepped(net, optimizers, steps=3):
     return {name: p.detach().clone() for name, p in net.named_parameters()}
 
 
+# torch has a Muon from 2.9 on.
+WITH_TORCH_S = pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="torch has no Muon")
+
+
+@WITH_TORCH_S
 @pytest.mark.parametrize("adjust", ADJUSTMENTS)
 def test_it_is_torch_s_muon_and_torch_s_adamw_side_by_side(adjust, monkeypatch):
     """But for torch's precision, bfloat16, whose iterates are compared below."""
@@ -72,6 +77,7 @@ def test_it_is_torch_s_muon_and_torch_s_adamw_side_by_side(adjust, monkeypatch):
         torch.testing.assert_close(found[name], expected, rtol=1e-5, atol=1e-6)
 
 
+@WITH_TORCH_S
 @pytest.mark.parametrize("shape", [(48, 48), (96, 24), (24, 96)])
 def test_iterates_are_torch_s_to_the_precision_of_bfloat16(shape):
     matrix = torch.randn(shape, generator=torch.Generator().manual_seed(0))

@@ -9,9 +9,9 @@ from test_readme import listed
 from repro.data.source import Source
 from repro.files import read_json
 from repro.judge import records
-from repro.judge.beside import write_page
 from repro.judge.claims import TRAINING
 from repro.judge.judging import judge_all
+from repro.judge.page import write_page
 from repro.judge.products import cell_ids
 from repro.suite import config, registry
 from repro.suite.config import Config

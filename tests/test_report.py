@@ -17,10 +17,9 @@ from repro.__main__ import main
 from repro.errors import UserError
 from repro.files import read_json
 from repro.judge import register
-from repro.judge.aside import Aside, Asides, Bar
 from repro.judge.claims import above, reported, within
+from repro.judge.figure import Aside, Asides, Bar, View
 from repro.judge.typeset import Table
-from repro.judge.view import View
 from repro.report import asides, model, pages, settings, text
 from repro.report.plot import LAST, plot
 from repro.report.strip import strip

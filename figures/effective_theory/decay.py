@@ -7,9 +7,9 @@ from figures.effective_theory._strategies import AHEAD_TOO, in_words, ratio_of_r
 from figures.effective_theory._vit import DECAY
 from repro.judge import tables
 from repro.judge.claims import CONTROL, OURS, TRAINING, Claim, above, reported
+from repro.judge.figure import View
 from repro.judge.optimum import parabola_optimum
 from repro.judge.power import SIDES, SIGN
-from repro.judge.view import View
 from studies.effective_theory._strategies import COMPARED, STANDARD, TANGENT, matrix_factor
 
 TITLE = "Control. ViT, standard against neural-tangent where weight decay acts"

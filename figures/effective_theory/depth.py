@@ -3,10 +3,10 @@
 import numpy as np
 
 from repro.judge.claims import THEORY, TOLERANCE, Claim, over_means, trained_scales, within
+from repro.judge.figure import View
 from repro.judge.intervals import farthest
 from repro.judge.noise import Design
 from repro.judge.power import Laws
-from repro.judge.view import View
 from repro.statistics import jackknife, slope, t_interval
 
 TITLE = "Section I.1. Growth of the kernels with depth"

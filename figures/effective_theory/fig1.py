@@ -26,10 +26,10 @@ from repro.judge.claims import (
     over_seeds,
     trained_scales,
 )
+from repro.judge.figure import View
 from repro.judge.intervals import half_step, no_finer_than
 from repro.judge.noise import Design
 from repro.judge.power import Laws
-from repro.judge.view import View
 from studies.effective_theory._strategies import COMPARED, STRATEGIES, matrix_factor
 
 TITLE = "Figure 1. ViT, searches in learning rate and weight decay"

@@ -15,9 +15,9 @@ from repro.judge.claims import (
     over_seeds,
     trained_scales,
 )
+from repro.judge.figure import View
 from repro.judge.intervals import no_finer_than
 from repro.judge.power import SIDES, SIGN
-from repro.judge.view import View
 from studies.effective_theory._strategies import COMPARED, STANDARD, STRATEGIES, TANGENT
 
 TITLE = "Figure 2. ViT, the four strategies at their best learning rate and weight decay"

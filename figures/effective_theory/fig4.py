@@ -5,7 +5,7 @@ from figures.effective_theory._bart import METRIC, STRATEGIES, reduce  # noqa: F
 from figures.effective_theory._strategies import style
 from repro.judge import tables
 from repro.judge.claims import TOLERANCE, TRAINING, Claim, inside, over_seeds, reported
-from repro.judge.view import View
+from repro.judge.figure import View
 from studies.effective_theory._strategies import COMPARED
 
 TITLE = "Figure 4. BART under the standard and the neural-tangent strategy, each at its best rate"

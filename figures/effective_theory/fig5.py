@@ -16,7 +16,7 @@ from repro.judge.claims import (
     reported,
     trained_scales,
 )
-from repro.judge.view import View
+from repro.judge.figure import View
 from studies.effective_theory._strategies import COMPARED
 
 TITLE = "Figure 5. R2C2 under the standard and the neural-tangent strategy, untuned"

@@ -4,10 +4,10 @@ import numpy as np
 
 from figures.effective_theory import _further
 from repro.judge.claims import THEORY, TOLERANCE, Claim, Measurement, all_scales, within
+from repro.judge.figure import View
 from repro.judge.intervals import farthest
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
-from repro.judge.view import View
 from repro.statistics import left_out_interval, slope
 from studies.effective_theory import _encoders
 

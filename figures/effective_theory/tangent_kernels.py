@@ -26,10 +26,10 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
+from repro.judge.figure import View
 from repro.judge.intervals import farthest
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
-from repro.judge.view import View
 from repro.statistics import left_out_interval
 from studies.effective_theory import _encoders
 from widthwise.parametrization import s_of

@@ -12,9 +12,9 @@ from repro.judge.claims import (
     between,
     exact,
 )
+from repro.judge.figure import View
 from repro.judge.power import Laws
 from repro.judge.printed import numbers
-from repro.judge.view import View
 from repro.theory import zipf
 
 TITLE = "Figure 2. Token frequency against rank"

@@ -8,8 +8,8 @@ import numpy as np
 
 from figures.transfer import _losses, sgd
 from figures.transfer._losses import WORKLOADS, Losses, reduce  # noqa: F401
-from repro.judge.aside import Aside, Asides, Bar
 from repro.judge.claims import CONTROL, Claim, Measurement, reported, trained_scales
+from repro.judge.figure import Aside, Asides, Bar
 from repro.judge.typeset import Table
 from repro.statistics import t_interval
 from repro.suite.registry import ROOT

@@ -13,8 +13,8 @@ from figures.upscaling._runs import (
     printed_share,
     stage_rows,
 )
+from repro.judge.figure import View
 from repro.judge.tables import last_step
-from repro.judge.view import View
 from repro.statistics import t_interval
 
 WIDE = {

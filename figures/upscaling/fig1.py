@@ -11,9 +11,9 @@ from repro.judge.claims import (
     over_seeds,
     reported,
 )
+from repro.judge.figure import View
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
-from repro.judge.view import View
 
 TITLE = "Figure 1. Leaving the widened subspace, and hyperparameter transfer"
 CAPTION = (

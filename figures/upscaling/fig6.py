@@ -14,9 +14,9 @@ from repro.judge.claims import (
     reported,
     trained_scales,
 )
+from repro.judge.figure import View
 from repro.judge.power import SIDES, SIGN
 from repro.judge.tables import joined, last_step
-from repro.judge.view import View
 
 SETTING, SGD = SETTINGS["mlp"], SETTINGS["mlp-sgd"]
 TITLE = "Figure 6. Upscaling against training from scratch, MLP with AdamW"

@@ -14,10 +14,10 @@ from repro.judge.claims import (
     over_batches,
     within,
 )
+from repro.judge.figure import View
 from repro.judge.intervals import farthest
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
-from repro.judge.view import View
 from repro.statistics import jackknife, slope
 from repro.suite import registry
 from repro.theory import upscaling_limit

@@ -3,6 +3,20 @@
 Operations are those of training, 2 per multiply-add, a backward pass at twice its forward pass:
 6 per multiply-add and sample. Evaluations, normalizations, nonlinearities and the optimizer's
 own work are left out, as in Ma et al. (arXiv 2602.10545), Appendix F.4.
+
+decoder.py      the decoder of `language_model`
+gpt2.py         GPT-2
+gru.py          the GRU language model
+llm.py          Hayou & Liu's 1B decoder
+mlp.py          a multilayer perceptron
+resnet.py       ResNet-18 with a width factor
+vit.py          the Vision Transformer
+bart.py         BART and R2C2
+transformer.py  what the Transformers share
+transfer.py     task `transfer`, by its model
+warm_start.py   task `warm_start`, by its model
+kernels.py      the two tasks that measure kernels
+paper.py        the numbers that Ma et al. print
 """
 
 import math

@@ -1,0 +1,41 @@
+"""What is shown and claimed, and how it is judged. No torch at import.
+
+What a figure is written with
+  figure.py        what its file must define, and what it may
+  claims.py        claims, what is expected of them, verdicts
+  tables.py        what figures share when they read a table of runs
+  optimum.py       the optimum of a sweep
+  intervals.py     what an interval holds besides the scatter between seeds
+  typeset.py       a table of texts, as Markdown, CSV, or on a page
+  drawing.py       the style of all pictures
+
+How a claim is judged
+  judging.py       makes a figure from its runs: table, judged claims, picture
+  judged.py        a judged claim as JSON and CSV have it
+  noise.py         tables like a recorded one, from other seeds, under another law
+  power.py         what a claim's test says under each law
+  trials.py        counts the verdicts of tables drawn from laws
+  second.py        verdicts held against a second arithmetic
+  rows.py          CSV files beside a paper's studies
+  printed.py       what the papers print
+  register.py      what was fixed before the runs that judge a claim
+  bounds.py        where the bounds of all claims come from
+
+What is made and kept
+  products.py      a figure's files in results/ and figures/
+  page.py          what stands beside a picture, as text
+  records.py       what is kept of a figure in records/
+  verify.py        new results held against records/
+  evidence.py      which of results/ and records/ shows a figure
+  code.py          the code that makes a figure, and its digest
+  freshness.py     which files are not what this code would make
+  forecast.py      how long jobs will take on this machine
+
+What is said of it
+  board.py         judged claims as text
+  scoreboard.py    all verdicts in one table
+  explain.py       from one claim to the runs behind it
+  claims_json.py   every judged claim, for a program to read
+  costs.py         the tables of docs/cost.md
+  marks.py         the parts of a page that a command writes
+"""

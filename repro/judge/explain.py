@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from repro.errors import UserError, nearest_few
 from repro.files import sha256_file
 from repro.judge import register
-from repro.judge.beside import unclean
 from repro.judge.board import in_words, paper_scale
 from repro.judge.claims import Claim
 from repro.judge.evidence import Evidence, find
 from repro.judge.figure import figure_module
 from repro.judge.judged import interval
+from repro.judge.page import unclean
 from repro.judge.printed import printed
 from repro.judge.records import read_record, recorded_at
 from repro.suite import arithmetic

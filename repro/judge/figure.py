@@ -1,10 +1,11 @@
-"""What a figure's file must define. No torch.
+"""What a figure's file must define, and what it may. No torch.
 
 `figures/<paper>/<figure>.py` is the figure; nothing else names it. `repro.suite.contracts` holds
-every file against this class before it is used.
+every file against `Figure` before it is used.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, cast
 
 from repro.suite import registry
@@ -14,11 +15,9 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from repro.judge.aside import Asides
     from repro.judge.claims import Claim, Measurement
     from repro.judge.power import Laws
     from repro.judge.typeset import Table
-    from repro.judge.view import View
 
 
 class Figure(Protocol):
@@ -70,12 +69,71 @@ class FigureOfTable(Protocol):
         """Its heads and cells: set as text in PDF, Markdown, CSV and the report."""
 
 
+@dataclass(frozen=True)
+class Bar:
+    """A row's bar. parts: name -> size, one after the other from 0, the first the darkest. low,
+    high: the 95 % interval of their sum; NaN where there is none."""
+
+    parts: Mapping[str, float]
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Aside:
+    """What stands beside one row.
+
+    bar: None where there is none to draw. figures: words of a link -> where it leads,
+    `<paper>/<figure>#<what its plot is asked>`, as `transfer/bowls#workload=decoder`: a setting's
+    value by its column's name, `up`, `along`, and `table=open`; it is left out of a report without
+    that figure. files: paths in the checkout, which are copied into the report.
+    """
+
+    bar: Bar | None = None
+    figures: Mapping[str, str] = field(default_factory=dict)
+    files: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Asides:
+    """What stands beside all rows.
+
+    rows: an Aside a row of the table. head: of their column. before: the head of the column that
+    it stands before. unit: of the bars' sizes. ends: of their common axis; what lies beyond is cut.
+    """
+
+    rows: Sequence[Aside]
+    head: str
+    before: str
+    unit: str
+    ends: tuple[float, float]
+
+    @property
+    def parts(self) -> list[str]:
+        """The names of the bars' parts."""
+        bars = (row.bar for row in self.rows if row.bar)
+        return list(dict.fromkeys(name for bar in bars for name in bar.parts))
+
+
 class FigureWithAsides(FigureOfTable, Protocol):
     """What the module of a figure that is a table defines besides where the report shows more
     beside its rows: bars, links to what other figures plot of a row, files of the checkout."""
 
-    def asides(self, data: "pd.DataFrame", scale: str) -> "Asides":
+    def asides(self, data: "pd.DataFrame", scale: str) -> Asides:
         """What stands beside the rows of `table(data, scale)`, in the same order."""
+
+
+@dataclass(frozen=True)
+class View:
+    """Columns of a figure's data.csv, and which of their values.
+
+    x: a setting. y: what was measured. only: setting -> the one value shown, or a tuple of those
+    that have a line each; a reader may switch to all others.
+    """
+
+    x: str
+    y: str
+    only: Mapping[str, object] = field(default_factory=dict)
 
 
 class FigureWithView(Figure, Protocol):
@@ -85,7 +143,7 @@ class FigureWithView(Figure, Protocol):
     VIEW: what over what, and of which runs, by columns of data.csv.
     """
 
-    VIEW: "View"
+    VIEW: View
 
 
 class FigureWithLaws(Figure, Protocol):

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from repro.errors import UserError, did_you_mean
 from repro.files import atomic_path, read_json, sha256_file, write_bytes, write_json
-from repro.judge import beside, code
+from repro.judge import code
 from repro.judge.judged import JudgedClaim
 from repro.judge.judging import render, tabulate
+from repro.judge.page import cells, write_page
 from repro.suite import cells as cellfiles
 from repro.suite import registry
 from repro.suite.locks import only_writer
@@ -70,7 +71,7 @@ def draw(suite: Suite, figure_name: str) -> None:
         )
     with only_writer(folder):
         rows = render(figure_name, data, provenance, folder)
-        beside.write_page(folder / "figure", figure_name, data, rows, provenance)
+        write_page(folder / "figure", figure_name, data, rows, provenance)
         write_json(folder / "claims.json", rows)
         digests = {name: sha256_file(folder / name) for name in FILES}
         write_json(folder / "manifest.json", {"code": code.keep(folder, figure_name), **digests})
@@ -95,8 +96,8 @@ def put(
     for target, source in copies.items():
         write_bytes(target, source.read_bytes())
     base = Path("figures") / figure_name
-    beside.write_page(base, figure_name, data, claims, provenance)
-    write_bytes(base.with_suffix(".csv"), beside.cells(figure_name, data, provenance["scale"]))
+    write_page(base, figure_name, data, claims, provenance)
+    write_bytes(base.with_suffix(".csv"), cells(figure_name, data, provenance["scale"]))
     return [*copies, base.with_suffix(".md"), base.with_suffix(".csv")]
 
 

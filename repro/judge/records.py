@@ -13,11 +13,12 @@ from pathlib import Path
 from repro.cores import usable_cores
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
-from repro.judge import beside, second
+from repro.judge import second
 from repro.judge.board import board
 from repro.judge.claims_json import FiledClaim, filed
 from repro.judge.judged import JudgedClaim
 from repro.judge.judging import render
+from repro.judge.page import write_page
 from repro.judge.products import finished_folder, put, refuse_other_code
 from repro.suite import arithmetic, provenance, registry
 from repro.suite.registry import ROOT
@@ -51,7 +52,7 @@ def record(suite: Suite, unclean: bool = False) -> list[Path]:
         for source, suffix in (("data.csv", ".csv"), ("figure.png", ".png")):
             write_bytes(target.with_suffix(suffix), (folder / source).read_bytes())
         claims = read_json(folder / "claims.json")
-        beside.write_page(target, figure_name, folder / "data.csv", claims, made)
+        write_page(target, figure_name, folder / "data.csv", claims, made)
         write_json(
             target.with_suffix(".json"),
             {
@@ -112,7 +113,7 @@ def rejudge(suite: Suite) -> list[Path]:
                     claims = render(figure_name, data, saved["provenance"], Path(folder))
                     picture = Path(folder, "figure.png").read_bytes()
                 write_bytes(base.with_suffix(".png"), picture)
-                beside.write_page(base, figure_name, data, claims, saved["provenance"])
+                write_page(base, figure_name, data, claims, saved["provenance"])
                 write_json(base.with_suffix(".json"), saved | {"claims": claims})
                 written.append(base)
     finally:  # a figure that cannot be judged leaves those before it whole

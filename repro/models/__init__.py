@@ -1,4 +1,18 @@
-"""Models over shared blocks; each names the role of every one of its parameters."""
+"""Models over shared blocks; each names the role of every one of its parameters.
+
+mlp.py               the multi-layer perceptron of Ma et al.
+resnet.py            their ResNet-18 for 32x32 images
+gpt2.py              their GPT-2, whose head dimension grows
+decoder.py           the decoder of Hayou & Liu's Appendix C
+residual_decoder.py  the same, with a factor on its residual branches
+llm.py               their pretrained decoder
+vit.py               the Vision Transformer of Dinan, Yaida & Zhang
+tied_encoder.py      their language encoder with a tied head
+bart.py              their BART and R2C2
+gru.py               a recurrent language model
+blocks.py            Transformer blocks
+readout.py           what a multiplier of a readout acts on
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

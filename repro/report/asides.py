@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from repro.errors import UserError, did_you_mean
-from repro.judge.aside import Asides, Bar
 from repro.judge.claims import number
-from repro.judge.figure import figure_module
+from repro.judge.figure import Asides, Bar, figure_module
 from repro.judge.judging import called
 from repro.judge.typeset import Table
 

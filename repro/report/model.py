@@ -8,12 +8,11 @@ from urllib.parse import quote
 
 from repro.errors import UserError
 from repro.judge import power, register, second
-from repro.judge.aside import Asides
 from repro.judge.board import of_a_paper
 from repro.judge.claims import CONTROL, KINDS, TRAINING, Claim, Expectation
 from repro.judge.claims_json import FiledClaim, filed
 from repro.judge.evidence import Evidence, find
-from repro.judge.figure import figure_module
+from repro.judge.figure import Asides, figure_module
 from repro.judge.judged import JudgedClaim
 from repro.judge.judging import table_of
 from repro.judge.printed import is_a_paper

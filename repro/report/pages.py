@@ -11,9 +11,9 @@ from urllib.parse import quote
 from repro.errors import UserError, did_you_mean
 from repro.files import json_bytes, sha256_file, write_bytes
 from repro.judge import claims, judged
-from repro.judge.aside import Aside
-from repro.judge.beside import unclean
 from repro.judge.evidence import origin
+from repro.judge.figure import Aside
+from repro.judge.page import unclean
 from repro.judge.scoreboard import table
 from repro.report import asides, text
 from repro.report.model import FigureView, PaperView, Site, site

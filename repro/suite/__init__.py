@@ -1,0 +1,40 @@
+"""What is run, and who runs it. No torch at import.
+
+What runs
+  study.py         what the author of a study writes: task, grid, scales
+  spec.py          settings in nested mappings, by dotted keys
+  names.py         the names of stages
+  plan.py          how a study becomes jobs; ids
+  search.py        a grid that extends itself until its optimum lies inside
+  registry.py      the datasets, studies and figures that there are
+  contracts.py     whether a file of theirs defines what it must
+  config.py        the configuration: scale, data, figures
+  suite.py         the suite under one configuration
+  paths.py         where files are, relative to the work folder
+
+One job
+  jobs.py          the workflow's jobs, also without Snakemake
+  execute.py       carries out a job: its runs, unless finished before
+  cells.py         the file of a job's runs
+  packs.py         archives of these files, to carry them to another machine
+  locks.py         locks that end with the process that holds them
+  code.py          the files that some code depends on, by its imports
+  history.py       what git knows of this checkout
+  provenance.py    where and with what a run was made
+  origin.py        whether this checkout's code runs and no other
+
+Arithmetic
+  arithmetic.py    which vector instructions a run's libraries use
+  mkl.py           MKL's kernels for Intel's CPUs, on AMD's too
+  gpus.py          this machine's GPUs, shared out among jobs
+
+What it takes
+  budget.py        what figures cost, as a table
+  cluster.py       what a job asks of a Slurm cluster
+
+What one sees
+  progress.py      lines in a log, a bar on a terminal
+  terminal.py      a line a job, with the time that is left
+  calls.py         which calls of Snakemake run here, and the lock of a killed one
+  internals.py     what is used of Snakemake below its documented surface
+"""

@@ -53,7 +53,7 @@ def check_figure(file: str, module: ModuleType) -> None:
         _check_call(file, "asides", module.asides, ASIDES)
     view = getattr(module, "VIEW", None)
     if view is not None and not all(hasattr(view, name) for name in ("x", "y", "only")):
-        raise UserError(f"{file}: VIEW is {_kind(view)}; give a repro.judge.view.View")
+        raise UserError(f"{file}: VIEW is {_kind(view)}; give a repro.judge.figure.View")
 
 
 def _check_claims(file: str, claims: object) -> None:

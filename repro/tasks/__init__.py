@@ -12,6 +12,34 @@ A module that does not train has `run(*, ..., inputs, device, progress, checkpoi
 
 A change of a task's results must raise its version: run ids contain the version, and the golden
 cells in tests/golden fail if results change without it.
+
+Tasks that train
+  language_model.py             a decoder, with rates and initial values by kind of role
+  pretraining.py                a decoder with a learning rate of its embedding's own
+  image_classification.py       a Vision Transformer
+  span_denoising.py             an encoder-decoder
+  transfer.py                   any model once through its data
+  warm_start.py                 from scratch or from a widened base
+
+Tasks that measure
+  deep_linear.py                deep linear networks, trained, widened and perturbed
+  dynamic_equivalence.py        whether a widened model trains as its base would
+  own_equivalence.py            the same of modules of torch.nn, by `widthwise`
+  width_scalings.py             how settings scale with two widths
+  parameter_table.py            a model's parameters as built
+  parametrization_exponents.py  initial variances and rates of one width
+  sign_sgd_step.py              one SignSGD step of a linear model
+  decoder_sign_step.py          the first sign step of a decoder
+  update_sizes.py               how far training moves a Transformer
+  transformer_kernels.py        forward kernels of Transformers
+  tangent_kernels.py            their neural tangent kernels
+  token_frequencies.py          token frequency against rank
+  training_costs.py             the costs that Ma et al. print
+
+What tasks share
+  identity.py                   the numbers that a run is known by
+  equal_runs.py                 a few steps by which two names of one training are recognized
+  named_network.py              a model of `repro.models` whose kernels are measured
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,0 +1,18 @@
+"""How a model is trained, the same for all tasks.
+
+loop.py           a run that is built, and the training loop
+optimizer.py      optimizers and their groups
+adam.py           AdamW that adds eps where fairseq's Adam does
+schedule.py       factors on the learning rate, step by step. No torch
+clipping.py       clipping of gradients by a global norm
+cross_entropy.py  the cross-entropy of many logits, by chunks of rows
+evaluation.py     losses, on held-out data too
+perplexity.py     perplexity of a text, per token and per word
+checkpoints.py    weights and optimizer state as files
+device.py         devices and number formats
+ranks.py          the processes that share a run, a GPU each
+launch.py         starts them, and ends all if one fails
+distributed.py    one run's model, gradients and state over them
+late_compiler.py  torch's compiler, loaded when it is asked for
+nudge.py          a run's first weights moved by one unit in the last place
+"""
