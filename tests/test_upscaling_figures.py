@@ -7,6 +7,7 @@ import pytest
 
 from figures.upscaling import _drawing, _runs, fig3
 from repro.judge import judging
+from repro.judge.sweep import Grid
 from repro.suite import registry
 
 pytestmark = pytest.mark.usefixtures("measured_alone")
@@ -266,7 +267,7 @@ def test_runs_that_diverged_count_where_the_validation_loss_selects():
     data = made_up("gpt2", tune=lambda lr: INF if lr == 0.4 else lr)
     rows = _runs.stage_rows(_runs.by_stage(data), "tune")
     assert (rows.loc[rows["lr"] == 0.4, "valid_loss"] == INF).all()
-    assert _runs.edge(rows, ["lr"], "valid_loss").startswith("search limit")
+    assert Grid(["lr"], "valid_loss").edge(rows).startswith("search limit")
 
 
 def test_the_optimal_noise_is_judged_over_seeds_where_there_are_some():

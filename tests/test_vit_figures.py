@@ -92,7 +92,7 @@ def test_the_optima_are_compared_as_rates_of_the_matrices(octaves, wanted):
 def test_an_optimum_between_rates_is_told_by_a_parabola():
     data = table(EQUAL)
     own = (data["strategy"] == "neural-tangent") & (data["part"] == "search")
-    lr = _vit.optimum(data[own]).point[0]
+    lr = _vit.SEARCH.optimum(data[own]).point[0]
     data.loc[own & (data["lr"] == 2 * lr), "lowest_error"] += 0.04  # 0.06 on this side, 0.02
     row = verdicts("fig1", data)["fig1.equivalent-lr"]
     assert row["measured"] == pytest.approx(2**-0.25)
@@ -103,7 +103,7 @@ def test_a_csv_file_does_not_open_a_closed_search(tmp_path):
     data = table(EQUAL, dict.fromkeys(STRATEGIES, 0.0123456789))
     data.to_csv(tmp_path / "data.csv", index=False)
     again = pd.read_csv(tmp_path / "data.csv")
-    assert [_vit.edge(again, strategy) for strategy in STRATEGIES] == [""] * 4
+    assert [_vit.edges(again, strategy) for strategy in STRATEGIES] == [""] * 4
 
 
 @pytest.mark.parametrize("gone", vit.MOVES)
@@ -135,7 +135,7 @@ def test_figure_1_says_where_the_optimum_is_a_tie():
     """57.65 % twice, which with one decimal may read 57.6 and 57.7."""
     data = table(EQUAL)
     own = (data["strategy"] == "standard") & (data["part"] == "search")
-    lr, decay = _vit.optimum(data[own]).point
+    lr, decay = _vit.SEARCH.optimum(data[own]).point
     data.loc[own, ["valid_accuracy", "lowest_error"]] = 0.5
     for wd, accuracies in ((decay, (0.584, 0.569)), (decay / 2, (0.595, 0.558))):
         at = own & (data["lr"] == lr) & (data[_vit.DECAY] == wd)
@@ -171,7 +171,7 @@ def test_no_weight_decay_is_the_end_of_its_axis():
             | {"step": 184, "lowest_error": error}
             for (lr, decay), error in points.items()
         ]
-        return _vit.edge(pd.DataFrame(rows), "standard")
+        return _vit.edges(pd.DataFrame(rows), "standard")
 
     assert "search limit, the best so far is lr = 1, wd = 0" in edge(points)
     assert edge(points | {(0.5, 0.05): 0.2}) == ""
@@ -190,7 +190,7 @@ def test_of_equal_points_the_one_that_was_closed_is_the_optimum():
         for jitter in [1e-16 if (lr, decay) == (1.0, 0.05) else 0.0]
     ]
     data = pd.DataFrame(rows)
-    assert _vit.optimum(data).point == (1.0, 0.05) and _vit.edge(data, "standard") == ""
+    assert _vit.SEARCH.optimum(data).point == (1.0, 0.05) and _vit.edges(data, "standard") == ""
 
 
 def test_the_corners_the_paper_leaves_out_are_not_asked_for():

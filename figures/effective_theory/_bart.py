@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 
-from repro.judge import tables
-from repro.judge.optimum import parabola_optimum, search_optimum
+from repro.judge import sweep
+from repro.judge.optimum import parabola_optimum
 from repro.suite import registry
-from repro.suite.names import StageName
 from repro.suite.spec import lookup
 from studies.effective_theory._bart import STRATEGIES, shift
 from studies.effective_theory.bart import METRIC, stage_name
@@ -17,26 +16,26 @@ BESTS = {strategy: f"effective_theory/bart/{stage_name(strategy)}_best" for stra
 R2C2 = "effective_theory/r2c2"
 COLUMNS = ["model", "part", "strategy", "lr", "optimizer.weight_decay", "seed", "step"]
 COLUMNS += ["train_loss", "valid_loss", METRIC]
+# The optimum of a sweep, by the smallest loss along a run.
+SWEEP = sweep.Grid(("lr",), METRIC, place="the optimum is at the grid's edge: lr = {:.4g}")
 SKIPPED = "skipped"  # steps whose gradients overflowed, since the start
 AXES = ["model", "part", "strategy", "lr", "optimizer.weight_decay", "step"]
 
 
 def reduce(runs):
     """Every stage's records in one table; a search's rounds belong to its stage."""
-    import pandas as pd
-
-    places = {stage: ("BART", "sweep", strategy) for strategy, stage in SWEEPS.items()}
-    places |= {stage: ("BART", "best", strategy) for strategy, stage in BESTS.items()}
+    places = {stage: ("sweep", strategy) for strategy, stage in SWEEPS.items()}
+    places |= {stage: ("best", strategy) for strategy, stage in BESTS.items()}
     names = {parametrization: strategy for strategy, parametrization in STRATEGIES.items()}
-    parts = []
-    for name, table in runs.items():
-        if name == R2C2:
-            strategy = table["parametrization"].map(names)
-            parts.append(table.assign(model="R2C2", part="untuned", strategy=strategy))
-            continue
-        model, part, strategy = places[str(StageName.parse(name).at_round(0))]
-        parts.append(table.assign(model=model, part=part, strategy=strategy))
-    table = pd.concat(parts, ignore_index=True)
+
+    def label(name):
+        if str(name) == R2C2:
+            strategy = lambda table: table["parametrization"].map(names)  # noqa: E731
+            return {"model": "R2C2", "part": "untuned", "strategy": strategy}
+        part, strategy = places[str(name.at_round(0))]
+        return {"model": "BART", "part": part, "strategy": strategy}
+
+    table = sweep.gathered(runs, label)
     further = [SKIPPED] if SKIPPED in table else []  # of float16 alone
     return table.reindex(columns=[*COLUMNS, *further])
 
@@ -47,22 +46,18 @@ def rows_of(data, strategy, part, model="BART"):
     return data[chosen]
 
 
-def optimum(rows, seeds=None):
-    """The optimum in (lr,) of a sweep, by the smallest loss along a run, mean over seeds."""
-    return search_optimum(tables.mean_losses(rows, ["lr"], METRIC, seeds))
-
-
 def vertex(rows, seeds=None):
-    """log2 of a sweep's optimal rate, by a parabola through the best rate and its neighbours."""
-    losses = tables.mean_losses(rows, ["lr"], METRIC, seeds)
+    """log2 of a sweep's optimal rate, by a parabola through the best rate and its neighbours; which
+    these are, the given seeds say."""
+    losses = SWEEP.losses(rows, seeds)
     return parabola_optimum([lr for (lr,) in losses], [*losses.values()], 3)
 
 
-def edge(data, strategy):
-    """Why the best rate of a strategy's sweep is no optimum; "" when it is one."""
-    found = optimum(rows_of(data, strategy, "sweep"))
-    problem = found.problem(f"the optimum is at the grid's edge: lr = {found.point[0]:.4g}")
-    return f"{strategy}: {problem}" if problem else ""
+def edges(data, *strategies):
+    """Why the best rates of some strategies' sweeps are no optima; "" when they are."""
+    return sweep.by_name(
+        {strategy: SWEEP.edge(rows_of(data, strategy, "sweep")) for strategy in strategies}
+    )
 
 
 def nearest(values, wanted):
@@ -75,7 +70,7 @@ def best_runs(data, strategy):
     """The runs at a sweep's best rate, with seeds of their own where there are."""
     own = rows_of(data, strategy, "best")
     rows = rows_of(data, strategy, "sweep")
-    return rows[rows["lr"] == optimum(rows).point[0]] if own.empty else own
+    return rows[rows["lr"] == SWEEP.optimum(rows).point[0]] if own.empty else own
 
 
 def setting(scale, strategy, key):

@@ -1,13 +1,9 @@
 """The ViT's runs behind Figures 1 and 2 and the ablation: one table, optima, largest top-1."""
 
-import math
-
-from repro.judge import tables
+from repro.judge import sweep
 from repro.judge.claims import over_seeds
 from repro.judge.noise import Design
-from repro.judge.optimum import parabola_optimum, search_optimum
 from repro.suite import registry
-from repro.suite.names import StageName
 from repro.suite.spec import lookup
 from repro.suite.study import TRAINED_SCALES
 from studies.effective_theory._strategies import STRATEGIES
@@ -17,6 +13,16 @@ STUDY = "effective_theory/vit"
 DECAY = "optimizer.weight_decay"
 COLUMNS = ["strategy", "part", "lr", DECAY, "seed", "step"]
 COLUMNS += ["train_loss", "valid_loss", "valid_accuracy", "lowest_error"]
+# The optimum in (lr, wd) of a search, by the lowest error along a run. Top-1 is a count of images,
+# so two points may be equal: the last digit of their errors, which is not the same in a CSV file,
+# must not decide between them.
+SEARCH = sweep.Grid(
+    ("lr", DECAY),
+    "lowest_error",
+    MOVES,
+    tie=1e-9,
+    place="the best so far is lr = {:.3g}, wd = {:.3g}",
+)
 
 
 def stages(*parts, of=tuple(STRATEGIES)):
@@ -30,15 +36,13 @@ def reduce(runs, *further):
 
     further: columns beside COLUMNS; there is `round`, of a search, 0 its starting grid.
     """
-    import pandas as pd
-
     places = {stage_name(*arm): arm for arm in ARMS}
-    parts = []
-    for name, table in runs.items():
-        origin = StageName.parse(name)
-        strategy, part = places[origin.stage]
-        parts.append(table.assign(strategy=strategy, part=part, round=origin.round))
-    return pd.concat(parts, ignore_index=True).reindex(columns=[*COLUMNS, *further])
+
+    def label(name):
+        strategy, part = places[name.stage]
+        return {"strategy": strategy, "part": part, "round": name.round}
+
+    return sweep.gathered(runs, label).reindex(columns=[*COLUMNS, *further])
 
 
 def rows_of(data, strategy, part):
@@ -57,42 +61,13 @@ def top1(rows):
     return 100 * rows.groupby("seed")["valid_accuracy"].max().fillna(0.0)
 
 
-def optimum(rows, seeds=None):
-    """The optimum in (lr, wd) of a search, by the lowest error along a run, mean over seeds.
-
-    Top-1 is a count of images, so two points may be equal: the last digit of their errors, which is
-    not the same in a CSV file, must not decide between them.
-    """
-    errors = tables.mean_losses(rows, ["lr", DECAY], "lowest_error", seeds)
-    return search_optimum(errors, MOVES, tie=1e-9)
-
-
-def vertex(rows, seeds=None):
-    """log2 of a search's optimal rate, by a parabola through the best and its neighbours at wd*.
-
-    All seeds together say which three these are; NaN where one is missing.
-    """
-    errors = tables.mean_losses(rows, ["lr", DECAY], "lowest_error", seeds)
-    best, decay = optimum(rows).point
-    near = [lr for lr, wd in errors if wd == decay and abs(math.log2(lr / best)) < 1.5]
-    return parabola_optimum(near, [errors[lr, decay] for lr in near], 3)
-
-
-def edge(data, strategy, part="search"):
-    """Why a search's optimum is none: neighbours that were not tried; "" when there are none, and
-    where there is no such search."""
-    rows = rows_of(data, strategy, part)
-    if rows.empty:
-        return ""
-    found = optimum(rows)
-    lr, decay = found.point
-    problem = found.problem(f"the best so far is lr = {lr:.3g}, wd = {decay:.3g}")
-    return f"{strategy}: {problem}" if problem else ""
-
-
-def edges(data, *strategies):
-    """`edge` of some strategies."""
-    return tables.joined(*(edge(data, strategy) for strategy in strategies))
+def edges(data, *strategies, part="search"):
+    """Why some strategies' searches have no optimum: neighbours that were not tried; "" when there
+    are none, and where there is no such search."""
+    searches = {strategy: rows_of(data, strategy, part) for strategy in strategies}
+    return sweep.by_name(
+        {name: SEARCH.edge(rows) for name, rows in searches.items() if not rows.empty}
+    )
 
 
 def arm_in_words(data, strategy, part):

@@ -5,10 +5,8 @@ import math
 from figures.effective_theory import _vit
 from figures.effective_theory._strategies import AHEAD_TOO, in_words, ratio_of_rates, style
 from figures.effective_theory._vit import DECAY
-from repro.judge import tables
 from repro.judge.claims import CONTROL, OURS, TRAINING, Claim, above, reported
 from repro.judge.figure import View
-from repro.judge.optimum import parabola_optimum
 from repro.judge.power import SIDES, SIGN
 from studies.effective_theory._strategies import COMPARED, STANDARD, TANGENT, matrix_factor
 
@@ -68,21 +66,19 @@ def summed(scale, part, product):
 
 
 def best_product(rows, seeds):
-    """log2 of lr* wd*; all seeds together say which decays are the best one's neighbours."""
-    errors = tables.mean_losses(rows, ["lr", DECAY], "lowest_error", seeds)
-    lr, best = _vit.optimum(rows).point
-    near = [wd for rate, wd in errors if rate == lr and abs(math.log2(wd / best)) < 1.5]
-    return math.log2(lr) + parabola_optimum(near, [errors[lr, wd] for wd in near], 3)
+    """log2 of lr* wd*; all seeds together say lr*, and which decays are wd*'s neighbours."""
+    lr, _ = _vit.SEARCH.optimum(rows).point
+    return math.log2(lr) + _vit.SEARCH.vertex(rows, DECAY, seeds)
 
 
 def measure(data, scale):
     search, runs = parts(data)
-    problem = tables.joined(*(_vit.edge(data, strategy, search) for strategy in COMPARED))
+    problem = _vit.edges(data, *COMPARED, part=search)
     searched = {strategy: _vit.rows_of(data, strategy, search) for strategy in COMPARED}
     sums = "; ".join(
         f"{strategy} lr* wd* {lr * wd:.3g}, summed {summed(scale, runs, lr * wd):.2g}"
         for strategy, rows in searched.items()
-        for lr, wd in [_vit.optimum(rows).point]
+        for lr, wd in [_vit.SEARCH.optimum(rows).point]
     )
 
     def octaves(seeds):
@@ -131,7 +127,7 @@ def draw_search(panel, rows, strategy, scale, total):
         line = {total(lr * wd): mean for (rate, wd), mean in top.items() if rate == lr}
         label = f"$2^{{{round(math.log2(lr * factor))}}}$"
         panel.plot([*line], [*line.values()], "o-", ms=4, lw=1, color=f"C{i}", label=label)
-    best = _vit.optimum(rows).point
+    best = _vit.SEARCH.optimum(rows).point
     panel.plot(total(math.prod(best)), top[best], "o", ms=13, mfc="none", color="black")
     panel.set_xscale("log", base=2)
     panel.set_xlabel("sum of lr wd along the run")

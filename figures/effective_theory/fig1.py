@@ -101,19 +101,21 @@ def measure(data, scale):
     def octaves_off(seeds):
         ratios = []
         for strategy in COMPARED:
-            lr, decay = _vit.optimum(searched[strategy], seeds).point
+            lr, decay = _vit.SEARCH.optimum(searched[strategy], seeds).point
             ratios += [lr / PRINTED[strategy], lr * decay / 8e-4]
         with np.errstate(divide="ignore"):  # the best decay may be 0
             return float(np.abs(np.log2(ratios)).max())
 
     def octaves(seeds):
-        standard, tangent = (_vit.vertex(searched[strategy], seeds) for strategy in COMPARED)
+        standard, tangent = (
+            _vit.SEARCH.vertex(searched[strategy], "lr", seeds) for strategy in COMPARED
+        )
         return tangent - standard + math.log2(matrix_factor("neural-tangent", width))
 
     seeds = searched["standard"]["seed"].unique()
     words = []
     for strategy, rows in searched.items():
-        lr, decay = _vit.optimum(rows).point
+        lr, decay = _vit.SEARCH.optimum(rows).point
         rate = lr * matrix_factor(strategy, width)
         words.append(f"{strategy} lr {lr:.4g}, wd {decay:.4g} (matrices {rate:.3g})")
     detail = "; ".join(words)
@@ -178,11 +180,11 @@ def draw(data, scale):
     for (above, beneath), strategy in zip(axes.T, STRATEGIES, strict=True):
         rows = _vit.rows_of(data, strategy, "search")
         draw_curves(above, rows, scale)
-        closed = "" if not _vit.edge(data, strategy) else ", search limit"
+        closed = "" if not _vit.edges(data, strategy) else ", search limit"
         above.set_title(strategy + closed, fontsize=9)
         factor = matrix_factor(strategy, width)
         draw_search(beneath, rows, factor)
-        rates[strategy] = _vit.optimum(rows).point[0] * factor
+        rates[strategy] = _vit.SEARCH.optimum(rows).point[0] * factor
         power = Fraction(np.log(factor) / np.log(width)).limit_denominator(8)
         beneath.set_xlabel(f"matrices' rate, lr $n^{{{power}}}$" if power else "matrices' rate, lr")
     rivals = {
@@ -207,7 +209,7 @@ def draw(data, scale):
 
 def draw_curves(panel, rows, scale):
     """Top-1 against epochs of every point of a search, a colour a rate, the optimum thick."""
-    best = _vit.optimum(rows).point
+    best = _vit.SEARCH.optimum(rows).point
     styles = rate_styles(sorted(rows["lr"].unique()), best[0])
     named = set()
     for point, group in rows.groupby(["lr", DECAY]):
@@ -224,7 +226,7 @@ def draw_curves(panel, rows, scale):
 def draw_search(panel, rows, factor):
     """Largest top-1 of a search against the matrices' rate, a line a weight decay, a small mark a
     seed; a circle around the optimum, grey ones around ties with it."""
-    found = _vit.optimum(rows)
+    found = _vit.SEARCH.optimum(rows)
     top = {point: _vit.top1(group) for point, group in rows.groupby(["lr", DECAY])}
     decays = sorted(rows[DECAY].unique())
     for decay, marker, gray in zip(decays, MARKERS, GREYS, strict=False):

@@ -98,7 +98,7 @@ LAWS = {
 def increase(rows, seeds):
     """Mean over seeds of the loss at a quarter of the best rate less that at the best, in nats;
     None where no run is at that quarter."""
-    best = _bart.optimum(rows).point[0]
+    best = _bart.SWEEP.optimum(rows).point[0]
     low = _bart.nearest(rows["lr"].unique(), best / 4)
     if low is None:
         return None
@@ -115,7 +115,7 @@ def overflows(data, seeds, problem):
 
     def share(sample, strategy):
         runs = _bart.rows_of(ends, strategy, "sweep")
-        best = _bart.optimum(_bart.rows_of(data, strategy, "sweep")).point[0]
+        best = _bart.SWEEP.optimum(_bart.rows_of(data, strategy, "sweep")).point[0]
         above_best = runs[(runs["lr"] > best) & runs["seed"].isin(sample)]
         return float(np.isinf(above_best["train_loss"].fillna(math.inf)).mean())
 
@@ -131,13 +131,13 @@ def overflows(data, seeds, problem):
 
 def measure(data, scale):
     swept = {strategy: _bart.rows_of(data, strategy, "sweep") for strategy in COMPARED}
-    best = {strategy: _bart.optimum(rows).point[0] for strategy, rows in swept.items()}
+    best = {strategy: _bart.SWEEP.optimum(rows).point[0] for strategy, rows in swept.items()}
     in_words = ", ".join(f"{strategy} {lr:.4g}" for strategy, lr in best.items())
-    edge = tables.joined(*(_bart.edge(data, strategy) for strategy in COMPARED))
+    edge = _bart.edges(data, *COMPARED)
     seeds = sorted(int(seed) for seed in data["seed"].unique())
 
     def rate(strategy, sample):
-        return _bart.optimum(swept[strategy], sample).point[0]
+        return _bart.SWEEP.optimum(swept[strategy], sample).point[0]
 
     def distance(sample):
         return max(
@@ -220,7 +220,7 @@ def draw(data, scale):
     for panel, strategy in zip(curves, STRATEGIES, strict=True):
         rows = _bart.rows_of(data, strategy, "sweep")
         rates = sorted(rows["lr"].unique())
-        for lr, look in rate_styles(rates, _bart.optimum(rows).point[0]).items():
+        for lr, look in rate_styles(rates, _bart.SWEEP.optimum(rows).point[0]).items():
             _bart.draw_curve(panel, rows[rows["lr"] == lr], f"{lr:.4g}", **look)
         decay = _bart.setting(scale, strategy, "optimizer.weight_decay")
         _bart.finish(panel, f"{strategy}, wd = {decay:.2g}", "lr [smallest loss]")
@@ -237,7 +237,7 @@ def draw_rates(panel, data, scale):
         rows = tables.last_step(_bart.rows_of(data, strategy, "sweep"))
         losses = rows.pivot(index="lr", columns="seed", values=_bart.METRIC)
         losses.index = losses.index / _bart.factor(scale, strategy)
-        best[strategy] = _bart.optimum(rows).point[0] / _bart.factor(scale, strategy)
+        best[strategy] = _bart.SWEEP.optimum(rows).point[0] / _bart.factor(scale, strategy)
         finite = losses[np.isfinite(losses).all(axis=1)]
         look = style(strategy)
         color = look["color"]

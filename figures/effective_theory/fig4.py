@@ -3,7 +3,6 @@
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import METRIC, STRATEGIES, reduce  # noqa: F401
 from figures.effective_theory._strategies import style
-from repro.judge import tables
 from repro.judge.claims import TOLERANCE, TRAINING, Claim, inside, over_seeds, reported
 from repro.judge.figure import View
 from studies.effective_theory._strategies import COMPARED
@@ -42,7 +41,7 @@ def measure(data, scale):
         strategy: _bart.best_runs(data, strategy).groupby("seed")[METRIC].min()
         for strategy in COMPARED
     }
-    edges = tables.joined(*(_bart.edge(data, strategy) for strategy in COMPARED))
+    edges = _bart.edges(data, *COMPARED)
     seeds = sorted(set(losses["standard"].index) & set(losses["neural-tangent"].index))
 
     def difference(sample):
@@ -59,7 +58,7 @@ def draw(data, scale):
     figure, ((curves, difference),) = drawing.panels(2, width=4.8, height=3.8)
     best = {strategy: _bart.best_runs(data, strategy) for strategy in STRATEGIES}
     for strategy, rows in best.items():
-        lr = _bart.optimum(_bart.rows_of(data, strategy, "sweep")).point[0]
+        lr = _bart.SWEEP.optimum(_bart.rows_of(data, strategy, "sweep")).point[0]
         _bart.draw_curve(curves, rows, _bart.pair(scale, strategy, lr), **style(strategy))
     _bart.finish(curves, "BART", "strategy, (lr, wd) [smallest loss]")
     standard, tangent = (

@@ -109,7 +109,7 @@ def draw(data, scale):
         label = f"R2C2, {strategy}, ({lr:.4g}, {decay:.2g})"
         _bart.draw_curve(panel, rows, label, **style(strategy))
     for strategy in STRATEGIES:
-        lr = _bart.optimum(_bart.rows_of(data, strategy, "sweep")).point[0]
+        lr = _bart.SWEEP.optimum(_bart.rows_of(data, strategy, "sweep")).point[0]
         look = style(strategy) | {"lw": 0.8, "alpha": 0.6}
         label = f"BART, {_bart.pair(scale, strategy, lr)}"
         _bart.draw_curve(panel, _bart.best_runs(data, strategy), label, **look)

@@ -5,7 +5,6 @@ import math
 from figures.effective_theory import _vit
 from figures.effective_theory._strategies import AHEAD_TOO, style
 from figures.effective_theory._vit import reduce  # noqa: F401
-from repro.judge import tables
 from repro.judge.claims import (
     CONTROL,
     OURS,
@@ -169,8 +168,7 @@ LAWS = dict.fromkeys(COMPARISONS, SIGN)
 def measure(data, scale):
     top1 = {arm: _vit.top1(rows) for arm, rows in data.groupby(["strategy", "part"])}
     problems = {
-        part: tables.joined(*(_vit.edge(data, strategy, part) for strategy in COMPARED))
-        for part in ("search", "order_one_search")
+        part: _vit.edges(data, *COMPARED, part=part) for part in ("search", "order_one_search")
     }
 
     def there(arm):

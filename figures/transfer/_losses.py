@@ -9,9 +9,9 @@ import numpy as np
 from repro.judge.claims import Measurement, over_seeds
 from repro.judge.intervals import no_finer_than, of_estimators
 from repro.judge.optimum import parabola_optimum
-from repro.judge.tables import joined, last_step
+from repro.judge.sweep import gathered
+from repro.judge.tables import joined
 from repro.statistics import slope
-from repro.suite.names import StageName
 from widthwise.checks.regret import Curves
 
 WORKLOADS = {
@@ -40,17 +40,12 @@ NEAR = 3  # points of the parabola: the best rate and its two neighbours
 
 def reduce(runs):
     """Final losses of every run; a search's rounds belong to their stage."""
-    import pandas as pd
 
-    parts = []
-    for name, table in runs.items():
-        if "step" not in table:  # a round that the search did not need
-            continue
-        origin = StageName.parse(name)
-        part = last_step(table).assign(workload=origin.module.split("/")[1])
-        narrow = origin.stage.endswith("proxy")
-        parts.append(part.assign(**{NAME: PROXY}) if narrow else part)
-    table = pd.concat(parts, ignore_index=True)
+    def label(name):
+        workload = {"workload": name.module.split("/")[1]}
+        return workload | ({NAME: PROXY} if name.stage.endswith("proxy") else {})
+
+    table = gathered(runs, label, last=True)
     tuned = [DECAY] if DECAY in table and table[DECAY].nunique() > 1 else []
     return table[COLUMNS + tuned].sort_values([*COLUMNS[:6], *tuned], ignore_index=True)
 

@@ -8,9 +8,8 @@ from figures.transfer._losses import LR, PROXY, RATIO, Losses, curve, of_rates
 from repro.judge.claims import TRAINING, Claim, above, below, trained_scales
 from repro.judge.noise import Design
 from repro.judge.power import SIDES, SIGN
-from repro.judge.tables import last_step
+from repro.judge.sweep import gathered
 from repro.statistics import t_interval
-from repro.suite.names import StageName
 from widthwise.checks.regret import Curves
 
 TITLE = "Tuned shallow, trained deep"
@@ -52,13 +51,7 @@ JUDGED = {CLAIMS[0].id: "1/L", CLAIMS[1].id: "plain"}
 
 def reduce(runs):
     """Final losses of every run; a search's rounds belong to their stage."""
-    import pandas as pd
-
-    parts = []
-    for name, table in runs.items():
-        if "step" in table:  # not a round that the search did not need
-            parts.append(last_step(table).assign(stage=StageName.parse(name).stage))
-    table = pd.concat(parts, ignore_index=True)
+    table = gathered(runs, lambda name: {"stage": name.stage}, last=True)
     if POWER not in table:
         table[POWER] = math.nan
     table[POWER] = table[POWER].where(table["stage"] == "deep", 0.0)

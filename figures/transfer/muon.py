@@ -11,8 +11,8 @@ from repro.judge.claims import (
     reported,
     trained_scales,
 )
-from repro.judge.tables import joined, last_step
-from repro.suite.names import StageName
+from repro.judge.sweep import gathered
+from repro.judge.tables import joined
 
 TITLE = "Muon, tuned narrow and trained wide"
 CAPTION = (
@@ -59,16 +59,8 @@ CLAIMS = (
 
 def reduce(runs):
     """Final losses of every run; a search's rounds belong to their stage."""
-    import pandas as pd
-
-    parts = []
-    for name, table in runs.items():
-        if "step" not in table:  # a round that the search did not need
-            continue
-        narrow = StageName.parse(name).stage == "proxy"
-        part = last_step(table)
-        parts.append(part.assign(**{NAME: PROXY}) if narrow else part)
-    table = pd.concat(parts, ignore_index=True)[COLUMNS]
+    narrow = {NAME: PROXY}
+    table = gathered(runs, lambda name: narrow if name.stage == "proxy" else {}, last=True)[COLUMNS]
     return table.sort_values(COLUMNS[:6], ignore_index=True)
 
 

@@ -7,11 +7,10 @@ from functools import cache
 
 import numpy as np
 
-from repro.judge import tables
+from repro.judge import sweep, tables
 from repro.judge.optimum import search_optimum
 from repro.judge.printed import numbers
 from repro.suite import registry
-from repro.suite.names import StageName
 from repro.tasks import TASKS
 from studies.upscaling._protocol import STEPS
 
@@ -68,9 +67,9 @@ class Setting:
     validation: str = "valid_accuracy"
     target: tuple[str, ...] = ()
 
-    def metric_of(self, sweep: str) -> str:
+    def metric_of(self, name: str) -> str:
         """What a sweep selects by."""
-        return self.metric if sweep == "tune" else "train_loss"
+        return self.metric if name == "tune" else "train_loss"
 
 
 ROUNDED = {0.0125: "0.013", 0.0025: "0.003", 2.0**-8: "0.0039", 2.0**-9: "0.0020"}
@@ -110,13 +109,8 @@ SETTINGS = {
 
 def reduce(runs):
     """Every stage's records in one table; a search's rounds belong to their stage."""
-    import pandas as pd
-
-    parts = []
-    for name, table in runs.items():
-        origin = StageName.parse(name)
-        parts.append(table.assign(study=origin.module, stage=origin.stage))
-    return pd.concat(parts, ignore_index=True).reindex(columns=COLUMNS)
+    table = sweep.gathered(runs, lambda name: {"study": name.module, "stage": name.stage})
+    return table.reindex(columns=COLUMNS)
 
 
 def by_stage(data):
@@ -145,7 +139,7 @@ def best(rows, axes, metric, how="final"):
     if how == "minimum":
         losses = {point: float(runs[metric].min()) for point, runs in rows.groupby(axes)}
     else:
-        losses = tables.mean_losses(rows, axes, metric)
+        losses = sweep.Grid(axes, metric).losses(rows)
     return dict(zip(axes, search_optimum(losses).point, strict=True))
 
 
@@ -155,18 +149,8 @@ def point(chosen):
     return f"lr {chosen['lr']:.4g}, {noise}"
 
 
-def edge(rows, axes, metric, neighbourhood=None):
-    """Why a tuned value is no optimum: every run diverged, or neighbours of it were not tried;
-    "" when it is one."""
-    optimum = search_optimum(tables.mean_losses(rows, axes, metric), neighbourhood)
-    where = ", ".join(
-        f"{axis} = {value:.3g}" for axis, value in zip(axes, optimum.point, strict=True)
-    )
-    return optimum.problem(f"the optimum is at the grid's edge: {where}")
-
-
 def edges(stages, setting, *sweeps):
-    """`edge` of some of SWEEPS."""
+    """Why the optima of some of SWEEPS are none; "" when they are."""
     problems = {}
     for name in sweeps:
         words, axes = SWEEPS[name]
@@ -174,8 +158,9 @@ def edges(stages, setting, *sweeps):
         crosswise = name == TARGET and len(setting.target) > 1
         axes = list(setting.target) if name == TARGET else axes
         rows, metric = stage_rows(stages, name), setting.metric_of(name)
-        problems[words] = edge(rows, axes, metric, STEPS if crosswise else None)
-    return tables.joined(*(f"{sweep}: {why}" for sweep, why in problems.items() if why))
+        grid = sweep.Grid(axes, metric, STEPS if crosswise else None)
+        problems[words] = grid.edge(rows)
+    return sweep.by_name(problems)
 
 
 def diverged(stages, *names):

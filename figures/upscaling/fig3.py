@@ -17,10 +17,10 @@ from repro.judge.intervals import half_step, no_finer_than
 from repro.judge.noise import Design
 from repro.judge.optimum import parabola_optimum, search_optimum
 from repro.judge.power import AS_CLAIMED, Laws
-from repro.judge.tables import joined, last_step
+from repro.judge.sweep import by_name, gathered
+from repro.judge.tables import last_step
 from repro.statistics import t_interval
 from repro.suite import registry
-from repro.suite.names import StageName
 
 TITLE = "Figure 3. Hyperparameter transfer of upscaled models"
 CAPTION = (
@@ -81,14 +81,9 @@ LAWS = {f"fig3.transfer-{sweep}-{key}": Laws(AS_CLAIMED, (RIVAL[sweep],)) for ke
 
 def reduce(runs):
     """Final losses of every run."""
-    import pandas as pd
-
-    parts = []
-    for name, table in runs.items():
-        origin = StageName.parse(name)
-        parts.append(last_step(table).assign(study=origin.module, stage=origin.stage))
+    label = lambda name: {"study": name.module, "stage": name.stage}  # noqa: E731
     columns = ["study", "stage", WIDTH, "lr", LEVEL, "seed", "step", "train_loss", "valid_loss"]
-    return pd.concat(parts, ignore_index=True).reindex(columns=columns)
+    return gathered(runs, label, last=True).reindex(columns=columns)
 
 
 def rows_of(data, key, sweep):
@@ -153,8 +148,8 @@ def spread_of(rows, axis):
     outside = [str(n) for n, optimum in best.items() if optimum.untried]
     lost = [str(n) for n, optimum in best.items() if not math.isfinite(optimum.loss)]
     problems = {"at the grid's edge": outside, "a seed diverged at every value": lost}
-    problem = joined(
-        *(f"{why}: width {', '.join(which)}" for why, which in problems.items() if which)
+    problem = by_name(
+        {why: f"width {', '.join(which)}" for why, which in problems.items() if which}
     )
     in_words = ", ".join(
         f"2^{place:.3g} at width {n}"
