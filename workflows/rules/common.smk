@@ -25,15 +25,39 @@ BEGIN = time.monotonic()
 
 def ahead():
     """What this call will do (`repro.suite.terminal.Ahead`)."""
-    jobs = {
-        workflow.dag.jobid(job): (
-            job.rule.name,
-            cell_of(job.wildcards) if job.rule.name.startswith("train") else None,
-        )
+    number = workflow.dag.jobid
+    jobs = {number(job): work for job, work in to_do().items()}
+    times = {number(job): time for job, time in times_to_do().items()}
+    here = workflow.local_exec and "gpu" not in {*workflow.global_resources}
+    return forecast.ahead(SUITE, jobs, workflow.cores if here else None, times)
+
+
+@cache
+def to_do():
+    """The jobs that this call will run -> their rules, and the cells of those that train."""
+    return {
+        job: (job.rule.name, cell_of(job.wildcards) if job.rule.name.startswith("train") else None)
         for job in workflow.dag.needrun_jobs()
     }
-    here = workflow.local_exec and "gpu" not in {*workflow.global_resources}
-    return forecast.ahead(SUITE, jobs, workflow.cores if here else None)
+
+
+@cache
+def times_to_do():
+    """The same jobs -> how long they take (`forecast.job_times`)."""
+    return forecast.job_times(SUITE, to_do())
+
+
+@cache
+def priorities():
+    """(study, cell) -> what training it has first: the longest chain of jobs that it begins."""
+    readers = {job: [*workflow.dag.depending[job]] for job in to_do()}
+    chains = forecast.priorities(SUITE, to_do(), times_to_do(), readers)
+    return {(cell.study, cell.name): chains[job] for job, (_, cell) in to_do().items() if cell}
+
+
+def priority(wildcards):
+    """That of a training job; a job on a cluster is alone in its call."""
+    return 0 if workflow.remote_exec else priorities()[wildcards.study, wildcards.cell]
 
 
 asked = workflow.output_settings  # for all that Snakemake says, or for the commands
