@@ -11,11 +11,13 @@ reduced ones (llm: 4 sequences of 4,096 tokens); `--batch` and `--length` cut wh
 `--vocabulary` sets the size of one.
 Microbatches are as large as the study's, sequences have maximum length. Memory: on CUDA, the most
 that torch allocated.
-One thread, as in the workflow's jobs. Times are the fastest of `--repeats` (of two if a step takes
-5 s); on a CPU the process' own time, which is wall time if nothing else runs. The peak is the best
-of several square float32 (on CUDA: bfloat16) matrix products. "plain" is a model of the same shapes
-as a user would write or import it (`benchmarks/_plain.py`), which takes turns with ours; "plain /
-ours" is the median over the turns, above 1 where ours is faster. The last columns are the
+One thread and the default arithmetic, as in the workflow's jobs (`repro.suite.arithmetic`); other
+precisions than float32 are refused on a CPU: bfloat16 is 250 times as slow under it.
+Times are the fastest of `--repeats` (of two if a step takes 5 s); on a CPU the process' own time,
+which is wall time if nothing else runs. The peak is the best of several square float32 (on CUDA:
+bfloat16) matrix products. "plain" is a model of the same shapes as a user would write or import it
+(`benchmarks/_plain.py`), which takes turns with ours; "plain / ours" is the median over the turns,
+above 1 where ours is faster. The last columns are the
 profiler's self time by kind of operator.
 """
 
@@ -33,6 +35,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from repro.suite import arithmetic
+
+if notice := arithmetic.apply(arithmetic.DEFAULT):  # before torch reads the environment
+    print(notice, file=sys.stderr)
+
 import torch
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
@@ -40,7 +47,7 @@ from torch.profiler import ProfilerActivity, profile
 from benchmarks import _plain
 from repro.cost import Layout
 from repro.data.random_data import random_data
-from repro.suite import arithmetic, config, registry
+from repro.suite import config, registry
 from repro.suite.budget import matmul_peak
 from repro.suite.spec import lookup, override
 from repro.suite.suite import Suite
@@ -204,6 +211,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--repeats", type=int, default=5, help="of which the fastest counts")
     parser.add_argument("--repeat-seconds", type=float, default=0.5, help="a repeat takes, about")
     args = parser.parse_args(arguments)
+    if args.device == "cpu" and args.precision != "float32":
+        parser.error(f"--precision {args.precision}: on a CPU jobs take float32; add --device cuda")
     device = devices.select(args.device, threads=1)
     there = specs(args.model, args.paper)
     best = matmul_peak(device.type, 40, partial(now, device))

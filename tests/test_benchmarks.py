@@ -5,6 +5,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 import pytest
 import torch
 
+from repro.suite import arithmetic
 from repro.suite.registry import ROOT
 
 TINY_STEP = ["--repeats", "1", "--repeat-seconds", "0", "--batch", "2"]
@@ -75,3 +76,11 @@ def test_a_compiled_step_compiles_our_blocks_and_the_plain_model(capsys, monkeyp
     titles, _, row = (line for line in capsys.readouterr().out.splitlines() if line[0] == "|")
     shares = dict(zip(titles.split(" | "), row.split(" | "), strict=True))
     assert shares["of peak"].endswith("%") and shares["plain of peak"].endswith("%")
+
+
+def test_a_step_is_timed_in_the_arithmetic_and_the_numbers_of_jobs(capsys):
+    """bfloat16 ran at 0.4 GFLOP/s on a CPU under avx2, and nothing said why."""
+    with pytest.raises(SystemExit):
+        benchmark("step").main(["--precision", "bfloat16", *TINY_STEP])
+    assert "--precision bfloat16: on a CPU jobs take float32" in capsys.readouterr().err
+    assert arithmetic.in_force("cpu").startswith(arithmetic.choose(arithmetic.DEFAULT)[0])

@@ -67,6 +67,26 @@ def test_jobs_share_the_cores_but_none_is_shorter_than_itself():
     assert forecast.wall([], cores=2, speed=1.0) == 0.0
 
 
+def test_the_longest_chain_goes_first():
+    """Of jobs that wait for nobody the longest; a short one, if long ones wait for it."""
+    times = {"short": 1.0, "long": 30.0, "gate": 2.0, "after": 40.0, "end": 5.0}
+    readers = {"short": ["end"], "long": ["end"], "gate": ["after"], "after": ["end"]}
+    chains = forecast.longest_chains(times, readers)
+    assert chains == {"short": 6.0, "long": 35.0, "gate": 47.0, "after": 45.0, "end": 5.0}
+
+
+def test_jobs_are_ordered_by_their_recorded_seconds():
+    """Found where widths of 14 and of 480 seconds had one priority, hours of an H100's launches."""
+    suite = load([])
+    jobs = {cell.id: ("train", cell) for cell in cells(suite)}
+    times = forecast.job_times(suite, jobs)
+    assert len({*times.values()}) > 1
+    assert forecast.priorities(suite, jobs, times, {}) == times
+    never = dict.fromkeys(times)
+    hours = {name: suite.gpu_hours([cell]) for name, (_, cell) in jobs.items()}
+    assert forecast.priorities(suite, jobs, never, {}) == hours
+
+
 def test_other_data_take_as_long_and_what_was_never_run_is_not_guessed():
     real = load(["data=real"])
     assert not records.recorded(real, FIGURE)

@@ -4,7 +4,8 @@ What a figure is written with
   figure.py        what its file must define, and what it may
   claims.py        claims, what is expected of them, verdicts
   tables.py        what figures share when they read a table of runs
-  optimum.py       the optimum of a sweep
+  optimum.py       the optimum of a curve
+  sweep.py         how an optimum is read off a grid, by seed and by width
   intervals.py     what an interval holds besides the scatter between seeds
   typeset.py       a table of texts, as Markdown, CSV, or on a page
   drawing.py       the style of all pictures

@@ -4,9 +4,11 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import TypeVar
 
 from repro.cores import usable_cores
 from repro.errors import UserError
@@ -16,6 +18,9 @@ from repro.suite.budget import Price, effort
 from repro.suite.plan import Cell, Run
 from repro.suite.suite import Suite
 from repro.suite.terminal import Ahead
+
+Job = TypeVar("Job", bound=Hashable)
+Work = tuple[str, Cell | None]  # of a job: its rule, and the cell if it trains one
 
 # What one core of the machine of records/ finds in PRODUCT: the Intel Xeon that they name.
 RECORDED_RATE = 5e10
@@ -187,8 +192,50 @@ def in_words(suite: Suite, cells: Sequence[Cell], cores: int) -> str:
     return f"{count}, {time} on {cores} core{'s' * (cores > 1)} of this machine"
 
 
-def ahead(suite: Suite, jobs: Mapping[int, tuple[str, Cell | None]], cores: int | None) -> Ahead:
-    """What a call will do. jobs: number of a job -> its rule, and the cell if it trains one.
+def job_times(suite: Suite, jobs: Mapping[Job, Work]) -> dict[Job, float | None]:
+    """Seconds of each job on the machine of records/; None where a run of it was never recorded."""
+    cells = [cell for _, cell in jobs.values() if cell]
+    recorded = recorded_seconds(suite, figures_of(suite, cells), cells) if cells else {}
+    of_cells = iter(job_seconds(suite, cells, recorded))
+    return {
+        job: next(of_cells) if cell else OTHER_JOBS.get(rule, ANY_JOB)
+        for job, (rule, cell) in jobs.items()
+    }
+
+
+def longest_chains(
+    times: Mapping[Job, float], readers: Mapping[Job, Iterable[Job]]
+) -> dict[Job, float]:
+    """Job -> what it takes together with the longest chain of jobs that wait for it. Whoever begins
+    with the longest is done soonest. readers: job -> those that read what it makes."""
+    chains: dict[Job, float] = {}
+    after = {job: readers.get(job, ()) for job in times}
+    for job in TopologicalSorter(after).static_order():  # a job after its readers
+        rest = max((chains[reader] for reader in after.get(job, ())), default=0.0)
+        chains[job] = times.get(job, 0.0) + rest
+    return chains
+
+
+def priorities(
+    suite: Suite,
+    jobs: Mapping[Job, Work],
+    times: Mapping[Job, float | None],
+    readers: Mapping[Job, Iterable[Job]],
+) -> dict[Job, float]:
+    """`longest_chains` of seconds on record; if some were never recorded, of hours on an H100."""
+    known = {job: time for job, time in times.items() if time is not None}
+    if len(known) < len(times):
+        known = {job: suite.gpu_hours([c]) if c else 0.0 for job, (_, c) in jobs.items()}
+    return longest_chains(known, readers)
+
+
+def ahead(
+    suite: Suite,
+    jobs: Mapping[int, Work],
+    cores: int | None,
+    times: Mapping[int, float | None] | None = None,
+) -> Ahead:
+    """What a call will do. jobs: by number. times: as from `job_times`, if they are known already.
     cores: of this machine that it may use; None where jobs work elsewhere, or on a GPU, for which
     there are no seconds on record."""
     cells = [cell for _, cell in jobs.values() if cell]
@@ -196,13 +243,9 @@ def ahead(suite: Suite, jobs: Mapping[int, tuple[str, Cell | None]], cores: int 
     words += f", {len(cells)} of them training" if cells else ""
     if not cores:
         return Ahead(words, len(jobs))
-    recorded = recorded_seconds(suite, figures_of(suite, cells), cells) if cells else {}
-    of_cells = iter(job_seconds(suite, cells, recorded))
-    times = [
-        next(of_cells) if cell else OTHER_JOBS.get(rule, ANY_JOB) for rule, cell in jobs.values()
-    ]
-    known = [time for time in times if time is not None]
-    if len(known) < len(times):
+    times = job_times(suite, jobs) if times is None else times
+    known = [seconds for job in jobs if (seconds := times[job]) is not None]
+    if len(known) < len(jobs):
         return Ahead(f"{words}; how long they take is not on record", len(jobs))
     rate = speed(suite.config.arithmetic) if cells else 1.0
     time = minutes(wall(known, cores, rate))

@@ -29,6 +29,7 @@ OF_WORKFLOW = {
     "rules": "an unknown target ends in one line with the nearest known one",
     "dag.jobs": "which figures a call was asked for, whether or not they had to be made",
     "dag.jobid": "a job's number in the log's records, by which the terminal finds its forecast",
+    "dag.depending": "which jobs wait for one: the longest chain goes first",
     "dag.needrun": "a figure that was up to date counts as built",
     "dag.needrun_jobs": "what a call will do and cost, before it begins",
     "dag.finished": "what was built, and whose log to read when something failed",
@@ -100,6 +101,14 @@ class Call:
         or never began."""
         dag = self.workflow.dag
         return {dag.jobid(job): job for job in dag.needrun_jobs()}
+
+    def readers(self) -> dict[int, list[int]]:
+        """Number of each job that is to run -> those of the jobs that wait for it."""
+        dag = self.workflow.dag
+        return {
+            number: [dag.jobid(reader) for reader in dag.depending[job]]
+            for number, job in self.to_run().items()
+        }
 
     def built(self, rule: str) -> list[tuple[Any, bool]]:
         """The jobs of a rule, each with whether what it makes is there and as it should be."""

@@ -25,15 +25,39 @@ CALL = Call(workflow)
 
 def ahead():
     """What this call will do (`repro.suite.terminal.Ahead`)."""
-    jobs = {
+    here = CALL.is_local and CALL.gpus is None
+    return forecast.ahead(SUITE, to_do(), CALL.cores if here else None, times_to_do())
+
+
+@cache
+def to_do():
+    """The jobs that this call will run, by number -> their rules, and the cells of those that
+    train."""
+    return {
         number: (
             job.rule.name,
             cell_of(job.wildcards) if job.rule.name.startswith("train") else None,
         )
         for number, job in CALL.to_run().items()
     }
-    here = CALL.is_local and CALL.gpus is None
-    return forecast.ahead(SUITE, jobs, CALL.cores if here else None)
+
+
+@cache
+def times_to_do():
+    """The same jobs -> how long they take (`forecast.job_times`)."""
+    return forecast.job_times(SUITE, to_do())
+
+
+@cache
+def priorities():
+    """(study, cell) -> what training it has first: the longest chain of jobs that it begins."""
+    chains = forecast.priorities(SUITE, to_do(), times_to_do(), CALL.readers())
+    return {(cell.study, cell.name): chains[job] for job, (_, cell) in to_do().items() if cell}
+
+
+def priority(wildcards):
+    """That of a training job; a job on a cluster is alone in its call."""
+    return 0 if CALL.is_job else priorities()[wildcards.study, wildcards.cell]
 
 
 LINES = CALL.write_lines(ahead)

@@ -10,7 +10,7 @@ rule train:
         f"logs/train/{SUITE.config.scale}/{{study}}/{{cell}}.log",
     wildcard_constraints:
         study=one_of(s for s in registry.study_names() if not registry.keeps_checkpoints(s)),
-    priority: lambda wildcards: min(1e5, SUITE.gpu_hours([cell_of(wildcards)]) * 1e6)
+    priority: priority
     group:
         short_group
     threads: lambda wildcards: cell_of(wildcards).runs[0].spec.get("threads", 1)
