@@ -15,7 +15,8 @@ from repro.judge.claims import (
     within,
 )
 from repro.judge.printed import numbers
-from repro.judge.tables import joined, last_step, with_rounds
+from repro.judge.sweep import gathered
+from repro.judge.tables import joined
 
 TITLE = "Figure 1. Optimal embedding learning rate against width, fixed vocabulary"
 CAPTION = (
@@ -54,7 +55,8 @@ LAWS = {"fig1.optimum-falls": _laws.FALLS}
 
 
 def reduce(runs):
-    return last_step(with_rounds(runs, "embedding_lr/width")).drop(columns="step")
+    whole = runs[STUDIES[0]].columns.drop("step")
+    return gathered(runs, lambda name: {}, last=True)[whole]
 
 
 def sweep_of(data):

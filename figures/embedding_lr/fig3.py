@@ -15,7 +15,8 @@ from repro.judge.claims import (
     within,
 )
 from repro.judge.power import Laws
-from repro.judge.tables import joined, last_step, with_rounds
+from repro.judge.sweep import gathered
+from repro.judge.tables import joined
 
 TITLE = "Figure 3. Optimal embedding learning rate against width, vocabulary m = 8d"
 CAPTION = (
@@ -98,10 +99,9 @@ UNIT_SLOPES = {"sqrt(d) rule": 0.0, "init without effect": -0.5, "SP": -1.0}
 
 
 def reduce(runs):
-    import pandas as pd
-
-    parts = [last_step(with_rounds(runs, name)).assign(study=short(name)) for name in STUDIES]
-    return pd.concat(parts, ignore_index=True).drop(columns="step")
+    columns = runs[STUDIES[0]].columns.drop("step")
+    label = lambda name: {"study": short(str(name.at_round(0)))}  # noqa: E731
+    return gathered(runs, label, last=True)[[*columns, "study"]]
 
 
 def short(study):
