@@ -12,7 +12,7 @@ reduced ones (llm: 4 sequences of 4,096 tokens); `--batch` and `--length` cut wh
 Microbatches are as large as the study's, sequences have maximum length. Memory: on CUDA, the most
 that torch allocated.
 One thread and the default arithmetic, as in the workflow's jobs (`repro.suite.arithmetic`); other
-precisions than float32 are refused on a CPU: bfloat16 is 250 times as slow under it.
+precisions than float32 are refused on a CPU, which has no fast kernels for them under it.
 Times are the fastest of `--repeats` (of two if a step takes 5 s); on a CPU the process' own time,
 which is wall time if nothing else runs. The peak is the best of several square float32 (on CUDA:
 bfloat16) matrix products. "plain" is a model of the same shapes as a user would write or import it
