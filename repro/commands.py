@@ -6,6 +6,7 @@ Imports are within the functions, so that a command starts without the libraries
 import json
 import sys
 from argparse import Namespace
+from functools import partial
 
 from repro.suite import registry
 from repro.suite.study import GPU_SCALES
@@ -53,7 +54,7 @@ def bounds(suite: Suite, arguments: Namespace) -> str | None:
     from repro.judge import bounds, marks
 
     if arguments.page:
-        marks.fill(arguments.page, bounds.COMMAND, bounds.lines())
+        marks.fill(arguments.page, bounds.COMMAND, bounds.lines)
         return None
     return "\n".join(bounds.lines())
 
@@ -160,7 +161,9 @@ def scoreboard(suite: Suite, arguments: Namespace) -> str | None:
 
         from repro.judge import marks
 
-        marks.fill(Path(arguments.page), scoreboard.PAGE, scoreboard.counts_on_record(suite))
+        marks.fill(
+            Path(arguments.page), scoreboard.PAGE, partial(scoreboard.counts_on_record, suite)
+        )
         return None
     return scoreboard.scoreboard(suite)
 
@@ -194,11 +197,8 @@ def power(suite: Suite, arguments: Namespace) -> None:
         from pathlib import Path
 
         from repro.judge import marks
-        from repro.judge.records import on_record
-        from repro.judge.typeset import markdown
 
-        lines = markdown(trials.false_verdicts(on_record(suite)))
-        marks.fill(Path(arguments.page), trials.PAGE, lines)
+        marks.fill(Path(arguments.page), trials.PAGE, partial(trials.page, suite))
         return
     act = trials.outdated if arguments.check else trials.update
     for line in act(suite, arguments.figures or [*suite.config.figures]):

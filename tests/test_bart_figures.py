@@ -37,7 +37,7 @@ def sweeps(optima=(-7, -7), curvature=(0.2, 0.05), low=-10, high=-5):
     rows = []
     for strategy, at, bend in zip(STRATEGIES, optima, curvature, strict=True):
         for k in range(low, high + 1):
-            for seed in (0, 1):
+            for seed in (0, 1, 2):
                 loss = 3.5 + bend * (k - at) ** 2 + 0.001 * seed
                 rows += [row(strategy, "sweep", 2.0**k, seed, loss)]
                 rows += [row(strategy, "sweep", 2.0**k, seed, loss + 1, step=150)]
@@ -74,7 +74,7 @@ def test_runs_that_overflow_above_the_best_rate_are_counted_for_both_strategies(
     def overflow(*higher):
         rows = [r | {"skipped": 1} for r in sweeps(low=-9, high=-6)]
         for each, lr in zip(STRATEGIES, higher, strict=True):
-            for seed in (0, 1):
+            for seed in (0, 1, 2):
                 diverged = row(each, "sweep", lr, seed, math.inf if lr > 1 else 4.0)
                 rows.append(diverged | {"skipped": 30 if lr > 1 else 1})
         found = judged("fig3", rows)["fig3.overflow"]

@@ -1,10 +1,10 @@
 import re
-from collections import Counter
 
 import pytest
 
-from repro.judge import records
-from repro.judge.claims import KINDS, VERDICTS
+from repro.judge import marks, records, scoreboard
+from repro.judge.board import counts_by_paper
+from repro.judge.typeset import markdown
 from repro.suite import registry
 from repro.suite.registry import ROOT
 
@@ -33,13 +33,9 @@ def test_the_scoreboard_is_the_recorded_one():
     rows = records.recorded_claims(RECORDED)
     page = records.recorded_board(RECORDED)
     assert (RECORDED / "scoreboard.md").read_bytes() == page
-    for paper in {row["paper"] for row in rows}:
-        for kind in KINDS:
-            kinds = [row for row in rows if (row["paper"], row["kind"]) == (paper, kind)]
-            counts = Counter(row["verdict"] for row in kinds)
-            numbers = " | ".join(str(counts[v]) for v in VERDICTS)
-            line = f"| [`{paper}`](studies/{paper}/README.md) | {kind} | {numbers} |"
-            assert line in README.splitlines() or not kinds, f"README.md: write {line}"
+    path, lines = ROOT / "README.md", lambda: markdown(counts_by_paper(rows))
+    filled = marks.filled(path, scoreboard.PAGE, lines)
+    assert path.read_text() == filled, "python -m repro scoreboard --page README.md"
     assert {row["figure"] for row in rows} == set(listed())
 
 
@@ -64,11 +60,13 @@ def test_no_link_is_dead_and_every_path_is_there(page):
 
 def test_the_first_page_is_short_leads_to_all_others_and_says_its_terms():
     assert len(README.splitlines()) < 185
+    prose = re.sub(r"\]\([^)]*\)|<!--.*?-->", "]", README)
+    assert len(re.findall(r"[A-Za-z][\w'^/.-]*|\d[\d.,]*", prose)) <= 1300
     for page in ROOT.glob("docs/*.md"):
         assert f"](docs/{page.name})" in README, "every page is linked from the first one"
     for term in ("parametrization", "SP", "muP", "LVP", "Neural-tangent", "upscaled", "base"):
         assert README.index(f"*{term}*") < README.index("## What reproduces")
-    for word in ("Embedded", "real", "reproduced", "not\nreproduced", "cannot be told"):
+    for word in ("Embedded", "real", "reproduced", "not reproduced", "cannot be told"):
         assert f"*{word}*" in README
     assert "or of a GPU: none of these was ever tried" in README.replace("\n", " ")
     for number in ("2506.15025", "2602.10545", "2304.02034"):

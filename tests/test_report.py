@@ -420,6 +420,7 @@ def judged(**changed):
         **{"kind": "training", "verdict": "reproduced", "seen": "agrees", "binds": True},
         **{"statement": "It falls", "quantity": "slope", "expected": "below 0", "reason": ""},
         **{"measured": -1.0, "low": -2.0, "high": -0.5, "chosen_after_seeing": ""},
+        **{"paper": "embedding_lr", "claim": "fig1.falls", "p": 0.004},
     }
     return row | changed
 
@@ -436,17 +437,21 @@ def test_a_figure_in_one_sentence():
         "No claim of the paper is judged by it; of the suite's own checks, 1 reproduced."
     )
     assert text.sentence([]) == "No claim is held against this figure."
+    bench = [judged(paper="transfer")] * 2
+    assert text.sentence(bench).endswith("Of the 2 claims here: 2 reproduced.")
 
 
 def test_what_qualifies_the_counts_is_said():
-    weak = judged(verdict="cannot be told", seen="cannot be told", reason="power: 4 %")
+    weak = judged(verdict="cannot be told", seen="cannot be told", p=0.3)
     away = judged(verdict="does not bind", seen="agrees", binds=False)
     lines = text.how_sure([judged(chosen_after_seeing="steps"), weak, away, judged(kind="theory")])
     assert lines[0] == "2 claims about training bind here: 1 reproduced and 1 that cannot be told."
     assert lines[1] == "1 claim of theory and arithmetic binds here: 1 reproduced."
-    assert "1 have a test too weak" in lines[2]
-    assert "shown and not judged: 1 that agrees" in lines[3]
-    assert lines[4].startswith("Settings behind 1 were chosen after seeing results")
+    assert "shown and not judged: 1 that agrees" in lines[2]
+    assert lines[3].startswith("Of the 1 reproduced claims about training, 1 rest on settings that")
+    assert lines[4].startswith("embedding_lr: 4 judged random claims, of which 2 are told; 2 of")
+    ours = judged(paper="transfer"), judged(kind="control")
+    assert text.how_sure(ours) == []
     assert text.how_sure([]) == []
 
 

@@ -21,7 +21,7 @@ PROVENANCE = {"scale": "reduced", "embedded": True, "label": "embedded"}
 WIDTH = 64
 
 
-def search_rows(strategy, optimum, seeds=(0, 1), around=vit.MOVES):
+def search_rows(strategy, optimum, seeds=(0, 1, 2), around=vit.MOVES):
     """A closed search: error grows with the distance, in octaves, from the optimum (lr, wd)."""
     rows = []
     for dx, dy in ((0, 0), *around):
@@ -137,7 +137,7 @@ def test_figure_1_says_where_the_optimum_is_a_tie():
     own = (data["strategy"] == "standard") & (data["part"] == "search")
     lr, decay = _vit.SEARCH.optimum(data[own]).point
     data.loc[own, ["valid_accuracy", "lowest_error"]] = 0.5
-    for wd, accuracies in ((decay, (0.584, 0.569)), (decay / 2, (0.595, 0.558))):
+    for wd, accuracies in ((decay, (0.584, 0.569, 0.5765)), (decay / 2, (0.595, 0.558, 0.5765))):
         at = own & (data["lr"] == lr) & (data[_vit.DECAY] == wd)
         data.loc[at, "valid_accuracy"] = accuracies
         data.loc[at, "lowest_error"] = 1 - np.array(accuracies)

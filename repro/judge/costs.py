@@ -88,4 +88,4 @@ def lines(names: Sequence[str] | None = None) -> list[str]:
 
 def write(path: Path) -> None:
     """Put the tables between the two marks of a page."""
-    marks.fill(path, COMMAND, lines())
+    marks.fill(path, COMMAND, lines)

@@ -1,6 +1,6 @@
 """Parts of a page that a command writes, between two marks. No torch."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from repro.errors import UserError
@@ -14,17 +14,19 @@ def begin(command: str) -> str:
     return f"<!-- from here made by `python -m repro {command}` -->"
 
 
-def fill(path: Path, command: str, lines: Sequence[str]) -> None:
-    """Put Markdown lines between the two marks of a page; raises UserError where it has none."""
+def fill(path: Path, command: str, lines: Callable[[], Sequence[str]]) -> None:
+    """Put Markdown lines between the two marks of a page; raises UserError where it has none,
+    before they are made, which may take minutes."""
+    text = filled(path, command, lines)
     with atomic_path(path) as temporary:
-        temporary.write_text(filled(path, command, lines))
+        temporary.write_text(text)
 
 
-def filled(path: Path, command: str, lines: Sequence[str]) -> str:
+def filled(path: Path, command: str, lines: Callable[[], Sequence[str]]) -> str:
     """The page as `fill` writes it."""
     text, mark = path.read_text() if path.exists() else "", begin(command)
     before, found, rest = text.partition(mark)
     _, closed, after = rest.partition(END)
     if not (found and closed) or mark in rest:
         raise UserError(f"{path}: has no lines {mark} and {END}, between which the command writes")
-    return "\n".join([before + mark, "", *lines, "", END]) + after
+    return "\n".join([before + mark, "", *lines(), "", END]) + after

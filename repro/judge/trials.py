@@ -23,7 +23,8 @@ from repro.judge.figure import figure_module
 from repro.judge.judged import JudgedClaim
 from repro.judge.judging import called, check_measured
 from repro.judge.power import EDGE, LOWER, PAPER, RIVAL, UPPER, Trial
-from repro.judge.records import read_record, recorded
+from repro.judge.records import on_record, read_record, recorded
+from repro.judge.typeset import markdown
 from repro.suite import registry
 from repro.suite.suite import Suite
 
@@ -155,13 +156,18 @@ def outdated(suite: Suite, selection: list[str]) -> Iterator[str]:
 def update(suite: Suite, selection: list[str]) -> Iterator[str]:
     """Make the trials of some figures anew at the configured scale and data; a line for each claim.
 
-    What is in the file of other scales, data and figures stays; of claims there are no more, goes.
+    What is in the file of other scales, data and figures stays; of claims without laws, goes.
     """
     for figure_name in registry.selected_figures(selection, "power"):
         rows = of_figure(suite, figure_name)
         paper, figure = figure_name.split("/")
         figures = [name for name in registry.figure_names() if name.startswith(f"{paper}/")]
-        order = [c.id for name in figures for c in registry.figure(name).CLAIMS]
+        order = [
+            claim.id
+            for module in map(registry.figure, figures)
+            for claim in module.CLAIMS
+            if claim.id in getattr(module, "LAWS", {})
+        ]
         here = (suite.config.scale, suite.label)
         before = power.trials(paper)
         kept = [
@@ -204,3 +210,9 @@ def false_verdicts(rows: Sequence[JudgedClaim]) -> list[list[str]]:
             )
             table.append([f"`{paper}`", verdict, str(len(given)), str(len(tried)), *words])
     return table
+
+
+def page(suite: Suite) -> list[str]:
+    """`false_verdicts` of the verdicts on record at the configured scale and data; lines of
+    Markdown."""
+    return markdown(false_verdicts(on_record(suite)))
