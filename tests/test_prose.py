@@ -1,0 +1,71 @@
+"""The numbers in prose are on record: an interval in README, docs and the studies' pages is one of a
+judged claim, of a table beside it, or of a second arithmetic, to the digit."""
+
+import re
+from functools import cache
+
+import pytest
+
+from repro.files import read_json
+from repro.judge import records, second
+from repro.suite import registry
+from repro.suite.registry import ROOT
+
+PAGES = ["README.md", "CHANGELOG.md"]
+PAGES += [
+    str(p.relative_to(ROOT))
+    for g in ("docs/*.md", "studies/*/README.md")
+    for p in sorted(ROOT.glob(g))
+]
+NUMBER = r"-?\d+(?:\.\d+)?"
+INTERVAL = re.compile(rf"({NUMBER})(?:\s*%|\s+points|\s+nats)?\s*\[({NUMBER}),\s+({NUMBER})\]")
+
+
+@cache
+def texts() -> set[tuple[str, ...]]:
+    """Intervals that figures' pages and details on record print."""
+    pages = [path.read_text() for path in ROOT.glob("records/*/*/*/*/*.md")]
+    details = [row["detail"] for row in claims()]
+    return {found.groups() for text in [*pages, *details] for found in INTERVAL.finditer(text)}
+
+
+@cache
+def claims():
+    return read_json(records.RECORDS / "claims.json")
+
+
+@cache
+def measured() -> list[tuple[float, float, float]]:
+    """Value and interval of every judged claim, and of those under a second arithmetic."""
+    papers = {name.split("/")[0] for name in registry.figure_names()}
+    kept = [(s.measured, s.low, s.high) for p in papers for s in second.seconds(p)]
+    judged = [(row["measured"], row["low"], row["high"]) for row in claims()]
+    return [tuple(map(float, each)) for each in [*judged, *kept] if not {None, ""} & set(each)]
+
+
+def reads(text: str, value: float) -> bool:
+    """Whether a number in prose is this one rounded: as it is, with its sign turned, in percent."""
+    digits = len(text.partition(".")[2])
+    return any(float(text) == round(by * value, digits) for by in (1, -1, 100, -100))
+
+
+def on_record(interval: tuple[str, str, str]) -> bool:
+    value, low, high = interval
+    return interval in texts() or any(
+        reads(value, v)
+        and ((reads(low, a) and reads(high, b)) or (reads(low, b) and reads(high, a)))
+        for v, a, b in measured()
+    )
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_interval_in_prose_is_on_record(page):
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.S)  # not what calls print
+    lost = [found.group() for found in INTERVAL.finditer(text) if not on_record(found.groups())]
+    assert lost == []
+
+
+def test_an_interval_that_is_not_on_record_is_found():
+    assert on_record(("-0.47", "-0.64", "-0.32"))
+    assert not on_record(("-0.47", "-0.63", "-0.32"))
+    assert sum(len(INTERVAL.findall((ROOT / page).read_text())) for page in PAGES) > 100
