@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-import torch.nn.functional as F
+from kept import kept_numbers
 from torch.utils.flop_counter import FlopCounterMode
 
 from repro import cost
@@ -111,23 +111,6 @@ def forward_flops(net, *inputs) -> int:
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         net(*inputs)
     return counter.get_total_flops()
-
-
-def kept_numbers(net, batch, targets) -> int:
-    """Numbers in the storages that autograd keeps for a backward pass, the weights aside."""
-    known = {p.untyped_storage().data_ptr() for p in [*net.parameters(), *net.buffers()]}
-    kept = {}
-
-    def pack(tensor):
-        storage = tensor.untyped_storage()
-        if tensor.is_floating_point() and storage.data_ptr() not in known:
-            kept[storage.data_ptr()] = (storage.nbytes() // tensor.element_size(), tensor)
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        logits = net(batch)
-        F.cross_entropy(logits.flatten(0, -2), targets.flatten()).backward()
-    return sum(numbers for numbers, _ in kept.values())
 
 
 # Table 4 and Appendix F.4

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from test_readme import listed
+from recorded import listed
 
 from repro.data.source import Source
 from repro.files import read_json
