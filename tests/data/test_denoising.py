@@ -1,4 +1,4 @@
-"""Span denoising: exact invariants, its law, blocks. tests/test_fairseq.py holds it against
+"""Span denoising: exact invariants, its law, blocks. tests/training/test_fairseq.py holds it against
 fairseq's."""
 
 import itertools
