@@ -28,6 +28,8 @@ from repro.suite.suite import Suite
 from repro.tasks import TASKS, Task, transformer_kernels
 from studies.effective_theory._encoders import LANGUAGE, VISION
 
+pytestmark = pytest.mark.long
+
 SGD = {"name": "sgd", "momentum": 0.0, "nesterov": False, "weight_decay": 1e-4}
 ADAMW = {"name": "adamw", "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 1e-4}
 MLP_SPEC = {

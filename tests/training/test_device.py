@@ -13,6 +13,8 @@ import torch
 from golden import SPECS, near, records, saved
 from simulated_device import NOT_SIMULATED
 
+pytestmark = pytest.mark.long
+
 DEVICES = [
     "cpu",
     pytest.param(
