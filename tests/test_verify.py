@@ -226,6 +226,50 @@ def test_a_record_that_was_changed_is_named(built, base, capsys, suffix, harm):
             command(built)
 
 
+@pytest.mark.parametrize(
+    ("edited", "words"),
+    [
+        (lambda saved: [], "was not written by this suite, it lacks 'provenance'"),
+        (lambda saved: saved | {"claims": [{}]}, "was not written by this suite, it lacks 'claim'"),
+        (lambda saved: saved | {"claims": 5}, "was not written by this suite, it lacks 'claims'"),
+        (
+            lambda saved: saved | {"provenance": saved["provenance"] | {"made": [{}]}},
+            "was not written by this suite, it lacks 'device'",
+        ),
+        (
+            lambda saved: with_run(saved, commit="\033[2J"),
+            r"provenance has 'commit': '.x1b\[2J', which this suite never writes",
+        ),
+        (
+            lambda saved: with_run(saved, host_cpu="<img src=x onerror=alert(1)>"),
+            "provenance has 'host_cpu': '<img src=x",
+        ),
+        (
+            lambda saved: saved | {"claims": [saved["claims"][0] | {"detail": "\033[2J"}]},
+            "holds characters that cannot be shown",
+        ),
+    ],
+)
+def test_a_record_that_this_suite_would_not_have_written_is_refused(built, base, edited, words):
+    """Found in review: with digests that fit, its texts reached the terminal and the pages."""
+    path = base.with_suffix(".json")
+    write_json(path, edited(read_json(path)))
+    records._note_digests(base.parents[1], [path])
+    for call in (verify.verify, records.redraw, records.rejudge):
+        if call is verify.verify:
+            assert re.search(f"{words}.*; restore records/ with git", outcome(built).reason)
+        else:
+            with pytest.raises(UserError, match=f"{words}.*; restore records/ with git"):
+                call(built)
+
+
+def with_run(saved, **changes):
+    """A record whose first entry of runs says something else."""
+    first, *others = saved["provenance"]["made"]
+    made = [first | changes, *others]
+    return saved | {"provenance": saved["provenance"] | {"made": made}}
+
+
 @pytest.mark.parametrize("file", [name for name in products.FILES if name != "provenance.json"])
 @pytest.mark.parametrize("harm", ["edited", "deleted"])
 def test_a_product_that_is_not_what_its_manifest_says_is_refused(built, capsys, file, harm):
