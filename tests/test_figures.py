@@ -258,7 +258,7 @@ def test_scoreboard_and_manifest_hold_every_claim(built):
     assert set(table["scale"]) == {"smoke"}
     board = (built.paths.results / "scoreboard.md").read_text()
     assert "<br>[`table2.exponents`](embedding_lr/table2/figure.md), self-check |" in board
-    assert NAME in read_json(built.paths.results / "manifest.json")
+    assert NAME in read_json(built.paths.results / "manifest.json")["figures"]
 
 
 def test_cells_travel_in_packs(built, tmp_path, monkeypatch):
