@@ -238,10 +238,10 @@ def pack(suite: Suite, arguments: Namespace) -> str:
 
 
 def unpack(suite: Suite, arguments: Namespace) -> str:
-    """Cells of an archive into results/."""
+    """An archive's cells of the configured figures into results/."""
     from repro.suite import packs
 
-    return f"unpacked {packs.unpack(arguments.archive)} new cells"
+    return str(packs.unpack(suite, arguments.archive))
 
 
 def coordinate_check(suite: Suite, arguments: Namespace) -> str:

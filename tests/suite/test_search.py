@@ -162,7 +162,7 @@ def made(monkeypatch):
             loss = (math.log2(spec["lr"]) - spec["optimum"]) ** 2 + 0.01 * spec["seed"]
             return [{"step": 1, "train_loss": loss}]
 
-    monkeypatch.setitem(TASKS, "bowl", Bowl(1, "", lambda spec: [], lambda spec: 0.0))
+    monkeypatch.setitem(TASKS, "bowl", Bowl(1, "fake", lambda spec: [], lambda spec: 0.0))
     return calls
 
 

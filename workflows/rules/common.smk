@@ -175,6 +175,12 @@ def scoreboard_inputs(wildcards):
     return of_selected(f"{RESULTS}/{{figure}}/manifest.json")(wildcards)
 
 
+def page_inputs(wildcards):
+    """The figures of a page; forces a rerun if the page that exists is not what was made."""
+    CALL.force(freshness.stale_page(SUITE, checked(wildcards.page)))
+    return [f"figures/{name}.pdf" for name in PAGES[wildcards.page]]
+
+
 def cell_of(wildcards):
     """The cell (`repro.suite.plan.Cell`) that a training job makes."""
     return SUITE.cell(wildcards.study, wildcards.cell)
