@@ -36,6 +36,7 @@ What it takes
 What one sees
   progress.py      lines in a log, a bar on a terminal
   terminal.py      a line a job, with the time that is left
+  interrupt.py     Ctrl-C of a workflow
   calls.py         which calls of Snakemake run here, and the lock of a killed one
   internals.py     what is used of Snakemake below its documented surface
 """
