@@ -9,10 +9,10 @@ import numpy as np
 from repro.judge.claims import Measurement, over_seeds
 from repro.judge.intervals import no_finer_than, of_estimators
 from repro.judge.optimum import parabola_optimum
-from repro.judge.sweep import gathered
+from repro.judge.sweep import by_seed, gathered
 from repro.judge.tables import joined
 from repro.statistics import slope
-from widthwise.checks.regret import Curves
+from widthwise.checks.regret import Curve, Curves
 
 WORKLOADS = {
     "decoder": "decoder",
@@ -120,13 +120,10 @@ class Losses(Curves):
         return joined(*found)
 
 
-def curve(rows) -> tuple[np.ndarray, np.ndarray]:
-    """(rates, losses (seeds, rates)) of runs that have nothing else to tell them apart."""
-    rates, rate = np.unique(rows[LR], return_inverse=True)
-    seeds, seed = np.unique(rows["seed"], return_inverse=True)
-    losses = np.full((len(seeds), len(rates)), math.nan)
-    losses[seed, rate] = rows[LOSS].to_numpy()
-    return rates, np.where(np.isnan(losses), math.inf, losses)
+def curve(rows) -> Curve:
+    """Runs that have nothing but rate and seed to tell them apart."""
+    (rates,), losses = by_seed(rows, (LR,), LOSS, sorted(rows["seed"].unique()))
+    return rates, losses
 
 
 def by_workload(data, names: Iterable[str] = WORKLOADS) -> dict[str, Losses]:
