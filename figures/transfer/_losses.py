@@ -102,10 +102,9 @@ class Losses(Curves):
         best = self.curves[self.names[0], self.base][1].mean(0).min()
         if not best < self.chance - LEARNED:
             found.append(f"the narrow model has hardly learned: {best:.2f} of {self.chance:.2f}")
-        narrow = self.narrow.fillna({LOSS: math.inf})  # a diverged run is as bad as can be
-        means = narrow.groupby([RATIO, LR])[LOSS].mean()
-        ratios, (ratio, _) = self.narrow[RATIO].unique(), means.idxmin()
-        if len(ratios) > 1 and ratio in (ratios.min(), ratios.max()):
+        (ratios, _), tried = by_seed(self.narrow, (RATIO, LR), LOSS)
+        ratio = ratios[tried.mean(0).min(1).argmin()]
+        if len(ratios) > 1 and ratio in (ratios[0], ratios[-1]):
             found.append(f"the best ratio, {ratio:g}, is at its grid's edge")
         if self.decay and self.decay == self.decays[-1]:
             found.append(f"the best weight decay, {self.decay:g}, is at its grid's edge")
@@ -122,7 +121,7 @@ class Losses(Curves):
 
 def curve(rows) -> Curve:
     """Runs that have nothing but rate and seed to tell them apart."""
-    (rates,), losses = by_seed(rows, (LR,), LOSS, sorted(rows["seed"].unique()))
+    (rates,), losses = by_seed(rows, (LR,), LOSS)
     return rates, losses
 
 

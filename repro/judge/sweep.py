@@ -36,14 +36,16 @@ def gathered(runs: Mapping, label: Callable[[StageName], Mapping[str, Any]], las
     return pd.concat(parts, ignore_index=True)
 
 
-def by_seed(rows, axes: Sequence[str], metric: str, seeds: Sequence[int]):
+def by_seed(rows, axes: Sequence[str], metric: str, seeds: Sequence[int] | None = None):
     """(values along each axis, losses): the metric of every run of a grid, an array.
 
     rows: one a run. losses: shape (seeds, values along each axis); infinite where a run diverged or
-    is not there. seeds: sorted; of them are the rows.
+    is not there. seeds: sorted, those of a whole table of which the rows are a part; if None, those
+    of the rows.
     """
     import numpy as np
 
+    seeds = np.unique(rows["seed"]) if seeds is None else seeds
     columns = {axis: np.unique(rows[axis], return_inverse=True) for axis in axes}
     found = rows[metric].to_numpy(float)
     losses = np.full((len(seeds), *(len(values) for values, _ in columns.values())), math.inf)

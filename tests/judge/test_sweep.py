@@ -41,7 +41,7 @@ def test_a_search_s_rounds_belong_to_their_stage_but_for_those_not_needed():
 
 def test_what_diverged_or_was_not_run_is_infinite_in_the_array_of_losses():
     rows = ROWS[ROWS["step"] == 10].assign(wd=0.1)
-    (lrs, wds), losses = by_seed(rows, ("lr", "wd"), "loss", [0, 1])
+    (lrs, wds), losses = by_seed(rows, ("lr", "wd"), "loss")
     assert (list(lrs), list(wds)) == ([1.0, 2.0], [0.1])
     assert losses[:, :, 0].tolist() == [[2, 1], [4, math.inf]]
     missing = by_seed(rows[1:], ("lr",), "loss", [0, 1])[1]
