@@ -217,8 +217,8 @@ def sums(folder: Path) -> dict[str, str]:
         digest, _, name = line.partition("  ")
         if not (foreign.fits(digest, foreign.DIGEST) and name):
             raise UserError(
-                f"{path}, line {number}: {line[:20]!a} is no digest and name, as after a merge with "
-                "conflicts; restore records/ with git, then record what is new"
+                f"{path}, line {number}: {line[:20]!a} is no digest and name, as after a merge "
+                "with conflicts; restore records/ with git, then record what is new"
             )
         found[name] = digest
     return found
