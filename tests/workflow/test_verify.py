@@ -294,6 +294,16 @@ def test_a_product_that_is_not_what_its_manifest_says_is_refused(built, capsys, 
     assert words in summary(built, {NAME: True}, 1.0)
 
 
+@pytest.mark.parametrize("line", ["<<<<<<< HEAD", "=======", "junk", "0" * 64, "0 a.csv", ""])
+def test_sums_with_conflicts_of_a_merge_are_named_by_the_line(built, base, line):
+    """Found in review: a traceback."""
+    path = base.parents[1] / records.SUMS
+    path.write_text(f"{line}\n{path.read_text()}")
+    words = f"{path}, line 1: {line[:20]!r} is no digest and name, as after a merge with conflicts"
+    with pytest.raises(UserError, match=f"^{re.escape(words)}; restore records/ with git"):
+        records.redraw(built)
+
+
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"data.csv": 1}', b"junk"])
 def test_a_manifest_that_was_emptied_is_what_the_error_names(built, content):
     """Found in review: the message blamed data.csv."""
