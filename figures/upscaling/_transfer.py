@@ -13,14 +13,14 @@ import numpy as np
 
 from repro.judge.claims import exact, over_seeds
 from repro.judge.intervals import of_estimators
-from repro.judge.optimum import parabola_optimum
+from repro.judge.optimum import cubic, parabola_optimum
 from repro.judge.sweep import by_name
 from repro.judge.tables import joined, last_step
 from repro.statistics import slope
 
 LEVEL, WIDTH = "start.level", "model.width"
 REACHES = (2.0, 1.0, 3.0)  # octaves around the best that a parabola takes; the first is judged
-APART = 2.0  # octaves above and below the best noise, for its profile
+APART = 1.0  # octaves above and below the best noise, for its profile
 
 
 def log2_places(values):
@@ -148,19 +148,23 @@ def asymmetry(rows):
     by_seed = dict(zip(next(iter(curves.values())).columns, costs, strict=True))
     problem = problem_of(curves)
     if np.isnan(costs).any():
-        problem = joined(problem, "a seed has no best noise two octaves inside the grid")
+        problem = joined(problem, "a seed's best noise is too near an end of the grid")
     return over_seeds(lambda sample: by_seed[sample[0]], [*by_seed], problem)
 
 
 def profile(curve):
-    """Loss two octaves above the best minus two octaves below it, by seed; between points of the
-    grid a straight line, NaN beyond its ends."""
-    found = vertices(curve)
+    """Loss APART above the best minus APART below it, by seed; between points of the grid a cubic,
+    NaN where a seed has no best so far inside of it.
+
+    The best is the seed's own lowest point: a parabola's vertex lies below it where the curve rises
+    faster above, which is the question here.
+    """
     curve = curve[curve.index > 0]
-    x, ends = np.log2(curve.index.to_numpy(float)), {"left": math.nan, "right": math.nan}
-    return np.array(
-        [
-            np.interp(best + APART, x, each, **ends) - np.interp(best - APART, x, each, **ends)
-            for best, each in zip(found, curve.to_numpy().T, strict=True)
-        ]
-    )
+    x = np.log2(curve.index.to_numpy(float))
+    costs = np.full(curve.shape[1], math.nan)
+    for seed, losses in enumerate(curve.to_numpy().T):
+        best = x[np.argmin(losses)]
+        if x[0] <= best - APART and best + APART <= x[-1]:
+            below, above = cubic(x, losses, best + np.array([-APART, APART]))
+            costs[seed] = above - below
+    return costs

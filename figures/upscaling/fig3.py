@@ -112,8 +112,8 @@ CLAIMS = (
             kind=TRAINING,
             statement=f"{MODELS[key][0]}: noise above the best costs more than noise below it",
             source="Appendix F.5, noise sensitivity profile",
-            quantity="training loss two octaves above the best noise minus two octaves below it, "
-            "nats, mean over target widths",
+            quantity="training loss an octave above the best noise minus an octave below "
+            "it, nats, mean over target widths",
             expected=trained_scales(above(0)),
         )
         for key in MODELS

@@ -63,7 +63,7 @@ def sweep(changes: dict, judged: bool) -> Study:
                 REDUCED,
                 {
                     "size": [size(k) for k in (4, 5, 6, 7, 8)],
-                    "lr.embedding": octaves(-6, -1, 0.5),
+                    "lr.embedding": [2.0**-8, 2.0**-7, *octaves(-6, -1, 0.5), 1.0],
                     "seed": OVERNIGHT_SEEDS if judged else [],
                 },
                 same_job=("lr.embedding", "seed"),
