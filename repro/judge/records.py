@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import get_type_hints
 
 from repro.cores import usable_cores
 from repro.errors import UserError
@@ -20,7 +21,8 @@ from repro.judge.judged import JudgedClaim
 from repro.judge.judging import render
 from repro.judge.page import write_page
 from repro.judge.products import finished_folder, put, refuse_other_code
-from repro.suite import arithmetic, provenance, registry
+from repro.suite import arithmetic, foreign, provenance, registry
+from repro.suite.cells import check_keys
 from repro.suite.registry import ROOT
 from repro.suite.suite import Suite
 
@@ -29,6 +31,12 @@ SUMS = "SHA256SUMS"
 EVERY_CLAIM = "claims.json"  # of all folders
 TEXT = ".md"
 KEPT = (".csv", ".json", ".png", TEXT)  # data; claims and provenance; picture; its text
+# Entries of a record, of its provenance, and of each claim in it.
+RECORD = {"provenance": dict, "data_sha256": str, "claims": list}
+PROVENANCE = {"scale": str, "data": str, "label": str, "cells": list, "made": list}
+CLAIM = {
+    key: getattr(kind, "__origin__", kind) for key, kind in get_type_hints(JudgedClaim).items()
+}
 
 
 def record(suite: Suite, unclean: bool = False) -> list[Path]:
@@ -48,7 +56,7 @@ def record(suite: Suite, unclean: bool = False) -> list[Path]:
             continue
         # Exactly one, because a figure never mixes devices (`cells.check_compatible`).
         (device,) = {entry["device"] for entry in made["made"]}
-        target = RECORDS / suite.config.scale / suite.label / device / figure_name
+        target = _below_records(suite.config.scale, suite.label, device, figure_name)
         for source, suffix in (("data.csv", ".csv"), ("figure.png", ".png")):
             write_bytes(target.with_suffix(suffix), (folder / source).read_bytes())
         claims = read_json(folder / "claims.json")
@@ -65,6 +73,17 @@ def record(suite: Suite, unclean: bool = False) -> list[Path]:
     if suite.config.arithmetic == arithmetic.DEFAULT:
         _seal(written)
     return list(dict.fromkeys(written))
+
+
+def _below_records(*names: str) -> Path:
+    """A path in RECORDS; raises UserError where names or links lead out of it."""
+    path = RECORDS.joinpath(*names)
+    if not path.resolve().is_relative_to(RECORDS.resolve()):
+        raise UserError(
+            f"{path!a}: is not below {RECORDS}, so that nothing is recorded there; remove the link "
+            "that leads out of it, or delete the provenance.json that names such a device"
+        )
+    return path
 
 
 def _to_record(suite: Suite, unclean: bool) -> list[tuple[str, Path, dict]]:
@@ -125,7 +144,8 @@ def read_record(base: Path) -> dict:
     """A record's JSON: "claims", "provenance", "data_sha256".
 
     base: the record's path without suffix.
-    Raises UserError if one of its files is missing or differs from SHA256SUMS.
+    Raises UserError if one of its files is missing or differs from SHA256SUMS, and if it holds what
+    this suite would not have written.
     """
     folder = base.parents[1]
     expected = sums(folder)
@@ -135,7 +155,25 @@ def read_record(base: Path) -> dict:
         missing = found is None and path.suffix != TEXT
         if missing or found != expected.get(path.relative_to(folder).as_posix()):
             raise UserError(f"{path}: is not what {SUMS} says; restore records/ with git")
-    return read_json(base.with_suffix(".json"))
+    return _checked(read_json(base.with_suffix(".json")), base.with_suffix(".json"))
+
+
+def _checked(saved: object, path: Path) -> dict:
+    """A record's JSON. Raises UserError, naming the file, where its entries are not those that
+    `record` writes, or its texts are none that a page or a terminal may show."""
+    remedy = "restore records/ with git"
+    check_keys(saved, RECORD, path, remedy)
+    assert isinstance(saved, dict)
+    made_of = saved["provenance"]
+    check_keys(made_of, PROVENANCE, path, remedy)
+    for entry in made_of["made"]:
+        check_keys(entry, {"device": str, "runs": int}, path, remedy)
+        foreign.check_provenance(entry, path, remedy, lacking=("inputs",))
+    for row in saved["claims"]:
+        check_keys(row, CLAIM, path, remedy)
+    if not foreign.is_shown_as_it_is(saved):
+        raise UserError(f"{path}: holds characters that cannot be shown; {remedy}")
+    return saved
 
 
 def sums(folder: Path) -> dict[str, str]:
