@@ -13,6 +13,7 @@ include: "workflows/rules/figure.smk"
 localrules:
     all,
     fetch,
+    choose,
     code,
     publish,
     page,

@@ -34,6 +34,7 @@ WORDS = {  # argument -> what it is
     "vocab_size": "number of tokens to tell apart",
     "study": "<paper>/<study>, or <paper>/<study>/<stage> where it has stages",
     "cell": "name of its file in results/, without .json",
+    "choice": "name of its file in results/, without .json",
     "digest": "the first characters of its code's digest",
 }
 FORCED = {
@@ -118,6 +119,7 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument(
         "--tokenizer", choices=("bpe", "gpt2"), default="bpe", help="default: bpe, trained here"
     )
+    add("choose", study={}, choice={})
     add_place(add("train", study={}, cell={}))
     add("code", figure={}, digest={})
     for name in ("reduce", "draw", "publish"):

@@ -89,6 +89,13 @@ def tokenize(suite: Suite, arguments: Namespace) -> None:
     jobs.tokenize(suite, need)
 
 
+def choose(suite: Suite, arguments: Namespace) -> None:
+    """Choose among the runs of a stage what cells of another take."""
+    from repro.suite import jobs
+
+    jobs.choose(suite, suite.choice(arguments.study, arguments.choice))
+
+
 def train(suite: Suite, arguments: Namespace) -> None:
     """Carry out the runs of one cell."""
     from repro.suite import jobs

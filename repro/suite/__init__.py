@@ -15,6 +15,7 @@ What runs
 One job
   jobs.py          the workflow's jobs, also without Snakemake
   execute.py       carries out a job: its runs, unless finished before
+  upstream.py      what a run takes from earlier stages, or from a choice among their runs
   cells.py         the file of a job's runs
   foreign.py       what may stand in files that somebody else may have made
   packs.py         archives of these files, to carry them to another machine

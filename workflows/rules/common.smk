@@ -17,7 +17,7 @@ INTERRUPT.listen()  # before the other imports, which take a while
 from repro.errors import UserError, did_you_mean, nearest
 
 from repro.judge import code, forecast, freshness, scoreboard
-from repro.suite import calls, cluster, gpus, origin, registry
+from repro.suite import calls, cluster, gpus, jobs, origin, registry
 from repro.suite import config as settings
 from repro.suite.internals import Call, ask_for_no_account, targets
 from repro.suite.progress import Monitor
@@ -151,6 +151,7 @@ wildcard_constraints:
     study="[^/]+/[^/]+(/[^/]+)?",
     cell="[^/]+-[0-9a-f]{12}",
     dataset="[^/]+",
+    choice="[0-9a-f]{12}",
     code="[0-9a-f]{12}",
     digest="[0-9a-f]{12}",
 
@@ -193,6 +194,15 @@ def page_inputs(wildcards):
 def cell_of(wildcards):
     """The cell (`repro.suite.plan.Cell`) that a training job makes."""
     return SUITE.cell(wildcards.study, wildcards.cell)
+
+
+def choice_inputs(wildcards):
+    """What a job reads that chooses; forces it to run if its file was made from others."""
+    choice = SUITE.choice(wildcards.study, wildcards.choice)
+    path = SUITE.paths.choice(choice)
+    if path.exists() and not jobs.is_chosen(SUITE, choice):
+        CALL.force([path])
+    return SUITE.files(choice.cells)
 
 
 def tokenizing(wildcards):
