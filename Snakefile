@@ -35,6 +35,7 @@ onstart:
     refuse_if_too_costly()
     CALL.look_when_a_job_ends()
     calls.note(CALL.executor)
+    start_worker()
     MONITOR.start()
 
 

@@ -54,7 +54,7 @@ SETTINGS["nudged"] = SETTINGS["avx2"] | {"REPRO_NUDGE": "1"}  # `repro.training.
 _OF_ONE_MAKER = ("avx2", "nudged")  # equal where MKL takes the kernels for one maker's CPUs
 DEFAULT = "avx2"
 UNKNOWN = "unknown"
-_VARIABLES = tuple(SETTINGS["nudged"])
+VARIABLES = tuple(SETTINGS["nudged"])
 
 
 def apply(asked: str) -> str:
@@ -73,7 +73,7 @@ def apply(asked: str) -> str:
                     f"arithmetic={asked}: {library} was imported under another arithmetic; start a "
                     "new process"
                 )
-        for variable in _VARIABLES:
+        for variable in VARIABLES:
             os.environ.pop(variable, None)
         os.environ.update(SETTINGS[name])
     if name in _OF_ONE_MAKER and maker() != "Intel" and "torch" not in sys.modules:
@@ -150,7 +150,7 @@ def cpu_model() -> str:
 
 
 def _environment() -> dict[str, str]:
-    return {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+    return {name: os.environ[name] for name in VARIABLES if name in os.environ}
 
 
 def _instructions() -> set[str]:
