@@ -10,10 +10,13 @@ from contextlib import contextmanager
 ADDRESS = "REPRO_WORKER"  # environment variable of jobs: the path of the worker's socket
 # Command of a job that is handed over -> what takes it long to import.
 LIBRARIES = {
-    "train": ("torch", "yaml"),
+    "train": ("torch", "safetensors.torch", "filelock", "yaml"),
     "code": ("numpy", "yaml"),
-    "reduce": ("pandas", "yaml"),
-    "draw": ("pandas", "seaborn", "matplotlib.pyplot", "scipy.stats", "pypdf", "yaml"),
+    "reduce": ("pandas", "filelock", "yaml"),
+    "draw": (
+        *("pandas", "scipy.stats", "seaborn", "matplotlib.pyplot", "pypdf", "filelock", "yaml"),
+        *("matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf"),
+    ),
     "publish": ("numpy", "yaml"),
 }
 # Variables by which Snakemake tells libraries a job's number of threads.
