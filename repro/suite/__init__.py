@@ -18,6 +18,7 @@ One job
   handover.py      a job hands itself over to the worker of its call
   execute.py       carries out a job: its runs, unless finished before
   cells.py         the file of a job's runs
+  foreign.py       what may stand in files that somebody else may have made
   packs.py         archives of these files, to carry them to another machine
   locks.py         locks that end with the process that holds them
   code.py          the files that some code depends on, by its imports
@@ -37,6 +38,7 @@ What it takes
 What one sees
   progress.py      lines in a log, a bar on a terminal
   terminal.py      a line a job, with the time that is left
+  interrupt.py     Ctrl-C of a workflow
   calls.py         which calls of Snakemake run here, and the lock of a killed one
   internals.py     what is used of Snakemake below its documented surface
 """
