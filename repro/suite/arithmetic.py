@@ -128,6 +128,19 @@ def in_force(device: str) -> str:
     return f"native ({cpu_model()}, {capability})" if name == "native" else name
 
 
+def refuse_half(precision: str, name: str) -> None:
+    """Raise UserError on a precision of 16 bits under another arithmetic of a CPU than native: its
+    products are up to 250 times as slow as float32's, since their kernels need AVX-512.
+
+    name: as `in_force` returns it.
+    """
+    if precision in ("bfloat16", "float16") and name != "cuda" and not name.startswith("native"):
+        raise UserError(
+            f"precision {precision}: a CPU has no fast kernels for it under arithmetic={name}; "
+            "train on a GPU, or choose a scale whose precision is float32"
+        )
+
+
 def of(provenance: Mapping) -> str:
     """The arithmetic that a run's provenance names.
 
