@@ -1,10 +1,16 @@
 """Command line: one subcommand per rule of the workflow, and what a person asks by hand."""
 
+import sys
+
+from repro.suite.handover import hand_over
+
+if __name__ == "__main__":  # first: a job that a worker carries out needs none of what follows
+    hand_over(sys.argv[1:])
+
 import argparse
 import os
 import select
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -222,6 +222,7 @@ def _train(
     task, spec, axes = TASKS[unfinished.run.task], unfinished.spec, unfinished.run.axes
     final: dict = {"final": unfinished.final} if unfinished.final else {}
     try:
+        arithmetic.refuse_half(spec.get("precision", ""), unfinished.setup["arithmetic"])
         with ranks.laid_out(layout(task.cost(spec))):
             return task.run(spec, **context, checkpoint=unfinished.state(store), **final)
     except UserError as error:

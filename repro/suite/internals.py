@@ -85,6 +85,11 @@ class Call:
         return int(resources["gpu"].value) if "gpu" in resources else None
 
     @property
+    def may_fork(self) -> bool:
+        """Whether jobs may be forked from one process: they run on this machine, on no GPU."""
+        return self.is_local and not self.gpus
+
+    @property
     def groups_short_jobs(self) -> bool:
         """Whether short jobs go into one submission, or this is such a submission on its node."""
         groups = self.workflow.group_settings

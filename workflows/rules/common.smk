@@ -23,9 +23,11 @@ from repro.suite.internals import Call, ask_for_no_account, targets
 from repro.suite.progress import Monitor
 from repro.suite.study import GPU_SCALES
 from repro.suite.suite import Suite
+from repro.suite.worker import Worker
 
 BEGIN = time.monotonic()
 CALL = Call(workflow)
+WORKER = Worker()
 
 
 def ahead():
@@ -249,6 +251,12 @@ def prepare_slurm():
         ask_for_no_account()
 
 
+def start_worker():
+    """Have jobs forked from one process (`repro.suite.worker`)."""
+    if CALL.may_fork and not SITE.container:
+        WORKER.start(SUITE.config.arithmetic, PREFIX)
+
+
 def refuse_if_too_costly():
     """At a scale for GPUs: print the cost of the jobs to run; stop unless max_gpu_hours allows
     it."""
@@ -288,6 +296,7 @@ def refuse_unknown_targets():
 def finish():
     """At the end: print what failed and why, what was built, each claim's verdict, and the time."""
     calls.forget()
+    WORKER.stop()
     MONITOR.stop()
     if INTERRUPT.came:
         return
