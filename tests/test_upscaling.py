@@ -16,6 +16,7 @@ from repro.training import clipping
 from repro.training.optimizer import make_optimizer
 from studies.upscaling import _dynamics
 from widthwise import parametrization, upscaling
+from widthwise.optimizers import known
 from widthwise.upscaling import noise
 
 SCALING = "muP-multiplier"
@@ -73,9 +74,10 @@ def test_each_hyperparameter_must_be_scaled(monkeypatch, left_out, optimizer):
     ],
 )
 def test_each_state_must_be_scaled(monkeypatch, key, optimizer, kind):
-    update = upscaling.UPDATES[kind]
+    name = kind.__name__.lower()
+    update = known.shipped()[name]
     wrong = dataclasses.replace(update, state={**update.state, key: 0})
-    monkeypatch.setitem(upscaling.UPDATES, kind, wrong)
+    monkeypatch.setitem(known.shipped(), name, wrong)
     assert worst("mlp", optimizer) > 1e-6
 
 
@@ -124,15 +126,9 @@ def build(name, seed=0, dtype=torch.float64, **changes):
 
 def optimizer_of(model, name, lr=0.01):
     settings = _dynamics.OPTIMIZERS[name]
-    groups = parametrization.param_groups(
-        model,
-        None,
-        SCALING,
-        settings["name"],
-        lr,
-        settings["weight_decay"],
-        eps=settings.get("eps"),
-    )
+    groups = parametrization.plan(
+        model, None, parametrization.recipe(SCALING, settings["name"])
+    ).groups(lr, settings["weight_decay"], eps=settings.get("eps"))
     return make_optimizer(groups, settings)
 
 

@@ -9,7 +9,7 @@ Parameter = torch.Tensor | tuple[str, torch.Tensor]
 
 
 class Widths(Protocol):
-    """What knows how gradients depend on the width: a `Plan`, or the growth that `widen` returns."""
+    """What knows how gradients depend on the width: a `Plan`, or the growth of `widen`."""
 
     def squared_norm(self, parameter: Parameter, /) -> float:
         """Factor on a gradient's squared norm that makes it the narrow model's; UserError where the

@@ -25,7 +25,6 @@ from widthwise.parametrization import (
     attention_multiplier,
     output_multiplier,
     plan,
-    recipe,
     tied_multiplier,
     with_inits,
 )
@@ -109,5 +108,4 @@ def draw(
     device = next(model.parameters()).device
     # Parameters on the meta device have shapes alone, and torch has no generator there.
     generator = torch.Generator("cpu" if device.type == "meta" else device).manual_seed(seed)
-    inits = {kind: recipe(name) for kind, name in init.items()}
-    plan(model, None, with_inits(recipe(parametrization), inits)).init_(generator)
+    plan(model, None, with_inits(parametrization, init)).init_(generator)

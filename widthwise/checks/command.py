@@ -42,7 +42,9 @@ def roles(arguments: Namespace) -> str:
     from widthwise.tracing.roles import roles
 
     base = arguments.base or min(defined.get("WIDTHS", WIDTHS))
-    found = roles(make, base, batches_of(defined["batches"], 0)[0][0], given=options.get("given", {}))
+    found = roles(
+        make, base, batches_of(defined["batches"], 0)[0][0], given=options.get("given", {})
+    )
     if arguments.save:
         found.save(arguments.save)
     return str(found)
@@ -77,7 +79,8 @@ def check(arguments: Namespace) -> str:
 def transfer(arguments: Namespace) -> str:
     """What is lost where a model is tuned narrow and trained wide."""
     # The file is one that `check` takes; `batches` must be a function of the seed. Where it has
-    # them, RATES and WEIGHT_DECAYS are tried at the least width. One thread unless more are asked for:
+    # them, RATES and WEIGHT_DECAYS are tried at the least width. One thread unless more are asked
+    # for:
     # of a small model a second saves little, and where another process has its core, torch's
     # threads wait for each other (a step of a GRU of width 128: 0.3 s instead of 0.012).
     import torch

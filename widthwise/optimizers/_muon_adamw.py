@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import nn
 
+from widthwise.errors import UserError
+
 # Jordan (kellerjordan.github.io/posts/muon): coefficients of the quintic whose iterates bring
 # singular values near 1, how many iterates, and the least norm that is divided by.
 COEFFICIENTS, ITERATIONS, EPS = (3.4445, -4.7750, 2.0315), 5, 1e-7
@@ -39,7 +41,17 @@ class MuonAdamW(torch.optim.AdamW):
     """AdamW, but Muon with Nesterov momentum for groups that have `adjust_lr_fn`.
 
     Such a group has matrices alone, `momentum`, and in `adjust_lr_fn` a key of ADJUSTMENTS.
+    Raises UserError where it is another.
     """
+
+    def __init__(self, params, *args, **settings):
+        super().__init__(params, *args, **settings)
+        for group in self.param_groups:
+            if group.get("adjust_lr_fn", "original") not in ADJUSTMENTS:
+                raise UserError(
+                    f"optimizer muon: adjust_lr_fn {group['adjust_lr_fn']!r} is unknown: choose "
+                    f"from {', '.join(ADJUSTMENTS)}"
+                )
 
     @torch.no_grad()
     def step(self, closure=None):

@@ -2,6 +2,4 @@
 
 from widthwise.optimizers.known import Update
 
-UPDATE = Update(
-    0, {"step": 0, "exp_avg": 1, "exp_inf": 1}, eps=1e-8, path="torch.optim.Adamax"
-)
+UPDATE = Update(0, {"step": 0, "exp_avg": 1, "exp_inf": 1}, eps=1e-8, path="torch.optim.Adamax")

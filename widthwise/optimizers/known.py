@@ -1,7 +1,7 @@
 """What is known of an optimizer, and the files that say it: those of this folder, or a user's own.
 
-Such a file defines UPDATE, an `Update`, and has the optimizer's name; one of a user's own may define
-CLASS too, the class itself. No torch until a class is asked for.
+Such a file defines UPDATE, an `Update`, and has the optimizer's name; one of a user's own may
+define CLASS too, the class itself. No torch until a class is asked for.
 """
 
 from collections.abc import Mapping

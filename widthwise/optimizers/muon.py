@@ -1,8 +1,9 @@
-"""Muon for matrices between two widths, AdamW for all else (Jordan, kellerjordan.github.io/posts/muon).
+"""Muon for matrices between two widths, AdamW for all else.
 
-An update has singular values near 1 times its adjustment, here the root of max(1, outputs / inputs),
-so that its spectral norm follows outputs / inputs as muP asks, where a table scales hidden rates at
-all (Yang, Simon & Bernstein, arXiv 2310.17813).
+Jordan, kellerjordan.github.io/posts/muon. An update has singular values near 1 times its
+adjustment, here the root of max(1, outputs / inputs): its spectral norm is as large at every width
+as muP asks, where inputs and outputs grow alike (Yang, Simon & Bernstein, arXiv 2310.17813).
+torch's own class, torch.optim.Muon, is for its groups of kind "hidden", another for the rest.
 """
 
 from widthwise.optimizers.known import ADAM, Update

@@ -1,5 +1,8 @@
-"""Muon with updates as large as AdamW's, 0.2 times the root of max(outputs, inputs) (Liu et al., arXiv
-2502.16982). Their spectral norm grows as the root of the width, which the rate takes back."""
+"""Muon with updates as large as AdamW's (Liu et al., arXiv 2502.16982).
+
+The adjustment is 0.2 times the root of max(outputs, inputs): the spectral norm of an update grows
+as the root of the width, which the rate takes back where a table scales hidden rates at all.
+"""
 
 from dataclasses import replace
 

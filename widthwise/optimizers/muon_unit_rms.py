@@ -1,5 +1,6 @@
-"""Muon whose adjustment is the root of outputs / inputs: an update of unit root mean square for inputs
-of unit root mean square (`unit_rms_norm` in NVIDIA's emerging_optimizers)."""
+"""Muon whose adjustment is the root of outputs / inputs (`unit_rms_norm` in NVIDIA's
+emerging_optimizers): inputs of unit root mean square are changed by as much.
+torch has no such adjustment."""
 
 from dataclasses import replace
 

@@ -2,6 +2,4 @@
 
 from widthwise.optimizers.known import ADAM, Update
 
-UPDATE = Update(
-    0, {**ADAM, "mu_product": 0}, decoupled=None, eps=1e-8, path="torch.optim.NAdam"
-)
+UPDATE = Update(0, {**ADAM, "mu_product": 0}, decoupled=None, eps=1e-8, path="torch.optim.NAdam")

@@ -18,7 +18,7 @@ from typing import Any
 from widthwise.errors import UserError
 from widthwise.files import names_in
 from widthwise.parametrization import tables
-from widthwise.parametrization.rules import KINDS, ONE, Power, Role, Rule
+from widthwise.parametrization.rules import KINDS, ONE, Power, Rule
 from widthwise.parametrization.tables import _s_family
 
 FOLDER = "widthwise/parametrization/tables"

@@ -82,8 +82,8 @@ def plan(
             vars(model)[PLAN] = found
     elif found.recipe != asked:
         raise UserError(
-            f"plan: the model has a plan already, {found.recipe.label}, and not {asked.label}: make "
-            "it anew"
+            f"plan: the model has a plan already, {found.recipe.label}, and not {asked.label}: "
+            "make it anew"
         )
     return found
 
@@ -182,11 +182,11 @@ class Plan:
             decay = self._factor(self.recipe.of_decay(role.kind), name)
             decay = weight_decay * decay if role.kind in decayed else 0.0
             if name in factors:
-                # The factor takes the place of the table's; AdamW's decay, lr * weight_decay, stays.
+                # The factor takes the place of the table's; lr * weight_decay stays.
                 if self.recipe.decay != "coupled" and factors[name]:
                     decay *= scale / factors[name]
                 scale = factors[name]
-            group = {"lr": rate * scale, "weight_decay": decay}
+            group: dict[str, Any] = {"lr": rate * scale, "weight_decay": decay}
             if eps is not None and used.eps is not None:
                 group["eps"] = eps * rule.eps(role)
             if used.matrices is not None and role.kind == "hidden":
@@ -203,9 +203,9 @@ class Plan:
         check_groups(self.model, groups.values())
         return list(groups.values())
 
-    def check(self, optimizer: "torch.optim.Optimizer") -> None:
-        """Raise UserError unless an optimizer has the plan's groups, with their factors, and the
-        model its own.
+    def check(self, optimizer: "torch.optim.Optimizer | Sequence[torch.optim.Optimizer]") -> None:
+        """Raise UserError unless an optimizer, or several, have the plan's groups, with their
+        factors, and the model its own.
 
         A schedule may multiply all rates by one number. One that sets them all to a number
         (OneCycleLR with one max_lr, an eta_min above 0, a loop over the groups) loses the factors;
@@ -213,16 +213,19 @@ class Plan:
         """
         names = {id(p): name for name, p in self.model.named_parameters()}
         if not self._given:
-            raise UserError("check: the plan has made no groups yet: optimizer = ...(plan.groups(lr))")
+            raise UserError(
+                "check: the plan has made no groups yet: optimizer = ...(plan.groups(lr))"
+            )
         first: tuple[str, float] | None = None
         held = set()
-        for group in optimizer.param_groups:
+        optimizers = optimizer if isinstance(optimizer, Sequence) else [optimizer]
+        for group in [group for each in optimizers for group in each.param_groups]:
             for parameter in group["params"]:
                 name = names.get(id(parameter))
                 if name is None:
                     raise UserError(
-                        "check: the optimizer holds a parameter that is not the model's: make it of "
-                        "plan.groups after the model is wrapped (FSDP puts others in their place)"
+                        "check: the optimizer holds a parameter that is not the model's: make it "
+                        "of plan.groups after the model is wrapped (FSDP replaces parameters)"
                     )
                 held.add(name)
                 given = self._given[name]
@@ -241,8 +244,8 @@ class Plan:
                     raise UserError(
                         f"check: {name}: its rate is {rate:.4g} and the plan gave "
                         f"{given['lr']:.4g}, where others have {expected:.3g} of what it gave: a "
-                        "schedule or a checkpoint has set it; let a schedule multiply rates, or set "
-                        'group["lr"] = rate * group["lr_scale"]'
+                        "schedule or a checkpoint has set it; let a schedule multiply rates, or "
+                        'set group["lr"] = rate * group["lr_scale"]'
                     )
         for name, parameter in self.model.named_parameters():
             if parameter.requires_grad and name not in held:
@@ -267,7 +270,7 @@ class Plan:
         return self.at[parameter[0]].squared_norm_factor
 
     def _factor(self, power: Power, name: str) -> float:
-        """What a power says at a width, relative to the base width where the role is known there."""
+        """What a power says at a width, relative to the base width where roles are known there."""
         base = 1.0 if self.roles is None else power(self.roles[name])
         return power(self.at[name]) / base
 
@@ -277,7 +280,7 @@ def _check_constants(lr: object, weight_decay: float, eps: float | None, factors
     rates = lr.items() if isinstance(lr, Mapping) else [("", lr)]
     for kind, rate in rates:
         of = f" of {kind}" if kind else ""
-        if not isinstance(rate, Real) or not 0 < rate < math.inf:
+        if not isinstance(rate, Real) or not 0 < float(rate) < math.inf:
             raise UserError(f"groups: lr{of} {rate}: give a rate above 0")
     for what, value in (("weight_decay", weight_decay), ("eps", eps or 0.0), *factors.items()):
         if not 0 <= value < math.inf:

@@ -65,7 +65,9 @@ class Recipe:
         return self.tied(Role("output", width_in=width))
 
     def __str__(self) -> str:
-        rows = [("", "init, of its spread", "lr", "weight decay", "eps", "output")]
+        rows: list[tuple[str, ...]] = [
+            ("", "init, of its spread", "lr", "weight decay", "eps", "output")
+        ]
         for kind in KINDS:
             rule = self.rules[kind]
             eps = rule.eps if self.optimizer.eps is not None else None
@@ -126,9 +128,11 @@ def recipe(
     return Recipe(name, known, decay, dict(rules), table.tied, table.attention)
 
 
-def with_inits(base: Recipe, inits: Mapping[str, Recipe]) -> Recipe:
+def with_inits(base: str | Recipe, inits: Mapping[str, str | Recipe]) -> Recipe:
     """A recipe whose initial spreads, of some kinds of role, are those of others."""
-    rows = {kind: replace(base.rules[kind], init=r.rules[kind].init) for kind, r in inits.items()}
+    base = recipe(base)
+    others = {kind: recipe(each).rules[kind].init for kind, each in inits.items()}
+    rows = {kind: replace(base.rules[kind], init=init) for kind, init in others.items()}
     return replace(base, rules={**base.rules, **rows})
 
 

@@ -24,8 +24,8 @@ __all__ = ["Trace", "called", "trace"]
 def trace(model: nn.Module, inputs: Any) -> Trace:
     """The uses of a module's parameters in one forward pass, in the mode (train or eval) it is in.
 
-    inputs: a tensor, a tuple of positional arguments, or a mapping of keywords. Values change nothing but buffers (running
-    statistics); a model on the meta device runs without any.
+    inputs: a tensor, a tuple of positional arguments, or a mapping of keywords. Values change
+    nothing but buffers (running statistics); a model on the meta device runs without any.
     """
     device = next(model.parameters()).device
     inputs = dict(inputs) if isinstance(inputs, Mapping) else inputs  # a BatchEncoding is no dict

@@ -20,11 +20,13 @@ from widthwise.parametrization.recipes import Recipe
 from widthwise.parametrization.rules import Role
 from widthwise.tracing.roles import AttentionScale, Roles
 
+MARKER = "widthwise_factors"  # a buffer: weights alone do not say what they are to be used with
+
 
 @dataclass(frozen=True)
 class Factor:
-    """A factor on what a module reads ("input"), writes ("output"), or on attention's logits
-    ("logits", at the head dimension that it has)."""
+    """A factor on what a module reads ("input") or writes ("output"); or on attention's logits
+    ("logits"), at a head_dim of 1."""
 
     place: str
     on: str
@@ -43,15 +45,15 @@ def attach(
         role = at[name]
         rule = recipe.rules[role.kind]
         if each.tied and role.kind == "embedding":
-            factor, places = recipe.of_tied(role.width_out), each.readouts
+            value, places = recipe.of_tied(role.width_out), each.readouts
         else:
-            factor, places = rule.multiplier(role), each.used_in
-        if factor == 1:
+            value, places = rule.multiplier(role), each.used_in
+        if value == 1:
             continue
         for place in places:
             layer = _layer(model, place)
             if name in _own_weights(layer, model):
-                factors[place, "input"] = factor
+                factors[place, "input"] = value
             elif readout is None:
                 raise UserError(
                     f"{name}: reads what it is given in {place or 'the module itself'}, which is "
@@ -59,22 +61,44 @@ def attach(
                 )
             else:
                 _layer(model, readout, "readout=")
-                factors[readout, "output"] = factor
+                factors[readout, "output"] = value
+    powers = {scale: _power(scale, recipe) for scale in roles.attention}
     found = [Factor(place, on, value) for (place, on), value in factors.items()]
-    powers = {found: _power(found, recipe) for found in roles.attention}
-    for each in found:
-        layer = model.get_submodule(each.place)
-        if each.on == "output":
-            layer.register_forward_hook(ScaleOutput(each.value))
+    for factor in found:
+        layer = model.get_submodule(factor.place)
+        if factor.on == "output":
+            layer.register_forward_hook(ScaleOutput(factor.value))
         else:
-            layer.register_forward_pre_hook(ScaleInput(each.value))
+            layer.register_forward_pre_hook(ScaleInput(factor.value))
     for scale, power in powers.items():
         if power:
             attention: Any = model.get_submodule(scale.module)
             attention.attention_scale = LogitScale(scale.head_dim, power)
             attention.__class__ = _scaled(attention.__class__)
-            found.append(Factor(scale.module, "logits", power))
+            found.append(Factor(scale.module, "logits", scale.head_dim**-power))
+    if found:
+        device = next(model.parameters()).device
+        values = torch.tensor([each.value for each in found], device=device)
+        model.register_buffer(MARKER, values)
+        model.register_load_state_dict_pre_hook(_check_marker)
     return tuple(found)
+
+
+def _check_marker(module: nn.Module, state: dict, prefix: str, *_: Any) -> None:
+    """Raise UserError on weights that were another function than they will be here."""
+    own, given = getattr(module, MARKER), state.get(prefix + MARKER)
+    if given is None:
+        raise UserError(
+            f"load_state_dict: the weights are of a model without a plan (no {MARKER}), and "
+            "another function here: load them before ww.plan if they are to start from"
+        )
+    if own.shape != given.shape or (
+        not own.is_meta and not torch.allclose(own.cpu().float(), given.cpu().float(), rtol=1e-2)
+    ):
+        raise UserError(
+            f"load_state_dict: the weights are of a model with other factors ({MARKER}), of "
+            "another recipe, base or width, and another function here"
+        )
 
 
 def lost(model: nn.Module, factors: tuple[Factor, ...]) -> str | None:

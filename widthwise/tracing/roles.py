@@ -22,7 +22,7 @@ from widthwise.parametrization.recipes import Recipe
 from widthwise.parametrization.rules import KINDS, Role
 from widthwise.tracing.draws import FewDraws
 from widthwise.tracing.forward import trace
-from widthwise.tracing.kinds import Found, find
+from widthwise.tracing.kinds import Found, find, from_plain, plain
 from widthwise.tracing.uses import Trace
 
 
@@ -93,7 +93,7 @@ class Roles(Mapping[str, Role]):
         """Write them to a file, as JSON, for `Roles.load`."""
         kept = {
             "widths": self.widths,
-            "parameters": {name: _plain(found) for name, found in self.found.items()},
+            "parameters": {name: plain(found) for name, found in self.found.items()},
             "attention": [asdict(each) for each in self.attention],
             "warnings": self.warnings,
             "inside": sorted(self.inside),
@@ -105,12 +105,10 @@ class Roles(Mapping[str, Role]):
         """The roles that `save` wrote; UserError where the file is another."""
         try:
             kept = json.loads(Path(path).read_text())
-            found = {name: _found(each) for name, each in kept["parameters"].items()}
+            found = {name: from_plain(each) for name, each in kept["parameters"].items()}
             attention = tuple(AttentionScale(**each) for each in kept["attention"])
             rest = tuple(kept["warnings"]), tuple(kept["widths"]), frozenset(kept["inside"])
-        except OSError as error:
-            raise UserError(f"{path}: {error.strerror}: give a file that Roles.save wrote") from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise UserError(f"{path}: is no file that Roles.save wrote") from error
         return Roles(found, attention, *rest)
 
@@ -280,17 +278,6 @@ def _on_meta(make: Callable, width: Any) -> nn.Module | None:
     except UserError:
         return None
     return model if all(p.is_meta for p in model.parameters()) else None
-
-
-def _plain(found: Found) -> dict[str, Any]:
-    """What JSON has of what is known of a parameter: without the widths, which are 1 at the base."""
-    role = {k: v for k, v in asdict(found.role).items() if k not in ("width_in", "width_out")}
-    return asdict(found) | {"role": role}
-
-
-def _found(plain: dict[str, Any]) -> Found:
-    lists = {key: tuple(value) for key, value in plain.items() if isinstance(value, list)}
-    return Found(**{**plain, **lists, "role": Role(**plain["role"])})
 
 
 def _line(error: BaseException) -> str:

@@ -13,7 +13,6 @@ from widthwise.errors import UserError
 from widthwise.optimizers.known import Update, shipped
 from widthwise.upscaling.growth import Growth
 
-
 # Keys of a parameter group that are learning rates: torch's own, its schedulers', and a plan's.
 RATES = ("lr", "lr_scale", "initial_lr", "max_lr", "min_lr", "swa_lr")
 LISTS = ("params", "param_names", "names")  # an entry for each parameter
