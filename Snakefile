@@ -34,6 +34,7 @@ onstart:
     prepare_slurm()
     refuse_if_too_costly()
     CALL.look_when_a_job_ends()
+    INTERRUPT.works_here = CALL.is_local
     calls.note(CALL.executor)
     MONITOR.start()
 

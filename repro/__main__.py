@@ -13,7 +13,7 @@ from pathlib import Path
 from repro import __version__, commands
 from repro.errors import UserError
 from repro.files import disk_fault
-from repro.suite import arithmetic, origin, registry
+from repro.suite import arithmetic, foreign, origin, registry
 from repro.suite.study import SCALES
 from repro.suite.suite import load
 from repro.training import launch
@@ -107,6 +107,10 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument("--check", action="store_true", help="say what is not of the records as is")
     words = "write how often verdicts on record would be false into docs/verdicts.md"
     added.add_argument("--page", metavar="FILE", help=words)
+    words = "of a design that is not run yet, by this table, as a pilot's data.csv: print it"
+    added.add_argument("--plan", metavar="CSV", help=words)
+    words = "with --plan: how many seeds the design has; default: those of the table"
+    added.add_argument("--seeds", type=int, metavar="N", help=words)
 
     group("Jobs of the workflow, as Snakemake calls them")
     add("fetch", dataset={})
@@ -230,7 +234,7 @@ def main(words: list[str] | None = None) -> int:
                 print(notice, file=sys.stderr)
             text = arguments.run(suite, arguments)
             if text:
-                print(text, flush=True)
+                print(foreign.visible(text), flush=True)
     except Terminated:
         print("error: ended by SIGTERM; run the same command again to go on", file=sys.stderr)
         return 128 + signal.SIGTERM
@@ -251,7 +255,7 @@ def main(words: list[str] | None = None) -> int:
         else:
             if mistake.trace and not sys.stderr.isatty():
                 print(mistake.trace, file=sys.stderr, end="")
-            print(f"error: {mistake}", file=sys.stderr)
+            print(foreign.visible(f"error: {mistake}"), file=sys.stderr)
             return mistake.status
         return 1
     return 0

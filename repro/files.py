@@ -187,7 +187,10 @@ def check_seal(content: Any, name: object, remedy: str = REMEDY, key: str = CELL
             f"were sealed; {remedy}"
         )
     rest = {name: value for name, value in content.items() if name != key}
-    found, expected = content[key], sha256(canonical_json(rest))
+    try:
+        found, expected = content[key], sha256(canonical_json(rest))
+    except (ValueError, RecursionError):  # 1e999 is read as infinity
+        raise UserError(f"{name}: holds what JSON cannot; {remedy}") from None
     if found != expected:
         raise UserError(
             f"{name}: was changed after it was written (its checksum says {str(found)[:12]}, its "

@@ -16,6 +16,7 @@ One job
   jobs.py          the workflow's jobs, also without Snakemake
   execute.py       carries out a job: its runs, unless finished before
   cells.py         the file of a job's runs
+  foreign.py       what may stand in files that somebody else may have made
   packs.py         archives of these files, to carry them to another machine
   locks.py         locks that end with the process that holds them
   code.py          the files that some code depends on, by its imports
@@ -35,6 +36,7 @@ What it takes
 What one sees
   progress.py      lines in a log, a bar on a terminal
   terminal.py      a line a job, with the time that is left
+  interrupt.py     Ctrl-C of a workflow
   calls.py         which calls of Snakemake run here, and the lock of a killed one
   internals.py     what is used of Snakemake below its documented surface
 """

@@ -25,7 +25,7 @@ from functools import cache
 from pathlib import Path
 
 from repro.errors import UserError
-from repro.suite import mkl
+from repro.suite import foreign, mkl
 
 # Instruction sets of numpy's own loops: the names of its releases 2.0 to 2.3, then those since 2.4.
 # numpy ignores names it does not know.
@@ -139,14 +139,14 @@ def of(provenance: Mapping) -> str:
 def maker() -> str:
     """Who made the CPU: "AMD", "Intel", or another name as the system gives it."""
     vendor = _cpuinfo().get("vendor_id") or platform.processor() or "unknown maker"
-    return next((name for name in ("AMD", "Intel") if name in vendor), vendor)
+    return next((name for name in ("AMD", "Intel") if name in vendor), foreign.plain(vendor))
 
 
 def cpu_model() -> str:
     """The CPU's model name, or its architecture where the system does not give one."""
     info = _cpuinfo()
     arm = " ".join(info[key] for key in ("CPU implementer", "CPU part") if key in info)
-    return info.get("model name") or f"{platform.machine()} {arm}".strip()
+    return foreign.plain(info.get("model name") or f"{platform.machine()} {arm}".strip())
 
 
 def _environment() -> dict[str, str]:

@@ -20,8 +20,8 @@ from repro.files import (
     sha256_file,
     write_sealed,
 )
-from repro.suite import arithmetic
-from repro.suite.cells import FINISHED, FORMAT, check_keys, encode_record, read_cell
+from repro.suite import arithmetic, foreign
+from repro.suite.cells import FORMAT, check_result, encode_record, read_cell
 from repro.suite.locks import locked
 from repro.suite.names import StageName
 from repro.suite.plan import Cell, Run
@@ -198,14 +198,18 @@ class Unfinished:
         return f"{self.run.id}-{sha256(canonical_json(self.setup))[:12]}"
 
     def result(self, records: list[dict], made: Mapping) -> dict:
-        """What its file holds. made: its provenance."""
+        """What its file holds. made: its provenance. Raises UserError where its task records what
+        could not be read back (`foreign.check_record`)."""
+        encoded = [encode_record(record) for record in records]
+        for record in encoded:
+            foreign.check_record(record, f"task {self.run.task}", "record numbers and plain words")
         return {
             "id": self.run.id,
             "spec": self.spec,
             **({"tuned": self.tuned} if self.run.upstream else {}),
             **({"sha256_checkpoint": sha256_file(self.final)} if self.final and records else {}),
             "datasets": self.run.datasets,
-            "records": [encode_record(record) for record in records],
+            "records": encoded,
             "provenance": made,
         }
 
@@ -315,9 +319,7 @@ def _stored(path: Path, run: Run, setup: Mapping, final: Path | None) -> dict | 
     if not path.exists():
         return None
     result = read_sealed(path, CELL_SEAL)
-    check_keys(result, FINISHED, path)
-    if result["id"] != run.id:
-        raise UserError(f"{path}: holds run {result['id'][:12]}, not {run.id[:12]}; delete it")
+    check_result(result, run, path)
     expected = result.get("sha256_checkpoint")
     if final and result["records"] and not (final.exists() and expected == sha256_file(final)):
         return None

@@ -9,6 +9,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(workflow.basedir))
 
+from repro.suite.interrupt import Interrupt
+
+INTERRUPT = Interrupt()
+INTERRUPT.listen()  # before the other imports, which take a while
+
 from repro.errors import UserError, did_you_mean, nearest
 
 from repro.judge import code, forecast, freshness, scoreboard
@@ -60,7 +65,7 @@ def priority(wildcards):
     return 0 if CALL.is_job else priorities()[wildcards.study, wildcards.cell]
 
 
-LINES = CALL.write_lines(ahead)
+LINES = CALL.write_lines(ahead, INTERRUPT)
 
 
 configfile: f"{workflow.basedir}/config/config.yaml"
@@ -108,7 +113,11 @@ if SITE.container:
     container: SITE.container
 
 
-MONITOR = Monitor(Path("logs"), whole=LINES.whole if LINES else str)
+MONITOR = Monitor(
+    Path("logs"),
+    whole=LINES.whole if LINES else str,
+    longest=LINES.longest if LINES else str,
+)
 RESULTS = SUITE.paths.results.as_posix()
 CONFIG = f"--config {shlex.join(SUITE.config.arguments())}"
 PAGES = registry.pages()
@@ -173,6 +182,12 @@ def scoreboard_inputs(wildcards):
     """The manifests of the selected figures; forces a rerun if the scoreboard is of other ones."""
     CALL.force(freshness.stale_board(SUITE, SELECTED))
     return of_selected(f"{RESULTS}/{{figure}}/manifest.json")(wildcards)
+
+
+def page_inputs(wildcards):
+    """The figures of a page; forces a rerun if the page that exists is not what was made."""
+    CALL.force(freshness.stale_page(SUITE, checked(wildcards.page)))
+    return [f"figures/{name}.pdf" for name in PAGES[wildcards.page]]
 
 
 def cell_of(wildcards):
@@ -264,6 +279,8 @@ def finish():
     """At the end: print what failed and why, what was built, each claim's verdict, and the time."""
     calls.forget()
     MONITOR.stop()
+    if INTERRUPT.came:
+        return
     logs = {Path(log) for job in CALL.to_run().values() for log in job.log}
     for line in MONITOR.failures(logs):
         print(line, file=sys.stderr)
