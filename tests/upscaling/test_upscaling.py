@@ -13,7 +13,7 @@ from repro import models
 from repro.errors import UserError
 from repro.tasks import dynamic_equivalence
 from repro.training import clipping
-from repro.training.optimizer import make_optimizer
+from repro.training.optimizer import make_groups, make_optimizer
 from studies.upscaling import _dynamics
 from widthwise import parametrization, upscaling
 from widthwise.optimizers import known
@@ -128,10 +128,7 @@ def build(name, seed=0, dtype=torch.float64, **changes):
 
 def optimizer_of(model, name, lr=0.01):
     settings = _dynamics.OPTIMIZERS[name]
-    groups = parametrization.plan(
-        model, None, parametrization.recipe(SCALING, settings["name"])
-    ).groups(lr, settings["weight_decay"], eps=settings.get("eps"))
-    return make_optimizer(groups, settings)
+    return make_optimizer(make_groups(model, SCALING, settings, lr), settings)
 
 
 def by_name(model, optimizer):
