@@ -1,6 +1,6 @@
 """WikiText-2 (Merity et al. 2016), word-level text as published, with `<unk>`.
 
-embedded: the suite's generated Zipf-Mandelbrot language, deterministic.
+embedded: synthetic, the suite's Zipf-Mandelbrot language, deterministic.
 real: the Hugging Face hub at a pinned revision; line counts as torchtext publishes them. Trusted on
     first use (`repro.data.lockfiles`).
 folder: train.txt, and optionally valid.txt and test.txt.
@@ -30,7 +30,7 @@ PUBLISHED_SHA1 = {
 
 LOCK = Path(__file__).with_suffix(".lock.json")
 
-# The embedded language is described in repro/data/synthetic_text.py. Digests are of its UTF-8 text.
+# The language is described in repro/data/synthetic_text.py. Digests are of its UTF-8 text.
 EMBEDDED = {
     "train": (450_000, 0),
     "valid": (45_000, 1),
@@ -82,7 +82,7 @@ def splits(source: Source) -> Mapping[str, str | Path]:
         from repro.data.synthetic_text import zipf_mandelbrot_text
 
         found = {name: zipf_mandelbrot_text(*size) for name, size in EMBEDDED.items()}
-        text.check_digests("wikitext2 (embedded)", found, EMBEDDED_SHA256)
+        text.check_digests("wikitext2 (synthetic)", found, EMBEDDED_SHA256)
         return found
     if source.kind == "real":
         rows = text.download("wikitext2", REPOSITORY, SUBSET, REVISION, LINES)

@@ -25,8 +25,8 @@ from repro.suite.suite import load
 from repro.training import launch
 
 CONFIG = (
-    f"as snakemake's: scale ({', '.join(SCALES)}), data (embedded, real), figures, at_edge, "
-    "arithmetic, max_gpu_hours, or a dataset: <dataset>=embedded|real|FOLDER"
+    f"as snakemake's: scale ({', '.join(SCALES)}), data (embedded: synthetic; real), figures, "
+    "at_edge, arithmetic, max_gpu_hours, or a dataset: <dataset>=embedded|real|FOLDER"
 )
 WORDS = {  # argument -> what it is
     "claims": "as in the scoreboard: fig3.sqrt-d-rule; default: all that are registered",

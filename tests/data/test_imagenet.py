@@ -264,7 +264,7 @@ def test_the_embedded_images_are_the_published_ones():
 
 def test_a_changed_generator_is_noticed(monkeypatch):
     monkeypatch.setattr(imagenet, "EMBEDDED", {"train": (20, 0)})
-    with pytest.raises(UserError, match=r"imagenet \(embedded\): split train has SHA-256"):
+    with pytest.raises(UserError, match=r"imagenet \(synthetic\): split train has SHA-256"):
         imagenet.arrays(Source("embedded"))
 
 
