@@ -189,6 +189,9 @@ def over_both(
     """
     seeds, choosing = sorted(map(int, seeds)), sorted(map(int, choosing))
     values = [float(statistic(seed, choosing)) for seed in seeds]
+    value = float(np.mean(values))
+    if not math.isfinite(value):
+        return Measurement(value, math.nan, math.nan, len(seeds), problem, detail)
     without = [
         float(np.mean([statistic(seed, [c for c in choosing if c != left]) for seed in seeds]))
         for left in choosing
@@ -196,7 +199,6 @@ def over_both(
     n, k = len(seeds), len(choosing)
     variance = np.var(values, ddof=1) / n + (k - 1) * np.var(without)
     reach = student(min(n, k)) * math.sqrt(variance)
-    value = float(np.mean(values))
     return Measurement(value, value - reach, value + reach, n, problem, detail)
 
 
