@@ -12,7 +12,6 @@ from pathlib import Path
 
 from repro.data import lockfiles, text
 from repro.data.source import Source
-from repro.errors import UserError
 from repro.files import sha256
 
 REPOSITORY = "Salesforce/wikitext"
@@ -74,8 +73,11 @@ def describe(source: Source) -> str:
     return f"text from folder {source.folder.name} (train.txt sha256 {digest[:8]})"
 
 
-def splits(source: Source) -> dict[str, str]:
-    """Split name -> text. Raises UserError when what was found is not what was expected."""
+def splits(source: Source) -> Mapping[str, str | Path]:
+    """Split name -> text, or a folder's file.
+
+    Raises UserError when what was found is not what was expected.
+    """
     if source.kind == "embedded":
         from repro.data.synthetic_text import zipf_mandelbrot_text
 
@@ -89,10 +91,7 @@ def splits(source: Source) -> dict[str, str]:
         lockfiles.check("wikitext2", LOCK, REVISION, said)
         print(f"wikitext2: the text is {'' if is_published(rows) else 'not '}the published one")
         return found
-    found = text.read_folder("wikitext2", source.folder)
-    if "train" not in found:
-        raise UserError(f"wikitext2: {source.folder} has no train.txt")
-    return found
+    return text.folder_files("wikitext2", source.folder)
 
 
 def is_published(rows: Mapping[str, list[str]]) -> bool:

@@ -1,5 +1,6 @@
 """Turns a dataset's module into prepared files (texts, arrays, indices, streams) and tokens."""
 
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +13,7 @@ from repro.data.needs import Tokens
 from repro.data.shards import write_shards
 from repro.data.source import Source
 from repro.errors import UserError
-from repro.files import read_sealed, sha256, sha256_file, write_bytes, write_sealed
+from repro.files import atomic_path, read_sealed, sha256_file, write_sealed
 
 
 class Dataset(Protocol):
@@ -21,7 +22,7 @@ class Dataset(Protocol):
 
     Splits are named `train` and, if they exist, `valid` and `test`.
 
-    splits(source) -> {split: its whole text}
+    splits(source) -> {split: its whole text, or a UTF-8 file with it}
     arrays(source) -> {split: {"inputs": array of (samples, ...), "labels": array of (samples,)}}
     CORPUS: a `repro.data.corpus.Corpus`, for documents that are read as a stream.
 
@@ -53,12 +54,16 @@ def prepare(module: ModuleType, source: Source, identity: Mapping, destination: 
     if hasattr(module, "splits"):
         entries = {}
         for split, content in module.splits(source).items():
-            data = content.encode()
-            write_bytes(destination.parent / f"{split}.txt", data)
+            path = destination.parent / f"{split}.txt"
+            with atomic_path(path) as temporary:
+                if isinstance(content, Path):
+                    shutil.copyfile(content, temporary)
+                else:
+                    temporary.write_bytes(content.encode())
             entries[split] = {
-                "file": f"{split}.txt",
-                "bytes": len(data),
-                "sha256": sha256(data),
+                "file": path.name,
+                "bytes": path.stat().st_size,
+                "sha256": sha256_file(path),
             }
         write_sealed(destination, {"dataset": dict(identity), "splits": entries})
     elif hasattr(module, "image_folder") and (folder := module.image_folder(source)):
