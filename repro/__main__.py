@@ -80,7 +80,8 @@ def parser() -> argparse.ArgumentParser:
     group("What is known, in seconds and without training")
     add("list")
     add("explain", claim={})
-    add("registered", claims={"nargs": "*", "metavar": "CLAIM"})
+    added = add("registered", claims={"nargs": "*", "metavar": "CLAIM"})
+    added.add_argument("--page", metavar="FILE", help="write their verdicts into README.md")
     added = add("scoreboard")
     added.add_argument("--page", metavar="FILE", help="write the counts on record into README.md")
     where = "where to, in place of report/"
