@@ -70,7 +70,7 @@ def registered(suite: Suite, arguments: Namespace) -> str:
     """What was registered of claims' tests, and whether before their runs."""
     from repro.judge.explain import registered
 
-    return registered(suite, arguments.claims)
+    return registered(arguments.claims)
 
 
 def fetch(suite: Suite, arguments: Namespace) -> None:
