@@ -74,7 +74,7 @@ def registered(suite: Suite, arguments: Namespace) -> str | None:
     if arguments.page:
         marks.fill(Path(arguments.page), confirmed.PAGE, confirmed.lines)
         return None
-    return explain.registered(suite, arguments.claims)
+    return explain.registered(arguments.claims)
 
 
 def fetch(suite: Suite, arguments: Namespace) -> None:

@@ -13,7 +13,6 @@ from repro.suite.locks import only_writer
 from repro.suite.plan import Cell, Choice, Run
 from repro.suite.suite import Suite
 from repro.suite.upstream import UpstreamResults, is_current
-from repro.tasks import TASKS
 from repro.training import launch, ranks
 
 
@@ -89,7 +88,7 @@ def train_beside_others(suite: Suite, cell: Cell, place: Place) -> None:
 
 def train(suite: Suite, cell: Cell, place: Place) -> None:
     """Carry out a cell's runs, in `place.ranks` processes if they can share its steps evenly."""
-    divisible = all(TASKS[run.task].cost(run.spec).divides(place.ranks) for run in cell.runs)
+    divisible = all(run.cost.divides(place.ranks) for run in cell.runs)
     if place.ranks > 1 and not divisible:
         print(f"{cell.study}: one process, {place.ranks} would have no equal parts of a step")
     elif place.ranks > 1 and not launch.is_rank():

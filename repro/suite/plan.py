@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from repro.cost import Cost
 from repro.errors import UserError
 from repro.files import canonical_json, sha256
 from repro.suite.spec import lookup, override, settings
 from repro.suite.study import PROPOSAL, REFERENCES, Best, Checkpoint, Proposal, Reference, Study
+from repro.tasks import TASKS
 
 
 class Among(tuple["Run", ...]):
@@ -19,6 +21,16 @@ class Among(tuple["Run", ...]):
     def ids(self) -> tuple[str, ...]:
         """Their ids."""
         return tuple(run.id for run in self)
+
+    @cached_property
+    def text(self) -> bytes:
+        """Their ids as JSON."""
+        return canonical_json(self.ids)
+
+    @cached_property
+    def mark(self) -> str:
+        """What stands for that text where it is written hundreds of times."""
+        return sha256(self.text)
 
 
 @dataclass(frozen=True)
@@ -34,13 +46,22 @@ class Upstream:
         return self.reference.choose([read(run) for run in self.runs])
 
 
-def _identity(value: Any) -> object:
-    """A setting that JSON has no type for, as it enters an id. What is taken from upstream enters
-    by the ids of the upstream runs to choose from, because which of them is chosen is known only
-    after they have run."""
-    if isinstance(value, Upstream):
-        return reference_identity(value.reference) | {"of": value.runs.ids}
-    return dict(value)
+def _identified(identity: Mapping) -> bytes:
+    """The JSON of what a run is known by. What is taken from upstream enters by the ids of the
+    upstream runs to choose from, because which of them is chosen is known only after they have run.
+    """
+    shared: dict[str, bytes] = {}  # mark -> ids: these are hundreds, and the same for many runs
+
+    def stand_in(value: Any) -> object:
+        if isinstance(value, Upstream):
+            shared[value.runs.mark] = value.runs.text
+            return reference_identity(value.reference) | {"of": value.runs.mark}
+        return dict(value)
+
+    text = canonical_json(identity, stand_in)
+    for mark, ids in shared.items():
+        text = text.replace(b'"%s"' % mark.encode(), ids)
+    return text
 
 
 def reference_identity(reference: Reference) -> dict:
@@ -87,7 +108,12 @@ class Run:
             "spec": self.identity(self.spec),
             "datasets": self.datasets,
         }
-        return sha256(canonical_json(identity, _identity))
+        return sha256(_identified(identity))
+
+    @cached_property
+    def cost(self) -> Cost:
+        """What it takes."""
+        return TASKS[self.task].cost(self.spec)
 
     @cached_property
     def upstream(self) -> dict[str, Upstream]:

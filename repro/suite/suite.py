@@ -331,11 +331,7 @@ class Suite:
     def gpu_hours(self, cells: Iterable[Cell]) -> float:
         """Hours on one H100 for the unfinished runs of some cells, each counted once."""
         runs = {run.id: run for cell in cells for run in cell.runs}
-        return sum(
-            cost.gpu_hours(TASKS[run.task].cost(run.spec))
-            for run in runs.values()
-            if not self.is_finished(run)
-        )
+        return sum(cost.gpu_hours(run.cost) for run in runs.values() if not self.is_finished(run))
 
 
 def _taken(cell: Cell) -> Iterable[Upstream]:

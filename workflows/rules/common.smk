@@ -19,7 +19,7 @@ from repro.errors import UserError, did_you_mean, nearest
 from repro.judge import code, forecast, freshness, scoreboard
 from repro.suite import calls, cluster, gpus, jobs, origin, registry
 from repro.suite import config as settings
-from repro.suite.internals import Call, ask_for_no_account, targets
+from repro.suite.internals import Call, ask_for_no_account, remember_signatures, targets
 from repro.suite.progress import Monitor
 from repro.suite.study import GPU_SCALES
 from repro.suite.suite import Suite
@@ -28,6 +28,7 @@ from repro.suite.worker import Worker
 BEGIN = time.monotonic()
 CALL = Call(workflow)
 WORKER = Worker()
+remember_signatures()
 
 
 def ahead():
