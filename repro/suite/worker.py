@@ -37,6 +37,7 @@ from repro.suite.handover import ADDRESS, LIBRARIES, THREADS
 ONE_THREAD = dict.fromkeys(THREADS, "1") | {"JE_ARROW_MALLOC_CONF": "background_thread:false"}
 OURS = ("repro", "widthwise")
 LONGEST = 1 << 20  # bytes of a job
+PATIENCE = 1.0  # seconds
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl
 
 
@@ -75,7 +76,11 @@ class Worker:
         if self.process and self.process.stdin:
             os.environ.pop(ADDRESS, None)
             self.process.stdin.close()
-            self.process.wait()
+            try:
+                self.process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:  # it imports something
+                self.process.kill()
+                self.process.wait()
             self.folder.cleanup()
 
 
@@ -186,6 +191,7 @@ def main(listener: int, asked: str) -> None:
     if not arithmetic.apply(asked):  # what that says, each job must say
         server.serve()
     shutil.rmtree(folder, ignore_errors=True)  # also where the call was killed
+    os._exit(0)  # half a second before Python has cleared away torch
 
 
 if __name__ == "__main__":
