@@ -9,7 +9,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -60,9 +60,11 @@ def atomic_path(path: Path | str, durable: bool = True):
 
     It lies in a hidden folder of its own beside `path`, so that a library's own temporary files go
     with it. A killed process leaves the folder behind (`remove_temporaries`).
-    Raises UserError when the disk is full or the folder cannot be written.
+    Raises UserError when the disk is full, the folder cannot be written, or `path` is a device.
     """
     path = Path(path)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise UserError(f"{path}: is a device, a pipe or a socket; give the name of a file")
     folder = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +76,8 @@ def atomic_path(path: Path | str, durable: bool = True):
                 os.fsync(file.fileno())
         umask = os.umask(0)
         os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
+        with suppress(PermissionError):  # of a disk that has no such rights, as CIFS
+            os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, path)
     except Exception as error:
         found = _disk_error(error)

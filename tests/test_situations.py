@@ -235,6 +235,15 @@ def recorded_by_a_run(value: object):
     return packed(lambda content: content["runs"][0]["records"][0].update({"mu": value}))
 
 
+def words_for_numbers(place: Place) -> None:
+    """Of the figure's cell: in one of its records, sealed again."""
+    drawn(place)
+    content = read_sealed(cell(place), files.CELL_SEAL)
+    first, second = content["runs"][0]["records"][:2]
+    first["mu"], second["mu"] = 0.5, "a half"
+    files.write_sealed(cell(place), content, files.CELL_SEAL)
+
+
 def device_in(where: str):
     """The figure is built, of a device that a path could be made of, and its manifest fits."""
 
@@ -465,6 +474,45 @@ SITUATIONS = [
             ("what clears the screen", "\033[2J"),
             ("a number of 400 digits", 10**400),
         )
+    ),
+    Situation(
+        "a pack into a device",
+        drawn,
+        ["pack", "/dev/full"],
+        "/dev/full: is a device, a pipe or a socket; give the name of a file",
+    ),
+    Situation(
+        "a figure outside of figures/",
+        as_it_is,
+        ["code", "../x", "0"],
+        "unknown figure '../x'",
+    ),
+    Situation(
+        "a provenance.json that is cut",
+        lambda place: (drawn(place), (figure_folder(place) / "provenance.json").write_text("{")),
+        ["scoreboard"],
+        "provenance.json: cannot be read; delete it and run the same command again with snakemake",
+    ),
+    Situation(
+        "a cell with words where numbers belong",
+        words_for_numbers,
+        ["reduce", FIGURE],
+        "records words under 'mu', where numbers belong as in ",
+    ),
+    Situation(
+        "a figure that fails at length",
+        author_wrote("measure", "raise ValueError('a' * 5000)"),
+        ["draw", FIGURE],
+        f"measure failed: ValueError: {'a' * 300}...",
+    ),
+    Situation(
+        "warnings made errors",
+        lambda place: (
+            author_wrote("measure", "raise ImportError('loaded twice')")(place),
+            place.patch.setattr(sys, "warnoptions", ["error"]),
+        ),
+        ["draw", FIGURE],
+        "ImportError: loaded twice; PYTHONWARNINGS or -W makes errors of libraries' warnings",
     ),
     Situation(
         "a pack where a file is in the place of results",

@@ -4,6 +4,7 @@ A broken file is reported, in one line, to whoever asks for it, and does not sto
 `study_names` leaves its stages out, and only the figures that need it fail.
 """
 
+import sys
 import traceback
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -19,6 +20,7 @@ from repro.suite.spec import settings
 from repro.suite.study import Checkpoint, Study
 
 ROOT = Path(__file__).resolve().parents[2]
+MESSAGE = 300  # characters of an exception's message that are shown
 # With our code; other folders may hold libraries.
 FOLDERS = ("figures", "studies", "data", "repro", "widthwise")
 
@@ -49,9 +51,14 @@ def _load(file: str) -> ModuleType:
 
 
 def describe_error(error: BaseException) -> str:
-    """An exception in one line: its type and the first line of its message."""
+    """An exception in one line: its type and the first line of its message, no more than MESSAGE
+    characters; and that it may be a library's warning."""
     message = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{type(error).__name__}: {message.strip().partition(chr(10))[0]}"
+    first = message.strip().partition("\n")[0]
+    first = first if len(first) <= MESSAGE else f"{first[:MESSAGE]}..."
+    raised = any(option.startswith("error") for option in sys.warnoptions)
+    hint = "; PYTHONWARNINGS or -W makes errors of libraries' warnings, unset it" if raised else ""
+    return f"{type(error).__name__}: {first}{hint}"
 
 
 def place_of(error: BaseException, folders: Collection[str] = FOLDERS) -> str:

@@ -283,8 +283,19 @@ def test_an_earlier_report_is_replaced_and_nothing_else(site, tmp_path, monkeypa
     (folder / "index.html").unlink()
     assert main([*call, "mine"]) == 0
     (folder / "figures" / "gone.html").write_text("of an earlier version")
+    with open(folder / pages.LISTED, "a") as listed:
+        listed.write("figures/gone.html\n")
     assert main([*call, "mine"]) == 0
     assert not (folder / "figures" / "gone.html").exists()
+    capsys.readouterr()
+    (folder / "figures" / "notes.txt").write_text("my own notes")
+    assert main([*call, "mine"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: mine/figures/notes.txt: is no part of the report there; move")
+    assert (folder / "figures" / "notes.txt").read_text() == "my own notes"
+    (tmp_path / "link").symlink_to(folder)
+    assert main([*call, "link"]) == 1
+    assert capsys.readouterr().err.startswith("error: link: is a link; give the folder that it")
 
 
 def test_without_results_and_records_there_is_no_report(tmp_path, monkeypatch, capsys):
