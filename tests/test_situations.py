@@ -350,6 +350,13 @@ SITUATIONS = [
         "train.txt: more than 1,000,000 characters without a blank or a line end between them",
         {"**/tokens.json": None},
     ),
+    Situation(
+        "a text that is validated on itself",
+        lambda place: shutil.copy(train_text(place), train_text(place).with_name("valid.txt")),
+        ["fetch", "wikitext2"],
+        "train.txt, which is trained on; give valid other data, or remove it",
+        {"**/manifest.json": None},
+    ),
     # Disks
     Situation(
         "a read-only disk",

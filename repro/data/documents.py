@@ -95,8 +95,6 @@ def from_files(dataset: str, files: list[Path]) -> Iterator[str]:
 
     Raises UserError naming the file that cannot be read or has no column `text`.
     """
-    import datasets
-
     for path in files:
         kind = KINDS[path.suffix]
         if not path.stat().st_size:
@@ -104,6 +102,8 @@ def from_files(dataset: str, files: list[Path]) -> Iterator[str]:
         if kind == "text":
             yield from _lines(dataset, path)
             continue
+        import datasets  # which takes seconds, and a text does not need it
+
         if "::" in str(path):  # `datasets` reads it as a chain of protocols; it cannot be escaped
             raise UserError(f"{dataset}: {path}: a path with '::' cannot be read; rename it")
         # `datasets` reads a path as a glob pattern: [12] would match another folder named 1.

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Protocol
 
-from repro.data import image_folder, tokenization
+from repro.data import documents, image_folder, leaks, tokenization
 from repro.data.arrays import write_arrays
 from repro.data.corpus import SPLITS, Corpus
 from repro.data.needs import Tokens
@@ -53,7 +53,10 @@ def prepare(module: ModuleType, source: Source, identity: Mapping, destination: 
     """
     if hasattr(module, "splits"):
         entries = {}
-        for split, content in module.splits(source).items():
+        splits = module.splits(source)
+        if source.folder:
+            leaks.check_texts(_name(module), splits)
+        for split, content in splits.items():
             path = destination.parent / f"{split}.txt"
             with atomic_path(path) as temporary:
                 if isinstance(content, Path):
@@ -69,8 +72,14 @@ def prepare(module: ModuleType, source: Source, identity: Mapping, destination: 
     elif hasattr(module, "image_folder") and (folder := module.image_folder(source)):
         image_folder.write_index(_name(module), folder, identity, destination)
     elif hasattr(module, "arrays"):
-        write_arrays(module.arrays(source), identity, destination)
+        arrays = module.arrays(source)
+        if source.folder:
+            rows = {split: map(bytes, part["inputs"]) for split, part in arrays.items()}
+            leaks.check_rows(_name(module), rows)
+        write_arrays(arrays, identity, destination)
     else:
+        if source.folder:
+            leaks.check_files(_name(module), documents.folder_files(_name(module), source.folder))
         first = next(module.CORPUS.documents(source, "valid"), None)
         if first is None:
             raise UserError(
@@ -106,6 +115,7 @@ def tokenize_stream(corpus: Corpus, source: Source, need: Tokens, destination: P
     """Encode a corpus into shards beside `destination`, its manifest.
 
     A BPE tokenizer is trained on the first `bpe_characters` characters of train, whole documents.
+    Raises UserError where a user's folder has most of valid in train too.
     """
     tokenization.check_vocab_size(need.tokenizer, need.vocab_size)
     if need.tokenizer == "gpt2":
@@ -116,9 +126,13 @@ def tokenize_stream(corpus: Corpus, source: Source, need: Tokens, destination: P
     folder = destination.parent
     tokenization.write_tokenizer(tokenizer, folder / "tokenizer.json", need.vocab_size)
     separator = tokenizer.token_to_id(tokenization.SEPARATOR)
+    streams = {split: corpus.documents(source, split) for split in SPLITS}
+    if source.folder:
+        valid = corpus.documents(source, "valid")
+        streams["train"] = leaks.documents_apart(corpus.name, streams["train"], valid)
     written = {
         split: write_shards(
-            corpus.documents(source, split),
+            streams[split],
             tokenizer,
             dataset=corpus.name,
             split=split,

@@ -50,7 +50,8 @@ def by_seed(rows, axes: Sequence[str], metric: str, seeds: Sequence[int] | None 
     found = rows[metric].to_numpy(float)
     losses = np.full((len(known), *(len(values) for values, _ in columns.values())), math.inf)
     seed = np.searchsorted(known, rows["seed"])
-    losses[seed, *(place for _, place in columns.values())] = np.where(np.isnan(found), math.inf, found)
+    places = (seed, *(place for _, place in columns.values()))
+    losses[places] = np.where(np.isnan(found), math.inf, found)
     return [values for values, _ in columns.values()], losses
 
 
