@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_map_only
 from widthwise.tracing.operators import FusedAttention, Operators
 from widthwise.tracing.uses import Trace
 
-__all__ = ["Trace", "trace"]
+__all__ = ["Trace", "taken_apart", "trace"]
 
 
 def trace(model: nn.Module, inputs: object) -> Trace:
@@ -30,14 +30,14 @@ def trace(model: nn.Module, inputs: object) -> Trace:
     device = next(model.parameters()).device
     if device.type == "meta":
         arguments = tree_map_only(torch.Tensor, lambda t: t.to("meta"), arguments)
-    with torch.no_grad(), _taken_apart(), _stack(model) as stack:
+    with torch.no_grad(), taken_apart(), _stack(model) as stack:
         with Operators(model, arguments, stack) as seen, FusedAttention(seen):
             model(*arguments)
     return seen.trace
 
 
 @contextmanager
-def _taken_apart() -> Iterator[None]:
+def taken_apart() -> Iterator[None]:
     """Without the operators that do a whole layer at once: attention's, and oneDNN's LSTM."""
     attention, onednn = torch.backends.mha.get_fastpath_enabled(), torch._C._get_mkldnn_enabled()
     torch.backends.mha.set_fastpath_enabled(False)

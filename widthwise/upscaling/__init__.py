@@ -7,6 +7,7 @@ of no use. `perturb` adds the noise that lets the wide model leave that subspace
 
 widening.py     any module and its optimizers, widened, and held against the narrow one on a batch
 growth.py       how each tensor grows, and its factors by Table 1
+blocks.py       how many units of each axis are copied together
 filling.py      a wide module, given the narrow one's values
 optimizers.py   its optimizer and the optimizer's state, widened
 checks.py       what cannot be widened

@@ -9,6 +9,7 @@ from torch import nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from widthwise.errors import UserError
+from widthwise.upscaling.blocks import Blocks
 from widthwise.upscaling.filling import fill
 from widthwise.upscaling.growth import Growth
 from widthwise.upscaling.optimizers import Origin
@@ -18,7 +19,8 @@ class Growths(Mapping[str, Growth]):
     """Parameter name -> its Growth.
 
     averages: parameters whose copies' outputs the module averages, so that they are repeated as
-    they are. block: how many units are copied together, see `Growth`.
+    they are. blocks: how many units are copied together, axis by axis; block: the number that is
+    the same for all, None where there is none.
     """
 
     def __init__(
@@ -27,14 +29,19 @@ class Growths(Mapping[str, Growth]):
         wide: nn.Module,
         kept: Collection[str],
         averages: Collection[str],
-        block: int,
+        blocks: Blocks,
     ):
-        self.growth, self.averages, self.block = dict(growth), frozenset(averages), block
+        self.growth, self.averages, self.blocks = dict(growth), frozenset(averages), blocks
         self._kept = frozenset(kept)
         self._origins: list[tuple[Any, Any, list[Origin]]] = []
         self._of = WeakTensorKeyDictionary()
         for name, parameter in wide.named_parameters():
             self._of[parameter] = growth[name]
+
+    @property
+    def block(self) -> int | None:
+        """How many units are copied together, None where axes differ."""
+        return self.blocks.default if len(self.blocks.sizes) == 1 else None
 
     def __getitem__(self, name: str) -> Growth:
         return self.growth[name]
@@ -76,7 +83,7 @@ class Growths(Mapping[str, Growth]):
                 f"shadow: {type(shadow).__name__} holds no copy of the model that was widened"
             )
         copied = copy.deepcopy(wide)
-        fill(inner, copied, self.growth, self._kept, self.block)
+        fill(inner, copied, self.growth, self._kept, self.blocks)
         if inner is shadow:
             return copied
         result = copy.deepcopy(shadow)

@@ -9,8 +9,9 @@ from torch import nn
 
 from widthwise.errors import UserError
 from widthwise.tracing.shapes import tensors
-from widthwise.upscaling.exactly import run
-from widthwise.upscaling.growth import Growth
+from widthwise.upscaling.blocks import Blocks
+from widthwise.upscaling.exactly import Exactly, run
+from widthwise.upscaling.growth import Block, Growth
 
 
 @dataclass(frozen=True)
@@ -46,26 +47,29 @@ class Reference:
         return [t for t in found if t.is_floating_point()]
 
     def difference(
-        self, wide: nn.Module, growth: Mapping[str, Growth], block: int
+        self, wide: nn.Module, growth: Mapping[str, Growth], blocks: Blocks
     ) -> Difference | None:
         """The first output or gradient of a wide module that is not the narrow one's."""
         found = self._outputs(wide)
-        pairs = list(zip(self.outputs, found, strict=False))
+        triples = [
+            (*pair, blocks.output(i))
+            for i, pair in enumerate(zip(self.outputs, found, strict=False))
+        ]
         # Of a cache of keys and values say, which grows beside logits that do not, nothing is told.
-        pairs = [pair for pair in pairs if pair[0].shape == pair[1].shape] or pairs
-        for narrow, output in pairs:
+        triples = [each for each in triples if each[0].shape == each[1].shape] or triples
+        for narrow, output, block in triples:
             off = self.off(output, widened(narrow, output, block))
             if off is not None:
                 return Difference("its output", off)
-        weights = [_draw(narrow) for narrow, _ in pairs]
+        weights = [_draw(narrow) for narrow, *_ in triples]
         expected = _gradients(
-            self.model, [(a, w) for (a, _), w in zip(pairs, weights, strict=True)]
+            self.model, [(a, w) for (a, *_), w in zip(triples, weights, strict=True)]
         )
         theirs = _gradients(
             wide,
             [
                 (b, widened(w, b, block) * (w.numel() / b.numel()))  # the same loss, of copies
-                for (_, b), w in zip(pairs, weights, strict=True)
+                for (_, b, block), w in zip(triples, weights, strict=True)
             ],
         )
         repeated = {n: growth[n].repeat(g, growth[n].gradient) for n, g in expected.items()}
@@ -87,24 +91,24 @@ class Reference:
             off = float(found.detach().abs().max())
         return None if off <= self.tolerance else off
 
-    def first_layer(self, wide: nn.Module, block: int) -> Difference | None:
+    def first_layer(self, wide: nn.Module, blocks: Blocks) -> Difference | None:
         """The first layer, in the order in which they end, that is given the same and returns
         something else."""
         narrow, other = _passed(self.model, self.arguments), _passed(wide, self.arguments)
         for place, (a, b) in enumerate(zip(narrow, other, strict=False)):
-            off = self._most(a.returned, b.returned, block)
+            off = self._most(a.returned, b.returned, blocks)
             if a.name != b.name:
                 return None
-            if off and not self._most(a.given, b.given, block):
+            if off and not self._most(a.given, b.given, blocks):
                 return Difference(f"{a.name}: its output", off, place, a.name)
         return None
 
-    def _most(self, narrow: list, wide: list, block: int) -> float:
+    def _most(self, narrow: list, wide: list, blocks: Blocks) -> float:
         """The largest difference between activations, 0 where all are the same."""
         offs = [0.0]
         for expected, found in zip(narrow, wide, strict=False):
             # Heads, or a window of pixels, may lie in blocks of another size than units do.
-            ways = [self.off(found, widened(expected, found, way)) for way in {block, 1, 0}]
+            ways = [self.off(found, widened(expected, found, way)) for way in {*blocks.sizes, 1, 0}]
             offs.append(min(0.0 if way is None else way for way in ways))
         return max(offs)
 
@@ -150,7 +154,9 @@ def _passed(model: nn.Module, arguments: tuple) -> list[Passed]:
     return found
 
 
-def widened(tensor: torch.Tensor, like: torch.Tensor, block: int) -> torch.Tensor:
+def widened(
+    tensor: torch.Tensor, like: torch.Tensor, block: int | tuple[Block, ...]
+) -> torch.Tensor:
     """An activation with its units repeated to another's shape, unchanged where that is no
     multiple of its own."""
     if tensor.ndim != like.ndim or any(
@@ -172,7 +178,8 @@ def _gradients(model: nn.Module, terms: list[tuple[torch.Tensor, torch.Tensor]])
     """Parameter -> gradient of a projection, the sum of outputs times weights."""
     projections = [(output * w).sum() for output, w in terms if output.requires_grad]
     named = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    found = torch.autograd.grad(
-        projections, list(named.values()), allow_unused=True, retain_graph=True
-    )
+    with Exactly():
+        found = torch.autograd.grad(
+            projections, list(named.values()), allow_unused=True, retain_graph=True
+        )
     return {n: g.to_dense() for n, g in zip(named, found, strict=True) if g is not None}

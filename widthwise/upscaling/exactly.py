@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 from torch import nn
@@ -31,7 +31,29 @@ class Exactly(TorchDispatchMode):
             return args[0].clone() if p is None else torch.full_like(args[0], p)
         if name == "native_dropout":
             return args[0].clone(), torch.ones_like(args[0], dtype=torch.bool)
+        if name == "_grouped_mm" and args[0].dtype not in LOWER:
+            return _grouped(*args, **kwargs)
         return function(*args, **kwargs)
+
+
+def _grouped(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    offs: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+) -> torch.Tensor:
+    """A product for each expert, whose kernel knows no float64: of rows up to `offs` with matrices
+    of theirs, or, for gradients, summed over these rows."""
+    if offs is None:
+        return a @ b
+    ends = offs.tolist()
+    spans = list(zip([0, *ends], ends, strict=False))
+    if a.ndim == b.ndim == 2:
+        return torch.stack([a[:, i:j] @ b[i:j] for i, j in spans])
+    if a.ndim == 2:
+        return torch.cat([a[i:j] @ each for (i, j), each in zip(spans, b, strict=True)])
+    return torch.cat([each @ b[:, i:j] for (i, j), each in zip(spans, a, strict=True)], 1)
 
 
 def twin(model: nn.Module) -> nn.Module:
@@ -77,8 +99,14 @@ def buffers_kept(*models: nn.Module) -> Iterator[None]:
         tensor.data.copy_(value)  # which a graph that saved it may not notice
 
 
-def run(model: nn.Module, arguments: tuple, seed: int = 0):
-    """What a twin returns, with torch's random numbers from this seed."""
-    with torch.random.fork_rng(), buffers_kept(model), Exactly():
+def run(
+    model: nn.Module,
+    arguments: tuple,
+    seed: int = 0,
+    within: AbstractContextManager | None = None,
+):
+    """What a twin returns, with torch's random numbers from this seed; within: a mode that sees
+    what the module asks for."""
+    with torch.random.fork_rng(), buffers_kept(model), Exactly(), within or nullcontext():
         torch.manual_seed(seed)
         return model(*arguments)

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from widthwise.errors import UserError
+from widthwise.upscaling.blocks import Blocks
 from widthwise.upscaling.checks import check_factor, check_made
 from widthwise.upscaling.growth import Growth, filled, same_names, size_factors
 
@@ -26,14 +27,14 @@ def fill(
     wide: nn.Module,
     growth: Mapping[str, Growth],
     kept: Collection[str],
-    block: int = 1,
+    blocks: Blocks,
 ) -> None:
     """Give a wide module the narrow one's values, repeated and scaled, and its modes.
 
-    kept: buffers that stay as they are (`buffers_of_width`). block: of buffers, as in `Growth`.
+    kept: buffers that stay as they are (`buffers_of_width`). blocks: of buffers.
     """
     _widen_parameters(model, wide, growth)
-    _widen_buffers(model, wide, kept, block)
+    _widen_buffers(model, wide, kept, blocks)
     modes = {name: module.training for name, module in model.named_modules()}
     for name, module in wide.named_modules():
         module.training = modes.get(name, model.training)
@@ -49,7 +50,9 @@ def _widen_parameters(model: nn.Module, wide: nn.Module, growth: Mapping[str, Gr
 
 
 @torch.no_grad()
-def _widen_buffers(model: nn.Module, wide: nn.Module, kept: Collection[str], block: int) -> None:
+def _widen_buffers(
+    model: nn.Module, wide: nn.Module, kept: Collection[str], blocks: Blocks
+) -> None:
     """Repeat buffers without rescaling (Appendix D), but for those that are kept."""
     narrow = dict(model.named_buffers())
     for name, buffer in wide.named_buffers():
@@ -60,7 +63,7 @@ def _widen_buffers(model: nn.Module, wide: nn.Module, kept: Collection[str], blo
             raise UserError(f"buffer {name}: grows along {len(axes)} axes; only vectors are known")
         if axes and not (source.is_floating_point() or source.dtype == torch.bool):
             raise UserError(f"buffer {name}: {source.dtype} grows; only values are known to repeat")
-        value = buffer if name in kept else Growth(factors, (), block).repeat(source)
+        value = buffer if name in kept else Growth(factors, (), blocks[name]).repeat(source)
         _put(buffer, value.to(source.device, source.dtype))
 
 

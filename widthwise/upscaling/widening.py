@@ -12,15 +12,16 @@ from torch import nn
 from widthwise.errors import UserError, did_you_mean
 from widthwise.tracing.roles import Roles, between
 from widthwise.upscaling.alongside import Growths
+from widthwise.upscaling.blocks import Blocks, blocks_of
 from widthwise.upscaling.checks import check_attention, check_module, check_orientation
 from widthwise.upscaling.compare import Difference, Reference
-from widthwise.upscaling.exactly import buffers_kept, disturb, in_float64, twin
+from widthwise.upscaling.exactly import Exactly, buffers_kept, disturb, in_float64, twin
 from widthwise.upscaling.filling import buffers_of_width, fill, made
 from widthwise.upscaling.growth import Growth, filled, owning_modules, size_factors, width_axes
 from widthwise.upscaling.optimizers import Update, check_covered, widen_optimizer
 
 TOLERANCE = 1e-9  # relative, of outputs and gradients in float64
-Choice = tuple[frozenset[str], int]  # the parameters that are averaged over, the block
+Choice = tuple[frozenset[str], Blocks]  # the parameters that are averaged over, the blocks
 
 
 def widen(
@@ -121,7 +122,7 @@ def _told_by_owners(
             readouts.append(name)
     averaged = _named(averages or (), readouts)
     inputs |= {name: axes[name] for name in readouts if name not in averaged}
-    choice = (averaged, block if block is not None else 1)
+    choice = (averaged, Blocks(block if block is not None else 1))
     growth = _growth(model, wide, inputs, choice)
     check_orientation(model, growth)
     return growth, choice
@@ -144,20 +145,20 @@ def _told_by_inputs(
     narrow, other = twin(model), twin(wide)
     reference = _twice(model, other, factor, make).double()
     widths = (1, int(factor) if reference is other else 2)
-    with buffers_kept(narrow, reference):
+    with buffers_kept(narrow, reference), Exactly():
         roles = between(narrow, reference, arguments, widths, given)
     summed = {name: found.inputs for name, found in roles.found.items()}
     readouts = [name for name, f in roles.found.items() if f.inputs and not f.outputs]
     disturb(narrow)  # what holds is of the module, and must hold for all values
     held = Reference(narrow, arguments, tolerance)
-    failed: list[tuple[dict[str, Growth], int, Difference]] = []
-    for averaged, size in _choices(roles, readouts, narrow, averages, block):
-        growth = _growth(narrow, other, _without(summed, averaged), (averaged, size))
-        fill(narrow, other, growth, kept, size)
-        difference = held.difference(other, growth, size)
+    failed: list[tuple[dict[str, Growth], Blocks, Difference]] = []
+    for averaged, blocks in _choices(roles, readouts, narrow, other, arguments, averages, block):
+        growth = _growth(narrow, other, _without(summed, averaged), (averaged, blocks))
+        fill(narrow, other, growth, kept, blocks)
+        difference = held.difference(other, growth, blocks)
         if difference is None:
-            return growth, (averaged, size)
-        failed.append((growth, size, difference))
+            return growth, (averaged, blocks)
+        failed.append((growth, blocks, difference))
     raise _refused(held, other, failed, kept, roles)
 
 
@@ -165,12 +166,14 @@ def _choices(
     roles: Roles,
     readouts: list[str],
     model: nn.Module,
+    wide: nn.Module,
+    arguments: tuple,
     averages: Sequence[str] | None,
     block: int | None,
 ) -> Iterator[Choice]:
     """What may hold, the likely first: readouts that sum, or average over their width (all, or
-    those at the network's end or within it alone); units copied one by one, all together, or in
-    blocks."""
+    those at the network's end or within it alone); units copied one by one, all together, in
+    blocks of one size, or of a size for each axis."""
     if averages is not None:
         ways = [_named(averages, readouts)]
     else:
@@ -180,7 +183,10 @@ def _choices(
     sizes = [1, 0, *_divisors(roles)] if block is None else [block]
     for size in dict.fromkeys(sizes):
         for averaged in ways:
-            yield averaged, size
+            yield averaged, Blocks(size)
+    if block is None and (found := blocks_of(model, wide, arguments)) is not None:
+        for averaged in ways:
+            yield averaged, found
 
 
 def _divisors(roles: Roles) -> list[int]:
@@ -212,7 +218,7 @@ def _growth(
 ) -> dict[str, Growth]:
     shapes = {name: p.shape for name, p in model.named_parameters()}
     return {
-        name: Growth(size_factors(name, shapes[name], p.shape), inputs[name], choice[1])
+        name: Growth(size_factors(name, shapes[name], p.shape), inputs[name], choice[1][name])
         for name, p in wide.named_parameters()
     }
 
@@ -220,7 +226,7 @@ def _growth(
 def _refused(
     held: Reference,
     wide: nn.Module,
-    failed: list[tuple[dict[str, Growth], int, Difference]],
+    failed: list[tuple[dict[str, Growth], Blocks, Difference]],
     kept: set[str],
     roles: Roles,
 ) -> UserError:
@@ -232,9 +238,9 @@ def _refused(
             "output each time: call model.eval() before"
         )
     furthest: Difference | None = None
-    for growth, size, difference in failed:
-        fill(held.model, wide, growth, kept, size)
-        layer = held.first_layer(wide, size) or difference
+    for growth, blocks, difference in failed:
+        fill(held.model, wide, growth, kept, blocks)
+        layer = held.first_layer(wide, blocks) or difference
         if furthest is None or layer.place > furthest.place:
             furthest = layer
     assert furthest is not None
