@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from widthwise.tracing.roles import roles as roles
     from widthwise.upscaling.alongside import Growths as Growths
     from widthwise.upscaling.alongside import clip_grad_norm_ as clip_grad_norm_
+    from widthwise.upscaling.alongside import perturb as perturb
     from widthwise.upscaling.optimizers import Update as Update
+    from widthwise.upscaling.optimizers import resume as resume
     from widthwise.upscaling.widening import widen as widen
 
 __version__ = "0.2.0"
@@ -45,6 +47,8 @@ PUBLIC = {
     "apply": "widthwise.tracing.multipliers",
     "clip_grad_norm_": "widthwise.upscaling.alongside",
     "initialize": "widthwise.parametrization.plan",
+    "perturb": "widthwise.upscaling.alongside",
+    "resume": "widthwise.upscaling.optimizers",
     "param_groups": "widthwise.parametrization.plan",
     "roles": "widthwise.tracing.roles",
     "Transfer": "widthwise.checks.transfer",

@@ -1,6 +1,7 @@
 """What widening gives beside the model and its optimizer: growth, by which all else goes along."""
 
 import copy
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -9,10 +10,13 @@ from torch import nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from widthwise.errors import UserError
+from widthwise.parametrization.rules import Role
 from widthwise.upscaling.blocks import Blocks
 from widthwise.upscaling.filling import fill
 from widthwise.upscaling.growth import Growth
+from widthwise.upscaling.noise import perturb as add_noise
 from widthwise.upscaling.optimizers import Origin
+from widthwise.upscaling.untying import untied
 
 
 class Growths(Mapping[str, Growth]):
@@ -20,7 +24,8 @@ class Growths(Mapping[str, Growth]):
 
     averages: parameters whose copies' outputs the module averages, so that they are repeated as
     they are. blocks: how many units are copied together, axis by axis; block: the number that is
-    the same for all, None where there is none.
+    the same for all, None where there is none. roles: of the wide model's parameters, None where
+    the model was not traced. untied: readouts that were given weights of their own.
     """
 
     def __init__(
@@ -30,7 +35,10 @@ class Growths(Mapping[str, Growth]):
         kept: Collection[str],
         averages: Collection[str],
         blocks: Blocks,
+        roles: Mapping[str, Role] | None = None,
+        untied: tuple[str, ...] = (),
     ):
+        self.roles, self.untied = roles, untied
         self.growth, self.averages, self.blocks = dict(growth), frozenset(averages), blocks
         self._kept = frozenset(kept)
         self._origins: list[tuple[Any, Any, list[Origin]]] = []
@@ -77,6 +85,8 @@ class Growths(Mapping[str, Growth]):
         Raises UserError where it is neither.
         """
         inner: Any = getattr(shadow, "module", shadow)
+        if self.untied:
+            (inner, _) = untied(inner, [], self.untied)
         names = {name for name, _ in inner.named_parameters()}
         if names != set(self.growth):
             raise UserError(
@@ -84,7 +94,7 @@ class Growths(Mapping[str, Growth]):
             )
         copied = copy.deepcopy(wide)
         fill(inner, copied, self.growth, self._kept, self.blocks)
-        if inner is shadow:
+        if not hasattr(shadow, "module"):
             return copied
         result = copy.deepcopy(shadow)
         result.module = copied
@@ -150,3 +160,44 @@ def clip_grad_norm_(
     total = torch.nn.utils.get_total_norm(norms)
     torch.nn.utils.clip_grads_with_norm_([p for p, _ in pairs], max_norm, total)
     return total
+
+
+def perturb(
+    wide: nn.Module,
+    growth: Growths,
+    level: float | Mapping[str, float],
+    generator: torch.Generator,
+    *,
+    convention: str = "paper",
+    signal: bool = False,
+) -> dict[str, float]:
+    """Add the noise that sets copies of units free, in place, the last step of upscaling (Ma et
+    al., Algorithm 2); returns each tensor's constant sigma_delta.
+
+    On what grew of matrices it has the standard deviation level * fan_in^-1/2, on embeddings and
+    readouts `level`; biases, gains and tensors of zeros get none.
+
+    level: the constant sigma_delta, or one for each tensor as an earlier call returned it; with
+        `signal` t, the spectral norm of the noise over the widened weight's (Appendix D).
+    generator: on the parameters' device. convention: "paper" or "code", see `noise_std`.
+    Raises UserError where the model was widened without inputs, so that no roles are known, or on
+    another convention: "code-raw" goes by initial values, which training has changed.
+    """
+    if convention not in ("paper", "code"):
+        raise UserError(f"perturb: convention {convention!r}: choose paper or code")
+    if growth.roles is None:
+        raise UserError(
+            "perturb: the model was widened without inputs, which show what its parameters are: "
+            "give `widen` inputs"
+        )
+    grown = {n: role for n, role in growth.roles.items() if math.prod(growth[n].factors) > 1}
+    still = {n: Role("scalar") for n in growth.roles.keys() - grown.keys()}
+    return add_noise(
+        wide,
+        level,
+        generator,
+        factor={name: each.k_in for name, each in growth.items()},
+        convention=convention,
+        signal=signal,
+        roles=grown | still,
+    )

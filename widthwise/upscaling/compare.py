@@ -43,8 +43,7 @@ class Reference:
             )
 
     def _outputs(self, model: nn.Module) -> list[torch.Tensor]:
-        found = tensors(run(model, self.arguments))
-        return [t for t in found if t.is_floating_point()]
+        return numbers(run(model, self.arguments))
 
     def difference(
         self, wide: nn.Module, growth: Mapping[str, Growth], blocks: Blocks
@@ -81,6 +80,11 @@ class Reference:
                 return Difference(f"the gradient of {name}", off)
         return None
 
+    def outputs_differ(self, other: nn.Module) -> bool:
+        """Whether another module of the same sizes returns something else."""
+        pairs = zip(self.outputs, self._outputs(other), strict=True)
+        return any(self.off(b, a) is not None for a, b in pairs)
+
     def off(self, found: torch.Tensor, expected: torch.Tensor, least: float = 0.0) -> float | None:
         """The relative difference of two tensors where it is above the tolerance."""
         if found.shape != expected.shape:
@@ -115,9 +119,15 @@ class Reference:
     @property
     def by_chance(self) -> bool:
         """Whether the narrow module differs from itself with another seed."""
-        again = [t for t in tensors(run(self.model, self.arguments, 1)) if t.is_floating_point()]
+        again = numbers(run(self.model, self.arguments, 1))
         pairs = zip(self.outputs, again, strict=False)
         return any(self.off(b, a) is not None for a, b in pairs)
+
+
+def numbers(tree: object) -> list[torch.Tensor]:
+    """The tensors of numbers with fractions in nested containers, complex ones as pairs of real."""
+    pairs = (torch.view_as_real(t) if t.is_complex() else t for t in tensors(tree))
+    return [t for t in pairs if t.is_floating_point()]
 
 
 @dataclass(frozen=True)
@@ -136,8 +146,7 @@ def _passed(model: nn.Module, arguments: tuple) -> list[Passed]:
     def note(name: str) -> Callable:
         def hook(module, args, kwargs, output) -> None:
             given, returned = (
-                [t.detach() for t in tensors(each) if t.is_floating_point()]
-                for each in ((args, kwargs), output)
+                [t.detach() for t in numbers(each)] for each in ((args, kwargs), output)
             )
             found.append(Passed(name, given, returned))
 

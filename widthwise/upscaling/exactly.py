@@ -12,6 +12,7 @@ from torch.utils._pytree import tree_map_only
 from widthwise.errors import UserError
 
 LOWER = (torch.float32, torch.float16, torch.bfloat16)
+HIGHER = dict.fromkeys(LOWER, torch.float64) | {torch.complex64: torch.complex128}
 
 
 class Exactly(TorchDispatchMode):
@@ -20,8 +21,8 @@ class Exactly(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
-        if kwargs.get("dtype") in LOWER:
-            kwargs["dtype"] = torch.float64
+        if kwargs.get("dtype") in HIGHER:
+            kwargs["dtype"] = HIGHER[kwargs["dtype"]]
         name = function.overloadpacket.__name__
         if name == "bernoulli_":
             p = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
@@ -66,7 +67,16 @@ def twin(model: nn.Module) -> nn.Module:
     for ours, theirs in zip(result.parameters(), model.parameters(), strict=True):
         ours.__dict__.update(theirs.__dict__)
         ours.grad = None
-    return result.double()
+    return exact(result)
+
+
+def exact(module: nn.Module) -> nn.Module:
+    """The module in float64, complex numbers in complex128; in place."""
+    return module._apply(_exact)
+
+
+def _exact(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.to(HIGHER.get(tensor.dtype, tensor.dtype))
 
 
 @torch.no_grad()
@@ -75,19 +85,17 @@ def disturb(model: nn.Module) -> None:
     and a residual branch that both start at zero, say, no difference would show."""
     generator = torch.Generator().manual_seed(0)
     for parameter in model.parameters():
-        noise = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
+        dtype = parameter.dtype.to_real()
+        noise = torch.randn(parameter.shape, generator=generator, dtype=dtype)
         noise = noise.clamp(-3, 3).to(parameter.device) / 10
-        parameter.copy_(torch.where(parameter == 0, noise, parameter * (1 + noise)))
+        values = torch.where(parameter == 0, noise.to(parameter.dtype), parameter * (1 + noise))
+        parameter.copy_(values)
 
 
 def in_float64(inputs: object) -> tuple:
     """Inputs, one tensor or a tuple of arguments, with numbers that have fractions in float64."""
     arguments = inputs if isinstance(inputs, tuple) else (inputs,)
-
-    def exact(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.double() if tensor.is_floating_point() else tensor
-
-    return tree_map_only(torch.Tensor, exact, arguments)
+    return tree_map_only(torch.Tensor, _exact, arguments)
 
 
 @contextmanager
