@@ -9,6 +9,7 @@ leave free is copied one by one.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from torch import nn
 
@@ -46,7 +47,7 @@ class Blocks:
         return found
 
 
-def blocks_of(narrow: nn.Module, wide: nn.Module, arguments: tuple) -> Blocks | None:
+def blocks_of(narrow: nn.Module, wide: nn.Module, arguments: Any) -> Blocks | None:
     """What a pass of both says; None where they do not take the same operators, or every unit is
     copied by itself. The wide one's values may be any."""
     first = calls_of(narrow, arguments, None)

@@ -79,7 +79,7 @@ class Calls(TorchDispatchMode):
         return Ref(self.ids[tensor], tuple(tensor.shape))
 
 
-def calls_of(model: nn.Module, arguments: tuple, as_before: "Calls | None") -> Calls:
+def calls_of(model: nn.Module, arguments: Any, as_before: "Calls | None") -> Calls:
     """The operators of a pass; the tensors that it returns are kept."""
     calls = Calls(as_before)
     with torch.no_grad(), buffers_kept(model), taken_apart():

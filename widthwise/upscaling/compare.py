@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -33,7 +34,7 @@ class Reference:
     relative to the largest entry.
     """
 
-    def __init__(self, model: nn.Module, arguments: tuple, tolerance: float):
+    def __init__(self, model: nn.Module, arguments: Any, tolerance: float):
         self.model, self.arguments, self.tolerance = model, arguments, tolerance
         self.outputs = self._outputs(model)
         if not any(t.requires_grad for t in self.outputs):
@@ -139,7 +140,7 @@ class Passed:
     returned: list[torch.Tensor]
 
 
-def _passed(model: nn.Module, arguments: tuple) -> list[Passed]:
+def _passed(model: nn.Module, arguments: Any) -> list[Passed]:
     """What went through every layer, in the order in which they end."""
     found: list[Passed] = []
 

@@ -1,8 +1,9 @@
 """A module's function in float64 and without chance, to hold two modules against each other."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import torch
 from torch import nn
@@ -10,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
 from widthwise.errors import UserError
+from widthwise.tracing.forward import called
 
 LOWER = (torch.float32, torch.float16, torch.bfloat16)
 HIGHER = dict.fromkeys(LOWER, torch.float64) | {torch.complex64: torch.complex128}
@@ -92,9 +94,10 @@ def disturb(model: nn.Module) -> None:
         parameter.copy_(values)
 
 
-def in_float64(inputs: object) -> tuple:
-    """Inputs, one tensor or a tuple of arguments, with numbers that have fractions in float64."""
-    arguments = inputs if isinstance(inputs, tuple) else (inputs,)
+def in_float64(inputs: Any) -> Any:
+    """Inputs, a tensor, a tuple of arguments or a mapping of keywords, with numbers that have
+    fractions in float64."""
+    arguments = dict(inputs) if isinstance(inputs, Mapping) else inputs
     return tree_map_only(torch.Tensor, _exact, arguments)
 
 
@@ -109,7 +112,7 @@ def buffers_kept(*models: nn.Module) -> Iterator[None]:
 
 def run(
     model: nn.Module,
-    arguments: tuple,
+    arguments: Any,
     seed: int = 0,
     within: AbstractContextManager | None = None,
 ):
@@ -117,4 +120,4 @@ def run(
     what the module asks for."""
     with torch.random.fork_rng(), buffers_kept(model), Exactly(), within or nullcontext():
         torch.manual_seed(seed)
-        return model(*arguments)
+        return called(model, arguments)

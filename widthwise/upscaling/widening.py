@@ -10,6 +10,7 @@ from typing import Any
 from torch import nn
 
 from widthwise.errors import UserError, did_you_mean
+from widthwise.optimizers.known import Update
 from widthwise.tracing.roles import Roles, between
 from widthwise.upscaling.alongside import Growths
 from widthwise.upscaling.blocks import Blocks, blocks_of
@@ -18,7 +19,7 @@ from widthwise.upscaling.compare import Difference, Reference
 from widthwise.upscaling.exactly import Exactly, buffers_kept, disturb, exact, in_float64, twin
 from widthwise.upscaling.filling import as_first, buffers_of_width, carry_gradients, fill, made
 from widthwise.upscaling.growth import Growth, filled, owning_modules, size_factors, width_axes
-from widthwise.upscaling.optimizers import Update, check_covered, widen_optimizer
+from widthwise.upscaling.optimizers import check_covered, widen_optimizer
 from widthwise.upscaling.untying import tied_readouts, untied, untying
 
 TOLERANCE = 1e-9  # relative, of outputs and gradients in float64
@@ -53,7 +54,8 @@ def widen(
         tuple, list or mapping of whole numbers.
     make: factor -> the same module, `factor` times as wide, all else held fixed; its values are
         ignored. It is also called with factors of 1 and 2. None: `model.wider`.
-    inputs: a tensor, or a tuple of positional arguments, on the model's device.
+    inputs: a tensor, a tuple of positional arguments, or a mapping of keywords, on the model's
+        device.
     unchecked: go without inputs. Then torch's linear layers and convolutions are taken to sum over
         their inputs, but for those that `averages` names, and nothing is compared.
     averages: names, or patterns with `*`, of readouts whose outputs the module divides by the
@@ -119,7 +121,7 @@ def _twice(model: nn.Module, wide: nn.Module, factor, make: Callable) -> nn.Modu
 
 
 def _traced(
-    narrow: nn.Module, other: nn.Module, factor, make: Callable, arguments: tuple, given: Mapping
+    narrow: nn.Module, other: nn.Module, factor, make: Callable, arguments: Any, given: Mapping
 ) -> Roles:
     """The roles of a twin's parameters; other: the wide one's twin."""
     reference = exact(_twice(narrow, other, factor, make))
@@ -213,7 +215,7 @@ def _choices(
     readouts: list[str],
     model: nn.Module,
     wide: nn.Module,
-    arguments: tuple,
+    arguments: Any,
     averages: Sequence[str] | None,
     block: int | None,
 ) -> Iterator[Choice]:

@@ -1,0 +1,176 @@
+import math
+
+import pytest
+from pypdf import PdfReader
+
+from repro.judge import drawing
+from repro.judge.typeset import Table
+
+CLAIM = {
+    "claim": "fig3.sqrt-d-rule",
+    "statement": "The optimum falls with width",
+    "source": "Figure 3",
+    "quantity": "slope of log eta_E* against log d",
+    "expected": "below -0.2",
+    "measured": -0.386,
+    "low": -0.524,
+    "high": -0.256,
+    "n": 3,
+    "seen": "cannot be told",
+    "binds": True,
+    "verdict": "cannot be told",
+    "chosen_after_seeing": "",
+    "reason": "reported only",
+}
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize("words", [1, 4, 8])
+def test_a_title_lies_inside_the_figure_and_above_the_panels(columns, words):
+    figure, axes = drawing.panels(columns)
+    axes[0][0].set_title("panel")
+    title = " ".join(["Upscaled models against wide ones"] * words)
+    drawing.finish(figure, title, "scale: smoke")
+    figure.draw_without_rendering()
+    title = figure.texts[0].get_window_extent()
+    panel = axes[0][0].get_tightbbox()
+    assert title.x0 >= 0 and title.x1 <= figure.bbox.width
+    assert panel.y1 <= title.y0 and title.y1 <= figure.bbox.height
+    drawing.plt.close(figure)
+
+
+@pytest.mark.parametrize("label", ["embedded", "embedded+wikitext2=folder-3de02ad3+covtype=real"])
+def test_a_picture_is_the_plot_its_title_and_one_line(label):
+    figure, axes = drawing.panels(1)
+    axes[0][0].set_xlabel("step")
+    last = f"effective_theory/table_vit, reduced scale, {label} data, cpu, data.csv 0123456789ab"
+    drawing.finish(figure, "title", last)
+    figure.draw_without_rendering()
+    assert [text.get_text() for text in figure.texts] == ["title", last]
+    line = figure.texts[1].get_window_extent()
+    assert line.y0 >= 0 and line.x1 <= figure.bbox.width
+    assert line.y1 <= axes[0][0].get_tightbbox().y0
+    drawing.plt.close(figure)
+
+
+@pytest.mark.parametrize("words", [1, 120])
+def test_a_sheet_has_caption_and_claims_below_the_picture(tmp_path, words):
+    """Selectable text in reading order, each line on the page and none on another."""
+    figure, axes = drawing.panels(2)
+    axes[0][0].set_xlabel("step")
+    drawing.finish(figure, "the title", "its last line")
+    drawing.save(figure, tmp_path / "a.pdf", tmp_path / "a.png")
+    caption = " ".join(["cost in $"] * words)
+    for name in ("one", "two"):
+        drawing.save_sheet(tmp_path / "a.pdf", caption, [CLAIM], "made of", tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    (page,) = PdfReader(tmp_path / "one").pages
+    heights = []
+    page.extract_text(visitor_text=lambda text, cm, tm, *_: heights.append((text, tm[5] + cm[5])))
+    found = [(" ".join(t.replace(drawing.UNBROKEN, " ").split()), y) for t, y in heights]
+    found = [(text, y) for text, y in found if text]
+    text = " ".join(text for text, _ in found)
+    for words in ("the title", "its last line", caption, CLAIM["claim"], "made of"):
+        assert words in text
+    below = found[next(i for i, (t, _) in enumerate(found) if t.startswith("cost in $")) :]
+    lowest = min(y for text, y in found if text == "its last line")
+    assert all(0 < y < lowest for _, y in below)
+    assert sorted((y for _, y in below), reverse=True) == [y for _, y in below]
+
+
+@pytest.mark.parametrize("characters", range(40, 160, 7))
+def test_a_claim_breaks_neither_in_its_numbers_nor_in_its_verdict(characters):
+    lines = [line.replace(drawing.UNBROKEN, " ") for line in drawing.claim_lines(CLAIM, characters)]
+    for words in ("-0.386 [-0.524, -0.256]", "n = 3", "CANNOT BE TOLD"):
+        assert sum(words in line for line in lines) == 1
+
+
+def test_n_is_printed_where_all_seeds_agree():
+    agreed = CLAIM | {"low": -0.386, "high": -0.386}
+    text = " ".join(drawing.claim_lines(agreed, 200)).replace(drawing.UNBROKEN, " ")
+    assert "measured -0.386, n = 3: CANNOT BE TOLD" in text
+
+
+def test_the_texts_of_a_table_lie_inside_their_cells():
+    printed = "d^-1/2  (measured d^-0.500)"
+    rows = [["LVP", "lr (Adam)", printed, printed, printed]]
+    heads = ["", "", "embedding", "output", "hidden\nweights"]
+    figure = drawing.of_table(Table(heads, rows, "a | b"))
+    drawing.finish(figure, "title", "scale: smoke")
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    for cell in axes.tables[0].get_celld().values():
+        text, box = cell.get_text().get_window_extent(), cell.get_window_extent()
+        assert box.x0 < text.x0 - 5 and text.x1 + 5 < box.x1
+        assert box.y0 < text.y0 and text.y1 < box.y1
+        assert box.x0 > 0 and box.x1 < figure.bbox.width
+    drawing.plt.close(figure)
+
+
+def test_a_table_is_text_in_markdown_and_csv():
+    table = Table(["", "initial\nstd"], [["lr* wd*", "0.02 | 0.0200"]], "printed | as built")
+    assert table.csv() == b",initial std\nlr* wd*,0.02 | 0.0200\n"
+    assert table.markdown() == [
+        "|  | initial<br>std |",
+        "|---|---|",
+        "| lr\\* wd\\* | 0.02 \\| 0.0200 |",
+        "",
+        "printed | as built",
+    ]
+
+
+def test_a_cell_is_no_formula_of_matplotlib_nor_html_nor_one_of_a_spreadsheet():
+    """Found in review: `$\\frac{$` ended in a traceback."""
+    texts = ["$\\frac{$", "<b onmouseover=alert(1)>", "=cmd|'/C calc'!A0", "-2+cmd|' /C calc'!A0"]
+    table = Table(["text"], [[text] for text in texts], "$\\frac{$")
+    figure = drawing.of_table(table)
+    figure.draw_without_rendering()
+    drawing.plt.close(figure)
+    assert table.csv().decode().splitlines()[3:] == [f"'{text}" for text in texts[2:]]
+    numbers = [["-0.5 [-1.2, +3]"], ["-"], ["+0.25"], ["-1 within 0.3"]]
+    assert table.csv().count(b"'-") == 1 and b"'" not in Table(["text"], numbers).csv()
+    assert "| \\<b onmouseover=alert(1)> |" in table.markdown()
+    assert "a < b" in Table(["text"], [["a < b"]]).markdown()[2]
+
+
+def test_bars_are_the_intervals_and_a_value_without_one_has_a_mark_alone():
+    figure, ((axes,),) = drawing.panels(1)
+    drawing.bars(axes, [1, 2], [(3, 2, 5), (4, math.nan, math.nan)])
+    ((marks, _, (ends,)),) = axes.containers
+    assert marks.get_ydata().tolist() == [3, 4]
+    assert ends.get_segments()[0][:, 1].tolist() == [2, 5]
+    assert len(ends.get_segments()[1]) == 0
+    drawing.plt.close(figure)
+
+
+def test_guides_are_named_powers_from_one_point_and_the_paper_s_is_its_colour():
+    figure, ((axes,),) = drawing.panels(1)
+    drawing.guides(axes, [4, 8, 16], 2.0, {"rule": -0.5, "flat": 0.0}, paper="rule")
+    assert [line.get_ydata().tolist() for line in axes.lines] == [[2, 1], [2, 2]]
+    assert [text.get_text() for text in axes.texts] == ["rule", "flat"]
+    assert [line.get_color() == drawing.PAPER for line in axes.lines] == [True, False]
+    drawing.plt.close(figure)
+
+
+def test_what_a_cross_means_is_said_once_and_only_where_there_is_one():
+    figure, ((axes,),) = drawing.panels(1)
+    drawing.diverged(axes, [], "red")
+    assert not axes.lines
+    drawing.diverged(axes, [1], "red")
+    drawing.diverged(axes, [1, 2], "blue")
+    assert axes.get_legend_handles_labels()[1] == [drawing.DIVERGED]
+    drawing.plt.close(figure)
+
+
+@pytest.mark.parametrize(
+    ("scale", "ends", "shown"),
+    [("linear", (1e3, 3e4), "20k"), ("log", (1e3, 3e4), "2k"), ("log", (0.1, 2), "0.5")],
+)
+def test_ticks_are_plain_numbers(scale, ends, shown):
+    figure, ((axes,),) = drawing.panels(1)
+    axes.set_yscale(scale)
+    axes.set_ylim(*ends)
+    drawing.plain_ticks(axes.yaxis)
+    figure.draw_without_rendering()
+    assert shown in [label.get_text() for label in axes.get_yticklabels()]
+    drawing.plt.close(figure)
