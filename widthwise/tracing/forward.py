@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_map_only
 from widthwise.tracing.operators import FusedAttention, Operators
 from widthwise.tracing.uses import Trace
 
-__all__ = ["Trace", "called", "trace"]
+__all__ = ["Trace", "called", "taken_apart", "trace"]
 
 
 def trace(model: nn.Module, inputs: Any) -> Trace:
@@ -31,7 +31,7 @@ def trace(model: nn.Module, inputs: Any) -> Trace:
     inputs = dict(inputs) if isinstance(inputs, Mapping) else inputs  # a BatchEncoding is no dict
     if device.type == "meta":
         inputs = tree_map_only(torch.Tensor, lambda t: t.to("meta"), inputs)
-    with torch.no_grad(), _taken_apart(), _stack(model) as stack:
+    with torch.no_grad(), taken_apart(), _stack(model) as stack:
         with Operators(model, inputs, stack) as seen, FusedAttention(seen):
             called(model, inputs)
     return seen.trace
@@ -46,7 +46,7 @@ def called(model: nn.Module, inputs: Any) -> Any:
 
 
 @contextmanager
-def _taken_apart() -> Iterator[None]:
+def taken_apart() -> Iterator[None]:
     """Without the operators that do a whole layer at once: attention's, and oneDNN's LSTM."""
     attention, onednn = torch.backends.mha.get_fastpath_enabled(), torch._C._get_mkldnn_enabled()
     torch.backends.mha.set_fastpath_enabled(False)

@@ -326,6 +326,8 @@ def _spread(parameter: nn.Parameter) -> tuple[float | None, str]:
     if values.is_meta or values.numel() == 0:
         return None, "normal"
     values = values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
+    if values.is_complex():
+        return float(values.abs().square().mean().sqrt()), "normal"
     rms = float(values.square().mean().sqrt())
     low, high = map(float, values.aminmax())
     if low == high:
