@@ -30,7 +30,7 @@ def trace(model: nn.Module, inputs: object) -> Trace:
     device = next(model.parameters()).device
     if device.type == "meta":
         arguments = tree_map_only(torch.Tensor, lambda t: t.to("meta"), arguments)
-    with torch.no_grad(), _taken_apart(), _stack(model) as stack:
+    with torch.no_grad(), _taken_apart(), running(model) as stack:
         with Operators(model, arguments, stack) as seen, FusedAttention(seen):
             model(*arguments)
     return seen.trace
@@ -50,14 +50,14 @@ def _taken_apart() -> Iterator[None]:
 
 
 @contextmanager
-def _stack(model: nn.Module) -> Iterator[list[str]]:
+def running(model: nn.Module) -> Iterator[list[str]]:
     """The names of the modules that are running, outermost first."""
     stack = [""]
     handles = []
     for name, module in model.named_modules():
         handles += [
             module.register_forward_pre_hook(lambda *_, name=name: stack.append(name)),
-            module.register_forward_hook(lambda *_: stack.pop() and None, always_call=True),
+            module.register_forward_hook(lambda *_: stack.__delitem__(-1), always_call=True),
         ]
     try:
         yield stack
