@@ -107,6 +107,10 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument("--check", action="store_true", help="say what is not of the records as is")
     words = "write how often verdicts on record would be false into docs/verdicts.md"
     added.add_argument("--page", metavar="FILE", help=words)
+    words = "of a design that is not run yet, by this table, as a pilot's data.csv: print it"
+    added.add_argument("--plan", metavar="CSV", help=words)
+    words = "with --plan: how many seeds the design has; default: those of the table"
+    added.add_argument("--seeds", type=int, metavar="N", help=words)
 
     group("Jobs of the workflow, as Snakemake calls them")
     add("fetch", dataset={})

@@ -193,6 +193,11 @@ def power(suite: Suite, arguments: Namespace) -> None:
     """How often claims agree on tables drawn from the paper's law, and from rivals'."""
     from repro.judge import trials
 
+    if arguments.plan:
+        for figure in arguments.figures:
+            for line in trials.plan(suite, figure, arguments.plan, arguments.seeds):
+                print(line, flush=True)
+        return
     if arguments.page:
         from pathlib import Path
 

@@ -50,7 +50,7 @@ def vertex(rows, seeds=None):
     """log2 of a sweep's optimal rate, by a parabola through the best rate and its neighbours; which
     these are, the given seeds say."""
     losses = SWEEP.losses(rows, seeds)
-    return parabola_optimum([lr for (lr,) in losses], [*losses.values()], 3)
+    return parabola_optimum([lr for (lr,) in losses], [*losses.values()], 1.0)
 
 
 def edges(data, *strategies):

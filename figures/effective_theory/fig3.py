@@ -191,7 +191,7 @@ def simulate(law, recorded, scale, rng):
 
 def set_optima_apart(law, design, rows, curves, octaves, scale):
     """Move both sweeps until their optima are as far apart as a law has them."""
-    found = {strategy: parabola_optimum(2.0**x, y, 3) for strategy, (x, y) in curves.items()}
+    found = {strategy: parabola_optimum(2.0**x, y, 1.0) for strategy, (x, y) in curves.items()}
     width = _bart.setting(scale, "standard", "model.width")
     apart = {"standard": -0.5, "neural-tangent": 0.5}
     for strategy, at in rows.items():

@@ -6,6 +6,7 @@ smallest width, carried to the largest.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -27,16 +28,18 @@ from repro.judge.power import Laws
 from repro.judge.printed import numbers
 from repro.judge.tables import joined
 from repro.statistics import t_interval
+from repro.suite.study import OVERNIGHT
 
 POWERS = {"sqrt(d)": -0.5, "muP": 0.0, "SP": -1.0}
 STEP = 1 / 16  # octaves between constants that are tried
 OTHERS = ("muP", "SP")
 
 
-def claims(figure: str, vocabulary: str) -> tuple[Claim, ...]:
+def claims(figure: str, vocabulary: str, tuned_apart: bool = False) -> tuple[Claim, ...]:
     """What the paper says of a sweep over widths: `measure` measures it.
 
-    figure: its name, as in ids. vocabulary: in words, `m = 8d`.
+    figure: its name, as in ids. vocabulary: in words, `m = 8d`. tuned_apart: whether overnight the
+    constant that is carried is chosen on seeds of its own.
     """
     falls = Claim(
         id=f"{figure}.sqrt-d-rule",
@@ -69,28 +72,34 @@ def claims(figure: str, vocabulary: str) -> tuple[Claim, ...]:
             quantity=f"training loss at the largest width, eta_E {power} minus as d^-1/2, nats",
             expected=trained_scales(
                 reported("no bound: each seed's constant is tuned on the seed itself")
-            ),
+            )
+            | ({OVERNIGHT: above(0)} if tuned_apart else {}),
         )
         for rule, power in zip(OTHERS, ("constant", "as 1/d"), strict=True)
     )
     return falls, *one_constant, *transfer
 
 
-def laws(figure: str) -> dict[str, Laws]:
+def laws(figure: str, tuned_apart: bool = False) -> dict[str, Laws]:
     """Which laws the tests of `claims` have to tell apart, by id."""
     found = {f"{figure}.sqrt-d-rule": _laws.FALLS}
     for rule in OTHERS:
         found[f"{figure}.one-constant-{rule.lower()}"] = _laws.CHEAPER[rule]
+        if tuned_apart:
+            found[f"{figure}.transfer-{rule.lower()}"] = _laws.CHEAPER[rule]
     return found
 
 
-def measure(figure: str, sweep: Sweep, scale: str) -> dict[str, Measurement]:
-    """What `claims` are about, by id."""
+def measure(
+    figure: str, sweep: Sweep, scale: str, tuning: Sweep | None = None
+) -> dict[str, Measurement]:
+    """What `claims` are about, by id. tuning: the smallest width's sweep on seeds of its own."""
     window = _sweep.WINDOW[scale]
     found = {f"{figure}.sqrt-d-rule": _sweep.slope_measurement(sweep, window)}
     problem = _sweep.edge_problem(_sweep.optima(sweep, sweep.seeds, window))
     detail = "" if diverged_widths(sweep) else described(sweep)
-    for name, how in (("one-constant", one_constant), ("transfer", transferred)):
+    carried = partial(transferred, tuning=tuning)
+    for name, how in (("one-constant", one_constant), ("transfer", carried)):
         for rule in OTHERS:
             found[f"{figure}.{name}-{rule.lower()}"] = cost(sweep, how, rule, problem, detail)
     return found
@@ -137,11 +146,13 @@ def one_constant(sweep: Sweep, power: float, seed: int) -> float:
     return float(mean_loss(sweep, power, [seed], np.array([best]))[0])
 
 
-def transferred(sweep: Sweep, power: float, seed: int) -> float:
-    """A seed's loss at the largest width, at the constant that is its best at the smallest."""
+def transferred(sweep: Sweep, power: float, seed: int, tuning: Sweep | None = None) -> float:
+    """A seed's loss at the largest width, at the constant that is best at the smallest: for the
+    seeds of `tuning` where there are any, else for itself."""
     widths = sorted(sweep.rates)
     tried = constants(sweep)
-    best = tried[np.argmin(loss_at(sweep, widths[0], [seed], tried))]
+    chooses, seeds = (tuning, tuning.seeds) if tuning else (sweep, [seed])
+    best = tried[np.argmin(loss_at(chooses, widths[0], seeds, tried))]
     rate = log2_rates(sweep, power, np.array([best]), widths[-1])
     return float(loss_at(sweep, widths[-1], [seed], rate)[0])
 

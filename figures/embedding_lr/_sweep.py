@@ -17,12 +17,13 @@ from repro.judge.optimum import (
 )
 from repro.judge.tables import joined
 from repro.statistics import slope, t_interval
+from repro.suite.study import SCALES
 
 LR = "lr.embedding"
 WIDTH = "model.width"
 # At losses of 4 to 5 nats the paper's 20 % covers the whole grid; see the suite's notes.
-WINDOW = {"smoke": 0.01, "reduced": 0.01, "workstation": 0.01, "paper": PAPER_WINDOW}
-POINTS = (5, 3, 7)  # rates that a parabola takes around the best; the first is judged
+WINDOW = dict.fromkeys(SCALES, 0.01) | {"paper": PAPER_WINDOW}
+REACHES = (2.0, 1.0, 3.0)  # octaves around the best that a parabola takes; the first is judged
 HEIGHT = 4.0  # inches of a panel with its legend
 ABOVE = {  # a legend over its panel
     "loc": "lower center",
@@ -66,13 +67,14 @@ class Sweep:
 
 
 def optima(
-    sweep: Sweep, seeds: Sequence[int], window: float, points: int = 0
+    sweep: Sweep, seeds: Sequence[int], window: float, reach: float = 0.0
 ) -> dict[int, Optimum]:
     """Width -> optimum of the mean curve over the given seeds, where any loss is finite.
 
     By the paper's rule for the paper's window, to the letter: every run within it counts, of any
     seed; for another by a parabola, which does not depend on the window (NaN where there is none).
-    points: by a parabola through so many rates, whatever the window; 0: as it is judged.
+    reach: by a parabola of so many octaves to either side, whatever the window; 0: as it is
+        judged.
     """
     result = {}
     for width, rates in sweep.rates.items():
@@ -80,18 +82,18 @@ def optima(
         if not np.isfinite(curve).any():
             continue
         found = window_optimum(rates, curve, window)
-        if window == PAPER_WINDOW and not points:
+        if window == PAPER_WINDOW and not reach:
             each = [sweep.curve(width, [seed]) for seed in seeds]
             log2 = grid_optimum(np.tile(rates, len(each)), np.concatenate(each), window)
         else:
-            log2 = parabola_optimum(rates, curve, points or POINTS[0])
+            log2 = parabola_optimum(rates, curve, reach or REACHES[0])
         result[width] = replace(found, log2=log2)
     return result
 
 
-def slope_of(sweep: Sweep, seeds: Sequence[int], window: float, points: int = 0) -> float:
-    """Slope of log2 of the optimal eta_E against log2 d. points: as of `optima`."""
-    found = optima(sweep, seeds, window, points)
+def slope_of(sweep: Sweep, seeds: Sequence[int], window: float, reach: float = 0.0) -> float:
+    """Slope of log2 of the optimal eta_E against log2 d. reach: as of `optima`."""
+    found = optima(sweep, seeds, window, reach)
     return slope(np.log2(list(found)), [o.log2 for o in found.values()])
 
 
@@ -113,10 +115,10 @@ def estimates(sweep: Sweep, window: float) -> dict[str, Measurement]:
     if window == PAPER_WINDOW:
         judged["the rule of 20 %"] = measured(sweep, slope_of, window)
     parabolas = {
-        f"a parabola through {points} rates": measured(
-            sweep, lambda each, seeds, window, n=points: slope_of(each, seeds, window, n), window
+        f"a parabola {2 * reach:g} octaves wide": measured(
+            sweep, lambda each, seeds, window, r=reach: slope_of(each, seeds, window, r), window
         )
-        for points in POINTS
+        for reach in REACHES
     }
     centre = {f"the centre of a window of {window:.0%}": measured(sweep, centre_slope, window)}
     return judged | parabolas | centre
@@ -316,7 +318,7 @@ def draw_estimates(axes, sweep: Sweep, window: float, paper: float) -> None:
     first = next(iter(each))
     each |= {f"last octave of width,\n{last_octave(sweep)}": measured(sweep, last_slope, window)}
     judged = slope_measurement(sweep, window)
-    names = [name.replace(" of ", "\nof ", 1).replace(" through", "\nthrough") for name in each]
+    names = [name.replace(" of ", "\nof ", 1) for name in each]
     for row, (name, found) in enumerate(each.items()):
         color = "black" if name == first else "0.45"
         bars(axes, [row], [(found.value, found.low, found.high)], across=True, color=color)

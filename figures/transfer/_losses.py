@@ -35,7 +35,7 @@ PROXY = "(proxy)"  # of the narrow model, which is the same under every parametr
 DECAY = "optimizer.weight_decay"  # a column of data.csv where it was tuned
 COLUMNS = ["workload", NAME, WIDTH, RATIO, LR, "seed", LOSS, "chance"]
 LEARNED = 0.3  # nats below chance that the narrow model must have reached
-NEAR = 3  # points of the parabola: the best rate and its two neighbours
+NEAR = 1.0  # octaves to either side of the best rate that the parabola takes
 
 
 def reduce(runs):
@@ -77,11 +77,11 @@ class Losses(Curves):
             curves[name, width] = curve(rows)
         super().__init__(curves)
 
-    def slope(self, name: str, seed: int, points: int = NEAR) -> float:
+    def slope(self, name: str, seed: int, reach: float = NEAR) -> float:
         """Slope of log2 of the best rate against log2 of the width; NaN where a curve has no
-        minimum inside its rates. points: of the parabola."""
+        minimum inside its rates. reach: of the parabola, in octaves."""
         optima = [
-            parabola_optimum(self.curves[name, width][0], self.curves[name, width][1][seed], points)
+            parabola_optimum(self.curves[name, width][0], self.curves[name, width][1][seed], reach)
             for width in self.widths
         ]
         return slope(np.log2(self.widths), optima)
@@ -136,14 +136,14 @@ def by_workload(data, names: Iterable[str] = WORKLOADS) -> dict[str, Losses]:
 
 
 def slope_measurement(losses: Losses, name: str) -> Measurement:
-    """Slope of the best rate, mean over seeds, with a parabola through five rates beside it.
+    """Slope of the best rate, mean over seeds, with a parabola of twice its reach beside it.
 
     Two estimators may differ by more than seeds do: then the interval spans those of both.
     """
     problem = losses.problem(name)
     first, second = (
-        over_seeds(lambda k, points=points: losses.slope(name, k[0], points), losses.seeds, problem)
-        for points in (NEAR, 5)
+        over_seeds(lambda k, reach=reach: losses.slope(name, k[0], reach), losses.seeds, problem)
+        for reach in (NEAR, 2 * NEAR)
     )
     if math.isnan(first.value):
         words = joined(problem, "a seed's curve has no minimum inside the grid")

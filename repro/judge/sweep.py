@@ -99,4 +99,4 @@ class Grid:
             if point == (*best[:i], point[i], *best[i + 1 :])
             and abs(math.log2(point[i] / best[i])) < NEIGHBOURS
         }
-        return parabola_optimum([*line], [*line.values()], 3)
+        return parabola_optimum([*line], [*line.values()], NEIGHBOURS)

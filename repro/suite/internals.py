@@ -1,7 +1,8 @@
 """What the suite uses of Snakemake below its documented surface: here alone, each with its reason.
 
 Any release of Snakemake may move one of these. pyproject.toml bounds the releases for this reason,
-and `tests/test_internals.py` names what moved. No torch; Snakemake is loaded where it is used.
+and `tests/workflow/test_internals.py` names what moved. No torch; Snakemake is loaded where it is
+used.
 """
 
 import logging

@@ -208,6 +208,10 @@ class Suite:
             )
         return by_stage
 
+    def offers(self, figure_name: str) -> bool:
+        """Whether every study behind a figure has this scale."""
+        return all(self.config.scale in study(name).scales for name in figure_stages(figure_name))
+
     def fault(self, figure_name: str) -> str:
         """What is wrong with a figure or with a study behind it, if it cannot be built; else ""."""
         if figure_name not in self._faults:

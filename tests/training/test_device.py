@@ -1,6 +1,6 @@
 """The same code on every device: golden runs and number formats, on a GPU where there is one.
 
-Where the test plugins are missing: python -m pytest -o addopts= tests/test_device.py
+Where the test plugins are missing: python -m pytest -o addopts= tests/training/test_device.py
 """
 
 import json
@@ -12,6 +12,8 @@ import pytest
 import torch
 from golden import SPECS, near, records, saved
 from simulated_device import NOT_SIMULATED
+
+pytestmark = pytest.mark.long
 
 DEVICES = [
     "cpu",
@@ -54,7 +56,7 @@ def test_the_tables_hold(tmp_path, device):
 def python(*arguments: str) -> subprocess.CompletedProcess:
     """A Python process of its own, in this folder."""
     return subprocess.run(
-        [sys.executable, *arguments], cwd=Path(__file__).parent, capture_output=True, text=True
+        [sys.executable, *arguments], cwd=Path(__file__).parents[1], capture_output=True, text=True
     )
 
 

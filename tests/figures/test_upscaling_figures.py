@@ -10,7 +10,7 @@ from repro.judge import judging
 from repro.judge.sweep import Grid
 from repro.suite import registry
 
-pytestmark = pytest.mark.usefixtures("measured_alone")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("measured_alone")]
 LRS, LEVELS, SEEDS = (0.1, 0.2, 0.4), (0.0, 0.5, 1.0), (0, 1, 2)
 RATE, LEVEL = 0.2, 0.5
 ENDS = {

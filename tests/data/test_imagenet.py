@@ -15,6 +15,8 @@ from repro.errors import UserError
 from repro.suite import config, registry
 from repro.suite.suite import Suite
 
+pytestmark = pytest.mark.long
+
 CLASSES = ("n01440764", "n01443537", "n02102040")
 DATA = {
     "batch_size": 4,

@@ -1,6 +1,6 @@
 """Where verdicts come from: results/ where figures were built, records/ otherwise, said so."""
 
-from test_readme import RECORDED
+from recorded import RECORDED
 
 from repro.__main__ import main
 from repro.files import read_json, write_bytes, write_json

@@ -24,6 +24,8 @@ from repro.suite.provenance import provenances
 from repro.suite.registry import ROOT
 from repro.tasks import TASKS, Task
 
+pytestmark = pytest.mark.long
+
 SPEC = {"x": 1.5, "seed": 0}
 
 

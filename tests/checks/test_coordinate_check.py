@@ -4,6 +4,8 @@ from repro.checks.coordinate_check import check, model_sizes
 from repro.checks.tiny import MODELS, tiny_run
 from widthwise.checks.slopes import fit_slopes
 
+pytestmark = pytest.mark.long
+
 WIDTHS = [64, 128, 256, 512]
 
 

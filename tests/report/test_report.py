@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from urllib.parse import unquote, urldefrag
 
 import pytest
-from test_readme import RECORDED
+from recorded import RECORDED
 
 from repro.__main__ import main
 from repro.errors import UserError

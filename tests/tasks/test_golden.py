@@ -3,6 +3,8 @@ from golden import SPECS, near, records, saved
 
 from repro.tasks import TASKS
 
+pytestmark = pytest.mark.long
+
 
 def test_every_task_has_a_golden_cell():
     assert set(SPECS) == set(TASKS)

@@ -11,6 +11,8 @@ from repro.data.source import Source
 from repro.errors import UserError
 from repro.files import read_json, sha256, write_json
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def texts(small_text):

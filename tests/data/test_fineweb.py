@@ -19,6 +19,8 @@ from repro.errors import UserError
 from repro.files import read_json, sha256, sha256_file, write_sealed
 from repro.suite.registry import ROOT
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def gpt2():

@@ -23,6 +23,8 @@ from repro.training import distributed, launch, loop, ranks
 from repro.training.optimizer import make_optimizer
 from widthwise.upscaling.checks import check_module
 
+pytestmark = pytest.mark.long
+
 TOLERANCE = 1e-5  # relative, of losses in float32
 SHORT = {"steps": 6, "evaluations": 2}
 TEXT = {

@@ -1,5 +1,5 @@
-"""Span denoising: exact invariants, its law, blocks. tests/test_fairseq.py holds it against
-fairseq's."""
+"""Span denoising: exact invariants, its law, blocks. tests/training/test_fairseq.py holds it
+against fairseq's."""
 
 import itertools
 import math

@@ -78,8 +78,8 @@ def test_one_constant_does_not_know_the_seed_it_is_judged_on():
 
 def test_every_estimator_s_slope_stands_beside_the_judged_one():
     found = _rules.measure("x", Sweep(table(-0.5)), "reduced")["x.sqrt-d-rule"]
-    for points in (3, 5, 7):
-        assert f"a parabola through {points} rates -0.50 [-0.50, -0.50]" in found.detail
+    for octaves in (2, 4, 6):
+        assert f"a parabola {octaves} octaves wide -0.50 [-0.50, -0.50]" in found.detail
     assert "last octave of width, d = 64 to 128, -0.50 [-0.50, -0.50]" in found.detail
 
 

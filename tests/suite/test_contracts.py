@@ -35,6 +35,8 @@ from repro.suite.suite import load
 from repro.tasks import TASKS, Task
 from widthwise.parametrization import named
 
+pytestmark = pytest.mark.long
+
 SMOKE = ("--config", "scale=smoke")
 
 

@@ -1,6 +1,7 @@
 import re
 
 import pytest
+from recorded import README, RECORDED, listed
 
 from repro.judge import marks, records, scoreboard
 from repro.judge.board import counts_by_paper
@@ -8,18 +9,10 @@ from repro.judge.typeset import markdown
 from repro.suite import registry
 from repro.suite.registry import ROOT
 
-README = (ROOT / "README.md").read_text()
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
     *sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("studies/*/README.md")]),
 ]
-RECORDED = ROOT / "records" / "reduced" / "embedded" / "cpu"
-
-
-def listed() -> dict[str, str]:
-    """Every figure in the README's table of papers -> the line that lists it."""
-    rows = re.findall(r"^(\| .* \| `(\w+)` \| (.*) \|)$", README, re.M)
-    return {f"{paper}/{name}": row for row, paper, names in rows for name in names.split(", ")}
 
 
 def test_the_first_command_builds_and_the_second_tests():

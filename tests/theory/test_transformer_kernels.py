@@ -22,7 +22,7 @@ from repro.theory import gaussian_averages as averages
 from repro.theory import transformer_kernels as theory
 from widthwise import parametrization
 
-pytestmark = pytest.mark.usefixtures("measured_alone")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("measured_alone")]
 # What a study may change by its settings alone: depth, heads, initial constants.
 OWN = VISION | {"depth": 1, "heads": 4, "constants": {"positions": 1.0, "QKV": 1.0, "X": 0.5}}
 # Attention so sharp that what passes through its logits (1.163) is a sixth of stem and positions.

@@ -18,6 +18,8 @@ from studies.upscaling import _dynamics
 from widthwise import parametrization, upscaling
 from widthwise.upscaling import noise
 
+pytestmark = pytest.mark.long
+
 SCALING = "muP-multiplier"
 
 

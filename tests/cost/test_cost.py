@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-import torch.nn.functional as F
+from kept import kept_numbers
 from torch.utils.flop_counter import FlopCounterMode
 
 from repro import cost
@@ -27,6 +27,8 @@ from repro.suite.study import SCALES
 from repro.suite.suite import Suite
 from repro.tasks import TASKS, Task, transformer_kernels
 from studies.effective_theory._encoders import LANGUAGE, VISION
+
+pytestmark = pytest.mark.long
 
 SGD = {"name": "sgd", "momentum": 0.0, "nesterov": False, "weight_decay": 1e-4}
 ADAMW = {"name": "adamw", "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 1e-4}
@@ -111,23 +113,6 @@ def forward_flops(net, *inputs) -> int:
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         net(*inputs)
     return counter.get_total_flops()
-
-
-def kept_numbers(net, batch, targets) -> int:
-    """Numbers in the storages that autograd keeps for a backward pass, the weights aside."""
-    known = {p.untyped_storage().data_ptr() for p in [*net.parameters(), *net.buffers()]}
-    kept = {}
-
-    def pack(tensor):
-        storage = tensor.untyped_storage()
-        if tensor.is_floating_point() and storage.data_ptr() not in known:
-            kept[storage.data_ptr()] = (storage.nbytes() // tensor.element_size(), tensor)
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        logits = net(batch)
-        F.cross_entropy(logits.flatten(0, -2), targets.flatten()).backward()
-    return sum(numbers for numbers, _ in kept.values())
 
 
 # Table 4 and Appendix F.4

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from test_readme import listed
+from recorded import listed
 
 from repro.data.source import Source
 from repro.files import read_json
@@ -24,7 +24,7 @@ RECORDS = sorted(records.RECORDS.glob("*/*/*/*/*.json"))
 # Of other data there are figures whose datasets were at hand, and no others.
 FOUND = [path.relative_to(records.RECORDS).with_suffix("").parts for path in RECORDS]
 OTHERS = [("/".join(p[:3]), "/".join(p[3:])) for p in FOUND if p[1] != "embedded"]
-pytestmark = pytest.mark.parametrize(("folder", "figure"), EMBEDDED + OTHERS)
+pytestmark = [pytest.mark.long, pytest.mark.parametrize(("folder", "figure"), EMBEDDED + OTHERS)]
 
 
 def recorded_identity(identity):

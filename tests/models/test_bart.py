@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from kept import kept_numbers
 
 from repro.cost import bart as bart_cost
 from repro.errors import UserError
@@ -277,8 +278,6 @@ def test_parameters_and_operations_are_torch_s():
 
 
 def test_activations_are_what_autograd_keeps():
-    from test_cost import kept_numbers
-
     torch.manual_seed(0)
     net = counted()
     for parameter in net.parameters():

@@ -21,6 +21,8 @@ from repro.suite.registry import ROOT
 from repro.suite.suite import load
 from repro.training import nudge
 
+pytestmark = pytest.mark.long
+
 # Whose CPUs the kernels are for that MKL takes here: where there is a C compiler, Intel's.
 KERNELS = "Intel" if shutil.which("cc") else arithmetic.maker()
 MKL = {"Intel": "AVX2,STRICT", "AMD": "AUTO,STRICT"}  # CNR, as MKL prints it of every product
