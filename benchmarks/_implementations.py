@@ -1,10 +1,12 @@
 """Twenty right and twenty wrong implementations of muP, written by hand or by the library.
 
 Each is what a user would have: `make(width)`, an optimizer for it, data. The wrong ones are slips
-that were made: in public code, where one is known. `held` were not looked at while the check's
-thresholds were set; of the others each family has some too.
+as they are made, some in public code. By turns half of each family were looked at while the check's
+laws and thresholds were set, and half were held apart. Those showed two laws that were missing: ten
+more were written then, and not looked at before the laws stood.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,7 +29,8 @@ class Implementation:
     """What is checked, and what is wrong with it.
 
     parametrization: a name, or None where `optimizer` is a function of the model. slip: what was
-    done wrong, "" for a right one. options: of `widthwise.coordinate_check`. held: kept apart.
+    done wrong, "" for a right one. options: of `widthwise.coordinate_check`. part: "developed" on,
+    "held" apart until thresholds were set, "fresh": written when what held showed was mended.
     """
 
     family: str
@@ -37,7 +40,7 @@ class Implementation:
     parametrization: str | None = None
     slip: str = ""
     options: dict[str, Any] = field(default_factory=dict)
-    held: bool = False
+    part: str = "developed"
 
     def check(self, **more: Any) -> widthwise.CoordinateCheck:
         """The coordinate check of it, with the settings that all share."""
@@ -188,10 +191,13 @@ class MLP(nn.Module):
 
 
 class Attention(nn.Module):
-    """Causal attention by one fused call; heads of 16, or two heads that grow."""
+    """Causal attention, by one fused call or step by step; heads of 16, or two that grow."""
 
-    def __init__(self, width: int, hand: Hand | None, grows: bool, rope: bool, kv: int | None):
+    def __init__(
+        self, width: int, hand: Hand | None, grows: bool, rope: bool, kv: int | None, eager: bool
+    ):
         super().__init__()
+        self.eager = eager
         self.heads = 2 if grows else width // 16
         self.head_dim = width // self.heads
         self.kv = self.heads if kv is None else self.heads // kv
@@ -216,7 +222,13 @@ class Attention(nn.Module):
         if self.kv != self.heads:
             k = k.repeat_interleave(self.heads // self.kv, 1)
             v = v.repeat_interleave(self.heads // self.kv, 1)
-        y = F.scaled_dot_product_attention(q * self.before, k, v, is_causal=True, scale=self.scale)
+        if self.eager:
+            scale = self.head_dim**-0.5 if self.scale is None else self.scale
+            mask = torch.full((t, t), -math.inf).triu(1)
+            y = ((q @ k.transpose(2, 3)) * scale + mask).softmax(-1) @ v
+        else:
+            q = q * self.before
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=self.scale)
         return self.o(y.transpose(1, 2).reshape(b, t, width))
 
 
@@ -244,11 +256,11 @@ class SwiGLU(nn.Module):
 class Block(nn.Module):
     """x + attention(norm(x)), then x + feed_forward(norm(x))."""
 
-    def __init__(self, width: int, hand: Hand | None, llama: bool, grows: bool, kv: int | None):
+    def __init__(self, width: int, hand: Hand | None, llama: bool, **attention: Any):
         super().__init__()
         norm = nn.RMSNorm if llama else nn.LayerNorm
         self.norm1, self.norm2 = norm(width), norm(width)
-        self.attention = Attention(width, hand, grows, llama, kv)
+        self.attention = Attention(width, hand, rope=llama, **attention)
         self.mlp = (
             SwiGLU(width)
             if llama
@@ -273,12 +285,15 @@ class Decoder(nn.Module):
         tied: bool = False,
         zero: bool = False,
         kv: int | None = None,
+        eager: bool = False,
     ):
         super().__init__()
         self.width, self.factor = width, (width / BASE) ** (hand.readout if hand else 0.0)
         self.tokens = nn.Embedding(VOCABULARY, width)
         self.positions = None if llama else nn.Embedding(16, width)
-        self.layers = nn.ModuleList(Block(width, hand, llama, grows, kv) for _ in range(2))
+        self.layers = nn.ModuleList(
+            Block(width, hand, llama, grows=grows, kv=kv, eager=eager) for _ in range(2)
+        )
         self.norm = (nn.RMSNorm if llama else nn.LayerNorm)(width)
         self.readout = nn.Linear(width, VOCABULARY, bias=False)
         if tied:
@@ -397,6 +412,22 @@ class Cell(nn.Module):
         return self.readout(h) * self.factor
 
 
+class Encoder(nn.Module):
+    """torch's encoder over the rows, heads of 16."""
+
+    def __init__(self, width: int, hand: Hand | None = None):
+        super().__init__()
+        self.width = width
+        block = nn.TransformerEncoderLayer(
+            width, width // 16, 4 * width, dropout=0.0, batch_first=True, norm_first=True
+        )
+        self.entry, self.readout = nn.Linear(6, width), nn.Linear(width, 4)
+        self.blocks = nn.TransformerEncoder(block, 2, enable_nested_tensor=False)
+
+    def forward(self, x):
+        return self.readout(self.blocks(self.entry(x)).mean(1))
+
+
 def with_mup(width: int) -> nn.Module:
     """An MLP as the mup package has it."""
     import mup
@@ -438,13 +469,14 @@ SP = Hand(attention=-0.5, readout_std=0.0, hidden_lr=0.0, readout_lr=0.0, vector
 
 
 def implementations() -> Iterator[Implementation]:
-    """All of them; every second one of a family's right, and of its wrong ones, is held."""
+    """All of them; every second one of a family's right, and of its wrong ones, was held."""
     seen: dict[tuple[str, bool], int] = {}
     for each in _listed():
         key = each.family, bool(each.slip)
         seen[key] = seen.get(key, -1) + 1
         odd = sum(map(ord, each.family)) % 2  # families of one begin with either half
-        yield replace(each, held=(seen[key] + odd) % 2 == 1)
+        yield replace(each, part="held" if (seen[key] + odd) % 2 else "developed")
+    yield from (replace(each, part="fresh") for each in _fresh())
 
 
 def _own(build: Callable, hand: Hand, lr: float, kind: type = torch.optim.AdamW, **more: Any):
@@ -565,9 +597,50 @@ def _listed() -> Iterator[Implementation]:
     yield gru("by hand, own cell", **_own(Cell, forgotten, 0.01), slip="state's rate not divided")
 
 
-def no_factor(model: nn.Module) -> torch.optim.Optimizer:
-    """muP's values and rates on a tied GPT-2, without the factor on its logits."""
-    roles = widthwise.roles(hf_gpt2, BASE, walks(0)[0][0])
+def _fresh() -> Iterator[Implementation]:
+    gpt2, llama = (
+        partial(Implementation, f"own {name}", batches=walks) for name in ("GPT-2", "Llama")
+    )
+    stepwise = partial(GPT2, grows=True, eager=True)
+    yield gpt2("by hand, attention step by step", **_own(stepwise, HAND, 0.004))
+    usual = replace(HAND, attention=-0.5)
+    yield gpt2(
+        "by hand, attention step by step",
+        **_own(stepwise, usual, 0.004),
+        slip="logits by 1/sqrt(head_dim)",
+    )
+    tied = {"lr": 0.004, "weight_decay": 0.1}
+    yield llama(
+        "library, tied, factors",
+        partial(Llama, tied=True),
+        parametrization="muP-multiplier",
+        options=tied,
+    )
+    wide = replace(HAND, readout_std=0.0)
+    yield llama("by hand", **_own(Llama, wide, 0.004), slip="readout's spread not divided")
+    yield Implementation(
+        "Hugging Face",
+        "Llama, head_dim grows",
+        partial(hf_llama, grows=True),
+        walks,
+        options={"optimizer": partial(no_factor, make=partial(hf_llama, grows=True))},
+        slip="apply was forgotten",
+    )
+    resnet = partial(Implementation, "ResNet", batches=images)
+    yield resnet("by hand, SGD", **_own(ResNet, SGD, 0.1, torch.optim.SGD))
+    forgotten = replace(HAND, hidden_lr=0.0)
+    yield resnet("by hand, AdamW", **_own(ResNet, forgotten, 0.004), slip="hidden rate not divided")
+    gru = partial(Implementation, "GRU", GRU, rows)
+    yield gru("library, SGD", parametrization="muP", options={"lr": 0.1, "optimizer": "sgd"})
+    encoder = partial(Implementation, "torch's encoder", Encoder, rows)
+    options = {"lr": 0.004}
+    yield encoder("library, AdamW", parametrization="muP", options=options)
+    yield encoder("library, SP", parametrization="SP", options=options, slip="nothing is scaled")
+
+
+def no_factor(model: nn.Module, make: Callable = hf_gpt2) -> torch.optim.Optimizer:
+    """muP's values and rates, without the factors on a tied readout's and attention's logits."""
+    roles = widthwise.roles(make, BASE, walks(0)[0][0])
     widthwise.initialize(model, roles, "muP")
     return torch.optim.AdamW(widthwise.param_groups(model, roles, "muP", "adamw", lr=0.004))
 

@@ -256,6 +256,8 @@ def train_and_measure(
     after = look(model, arguments)
     sizes = {}
     for (layer, what), tensor in after.tensors.items():
+        if what == "logits" and start == 0:
+            sizes[layer, "logits start"] = root_mean_square(before.tensors[layer, what])
         sizes[layer, f"{what} size"] = root_mean_square(tensor)
         sizes[layer, f"{what} change"] = root_mean_square(tensor - before.tensors[layer, what])
     sizes |= {(name, "effect"): effect for name, effect in effects.items()}

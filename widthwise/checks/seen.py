@@ -17,14 +17,14 @@ from widthwise.tracing.forward import running
 from widthwise.tracing.shapes import tensors
 
 LISTS = nn.ModuleList | nn.ModuleDict | nn.Sequential
-MASKED = -1e4  # a logit below this is a mask's
 
 
 @dataclass
 class Seen:
     """A forward pass: (module, "stream", "logits" or "output") -> tensor, and its extent.
 
-    extent: the number of entries of a stream or an output; of logits, the head_dim they sum over.
+    extent: the number of entries of a stream, an output or what a layer of parameters returns
+    ("layer", without its tensor); of logits, the head_dim that they sum over.
     """
 
     tensors: dict[tuple[str, str], torch.Tensor] = field(default_factory=dict)
@@ -33,18 +33,23 @@ class Seen:
     def note(self, module: str, what: str, tensor: torch.Tensor, extent: int | None = None) -> None:
         """Of a module that runs more than once, the last time; whole numbers are left out."""
         if tensor.is_floating_point():
-            self.tensors[module, what] = tensor.detach()
             self.extents[module, what] = tensor.numel() if extent is None else extent
+            if what != "layer":
+                self.tensors[module, what] = tensor.detach()
 
 
 def look(model: nn.Module, arguments: tuple) -> Seen:
     """What a model does with its arguments, without gradients."""
     seen = Seen()
+    places = [(name, model.get_submodule(name), "stream") for name in blocks(model)]
+    for name, module in model.named_modules():
+        if name and list(module.parameters(recurse=False)):
+            places.append((name, module, "layer"))
     handles = [
-        model.get_submodule(name).register_forward_hook(
-            lambda _, __, out, name=name: seen.note(name, "stream", first(out))
+        module.register_forward_hook(
+            lambda _, __, out, name=name, what=what: seen.note(name, what, first(out))
         )
-        for name in blocks(model)
+        for name, module, what in places
     ]
     try:
         with torch.no_grad(), running(model) as stack, _Logits(stack, seen):
@@ -81,13 +86,14 @@ def first(output: object) -> torch.Tensor:
 
 
 class _Logits(TorchDispatchMode):
-    """Notes attention's logits, q.k times its scale: what a softmax is given that was a product of
-    matrices, or of fused attention what it would be before a mask."""
+    """Notes attention's logits, q.k times its scale, before masks and biases: of fused attention,
+    and of a softmax of a product of matrices."""
 
     def __init__(self, stack: list[str], seen: Seen):
         super().__init__()
         self.stack, self.seen = stack, seen
-        self.products = WeakTensorKeyDictionary()  # tensor made of a product -> what it sums over
+        # What is made of a product -> the product times its factors, and what it sums over.
+        self.products = WeakTensorKeyDictionary()
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -100,12 +106,21 @@ class _Logits(TorchDispatchMode):
             logits = query @ key.transpose(-1, -2) * scale
             self.seen.note(self.stack[-1], "logits", logits, query.shape[-1])
         elif name in ("_softmax", "_safe_softmax") and args[0] in self.products:
-            logits = args[0].masked_fill(args[0] < MASKED, 0.0)
-            self.seen.note(self.stack[-1], "logits", logits, self.products[args[0]])
+            self.seen.note(self.stack[-1], "logits", *self.products[args[0]])
         elif name in ("bmm", "baddbmm"):
-            self.products[out] = args[-1].shape[-2]
+            self.products[out] = out, args[-1].shape[-2]
         elif isinstance(out, torch.Tensor):
-            for each in tensors((args, kwargs)):
-                if each in self.products and each.numel() == out.numel():
-                    self.products[out] = self.products[each]
+            self.follow(name, args, kwargs, out)
         return out
+
+    def follow(self, name: str, args: tuple, kwargs: dict, out: torch.Tensor) -> None:
+        """A factor acts on the product too, what is added does not; a view is of the same one."""
+        for each in tensors((args, kwargs)):
+            if each not in self.products or each.numel() != out.numel():
+                continue
+            product, extent = self.products[each]
+            if name in ("mul", "div") and each is args[0]:
+                other = args[1]
+                if not isinstance(other, torch.Tensor) or other.numel() == 1:
+                    product = product * other if name == "mul" else product / other
+            self.products[out] = product, extent

@@ -3,21 +3,23 @@
 What a network does should not depend on its width. Under muP, as the width n grows (Yang et al.,
 arXiv 2203.03466: the rules are Tables 3 and 8, the check Appendix D.1, attention Definition 4.1):
 
-quantity       size of                               exponent      why
-stream size    what a block returns                  0             entries are of size 1, always
-stream change  its difference after the steps        0             features are learned at any width
-logits size    q.k times its scale                   0 (*)         q.k/d is a mean over head_dim d:
-logits change  its difference                        0 (*)         d^-1/2 of what is independent
-output size    the model's output                    -1/2 to 0     n^-1/2 at random, 1 once learned
-output change  its difference                        0
-effect         sum of |gradient x update| over a     0 (*)         updates are maximal: each tensor
-               tensor's entries and the steps                      moves the loss, to first order,
-                                                                   by an amount of size 1
-decay          share of a weight that a step takes   0             decoupled decay, lr * decay held
+quantity       size of                              exponent   why
+stream size    what a block returns                 0          entries are of size 1, always
+stream change  its difference after the steps       0          features are learned at any width
+logits start   q.k times its scale, before them     0 (a)      q.k/d of independent q and k
+logits size    the same, after the steps            0 (b)      correlated too, once trained: a mean
+logits change  its difference                       0 (b)      over d of what does not cancel
+output size    the model's output                   (c)        n^-1/2 at random, 1 once learned
+output change  its difference                       (c)        what is learned; what was random goes
+effect         sum of |gradient x update| over a    0 (b, c)   updates are maximal: each tensor
+               tensor's entries and the steps                  moves the loss, to first order, by an
+                                                               amount of size 1
+decay          share of a weight that a step takes  0          decoupled decay, lr * decay held
                away without gradients
 
-(*) -1/2 to 0 where head_dim grows, the effect of that attention's tensors: queries and keys are
-independent at first and correlate once trained; at a finite d both parts are there.
+(a) -1/2 where head_dim d grows. (b) -1/2 to 0 where it grows, for the effect of that attention's
+tensors: at a finite d both parts are there. (c) -1/2 to 0, for the effect of what reads a width and
+writes none: a readout's gradient has a part of the first output's, which is random.
 
 The effect in numbers: with activations of size 1 and gradients of size 1/n of what has a width,
 a hidden matrix has n x n entries, gradients of 1/n, and Adam's updates of 1/n; an embedding n, 1/n
@@ -37,7 +39,9 @@ from widthwise.statistics import slope, t_interval
 TOLERANCE = 0.25
 # A tensor that moves the loss by less than this share of all is not judged by its effect.
 LEAST_EFFECT = 0.01
-GROWING = (-0.5, 0.0)
+# Powers that are right: of what does not depend on a width, of what is a mean of random terms, and
+# of what has a part of both.
+FLAT, RANDOM, BOTH = (0.0, 0.0), (-0.5, -0.5), (-0.5, 0.0)
 
 Key = tuple[str, str]  # (layer or weight, quantity)
 
@@ -46,8 +50,7 @@ Key = tuple[str, str]  # (layer or weight, quantity)
 class Measured:
     """A model of one width after some steps.
 
-    sizes: (layer or weight, quantity) -> size. extents: (layer, "stream", "logits" or "output") ->
-    the number of its entries, or the head_dim that logits sum over.
+    sizes: (layer or weight, quantity) -> size. extents: as `widthwise.checks.seen.Seen` has them.
     """
 
     sizes: Mapping[Key, float]
@@ -102,7 +105,7 @@ def fit_slopes(
         sizes = [each.sizes[key] for each in found.values()]
         if not any(sizes) or not _judged(key, growing, found):
             continue
-        low, high = _law(key, growing)
+        low, high = _law(key, growing, narrow)
         if not all(0 < size < math.inf for size in sizes):
             nan = math.nan
             result.append(LayerSlope(*key, nan, nan, nan, (low, high), "unclear"))
@@ -130,15 +133,21 @@ def _judged(key: Key, growing: set[Key], found: Mapping[tuple[float, int], Measu
     return max(sum(of_width) / len(of_width) for of_width in shares.values()) >= LEAST_EFFECT
 
 
-def _law(key: Key, growing: set[Key]) -> tuple[float, float]:
+def _law(key: Key, growing: set[Key], narrow: Measured) -> tuple[float, float]:
     """The least and the greatest exponent that is right."""
     layer, quantity = key
     heads = [name for name, what in growing if what == "logits"]  # whose head_dim grows
-    if quantity == "output size" or (quantity.startswith("logits") and layer in heads):
-        return GROWING
-    if quantity == "effect" and any(layer.startswith(f"{name}." if name else "") for name in heads):
-        return GROWING
-    return 0.0, 0.0
+    if quantity.startswith("output"):
+        return BOTH
+    if quantity.startswith("logits") and layer in heads:
+        return RANDOM if quantity == "logits start" else BOTH
+    if quantity == "effect":
+        owner = layer.rpartition(".")[0], "layer"
+        if owner in narrow.extents and owner not in growing:
+            return BOTH
+        if any(layer.startswith(f"{name}." if name else "") for name in heads):
+            return BOTH
+    return FLAT
 
 
 def _verdict(
