@@ -630,9 +630,9 @@ def _fresh() -> Iterator[Implementation]:
     yield resnet("by hand, SGD", **_own(ResNet, SGD, 0.1, torch.optim.SGD))
     forgotten = replace(HAND, hidden_lr=0.0)
     yield resnet("by hand, AdamW", **_own(ResNet, forgotten, 0.004), slip="hidden rate not divided")
-    gru = partial(Implementation, "GRU", GRU, rows)
+    gru = partial(Implementation, "GRU", make=GRU, batches=rows)
     yield gru("library, SGD", parametrization="muP", options={"lr": 0.1, "optimizer": "sgd"})
-    encoder = partial(Implementation, "torch's encoder", Encoder, rows)
+    encoder = partial(Implementation, "torch's encoder", make=Encoder, batches=rows)
     options = {"lr": 0.004}
     yield encoder("library, AdamW", parametrization="muP", options=options)
     yield encoder("library, SP", parametrization="SP", options=options, slip="nothing is scaled")

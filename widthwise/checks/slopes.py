@@ -18,7 +18,8 @@ decay          share of a weight that a step takes  0          decoupled decay, 
                away without gradients
 
 (a) -1/2 where head_dim d grows. (b) -1/2 to 0 where it grows, for the effect of that attention's
-tensors: at a finite d both parts are there. (c) -1/2 to 0, for the effect of what reads a width and
+tensors: at a finite d both parts are there; -1 to 0 for the change, of which nothing but what the
+batch's other members do, n^-1/2 d^-1/2, is there where attention has nothing to learn. (c) -1/2 to 0, for the effect of what reads a width and
 writes none: a readout's gradient has a part of the first output's, which is random.
 
 The effect in numbers: with activations of size 1 and gradients of size 1/n of what has a width,
@@ -33,15 +34,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from widthwise.errors import UserError
-from widthwise.statistics import slope, t_interval
+from widthwise.statistics import slope, student, student_tail, t_interval
 
 # Half the way to the nearest wrong law: every power of a table is a multiple of 1/2.
 TOLERANCE = 0.25
 # A tensor that moves the loss by less than this share of all is not judged by its effect.
 LEAST_EFFECT = 0.01
 # Powers that are right: of what does not depend on a width, of what is a mean of random terms, and
-# of what has a part of both.
-FLAT, RANDOM, BOTH = (0.0, 0.0), (-0.5, -0.5), (-0.5, 0.0)
+# of what has a part of both, or of the noise that two such means make.
+FLAT, RANDOM, BOTH, NOISE = (0.0, 0.0), (-0.5, -0.5), (-0.5, 0.0), (-1.0, 0.0)
 
 Key = tuple[str, str]  # (layer or weight, quantity)
 
@@ -63,8 +64,8 @@ class LayerSlope:
 
     quantity: as above. law: the least and greatest exponent that is right. verdict: "right" where
     the slope is within the tolerance of the law and the interval excludes the nearest wrong laws,
-    twice the tolerance away; "grows" or "vanishes" where the slope is beyond the tolerance and the
-    interval excludes the law; else "unclear".
+    twice the tolerance away; "grows" or "vanishes" where it is beyond the tolerance and differs
+    from the law at 5 % over all slopes together (Bonferroni); else "unclear".
     """
 
     layer: str
@@ -100,23 +101,27 @@ def fit_slopes(
     growing = {
         key for key, extent in narrow.extents.items() if wide.extents.get(key, extent) > extent
     }
+    judged = [
+        key
+        for key in narrow.sizes
+        if any(each.sizes[key] for each in found.values()) and _judged(key, growing, found)
+    ]
+
+    def told(fitted: tuple[float, float, float], law: tuple[float, float]) -> str:
+        return _verdict(*fitted, law, tolerance, len(seeds), len(judged))
+
     result = []
-    for key in narrow.sizes:
-        sizes = [each.sizes[key] for each in found.values()]
-        if not any(sizes) or not _judged(key, growing, found):
-            continue
-        low, high = _law(key, growing, narrow)
-        if not all(0 < size < math.inf for size in sizes):
-            nan = math.nan
-            result.append(LayerSlope(*key, nan, nan, nan, (low, high), "unclear"))
+    for key in judged:
+        law = _law(key, growing, narrow)
+        if not all(0 < each.sizes[key] < math.inf for each in found.values()):
+            result.append(LayerSlope(*key, math.nan, math.nan, math.nan, law, "unclear"))
             continue
         slopes = [
             slope(np.log(widths), [np.log(found[width, seed].sizes[key]) for width in widths])
             for seed in seeds
         ]
         fitted = t_interval(slopes)
-        verdict = _verdict(*fitted, low, high, tolerance)
-        result.append(LayerSlope(*key, *fitted, (low, high), verdict))
+        result.append(LayerSlope(*key, *fitted, law, told(fitted, law)))
     return result, found
 
 
@@ -140,7 +145,7 @@ def _law(key: Key, growing: set[Key], narrow: Measured) -> tuple[float, float]:
     if quantity.startswith("output"):
         return BOTH
     if quantity.startswith("logits") and layer in heads:
-        return RANDOM if quantity == "logits start" else BOTH
+        return {"logits start": RANDOM, "logits change": NOISE}.get(quantity, BOTH)
     if quantity == "effect":
         owner = layer.rpartition(".")[0], "layer"
         if owner in narrow.extents and owner not in growing:
@@ -151,14 +156,25 @@ def _law(key: Key, growing: set[Key], narrow: Measured) -> tuple[float, float]:
 
 
 def _verdict(
-    fitted: float, low: float, high: float, least: float, most: float, tolerance: float
+    fitted: float,
+    low: float,
+    high: float,
+    law: tuple[float, float],
+    tolerance: float,
+    seeds: int,
+    slopes: int,
 ) -> str:
+    """slopes: how many there are."""
+    least, most = law
     if least - tolerance <= fitted <= most + tolerance:
         told = least - 2 * tolerance < low and high < most + 2 * tolerance
         return "right" if told else "unclear"
-    if fitted > most:
-        return "grows" if low > most else "unclear"
-    return "vanishes" if high < least else "unclear"
+    if not low < high:  # one seed; or no difference between them at all
+        return "unclear" if seeds < 2 else "grows" if fitted > most else "vanishes"
+    beyond = max(fitted - most, least - fitted) / ((high - low) / 2 / student(seeds))
+    if 2 * student_tail(beyond, seeds - 1) * slopes > 0.05:
+        return "unclear"
+    return "grows" if fitted > most else "vanishes"
 
 
 def table(slopes: Sequence[LayerSlope]) -> list[str]:
