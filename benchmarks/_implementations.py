@@ -20,8 +20,7 @@ import widthwise
 
 BASE = 64  # the base width of all
 VOCABULARY = 32
-WIDTHS = (BASE, 2 * BASE, 4 * BASE, 8 * BASE)
-NARROW = WIDTHS[:3]  # for Muon, a step of which takes a CPU longer
+WIDTHS = (BASE, 2 * BASE, 4 * BASE)
 
 
 @dataclass(frozen=True)
@@ -514,7 +513,7 @@ def _listed() -> Iterator[Implementation]:
     yield gpt2("library, tied", partial(GPT2, tied=True), **lib(0.004))
     yield gpt2("by hand, head_dim grows", **_own(partial(GPT2, grows=True), HAND, 0.004))
     yield gpt2("by hand, factor on the logits", **_own(GPT2, MULTIPLIED, 0.004))
-    yield gpt2("library, Muon", GPT2, **lib(0.004, optimizer="muon", widths=NARROW))
+    yield gpt2("library, Muon", GPT2, **lib(0.004, optimizer="muon"))
     yield gpt2("SP, AdamW", **_own(GPT2, SP, 0.004), slip="nothing is scaled")
     usual = replace(HAND, attention=-0.5)
     yield gpt2(
@@ -532,7 +531,7 @@ def _listed() -> Iterator[Implementation]:
     yield gpt2(
         "by hand, Muon",
         by_hand(GPT2),
-        options={"optimizer": partial(muon_groups, twice=True), "widths": NARROW},
+        options={"optimizer": partial(muon_groups, twice=True)},
         slip="Adam's factor on Muon's matrices",
     )
 

@@ -12,7 +12,7 @@ from benchmarks._implementations import Implementation, implementations
 
 BEGIN, END = "<!-- table -->\n", "<!-- end -->\n"
 HEAD = (
-    "| part | family | implementation | what is wrong | verdict | slopes | furthest from its law |\n"
+    "| part | family | implementation | wrong | verdict | slopes | furthest from its law |\n"
     "|---|---|---|---|---|---|---|\n"
 )
 

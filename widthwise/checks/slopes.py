@@ -19,8 +19,9 @@ decay          share of a weight that a step takes  0          decoupled decay, 
 
 (a) -1/2 where head_dim d grows. (b) -1/2 to 0 where it grows, for the effect of that attention's
 tensors: at a finite d both parts are there; -1 to 0 for the change, of which nothing but what the
-batch's other members do, n^-1/2 d^-1/2, is there where attention has nothing to learn. (c) -1/2 to 0, for the effect of what reads a width and
-writes none: a readout's gradient has a part of the first output's, which is random.
+batch's other members do, n^-1/2 d^-1/2, is there where attention has nothing to learn. (c) -1/2 to
+0, for the effect of what reads a width and writes none: a readout's gradient has a part of the
+first output's, which is random.
 
 The effect in numbers: with activations of size 1 and gradients of size 1/n of what has a width,
 a hidden matrix has n x n entries, gradients of 1/n, and Adam's updates of 1/n; an embedding n, 1/n
