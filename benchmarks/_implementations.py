@@ -29,7 +29,8 @@ class Implementation:
 
     parametrization: a name, or None where `optimizer` is a function of the model. slip: what was
     done wrong, "" for a right one. options: of `widthwise.coordinate_check`. part: "developed" on,
-    "held" apart until thresholds were set, "fresh": written when what held showed was mended.
+    "held" apart until thresholds were set, "fresh": written when what held showed was mended,
+    "public": a slip that public code had, and the thread about it.
     """
 
     family: str
@@ -316,14 +317,6 @@ class Decoder(nn.Module):
 GPT2, Llama = partial(Decoder, llama=False), partial(Decoder, llama=True)
 
 
-def scaled_twice(width: int, hand: Hand | None = None) -> nn.Module:
-    """A tied GPT-2 whose embedding is rescaled as a readout is (microsoft/mup, issue 55)."""
-    model = GPT2(width, hand, tied=True)
-    with torch.no_grad():
-        model.tokens.weight.mul_((width / BASE) ** 0.5)
-    return model
-
-
 def hf_llama(width: int, *, grows: bool = False) -> nn.Module:
     """Hugging Face's Llama."""
     from transformers import LlamaConfig, LlamaForCausalLM
@@ -476,6 +469,7 @@ def implementations() -> Iterator[Implementation]:
         odd = sum(map(ord, each.family)) % 2  # families of one begin with either half
         yield replace(each, part="held" if (seen[key] + odd) % 2 else "developed")
     yield from (replace(each, part="fresh") for each in _fresh())
+    yield from (replace(each, part="public") for each in public())
 
 
 def _own(build: Callable, hand: Hand, lr: float, kind: type = torch.optim.AdamW, **more: Any):
@@ -635,6 +629,46 @@ def _fresh() -> Iterator[Implementation]:
     options = {"lr": 0.004}
     yield encoder("library, AdamW", parametrization="muP", options=options)
     yield encoder("library, SP", parametrization="SP", options=options, slip="nothing is scaled")
+
+
+def public() -> Iterator[Implementation]:
+    """Slips of public code, each in the smallest model that has what it is about."""
+    mlp = partial(Implementation, "public", batches=vectors)
+    for adjust, twice, slip in (
+        ("original", True, "muP's factor for Adam on Muon's matrices too"),
+        ("match_rms_adamw", False, "Muon's step by sqrt(max(in, out)), which grows"),
+    ):
+        optimizer = partial(muon_groups, twice=twice, adjust=adjust)
+        yield mlp(
+            "NVIDIA/Megatron-LM#3715", by_hand(MLP), options={"optimizer": optimizer}, slip=slip
+        )
+    yield mlp(
+        "microsoft/mup#73",
+        with_mup,
+        options={"optimizer": partial(mup_adamw, kind="MuAdam", weight_decay=0.1)},
+        slip="Adam's decay in place of AdamW's",
+    )
+    decoder = partial(Implementation, "public", batches=walks)
+    factor = replace(MULTIPLIED, readout_std=-0.5)
+
+    def rescaled(width: int) -> nn.Module:
+        model = by_hand(partial(GPT2, tied=True), factor)(width)
+        with torch.no_grad():
+            model.tokens.weight.mul_((width / BASE) ** 0.5)
+        return model
+
+    yield decoder(
+        "microsoft/mup#55",
+        rescaled,
+        options={"optimizer": optimizer_by_hand(factor, 0.004)},
+        slip="a tied embedding rescaled as a readout is",
+    )
+    flag = replace(HAND, attention=-0.5, hidden_std=0.5, readout_std=0.5)  # one std at every width
+    yield decoder(
+        "EleutherAI/gpt-neox#956",
+        **_own(Llama, flag, 0.004),
+        slip="the flag is set after the model is made: rates alone are scaled",
+    )
 
 
 def no_factor(model: nn.Module, make: Callable = hf_gpt2) -> torch.optim.Optimizer:

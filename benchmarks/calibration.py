@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks._implementations import Implementation, implementations
 
+PARTS = ("developed", "held", "fresh", "public")
 BEGIN, END = "<!-- table -->\n", "<!-- end -->\n"
 HEAD = (
     "| part | family | implementation | wrong | verdict | slopes | furthest from its law |\n"
@@ -39,7 +40,7 @@ def counts(lines: Iterable[str]) -> str:
         found[key] = found.get(key, 0) + 1
     result = "| | right ones: right | unclear | wrong | wrong ones: wrong | unclear | right |\n"
     result += "|---|---|---|---|---|---|---|\n"
-    for part in ("developed", "held", "fresh"):
+    for part in PARTS:
         cells = [found.get((part, True, v), 0) for v in ("right", "unclear", "wrong")]
         cells += [found.get((part, False, v), 0) for v in ("wrong", "unclear", "right")]
         result += f"| {part} | {' | '.join(map(str, cells))} |\n"
