@@ -27,9 +27,9 @@ WIDTHS = (BASE, 2 * BASE, 4 * BASE)
 class Implementation:
     """What is checked, and what is wrong with it.
 
-    parametrization: a name, or None where `optimizer` is a function of the model. slip: what was
-    done wrong, "" for a right one. options: of `widthwise.coordinate_check`. part: "developed" on,
-    "held" apart until thresholds were set, "fresh": written when what held showed was mended,
+    recipe: (parametrization, optimizer), or None where `optimizer` is a function of the model.
+    slip: what was done wrong, "" for a right one. options: of `widthwise.coordinate_check`.
+    part: "developed" on, "held" apart until thresholds were set, "fresh": written when what held showed was mended,
     "public": a slip that public code had, and the thread about it.
     """
 
@@ -37,7 +37,7 @@ class Implementation:
     name: str
     make: Callable[[int], nn.Module]
     batches: Callable[[int], list]
-    parametrization: str | None = None
+    recipe: tuple[str, str] | None = None
     slip: str = ""
     options: dict[str, Any] = field(default_factory=dict)
     part: str = "developed"
@@ -45,7 +45,8 @@ class Implementation:
     def check(self, **more: Any) -> widthwise.CoordinateCheck:
         """The coordinate check of it, with the settings that all share."""
         options = {"widths": WIDTHS} | self.options | more
-        return widthwise.coordinate_check(self.make, self.parametrization, self.batches, **options)
+        recipe = None if self.recipe is None else widthwise.recipe(*self.recipe)
+        return widthwise.coordinate_check(self.make, recipe, self.batches, **options)
 
 
 # Data: little of it, so that a width is larger than the number of things it has to tell apart.
@@ -444,12 +445,14 @@ def mup_adamw(model: nn.Module, lr: float = 0.01, kind: str = "MuAdamW", **more:
 def muon_groups(model: nn.Module, twice: bool, adjust: str = "original"):
     """AdamW and Muon by hand; twice: Adam's 1/m is put on Muon's matrices too (Megatron-LM, pull
     request 3715)."""
-    from widthwise.optimizers.muon import MuonAdamW, split
+    from widthwise.optimizers._muon_adamw import MuonAdamW
 
-    m = model.width / BASE
-    hidden = {n: p for n, p in model.named_parameters() if _kind(n, p) == "hidden"}
-    groups = replace(HAND, hidden_lr=-1.0 if twice else 0.0).groups(model, m, 0.01)
-    return MuonAdamW(split(groups, hidden, {"momentum": 0.95, "adjust_lr_fn": adjust}))
+    hand = replace(HAND, hidden_lr=-1.0 if twice else 0.0)
+    groups = hand.groups(model, model.width / BASE, 0.01)
+    for (name, p), group in zip(model.named_parameters(), groups, strict=True):
+        if _kind(name, p) == "hidden":
+            group |= {"momentum": 0.95, "adjust_lr_fn": adjust}
+    return MuonAdamW(groups)
 
 
 HAND = Hand()
@@ -481,8 +484,8 @@ def _own(build: Callable, hand: Hand, lr: float, kind: type = torch.optim.AdamW,
 
 
 def _listed() -> Iterator[Implementation]:
-    def lib(lr: float, **more: Any) -> dict:
-        return {"parametrization": "muP", "options": {"lr": lr} | more}
+    def lib(lr: float, optimizer: str = "adamw", **more: Any) -> dict:
+        return {"recipe": ("muP", optimizer), "options": {"lr": lr} | more}
 
     mlp = partial(Implementation, "MLP", batches=vectors)
     yield mlp("library, AdamW", MLP, **lib(0.01, weight_decay=0.1))
@@ -606,7 +609,7 @@ def _fresh() -> Iterator[Implementation]:
     yield llama(
         "library, tied, factors",
         partial(Llama, tied=True),
-        parametrization="muP-multiplier",
+        recipe=("muP-multiplier", "adamw"),
         options=tied,
     )
     wide = replace(HAND, readout_std=0.0)
@@ -624,11 +627,11 @@ def _fresh() -> Iterator[Implementation]:
     forgotten = replace(HAND, hidden_lr=0.0)
     yield resnet("by hand, AdamW", **_own(ResNet, forgotten, 0.004), slip="hidden rate not divided")
     gru = partial(Implementation, "GRU", make=GRU, batches=rows)
-    yield gru("library, SGD", parametrization="muP", options={"lr": 0.1, "optimizer": "sgd"})
+    yield gru("library, SGD", recipe=("muP", "sgd"), options={"lr": 0.1})
     encoder = partial(Implementation, "torch's encoder", make=Encoder, batches=rows)
     options = {"lr": 0.004}
-    yield encoder("library, AdamW", parametrization="muP", options=options)
-    yield encoder("library, SP", parametrization="SP", options=options, slip="nothing is scaled")
+    yield encoder("library, AdamW", recipe=("muP", "adamw"), options=options)
+    yield encoder("library, SP", recipe=("SP", "adamw"), options=options, slip="nothing is scaled")
 
 
 def public() -> Iterator[Implementation]:
@@ -671,14 +674,28 @@ def public() -> Iterator[Implementation]:
     )
 
 
+def planned(model: nn.Module, make: Callable, begin: bool) -> torch.optim.Optimizer:
+    """The library's rates on a model without its factors; begin: its initial values too."""
+    roles = widthwise.roles(make, BASE, walks(0)[0][0])
+    plan = widthwise.plan(make(model.width), roles, "muP")
+    parameters = dict(model.named_parameters())
+    if begin:
+        plan.model.load_state_dict(model.state_dict(), strict=False)
+        plan.init_()
+        with torch.no_grad():
+            for name, p in plan.model.named_parameters():
+                parameters[name].copy_(p)
+    groups = plan.groups(lr=0.004)
+    return torch.optim.AdamW(
+        [g | {"params": [parameters[name] for name in g["names"]]} for g in groups]
+    )
+
+
 def no_factor(model: nn.Module, make: Callable = hf_gpt2) -> torch.optim.Optimizer:
     """muP's values and rates, without the factors on a tied readout's and attention's logits."""
-    roles = widthwise.roles(make, BASE, walks(0)[0][0])
-    widthwise.initialize(model, roles, "muP")
-    return torch.optim.AdamW(widthwise.param_groups(model, roles, "muP", "adamw", lr=0.004))
+    return planned(model, make, begin=True)
 
 
 def rates_only(model: nn.Module) -> torch.optim.Optimizer:
     """muP's rates on a model that was initialized without: 0.02 everywhere, readout included."""
-    roles = widthwise.roles(hf_llama, BASE, walks(0)[0][0])
-    return torch.optim.AdamW(widthwise.param_groups(model, roles, "muP", "adamw", lr=0.004))
+    return planned(model, hf_llama, begin=False)

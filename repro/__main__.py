@@ -1,10 +1,16 @@
 """Command line: one subcommand per rule of the workflow, and what a person asks by hand."""
 
+import sys
+
+from repro.suite.handover import hand_over
+
+if __name__ == "__main__":  # first: a job that a worker carries out needs none of what follows
+    hand_over(sys.argv[1:])
+
 import argparse
 import os
 import select
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,14 +19,14 @@ from pathlib import Path
 from repro import __version__, commands
 from repro.errors import UserError
 from repro.files import disk_fault
-from repro.suite import arithmetic, origin, registry
+from repro.suite import arithmetic, foreign, origin, registry
 from repro.suite.study import SCALES
 from repro.suite.suite import load
 from repro.training import launch
 
 CONFIG = (
-    f"as snakemake's: scale ({', '.join(SCALES)}), data (embedded, real), figures, at_edge, "
-    "arithmetic, max_gpu_hours, or a dataset: <dataset>=embedded|real|FOLDER"
+    f"as snakemake's: scale ({', '.join(SCALES)}), data (embedded: synthetic; real), figures, "
+    "at_edge, arithmetic, max_gpu_hours, or a dataset: <dataset>=embedded|real|FOLDER"
 )
 WORDS = {  # argument -> what it is
     "claims": "as in the scoreboard: fig3.sqrt-d-rule; default: all that are registered",
@@ -34,6 +40,7 @@ WORDS = {  # argument -> what it is
     "vocab_size": "number of tokens to tell apart",
     "study": "<paper>/<study>, or <paper>/<study>/<stage> where it has stages",
     "cell": "name of its file in results/, without .json",
+    "choice": "name of its file in results/, without .json",
     "digest": "the first characters of its code's digest",
 }
 FORCED = {
@@ -118,6 +125,7 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument(
         "--tokenizer", choices=("bpe", "gpt2"), default="bpe", help="default: bpe, trained here"
     )
+    add("choose", study={}, choice={})
     add_place(add("train", study={}, cell={}))
     add("code", figure={}, digest={})
     for name in ("reduce", "draw", "publish"):
@@ -234,7 +242,7 @@ def main(words: list[str] | None = None) -> int:
                 print(notice, file=sys.stderr)
             text = arguments.run(suite, arguments)
             if text:
-                print(text, flush=True)
+                print(foreign.visible(text), flush=True)
     except Terminated:
         print("error: ended by SIGTERM; run the same command again to go on", file=sys.stderr)
         return 128 + signal.SIGTERM
@@ -255,7 +263,7 @@ def main(words: list[str] | None = None) -> int:
         else:
             if mistake.trace and not sys.stderr.isatty():
                 print(mistake.trace, file=sys.stderr, end="")
-            print(f"error: {mistake}", file=sys.stderr)
+            print(foreign.visible(f"error: {mistake}"), file=sys.stderr)
             return mistake.status
         return 1
     return 0

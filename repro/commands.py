@@ -89,6 +89,13 @@ def tokenize(suite: Suite, arguments: Namespace) -> None:
     jobs.tokenize(suite, need)
 
 
+def choose(suite: Suite, arguments: Namespace) -> None:
+    """Choose among the runs of a stage what cells of another take."""
+    from repro.suite import jobs
+
+    jobs.choose(suite, suite.choice(arguments.study, arguments.choice))
+
+
 def train(suite: Suite, arguments: Namespace) -> None:
     """Carry out the runs of one cell."""
     from repro.suite import jobs
@@ -238,10 +245,10 @@ def pack(suite: Suite, arguments: Namespace) -> str:
 
 
 def unpack(suite: Suite, arguments: Namespace) -> str:
-    """Cells of an archive into results/."""
+    """An archive's cells of the configured figures into results/."""
     from repro.suite import packs
 
-    return f"unpacked {packs.unpack(arguments.archive)} new cells"
+    return str(packs.unpack(suite, arguments.archive))
 
 
 def coordinate_check(suite: Suite, arguments: Namespace) -> str:

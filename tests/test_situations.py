@@ -5,10 +5,13 @@ scale on a small text; situations that need more than that have tests of their o
 """
 
 import errno
+import io
+import json
 import os
 import shutil
 import signal
 import sys
+import tarfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +21,8 @@ import pytest
 from repro import files
 from repro.__main__ import main
 from repro.data.needs import Tokens
+from repro.files import read_sealed
+from repro.judge import records
 from repro.suite import registry
 from repro.suite.suite import Suite
 
@@ -139,9 +144,33 @@ def author_wrote(function: str, line: str):
 
 
 def text_is_a_folder(place: Place) -> None:
-    text = Path(place.suite.source("wikitext2").folder) / "train.txt"
-    text.unlink()
-    text.mkdir()
+    train_text(place).unlink()
+    train_text(place).mkdir()
+
+
+def pipe_in_place_of(file: Callable[[Place], Path], after: Callable[[Place], None] = as_it_is):
+    """Nobody ever writes into the pipe, so that whoever opens it waits."""
+
+    def make(place: Place) -> None:
+        after(place)
+        file(place).unlink()
+        os.mkfifo(file(place))
+
+    return make
+
+
+def train_text(place: Place) -> Path:
+    return Path(place.suite.source("wikitext2").folder) / "train.txt"
+
+
+def text_without_end(place: Place) -> None:
+    train_text(place).unlink()
+    train_text(place).symlink_to("/dev/zero")
+
+
+def text_without_blanks(place: Place) -> None:
+    train_text(place).write_text("ab" * 600_000)
+    fetched(place)
 
 
 def disk_is_read_only(place: Place) -> None:
@@ -179,6 +208,53 @@ def user_s_matplotlib(place: Place) -> None:
     drawn(place)
     place.patch.setitem(matplotlib.rcParams, "text.usetex", True)
 
+
+def packed(change: Callable[[dict], object]):
+    """`theirs.tar.gz` has the figure's cell, changed by somebody who sealed it again."""
+
+    def make(place: Place) -> None:
+        path = cell(place)
+        content = read_sealed(place.drawn.parent / path, files.CELL_SEAL)
+        change(content)
+        data = json.dumps(files.seal(content)).encode()
+        with tarfile.open("theirs.tar.gz", "w:gz") as tar:
+            member = tarfile.TarInfo(path.as_posix())
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+
+    return make
+
+
+def said_of_a_run(key: str, value: object):
+    """An entry of a run's provenance."""
+    return packed(lambda content: content["runs"][0]["provenance"].update({key: value}))
+
+
+def recorded_by_a_run(value: object):
+    """An entry of a record."""
+    return packed(lambda content: content["runs"][0]["records"][0].update({"mu": value}))
+
+
+def device_in(where: str):
+    """The figure is built, of a device that a path could be made of, and its manifest fits."""
+
+    def make(place: Place) -> None:
+        drawn(place)
+        place.patch.setattr(records, "RECORDS", Path.cwd() / "records")
+        path = figure_folder(place) / "provenance.json"
+        content = files.read_json(path)
+        for entry in content["made"]:
+            entry["device"] = where
+        files.write_json(path, content)
+        manifest = path.with_name("manifest.json")
+        found = files.read_json(manifest) | {path.name: files.sha256_file(path)}
+        files.write_json(manifest, found)
+
+    return make
+
+
+NOTHING_UNPACKED = {"results/**/*": None}
+UNPACK = ["unpack", "theirs.tar.gz"]
 
 SITUATIONS = [
     # Names that are none
@@ -240,6 +316,31 @@ SITUATIONS = [
         ["run", FIGURE],
         ".lock: Is a directory; a folder is where a file should be, move it away",
     ),
+    *(
+        Situation(
+            f"{name} is a pipe",
+            pipe_in_place_of(file, after),
+            call,
+            f"{file_name}: is a pipe where a file should be; put a file there",
+        )
+        for name, file, after, call, file_name in (
+            ("a text", train_text, as_it_is, ["fetch", "wikitext2"], "train.txt"),
+            ("a cell", cell, drawn, ["reduce", FIGURE], ".json"),
+        )
+    ),
+    Situation(
+        "a text without an end",
+        text_without_end,
+        ["fetch", "wikitext2"],
+        "train.txt: is a device where a file should be; put a file there",
+    ),
+    Situation(
+        "a text without blanks and line ends",
+        text_without_blanks,
+        ["tokenize", "wikitext2", "256"],
+        "train.txt: more than 1,000,000 characters without a blank or a line end between them",
+        {"**/tokens.json": None},
+    ),
     # Disks
     Situation(
         "a read-only disk",
@@ -269,6 +370,127 @@ SITUATIONS = [
         ),
         ["reduce", FIGURE],
         ".json: was not written by this suite, it lacks 'id'; delete it and run",
+    ),
+    # Sealed by somebody else: what a cell says becomes part of paths, pages and lines
+    *(
+        Situation(
+            f"a pack whose {key} {what}",
+            said_of_a_run(key, value),
+            UNPACK,
+            f"provenance has '{key}': {ascii(value)[:40]}",
+            NOTHING_UNPACKED,
+        )
+        for key, what, value in (
+            ("device", "leads out of records/", "../../../x"),
+            ("device", "is an absolute path", "/tmp/x"),
+            ("device", "is the folder above", ".."),
+            ("device", "has a NUL", "cpu\0"),
+            ("device", "has control characters", "cpu\033[2J"),
+            ("device", "has a second line", "cpu\n"),
+            ("device", "is none of this suite's names", "cuda:H100"),
+            ("device", "is too long for a folder", "a" * 300),
+            ("device", "is missing", None),
+            ("commit", "clears the screen", "\033[2J"),
+            ("commit", "is HTML", "<b onmouseover=alert(1)>"),
+            ("versions", "is a number", 2),
+            ("versions", "clear the screen", {"torch": "\033[2J"}),
+            ("versions", "have names of HTML", {"<script>": "2.0"}),
+            ("host_cpu", "clears the screen", "AMD \033[2J"),
+            ("host_cpu", "is HTML", "<img src=x onerror=alert(1)>"),
+            ("arithmetic", "is HTML", "avx2 <script>"),
+            ("seconds", "are no number", "1"),
+            ("seconds", "are beyond numbers", 10**400),
+            ("inputs", "are no mapping", []),
+            ("code_sha256", "is none", "\033[2J"),
+            ("surprise", "is a list", ["a"]),
+        )
+    ),
+    *(
+        Situation(f"a pack of a cell {what}", packed(change), UNPACK, says, NOTHING_UNPACKED)
+        for what, change, says in (
+            (
+                "with another axis",
+                lambda content: content["axes"].update(width=1),
+                "its study or axes are not those of cell",
+            ),
+            (
+                "with another run's axes",
+                lambda content: content["runs"][0].update(axes={"seed": 7}),
+                "its study or axes are not those of cell",
+            ),
+            (
+                "of another spec",
+                lambda content: content["runs"][0]["spec"].update(model="huge"),
+                "its settings are not those of run",
+            ),
+            (
+                "of another dataset",
+                lambda content: content["runs"][0].update(datasets={"wikitext2": {}}),
+                "its settings are not those of run",
+            ),
+            (
+                "that says it was tuned",
+                lambda content: content["runs"][0].update(tuned={"\033[2J": 1}),
+                "its settings are not those of run",
+            ),
+            (
+                "without records",
+                lambda content: content["runs"][0].update(records=[]),
+                "has no records",
+            ),
+            (
+                "whose record is a number",
+                lambda content: content["runs"][0].update(records=[1]),
+                "a record has '': 1, which this suite never writes",
+            ),
+            (
+                "without its provenance's entries",
+                lambda content: content["runs"][0].update(provenance={}),
+                "provenance has ",
+            ),
+        )
+    ),
+    *(
+        Situation(
+            f"a pack whose record has {what}",
+            recorded_by_a_run(value),
+            UNPACK,
+            f"a record has 'mu': {ascii(value)[:40]}",
+            NOTHING_UNPACKED,
+        )
+        for what, value in (
+            ("a spreadsheet's formula", "=cmd|'/C calc'!A0"),
+            ("HTML", "<script>alert(1)</script>"),
+            ("a link", "[here](javascript:alert)"),
+            ("what clears the screen", "\033[2J"),
+            ("a number of 400 digits", 10**400),
+        )
+    ),
+    Situation(
+        "a pack where a file is in the place of results",
+        lambda place: (packed(lambda content: None)(place), place.write("results")),
+        UNPACK,
+        "results: is a file where a folder should be; nothing was unpacked",
+    ),
+    Situation(
+        "a pack of another scale",
+        packed(lambda content: None),
+        [*UNPACK, "--config", "scale=reduced"],
+        "none of its 1 cells is of scale reduced, data embedded, figures ",
+        NOTHING_UNPACKED,
+    ),
+    *(
+        Situation(
+            f"a device of a provenance.json {what}",
+            device_in(where),
+            ["record", "--unclean"],
+            "is not below ",
+            {"records/**/*": None, "x/**/*": None},
+        )
+        for what, where in (
+            ("leads out of records/", "../../../../x"),
+            ("is an absolute path", "/nowhere/x"),
+        )
     ),
     # What is prepared under resources/ is sealed as well
     *(
@@ -359,7 +581,7 @@ def place(suite, monkeypatch, drawn_once):
 def test_situation(place, capsys, situation):
     situation.make(place)
     place.patch.setattr(sys.stderr, "isatty", lambda: True)
-    words = [] if "--config" in situation.call else place.words
+    words = [] if "--config" in situation.call else [*place.words, f"figures={FIGURE}"]
     capsys.readouterr()
     status = main([*situation.call, *words])
     error = capsys.readouterr().err

@@ -28,10 +28,12 @@ def reduce(runs):
     places |= {stage: ("best", strategy) for strategy, stage in BESTS.items()}
     names = {parametrization: strategy for strategy, parametrization in STRATEGIES.items()}
 
+    def by_parametrization(table):
+        return table["parametrization"].map(names)
+
     def label(name):
         if str(name) == R2C2:
-            strategy = lambda table: table["parametrization"].map(names)  # noqa: E731
-            return {"model": "R2C2", "part": "untuned", "strategy": strategy}
+            return {"model": "R2C2", "part": "untuned", "strategy": by_parametrization}
         part, strategy = places[str(name.at_round(0))]
         return {"model": "BART", "part": part, "strategy": strategy}
 

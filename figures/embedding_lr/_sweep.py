@@ -15,6 +15,7 @@ from repro.judge.optimum import (
     parabola_optimum,
     window_optimum,
 )
+from repro.judge.sweep import by_seed
 from repro.judge.tables import joined
 from repro.statistics import slope, t_interval
 from repro.suite.study import SCALES
@@ -37,25 +38,18 @@ ABOVE = {  # a legend over its panel
 class Sweep:
     """The final losses of a sweep, as arrays.
 
-    seeds: sorted. losses: width -> array (seeds, settings of the other axes, rates), NaN where
-    there is no run. rates: width -> the learning rates of its last axis.
+    seeds: sorted. losses: width -> array (seeds, settings of the other axes, rates), as of
+    `by_seed`. rates: width -> the learning rates of its last axis.
     """
 
     def __init__(self, table):
         others = [c for c in table.columns if c not in (LR, WIDTH, "seed", "train_loss")]
-        setting = np.zeros(len(table), int)
-        if others:
-            setting = table.groupby(others, dropna=False).ngroup().to_numpy()
-        rate, width, loss = (table[column].to_numpy() for column in (LR, WIDTH, "train_loss"))
-        seeds, seed = np.unique(table["seed"], return_inverse=True)
-        self.seeds = [int(each) for each in seeds]
+        setting = table.groupby(others, dropna=False).ngroup() if others else 0
+        self.seeds = [int(each) for each in np.unique(table["seed"])]
         self.losses, self.rates = {}, {}
-        for each in np.unique(width):
-            rows = np.flatnonzero(width == each)
-            rates, place = np.unique(rate[rows], return_inverse=True)
-            losses = np.full((len(seeds), setting.max() + 1, len(rates)), np.nan)
-            losses[seed[rows], setting[rows], place] = loss[rows]
-            self.losses[int(each)], self.rates[int(each)] = losses, rates
+        for width, rows in table.assign(setting=setting).groupby(WIDTH):
+            axes, losses = by_seed(rows, ("setting", LR), "train_loss", self.seeds)
+            self.rates[int(width)], self.losses[int(width)] = axes[-1], losses
 
     def curve(self, width: int, seeds: Sequence[int]) -> np.ndarray:
         """Mean loss over seeds (repeats count) per learning rate, the other axes at their best.
@@ -63,7 +57,7 @@ class Sweep:
         A diverged run makes its point infinite: it is never averaged away.
         """
         chosen = self.losses[width][[self.seeds.index(seed) for seed in seeds]]
-        return np.fmin.reduce(chosen.mean(axis=0), axis=0)
+        return chosen.mean(axis=0).min(axis=0)
 
 
 def optima(

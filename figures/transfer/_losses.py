@@ -9,10 +9,10 @@ import numpy as np
 from repro.judge.claims import Measurement, over_seeds
 from repro.judge.intervals import no_finer_than, of_estimators
 from repro.judge.optimum import parabola_optimum
-from repro.judge.sweep import gathered
+from repro.judge.sweep import by_seed, gathered
 from repro.judge.tables import joined
 from repro.statistics import slope
-from widthwise.checks.regret import Curves
+from widthwise.checks.regret import Curve, Curves
 
 WORKLOADS = {
     "decoder": "decoder",
@@ -102,10 +102,9 @@ class Losses(Curves):
         best = self.curves[self.names[0], self.base][1].mean(0).min()
         if not best < self.chance - LEARNED:
             found.append(f"the narrow model has hardly learned: {best:.2f} of {self.chance:.2f}")
-        narrow = self.narrow.fillna({LOSS: math.inf})  # a diverged run is as bad as can be
-        means = narrow.groupby([RATIO, LR])[LOSS].mean()
-        ratios, (ratio, _) = self.narrow[RATIO].unique(), means.idxmin()
-        if len(ratios) > 1 and ratio in (ratios.min(), ratios.max()):
+        (ratios, _), tried = by_seed(self.narrow, (RATIO, LR), LOSS)
+        ratio = ratios[tried.mean(0).min(1).argmin()]
+        if len(ratios) > 1 and ratio in (ratios[0], ratios[-1]):
             found.append(f"the best ratio, {ratio:g}, is at its grid's edge")
         if self.decay and self.decay == self.decays[-1]:
             found.append(f"the best weight decay, {self.decay:g}, is at its grid's edge")
@@ -120,13 +119,10 @@ class Losses(Curves):
         return joined(*found)
 
 
-def curve(rows) -> tuple[np.ndarray, np.ndarray]:
-    """(rates, losses (seeds, rates)) of runs that have nothing else to tell them apart."""
-    rates, rate = np.unique(rows[LR], return_inverse=True)
-    seeds, seed = np.unique(rows["seed"], return_inverse=True)
-    losses = np.full((len(seeds), len(rates)), math.nan)
-    losses[seed, rate] = rows[LOSS].to_numpy()
-    return rates, np.where(np.isnan(losses), math.inf, losses)
+def curve(rows) -> Curve:
+    """Runs that have nothing but rate and seed to tell them apart."""
+    (rates,), losses = by_seed(rows, (LR,), LOSS)
+    return rates, losses
 
 
 def by_workload(data, names: Iterable[str] = WORKLOADS) -> dict[str, Losses]:

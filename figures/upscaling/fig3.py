@@ -1,28 +1,35 @@
 """Figure 3: learning rate and noise transfer across widths of upscaled models."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
+from figures.upscaling._transfer import (
+    LEVEL,
+    REACHES,
+    WIDTH,
+    asymmetry,
+    by_width,
+    in_words,
+    log2_places,
+    lost,
+    slope_of,
+    vertices,
+)
 from repro.judge.claims import (
     TOLERANCE,
     TRAINING,
     Claim,
     above,
-    exact,
-    over_seeds,
     reported,
     trained_scales,
     within,
 )
-from repro.judge.intervals import of_estimators
 from repro.judge.noise import Design
 from repro.judge.optimum import parabola_optimum
 from repro.judge.power import AS_CLAIMED, SIDES, SIGN, Laws
-from repro.judge.sweep import by_name, gathered
-from repro.judge.tables import joined, last_step
-from repro.statistics import slope, t_interval
+from repro.judge.sweep import gathered
+from repro.statistics import t_interval
 from repro.suite import registry
 
 TITLE = "Figure 3. Hyperparameter transfer of upscaled models"
@@ -56,19 +63,16 @@ PRINTED = {
     if key != "gpt2"
 }
 MODELS |= CODE | PRINTED
-LEVEL, WIDTH = "start.level", "model.width"
 SWEEPS = {
     "lr": ("by_lr", "lr", "learning rate", "the best learning rate"),
     "noise": ("by_noise", LEVEL, "noise level", "the best noise"),
 }
 SERIES = [(key, sweep) for key in MODELS for sweep in SWEEPS if sweep == "lr" or key not in PRINTED]
 STUDIES = tuple(f"{MODELS[key][1]}/{SWEEPS[sweep][0]}{MODELS[key][2]}" for key, sweep in SERIES)
-REACHES = (2.0, 1.0, 3.0)  # octaves around the best that a parabola takes; the first is judged
 HALF_WAY = (
     "half way to 1/2, the slope of a noise of one standard deviation at every width; a quarter of "
     "the way to -1, that of SP's rate"
 )
-APART = 2.0  # octaves above and below the best noise, for its profile
 
 
 def scales_of(key, expectation):
@@ -108,8 +112,8 @@ CLAIMS = (
             kind=TRAINING,
             statement=f"{MODELS[key][0]}: noise above the best costs more than noise below it",
             source="Appendix F.5, noise sensitivity profile",
-            quantity="training loss two octaves above the best noise minus two octaves below it, "
-            "nats, mean over target widths",
+            quantity="training loss an octave above the best noise minus an octave below "
+            "it, nats, mean over target widths",
             expected=trained_scales(above(0)),
         )
         for key in MODELS
@@ -141,27 +145,7 @@ def rows_of(data, key, sweep):
     return data[(data["study"] == study) & (data["stage"] == f"{SWEEPS[sweep][0]}{end}")]
 
 
-def log2_places(values):
-    """Value -> its log2, of a grid; zero lies one step below the smallest other value."""
-    values = sorted(values)
-    positive = [math.log2(v) for v in values if v > 0]
-    step = positive[1] - positive[0] if len(positive) > 1 else 1.0
-    zeros = [positive[0] - step] * (len(values) - len(positive))
-    return dict(zip(values, zeros + positive, strict=True))
-
-
-def by_width(rows, axis):
-    """Width -> table of final training losses, a row a value of the axis, a column a seed."""
-    last = last_step(rows).fillna({"train_loss": math.inf})
-    return {
-        int(width): group.pivot(index=axis, columns="seed", values="train_loss")
-        for width, group in last.groupby(WIDTH)
-    }
-
-
 def measure(data, scale):
-    """Vertices, because an argmin on a grid can move by whole steps only: SP's slope would be told
-    from none at no number of seeds."""
     found = {}
     for key, sweep in SERIES:
         rows, axis = rows_of(data, key, sweep), SWEEPS[sweep][1]
@@ -171,132 +155,6 @@ def measure(data, scale):
         if MODELS[key][2] == "" and sweep == "noise":
             found[f"fig3.asymmetric-{key}"] = asymmetry(rows)
     return found
-
-
-def nothing():
-    """Of settings that are run at paper scale only."""
-    return exact(math.nan, 0, "these settings are run at paper scale")
-
-
-def vertices(curve, reach=REACHES[0]):
-    """log2 of a width's best value by seed. curve: of `by_width`. Zero noise has no log2 and is no
-    point of the parabola.
-
-    Which points it takes every seed says itself: where the mean over seeds says it, all vertices of
-    a width move with it, which the scatter between seeds does not show.
-    """
-    curve = curve[curve.index > 0]
-    return np.array([parabola_optimum(curve.index, losses, reach) for losses in curve.to_numpy().T])
-
-
-def slope_of(rows, axis):
-    """Slope of a sweep's best value against the target width, with that by parabolas of other
-    reach and of the last octave of width beside it."""
-    if rows.empty:
-        return nothing()
-    curves = by_width(rows, axis)
-    problem = problem_of(curves)
-    judged, *others = (measured_slope(curves, reach, problem) for reach in REACHES)
-    if len(curves) < 2:
-        return judged
-    last = measured_slope(dict(list(curves.items())[-2:]), REACHES[0], problem)
-    places = ", ".join(f"2^{vertices(c).mean():.2f} at width {n}" for n, c in curves.items())
-    by_reach = ", ".join(
-        f"{in_words(found)} by a parabola {2 * reach:g} octaves wide"
-        for reach, found in zip(REACHES, (judged, *others), strict=True)
-    )
-    detail = f"best: {places}; slope {by_reach}; {in_words(last)} in the last octave of width"
-    return of_estimators(replace(judged, detail=detail), *others)
-
-
-def measured_slope(curves, reach, problem):
-    """Mean over seeds of the slope by parabolas of one reach."""
-    seeds = [*next(iter(curves.values())).columns]
-    places = np.array([vertices(curve, reach) for curve in curves.values()])
-    widths = np.log2([*curves])
-    by_seed = dict(zip(seeds, places.T, strict=True))
-    if len(curves) < 2:
-        return exact(math.nan, len(seeds), joined(problem, "one width"))
-    found = over_seeds(lambda sample: slope(widths, by_seed[sample[0]]), seeds, problem)
-    if math.isnan(found.value):
-        without = "a seed's curve has no minimum inside the grid"
-        found = replace(found, problem=joined(problem, without))
-    return found
-
-
-def in_words(found):
-    """`-0.41 [-0.51, -0.31]`; `none` where a seed gives no value."""
-    if math.isnan(found.value):
-        return "none"
-    ends = "" if math.isnan(found.low) else f" [{found.low:z.2f}, {found.high:z.2f}]"
-    return f"{found.value:z.2f}{ends}"
-
-
-def at_end(curve):
-    """Whether the lowest mean of a width's curve is at an end of its grid, so that the best may lie
-    outside. Zero noise is no end: nothing lies below it."""
-    best = curve.mean(axis=1).idxmin()
-    return best > 0 and best in (curve.index[0], curve.index[-1])
-
-
-def problem_of(curves):
-    """Why optima along an axis are none: at the grid's edge, or a seed diverged everywhere."""
-    outside, lost_at = [], []
-    for width, curve in curves.items():
-        if not np.isfinite(curve.mean(axis=1)).any():
-            lost_at.append(str(width))
-        elif at_end(curve):
-            outside.append(str(width))
-    problems = {"at the grid's edge": outside, "a seed diverged at every value": lost_at}
-    return by_name({why: f"width {', '.join(which)}" for why, which in problems.items() if which})
-
-
-def lost(rows, axis):
-    """Loss of the widest at the narrowest's best value above that at its own, every seed's at what
-    the other half of the seeds choose: nothing is chosen on a seed that judges."""
-    if rows.empty:
-        return nothing()
-    curves = by_width(rows, axis)
-    narrow, wide = curves[min(curves)], curves[max(curves)]
-    halves = [[*wide.columns[half::2]] for half in (0, 1)]
-    if not all(halves):
-        return exact(math.nan, len(wide.columns), "one seed: none is left to choose on")
-
-    def loss(sample):
-        (seed,) = sample
-        others = halves[1] if seed in halves[0] else halves[0]
-        carried, own = (curve[others].mean(axis=1).idxmin() for curve in (narrow, wide))
-        return wide.loc[carried, seed] - wide.loc[own, seed]
-
-    return over_seeds(loss, [*wide.columns], problem_of(curves))
-
-
-def asymmetry(rows):
-    """Mean over widths of how much more noise above the best costs than noise below it."""
-    if rows.empty:
-        return nothing()
-    curves = by_width(rows, LEVEL)
-    costs = np.mean([profile(curve) for curve in curves.values()], axis=0)
-    by_seed = dict(zip(next(iter(curves.values())).columns, costs, strict=True))
-    problem = problem_of(curves)
-    if np.isnan(costs).any():
-        problem = joined(problem, "the grid does not reach two octaves to both sides")
-    return over_seeds(lambda sample: by_seed[sample[0]], [*by_seed], problem)
-
-
-def profile(curve):
-    """Loss two octaves above the best mean minus two octaves below it, by seed; between points of
-    the grid a straight line, NaN beyond its ends."""
-    curve = curve[curve.index > 0]
-    x, losses = np.log2(curve.index.to_numpy(float)), curve.to_numpy()
-    best = x[np.argmin(losses.mean(axis=1))]
-    ends = {"left": math.nan, "right": math.nan}
-    return np.array(
-        [
-            np.interp(best + APART, x, each, **ends) - np.interp(best - APART, x, each, **ends)
-            for each in losses.T
-        ]
-    )
 
 
 def simulate(law, recorded, scale, rng):

@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from figures.upscaling import fig3
-from figures.upscaling.fig3 import LEVEL, WIDTH, at_end, by_width, reduce  # noqa: F401
+from figures.upscaling._transfer import LEVEL, WIDTH, at_end, by_width, log2_places
+from figures.upscaling.fig3 import reduce  # noqa: F401
 from repro.judge.claims import (
     CONTROL,
     OURS,
@@ -121,6 +122,7 @@ def measure(data, scale):
         seeds = [int(seed) for seed in ours[min(ours)].columns]
         ends = min(ours), max(ours)
 
+        # Each seed carries its own best value: the interval holds how sure that choice is.
         def ratio(sample, ours=ours, control=control):
             return transferred(ours, sample[0])[1] / transferred(control, sample[0])[1]
 
@@ -195,7 +197,7 @@ def draw(data, scale):
 
 def mark_best(panel, curves, grid, colors, **size):
     """Stars at the lowest means; zero noise lies one step below the grid's smallest other value."""
-    place = fig3.log2_places(grid)
+    place = log2_places(grid)
     for width, losses in curves.items():
         mean = losses.mean(axis=1)
         best = mean.idxmin()

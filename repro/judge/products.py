@@ -15,6 +15,7 @@ from repro.suite.locks import only_writer
 from repro.suite.provenance import mixture, provenances
 from repro.suite.suite import Suite
 
+PUBLISHED = "published.json"  # of what `publish` made, and of the manifest it was made by
 # The files whose digests are in manifest.json, beside that of the code that made them.
 FILES = (
     *("data.csv", "provenance.json"),
@@ -73,42 +74,45 @@ def draw(suite: Suite, figure_name: str) -> None:
         rows = render(figure_name, data, provenance, folder)
         write_page(folder / "figure", figure_name, data, rows, provenance)
         write_json(folder / "claims.json", rows)
-        digests = {name: sha256_file(folder / name) for name in FILES}
-        write_json(folder / "manifest.json", {"code": code.keep(folder, figure_name), **digests})
+        made = {name: sha256_file(folder / name) for name in FILES}
+        write_json(folder / "manifest.json", {"code": code.keep(folder, figure_name), **made})
 
 
 def publish(suite: Suite, figure_name: str) -> None:
-    """Put a figure into figures/, as `put` does; raises UserError as `finished_folder`."""
+    """Put a figure into figures/, as `put` does, and note what was put there; raises UserError as
+    `finished_folder`."""
     folder = finished_folder(suite, figure_name)
     claims, provenance = (read_json(folder / f"{n}.json") for n in ("claims", "provenance"))
-    put(folder, figure_name, folder / "data.csv", claims, provenance)
+    files = put(folder, figure_name, folder / "data.csv", claims, provenance)
+    write_json(folder / PUBLISHED, digests([folder / "manifest.json", *files]))
 
 
 def put(
     folder: Path, figure_name: str, data: Path, claims: Sequence[JudgedClaim], provenance: Mapping
 ) -> list[Path]:
     """Write a figure's published files, and return them: figures/<paper>/<figure>.pdf and .png, the
-    picture; .md, its text; .csv, what it shows; and figures/sheets/<paper>/<figure>.pdf.
+    picture; figures/sheets/<paper>/<figure>.pdf; .md, its text; and .csv, what it shows.
 
     folder: where `judging.render` has drawn it. data: its data.csv.
     """
-    copies = published(folder, figure_name)
-    for target, source in copies.items():
-        write_bytes(target, source.read_bytes())
-    base = Path("figures") / figure_name
-    write_page(base, figure_name, data, claims, provenance)
-    write_bytes(base.with_suffix(".csv"), cells(figure_name, data, provenance["scale"]))
-    return [*copies, base.with_suffix(".md"), base.with_suffix(".csv")]
+    pdf, png, sheet, text, table = files = published_files(figure_name)
+    for target, source in ((pdf, "figure.pdf"), (png, "figure.png"), (sheet, "sheet.pdf")):
+        write_bytes(target, (folder / source).read_bytes())
+    write_page(text.with_suffix(""), figure_name, data, claims, provenance)
+    write_bytes(table, cells(figure_name, data, provenance["scale"]))
+    return files
 
 
-def published(folder: Path, figure_name: str) -> dict[Path, Path]:
-    """Published copy -> the file in a figure's folder that it is a copy of."""
+def published_files(figure_name: str) -> list[Path]:
+    """The files under figures/ that `put` writes of a figure."""
     base = Path("figures") / figure_name
-    return {
-        base.with_suffix(".pdf"): folder / "figure.pdf",
-        base.with_suffix(".png"): folder / "figure.png",
-        Path("figures", "sheets", f"{figure_name}.pdf"): folder / "sheet.pdf",
-    }
+    pdf, png, text, table = (base.with_suffix(suffix) for suffix in (".pdf", ".png", ".md", ".csv"))
+    return [pdf, png, Path("figures", "sheets", f"{figure_name}.pdf"), text, table]
+
+
+def digests(paths: Iterable[Path]) -> dict[str, str]:
+    """Path -> SHA-256 of each of these files that exists."""
+    return {path.as_posix(): sha256_file(path) for path in paths if path.is_file()}
 
 
 def read_or_empty(path: Path) -> dict:
@@ -146,6 +150,11 @@ def finished_folder(suite: Suite, figure_name: str) -> Path:
     if not manifest.exists():
         raise UserError(f"{manifest}: is missing; draw the figure first")
     expected = read_or_empty(manifest)
+    if lacking := [name for name in FILES if not isinstance(expected.get(name), str)]:
+        raise UserError(
+            f"{manifest}: was emptied or changed, it has no digest of {lacking[0]}; delete it and "
+            "run the same command again with snakemake"
+        )
     for path in (folder / name for name in FILES):
         digest = sha256_file(path) if path.exists() else "missing"
         if digest != expected.get(path.name):
@@ -201,12 +210,24 @@ def page(suite: Suite, name: str) -> None:
         for sheet in PdfReader(Path("figures") / f"{figure_name}.pdf").pages:
             writer.add_page(sheet)
         images.append(Image.open(Path("figures") / f"{figure_name}.png").convert("RGB"))
-    with atomic_path(Path("figures") / f"{name}.pdf") as temporary:
+    pdf, png = made = page_files(name)
+    with atomic_path(pdf) as temporary:
         writer.write(temporary)
     stack = Image.new("RGB", (max(i.width for i in images), sum(i.height for i in images)), "white")
     top = 0
     for image in images:
         stack.paste(image, (0, top))
         top += image.height
-    with atomic_path(Path("figures") / f"{name}.png") as temporary:
+    with atomic_path(png) as temporary:
         stack.save(temporary)
+    write_json(page_note(suite, name), digests(made))
+
+
+def page_files(name: str) -> tuple[Path, Path]:
+    """The files of a page of that name."""
+    return Path("figures") / f"{name}.pdf", Path("figures") / f"{name}.png"
+
+
+def page_note(suite: Suite, name: str) -> Path:
+    """Where their digests are noted."""
+    return suite.paths.results / "pages" / f"{name}.json"

@@ -6,9 +6,11 @@ records/claims.json has the claims of them all (`repro.judge.claims_json`).
 """
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import get_type_hints
 
 from repro.cores import usable_cores
 from repro.errors import UserError
@@ -20,7 +22,9 @@ from repro.judge.judged import JudgedClaim
 from repro.judge.judging import render
 from repro.judge.page import write_page
 from repro.judge.products import finished_folder, put, refuse_other_code
-from repro.suite import arithmetic, provenance, registry
+from repro.suite import arithmetic, foreign, provenance, registry
+from repro.suite.cells import check_keys
+from repro.suite.locks import held_by_another, locked
 from repro.suite.registry import ROOT
 from repro.suite.suite import Suite
 
@@ -29,6 +33,12 @@ SUMS = "SHA256SUMS"
 EVERY_CLAIM = "claims.json"  # of all folders
 TEXT = ".md"
 KEPT = (".csv", ".json", ".png", TEXT)  # data; claims and provenance; picture; its text
+# Entries of a record, of its provenance, and of each claim in it.
+RECORD = {"provenance": dict, "data_sha256": str, "claims": list}
+PROVENANCE = {"scale": str, "data": str, "label": str, "cells": list, "made": list}
+CLAIM = {
+    key: getattr(kind, "__origin__", kind) for key, kind in get_type_hints(JudgedClaim).items()
+}
 
 
 def record(suite: Suite, unclean: bool = False) -> list[Path]:
@@ -41,30 +51,56 @@ def record(suite: Suite, unclean: bool = False) -> list[Path]:
     cannot be traced to one clean version of their code (`provenance.doubts`).
     Raises UserError, and records nothing, where one is such, or is not finished.
     """
-    written = []
-    for figure_name, folder, made in _to_record(suite, unclean):
+    found = _to_record(suite, unclean)
+    with only_one():
         if suite.config.arithmetic != arithmetic.DEFAULT:
-            written += _record_second(figure_name, folder, made)
-            continue
-        # Exactly one, because a figure never mixes devices (`cells.check_compatible`).
-        (device,) = {entry["device"] for entry in made["made"]}
-        target = RECORDS / suite.config.scale / suite.label / device / figure_name
-        for source, suffix in (("data.csv", ".csv"), ("figure.png", ".png")):
-            write_bytes(target.with_suffix(suffix), (folder / source).read_bytes())
-        claims = read_json(folder / "claims.json")
-        write_page(target, figure_name, folder / "data.csv", claims, made)
-        write_json(
-            target.with_suffix(".json"),
-            {
-                "provenance": made,
-                "data_sha256": sha256_file(folder / "data.csv"),
-                "claims": claims,
-            },
-        )
-        written.append(target)
-    if suite.config.arithmetic == arithmetic.DEFAULT:
+            kept = [path for each in found for path in _record_second(*each)]
+            return list(dict.fromkeys(kept))
+        written = [_record(suite, *each) for each in found]
         _seal(written)
-    return list(dict.fromkeys(written))
+    return written
+
+
+@contextmanager
+def only_one() -> Iterator[None]:
+    """Be the only process that changes what is on record: who seals a folder vouches for all that
+    is in it, and who adds rows to a table writes the others again."""
+    with locked(_lock()):
+        yield
+
+
+def _lock() -> Path:
+    """The file that is there while somebody changes what is on record."""
+    return RECORDS.with_name(".record.lock")
+
+
+def _record(suite: Suite, figure_name: str, folder: Path, made: dict) -> Path:
+    """Write a figure's record; returns its path without suffix. folder: of the finished figure.
+    made: its provenance."""
+    # Exactly one, because a figure never mixes devices (`cells.check_compatible`).
+    (device,) = {entry["device"] for entry in made["made"]}
+    target = _below_records(suite.config.scale, suite.label, device, figure_name)
+    for source, suffix in (("data.csv", ".csv"), ("figure.png", ".png")):
+        write_bytes(target.with_suffix(suffix), (folder / source).read_bytes())
+    claims = read_json(folder / "claims.json")
+    write_page(target, figure_name, folder / "data.csv", claims, made)
+    digest = sha256_file(folder / "data.csv")
+    write_json(
+        target.with_suffix(".json"),
+        {"provenance": made, "data_sha256": digest, "claims": claims},
+    )
+    return target
+
+
+def _below_records(*names: str) -> Path:
+    """A path in RECORDS; raises UserError where names or links lead out of it."""
+    path = RECORDS.joinpath(*names)
+    if not path.resolve().is_relative_to(RECORDS.resolve()):
+        raise UserError(
+            f"{path!a}: is not below {RECORDS}, so that nothing is recorded there; remove the link "
+            "that leads out of it, or delete the provenance.json that names such a device"
+        )
+    return path
 
 
 def _to_record(suite: Suite, unclean: bool) -> list[tuple[str, Path, dict]]:
@@ -105,27 +141,34 @@ def rejudge(suite: Suite) -> list[Path]:
     """Judge and draw the recorded figures again from their recorded data, after a claim or drawing
     was changed while runs and table were not; returns the records' paths without suffix."""
     written: list[Path] = []
-    try:
-        for figure_name in registry.selected_figures(suite.config.figures):
-            for base in recorded(suite, figure_name):
-                saved, data = read_record(base), base.with_suffix(".csv")
-                with tempfile.TemporaryDirectory() as folder:
-                    claims = render(figure_name, data, saved["provenance"], Path(folder))
-                    picture = Path(folder, "figure.png").read_bytes()
-                write_bytes(base.with_suffix(".png"), picture)
-                write_page(base, figure_name, data, claims, saved["provenance"])
-                write_json(base.with_suffix(".json"), saved | {"claims": claims})
-                written.append(base)
-    finally:  # a figure that cannot be judged leaves those before it whole
-        _seal(written)
+    with only_one():
+        try:
+            for figure_name in registry.selected_figures(suite.config.figures):
+                for base in recorded(suite, figure_name):
+                    _rejudge(figure_name, base)
+                    written.append(base)
+        finally:  # a figure that cannot be judged leaves those before it whole
+            _seal(written)
     return written
+
+
+def _rejudge(figure_name: str, base: Path) -> None:
+    """Judge and draw a record again. base: its path without suffix."""
+    saved, data = read_record(base), base.with_suffix(".csv")
+    with tempfile.TemporaryDirectory() as folder:
+        claims = render(figure_name, data, saved["provenance"], Path(folder))
+        picture = Path(folder, "figure.png").read_bytes()
+    write_bytes(base.with_suffix(".png"), picture)
+    write_page(base, figure_name, data, claims, saved["provenance"])
+    write_json(base.with_suffix(".json"), saved | {"claims": claims})
 
 
 def read_record(base: Path) -> dict:
     """A record's JSON: "claims", "provenance", "data_sha256".
 
     base: the record's path without suffix.
-    Raises UserError if one of its files is missing or differs from SHA256SUMS.
+    Raises UserError if one of its files is missing or differs from SHA256SUMS, and if it holds what
+    this suite would not have written.
     """
     folder = base.parents[1]
     expected = sums(folder)
@@ -134,16 +177,51 @@ def read_record(base: Path) -> dict:
         # Records of before there were texts have none until they are judged again.
         missing = found is None and path.suffix != TEXT
         if missing or found != expected.get(path.relative_to(folder).as_posix()):
-            raise UserError(f"{path}: is not what {SUMS} says; restore records/ with git")
-    return read_json(base.with_suffix(".json"))
+            raise UserError(f"{path}: is not what {SUMS} says; {_way_out()}")
+    return _checked(read_json(base.with_suffix(".json")), base.with_suffix(".json"))
+
+
+def _way_out() -> str:
+    """What to do where a record is not what it should be."""
+    other = held_by_another(_lock())
+    wait = f"{other} records at this moment, run the same command again when it has ended; else "
+    return (wait if other else "") + "restore records/ with git"
+
+
+def _checked(saved: object, path: Path) -> dict:
+    """A record's JSON. Raises UserError, naming the file, where its entries are not those that
+    `record` writes, or its texts are none that a page or a terminal may show."""
+    remedy = "restore records/ with git"
+    check_keys(saved, RECORD, path, remedy)
+    assert isinstance(saved, dict)
+    made_of = saved["provenance"]
+    check_keys(made_of, PROVENANCE, path, remedy)
+    for entry in made_of["made"]:
+        check_keys(entry, {"device": str, "runs": int}, path, remedy)
+        foreign.check_provenance(entry, path, remedy, lacking=("inputs",))
+    for row in saved["claims"]:
+        check_keys(row, CLAIM, path, remedy)
+    if not foreign.is_shown_as_it_is(saved):
+        raise UserError(f"{path}: holds characters that cannot be shown; {remedy}")
+    return saved
 
 
 def sums(folder: Path) -> dict[str, str]:
-    """Name of a file -> its SHA-256 according to the SHA256SUMS of a folder of records."""
+    """Name of a file -> its SHA-256 according to the SHA256SUMS of a folder of records. Raises
+    UserError, naming the line, where there is none, or it is of no digest and name."""
     path = folder / SUMS
     if not path.exists():
         raise UserError(f"{path}: is missing; restore records/ with git")
-    return {name: digest for digest, name in map(str.split, path.read_text().splitlines())}
+    found = {}
+    for number, line in enumerate(path.read_text("utf-8", errors="replace").splitlines(), 1):
+        digest, _, name = line.partition("  ")
+        if not (foreign.fits(digest, foreign.DIGEST) and name):
+            raise UserError(
+                f"{path}, line {number}: {line[:20]!a} is no digest and name, as after a merge "
+                "with conflicts; restore records/ with git, then record what is new"
+            )
+        found[name] = digest
+    return found
 
 
 def _seal(bases: Sequence[Path]) -> None:

@@ -10,9 +10,9 @@ from repro.judge.board import board, counts_by_paper, of_a_paper
 from repro.judge.claims import CANNOT_BE_TOLD, NOT_REPRODUCED, VERDICTS
 from repro.judge.evidence import Evidence, find_all, origin
 from repro.judge.judged import JudgedClaim, interval
-from repro.judge.products import finished_folder
+from repro.judge.products import digests, finished_folder
 from repro.judge.records import on_record
-from repro.judge.typeset import markdown
+from repro.judge.typeset import markdown, no_formula
 from repro.suite import registry
 from repro.suite.progress import duration
 from repro.suite.provenance import mixture
@@ -34,7 +34,8 @@ def scoreboard(suite: Suite) -> str:
     write_bytes(csv_file, table(rows))
     title = f"scale {suite.config.scale}, data {suite.label}"
     write_bytes(page, board(page.parent, title, rows, {e.figure: e.page for e in found}))
-    write_json(suite.paths.results / "manifest.json", {e.figure: _made_from(e) for e in found})
+    made = {"figures": {e.figure: _made_from(e) for e in found}, "files": digests([csv_file, page])}
+    write_json(suite.paths.results / "manifest.json", made)
     return f"{page}, {csv_file.name}: {len(rows)} claims, {origin(found)}"
 
 
@@ -48,7 +49,9 @@ def table(rows: Iterable[JudgedClaim]) -> bytes:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows({**row, "printed": "; ".join(row["printed"])} for row in rows)
+    for row in rows:
+        cells = {**row, "printed": "; ".join(row["printed"])}
+        writer.writerow({k: no_formula(v) if isinstance(v, str) else v for k, v in cells.items()})
     return buffer.getvalue().encode()
 
 

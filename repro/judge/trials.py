@@ -24,7 +24,7 @@ from repro.judge.figure import figure_module
 from repro.judge.judged import JudgedClaim
 from repro.judge.judging import called, check_measured
 from repro.judge.power import EDGE, LOWER, PAPER, RIVAL, UPPER, Trial
-from repro.judge.records import on_record, read_record, recorded
+from repro.judge.records import on_record, only_one, read_record, recorded
 from repro.judge.typeset import markdown
 from repro.suite import registry
 from repro.suite.suite import Suite
@@ -208,20 +208,21 @@ def update(suite: Suite, selection: list[str]) -> Iterator[str]:
             if claim.id in getattr(module, "LAWS", {})
         ]
         here = (suite.config.scale, suite.label)
-        before = power.trials(paper)
-        kept = [
-            trial
-            for trial in before
-            if trial.claim in order
-            and (trial.claim.split(".")[0] != figure or (trial.scale, trial.data) != here)
-        ]
 
         def place(trial: Trial, order=order):
             return trial.scale, trial.data, order.index(trial.claim)
 
-        if before or rows:
-            # Sorting is stable: the laws of a claim stay as they are named.
-            power.write(paper, sorted([*kept, *rows], key=place))
+        with only_one():
+            before = power.trials(paper)
+            kept = [
+                trial
+                for trial in before
+                if trial.claim in order
+                and (trial.claim.split(".")[0] != figure or (trial.scale, trial.data) != here)
+            ]
+            if before or rows:
+                # Sorting is stable: the laws of a claim stay as they are named.
+                power.write(paper, sorted([*kept, *rows], key=place))
         for claim in dict.fromkeys(trial.claim for trial in rows):
             found = [trial for trial in rows if trial.claim == claim]
             yield f"{paper}/{claim}: {power.in_words(found)}"

@@ -146,7 +146,7 @@ def passes(suite: Suite, figures: Iterable[str]) -> list[str]:
     for name, (seen, study) in sorted(most.items()):
         corpus, source = getattr(registry.dataset(name), "CORPUS", None), suite.source(name)
         if corpus and (size := corpus.tokens(source)):
-            words = f"{name} ({source.kind}): {_number(seen / size)} passes over about "
+            words = f"{name} ({source.word}): {_number(seen / size)} passes over about "
             words += f"{_number(size)} tokens by a run of {study}"
             larger = "data=real" if source.kind == "embedded" else f"{name}=FOLDER"
             remedy = f": it reads text again; a larger corpus: {larger}"

@@ -2,17 +2,19 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from repro.errors import UserError
-from repro.files import CELL_SEAL, REMEDY, read_sealed
-from repro.suite import arithmetic
-from repro.suite.plan import Cell
+from repro.files import CELL_SEAL, REMEDY, canonical_json, read_sealed
+from repro.suite import arithmetic, foreign
+from repro.suite.plan import Cell, Run
+from repro.suite.spec import lookup, override
 
 FORMAT = 1
 # The entries that this suite reads: of a finished run's file, of a cell, and of a run in a cell.
-FINISHED = {"id": str, "spec": dict, "records": list, "provenance": dict}
-CELL = {"id": str, "study": str, "runs": list}
+FINISHED = {"id": str, "spec": dict, "datasets": dict, "records": list, "provenance": dict}
+CELL = {"id": str, "study": str, "axes": dict, "runs": list}
 RUN = FINISHED | {"axes": dict}
 
 
@@ -23,6 +25,64 @@ def check_format(content: Mapping, name: object, remedy: str = REMEDY) -> None:
     check_keys(content, CELL, name, remedy)
     for run in content["runs"]:
         check_keys(run, RUN, name, remedy)
+
+
+def check_cell(content: Mapping, cell: Cell, name: object, remedy: str = REMEDY) -> None:
+    """Raise UserError, naming the file, unless this is a cell's content: of its runs, with their
+    axes, each as of `check_result`."""
+    check_format(content, name, remedy)
+    if content["id"] != cell.id or [r["id"] for r in content["runs"]] != [r.id for r in cell.runs]:
+        raise UserError(
+            f"{name}: holds cell {content['id'][:12]!a}, not {cell.id[:12]} (another spec, "
+            f"scale or data source); {remedy}"
+        )
+    pairs = [(content["study"], cell.study), (content["axes"], cell.axes)]
+    pairs += [(r["axes"], run.axes) for r, run in zip(content["runs"], cell.runs, strict=True)]
+    for found, expected in pairs:
+        if canonical_json(found) != canonical_json(expected):
+            raise UserError(
+                f"{name}: its study or axes are not those of cell {cell.id[:12]}, {expected}; "
+                + remedy
+            )
+    for result, run in zip(content["runs"], cell.runs, strict=True):
+        check_result(result, run, name, remedy)
+
+
+def check_result(result: Mapping, run: Run, name: object, remedy: str = REMEDY) -> None:
+    """Raise UserError, naming the file, unless this is the entry of a finished run: of its id, with
+    the settings, data and tuned values that the id is of, and nothing that `foreign` refuses.
+
+    What a run recorded and where it was made is taken on trust: only the form is held.
+    """
+    check_keys(result, FINISHED, name, remedy)
+    if result["id"] != run.id:
+        raise UserError(f"{name}: holds run {result['id'][:12]!a}, not {run.id[:12]}; {remedy}")
+    if not _is_of(result, run):
+        raise UserError(f"{name}: its settings are not those of run {run.id[:12]}; {remedy}")
+    digest = result.get("sha256_checkpoint")
+    if digest is not None and not foreign.fits(digest, foreign.DIGEST):
+        raise UserError(f"{name}: sha256_checkpoint of run {run.id[:12]} is no digest; {remedy}")
+    if not result["records"] and None not in result.get("tuned", {}).values():
+        raise UserError(f"{name}: run {run.id[:12]} has no records; {remedy}")
+    foreign.check_provenance(result["provenance"], name, remedy)
+    for record in result["records"]:
+        foreign.check_record(record, name, remedy)
+
+
+def _is_of(result: Mapping, run: Run) -> bool:
+    """Whether settings, data and tuned values of a result are those that a run's id is of. A value
+    from upstream, which the id does not fix, must be a number or a word."""
+    try:
+        spec = override(result["spec"], run.upstream)
+        tuned = result.get("tuned", {})
+        return (
+            replace(run, spec=spec, datasets=result["datasets"]).id == run.id
+            and tuned.keys() <= run.upstream.keys()
+            and all(lookup(result["spec"], key) == value for key, value in tuned.items())
+            and all(foreign.fits(v, (foreign.NUMBER, foreign.CELL, None)) for v in tuned.values())
+        )
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, UserError):
+        return False
 
 
 def check_keys(
@@ -49,12 +109,7 @@ def read_cell(path: Path, cell: Cell) -> dict:
     if not path.exists():
         raise UserError(f"{path}: is missing; the grid has a hole, run the same command again")
     content = read_sealed(path, CELL_SEAL)
-    check_format(content, path)
-    if content["id"] != cell.id or [r["id"] for r in content["runs"]] != [r.id for r in cell.runs]:
-        raise UserError(
-            f"{path}: holds cell {content['id'][:12]}, not {cell.id[:12]} (another spec, scale or "
-            f"data source); {REMEDY}"
-        )
+    check_cell(content, cell, path)
     return content
 
 

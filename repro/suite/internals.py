@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from repro.suite.interrupt import Interrupt
 from repro.suite.terminal import Ahead, Lines
 
 STREAM = "DefaultStreamHandler"  # Snakemake's name for its handler of the terminal
@@ -84,6 +85,11 @@ class Call:
         return int(resources["gpu"].value) if "gpu" in resources else None
 
     @property
+    def may_fork(self) -> bool:
+        """Whether jobs may be forked from one process: they run on this machine, on no GPU."""
+        return self.is_local and not self.gpus
+
+    @property
     def groups_short_jobs(self) -> bool:
         """Whether short jobs go into one submission, or this is such a submission on its node."""
         groups = self.workflow.group_settings
@@ -132,21 +138,24 @@ class Call:
         if self.is_local:
             self.workflow.scheduler.job_rate_limiter = None
 
-    def write_lines(self, ahead: Callable[[], Ahead]) -> Lines | None:
+    def write_lines(self, ahead: Callable[[], Ahead], interrupt: Interrupt) -> Lines | None:
         """Have the terminal show `Lines`; None where it shows what Snakemake itself says."""
         from snakemake.logging import logger
 
-        return None if self.says_more or self.is_job else attach(logger.handlers, ahead)
+        return None if self.says_more or self.is_job else attach(logger.handlers, ahead, interrupt)
 
 
-def attach(handlers: Iterable[logging.Handler], ahead: Callable[[], Ahead]) -> Lines | None:
+def attach(
+    handlers: Iterable[logging.Handler], ahead: Callable[[], Ahead], interrupt: Interrupt
+) -> Lines | None:
     """Have Snakemake's handler of the terminal write `Lines`; None where there is none, because the
     call asked for a logger of its own. A logger plugin would do it without a handler's name, but
     must be a distribution of its own."""
     for handler in handlers:
         if handler.name == STREAM and handler.formatter:
             stream = getattr(handler, "stream", None)
-            lines = Lines(handler.formatter, ahead, bool(stream and stream.isatty()))
+            on_terminal = bool(stream and stream.isatty())
+            lines = Lines(handler.formatter, ahead, on_terminal, interrupt)
             handler.setFormatter(lines)
             handler.addFilter(lines.filter)
             return lines

@@ -38,11 +38,21 @@ def locked(path: Path) -> Iterator[None]:
             "choose another folder"
         ) from error
     try:
-        path.write_text(f"process {os.getpid()} on {platform.node()}")
+        path.write_text(_me())
         yield
     finally:
         path.unlink(missing_ok=True)  # before the release: a waiting job then locks a new file
         lock.release()
+
+
+def _me() -> str:
+    return f"process {os.getpid()} on {platform.node()}"
+
+
+def held_by_another(path: Path) -> str:
+    """The process named in a lock's file if it is another than this one; "" if there is none."""
+    found = _holder(path) if path.exists() else ""
+    return "" if found == _me() else found
 
 
 def _holder(path: Path) -> str:

@@ -3,17 +3,44 @@
 import lzma
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from repro.errors import UserError
 from repro.files import CELL_SEAL, atomic_path, check_seal, parse_json, read_sealed, write_bytes
 from repro.suite import cells as cellfiles
 from repro.suite import registry
+from repro.suite.plan import Cell
 from repro.suite.suite import Suite
 
 MAX_BYTES = 256 * 2**20  # of one cell's file; the largest at paper scale has a few million
 MAX_NAME = 255  # bytes that a file's name may have on most disks
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """What became of an archive's cells.
+
+    asked: what was asked for, in words. new: how many were put here. same: how many are here
+    already, with the same results. differing: files here that have others, and were kept.
+    left_out: names of those that nobody asked for.
+    """
+
+    asked: str
+    new: int
+    same: int
+    differing: Sequence[str]
+    left_out: Sequence[str]
+
+    def __str__(self) -> str:
+        lines = [f"unpacked {self.new} new cells"]
+        lines += [f"{self.same} are here already, with the same results"] if self.same else []
+        lines += [f"{name}: has other results than in the archive; kept" for name in self.differing]
+        if self.left_out:
+            first = f"not of {self.asked}, {self.left_out[0]} first"
+            lines.append(f"{len(self.left_out)} were left out, {first}")
+        return "\n".join(lines)
 
 
 def pack(suite: Suite, archive: Path) -> int:
@@ -23,13 +50,7 @@ def pack(suite: Suite, archive: Path) -> int:
     see it. The runs that started from a checkpoint are packed, so that nothing is trained again.
     Raises UserError if no cell is finished, or one was edited.
     """
-    paths = {
-        suite.paths.cell(cell)
-        for figure_name in registry.selected_figures(suite.config.figures)
-        for study_cells in suite.figure_cells(figure_name).values()
-        for cell in study_cells
-    }
-    finished = sorted(path for path in paths if path.exists())
+    finished = sorted(path for path in map(Path, _asked_for(suite)) if path.exists())
     if not finished:
         raise UserError(f"nothing to pack: no finished cell under {suite.paths.results}")
     with atomic_path(archive) as temporary, tarfile.open(temporary, "w:gz") as tar:
@@ -42,37 +63,72 @@ def pack(suite: Suite, archive: Path) -> int:
     return len(finished)
 
 
-def unpack(archive: Path) -> int:
-    """Put packed cells under results/; returns how many were new.
+def unpack(suite: Suite, archive: Path) -> Unpacked:
+    """Put the packed cells of the configured figures under results/.
 
     The whole archive is checked before anything is written; a cell that already exists is kept.
+    A cell is held against its id, and everything else in it by its form (`cells.check_cell`).
     A seal (checksum) detects accidents, not forgery: whoever can write a cell can seal it.
-    Raises UserError if the archive cannot be read; if a member is too large, is no sealed cell of
-    this suite's format, or has another cell's name; and if a file is where a folder is needed.
+    Raises UserError if the archive cannot be read, or has no cell that was asked for; if a member
+    is too large, is no sealed cell of this suite's format, or has another cell's name; and if a
+    file is where a folder is needed.
     """
     if not archive.is_file():
         raise UserError(f"{archive}: does not exist, or is no file")
-    cells, folders = [], set()
+    asked_for = _asked_for(suite)
+    cells, folders, left_out = set(), set(), []
+    new, differing = set(), []
     for name, content in _members(archive):
         if content is None:
             folders.add(name)
-        else:
-            _check_member(archive, name, content)
-            cells.append(name)
-    packed = {PurePosixPath(name).with_suffix(".checkpoints") for name in cells}
-    foreign = sorted(str(name) for name in folders if PurePosixPath(name) not in packed)
+            continue
+        packed = _check_member(archive, name, content, asked_for.get(name))
+        cells.add(name)
+        if name not in asked_for:
+            left_out.append(name)
+        elif not Path(name).exists():
+            new.add(name)
+        elif _results(cellfiles.read_cell(Path(name), asked_for[name])) != _results(packed):
+            differing.append(name)
+    wanted = cells - {*left_out}
+    asked = f"scale {suite.config.scale}, data {suite.label}, figures " + ", ".join(
+        suite.config.figures
+    )
+    if left_out and not wanted:
+        raise UserError(
+            f"{archive}: none of its {len(left_out)} cells is of {asked}, {left_out[0]} first; "
+            "give the configuration that they were packed with"
+        )
+    by_folder = {PurePosixPath(name).with_suffix(".checkpoints").as_posix(): name for name in cells}
+    foreign = sorted(folders - by_folder.keys())
     if foreign:
         raise UserError(f"{archive}: {foreign[0]} is no cell; nothing was unpacked")
-    new = {name for name in cells if not Path(name).exists()}
+    folders = {folder for folder in folders if by_folder[folder] in wanted}
     for parent in {parent for name in (*new, *folders) for parent in Path(name).parents}:
-        if parent.as_posix() in cells or (parent.exists() and not parent.is_dir()):
+        if parent.exists() and not parent.is_dir():
             raise UserError(f"{parent}: is a file where a folder should be; nothing was unpacked")
     for name in folders:
         Path(name).mkdir(parents=True, exist_ok=True)
     for name, content in _members(archive):
         if name in new and content is not None:
             write_bytes(name, content)
-    return len(new)
+    same = len(wanted) - len(new) - len(differing)
+    return Unpacked(asked, len(new), same, sorted(differing), sorted(left_out))
+
+
+def _asked_for(suite: Suite) -> dict[str, Cell]:
+    """File of a cell -> the cell, for all of the configured figures."""
+    return {
+        suite.paths.cell(cell).as_posix(): cell
+        for figure_name in registry.selected_figures(suite.config.figures)
+        for study_cells in suite.figure_cells(figure_name).values()
+        for cell in study_cells
+    }
+
+
+def _results(content: Mapping) -> list:
+    """What a cell's runs recorded, without where and when."""
+    return [run["records"] for run in content["runs"]]
 
 
 def _members(archive: Path) -> Iterator[tuple[str, bytes | None]]:
@@ -82,10 +138,12 @@ def _members(archive: Path) -> Iterator[tuple[str, bytes | None]]:
         with tarfile.open(archive) as tar:
             for member in tar:
                 name = PurePosixPath(member.name).as_posix()  # `tar -C folder .` says ./results/...
-                if member.isdir():
-                    if name.endswith(".checkpoints"):
-                        yield _checked(archive, name), None
+                if member.isdir() and not name.endswith(".checkpoints"):
                     continue  # other folders are made when a cell is written into them
+                name = _checked(archive, name)
+                if member.isdir():
+                    yield name, None
+                    continue
                 is_cell = name.endswith(".json") and member.isfile()
                 content = tar.extractfile(member) if is_cell else None
                 if content is None:
@@ -95,7 +153,7 @@ def _members(archive: Path) -> Iterator[tuple[str, bytes | None]]:
                         f"{archive}: {name} has {member.size:,} bytes, more than a cell may "
                         f"({MAX_BYTES:,}); nothing was unpacked"
                     )
-                yield _checked(archive, name), content.read()
+                yield name, content.read()
     except (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, ValueError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"{archive}: is not a readable pack ({reason}); copy it again") from None
@@ -111,8 +169,9 @@ def _checked(archive: Path, name: str) -> str:
     return name
 
 
-def _check_member(archive: Path, name: str, content: bytes) -> None:
-    """Raise UserError unless a member is a sealed cell whose name is that of its study and id."""
+def _check_member(archive: Path, name: str, content: bytes, expected: Cell | None) -> dict:
+    """A member's content. Raises UserError unless it is a sealed cell whose name is that of its
+    study and id; and, where it was asked for, as `cells.check_cell`."""
     place, remedy = f"{archive}: {name}", "nothing was unpacked; copy or pack it again"
     cell = check_seal(parse_json(content, place, remedy), place, remedy)
     cellfiles.check_format(cell, place, remedy)
@@ -120,6 +179,9 @@ def _check_member(archive: Path, name: str, content: bytes) -> None:
     study = "/".join(path.parent.parts[3:])  # after results/<scale>/<data>/
     if cell["study"] != study or not path.stem.endswith(f"-{cell['id'][:12]}"):
         raise UserError(
-            f"{place}: is the name of another cell than {cell['id'][:12]} of {cell['study']}; "
-            + remedy
+            f"{place}: is the name of another cell than {cell['id'][:12]!a} of "
+            f"{cell['study']!a}; {remedy}"
         )
+    if expected:
+        cellfiles.check_cell(cell, expected, place, remedy)
+    return cell

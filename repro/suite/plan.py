@@ -12,12 +12,26 @@ from repro.suite.spec import lookup, override, settings
 from repro.suite.study import PROPOSAL, REFERENCES, Best, Checkpoint, Proposal, Reference, Study
 
 
+class Among(tuple["Run", ...]):
+    """Runs of an upstream stage to choose from; all runs that choose from the same share it."""
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """Their ids."""
+        return tuple(run.id for run in self)
+
+
 @dataclass(frozen=True)
 class Upstream:
     """A reference in a run's spec, with the upstream runs that it chooses from."""
 
     reference: Reference
-    runs: "tuple[Run, ...]"
+    runs: Among
+
+    def choose(self, read: Callable[["Run"], Mapping]) -> Any:
+        """What is taken. read: upstream run -> its result, with "file" and "sha256" of its
+        checkpoint if it has one."""
+        return self.reference.choose([read(run) for run in self.runs])
 
 
 def _identity(value: Any) -> object:
@@ -25,11 +39,11 @@ def _identity(value: Any) -> object:
     by the ids of the upstream runs to choose from, because which of them is chosen is known only
     after they have run."""
     if isinstance(value, Upstream):
-        return _reference_identity(value.reference) | {"of": [run.id for run in value.runs]}
+        return reference_identity(value.reference) | {"of": value.runs.ids}
     return dict(value)
 
 
-def _reference_identity(reference: Reference) -> dict:
+def reference_identity(reference: Reference) -> dict:
     """A reference as it enters an id.
 
     Do not change a word here when a class or field is renamed: the id of every run that takes
@@ -80,15 +94,12 @@ class Run:
         """Dotted key -> what is taken there from an upstream stage."""
         return {key: v for key, v in settings(self.spec) if isinstance(v, Upstream)}
 
-    def resolve(self, read: Callable[["Run"], Mapping]) -> tuple[dict, dict]:
+    def resolve(self, choose: Callable[[Upstream], Any]) -> tuple[dict, dict]:
         """(the spec with a value for everything taken from upstream, dotted key -> tuned value).
 
-        read: upstream run -> its result, with "file" and "sha256" of its checkpoint if it has one.
+        choose: what is taken of an upstream (`repro.suite.upstream.UpstreamResults.choose`).
         """
-        values = {
-            key: upstream.reference.choose([read(run) for run in upstream.runs])
-            for key, upstream in self.upstream.items()
-        }
+        values = {key: choose(upstream) for key, upstream in self.upstream.items()}
         tuned = {
             key: value
             for key, value in values.items()
@@ -124,6 +135,36 @@ class Cell:
         return f"{described or 'all'}-{self.id[:12]}"
 
 
+@dataclass(frozen=True)
+class Choice:
+    """What a stage takes from more cells of an earlier one than a job of it reads: one job reads
+    them all and writes what is taken.
+
+    study: the stage or round that takes it. taken: each once, all from the same runs. cells: those
+    that hold these runs.
+    """
+
+    study: str
+    taken: tuple[Upstream, ...]
+    cells: tuple[Cell, ...]
+
+    @property
+    def runs(self) -> Among:
+        """The runs to choose from."""
+        return self.taken[0].runs
+
+    @cached_property
+    def id(self) -> str:
+        """SHA-256 of what is taken, and of the ids of the cells it is taken from."""
+        asked = [reference_identity(each.reference) for each in self.taken]
+        return sha256(canonical_json([asked, [cell.id for cell in self.cells]]))
+
+    @property
+    def name(self) -> str:
+        """The file's stem."""
+        return self.id[:12]
+
+
 def _short(value: object) -> str:
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
     return "".join(c if c.isalnum() or c in ".+-_" else "_" for c in text)
@@ -153,8 +194,9 @@ class Upstreams:
     def __init__(self, runs_of: Callable[[str], list[Run]]):
         self._runs_of = runs_of
         self._index: dict[tuple, dict[tuple, dict[tuple, list[tuple[int, Run]]]]] = {}
+        self._found: dict[tuple, Among] = {}
 
-    def agreeing(self, stage: str, axes: Mapping, free: set[str]) -> Iterator[Run]:
+    def agreeing(self, stage: str, axes: Mapping, free: set[str]) -> Among:
         """A stage's runs, in their order, that agree with `axes` on all that both have, but for
         those in `free`."""
         key = stage, frozenset(free), frozenset(axes)
@@ -165,12 +207,17 @@ class Upstreams:
                 common = tuple(a for a in run.axes if a in axes and a not in free)
                 by_values = self._index[key].setdefault(common, {})
                 by_values.setdefault(_values(run.axes, common), []).append((place, run))
-        found = [
-            pair
-            for common, by_values in self._index[key].items()
-            for pair in by_values.get(_values(axes, common), ())
-        ]
-        return (run for _, run in sorted(found, key=lambda pair: pair[0]))
+        index = self._index[key]
+        wanted = tuple(_values(axes, common) for common in index)
+        if (key, wanted) not in self._found:
+            found = [
+                pair
+                for values, by_values in zip(wanted, index.values(), strict=True)
+                for pair in by_values.get(values, ())
+            ]
+            ordered = sorted(found, key=lambda pair: pair[0])
+            self._found[key, wanted] = Among(run for _, run in ordered)
+        return self._found[key, wanted]
 
 
 def _values(axes: Mapping, names: tuple[str, ...]) -> tuple:
@@ -193,7 +240,7 @@ def bind_upstream(name: str, spec: Mapping, axes: Mapping, upstreams: Upstreams)
         join = reference.join if isinstance(reference, Checkpoint) else {}
         joined = {axis: lookup(spec, path) for axis, path in join.items()}
         free = {*reference.over, PROPOSAL} - joined.keys()
-        fitting = tuple(upstreams.agreeing(reference.stage, {**axes, **joined}, free))
+        fitting = upstreams.agreeing(reference.stage, {**axes, **joined}, free)
         # An ambiguous checkpoint is a mistake in the study: report it before any training.
         only = isinstance(reference, Checkpoint) and reference.pick == "only"
         if not fitting or (only and len(fitting) > 1):

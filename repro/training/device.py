@@ -1,5 +1,6 @@
 """Devices and number formats: deterministic on CPU; TF32, and bf16 or fp16 autocast, on CUDA."""
 
+import re
 from collections.abc import Callable
 
 import torch
@@ -29,7 +30,8 @@ def describe(device: torch.device) -> str:
     """`cpu`, or the GPU's name in lower case with dashes, as in the paths under records/."""
     if device.type == "cpu":
         return "cpu"
-    return torch.cuda.get_device_name(device).lower().replace(" ", "-")
+    name = torch.cuda.get_device_name(device).lower()
+    return re.sub(r"[^a-z0-9()+._-]", "-", name)  # `repro.suite.foreign` takes no other
 
 
 def autocast(device: torch.device, precision: str):

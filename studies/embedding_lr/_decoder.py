@@ -91,9 +91,9 @@ SEARCH = {"search": ("lr.embedding",), "neighbourhood": ((-1,), (1,), (-2,), (2,
 ROUNDS = {"smoke": 0, "reduced": 0, "workstation": 2, "paper": 1}
 
 # Overnight: reduced runs over a factor of 16 in width, half octaves wherever the paper's law or a
-# rival could put an optimum; seeds of no earlier run. TUNING_SEEDS choose what is
+# rival could put an optimum, octaves beyond; seeds of no earlier run. TUNING_SEEDS choose what is
 # carried from the narrowest width, and judge nothing.
-OVERNIGHT_LR = octaves(-7, -1.5, 0.5)
+OVERNIGHT_LR = [2.0**-8, *octaves(-7, -1.5, 0.5), 2.0**-0.5]
 OVERNIGHT_SEEDS = list(range(2000, 2010))
 TUNING_SEEDS = list(range(2010, 2020))
 

@@ -9,7 +9,7 @@ init is all that changes.
 with_positions: the positional encoding is as large as the embedding, as in Figure 3's sweep: two
 things change.
 Their optima lie higher, and so do their grids. Nothing is judged of the latter: it is a control,
-which the scales for a CPU leave out but for smoke.
+which has runs at smoke and at paper scale only.
 """
 
 from repro.suite.spec import override
@@ -63,8 +63,8 @@ def sweep(changes: dict, judged: bool) -> Study:
                 REDUCED,
                 {
                     "size": [size(k) for k in (4, 5, 6, 7, 8)],
-                    "lr.embedding": octaves(-6, -1, 0.5),
-                    "seed": OVERNIGHT_SEEDS if judged else [],
+                    "lr.embedding": [2.0**-8, 2.0**-7, *octaves(-6, -1, 0.5), 1.0],
+                    "seed": OVERNIGHT_SEEDS[:8] if judged else [],
                 },
                 same_job=("lr.embedding", "seed"),
             ),
@@ -73,7 +73,7 @@ def sweep(changes: dict, judged: bool) -> Study:
                 {
                     "size": [size(k) for k in range(7, 12)],
                     "lr.embedding": octaves(-8, -1),
-                    "seed": WORKSTATION_SEEDS,
+                    "seed": WORKSTATION_SEEDS if judged else [],
                 },
                 same_job=("seed",),
                 rounds=ROUNDS["workstation"],

@@ -22,8 +22,8 @@ def batches(seed):
     return [(x, torch.randint(4, (64,), generator=generator))]
 
 
-def check(parametrization, **more):
-    return widthwise.coordinate_check(make, parametrization, batches, WIDTHS, lr=0.02, **more)
+def check(recipe, **more):
+    return widthwise.coordinate_check(make, recipe, batches, WIDTHS, lr=0.02, **more)
 
 
 def test_mup_is_told_from_sp_and_s_1_from_s_one_half():
@@ -37,7 +37,7 @@ def test_mup_is_told_from_sp_and_s_1_from_s_one_half():
 
 
 def test_muon_s_updates_are_held_against_the_width_too():
-    found = {name: check(name, optimizer="muon") for name in ("muP", "SP")}
+    found = {name: check(widthwise.recipe(name, "muon")) for name in ("muP", "SP")}
     assert found["muP"].passed and found["SP"].verdict == "wrong"
 
 
@@ -49,8 +49,7 @@ def test_updates_in_the_midst_of_training_are_told_too():
 def decays(model, wrong):
     """AdamW under muP; wrong: its decay is not scaled, as the mup package's once was not."""
     found = widthwise.roles(make, WIDTHS[0], torch.zeros(2, 6))
-    widthwise.initialize(model, found, "muP")
-    groups = widthwise.param_groups(model, found, "muP", "adamw", 0.02, 1.0)
+    groups = widthwise.plan(model, found, "muP").init_().groups(0.02, 1.0)
     return torch.optim.AdamW([g | ({"weight_decay": 1.0} if wrong else {}) for g in groups])
 
 
@@ -62,13 +61,13 @@ def test_a_decay_that_is_not_scaled_shows():
         verdict = "vanishes" if wrong else "right"
         assert [s.verdict for s in decay.values()] == ["right", verdict, verdict]
         assert decay["2.weight"].slope == pytest.approx(-1 if wrong else 0, abs=1e-3)
-    coupled = check("muP", weight_decay=0.1, seeds=2, steps=1, optimizer="adam")
+    coupled = check(widthwise.recipe("muP", "adam", "coupled"), weight_decay=0.1, seeds=2, steps=1)
     assert "decay" not in {s.quantity for s in coupled.slopes}
 
 
 def test_random_numbers_of_the_user_s_stay_and_a_plot_is_drawn(tmp_path):
     before = torch.get_rng_state()
-    found = check("muP", steps=1, seeds=2, optimizer=torch.optim.SGD)
+    found = check(widthwise.recipe("muP", torch.optim.SGD), steps=1, seeds=2)
     assert torch.equal(torch.get_rng_state(), before)
     found.plot(tmp_path / "check.png")
     assert (tmp_path / "check.png").stat().st_size > 5000
@@ -78,16 +77,16 @@ def test_random_numbers_of_the_user_s_stay_and_a_plot_is_drawn(tmp_path):
     ("more", "said"),
     [
         ({"steps": 0}, "without a step nothing changes"),
-        ({"parametrization": None}, "give optimizer= as a function of the model"),
+        ({"recipe": None}, "give optimizer= as a function of the model"),
         ({"widths": [64]}, "give two or more"),
         ({"batches": []}, "batches is to hold (inputs, targets), at least one"),
         ({"loss": lambda m, b: m(b[0]).sum() / 0}, "at step 0: lower lr"),
-        ({"lr": 0.0}, "the output changed at no width"),
+        ({"lr": 0.0}, "lr 0.0: give a rate above 0"),
         ({"tolerance": 0.0}, "tolerance 0.0: give one above 0"),
     ],
 )
 def test_mistakes_are_one_line(more, said):
-    arguments = {"parametrization": "muP", "batches": batches, "widths": WIDTHS} | more
+    arguments = {"recipe": "muP", "batches": batches, "widths": WIDTHS} | more
     with pytest.raises(UserError) as error:
         widthwise.coordinate_check(make, **arguments)
     assert said in str(error.value)
@@ -115,9 +114,9 @@ def test_the_command_checks_a_file_and_fails_where_the_check_does(tmp_path, caps
     path = tmp_path / "model.py"
     path.write_text(FILE)
     words = ["check", f"{path}:make", "--seeds", "3", "--lr", "0.02"]
-    assert main([*words, "--parametrization", "muP"]) == 0
+    assert main([*words, "--recipe", "muP"]) == 0
     assert "slopes are as muP has them over widths [64, 128, 256]" in capsys.readouterr().out
-    assert main([*words, "--parametrization", "SP"]) == 1
+    assert main([*words, "--recipe", "SP"]) == 1
     told = capsys.readouterr()
     assert "grows" in told.out and told.err.startswith(f"error: coordinate-check: {path}:make: ")
     for changed, said in (
@@ -125,8 +124,8 @@ def test_the_command_checks_a_file_and_fails_where_the_check_does(tmp_path, caps
         ([f"{path}x:make", "muP"], "there is no such file"),
         ([f"{path}:make", "mup"], "unknown parametrization 'mup'"),
     ):
-        assert main(["check", changed[0], "--parametrization", changed[1]]) == 1
+        assert main(["check", changed[0], "--recipe", changed[1]]) == 1
         assert said in capsys.readouterr().err
     path.write_text(FILE.replace("def batches", "def data"))
-    assert main([*words, "--parametrization", "muP"]) == 1
+    assert main([*words, "--recipe", "muP"]) == 1
     assert "defines no batches" in capsys.readouterr().err

@@ -23,9 +23,9 @@ def batches(seed):
     return [(x_BF, x_BF[:, :2]) for x_BF in x_SBF]
 
 
-def compare(*parametrizations, **options):
-    settings = {"widths": [8, 32], "rates": RATES, "seeds": 2} | options
-    return widthwise.transfer(make, parametrizations, batches, **settings)
+def compare(*recipes, rates=RATES, **options):
+    settings = {"widths": [8, 32], "tune": {"lr": rates}, "seeds": 2} | options
+    return widthwise.transfer(make, recipes, batches, **settings)
 
 
 def test_the_narrow_model_is_trained_once_and_the_wide_ones_as_their_table_says():
@@ -79,7 +79,7 @@ def test_a_run_that_diverges_is_infinitely_bad():
 def test_too_few_of_anything_is_said(change, said):
     with pytest.raises(UserError, match=said):
         compare("SP", **change)
-    with pytest.raises(UserError, match="0 parametrizations"):
+    with pytest.raises(UserError, match="0 recipes"):
         compare()
 
 

@@ -18,7 +18,7 @@ from repro.suite import config, registry
 from repro.suite.suite import Suite
 from repro.tasks.transfer import chance, check_single_pass, targets
 from widthwise.checks.regret import half_step
-from widthwise.parametrization import KINDS, param_groups
+from widthwise.parametrization import KINDS, plan, recipe
 
 CHANCE, CURVATURE, GAIN = 6.0, 0.02, 0.25  # nats; nats per octave squared; nats a doubling
 SLOPES = {"SP": -1.0, "muP": 0.0}
@@ -365,8 +365,8 @@ def test_full_alignment_is_sp_with_the_embedding_s_rate_raised_by_the_width():
     net = models.build(settings, "SP", vocab_size=32, sequence_length=8)
 
     def rates(name, lr, embedding):
-        groups = param_groups(
-            net, None, name, "adamw", dict.fromkeys(KINDS, lr) | {"embedding": embedding}
+        groups = plan(net, None, recipe(name, "adamw")).groups(
+            dict.fromkeys(KINDS, lr) | {"embedding": embedding}
         )
         return {id(p): group["lr"] for group in groups for p in group["params"]}
 

@@ -3,7 +3,7 @@ import math
 import pandas as pd
 import pytest
 
-from repro.judge.sweep import Grid, by_name, gathered
+from repro.judge.sweep import Grid, by_name, by_seed, gathered
 
 ROWS = pd.DataFrame(
     [
@@ -37,6 +37,15 @@ def test_a_search_s_rounds_belong_to_their_stage_but_for_those_not_needed():
         assert len(whole) == 3 * len(ROWS) / (1 + last)
         assert set(whole[whole["study"] == "s"]["lr"]) == {1.0, 2.0, 4.0}
         assert set(whole["round"]) == {0, 1} and (set(whole["step"]) == {10}) == last
+
+
+def test_what_diverged_or_was_not_run_is_infinite_in_the_array_of_losses():
+    rows = ROWS[ROWS["step"] == 10].assign(wd=0.1)
+    (lrs, wds), losses = by_seed(rows, ("lr", "wd"), "loss")
+    assert (list(lrs), list(wds)) == ([1.0, 2.0], [0.1])
+    assert losses[:, :, 0].tolist() == [[2, 1], [4, math.inf]]
+    missing = by_seed(rows[1:], ("lr",), "loss", [0, 1])[1]
+    assert missing.tolist() == [[math.inf, 1], [4, math.inf]]
 
 
 def bowl(centre, bend=0.1):

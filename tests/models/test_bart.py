@@ -56,8 +56,7 @@ def built(strategy, **changes):
     settings = SMALL | changes
     scale = parametrization.tied_multiplier(strategy, settings["width"])
     net = BART(**settings | {"output_multiplier": scale}).double()
-    kinds = dict.fromkeys(parametrization.KINDS, strategy)
-    parametrization.initialize(net, None, kinds, torch.Generator().manual_seed(1))
+    parametrization.plan(net, None, strategy).init_(torch.Generator().manual_seed(1))
     net.clear_padding()
     return net
 
@@ -186,7 +185,9 @@ def test_a_token_does_not_see_those_behind_it():
 def test_groups_have_the_factors_of_table_ii_2_e(strategy, embedding, matrix, rescale):
     """... and every group decays by lr * weight decay (eq. 1.94)."""
     net = built(strategy)
-    groups = parametrization.param_groups(net, None, strategy, "adamw", 1.0, 0.01, eps=1e-6)
+    groups = parametrization.plan(net, None, parametrization.recipe(strategy, "adamw")).groups(
+        1.0, 0.01, eps=1e-6
+    )
     rates = {id(p): group["lr"] for group in groups for p in group["params"]}
     for name, parameter in net.named_parameters():
         expected = matrix if name.startswith(("encoder.", "decoder.")) else embedding

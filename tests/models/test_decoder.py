@@ -21,8 +21,7 @@ def decoder(norm="post", positions=(0.3, 0.0), **changes):
         output_multiplier=0.7,
         base_width=1,
     )
-    init = dict.fromkeys(("embedding", "hidden", "output"), "SP")
-    parametrization.initialize(model, None, init, torch.Generator().manual_seed(0))
+    parametrization.plan(model, None, "SP").init_(torch.Generator().manual_seed(0))
     return model.double()
 
 

@@ -42,7 +42,7 @@ def llm(**changes):
     """In float64, gains and biases random too."""
     net = LLM(**(SIZES | changes))
     generator = torch.Generator().manual_seed(0)
-    parametrization.initialize(net, None, "LVP", generator)
+    parametrization.plan(net, None, "LVP").init_(generator)
     with torch.no_grad():
         for name, parameter in net.named_parameters():
             if "norm" in name:

@@ -35,7 +35,7 @@ SMALL = PAPER | {
 def vit(settings=SMALL, name="SP", **changes):
     model = models.build(settings | changes, name)
     generator = torch.Generator().manual_seed(0)
-    parametrization.initialize(model, None, name, generator)
+    parametrization.plan(model, None, name).init_(generator)
     return model
 
 
@@ -216,8 +216,8 @@ def test_a_factor_of_zero_leaves_a_parameter_as_it_begins():
         },
         "SP",
     )
-    groups = parametrization.param_groups(
-        net, None, "neural-tangent", "adamw", 1.0, 0.1, factors={"head.bias": 0.0}
-    )
+    groups = parametrization.plan(
+        net, None, parametrization.recipe("neural-tangent", "adamw")
+    ).groups(1.0, 0.1, factors={"head.bias": 0.0})
     (still,) = [group for group in groups if any(p is net.head.bias for p in group["params"])]
     assert still["lr"] == 0 and len(still["params"]) == 1

@@ -167,7 +167,7 @@ def drawn(width, name):
         mup.set_base_shapes(model, Stock(BASE, mup.MuReadout), delta=Stock(2 * BASE, mup.MuReadout))
     else:
         model, multiplier = Stock(width), p.output_multiplier(name, width / BASE)
-        p.initialize(model, None, name, torch.Generator().manual_seed(0))
+        p.plan(model, None, name).init_(torch.Generator().manual_seed(0))
     spreads = {key: float(q.detach().square().mean().sqrt()) for key, q in model.named_parameters()}
     return model.logits(x, multiplier).detach(), spreads
 
@@ -205,7 +205,7 @@ def test_a_vector_is_drawn_where_its_role_has_a_std_and_else_left_to_the_model()
     model = Stock(64)
     stated, torchs = model.roles(), {k: q.detach().clone() for k, q in model.named_parameters()}
     model.roles = lambda: stated | {"input.bias": p.Role("vector", width_out=4)}
-    p.initialize(model, None, "muP", torch.Generator().manual_seed(0))
+    p.plan(model, None, "muP").init_(torch.Generator().manual_seed(0))
     assert torch.equal(model.input.bias, torchs["input.bias"])
     assert not torch.equal(model.hidden.bias, torchs["hidden.bias"])
     with pytest.raises(ValueError, match="vector: no init is stated"):

@@ -74,11 +74,7 @@ def test_mup_trains_as_the_mup_package_does(optimizer):
         ours.readout.weight.copy_(theirs.readout.weight / (WIDTH / BASE))
 
     lr, decay, eps = (0.05, 0.1, 1e-30)
-    groups = p.param_groups(
-        ours,
-        None,
-        "muP",
-        optimizer,
+    groups = p.plan(ours, None, p.recipe("muP", optimizer)).groups(
         lr,
         weight_decay=decay if optimizer != "adam" else 0.0,
         eps=None if optimizer == "sgd" else eps,
@@ -207,7 +203,7 @@ def test_both_forms_of_mup_train_the_same_function(optimizer):
     for name in ("muP", "muP-multiplier"):
         torch.manual_seed(0)
         model = MLP(WIDTH).double()
-        p.initialize(model, None, name, torch.Generator().manual_seed(0))
+        p.plan(model, None, name).init_(torch.Generator().manual_seed(0))
         with torch.no_grad():
             model.readout.bias.zero_().requires_grad_(False)
         forms[name] = (model, p.output_multiplier(name, WIDTH / BASE))
@@ -218,15 +214,11 @@ def test_both_forms_of_mup_train_the_same_function(optimizer):
     }[optimizer]
     optimizers = [
         make_optimizer(
-            p.param_groups(
+            p.plan(
                 model,
                 None,
-                scaling,
-                optimizer,
-                0.05,
-                weight_decay=0.1,
-                eps=None if optimizer == "sgd" else 1e-2,
-            ),
+                p.recipe(scaling, optimizer, "coupled" if optimizer == "adam" else None),
+            ).groups(0.05, weight_decay=0.1, eps=None if optimizer == "sgd" else 1e-2),
             settings,
         )
         for scaling, (model, _) in forms.items()
@@ -251,11 +243,10 @@ def test_left_out_scaling_is_noticed_by_the_oracle_comparison(optimizer):
     """At another width than the base, muP's groups differ from the standard ones."""
 
     def groups(name):
-        {"sgd": "sgd", "adam": "adam"}[optimizer]
-        found = p.param_groups(MLP(WIDTH), None, name, optimizer, 1.0, 1.0, eps=1.0)
-        return {(g["lr"], g["weight_decay"], g["eps"]) for g in found}
+        found = p.plan(MLP(WIDTH), None, p.recipe(name, optimizer, "coupled")).groups(1.0, 1.0)
+        return {(g["lr"], g["weight_decay"], g.get("eps")) for g in found}
 
-    assert groups("SP") == {(1.0, 1.0, 1.0)}
+    assert len(groups("SP")) == 1
     assert len(groups("muP")) > 1
 
 
@@ -314,7 +305,7 @@ def test_every_parametrization_is_standard_at_its_base_width():
 def test_initial_weights_have_the_stated_deviation():
     model = decoder(64)
     init = {"embedding": "LVP", "hidden": "muP", "output": "muP"}
-    p.initialize(model, None, init, torch.Generator().manual_seed(0))
+    p.plan(model, None, p.with_inits("SP", init)).init_(torch.Generator().manual_seed(0))
     expected = {
         "embedding.weight": 64**-0.5,
         "attention.0.qkv.weight": 64**-0.5,
@@ -328,12 +319,11 @@ def test_initial_weights_have_the_stated_deviation():
 
 
 def test_initialization_depends_on_the_seed_alone():
-    init = dict.fromkeys(("embedding", "hidden", "output"), "SP")
     weights = []
     for noise in (1, 2):
         torch.manual_seed(noise)
         model = decoder(16)
-        p.initialize(model, None, init, torch.Generator().manual_seed(5))
+        p.plan(model, None, "SP").init_(torch.Generator().manual_seed(5))
         weights.append(nn.utils.parameters_to_vector(model.parameters()))
     assert torch.equal(*weights)
 
@@ -344,11 +334,10 @@ def test_a_parameter_without_a_role_raises(use):
     model.extra = nn.Parameter(torch.zeros(3))
     with pytest.raises(ValueError, match=r"without a role: \['extra'\]"):
         if use == "initialize":
-            init = dict.fromkeys(("embedding", "hidden", "output"), "SP")
-            p.initialize(model, None, init, torch.Generator())
+            p.plan(model, None, "SP").init_(torch.Generator())
         else:
             rates = dict.fromkeys(("embedding", "hidden", "output"), 0.1)
-            p.param_groups(model, None, "SP", "adam", rates)
+            p.plan(model, None, p.recipe("SP", "adam")).groups(rates)
 
 
 def test_a_parameter_outside_the_groups_raises():
@@ -444,14 +433,8 @@ def test_a_tied_readout_has_a_multiplier_in_the_s_family_only():
 def test_adamw_decays_by_lr_times_weight_decay_whatever_the_group(name):
     """Equation 1.94: with zero gradients one step multiplies every weight by 1 - lr * wd."""
     net = MLP(16)
-    groups = p.param_groups(
-        net,
-        None,
-        name,
-        "adamw",
-        0.5,
-        weight_decay=0.1,
-        decayed=[kind for kind in p.KINDS if kind != "scalar"],
+    groups = p.plan(net, None, p.recipe(name, "adamw")).groups(
+        0.5, weight_decay=0.1, decayed=[kind for kind in p.KINDS if kind != "scalar"]
     )
     before = {key: value.detach().clone() for key, value in net.named_parameters()}
     for parameter in net.parameters():
@@ -476,7 +459,7 @@ def test_uniform_and_normal_inits_have_the_role_s_variance():
             }
 
     net = Two()
-    p.initialize(net, None, "SP", torch.Generator().manual_seed(0))
+    p.plan(net, None, "SP").init_(torch.Generator().manual_seed(0))
     assert net.a.std().item() == pytest.approx(0.3, rel=0.01)
     assert net.b.std().item() == pytest.approx(0.3, rel=0.01)
     assert net.a.abs().max().item() <= 0.3 * 3**0.5 < 3 * 0.3 < net.b.abs().max().item()
@@ -487,9 +470,9 @@ def test_a_factor_of_one_parameter_moves_its_rate_alone():
     constants = {"lr": dict.fromkeys(p.KINDS, 0.5), "weight_decay": 0.1, "eps": None}
     for scaling in ("SP", "muP", "neural-tangent"):
         model = MLP(WIDTH)
-        plain = p.param_groups(model, None, scaling, "adamw", **constants)
-        changed = p.param_groups(
-            model, None, scaling, "adamw", factors={"inp.weight": 3.0}, **constants
+        plain = p.plan(model, None, p.recipe(scaling, "adamw")).groups(**constants)
+        changed = p.plan(model, None, p.recipe(scaling, "adamw")).groups(
+            factors={"inp.weight": 3.0}, **constants
         )
         for name, parameter in model.named_parameters():
             (old,), (new,) = (
@@ -500,4 +483,4 @@ def test_a_factor_of_one_parameter_moves_its_rate_alone():
             product = old["lr"] * old["weight_decay"]
             assert new["lr"] * new["weight_decay"] == pytest.approx(product, rel=1e-12)
     with pytest.raises(UserError, match=r"factors of \['positions'\], but the model has"):
-        p.param_groups(model, None, "SP", "adamw", factors={"positions": 3.0}, **constants)
+        p.plan(model, None, p.recipe("SP", "adamw")).groups(factors={"positions": 3.0}, **constants)

@@ -1,6 +1,7 @@
 """Initial spreads, groups and factors of a model of one's own, beside the mup package's."""
 
 import copy
+import inspect
 import pickle
 import time
 
@@ -12,9 +13,7 @@ from torch import nn
 
 import widthwise
 from repro.errors import UserError
-from widthwise.optimizers.known import OPTIMIZERS, optimizer_class
-from widthwise.parametrization import DEGREE
-from widthwise.upscaling import UPDATES
+from widthwise.optimizers.known import shipped
 
 BASE, INPUTS, CLASSES = 32, 6, 5
 NAMES = ("SP", "muP", "muP-multiplier", "LVP", "neural-tangent", "hybrid", "maximal-update, M")
@@ -101,14 +100,13 @@ def test_at_the_base_width_every_parametrization_is_the_user_s_own_model(model):
         if name == "LVP" and model == "tied":
             continue
         ours = made(make, BASE).eval()
-        widthwise.initialize(ours, roles, name, torch.Generator().manual_seed(1))
-        widthwise.initialize(ours, roles, name)
+        plan = widthwise.plan(ours, roles, name).init_()
         for key, value in values(plain).items():
             assert torch.equal(ours.get_parameter(key), value), (name, key)
-        assert widthwise.apply(ours, roles, name) is ours
         assert torch.equal(ours(inputs), plain(inputs)), name
-        (group,) = widthwise.param_groups(ours, roles, name, "adamw", 0.3, 0.1)
-        assert [group[key] for key in ("lr", "weight_decay", "eps")] == [0.3, 0.1, 1e-8]
+        for group in plan.groups(0.3, 0.1):
+            assert [group[key] for key in ("lr", "weight_decay", "eps")] == [0.3, 0.1, 1e-8]
+            assert group["lr_scale"] == 1.0
 
 
 def theirs(make, width, seed=0):
@@ -144,18 +142,18 @@ def test_training_is_that_of_the_mup_package(model, optimizer):
     ).double()
     ours = made(make, width).double()
     ours.load_state_dict(other.state_dict())
-    widthwise.apply(ours, roles, "muP-multiplier")
+    adamw = optimizer == "adamw"
+    recipe = widthwise.recipe("muP-multiplier", "adamw" if adamw else torch.optim.SGD)
+    plan = widthwise.plan(ours, roles, recipe)
     if model == "transformer":  # theirs is a mean, at the base width as well
         other.scale = (BASE // 2) ** 0.5 / (width // 2)
     settings = {"lr": 0.02, "weight_decay": 0.1}
     if optimizer == "sgd":
-        groups = widthwise.param_groups(ours, roles, "muP-multiplier", torch.optim.SGD, 0.02, 0.1)
-        mine = torch.optim.SGD(groups, momentum=0.9)
+        mine = torch.optim.SGD(plan.groups(0.02, 0.1), momentum=0.9)
         their_own = mup.MuSGD(other.parameters(), momentum=0.9, **settings)
     else:
         eps = 1e-30  # mup leaves eps as it is
-        groups = widthwise.param_groups(ours, roles, "muP-multiplier", "adamw", 0.02, 0.1, eps=eps)
-        mine = torch.optim.AdamW(groups)
+        mine = torch.optim.AdamW(plan.groups(0.02, 0.1, eps=eps))
         their_own = mup.MuAdamW(other.parameters(), eps=eps, **settings)
     found, expected = train(ours, mine, inputs), train(other, their_own, inputs)
     torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-12)
@@ -169,7 +167,7 @@ def test_initial_spreads_are_those_of_the_mup_package(model):
     other = values(theirs(make, width))
     for generator in (None, torch.Generator().manual_seed(0)):
         ours = made(make, width)
-        widthwise.initialize(ours, roles, "muP-multiplier", generator)
+        widthwise.plan(ours, roles, "muP-multiplier").init_(generator)
         for name, value in values(ours).items():
             # Spreads are measured on one draw at the base width.
             few = made(make, BASE).get_parameter(name).numel()
@@ -183,37 +181,41 @@ def test_both_forms_of_mup_are_one_function():
     roles, found = traced(make, inputs), []
     for name in ("muP", "muP-multiplier"):
         model = made(make, 4 * BASE)
-        widthwise.initialize(model, roles, name)
+        plan = widthwise.plan(model, roles, widthwise.recipe(name, "adam")).init_()
         with torch.no_grad():
             model.readout.bias.zero_()
-        widthwise.apply(model, roles, name)
-        groups = widthwise.param_groups(model, roles, name, "adam", 0.01)
-        found.append(train(model, torch.optim.Adam(groups), inputs, 3))
+        found.append(train(model, torch.optim.Adam(plan.groups(0.01)), inputs, 3))
     torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
 
 
 def test_a_tied_readout_and_attention_have_their_factors():
     roles, width = traced(tied, TOKENS), 4 * BASE
-    ours = widthwise.apply(made(tied, width).eval(), roles, "muP")
+    ours = widthwise.plan(made(tied, width).eval(), roles, "muP").model
     plain = made(tied, width).eval()
     plain.scale = (BASE // 2) ** 0.5 / (width // 2)
     torch.testing.assert_close(ours(TOKENS), plain(TOKENS) / 4)
     with pytest.raises(UserError, match="LVP: no multiplier is defined for a tied readout"):
-        widthwise.apply(made(tied, width), roles, "LVP")
-    with pytest.raises(UserError, match="the model has its factors already"):
-        widthwise.apply(ours, roles, "muP")
+        widthwise.plan(made(tied, width), roles, "LVP")
 
 
 def test_factors_stay_through_copies_state_dicts_and_compilation():
     roles, width = traced(tied, TOKENS), 4 * BASE
-    ours = widthwise.apply(made(tied, width).eval(), roles, "muP")
+    ours = widthwise.plan(made(tied, width).eval(), roles, "muP").model
     expected = ours(TOKENS)
-    other = widthwise.apply(made(tied, width, seed=1).eval(), roles, "muP")
+    other = widthwise.plan(made(tied, width, seed=1).eval(), roles, "muP").model
     other.load_state_dict(ours.state_dict())
     compiled = torch.compile(ours, backend="eager")
     for model in (other, copy.deepcopy(ours), pickle.loads(pickle.dumps(ours)), compiled):
         torch.testing.assert_close(model(TOKENS), expected)
-    assert ours.state_dict().keys() == made(tied, width).state_dict().keys()
+    plain = made(tied, width)
+    assert ours.state_dict().keys() - plain.state_dict().keys() == {"widthwise_factors"}
+    with pytest.raises(RuntimeError, match='Unexpected key.*"widthwise_factors"'):
+        plain.load_state_dict(ours.state_dict())
+    with pytest.raises(UserError, match="the weights are of a model without a plan"):
+        ours.load_state_dict(plain.state_dict())
+    wider = widthwise.plan(made(tied, 2 * width), roles, "muP").model
+    with pytest.raises(UserError, match="with other factors"):
+        ours.load_state_dict(wider.state_dict())
 
 
 class Functional(nn.Module):
@@ -231,10 +233,10 @@ def test_a_readout_that_is_no_layer_is_given_by_what_it_reads():
     roles, model = traced(Functional, TOKENS), made(Functional, 4 * BASE)
     expected = model(TOKENS) / 4
     with pytest.raises(UserError, match="embedding.weight: reads what it is given in the module"):
-        widthwise.apply(model, roles, "muP")
+        widthwise.plan(model, roles, "muP")
     with pytest.raises(UserError, match="readout='last' is no module of the model"):
-        widthwise.apply(model, roles, "muP", readout="last")
-    widthwise.apply(model, roles, "muP", readout="final")
+        widthwise.plan(model, roles, "muP", readout="last")
+    widthwise.plan(model, roles, "muP", readout="final")
     torch.testing.assert_close(model(TOKENS), expected)
 
 
@@ -255,8 +257,7 @@ def test_a_parametrization_of_one_s_own_is_a_file(tmp_path):
     path.write_text(MINE)
     make, inputs = MODELS["mlp"]
     roles, model = traced(make, inputs), made(make, 4 * BASE)
-    widthwise.initialize(model, roles, str(path))
-    groups = widthwise.param_groups(model, roles, str(path), "adamw", 0.1, 0.2)
+    groups = widthwise.plan(model, roles, str(path)).init_().groups(0.1, 0.2)
     rates = {id(p): group["lr"] for group in groups for p in group["params"]}
     assert rates[id(model.input.weight)] == 0.05
     assert rates[id(model.hidden.weight)] == 0.025
@@ -268,32 +269,37 @@ def test_a_parametrization_of_one_s_own_is_a_file(tmp_path):
     ):
         path.write_text(text)
         with pytest.raises(UserError, match=said) as error:
-            widthwise.initialize(model, roles, str(path))
+            widthwise.recipe(str(path))
         assert str(error.value).startswith(str(path))
     with pytest.raises(UserError, match="there is no such file"):
-        widthwise.initialize(model, roles, str(tmp_path / "none.py"))
+        widthwise.recipe(str(tmp_path / "none.py"))
 
 
 def test_mistakes_are_one_line_that_names_the_thing():
     make, inputs = MODELS["mlp"]
     roles, model = traced(make, inputs), made(make, 2 * BASE)
     for arguments, said in (
-        (("mup", "adam", 0.1), "unknown parametrization 'mup'"),
-        (("muP", "adamm", 0.1), "optimizer adamm: did you mean 'adam"),
-        (("muP", "adam", {"hidden": 0.1}), "lr has no rate for embedding, the kind of input.wei"),
-        (("LVP", "sgd", 0.1), "LVP is defined for Adam-like optimizers only"),
+        (("mup", "adam"), "unknown parametrization 'mup'"),
+        (("muP", "adamm"), "optimizer adamm: did you mean 'adam"),
+        (("LVP", "sgd"), "LVP is defined for Adam-like optimizers only"),
+        (("muP", "adamw", "couple"), "decay 'couple': did you mean 'coupled'"),
+        (("muP", "adamw", "coupled"), "adamw decays apart from it, so decay='coupled' is none of"),
+        (("muP", "sgd", "independent"), "sgd adds its decay to the gradient"),
     ):
         with pytest.raises(UserError, match=said):
-            widthwise.param_groups(model, roles, *arguments)
+            widthwise.recipe(*arguments)
+    plan = widthwise.plan(model, roles, "muP")
+    with pytest.raises(UserError, match="lr has no rate for embedding, the kind of input.wei"):
+        plan.groups({"hidden": 0.1})
     with pytest.raises(UserError, match="the model has no role for"):
-        widthwise.param_groups(Net(BASE), roles, "muP", "adam", 0.1)
+        widthwise.plan(Net(BASE), roles, "muP")
 
 
 def test_groups_are_made_in_no_time():
     make, inputs = MODELS["mlp"]
     roles, model = traced(make, inputs), made(make, 2 * BASE)
     start = time.process_time()
-    widthwise.param_groups(model, roles, "muP", "adam", 0.1)
+    widthwise.plan(model, roles, "muP").groups(0.1)
     assert time.process_time() - start < 0.05
 
 
@@ -316,34 +322,34 @@ class Mean(Eager):
 def test_attention_that_no_hook_reaches_is_refused_unless_it_is_a_mean_already():
     roles = traced(Eager, TOKENS)
     with pytest.raises(UserError, match="^the module itself: computes its logits itself: scale"):
-        widthwise.apply(made(Eager, 2 * BASE), roles, "muP")
-    widthwise.apply(made(Eager, 2 * BASE), roles, "SP")
-    widthwise.apply(made(Eager, BASE), roles, "muP")
+        widthwise.plan(made(Eager, 2 * BASE), roles, "muP")
+    widthwise.plan(made(Eager, 2 * BASE), roles, "SP")
+    widthwise.plan(made(Eager, BASE), roles, "muP")
     roles = traced(Mean, TOKENS)
     assert not roles.warnings
-    widthwise.apply(made(Mean, 2 * BASE), roles, "muP")
+    widthwise.plan(made(Mean, 2 * BASE), roles, "muP")
 
 
 def test_muon_is_for_a_model_of_one_s_own():
     """Matrices between two widths are Muon's, with one rate at every width; all else is AdamW's."""
     make, inputs = MODELS["mlp"]
     roles, model = traced(make, inputs), made(make, 4 * BASE)
-    settings = {"momentum": 0.9, "adjust_lr_fn": "match_rms_adamw"}
-    groups = widthwise.param_groups(model, roles, "muP", "muon", 0.1, 0.2, muon=settings)
+    plan = widthwise.plan(model, roles, widthwise.recipe("muP", "muon"))
+    groups = plan.groups(0.1, 0.2)
     (ours,) = [group for group in groups if "adjust_lr_fn" in group]
     assert [id(p) for p in ours["params"]] == [id(model.hidden.weight)]
-    assert (ours["lr"], ours["weight_decay"]) == (0.1, 0.2) and ours.items() >= settings.items()
+    assert (ours["lr"], ours["weight_decay"], ours["momentum"]) == (0.1, 0.2, 0.95)
     before = model.hidden.weight.detach().clone()
-    optimizer = optimizer_class("muon")(groups)
+    optimizer = plan.recipe.optimizer.kind(groups)
     model(inputs).square().mean().backward()
     optimizer.step()
     assert not torch.equal(before, model.hidden.weight)
-    if hasattr(torch.optim, "Muon"):  # from 2.9 on
-        with pytest.raises(UserError, match="optimizer Muon: did you mean 'muon'"):
-            widthwise.param_groups(model, roles, "muP", torch.optim.Muon, 0.1)
     conv, pixels = MODELS["convolutions"]
     with pytest.raises(UserError, match="has 4 axes and is no matrix"):
-        widthwise.param_groups(made(conv, BASE), traced(conv, pixels), "muP", "muon", 0.1)
+        conv_plan = widthwise.plan(
+            made(conv, BASE), traced(conv, pixels), widthwise.recipe("muP", "muon")
+        )
+        conv_plan.groups(0.1)
 
 
 def test_a_factor_takes_the_place_of_the_table_s_and_the_decay_stays():
@@ -351,7 +357,7 @@ def test_a_factor_takes_the_place_of_the_table_s_and_the_decay_stays():
     roles, model = traced(make, inputs), made(make, 4 * BASE)
 
     def group(**factors):
-        groups = widthwise.param_groups(model, roles, "muP", "adamw", 0.1, 0.2, **factors)
+        groups = widthwise.plan(model, roles, "muP").groups(0.1, 0.2, **factors)
         (found,) = [g for g in groups if any(p is model.hidden.weight for p in g["params"])]
         return found
 
@@ -360,8 +366,9 @@ def test_a_factor_takes_the_place_of_the_table_s_and_the_decay_stays():
     assert own["lr"] * own["weight_decay"] == pytest.approx(table["lr"] * table["weight_decay"])
 
 
-def test_what_is_known_of_an_optimizer_is_the_same_for_groups_and_for_widening():
-    for name, (family, coupled) in OPTIMIZERS.items():
-        if hasattr(torch.optim, name):
-            update = UPDATES[getattr(torch.optim, name)]
-            assert (update.degree, update.decoupled) == (DEGREE[family], not coupled), name
+def test_what_is_said_of_an_optimizer_is_what_its_class_has():
+    for name, update in shipped().items():
+        if update.path.startswith("torch.optim."):
+            settings = inspect.signature(update.kind).parameters
+            assert update.eps == (settings["eps"].default if "eps" in settings else None), name
+            assert (update.decoupled is None) == ("decoupled_weight_decay" in settings), name

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 def scaled(make, inputs, name="muP-multiplier"):
     """A model of four times the base's width with its factors."""
     model = made(make, 4 * BASE)
-    return widthwise.apply(model, traced(make, inputs), name)
+    return widthwise.plan(model, traced(make, inputs), name).model
 
 
 def loss(model, inputs):

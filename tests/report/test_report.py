@@ -254,6 +254,22 @@ def test_a_figure_s_data_are_in_its_page_for_the_plot(site):
     assert content["columns"]["count"] == counts
 
 
+def test_every_page_says_what_a_browser_may_load(site):
+    for path in site.rglob("*.html"):
+        head = path.read_text().partition("</head>")[0]
+        policy, first = head.index("Content-Security-Policy"), head.index("<link")
+        assert policy < first, "it holds for what stands behind it"
+        assert "default-src &#39;none&#39;; script-src &#39;self&#39; file:;" in head
+        assert "onclick" not in path.read_text() and "javascript:" not in path.read_text()
+
+
+@pytest.mark.parametrize("word", ["</script>", "<!--<script>", "]]>", "\u2028"])
+def test_no_value_ends_the_script_element_that_holds_it(word):
+    """Found in review: `<!--<script>` swallowed the rest of the page."""
+    written = pages.script_json({"a": word})
+    assert "<" not in written and json.loads(written) == {"a": word}
+
+
 def test_an_earlier_report_is_replaced_and_nothing_else(site, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "mine"
     folder.mkdir()

@@ -45,7 +45,7 @@ def calls(monkeypatch):
             loss = float("inf") if spec["seed"] == 1 else spec["x"]
             return [{"step": 1, "train_loss": loss}]
 
-    monkeypatch.setitem(TASKS, "fake", Fake(1, "", lambda spec: [], lambda spec: 0.0))
+    monkeypatch.setitem(TASKS, "fake", Fake(1, "fake", lambda spec: [], lambda spec: 0.0))
     return made
 
 
@@ -65,9 +65,23 @@ def test_a_mistake_found_in_a_run_names_the_run(tmp_path, monkeypatch):
         def run(self, spec, **context):
             raise UserError("step 7: gradients overflow")
 
-    monkeypatch.setitem(TASKS, "fake", Overflowing(1, "", lambda spec: [], lambda spec: 0.0))
+    monkeypatch.setitem(TASKS, "fake", Overflowing(1, "fake", lambda spec: [], lambda spec: 0.0))
     with pytest.raises(UserError, match="^p/s, lr 0.5, seed 0: step 7: gradients overflow$"):
         run(fake_cell({"lr": 0.5, "seed": 0}), tmp_path)
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_a_precision_that_a_cpu_is_250_times_slower_in_is_refused(
+    tmp_path, calls, monkeypatch, precision
+):
+    cell = Cell("p/s", {}, (Run("fake", 1, SPEC | {"precision": precision}, {"seed": 0}, {}),))
+    message = rf"^p/s, seed 0: precision {precision}: a CPU has no fast kernels .*=avx2 \(\w+\); "
+    with pytest.raises(UserError, match=message):
+        run(cell, tmp_path)
+    assert calls == []
+    monkeypatch.setattr(execute.arithmetic, "in_force", lambda device: "native (this one, avx512)")
+    run(cell, tmp_path)
+    assert calls == [0]
 
 
 def test_what_a_job_killed_while_it_wrote_has_left_is_removed(tmp_path, calls):
@@ -208,7 +222,7 @@ def test_a_run_goes_on_only_from_what_began_as_it_would(tmp_path, monkeypatch):
                 raise KeyboardInterrupt
             return [{"step": 1, "train_loss": 1.0}]
 
-    monkeypatch.setitem(TASKS, "fake", Interrupted(1, "", lambda spec: [], lambda spec: 0.0))
+    monkeypatch.setitem(TASKS, "fake", Interrupted(1, "fake", lambda spec: [], lambda spec: 0.0))
     for arithmetic, digest in (("avx2", "a"), ("avx2", "a"), ("portable", "a"), ("portable", "b")):
         monkeypatch.setattr(execute.arithmetic, "in_force", lambda device, a=arithmetic: a)
         write_sealed(tokens, {"sha256": digest})
@@ -238,7 +252,7 @@ def test_a_run_interrupted_under_other_code_begins_anew_and_says_so(tmp_path, mo
                 raise KeyboardInterrupt
             return [{"step": 1, "train_loss": 1.0}]
 
-    monkeypatch.setitem(TASKS, "fake", Interrupted(1, "", lambda spec: [], lambda spec: 0.0))
+    monkeypatch.setitem(TASKS, "fake", Interrupted(1, "fake", lambda spec: [], lambda spec: 0.0))
     for digest in "aba":
         monkeypatch.setattr(execute, "code_of", written_by(digest))
         with pytest.raises(KeyboardInterrupt):

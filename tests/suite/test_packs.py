@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import tarfile
+from pathlib import Path
 
 import pytest
 
@@ -11,15 +12,35 @@ from repro.errors import UserError
 from repro.files import seal
 from repro.suite import packs
 from repro.suite.cells import FORMAT
+from repro.suite.plan import Cell, Run
 
-ID = "0123456789abcdef" * 4
 STUDY = "embedding_lr/parametrizations"
+RUN = Run("parametrization_exponents", 1, {"seed": 0}, {"seed": 0}, {})
+ID = Cell(STUDY, {}, (RUN,)).id
 NAME = f"results/smoke/embedded/{STUDY}/all-{ID[:12]}.json"
+MADE = {
+    "device": "cpu",
+    "inputs": {},
+    "host_cpu": "Intel(R) Xeon(R) CPU @ 2.20GHz",
+    "versions": {"torch": "2.13.0+cpu", "tokenizers": None},
+    "seconds": 0.5,
+    "commit": None,
+}
 
 
-def cell(**changes) -> bytes:
-    content = {"format": FORMAT, "id": ID, "study": STUDY, "axes": {}, "runs": []}
+def cell(record=0.5, **changes) -> bytes:
+    result = {"id": RUN.id, "spec": RUN.spec, "axes": RUN.axes, "datasets": {}, "provenance": MADE}
+    runs = [result | {"records": [{"lr": record}]}]
+    content = {"format": FORMAT, "id": ID, "study": STUDY, "axes": {}, "runs": runs}
     return json.dumps(seal(content | changes)).encode()
+
+
+@pytest.fixture(autouse=True)
+def asked_for(monkeypatch):
+    """The one cell is what figures are asked for."""
+    asked = {NAME: Cell(STUDY, {}, (RUN,))}
+    monkeypatch.setattr(packs, "_asked_for", lambda suite: asked)
+    return asked
 
 
 def archive_of(members, path, mode="w:gz"):
@@ -49,6 +70,12 @@ MEMBERS = {
     "absolute": ([("/results/smoke/a/b/evil.json", b"{}")], NO_CELL),
     "code": ([("results/code.py", b"")], NO_CELL),
     "no name": ([("", b"{}")], NO_CELL),
+    "name that clears the screen": ([(NAME.replace("all", "\033[2J"), cell())], NO_CELL),
+    "id that clears the screen": ([(NAME, cell(id="\033[2J"))], "another cell than '.x1b.2J' of"),
+    "a number beyond numbers": (
+        [(NAME, cell().replace(b'"lr": 0.5', b'"lr": 1e999'))],
+        "holds what JSON cannot",
+    ),
     "name of two lines": ([(NAME.replace("all", "a\nb"), cell())], NO_CELL),
     "symbolic link": ([(special(tarfile.SYMTYPE, "/etc/passwd"), None)], NO_CELL),
     "hard link": ([(special(tarfile.LNKTYPE, "/etc/passwd"), None)], NO_CELL),
@@ -66,36 +93,30 @@ MEMBERS = {
     "another's name": ([(NAME.replace(ID[:12], "f" * 12), cell())], "is the name of another cell"),
     "another study's": ([(NAME.replace("parametri", "freq"), cell())], "is the name of another"),
     "a product's name": ([(NAME.rpartition("/")[0] + "/claims.json", cell())], "another cell"),
-    "a cell below a cell": (
-        [(NAME, cell()), (f"{NAME}/x-{ID[:12]}.json", cell(study=f"{STUDY}/all-{ID[:12]}.json"))],
-        "is a file where a folder should be",
-    ),
     "a faulty cell behind a good one": ([(NAME, cell()), ("results/x.json", b"{}")], NO_CELL),
 }
 
 
 @pytest.mark.parametrize("name", MEMBERS)
-def test_an_archive_with_anything_but_whole_cells_writes_nothing(tmp_path, monkeypatch, name):
+def test_an_archive_with_anything_but_whole_cells_writes_nothing(tmp_path, suite, name):
     members, message = MEMBERS[name]
     archive = archive_of(members, tmp_path / "cells.tar.gz")
-    refused(archive, message, tmp_path, monkeypatch)
+    refused(archive, message, suite)
 
 
-def refused(archive, message, tmp_path, monkeypatch):
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
+def refused(archive, message, suite):
     with pytest.raises(UserError, match=message) as caught:
-        packs.unpack(archive)
-    assert "\n" not in str(caught.value)
-    assert not list((tmp_path / "work").iterdir())
+        packs.unpack(suite, archive)
+    assert str(caught.value).isprintable()
+    assert not list(Path().iterdir())
 
 
-def test_a_bomb_is_refused_before_it_is_read(tmp_path, monkeypatch):
+def test_a_bomb_is_refused_before_it_is_read(tmp_path, suite):
     """A member that says it has more than a cell may have; 2 MB of zeros unpack to 2 GB."""
     header = tarfile.TarInfo(NAME)
     header.size = packs.MAX_BYTES + 1
     (tmp_path / "cells.tar.gz").write_bytes(gzip.compress(header.tobuf()))
-    refused(tmp_path / "cells.tar.gz", "more than a cell may", tmp_path, monkeypatch)
+    refused(tmp_path / "cells.tar.gz", "more than a cell may", suite)
 
 
 @pytest.mark.parametrize(
@@ -110,26 +131,53 @@ def test_a_bomb_is_refused_before_it_is_read(tmp_path, monkeypatch):
         ("w", lambda data: b""),
     ],
 )
-def test_a_broken_archive_is_named(tmp_path, monkeypatch, mode, damage):
+def test_a_broken_archive_is_named(tmp_path, suite, mode, damage):
     archive = archive_of([(NAME, cell())], tmp_path / "cells.tar", mode)
     archive.write_bytes(damage(archive.read_bytes()))
-    refused(archive, "cells.tar: is not a readable pack .*copy it again", tmp_path, monkeypatch)
+    refused(archive, "cells.tar: is not a readable pack .*copy it again", suite)
 
 
 @pytest.mark.parametrize("prefix", ["", "./"])
-def test_whole_cells_are_unpacked_and_those_there_are_kept(tmp_path, monkeypatch, prefix):
+def test_whole_cells_are_unpacked_and_those_there_are_kept(tmp_path, suite, prefix):
     """`./`: as `tar -C folder -czf cells.tar.gz .` names members."""
     checkpoints = NAME.replace(".json", ".checkpoints")
     members = [(prefix or "results", None), (prefix + NAME, cell()), (prefix + checkpoints, None)]
     archive = archive_of(members, tmp_path / "cells.tar.gz")
-    monkeypatch.chdir(tmp_path)
-    assert packs.unpack(archive) == 1
-    assert (tmp_path / NAME).read_bytes() == cell()
-    assert (tmp_path / checkpoints).is_dir()
-    assert packs.unpack(archive) == 0
+    assert str(packs.unpack(suite, archive)) == "unpacked 1 new cells"
+    assert Path(NAME).read_bytes() == cell()
+    assert Path(checkpoints).is_dir()
+    again = packs.unpack(suite, archive)
+    assert str(again) == "unpacked 0 new cells\n1 are here already, with the same results"
 
 
-def test_what_is_no_archive_at_all_is_one_line(tmp_path):
+def test_a_cell_that_differs_from_the_one_here_is_named_and_kept(tmp_path, suite):
+    """Found in review: "unpacked 0 new cells", and not a word."""
+    packs.unpack(suite, archive_of([(NAME, cell())], tmp_path / "ours.tar.gz"))
+    found = packs.unpack(suite, archive_of([(NAME, cell(0.25))], tmp_path / "theirs.tar.gz"))
+    assert (found.new, found.same, found.differing) == (0, 0, [NAME])
+    assert f"{NAME}: has other results than in the archive; kept" in str(found)
+    assert Path(NAME).read_bytes() == cell()
+
+
+def test_only_what_was_asked_for_is_unpacked(tmp_path, suite, asked_for):
+    """Found in review: a merger who asked for `transfer` got cells of `embedding_lr`."""
+    other = NAME.replace("parametrizations", "frequencies")
+    members = [(NAME, cell()), (other, cell(study="embedding_lr/frequencies"))]
+    archive = archive_of([*members, (other.replace(".json", ".checkpoints"), None)], tmp_path / "a")
+    found = packs.unpack(suite, archive)
+    assert (found.new, found.left_out) == (1, [other])
+    assert f"1 were left out, not of scale smoke, data {suite.label}, figures " in str(found)
+    assert [path for path in Path().rglob("*") if path.is_file()] == [Path(NAME)]
+    assert not Path(other).parent.exists()
+
+
+def test_an_archive_of_which_nothing_was_asked_for_is_refused(tmp_path, suite, asked_for):
+    asked_for.clear()
+    archive = archive_of([(NAME, cell())], tmp_path / "cells.tar.gz")
+    refused(archive, f"none of its 1 cells is of scale smoke, .*, {NAME} first; give the", suite)
+
+
+def test_what_is_no_archive_at_all_is_one_line(tmp_path, suite):
     for path in (tmp_path, tmp_path / "gone"):
         with pytest.raises(UserError, match="does not exist, or is no file"):
-            packs.unpack(path)
+            packs.unpack(suite, path)

@@ -79,6 +79,20 @@ def test_a_log_no_longer_written_to_is_no_longer_shown(tmp_path, monkeypatch):
     assert monitor.lines() == ["b run 1/2 step 2/9 loss 3.5, 00:25 left"]
 
 
+def test_while_no_log_is_written_the_bar_shows_the_job_that_runs(tmp_path):
+    """Loading libraries and data takes a job seconds to minutes, in which something must move."""
+    running = ["tokenize text, 01:05"]
+    monitor = progress.Monitor(
+        tmp_path, Terminal(), whole=lambda: "3/8, 02:10 left", longest=lambda: running[-1]
+    )
+    assert monitor.shown(80) == "3/8, 02:10 left | tokenize text, 01:05"
+    (tmp_path / "a.log").write_text("a run 1/2 step 1/9 loss 4, 00:30 left\n")
+    assert monitor.shown(80) == "3/8, 02:10 left | a run 1/2 step 1/9 loss 4, 00:30 left"
+    (tmp_path / "a.log").unlink()
+    running.append("")
+    assert monitor.shown(80) == ""
+
+
 def test_the_monitor_is_silent_without_a_terminal(tmp_path):
     stream = io.StringIO()
     monitor = progress.Monitor(tmp_path, stream=stream)

@@ -6,6 +6,7 @@ import pytest
 
 from repro.judge import forecast
 from repro.suite import internals, terminal
+from repro.suite.interrupt import Interrupt
 from repro.suite.suite import load
 
 
@@ -18,7 +19,8 @@ class Screen:
         handler.name = internals.STREAM
         handler.setFormatter(logging.Formatter("default: %(message)s"))
         handler.emit = lambda record: self.said.append(handler.format(record))
-        self.lines = internals.attach([logging.Handler(), handler], lambda: ahead)
+        self.interrupt = Interrupt()
+        self.lines = internals.attach([logging.Handler(), handler], lambda: ahead, self.interrupt)
         self.lines.clock = lambda: self.now
         self.handler = handler
 
@@ -87,8 +89,31 @@ def test_a_user_s_mistake_is_a_line_and_anything_else_is_shown_whole(screen, tmp
     assert screen.log("x", "job_error", **job | {"log": ["gone.log"]}).startswith("failed: train")
 
 
+def test_after_ctrl_c_nothing_is_said_of_what_it_ended(screen):
+    screen.log("", "run_info")
+    screen.start(1, "train", study="p/s", cell="width=64-0123456789ab")
+    screen.interrupt.came = True
+    assert screen.log("RuleException: x", "error") == ""
+    assert screen.log("Error in rule train", "job_error", jobid=1, rule_name="train", log=[]) == ""
+
+
+def test_the_job_that_has_run_for_longest_is_named_with_its_time(screen):
+    screen.log("", "run_info")
+    assert screen.lines.longest() == ""
+    screen.start(3, "code", figure="paper/fig1", code="0")  # of which nothing is said
+    screen.now = 10.0
+    screen.start(1, "tokenize", dataset="text")
+    screen.now = 15.0
+    screen.start(2, "fetch", dataset="images")
+    screen.now = 75.0
+    assert screen.lines.longest() == "tokenize text, 01:05"
+    screen.log("", "job_finished", job_id=1)
+    assert screen.lines.longest() == "prepare images, 01:00"
+
+
 def test_a_logger_of_the_user_s_own_is_left_alone():
-    assert internals.attach([logging.Handler()], lambda: terminal.Ahead("", 0)) is None
+    none = terminal.Ahead("", 0)
+    assert internals.attach([logging.Handler()], lambda: none, Interrupt()) is None
 
 
 def test_what_is_ahead_is_counted_and_timed(monkeypatch, tmp_path):

@@ -60,8 +60,7 @@ def test_the_task_is_the_loop_written_out(tmp_path):
 
     x, y = pixels(images["train"]), torch.from_numpy(images["train"].labels)
     net = models.build(GOLDEN["model"], "SP")
-    init = dict.fromkeys(parametrization.KINDS, "SP")
-    parametrization.initialize(net, None, init, torch.Generator().manual_seed(3))
+    parametrization.plan(net, None, "SP").init_(torch.Generator().manual_seed(3))
     decayed = [p for name, p in net.named_parameters() if name != "head.bias"]
     optimizer = torch.optim.AdamW(
         [{"params": decayed}, {"params": [net.head.bias], "weight_decay": 0.0}],

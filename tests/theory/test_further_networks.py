@@ -71,7 +71,7 @@ def test_a_vit_by_its_name_has_the_kernels_that_theory_is_held_against():
     for setting in (known, named):
         stack = transformer_kernels.Draws(setting.network, 3)
         generator = torch.Generator().manual_seed(0)
-        parametrization.initialize(stack, None, transformer_kernels.PLAIN, generator)
+        parametrization.plan(stack, None, transformer_kernels.PLAIN).init_(generator)
         found.append(transformer_kernels.kernels(setting, stack.forward(setting.inputs))[0])
     assert list(found[0]) == list(found[1])
     assert all(torch.equal(found[0][key], found[1][key]) for key in found[0])

@@ -25,7 +25,7 @@ def test_kernels_are_diagonal_in_the_embedding_index(model):
     generator = torch.Generator().manual_seed(1)
     found = {}
     for _ in range(draws):
-        parametrization.initialize(setting.network, None, transformer_kernels.PLAIN, generator)
+        parametrization.plan(setting.network, None, transformer_kernels.PLAIN).init_(generator)
         for block, z in tangent_kernels.blocks(setting, setting.inputs, 2 * pairs, True):
             between = z[:, ::2] * z[:, 1::2]
             own = (z[:, ::2].square() + z[:, 1::2].square()) / 2

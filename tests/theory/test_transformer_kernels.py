@@ -289,7 +289,7 @@ def test_stacked_draws_are_single_draws(model):
     setting = transformer_kernels.build(model, 8, 0)
     stack = transformer_kernels.Draws(setting.network, 3)
     generator = torch.Generator().manual_seed(0)
-    parametrization.initialize(stack, None, transformer_kernels.PLAIN, generator)
+    parametrization.plan(stack, None, transformer_kernels.PLAIN).init_(generator)
     output, norms, attention, fired = stack.forward(setting.inputs)
     for i in range(3):
         single = {name: p[i] for name, p in stack.named_parameters()}
@@ -305,8 +305,8 @@ def test_stacked_draws_are_single_draws(model):
 def test_control_variates_have_mean_zero_and_take_noise(model):
     setting = transformer_kernels.build(model, 8, 0)
     stack = transformer_kernels.Draws(setting.network, 4000)
-    parametrization.initialize(
-        stack, None, transformer_kernels.PLAIN, torch.Generator().manual_seed(0)
+    parametrization.plan(stack, None, transformer_kernels.PLAIN).init_(
+        torch.Generator().manual_seed(0)
     )
     found, controls = transformer_kernels.kernels(setting, stack.forward(setting.inputs))
     kept = controls.std(0) > 1e-6
@@ -335,8 +335,8 @@ def test_control_variates_leave_means_alone():
 def test_parts_are_products_of_plain_gradients(model):
     setting = transformer_kernels.build(model, 4, 0)
     network = setting.network
-    parametrization.initialize(
-        network, None, transformer_kernels.PLAIN, torch.Generator().manual_seed(0)
+    parametrization.plan(network, None, transformer_kernels.PLAIN).init_(
+        torch.Generator().manual_seed(0)
     )
     last = list(tangent_kernels.blocks(setting, setting.inputs, 2, False))[-1][1]
     found = tangent_kernels.parts(setting, last)
@@ -549,8 +549,8 @@ def test_other_s_scale_every_part_but_an_untied_head_s_own(model):
     parts = {}
     for name in ("s=0", "hybrid"):
         setting = transformer_kernels.build(model, 8, 0, name)
-        network, init = setting.network, dict.fromkeys(parametrization.KINDS, name)
-        parametrization.initialize(network, None, init, torch.Generator().manual_seed(0))
+        network = setting.network
+        parametrization.plan(network, None, name).init_(torch.Generator().manual_seed(0))
         (last,) = tangent_kernels.blocks(setting, setting.inputs, 1, False)
         parts[name] = tangent_kernels.parts(setting, last[1])
     for part, (kernel, _) in parts["hybrid"].items():

@@ -13,9 +13,10 @@ from repro import models
 from repro.errors import UserError
 from repro.tasks import dynamic_equivalence
 from repro.training import clipping
-from repro.training.optimizer import make_optimizer
+from repro.training.optimizer import make_groups, make_optimizer
 from studies.upscaling import _dynamics
 from widthwise import parametrization, upscaling
+from widthwise.optimizers import known
 from widthwise.upscaling import noise
 
 pytestmark = pytest.mark.long
@@ -75,9 +76,10 @@ def test_each_hyperparameter_must_be_scaled(monkeypatch, left_out, optimizer):
     ],
 )
 def test_each_state_must_be_scaled(monkeypatch, key, optimizer, kind):
-    update = upscaling.UPDATES[kind]
+    name = kind.__name__.lower()
+    update = known.shipped()[name]
     wrong = dataclasses.replace(update, state={**update.state, key: 0})
-    monkeypatch.setitem(upscaling.UPDATES, kind, wrong)
+    monkeypatch.setitem(known.shipped(), name, wrong)
     assert worst("mlp", optimizer) > 1e-6
 
 
@@ -126,16 +128,7 @@ def build(name, seed=0, dtype=torch.float64, **changes):
 
 def optimizer_of(model, name, lr=0.01):
     settings = _dynamics.OPTIMIZERS[name]
-    groups = parametrization.param_groups(
-        model,
-        None,
-        SCALING,
-        settings["name"],
-        lr,
-        settings["weight_decay"],
-        eps=settings.get("eps"),
-    )
-    return make_optimizer(groups, settings)
+    return make_optimizer(make_groups(model, SCALING, settings, lr), settings)
 
 
 def by_name(model, optimizer):

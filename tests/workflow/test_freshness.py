@@ -114,8 +114,11 @@ def test_products_are_held_against_what_they_say_they_are_made_of(tmp_path):
     assert plan_with(folder / "provenance.json", b"{}") == {"reduce", *drawn}
     assert plan_with(folder / "figure.png", None) == drawn
     assert plan_with(folder / "manifest.json", b"{}") == drawn
-    assert plan_with(tmp_path / FIGURE, b"of another scale") == {"publish"}
+    assert plan_with(folder / "data.csv", b"junk") == {"reduce", *drawn}
+    for suffix in (".pdf", ".md", ".csv"):
+        assert plan_with((tmp_path / FIGURE).with_suffix(suffix), b"junk") == {"publish"}
     assert plan_with(results / "manifest.json", b"{}") == {"scoreboard"}
+    assert plan_with(results / "scoreboard.csv", b"junk") == {"scoreboard"}
     assert not planned(*words, directory=tmp_path)
 
 

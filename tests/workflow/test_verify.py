@@ -12,7 +12,7 @@ from workflow import snakemake
 from repro.__main__ import main
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_json
-from repro.judge import products, records, verify
+from repro.judge import freshness, products, records, verify
 from repro.judge.explain import explain
 from repro.judge.scoreboard import scoreboard, summary
 from repro.suite import config, history, registry
@@ -226,6 +226,50 @@ def test_a_record_that_was_changed_is_named(built, base, capsys, suffix, harm):
             command(built)
 
 
+@pytest.mark.parametrize(
+    ("edited", "words"),
+    [
+        (lambda saved: [], "was not written by this suite, it lacks 'provenance'"),
+        (lambda saved: saved | {"claims": [{}]}, "was not written by this suite, it lacks 'claim'"),
+        (lambda saved: saved | {"claims": 5}, "was not written by this suite, it lacks 'claims'"),
+        (
+            lambda saved: saved | {"provenance": saved["provenance"] | {"made": [{}]}},
+            "was not written by this suite, it lacks 'device'",
+        ),
+        (
+            lambda saved: with_run(saved, commit="\033[2J"),
+            r"provenance has 'commit': '.x1b\[2J', which this suite never writes",
+        ),
+        (
+            lambda saved: with_run(saved, host_cpu="<img src=x onerror=alert(1)>"),
+            "provenance has 'host_cpu': '<img src=x",
+        ),
+        (
+            lambda saved: saved | {"claims": [saved["claims"][0] | {"detail": "\033[2J"}]},
+            "holds characters that cannot be shown",
+        ),
+    ],
+)
+def test_a_record_that_this_suite_would_not_have_written_is_refused(built, base, edited, words):
+    """Found in review: with digests that fit, its texts reached the terminal and the pages."""
+    path = base.with_suffix(".json")
+    write_json(path, edited(read_json(path)))
+    records._note_digests(base.parents[1], [path])
+    for call in (verify.verify, records.redraw, records.rejudge):
+        if call is verify.verify:
+            assert re.search(f"{words}.*; restore records/ with git", outcome(built).reason)
+        else:
+            with pytest.raises(UserError, match=f"{words}.*; restore records/ with git"):
+                call(built)
+
+
+def with_run(saved, **changes):
+    """A record whose first entry of runs says something else."""
+    first, *others = saved["provenance"]["made"]
+    made = [first | changes, *others]
+    return saved | {"provenance": saved["provenance"] | {"made": made}}
+
+
 @pytest.mark.parametrize("file", [name for name in products.FILES if name != "provenance.json"])
 @pytest.mark.parametrize("harm", ["edited", "deleted"])
 def test_a_product_that_is_not_what_its_manifest_says_is_refused(built, capsys, file, harm):
@@ -248,6 +292,67 @@ def test_a_product_that_is_not_what_its_manifest_says_is_refused(built, capsys, 
             call()
         assert "delete it and run the same command again" in str(error.value)
     assert words in summary(built, {NAME: True}, 1.0)
+
+
+@pytest.mark.parametrize("line", ["<<<<<<< HEAD", "=======", "junk", "0" * 64, "0 a.csv", ""])
+def test_sums_with_conflicts_of_a_merge_are_named_by_the_line(built, base, line):
+    """Found in review: a traceback."""
+    path = base.parents[1] / records.SUMS
+    path.write_text(f"{line}\n{path.read_text()}")
+    words = f"{path}, line 1: {line[:20]!r} is no digest and name, as after a merge with conflicts"
+    with pytest.raises(UserError, match=f"^{re.escape(words)}; restore records/ with git"):
+        records.redraw(built)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"data.csv": 1}', b"junk"])
+def test_a_manifest_that_was_emptied_is_what_the_error_names(built, content):
+    """Found in review: the message blamed data.csv."""
+    path = built.paths.figure(NAME) / "manifest.json"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=f"^{path}: was emptied or changed, it has no digest of da"):
+        explain(built, CLAIM)
+
+
+@pytest.mark.parametrize("file", products.published_files(NAME), ids=str)
+@pytest.mark.parametrize("harm", ["edited", "of other products"])
+def test_a_published_file_is_held_to_what_was_made(built, file, harm):
+    """Found in review: the CSV and the Markdown were replaced by junk, and nothing to be done."""
+    assert freshness.stale(built, NAME) == []
+    if harm == "edited":
+        file.write_bytes(b"junk")
+        assert freshness.stale(built, NAME) == [file]
+    else:
+        note = built.paths.figure(NAME) / products.PUBLISHED
+        write_json(note, read_json(note) | {str(note.with_name("manifest.json")): "0" * 64})
+        assert freshness.stale(built, NAME) == products.published_files(NAME)
+    products.publish(built, NAME)
+    assert freshness.stale(built, NAME) == []
+
+
+@pytest.mark.parametrize("name", products.FILES)
+def test_a_product_that_was_edited_is_made_anew(built, name):
+    """Found in review: with its time kept, an edited data.csv was taken for finished."""
+    folder = built.paths.figure(NAME)
+    (folder / name).write_bytes(b"{}")
+    first = {"data.csv", "manifest.json"} if name in products.FILES[:2] else {"manifest.json"}
+    assert {path.name for path in freshness.stale(built, NAME)} == first
+
+
+@pytest.mark.parametrize("name", ["scoreboard.csv", "scoreboard.md", "manifest.json"])
+def test_an_edited_scoreboard_is_made_anew(built, name):
+    scoreboard(built)
+    assert freshness.stale_board(built, [NAME]) == []
+    (built.paths.results / name).write_bytes(b"{}")
+    assert freshness.stale_board(built, [NAME]) == [built.paths.results / "manifest.json"]
+
+
+def test_an_edited_page_is_made_anew(built, monkeypatch):
+    monkeypatch.setattr(products.registry, "pages", lambda: {"table3": [NAME]})
+    products.page(built, "table3")
+    assert freshness.stale_page(built, "table3") == []
+    for path in products.page_files("table3"):
+        path.write_bytes(b"junk")
+    assert freshness.stale_page(built, "table3") == [*products.page_files("table3")]
 
 
 def test_an_edited_verdict_reaches_no_one(built):

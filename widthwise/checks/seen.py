@@ -6,6 +6,7 @@ them do; what happens within a block is the block's own affair.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import nn
@@ -13,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from widthwise.errors import UserError
-from widthwise.tracing.forward import running
+from widthwise.tracing.forward import called, running
 from widthwise.tracing.shapes import tensors
 
 LISTS = nn.ModuleList | nn.ModuleDict | nn.Sequential
@@ -38,8 +39,8 @@ class Seen:
                 self.tensors[module, what] = tensor.detach()
 
 
-def look(model: nn.Module, arguments: tuple) -> Seen:
-    """What a model does with its arguments, without gradients."""
+def look(model: nn.Module, inputs: Any) -> Seen:
+    """What a model does with inputs as `roles` takes them, without gradients."""
     seen = Seen()
     places = [(name, model.get_submodule(name), "stream") for name in blocks(model)]
     for name, module in model.named_modules():
@@ -53,7 +54,7 @@ def look(model: nn.Module, arguments: tuple) -> Seen:
     ]
     try:
         with torch.no_grad(), running(model) as stack, _Logits(stack, seen):
-            seen.note("", "output", first(model(*arguments)))
+            seen.note("", "output", first(called(model, inputs)))
     finally:
         for handle in handles:
             handle.remove()

@@ -80,7 +80,7 @@ rule publish:
 
 rule page:
     input:
-        lambda wildcards: [f"figures/{name}.pdf" for name in PAGES[checked(wildcards.page)]],
+        page_inputs,
     output:
         "figures/{page}.pdf",
         "figures/{page}.png",
