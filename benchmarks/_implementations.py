@@ -29,8 +29,8 @@ class Implementation:
 
     recipe: (parametrization, optimizer), or None where `optimizer` is a function of the model.
     slip: what was done wrong, "" for a right one. options: of `widthwise.coordinate_check`.
-    part: "developed" on, "held" apart until thresholds were set, "fresh": written when what held showed was mended,
-    "public": a slip that public code had, and the thread about it.
+    part: "developed" on, "held" apart until thresholds were set, "fresh": written when what held
+    showed was mended, "public": a slip that public code had, and the thread about it.
     """
 
     family: str
@@ -677,11 +677,9 @@ def public() -> Iterator[Implementation]:
 def planned(model: nn.Module, make: Callable, begin: bool) -> torch.optim.Optimizer:
     """The library's rates on a model without its factors; begin: its initial values too."""
     roles = widthwise.roles(make, BASE, walks(0)[0][0])
-    plan = widthwise.plan(make(model.width), roles, "muP")
+    plan = widthwise.plan(make(model.width), roles, "muP").init_()
     parameters = dict(model.named_parameters())
     if begin:
-        plan.model.load_state_dict(model.state_dict(), strict=False)
-        plan.init_()
         with torch.no_grad():
             for name, p in plan.model.named_parameters():
                 parameters[name].copy_(p)
