@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_map_only
 from widthwise.tracing.operators import FusedAttention, Operators
 from widthwise.tracing.uses import Trace
 
-__all__ = ["Trace", "called", "taken_apart", "trace"]
+__all__ = ["Trace", "called", "running", "taken_apart", "trace"]
 
 
 def trace(model: nn.Module, inputs: Any) -> Trace:
@@ -31,7 +31,7 @@ def trace(model: nn.Module, inputs: Any) -> Trace:
     inputs = dict(inputs) if isinstance(inputs, Mapping) else inputs  # a BatchEncoding is no dict
     if device.type == "meta":
         inputs = tree_map_only(torch.Tensor, lambda t: t.to("meta"), inputs)
-    with torch.no_grad(), taken_apart(), _stack(model) as stack:
+    with torch.no_grad(), taken_apart(), running(model) as stack:
         with Operators(model, inputs, stack) as seen, FusedAttention(seen):
             called(model, inputs)
     return seen.trace
@@ -59,14 +59,14 @@ def taken_apart() -> Iterator[None]:
 
 
 @contextmanager
-def _stack(model: nn.Module) -> Iterator[list[str]]:
+def running(model: nn.Module) -> Iterator[list[str]]:
     """The names of the modules that are running, outermost first."""
     stack = [""]
     handles = []
     for name, module in model.named_modules():
         handles += [
             module.register_forward_pre_hook(lambda *_, name=name: stack.append(name)),
-            module.register_forward_hook(lambda *_: stack.pop() and None, always_call=True),
+            module.register_forward_hook(lambda *_: stack.__delitem__(-1), always_call=True),
         ]
     try:
         yield stack
