@@ -142,9 +142,12 @@ def sweep_of(data, study):
 
 def slope_of(sweep, window):
     """As `_sweep.slope_measurement`, of a sweep that a scale may leave out."""
-    if sweep is None:
-        return exact(math.nan, 0, "it is not run at this scale")
-    return _sweep.slope_measurement(sweep, window)
+    return _sweep.slope_measurement(sweep, window) if sweep else nothing()
+
+
+def nothing():
+    """Of a sweep that a scale leaves out."""
+    return exact(math.nan, 0, "it is not run at this scale")
 
 
 def measure(data, scale):
@@ -165,8 +168,8 @@ def measure(data, scale):
         "fig3.sqrt-d-rule-as-printed": slope_of(printed, window),
         "fig3.near-optimal": _sweep.measured(main, above_tuned, window),
         "fig3.rule-of-thumb": _sweep.measured(main, ratio, window),
-        "fig3.unit-init": _sweep.slope_measurement(unit, window),
-        "fig3.best-init": init_advantage(main, unit, window),
+        "fig3.unit-init": slope_of(unit, window),
+        "fig3.best-init": init_advantage(main, unit, window) if unit else nothing(),
         "fig3.control-positions": slope_of(positions, window),
     }
 
