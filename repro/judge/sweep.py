@@ -46,13 +46,11 @@ def by_seed(rows, axes: Sequence[str], metric: str, seeds: Sequence[int] | None 
     import numpy as np
 
     known = np.unique(rows["seed"] if seeds is None else seeds)
-    columns = {axis: np.unique(rows[axis], return_inverse=True) for axis in axes}
-    found = rows[metric].to_numpy(float)
-    losses = np.full((len(known), *(len(values) for values, _ in columns.values())), math.inf)
-    seed = np.searchsorted(known, rows["seed"])
-    places = (seed, *(place for _, place in columns.values()))
-    losses[places] = np.where(np.isnan(found), math.inf, found)
-    return [values for values, _ in columns.values()], losses
+    columns = (np.unique(rows[axis], return_inverse=True) for axis in axes)
+    values, places = zip(*columns, strict=True)
+    losses = np.full((len(known), *map(len, values)), math.inf)
+    losses[np.searchsorted(known, rows["seed"]), *places] = rows[metric].fillna(math.inf)
+    return values, losses
 
 
 def by_name(problems: Mapping[str, str]) -> str:
