@@ -50,7 +50,7 @@ def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shrink", type=int, default=1, help="divide widths by this")
     arguments = parser.parse_args(words)
-    print("| model | parameters | make, s | roles, s | param_groups, ms | apply, ms |")
+    print("| model | parameters | make, s | roles, s | plan, ms | groups, ms |")
     print("|---|---|---|---|---|---|")
     for name, (make, width, inputs) in CASES.items():
         base = width // arguments.shrink
@@ -59,14 +59,14 @@ def main(words: list[str] | None = None) -> None:
         made = time.process_time()
         roles = widthwise.roles(make, base, inputs)
         found = time.process_time()
-        widthwise.param_groups(model, roles, "muP", "adamw", 0.01)
+        plan = widthwise.plan(model, roles, "muP")
+        planned = time.process_time()
+        plan.groups(0.01)
         grouped = time.process_time()
-        widthwise.apply(model, roles, "muP")
-        applied = time.process_time()
         count = sum(p.numel() for p in model.parameters())
         print(
             f"| {name} | {count:,} | {made - begin:.2f} | {found - made:.2f} | "
-            f"{1000 * (grouped - found):.1f} | {1000 * (applied - grouped):.1f} |"
+            f"{1000 * (planned - found):.1f} | {1000 * (grouped - planned):.1f} |"
         )
 
 

@@ -1,14 +1,14 @@
 """muP for GPT-2 of Hugging Face: heads grow in number, the readout is the embedding transposed.
 
 python examples/gpt2.py
-widthwise check examples/gpt2.py:make --parametrization muP --widths 64 128 256
+widthwise check examples/gpt2.py:make --recipe muP --widths 64 128 256
 """
 
 import torch
 from torch import nn
 from transformers import GPT2Config, GPT2LMHeadModel
 
-import widthwise
+import widthwise as ww
 
 BASE, WIDTH, HEAD_DIM = 64, 256, 16
 
@@ -31,13 +31,12 @@ def batches(seed: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
 if __name__ == "__main__":
     torch.manual_seed(0)
     tokens, targets = batches(0)[0]
-    roles = widthwise.roles(make, BASE, tokens)
+    roles = ww.roles(make, BASE, tokens)
     print(roles)
 
     model = make(WIDTH)
-    widthwise.initialize(model, roles, "muP")
-    widthwise.apply(model, roles, "muP")  # the tied readout's logits get their factor
-    groups = widthwise.param_groups(model, roles, "muP", "adamw", lr=0.003, weight_decay=0.1)
+    plan = ww.plan(model, roles, "muP").init_()  # the tied readout's logits get their factor
+    groups = plan.groups(lr=0.003, weight_decay=0.1)
     for group in groups:
         print(f"{len(group['params']):2} tensors  lr {group['lr']:.2g}  eps {group['eps']:.2g}")
     optimizer = torch.optim.AdamW(groups)

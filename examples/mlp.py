@@ -1,14 +1,14 @@
 """muP for an MLP: the rate that is best at width 64 is best at width 512, where SP's is not.
 
 python examples/mlp.py
-widthwise check examples/mlp.py:make --parametrization muP --lr 0.02
+widthwise check examples/mlp.py:make --recipe muP --lr 0.02
 """
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-import widthwise
+import widthwise as ww
 
 BASE, WIDTHS, RATES = 64, (64, 512), (0.0025, 0.01, 0.04)
 
@@ -31,11 +31,10 @@ def batches(seed: int, count: int = 1) -> list[tuple[torch.Tensor, torch.Tensor]
 def train(width: int, parametrization: str, lr: float) -> float:
     """The mean loss of the last of 60 steps."""
     torch.manual_seed(0)
-    roles = widthwise.roles(make, BASE, batches(0)[0][0])
+    roles = ww.roles(make, BASE, batches(0)[0][0])
     model = make(width)
-    widthwise.initialize(model, roles, parametrization)
-    widthwise.apply(model, roles, parametrization)
-    optimizer = torch.optim.Adam(widthwise.param_groups(model, roles, parametrization, "adam", lr))
+    plan = ww.plan(model, roles, ww.recipe(parametrization, optimizer="adam")).init_()
+    optimizer = torch.optim.Adam(plan.groups(lr))
     losses = []
     for x, y in batches(1, count=60):
         loss = F.cross_entropy(model(x), y)
@@ -47,7 +46,7 @@ def train(width: int, parametrization: str, lr: float) -> float:
 
 
 if __name__ == "__main__":
-    print(widthwise.roles(make, BASE, batches(0)[0][0]))
+    print(ww.roles(make, BASE, batches(0)[0][0]))
     for parametrization in ("SP", "muP"):
         for width in WIDTHS:
             losses = {lr: train(width, parametrization, lr) for lr in RATES}

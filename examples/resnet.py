@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 from torchvision.models.resnet import BasicBlock
 
-import widthwise
+import widthwise as ww
 
 BASE = 8
 
@@ -57,13 +57,13 @@ def shown(losses: list[float]) -> str:
 if __name__ == "__main__":
     torch.manual_seed(0)
     x, _ = batches(0)[0]
-    roles = widthwise.roles(make, BASE, x)
+    roles = ww.roles(make, BASE, x)
     print(roles)
     model = make(BASE)
-    optimizer = torch.optim.AdamW(widthwise.param_groups(model, roles, "muP", "adamw", lr=0.003))
+    optimizer = torch.optim.AdamW(ww.plan(model, roles, "muP").groups(lr=0.003))
     print("narrow, first steps ", shown(steps(model, optimizer, 4)))
 
-    wide, wide_optimizer, _ = widthwise.widen(model, optimizer, 2, lambda k: make(BASE * k), x)
+    wide, wide_optimizer, _ = ww.widen(model, optimizer, 2, lambda k: make(BASE * k), x)
     print("narrow, as it was   ", shown(steps(model, optimizer, 4)))
     print("wide, the same steps", shown(steps(wide, wide_optimizer, 4)))
 

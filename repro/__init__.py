@@ -22,6 +22,7 @@ __main__.py    the command line
 
 import sys
 
+from widthwise import MOVED as NOW
 from widthwise import PUBLIC
 from widthwise import __version__ as __version__
 
@@ -51,7 +52,7 @@ sys.meta_path.append(Moved)
 
 
 def __getattr__(name: str) -> object:
-    if name in PUBLIC or name in MOVED:
-        now = MOVED.get(name, f"widthwise.{name}")
+    if name in PUBLIC or name in MOVED or name in NOW:
+        now = MOVED.get(name) or NOW.get(name, f"widthwise.{name}")
         raise ImportError(f"repro.{name}: is {now} since version 0.2.0", name=f"repro.{name}")
     raise AttributeError(f"module 'repro' has no attribute {name!r}")

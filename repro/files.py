@@ -6,9 +6,11 @@ import json
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +28,19 @@ def sha256(data: bytes) -> str:
 
 
 def sha256_file(path: Path | str) -> str:
-    """Hexadecimal SHA-256 of a file."""
-    with open(path, "rb") as file:
+    """Hexadecimal SHA-256 of a file; raises UserError as `open_file`."""
+    with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def open_file(path: Path | str) -> BufferedReader:
+    """A file, open for reading. Raises UserError where a pipe or a device is in its place, which
+    would be waited for, or read without end."""
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        kind = "pipe" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"
+        raise UserError(f"{path}: is a {kind} where a file should be; put a file there")
+    return open(path, "rb")
 
 
 def canonical_json(value: object, default: Callable[[Any], object] | None = None) -> bytes:
@@ -151,7 +163,8 @@ def write_json(path: Path | str, value: object) -> None:
 def read_json(path: Path | str) -> Any:
     """Read a JSON file; raises UserError when it is missing, no file or not JSON."""
     try:
-        data = Path(path).read_bytes()
+        with open_file(path) as file:
+            data = file.read()
     except FileNotFoundError:
         raise UserError(f"{path}: is missing; build it again with snakemake") from None
     except IsADirectoryError:

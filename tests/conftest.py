@@ -20,7 +20,7 @@ arithmetic.apply(arithmetic.DEFAULT)  # before a test imports torch
 
 @pytest.fixture(scope="session")
 def small_text() -> str:
-    """20,000 words of the embedded language."""
+    """20,000 words of the synthetic language."""
     from repro.data.synthetic_text import zipf_mandelbrot_text
 
     return zipf_mandelbrot_text(20_000, seed=7)
@@ -107,24 +107,11 @@ def clone(tmp_path):
     return target
 
 
-# Files whose tests train, generate data or start processes for most of their time, which together
-# is two thirds of all that is not slow.
-LONG = {
-    *("test_arithmetic", "test_benchmarks", "test_ccnews", "test_cells", "test_contracts"),
-    *("test_coordinate_check", "test_cost", "test_device", "test_distributed", "test_fineweb"),
-    *("test_golden", "test_imagenet", "test_package", "test_records", "test_transformer_kernels"),
-    *("test_upscaling", "test_upscaling_figures"),
-}
-
-
 def pytest_collection_modifyitems(items):
-    """Mark the tests of files that call Snakemake; `-m quick` is the others that are not slow, but
-    for files that take long."""
+    """Mark what calls Snakemake by its folder; `-m quick` is the rest that is neither slow nor
+    long."""
     for item in items:
-        if any(
-            getattr(value, "__module__", "") == "workflow" for value in vars(item.module).values()
-        ):
+        if item.path.parent.name == "workflow":
             item.add_marker("workflow")
-        left_out = any(item.iter_markers("slow")) or any(item.iter_markers("workflow"))
-        if not left_out and item.path.stem not in LONG:
+        if not any(item.get_closest_marker(name) for name in ("slow", "long", "workflow")):
             item.add_marker("quick")

@@ -8,6 +8,8 @@ import torch
 from repro.suite import arithmetic
 from repro.suite.registry import ROOT
 
+pytestmark = pytest.mark.long
+
 TINY_STEP = ["--repeats", "1", "--repeat-seconds", "0", "--batch", "2"]
 CALLS = {
     **{

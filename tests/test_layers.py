@@ -72,13 +72,16 @@ LIBRARY = {
     "widthwise.__main__": {"widthwise", "widthwise.checks"},
     # What is public, for type checkers: at run time it is loaded by name when it is asked for.
     "widthwise": {
-        *("widthwise.checks", "widthwise.tracing", "widthwise.upscaling"),
-        "widthwise.parametrization",
+        *("widthwise.checks", "widthwise.tracing", "widthwise.upscaling", "widthwise.clipping"),
+        *("widthwise.parametrization", "widthwise.optimizers"),
     },
     "widthwise.checks": {
         *("widthwise.tracing", "widthwise.parametrization", "widthwise.optimizers"),
     },
-    "widthwise.upscaling": {"widthwise.tracing", "widthwise.parametrization"},
+    "widthwise.clipping": set(),
+    "widthwise.upscaling": {
+        *("widthwise.tracing", "widthwise.parametrization", "widthwise.optimizers"),
+    },
     "widthwise.tracing": {"widthwise.parametrization"},
     "widthwise.parametrization": {"widthwise.optimizers"},
     "widthwise.optimizers": set(),

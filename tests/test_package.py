@@ -17,6 +17,8 @@ from packaging.utils import canonicalize_name
 import widthwise
 from repro.suite.registry import ROOT
 
+pytestmark = pytest.mark.long
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LIBRARY = PROJECT["project"]["dependencies"]
 

@@ -144,9 +144,33 @@ def author_wrote(function: str, line: str):
 
 
 def text_is_a_folder(place: Place) -> None:
-    text = Path(place.suite.source("wikitext2").folder) / "train.txt"
-    text.unlink()
-    text.mkdir()
+    train_text(place).unlink()
+    train_text(place).mkdir()
+
+
+def pipe_in_place_of(file: Callable[[Place], Path], after: Callable[[Place], None] = as_it_is):
+    """Nobody ever writes into the pipe, so that whoever opens it waits."""
+
+    def make(place: Place) -> None:
+        after(place)
+        file(place).unlink()
+        os.mkfifo(file(place))
+
+    return make
+
+
+def train_text(place: Place) -> Path:
+    return Path(place.suite.source("wikitext2").folder) / "train.txt"
+
+
+def text_without_end(place: Place) -> None:
+    train_text(place).unlink()
+    train_text(place).symlink_to("/dev/zero")
+
+
+def text_without_blanks(place: Place) -> None:
+    train_text(place).write_text("ab" * 600_000)
+    fetched(place)
 
 
 def disk_is_read_only(place: Place) -> None:
@@ -310,6 +334,31 @@ SITUATIONS = [
         lambda place: one_run(place).with_suffix(".lock").mkdir(parents=True),
         ["run", FIGURE],
         ".lock: Is a directory; a folder is where a file should be, move it away",
+    ),
+    *(
+        Situation(
+            f"{name} is a pipe",
+            pipe_in_place_of(file, after),
+            call,
+            f"{file_name}: is a pipe where a file should be; put a file there",
+        )
+        for name, file, after, call, file_name in (
+            ("a text", train_text, as_it_is, ["fetch", "wikitext2"], "train.txt"),
+            ("a cell", cell, drawn, ["reduce", FIGURE], ".json"),
+        )
+    ),
+    Situation(
+        "a text without an end",
+        text_without_end,
+        ["fetch", "wikitext2"],
+        "train.txt: is a device where a file should be; put a file there",
+    ),
+    Situation(
+        "a text without blanks and line ends",
+        text_without_blanks,
+        ["tokenize", "wikitext2", "256"],
+        "train.txt: more than 1,000,000 characters without a blank or a line end between them",
+        {"**/tokens.json": None},
     ),
     # Disks
     Situation(

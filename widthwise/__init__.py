@@ -1,10 +1,11 @@
 """What changes with the width of a network, and how: for any model of one's own.
 
-parametrization/  what depends on the width, and how: words, tables, initial values, groups
-optimizers/       what groups are made for, and what torch has not
+parametrization/  what depends on the width, and how: words, tables, recipes, plans
+optimizers/       what is known of optimizers, a file each
 tracing/          the role of each parameter of any module, from a forward pass
 upscaling/        widening of trained models with their optimizers, noise
 checks/           coordinate check; tuned narrow, trained wide
+clipping.py       a norm of gradients that does not depend on the width
 errors.py         mistakes that a user can mend
 files.py          a user's own Python files
 statistics.py     slopes, intervals over seeds
@@ -22,14 +23,15 @@ if TYPE_CHECKING:
     from widthwise.checks.coordinates import coordinate_check as coordinate_check
     from widthwise.checks.transfer import Transfer as Transfer
     from widthwise.checks.transfer import transfer as transfer
-    from widthwise.parametrization.plan import initialize as initialize
-    from widthwise.parametrization.plan import param_groups as param_groups
-    from widthwise.tracing.multipliers import apply as apply
+    from widthwise.clipping import clip_grad_norm_ as clip_grad_norm_
+    from widthwise.optimizers.known import Update as Update
+    from widthwise.parametrization.plans import Plan as Plan
+    from widthwise.parametrization.plans import plan as plan
+    from widthwise.parametrization.recipes import Recipe as Recipe
+    from widthwise.parametrization.recipes import recipe as recipe
     from widthwise.tracing.roles import Roles as Roles
     from widthwise.tracing.roles import roles as roles
     from widthwise.upscaling.alongside import Growths as Growths
-    from widthwise.upscaling.alongside import clip_grad_norm_ as clip_grad_norm_
-    from widthwise.upscaling.optimizers import Update as Update
     from widthwise.upscaling.widening import widen as widen
 
 __version__ = "0.2.0"
@@ -38,22 +40,31 @@ __version__ = "0.2.0"
 # whose first import would take its place.
 PUBLIC = {
     "CoordinateCheck": "widthwise.checks.coordinates",
-    "coordinate_check": "widthwise.checks.coordinates",
     "Growths": "widthwise.upscaling.alongside",
+    "Plan": "widthwise.parametrization.plans",
+    "Recipe": "widthwise.parametrization.recipes",
     "Roles": "widthwise.tracing.roles",
-    "Update": "widthwise.upscaling.optimizers",
-    "apply": "widthwise.tracing.multipliers",
-    "clip_grad_norm_": "widthwise.upscaling.alongside",
-    "initialize": "widthwise.parametrization.plan",
-    "param_groups": "widthwise.parametrization.plan",
-    "roles": "widthwise.tracing.roles",
     "Transfer": "widthwise.checks.transfer",
+    "Update": "widthwise.optimizers.known",
+    "clip_grad_norm_": "widthwise.clipping",
+    "coordinate_check": "widthwise.checks.coordinates",
+    "plan": "widthwise.parametrization.plans",
+    "recipe": "widthwise.parametrization.recipes",
+    "roles": "widthwise.tracing.roles",
     "transfer": "widthwise.checks.transfer",
     "widen": "widthwise.upscaling.widening",
+}
+# What was public until version 0.3 -> what does it now.
+MOVED = {
+    "apply": "widthwise.plan(model, roles, recipe)",
+    "initialize": "widthwise.plan(model, roles, recipe).init_(generator)",
+    "param_groups": "widthwise.plan(model, roles, recipe).groups(lr, weight_decay)",
 }
 
 
 def __getattr__(name: str) -> object:
+    if name in MOVED:
+        raise AttributeError(f"widthwise.{name}: is {MOVED[name]} now")
     if name not in PUBLIC:
         raise AttributeError(f"module 'widthwise' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(PUBLIC[name]), name)

@@ -19,12 +19,21 @@ def parser() -> argparse.ArgumentParser:
     main.add_argument("--version", action="version", version=f"widthwise {__version__}")
     commands = main.add_subparsers(dest="command", required=True)
 
+    words = command.roles.__doc__
+    roles = commands.add_parser("roles", help=words, description=words)
+    roles.set_defaults(run=command.roles)
+    roles.add_argument("what", metavar=FILE, help=FILE_HELP)
+    roles.add_argument("--base", type=int, help="the base width; default: the least of WIDTHS")
+    roles.add_argument("--save", metavar="ROLES.json", help="write them to a file")
+
     words = command.check.__doc__
     check = commands.add_parser("check", help=words, description=words)
     check.set_defaults(run=command.check)
     check.add_argument("what", metavar=FILE, help=FILE_HELP)
-    check.add_argument("--parametrization", required=True, help="a name, or a file's path")
+    check.add_argument("--recipe", required=True, help="a name, or a file's path")
+    _add_optimizer(check)
     check.add_argument("--lr", type=float, help="at the least width")
+    check.add_argument("--weight-decay", type=float, default=0.0, help="there; default: 0")
     check.add_argument("--widths", type=int, nargs="+", help="in place of the file's WIDTHS")
     check.add_argument("--steps", type=int, default=4, help="training steps; default: 4")
     check.add_argument("--after", type=int, default=0, help="steps before them; default: 0")
@@ -34,16 +43,21 @@ def parser() -> argparse.ArgumentParser:
     transfer = commands.add_parser("transfer", help=words, description=words)
     transfer.set_defaults(run=command.transfer)
     transfer.add_argument("what", metavar=FILE, help=FILE_HELP)
-    transfer.add_argument(
-        "parametrizations", nargs="+", metavar="PARAMETRIZATION", help="a name, or a file's path"
-    )
+    transfer.add_argument("recipes", nargs="+", metavar="RECIPE", help="a name, or a file's path")
+    _add_optimizer(transfer)
     transfer.add_argument("--widths", type=int, nargs="+", help="the least is tuned")
     transfer.add_argument("--rates", type=float, nargs="+", help="learning rates at that width")
+    transfer.add_argument("--weight-decays", type=float, nargs="+", help="there; default: 0")
     transfer.add_argument("--seeds", type=int, default=3, metavar="N", help="default: 3")
     transfer.add_argument(
         "--threads", type=int, default=1, metavar="N", help="of torch; default: 1"
     )
     return main
+
+
+def _add_optimizer(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--optimizer", help="a name, or a file's path; default: adamw")
+    parser.add_argument("--decay", help="independent, plain or coupled")
 
 
 def main(words: list[str] | None = None) -> int:

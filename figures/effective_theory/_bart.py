@@ -28,10 +28,12 @@ def reduce(runs):
     places |= {stage: ("best", strategy) for strategy, stage in BESTS.items()}
     names = {parametrization: strategy for strategy, parametrization in STRATEGIES.items()}
 
+    def by_parametrization(table):
+        return table["parametrization"].map(names)
+
     def label(name):
         if str(name) == R2C2:
-            strategy = lambda table: table["parametrization"].map(names)  # noqa: E731
-            return {"model": "R2C2", "part": "untuned", "strategy": strategy}
+            return {"model": "R2C2", "part": "untuned", "strategy": by_parametrization}
         part, strategy = places[str(name.at_round(0))]
         return {"model": "BART", "part": part, "strategy": strategy}
 
@@ -50,7 +52,7 @@ def vertex(rows, seeds=None):
     """log2 of a sweep's optimal rate, by a parabola through the best rate and its neighbours; which
     these are, the given seeds say."""
     losses = SWEEP.losses(rows, seeds)
-    return parabola_optimum([lr for (lr,) in losses], [*losses.values()], 3)
+    return parabola_optimum([lr for (lr,) in losses], [*losses.values()], 1.0)
 
 
 def edges(data, *strategies):

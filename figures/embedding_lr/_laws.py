@@ -20,20 +20,17 @@ CHEAPER = {
 }
 
 
-def simulate_sweep(power, table, scale, rng):
+def simulate_sweep(power, table, scale, rng, beside=None):
     """The sweep with every width's curve moved to where a law has its optimum, at d^power.
 
     table: as `Sweep` takes it. The curves, and the optima's mean over widths, are the
-    recorded ones.
+    recorded ones; over those of `beside`, another table, where one is given.
     """
     axes = [c for c in table.columns if c not in ("seed", "train_loss")]
     design = Design(table, ["train_loss"], axes)
-    sweep = Sweep(table)
-    found = {
-        d: optimum.log2 if math.isfinite(optimum.log2) else optimum.centre
-        for d, optimum in optima(sweep, sweep.seeds, WINDOW[scale]).items()
-    }
-    middle = np.mean(list(found.values())) - power * np.mean(np.log2(list(found)))
+    found = places(table, scale)
+    whole = found if beside is None else places(beside, scale)
+    middle = np.mean(list(whole.values())) - power * np.mean(np.log2(list(whole)))
     log2_lr = np.log2(table[LR].to_numpy())
     for rows in table.groupby([a for a in axes if a != LR], dropna=False).indices.values():
         width = int(table[WIDTH].iloc[rows[0]])
@@ -41,3 +38,12 @@ def simulate_sweep(power, table, scale, rng):
             by = middle + power * np.log2(width) - found[width]
             design.move(rows, log2_lr, by)
     return design.draw(rng, curve=WIDTH)
+
+
+def places(table, scale):
+    """Width -> log2 of its optimum, mean over seeds."""
+    sweep = Sweep(table)
+    return {
+        d: optimum.log2 if math.isfinite(optimum.log2) else optimum.centre
+        for d, optimum in optima(sweep, sweep.seeds, WINDOW[scale]).items()
+    }

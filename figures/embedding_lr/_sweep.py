@@ -15,14 +15,16 @@ from repro.judge.optimum import (
     parabola_optimum,
     window_optimum,
 )
+from repro.judge.sweep import by_seed
 from repro.judge.tables import joined
 from repro.statistics import slope, t_interval
+from repro.suite.study import SCALES
 
 LR = "lr.embedding"
 WIDTH = "model.width"
 # At losses of 4 to 5 nats the paper's 20 % covers the whole grid; see the suite's notes.
-WINDOW = {"smoke": 0.01, "reduced": 0.01, "workstation": 0.01, "paper": PAPER_WINDOW}
-POINTS = (5, 3, 7)  # rates that a parabola takes around the best; the first is judged
+WINDOW = dict.fromkeys(SCALES, 0.01) | {"paper": PAPER_WINDOW}
+REACHES = (2.0, 1.0, 3.0)  # octaves around the best that a parabola takes; the first is judged
 HEIGHT = 4.0  # inches of a panel with its legend
 ABOVE = {  # a legend over its panel
     "loc": "lower center",
@@ -36,25 +38,18 @@ ABOVE = {  # a legend over its panel
 class Sweep:
     """The final losses of a sweep, as arrays.
 
-    seeds: sorted. losses: width -> array (seeds, settings of the other axes, rates), NaN where
-    there is no run. rates: width -> the learning rates of its last axis.
+    seeds: sorted. losses: width -> array (seeds, settings of the other axes, rates), as of
+    `by_seed`. rates: width -> the learning rates of its last axis.
     """
 
     def __init__(self, table):
         others = [c for c in table.columns if c not in (LR, WIDTH, "seed", "train_loss")]
-        setting = np.zeros(len(table), int)
-        if others:
-            setting = table.groupby(others, dropna=False).ngroup().to_numpy()
-        rate, width, loss = (table[column].to_numpy() for column in (LR, WIDTH, "train_loss"))
-        seeds, seed = np.unique(table["seed"], return_inverse=True)
-        self.seeds = [int(each) for each in seeds]
+        setting = table.groupby(others, dropna=False).ngroup() if others else 0
+        self.seeds = [int(each) for each in np.unique(table["seed"])]
         self.losses, self.rates = {}, {}
-        for each in np.unique(width):
-            rows = np.flatnonzero(width == each)
-            rates, place = np.unique(rate[rows], return_inverse=True)
-            losses = np.full((len(seeds), setting.max() + 1, len(rates)), np.nan)
-            losses[seed[rows], setting[rows], place] = loss[rows]
-            self.losses[int(each)], self.rates[int(each)] = losses, rates
+        for width, rows in table.assign(setting=setting).groupby(WIDTH):
+            axes, losses = by_seed(rows, ("setting", LR), "train_loss", self.seeds)
+            self.rates[int(width)], self.losses[int(width)] = axes[-1], losses
 
     def curve(self, width: int, seeds: Sequence[int]) -> np.ndarray:
         """Mean loss over seeds (repeats count) per learning rate, the other axes at their best.
@@ -62,17 +57,18 @@ class Sweep:
         A diverged run makes its point infinite: it is never averaged away.
         """
         chosen = self.losses[width][[self.seeds.index(seed) for seed in seeds]]
-        return np.fmin.reduce(chosen.mean(axis=0), axis=0)
+        return chosen.mean(axis=0).min(axis=0)
 
 
 def optima(
-    sweep: Sweep, seeds: Sequence[int], window: float, points: int = 0
+    sweep: Sweep, seeds: Sequence[int], window: float, reach: float = 0.0
 ) -> dict[int, Optimum]:
     """Width -> optimum of the mean curve over the given seeds, where any loss is finite.
 
     By the paper's rule for the paper's window, to the letter: every run within it counts, of any
     seed; for another by a parabola, which does not depend on the window (NaN where there is none).
-    points: by a parabola through so many rates, whatever the window; 0: as it is judged.
+    reach: by a parabola of so many octaves to either side, whatever the window; 0: as it is
+        judged.
     """
     result = {}
     for width, rates in sweep.rates.items():
@@ -80,18 +76,18 @@ def optima(
         if not np.isfinite(curve).any():
             continue
         found = window_optimum(rates, curve, window)
-        if window == PAPER_WINDOW and not points:
+        if window == PAPER_WINDOW and not reach:
             each = [sweep.curve(width, [seed]) for seed in seeds]
             log2 = grid_optimum(np.tile(rates, len(each)), np.concatenate(each), window)
         else:
-            log2 = parabola_optimum(rates, curve, points or POINTS[0])
+            log2 = parabola_optimum(rates, curve, reach or REACHES[0])
         result[width] = replace(found, log2=log2)
     return result
 
 
-def slope_of(sweep: Sweep, seeds: Sequence[int], window: float, points: int = 0) -> float:
-    """Slope of log2 of the optimal eta_E against log2 d. points: as of `optima`."""
-    found = optima(sweep, seeds, window, points)
+def slope_of(sweep: Sweep, seeds: Sequence[int], window: float, reach: float = 0.0) -> float:
+    """Slope of log2 of the optimal eta_E against log2 d. reach: as of `optima`."""
+    found = optima(sweep, seeds, window, reach)
     return slope(np.log2(list(found)), [o.log2 for o in found.values()])
 
 
@@ -113,10 +109,10 @@ def estimates(sweep: Sweep, window: float) -> dict[str, Measurement]:
     if window == PAPER_WINDOW:
         judged["the rule of 20 %"] = measured(sweep, slope_of, window)
     parabolas = {
-        f"a parabola through {points} rates": measured(
-            sweep, lambda each, seeds, window, n=points: slope_of(each, seeds, window, n), window
+        f"a parabola {2 * reach:g} octaves wide": measured(
+            sweep, lambda each, seeds, window, r=reach: slope_of(each, seeds, window, r), window
         )
-        for points in POINTS
+        for reach in REACHES
     }
     centre = {f"the centre of a window of {window:.0%}": measured(sweep, centre_slope, window)}
     return judged | parabolas | centre
@@ -316,7 +312,7 @@ def draw_estimates(axes, sweep: Sweep, window: float, paper: float) -> None:
     first = next(iter(each))
     each |= {f"last octave of width,\n{last_octave(sweep)}": measured(sweep, last_slope, window)}
     judged = slope_measurement(sweep, window)
-    names = [name.replace(" of ", "\nof ", 1).replace(" through", "\nthrough") for name in each]
+    names = [name.replace(" of ", "\nof ", 1) for name in each]
     for row, (name, found) in enumerate(each.items()):
         color = "black" if name == first else "0.45"
         bars(axes, [row], [(found.value, found.low, found.high)], across=True, color=color)

@@ -1,5 +1,7 @@
 """Figure 3: the optimal embedding learning rate where the vocabulary grows with width."""
 
+import math
+
 import numpy as np
 
 from figures.embedding_lr import _laws, _rules, _sweep
@@ -9,6 +11,7 @@ from repro.judge.claims import (
     TRAINING,
     Claim,
     above,
+    exact,
     over_seeds,
     reported,
     trained_scales,
@@ -17,6 +20,7 @@ from repro.judge.claims import (
 from repro.judge.power import Laws
 from repro.judge.sweep import gathered
 from repro.judge.tables import joined
+from repro.suite.study import OVERNIGHT
 
 TITLE = "Figure 3. Optimal embedding learning rate against width, vocabulary m = 8d"
 CAPTION = (
@@ -35,10 +39,21 @@ CAPTION = (
 MAIN = "embedding_lr/width_and_vocabulary"
 UNIT = "embedding_lr/unit_init/embedding_alone"
 POSITIONS = "embedding_lr/unit_init/with_positions"
-STUDIES = (MAIN, UNIT, POSITIONS)
+AS_PRINTED = "embedding_lr/as_printed"
+TUNING = "embedding_lr/tuning"
+STUDIES = (MAIN, UNIT, POSITIONS, AS_PRINTED, TUNING)
 ETA_W = 0.2  # eta_H = eta_W = ETA_W / d
 CLAIMS = (
-    *_rules.claims("fig3", "m = 8d"),
+    *_rules.claims("fig3", "m = 8d", tuned_apart=True),
+    Claim(
+        id="fig3.sqrt-d-rule-as-printed",
+        kind=TRAINING,
+        statement="The optimal embedding learning rate falls with width as d^-1/2, in the network "
+        "as the paper prints it, without LayerNorm",
+        source="Figure 3; Section 4.1; equation 1",
+        quantity="slope of log eta_E* against log d, m = 8d, no LayerNorm",
+        expected=dict.fromkeys((OVERNIGHT, "paper"), within(-0.5, 0.25, TOLERANCE, _laws.HALF_WAY)),
+    ),
     Claim(
         id="fig3.near-optimal",
         kind=TRAINING,
@@ -90,7 +105,8 @@ CLAIMS = (
     ),
 )
 LAWS = {
-    **_rules.laws("fig3"),
+    **_rules.laws("fig3", tuned_apart=True),
+    "fig3.sqrt-d-rule-as-printed": _laws.FALLS,
     "fig3.unit-init": Laws("sqrt(d) rule", ("init without effect", "SP")),
     "fig3.best-init": Laws("sqrt(d) rule", ("init without effect",)),
 }
@@ -100,7 +116,10 @@ UNIT_SLOPES = {"sqrt(d) rule": 0.0, "init without effect": -0.5, "SP": -1.0}
 
 def reduce(runs):
     columns = runs[STUDIES[0]].columns.drop("step")
-    label = lambda name: {"study": short(str(name.at_round(0)))}  # noqa: E731
+
+    def label(name):
+        return {"study": short(str(name.at_round(0)))}
+
     return gathered(runs, label, last=True)[[*columns, "study"]]
 
 
@@ -116,12 +135,21 @@ def part(data, study):
 
 
 def sweep_of(data, study):
-    return _sweep.Sweep(part(data, study))
+    """A study's sweep; None at a scale that does not run it."""
+    rows = part(data, study)
+    return _sweep.Sweep(rows) if len(rows) else None
+
+
+def slope_of(sweep, window):
+    """As `_sweep.slope_measurement`, of a sweep that a scale may leave out."""
+    if sweep is None:
+        return exact(math.nan, 0, "it is not run at this scale")
+    return _sweep.slope_measurement(sweep, window)
 
 
 def measure(data, scale):
     window = _sweep.WINDOW[scale]
-    main, unit, positions = (sweep_of(data, study) for study in STUDIES)
+    main, unit, positions, printed, tuning = (sweep_of(data, study) for study in STUDIES)
 
     def above_tuned(sweep, sample, window):
         carried = _rules.transferred(sweep, _rules.POWERS["sqrt(d)"], *sample)
@@ -133,12 +161,13 @@ def measure(data, scale):
         return 2 ** float(np.mean(logs))
 
     return {
-        **_rules.measure("fig3", main, scale),
+        **_rules.measure("fig3", main, scale, tuning),
+        "fig3.sqrt-d-rule-as-printed": slope_of(printed, window),
         "fig3.near-optimal": _sweep.measured(main, above_tuned, window),
         "fig3.rule-of-thumb": _sweep.measured(main, ratio, window),
         "fig3.unit-init": _sweep.slope_measurement(unit, window),
         "fig3.best-init": init_advantage(main, unit, window),
-        "fig3.control-positions": _sweep.slope_measurement(positions, window),
+        "fig3.control-positions": slope_of(positions, window),
     }
 
 
@@ -163,18 +192,27 @@ def lowest(sweep, width, seeds):
 
 def simulate(law, recorded, scale, rng):
     """Under `init without effect`, embeddings of either size also reach the same loss. The control,
-    of which nothing is claimed, stays as it is."""
+    of which nothing is claimed, stays as it is. The seeds that choose what is carried choose on the
+    narrowest width's curve where the law has it."""
     drawn = recorded.copy()
     small, unit = (sweep_of(recorded, study) for study in (MAIN, UNIT))
     drawn_with = rng.integers(2**63)  # one for both, whose seeds are the same
-    for study, slopes in ((MAIN, _laws.SLOPES), (UNIT, UNIT_SLOPES)):
-        power = slopes.get(law, -0.5 if study == MAIN else 0.0)
+    main = part(recorded, MAIN)
+    slopes_of = {MAIN: _laws.SLOPES, UNIT: UNIT_SLOPES} | dict.fromkeys(
+        (AS_PRINTED, TUNING), _laws.SLOPES
+    )
+    for study, slopes in slopes_of.items():
+        power = slopes.get(law, 0.0 if study == UNIT else -0.5)
         rows = part(recorded, study)
+        if rows.empty:
+            continue
         if (study, law) == (UNIT, "init without effect"):
             seeds = unit.seeds
             gained = {d: lowest(unit, d, seeds) - lowest(small, d, seeds) for d in unit.rates}
             rows["train_loss"] -= rows[_sweep.WIDTH].map(gained)
-        moved = _laws.simulate_sweep(power, rows, scale, np.random.default_rng(drawn_with))
+        beside = main if study == TUNING else None
+        rng = np.random.default_rng([drawn_with, int(study == TUNING)])  # seeds of its own
+        moved = _laws.simulate_sweep(power, rows, scale, rng, beside)
         drawn.loc[rows.index, "train_loss"] = moved["train_loss"]
     return drawn
 
@@ -193,7 +231,10 @@ def draw(data, scale):
     shown = (
         (UNIT, "std 1", drawing.COLORS[3], "s"),
         (POSITIONS, "std 1, positions too", drawing.COLORS[4], "^"),
+        (AS_PRINTED, "no LayerNorm, as printed", drawing.COLORS[5], "v"),
     )
     for study, label, color, marker in shown:
+        if sweep_of(data, study) is None:
+            continue
         _sweep.draw_optima(figure.axes[1], sweep_of(data, study), window, label, color, marker)
     return figure

@@ -9,10 +9,10 @@ import numpy as np
 from repro.judge.claims import Measurement, over_seeds
 from repro.judge.intervals import no_finer_than, of_estimators
 from repro.judge.optimum import parabola_optimum
-from repro.judge.sweep import gathered
+from repro.judge.sweep import by_seed, gathered
 from repro.judge.tables import joined
 from repro.statistics import slope
-from widthwise.checks.regret import Curves
+from widthwise.checks.regret import Curve, Curves
 
 WORKLOADS = {
     "decoder": "decoder",
@@ -35,7 +35,7 @@ PROXY = "(proxy)"  # of the narrow model, which is the same under every parametr
 DECAY = "optimizer.weight_decay"  # a column of data.csv where it was tuned
 COLUMNS = ["workload", NAME, WIDTH, RATIO, LR, "seed", LOSS, "chance"]
 LEARNED = 0.3  # nats below chance that the narrow model must have reached
-NEAR = 3  # points of the parabola: the best rate and its two neighbours
+NEAR = 1.0  # octaves to either side of the best rate that the parabola takes
 
 
 def reduce(runs):
@@ -77,11 +77,11 @@ class Losses(Curves):
             curves[name, width] = curve(rows)
         super().__init__(curves)
 
-    def slope(self, name: str, seed: int, points: int = NEAR) -> float:
+    def slope(self, name: str, seed: int, reach: float = NEAR) -> float:
         """Slope of log2 of the best rate against log2 of the width; NaN where a curve has no
-        minimum inside its rates. points: of the parabola."""
+        minimum inside its rates. reach: of the parabola, in octaves."""
         optima = [
-            parabola_optimum(self.curves[name, width][0], self.curves[name, width][1][seed], points)
+            parabola_optimum(self.curves[name, width][0], self.curves[name, width][1][seed], reach)
             for width in self.widths
         ]
         return slope(np.log2(self.widths), optima)
@@ -102,10 +102,9 @@ class Losses(Curves):
         best = self.curves[self.names[0], self.base][1].mean(0).min()
         if not best < self.chance - LEARNED:
             found.append(f"the narrow model has hardly learned: {best:.2f} of {self.chance:.2f}")
-        narrow = self.narrow.fillna({LOSS: math.inf})  # a diverged run is as bad as can be
-        means = narrow.groupby([RATIO, LR])[LOSS].mean()
-        ratios, (ratio, _) = self.narrow[RATIO].unique(), means.idxmin()
-        if len(ratios) > 1 and ratio in (ratios.min(), ratios.max()):
+        (ratios, _), tried = by_seed(self.narrow, (RATIO, LR), LOSS)
+        ratio = ratios[tried.mean(0).min(1).argmin()]
+        if len(ratios) > 1 and ratio in (ratios[0], ratios[-1]):
             found.append(f"the best ratio, {ratio:g}, is at its grid's edge")
         if self.decay and self.decay == self.decays[-1]:
             found.append(f"the best weight decay, {self.decay:g}, is at its grid's edge")
@@ -120,13 +119,10 @@ class Losses(Curves):
         return joined(*found)
 
 
-def curve(rows) -> tuple[np.ndarray, np.ndarray]:
-    """(rates, losses (seeds, rates)) of runs that have nothing else to tell them apart."""
-    rates, rate = np.unique(rows[LR], return_inverse=True)
-    seeds, seed = np.unique(rows["seed"], return_inverse=True)
-    losses = np.full((len(seeds), len(rates)), math.nan)
-    losses[seed, rate] = rows[LOSS].to_numpy()
-    return rates, np.where(np.isnan(losses), math.inf, losses)
+def curve(rows) -> Curve:
+    """Runs that have nothing but rate and seed to tell them apart."""
+    (rates,), losses = by_seed(rows, (LR,), LOSS)
+    return rates, losses
 
 
 def by_workload(data, names: Iterable[str] = WORKLOADS) -> dict[str, Losses]:
@@ -136,14 +132,14 @@ def by_workload(data, names: Iterable[str] = WORKLOADS) -> dict[str, Losses]:
 
 
 def slope_measurement(losses: Losses, name: str) -> Measurement:
-    """Slope of the best rate, mean over seeds, with a parabola through five rates beside it.
+    """Slope of the best rate, mean over seeds, with a parabola of twice its reach beside it.
 
     Two estimators may differ by more than seeds do: then the interval spans those of both.
     """
     problem = losses.problem(name)
     first, second = (
-        over_seeds(lambda k, points=points: losses.slope(name, k[0], points), losses.seeds, problem)
-        for points in (NEAR, 5)
+        over_seeds(lambda k, reach=reach: losses.slope(name, k[0], reach), losses.seeds, problem)
+        for reach in (NEAR, 2 * NEAR)
     )
     if math.isnan(first.value):
         words = joined(problem, "a seed's curve has no minimum inside the grid")

@@ -1,6 +1,7 @@
 """Figure 1: the upscaling method and transfer, drawn from real runs instead of a schematic."""
 
 from figures.upscaling import _drawing, _runs, fig3
+from figures.upscaling._transfer import WIDTH
 from repro.judge.claims import (
     CONTROL,
     THEORY,
@@ -21,8 +22,8 @@ CAPTION = (
     "the wide weights from the subspace of widened models against their movement along it, both "
     "Euclidean norms over all weights; grey: the rival that the claim is held against. Right: "
     "final training loss, a mean since the last evaluation, of a small and a large upscaled "
-    "system; mean, and range over seeds (band), stars: lowest mean, with the 95 % interval of the "
-    "seeds' best, cross: where SP's 1/n would have it, arrows at the top edge: a mean above the "
+    "system; mean, and range over seeds (band), stars: vertex of a parabola, 95 % intervals "
+    "over seeds, cross: where SP's 1/n would have it, arrows at the top edge: a mean above the "
     "panel, or a seed that diverged. (Ma et al., Figure 1.)"
 )
 MLP, TRANSFER = "upscaling/mlp_adamw", "upscaling/mlp_adamw_transfer/by_lr"
@@ -59,13 +60,14 @@ def reduce(runs):
     path = _runs.reduce({k: v for k, v in runs.items() if k != TRANSFER})
     path = path[["stage", "seed", "step", "outside", "inside", "lr"]]
     sweep = fig3.reduce({TRANSFER: runs[TRANSFER]})
-    sweep = sweep[["stage", fig3.WIDTH, "lr", "seed", "step", "train_loss"]]
-    columns = ["stage", "seed", "step", "outside", "inside", fig3.WIDTH, "lr", "train_loss"]
+    sweep = sweep[["stage", WIDTH, "lr", "seed", "step", "train_loss"]]
+    columns = ["stage", "seed", "step", "outside", "inside", WIDTH, "lr", "train_loss"]
     return pd.concat([path, sweep], ignore_index=True)[columns]
 
 
 def measure(data, scale):
     quiet = data[data["stage"] == "upscaled_without_noise"].groupby("seed")
+    # The largest along a run: without noise it should at no step leave the subspace.
     share = quiet.apply(lambda rows: float((rows["outside"] / rows["inside"]).max()))
     noisy = data[data["stage"] == "upscaled"].sort_values("step").groupby("seed")["outside"]
     growth = noisy.last() / noisy.first()
@@ -77,7 +79,7 @@ def measure(data, scale):
 
 def simulate(law, recorded, scale, rng):
     """The distance from the subspace as it is, or as large as the movement along it."""
-    design = Design(recorded, ["outside"], ["stage", "step", fig3.WIDTH, "lr"], log=False)
+    design = Design(recorded, ["outside"], ["stage", "step", WIDTH, "lr"], log=False)
     if law != AS_CLAIMED:
         quiet = design.rows(stage="upscaled_without_noise")
         design.mean[quiet, 0] = recorded["inside"].to_numpy()[quiet]

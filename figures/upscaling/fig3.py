@@ -4,21 +4,31 @@ import math
 
 import numpy as np
 
+from figures.upscaling._transfer import (
+    LEVEL,
+    REACHES,
+    WIDTH,
+    asymmetry,
+    by_width,
+    in_words,
+    log2_places,
+    lost,
+    slope_of,
+    vertices,
+)
 from repro.judge.claims import (
     TOLERANCE,
     TRAINING,
     Claim,
-    at_most,
-    exact,
-    over_seeds,
+    above,
+    reported,
     trained_scales,
+    within,
 )
-from repro.judge.intervals import half_step, no_finer_than
 from repro.judge.noise import Design
-from repro.judge.optimum import parabola_optimum, search_optimum
-from repro.judge.power import AS_CLAIMED, Laws
-from repro.judge.sweep import by_name, gathered
-from repro.judge.tables import last_step
+from repro.judge.optimum import parabola_optimum
+from repro.judge.power import AS_CLAIMED, SIDES, SIGN, Laws
+from repro.judge.sweep import gathered
 from repro.statistics import t_interval
 from repro.suite import registry
 
@@ -26,11 +36,12 @@ TITLE = "Figure 3. Hyperparameter transfer of upscaled models"
 CAPTION = (
     "Final training loss, a mean since the last evaluation, against the learning rate at fixed "
     "noise (top) and against the noise at a fixed rate (bottom), one curve a target width. "
-    "Mean, and range over seeds (band). Stars: lowest mean, with the 95 % interval of the seeds' "
-    "best, at least half a step of the grid to both sides. Crosses: where a rival would have it, "
-    "from the narrowest's: SP's rate, as 1/n (top), or noise of one standard deviation at every "
-    "width, a level as n^1/2 (bottom). Arrows at the top edge: a mean above the panel, or a seed "
-    "that diverged. (Ma et al., Figure 3.)"
+    "Mean, and range over seeds (band). Stars: vertex of a parabola through two octaves to either "
+    "side of the best, mean over seeds with its 95 % interval. Crosses: where a rival would have "
+    "it, from the narrowest's: SP's rate, as 1/n (top), or noise of one standard deviation at all "
+    "widths, a level as n^1/2 (bottom). In the titles: the slope of the vertex against the target "
+    "width, as it is judged. Arrows at the top edge: a mean above the panel, or a seed that "
+    "diverged. (Ma et al., Figure 3.)"
 )
 # Name in ids -> in words, study, how its stages end.
 MODELS = {
@@ -52,36 +63,78 @@ PRINTED = {
     if key != "gpt2"
 }
 MODELS |= CODE | PRINTED
-LEVEL, WIDTH = "start.level", "model.width"
 SWEEPS = {
-    "lr": ("by_lr", "lr", "learning rate", "the best learning rate", 1),
-    "noise": ("by_noise", LEVEL, "noise level", "the best noise", 2),
+    "lr": ("by_lr", "lr", "learning rate", "the best learning rate"),
+    "noise": ("by_noise", LEVEL, "noise level", "the best noise"),
 }
 SERIES = [(key, sweep) for key in MODELS for sweep in SWEEPS if sweep == "lr" or key not in PRINTED]
 STUDIES = tuple(f"{MODELS[key][1]}/{SWEEPS[sweep][0]}{MODELS[key][2]}" for key, sweep in SERIES)
-GENERALLY = "'generally transfer' read as an octave of rates or two of noise, round figures"
-CLAIMS = tuple(
-    Claim(
-        id=f"fig3.transfer-{sweep}-{key}",
-        kind=TRAINING,
-        statement=f"{MODELS[key][0]}: {SWEEPS[sweep][3]} does not depend on the target width",
-        source="Figure 3; Appendix F.5",
-        quantity=f"spread over target widths of log2 of {SWEEPS[sweep][3]}",
-        expected=trained_scales(at_most(SWEEPS[sweep][4], TOLERANCE, GENERALLY))
+HALF_WAY = (
+    "half way to 1/2, the slope of a noise of one standard deviation at every width; a quarter of "
+    "the way to -1, that of SP's rate"
+)
+
+
+def scales_of(key, expectation):
+    """Where a claim about a model binds: settings of the code, and as printed, at paper scale."""
+    return trained_scales(expectation) if MODELS[key][2] == "" else {"paper": expectation}
+
+
+CLAIMS = (
+    *(
+        Claim(
+            id=f"fig3.transfer-{sweep}-{key}",
+            kind=TRAINING,
+            statement=f"{MODELS[key][0]}: {SWEEPS[sweep][3]} does not depend on the target width",
+            source="Figure 3; Appendix F.5",
+            quantity=f"slope of log2 of {SWEEPS[sweep][3]} against log2 of the target width",
+            expected=scales_of(key, within(0, 0.25, TOLERANCE, HALF_WAY)),
+        )
+        for key, sweep in SERIES
+    ),
+    *(
+        Claim(
+            id=f"fig3.lost-{sweep}-{key}",
+            kind=TRAINING,
+            statement=f"{MODELS[key][0]}: {SWEEPS[sweep][3]} of the narrowest model serves the "
+            "widest",
+            source="Figure 3; Section 3.2",
+            quantity="training loss of the widest at the narrowest's best value minus at its own, "
+            "nats; both chosen on the other half of the seeds",
+            expected=trained_scales(reported("no bound: the paper prints no loss")),
+        )
+        for key, sweep in SERIES
         if MODELS[key][2] == ""
-        else {"paper": at_most(SWEEPS[sweep][4], TOLERANCE, GENERALLY)},
-    )
-    for key, sweep in SERIES
+    ),
+    *(
+        Claim(
+            id=f"fig3.asymmetric-{key}",
+            kind=TRAINING,
+            statement=f"{MODELS[key][0]}: noise above the best costs more than noise below it",
+            source="Appendix F.5, noise sensitivity profile",
+            quantity="training loss an octave above the best noise minus an octave below "
+            "it, nats, mean over target widths",
+            expected=trained_scales(above(0)),
+        )
+        for key in MODELS
+        if MODELS[key][2] == ""
+    ),
 )
 # How a law's optimum goes with the target width: a power of it.
 POWERS = {AS_CLAIMED: 0.0, "SP": -1.0, "one std at every width": 0.5}
 RIVAL = {"lr": "SP", "noise": "one std at every width"}
-LAWS = {f"fig3.transfer-{sweep}-{key}": Laws(AS_CLAIMED, (RIVAL[sweep],)) for key, sweep in SERIES}
+LAWS = {
+    **{f"fig3.transfer-{sweep}-{key}": Laws(AS_CLAIMED, (RIVAL[sweep],)) for key, sweep in SERIES},
+    **{claim.id: SIGN for claim in CLAIMS if claim.id.startswith("fig3.asymmetric")},
+}
 
 
 def reduce(runs):
     """Final losses of every run."""
-    label = lambda name: {"study": name.module, "stage": name.stage}  # noqa: E731
+
+    def label(name):
+        return {"study": name.module, "stage": name.stage}
+
     columns = ["study", "stage", WIDTH, "lr", LEVEL, "seed", "step", "train_loss", "valid_loss"]
     return gathered(runs, label, last=True).reindex(columns=columns)
 
@@ -92,84 +145,32 @@ def rows_of(data, key, sweep):
     return data[(data["study"] == study) & (data["stage"] == f"{SWEEPS[sweep][0]}{end}")]
 
 
-def log2_places(values):
-    """Value -> its log2, of a grid; zero lies one step below the smallest other value."""
-    values = sorted(values)
-    positive = [math.log2(v) for v in values if v > 0]
-    step = positive[1] - positive[0] if len(positive) > 1 else 1.0
-    zeros = [positive[0] - step] * (len(values) - len(positive))
-    return dict(zip(values, zeros + positive, strict=True))
-
-
-def by_width(rows, axis):
-    """Width -> table of final training losses, a row a value of the axis, a column a seed."""
-    last = last_step(rows).fillna({"train_loss": math.inf})
-    return {
-        int(width): group.pivot(index=axis, columns="seed", values="train_loss")
-        for width, group in last.groupby(WIDTH)
-    }
-
-
-def optima(curves, seeds):
-    """Width -> optimum along an axis, mean over seeds. curves: from `by_width`."""
+def measure(data, scale):
     found = {}
-    for width, curve in curves.items():
-        losses = curve.to_numpy()[:, curve.columns.get_indexer(list(seeds))].mean(axis=1)
-        points = ((value,) for value in curve.index)
-        found[width] = search_optimum(dict(zip(points, losses.tolist(), strict=True)))
+    for key, sweep in SERIES:
+        rows, axis = rows_of(data, key, sweep), SWEEPS[sweep][1]
+        found[f"fig3.transfer-{sweep}-{key}"] = slope_of(rows, axis)
+        if MODELS[key][2] == "":
+            found[f"fig3.lost-{sweep}-{key}"] = lost(rows, axis)
+        if MODELS[key][2] == "" and sweep == "noise":
+            found[f"fig3.asymmetric-{key}"] = asymmetry(rows)
     return found
 
 
-def measure(data, scale):
-    return {
-        f"fig3.transfer-{sweep}-{key}": spread_of(rows_of(data, key, sweep), SWEEPS[sweep][1])
-        for key, sweep in SERIES
-    }
-
-
-def spread_of(rows, axis):
-    """How far apart the best values of an axis are over widths, in octaves."""
-    if rows.empty:
-        return exact(math.nan, 0, "these settings are run at paper scale")
-    seeds = sorted(int(s) for s in rows["seed"].unique())
-    log2, curves = log2_places(rows[axis].unique()), by_width(rows, axis)
-
-    def places(sample):
-        """log2 of each width's best value, nan where a seed diverged at all of them."""
-        return [
-            log2[best.point[0]] if math.isfinite(best.loss) else math.nan
-            for best in optima(curves, sample).values()
-        ]
-
-    def spread(sample):
-        return float(np.ptp(places(sample)))
-
-    best = optima(curves, seeds)
-    outside = [str(n) for n, optimum in best.items() if optimum.untried]
-    lost = [str(n) for n, optimum in best.items() if not math.isfinite(optimum.loss)]
-    problems = {"at the grid's edge": outside, "a seed diverged at every value": lost}
-    problem = by_name(
-        {why: f"width {', '.join(which)}" for why, which in problems.items() if which}
-    )
-    in_words = ", ".join(
-        f"2^{place:.3g} at width {n}"
-        for n, place in zip(best, places(seeds), strict=True)
-        if str(n) not in lost
-    )
-    found = over_seeds(spread, seeds, problem, f"best: {in_words}")
-    # Both ends of the spread are known to half a step of the grid.
-    return no_finer_than(found, 2 * half_step(rows[axis].unique()), lowest=0)
-
-
 def simulate(law, recorded, scale, rng):
-    """Every width's curve with its optimum where a law has it, their mean that of the recorded."""
+    """Every width's curve with its optimum where a law has it, their mean that of the recorded; or
+    the noise's profile as it is, even, or turned round."""
     design = Design(recorded, ["train_loss"], ["study", "stage", WIDTH, "lr", LEVEL])
     for claim, laws in LAWS.items():
-        if law in laws.names:
+        if law in laws.names and claim.startswith("fig3.transfer-"):
             sweep, key = claim.removeprefix("fig3.transfer-").split("-", 1)
             rows = rows_of(recorded, key, sweep)
             if not rows.empty:
                 set_optima(design, rows, SWEEPS[sweep][1], POWERS[law])
+        elif law in laws.names and law != SIGN.paper:
+            rows = rows_of(recorded, claim.removeprefix("fig3.asymmetric-"), "noise")
+            if not rows.empty:
+                set_profile(design, rows, SIDES[law])
     return design.draw(rng)
 
 
@@ -181,14 +182,25 @@ def set_optima(design, rows, axis, power):
     }
     found = {}
     for width, at in curves.items():
-        grid, first = np.unique(x[at], return_index=True)
-        curve = design.mean[at[first], 0]
-        vertex = parabola_optimum(2.0**grid, curve, 3)
-        found[width] = vertex if math.isfinite(vertex) else grid[np.argmin(curve)]
+        value, first = np.unique(design.recorded[axis].to_numpy()[at], return_index=True)
+        value, curve = value[value > 0], design.mean[at[first], 0][value > 0]
+        vertex = parabola_optimum(value, curve, REACHES[0])
+        found[width] = vertex if math.isfinite(vertex) else math.log2(value[np.argmin(curve)])
     powers = {width: power * math.log2(width) for width in curves}
     middle = np.mean([found[width] - powers[width] for width in curves])
     for width, at in curves.items():
         design.move(at, x, middle + powers[width] - found[width])
+
+
+def set_profile(design, rows, side):
+    """Mirror one sweep's curves about their best noise (side -1), or make them even (0)."""
+    for _, part in rows.groupby(WIDTH):
+        at = design.recorded.index.get_indexer(part[part[LEVEL] > 0].index)
+        x, first = np.unique(np.log2(design.recorded[LEVEL].to_numpy()[at]), return_index=True)
+        curve = design.mean[at[first], 0]
+        mirrored = np.interp(2 * x[np.argmin(curve)] - x, x, curve)
+        new = mirrored if side < 0 else (mirrored + curve) / 2
+        design.mean[at, 0] = new[np.searchsorted(x, np.log2(design.recorded[LEVEL].to_numpy()[at]))]
 
 
 def draw(data, scale):
@@ -198,7 +210,7 @@ def draw(data, scale):
     figure, axes = drawing.panels(len(shown), len(SWEEPS))
     for column, key in zip(axes.T, shown, strict=True):
         words, study, end = MODELS[key]
-        for panel, (sweep, (stage, axis, label, *_)) in zip(column, SWEEPS.items(), strict=True):
+        for panel, (sweep, (stage, axis, label, _)) in zip(column, SWEEPS.items(), strict=True):
             if (key, sweep) not in SERIES:
                 panel.axis("off")
                 continue
@@ -209,7 +221,11 @@ def draw(data, scale):
             panel.set_ylabel("final training loss (nats)")
             declared = registry.study(f"{study}/{stage}{end}").scales[scale].spec
             fixed = {"by_lr": ("noise", LEVEL), "by_noise": ("learning rate", "lr")}[stage]
-            panel.set_title(f"{words}, {fixed[0]} {declared[fixed[1]]:.3g}", fontsize=9)
+            found = in_words(slope_of(rows, axis))
+            panel.set_title(
+                f"{words}, {fixed[0]} {declared[fixed[1]]:.3g}\nslope against width {found}",
+                fontsize=9,
+            )
     return figure
 
 
@@ -224,24 +240,22 @@ def width_colors(rows):
 def mark_optima(panel, rows, axis, colors, rival):
     """The best value with its interval at each width of `colors`, and where a rival law would have
     it."""
-    log2, limits = log2_places(rows[axis].unique()), panel.get_xlim()
-    first = None
+    limits, first = panel.get_xlim(), None
     for width, color in colors.items():
-        losses = by_width(rows, axis)[width]
-        x, y = losses.index.map(log2).to_numpy(float), losses.mean(axis=1).to_numpy()
-        if not np.isfinite(y).any():
-            continue
-        best = int(np.argmin(y))
-        _, low, high = t_interval([x[seed.argmin()] for seed in losses.to_numpy().T])
-        reach = max(0.5, (high - low) / 2 if math.isfinite(low) else 0.0)
-        ends = (2.0 ** x[best] * (1 - 2.0**-reach), 2.0 ** x[best] * (2.0**reach - 1))
-        panel.errorbar(
-            2.0 ** x[best], y[best], xerr=np.array(ends)[:, None], fmt="none", ecolor="black", lw=1
-        )
-        panel.plot(2.0 ** x[best], y[best], "*", color=color, ms=11, mec="black", mew=0.5)
-        first = first or (width, x[best])
-        there = first[1] + POWERS[rival] * math.log2(width / first[0])
+        curve = by_width(rows, axis)[width]
+        curve = curve[curve.index > 0]
+        x, y = np.log2(curve.index.to_numpy(float)), curve.mean(axis=1).to_numpy()
         finite = np.isfinite(y)
+        best, low, high = t_interval([*vertices(curve)])
+        if not math.isfinite(best):
+            continue
+        height = np.interp(best, x[finite], y[finite])
+        if math.isfinite(low):
+            ends = np.array([[2.0**best - 2.0**low], [2.0**high - 2.0**best]])
+            panel.errorbar(2.0**best, height, xerr=ends, fmt="none", ecolor="black", lw=1)
+        panel.plot(2.0**best, height, "*", color=color, ms=11, mec="black", mew=0.5)
+        first = first or (width, best)
+        there = first[1] + POWERS[rival] * math.log2(width / first[0])
         if width != first[0] and x[finite][0] <= there <= x[finite][-1]:
             height = np.interp(there, x[finite], y[finite])
             panel.plot(2.0**there, height, "X", color=color, ms=6, mec="black", mew=0.5)

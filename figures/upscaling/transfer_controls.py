@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from figures.upscaling import fig3
-from figures.upscaling.fig3 import LEVEL, WIDTH, by_width, optima, reduce  # noqa: F401
+from figures.upscaling._transfer import LEVEL, WIDTH, at_end, by_width, log2_places
+from figures.upscaling.fig3 import reduce  # noqa: F401
 from repro.judge.claims import (
     CONTROL,
     OURS,
@@ -109,11 +110,9 @@ def regret(curves, width):
     return at.loc[value] - at.loc[at.mean(axis=1).idxmin()]
 
 
-def at_the_edge(curves, seeds, name, width):
+def at_the_edge(curves, name, width):
     """Why the best value at a width may be another, in words; "" if it is inside of its grid."""
-    if not optima({width: curves[width]}, seeds)[width].untried:
-        return ""
-    return f"{name} best at width {width} is at the grid's edge"
+    return f"{name} best at width {width} is at the grid's edge" if at_end(curves[width]) else ""
 
 
 def measure(data, scale):
@@ -123,6 +122,7 @@ def measure(data, scale):
         seeds = [int(seed) for seed in ours[min(ours)].columns]
         ends = min(ours), max(ours)
 
+        # Each seed carries its own best value: the interval holds how sure that choice is.
         def ratio(sample, ours=ours, control=control):
             return transferred(ours, sample[0])[1] / transferred(control, sample[0])[1]
 
@@ -135,8 +135,8 @@ def measure(data, scale):
             ratio,
             seeds,
             joined(
-                at_the_edge(ours, seeds, "the paper's", ends[0]),
-                at_the_edge(control, seeds, "the control's", ends[0]),
+                at_the_edge(ours, "the paper's", ends[0]),
+                at_the_edge(control, "the control's", ends[0]),
             ),
             f"value and loss a seed, {words}",
         )
@@ -144,7 +144,7 @@ def measure(data, scale):
         found = over_seeds(
             lambda sample, lost=lost: float(lost[""][sample[0]]),
             seeds,
-            joined(*(at_the_edge(ours, seeds, "the paper's", width) for width in ends)),
+            joined(*(at_the_edge(ours, "the paper's", width) for width in ends)),
             f"the control's {lost['c'].mean():.3g}",
         )
         step = half_step(ours[ends[1]].mean(axis=1).to_numpy())
@@ -197,7 +197,7 @@ def draw(data, scale):
 
 def mark_best(panel, curves, grid, colors, **size):
     """Stars at the lowest means; zero noise lies one step below the grid's smallest other value."""
-    place = fig3.log2_places(grid)
+    place = log2_places(grid)
     for width, losses in curves.items():
         mean = losses.mean(axis=1)
         best = mean.idxmin()

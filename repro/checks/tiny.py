@@ -123,7 +123,8 @@ def tiny_run(model: str, parametrization: str) -> tuple[str, dict, list[float]]:
     spec: dict[str, Any] = {**RUN, **more, "model": settings | {"width": widths[0]}, "lr": lr}
     spec["parametrization"] = parametrization
     if task == "language_model":  # has lr and init per kind of role, and positions as the embedding
-        power = table(parametrization, "adam")["embedding"].init.exponent
+        init = table(parametrization, "adam")["embedding"].init
+        power = init.exponent if init else 0.0
         spec |= {"lr": dict.fromkeys(KINDS, lr), "init": {}}
         spec["model"]["positional_rms"] = {"factor": 1.0, "power": power}
     return task, spec, widths

@@ -4,7 +4,9 @@ The layout is ImageNet's: train/<class>/*.JPEG and val/<class>/*.JPEG. Nothing i
 `write_index` writes an index of the files by class, and a link to the folder.
 """
 
+import errno
 import os
+import stat
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -84,8 +86,14 @@ def _classes(dataset: str, folder: Path) -> dict[str, dict[str, int]]:
 
 def _sizes(folder: str) -> dict[str, int]:
     """Name of an image file in a folder -> its size in bytes."""
-    entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    return {e.name: e.stat().st_size for e in entries if e.name.lower().endswith(SUFFIXES)}
+    found = {}
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if entry.name.lower().endswith(SUFFIXES):
+            status = entry.stat()
+            if not stat.S_ISREG(status.st_mode):  # to open a pipe would be to wait for it
+                raise OSError(errno.ENODEV, "it is no file", entry.path)
+            found[entry.name] = status.st_size
+    return found
 
 
 def digest(listing: Listing) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from repro.errors import UserError, did_you_mean
 from repro.statistics import jackknife, student, student_tail, t_interval
-from repro.suite.study import SCALES, WORKSTATION
+from repro.suite.study import OPTIONAL_SCALES, OVERNIGHT, SCALES, WORKSTATION
 
 # What a claim rests on. The first three are claims of a paper; the others are ours.
 TRAINING = "training"  # runs
@@ -43,7 +43,7 @@ DOES_NOT_BIND = "does not bind"  # shown beside what was seen
 REPORTED = "reported"  # no bound
 VERDICTS = (REPRODUCED, NOT_REPRODUCED, CANNOT_BE_TOLD, DOES_NOT_BIND, REPORTED)
 
-FEWEST = 3  # seeds from which a training claim is told at reduced scale
+FEWEST = {"reduced": 3, OVERNIGHT: 5}  # seeds from which a training claim is told
 
 
 @dataclass(frozen=True)
@@ -175,6 +175,33 @@ def over_means(
     return Measurement(*jackknife(statistic, seeds), len(seeds), problem, detail)
 
 
+def over_both(
+    statistic: Callable[[int, Sequence[int]], float],
+    seeds: Iterable[int],
+    choosing: Iterable[int],
+    problem: str = "",
+    detail: str = "",
+) -> Measurement:
+    """Mean over seeds of what other seeds chose, with an interval of the whole chain: the variance
+    over the seeds that judge, and the jackknife's over those that choose, which all judges share.
+
+    statistic: takes a judging seed and the choosing seeds. choosing: at least two.
+    """
+    seeds, choosing = sorted(map(int, seeds)), sorted(map(int, choosing))
+    values = [float(statistic(seed, choosing)) for seed in seeds]
+    value = float(np.mean(values))
+    if not math.isfinite(value):
+        return Measurement(value, math.nan, math.nan, len(seeds), problem, detail)
+    without = [
+        float(np.mean([statistic(seed, [c for c in choosing if c != left]) for seed in seeds]))
+        for left in choosing
+    ]
+    n, k = len(seeds), len(choosing)
+    variance = np.var(values, ddof=1) / n + (k - 1) * np.var(without)
+    reach = student(min(n, k)) * math.sqrt(variance)
+    return Measurement(value, value - reach, value + reach, n, problem, detail)
+
+
 def over_batches(
     values: np.ndarray, statistic: Callable[[np.ndarray], float], detail: str = ""
 ) -> Measurement:
@@ -204,9 +231,10 @@ class Claim:
     id: `<figure>.<name>`, unique within a paper. kind: what it rests on, one of KINDS.
     statement, source: in our words, with the place. quantity: what is measured, in words.
     expected: scale -> Expectation; it binds at these scales, and at another what was seen is held
-    against the paper scale's (or the last one given) without a verdict. On a workstation the paper
-    scale's binds, unless it has one of its own. real_data: binds only on data the suite did not
-    generate. published: a number of the published settings: on a workstation it does not bind.
+    against the paper scale's (or the last one given) without a verdict. Overnight the reduced
+    scale's binds and on a workstation the paper scale's, unless they have one of their own.
+    real_data: binds only on data the suite did not generate. published: a number of the published
+    settings: on a workstation it does not bind.
     """
 
     id: str
@@ -227,13 +255,20 @@ class Claim:
 
     def at(self, scale: str) -> Expectation:
         """What is expected at a scale."""
-        return self.expected.get(scale, self.at_paper_scale())
+        return self.expected.get(self._bound_of(scale), self.at_paper_scale())
+
+    def _bound_of(self, scale: str) -> str:
+        """The scale whose bound binds at a scale: its own, or that of which it is the longer or
+        the shorter form."""
+        if scale in self.expected or (scale == WORKSTATION and self.published):
+            return scale
+        return {OVERNIGHT: "reduced", WORKSTATION: "paper"}.get(scale, scale)
 
     def elsewhere(self, scale: str, embedded: bool) -> str:
         """Why the claim does not bind at a scale on this data, in words; "" if it does."""
-        as_paper = scale == WORKSTATION and "paper" in self.expected and not self.published
-        if scale not in self.expected and not as_paper:
-            return f"scale: meant for {', '.join(s for s in self.expected if s != WORKSTATION)}"
+        if self._bound_of(scale) not in self.expected:
+            meant = (s for s in self.expected if s not in OPTIONAL_SCALES)
+            return f"scale: meant for {', '.join(meant) or ', '.join(self.expected)}"
         return "data: built into the embedded data" if self.real_data and embedded else ""
 
     def binds(self, scale: str, embedded: bool) -> bool:
@@ -313,9 +348,10 @@ def p_value(expected: Expectation, measured: Measurement) -> float | None:
 
 
 def too_few(claim: Claim, measured: Measurement, scale: str) -> str:
-    """Why runs of these seeds tell nothing at reduced scale, in words; "" if they may."""
-    few = claim.kind == TRAINING and scale == "reduced" and 1 < measured.n < FEWEST
-    return f"{measured.n} seeds, where nothing is told from fewer than {FEWEST}" if few else ""
+    """Why runs of these seeds tell nothing at a scale for a CPU, in words; "" if they may."""
+    fewest = FEWEST.get(scale, 0) if claim.kind == TRAINING else 0
+    few = 1 < measured.n < fewest
+    return f"{measured.n} seeds, where nothing is told from fewer than {fewest}" if few else ""
 
 
 def _seen(expected: Expectation, measured: Measurement) -> tuple[str, str]:

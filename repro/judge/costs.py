@@ -20,9 +20,9 @@ NONE = "-"
 @dataclass(frozen=True)
 class Figure:
     """What a figure takes at a scale. hours: of one core of the machine of records/, or of an H100;
-    None where nothing is on record. memory: bytes of its largest run. disk: bytes of the
-    checkpoints that are kept for later stages. data: names of its datasets. judged: how many of its
-    claims bind."""
+    None where nothing is on record, 0 where the figure lacks the scale. memory: bytes of its
+    largest run. disk: bytes of the checkpoints that are kept for later stages. data: names of its
+    datasets. judged: how many of its claims bind."""
 
     hours: float | None
     memory: int
@@ -39,7 +39,10 @@ def suite_at(scale: str) -> Suite:
 
 def of_figure(suite: Suite, name: str) -> Figure:
     """What a figure takes under a configuration."""
-    scale, room = suite.config.scale, budget.room(suite, name)
+    scale = suite.config.scale
+    if not suite.offers(name):
+        return Figure(0.0, 0, 0, (), 0)
+    room = budget.room(suite, name)
     hours: float | None = room.hours
     if scale not in GPU_SCALES:
         bases = recorded(suite, name)

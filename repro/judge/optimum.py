@@ -10,6 +10,7 @@ from repro.suite import search
 from repro.suite.search import Offset, Point
 
 PAPER_WINDOW = 0.20  # Hayou & Liu, Figure 3
+SAME_PLACE = 1e-6  # octaves: rates closer than that are one point of a grid
 
 
 @dataclass(frozen=True)
@@ -74,24 +75,28 @@ def grid_optimum(lr: Sequence[float], loss: Sequence[float], window: float) -> f
     return float(x[y <= np.nanmin(y) * (1 + window)].mean())
 
 
-def parabola_optimum(lr: Sequence[float], loss: Sequence[float], points: int = 5) -> float:
+def parabola_optimum(lr: Sequence[float], loss: Sequence[float], reach: float = 2.0) -> float:
     """log2 of the vertex of a parabola through the points around the best, in log2 lr.
 
-    points: how many; where the best is near an end of the grid, the outermost ones.
+    reach: octaves to either side within which points are taken, so that a finer grid has more of
+    them and not a narrower parabola; where the best is near an end of the grid, the octaves that
+    it lacks are taken on the other side.
     NaN where the curve has no minimum there: the parabola opens downwards, its vertex lies beyond
     these points, or fewer than three losses are finite.
     """
     x, y = np.log2(np.asarray(lr, dtype=float)), np.asarray(loss, dtype=float)
-    order = np.argsort(x)
-    order = order[np.isfinite(y[order])]
-    if len(order) < 3:
+    finite = np.isfinite(y)
+    x, y = x[finite], y[finite]
+    if len(x) < 3:
         return math.nan
-    x, y = x[order], y[order]
-    first = int(np.clip(np.argmin(y) - points // 2, 0, max(len(x) - points, 0)))
-    x, y = x[first : first + points], y[first : first + points]
+    low = np.clip(x[np.argmin(y)] - reach, x.min(), max(x.max() - 2 * reach, x.min()))
+    near = (x > low - SAME_PLACE) & (x < low + 2 * reach + SAME_PLACE)
+    if near.sum() < 3:
+        return math.nan
+    x, y = x[near], y[near]
     bend, tilt, _ = np.polyfit(x - x.mean(), y, 2)
     vertex = float(x.mean() - tilt / (2 * bend)) if bend > 0 else math.nan
-    return vertex if x[0] <= vertex <= x[-1] else math.nan
+    return vertex if x.min() <= vertex <= x.max() else math.nan
 
 
 def cubic(x: np.ndarray, y: np.ndarray, at: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A sweep: the mean losses over its grid, their optimum, why it is none, its vertex. No torch.
+"""A sweep: the losses over its grid, their optimum, why it is none, its vertex. No torch.
 
 A figure says which columns are the axes and which the loss; how an optimum is read off them is here
 alone, and the estimators themselves in `repro.judge.optimum`.
@@ -34,6 +34,24 @@ def gathered(runs: Mapping, label: Callable[[StageName], Mapping[str, Any]], las
         if "step" in table or not last
     ]
     return pd.concat(parts, ignore_index=True)
+
+
+def by_seed(rows, axes: Sequence[str], metric: str, seeds: Sequence[int] | None = None):
+    """(values along each axis, losses): the metric of every run of a grid, an array.
+
+    rows: one a run. losses: shape (seeds, values along each axis); infinite where a run diverged or
+    is not there. seeds: sorted, those of a whole table of which the rows are a part; if None, those
+    of the rows.
+    """
+    import numpy as np
+
+    known = np.unique(rows["seed"] if seeds is None else seeds)
+    columns = {axis: np.unique(rows[axis], return_inverse=True) for axis in axes}
+    found = rows[metric].to_numpy(float)
+    losses = np.full((len(known), *(len(values) for values, _ in columns.values())), math.inf)
+    seed = np.searchsorted(known, rows["seed"])
+    losses[seed, *(place for _, place in columns.values())] = np.where(np.isnan(found), math.inf, found)
+    return [values for values, _ in columns.values()], losses
 
 
 def by_name(problems: Mapping[str, str]) -> str:
@@ -99,4 +117,4 @@ class Grid:
             if point == (*best[:i], point[i], *best[i + 1 :])
             and abs(math.log2(point[i] / best[i])) < NEIGHBOURS
         }
-        return parabola_optimum([*line], [*line.values()], 3)
+        return parabola_optimum([*line], [*line.values()], NEIGHBOURS)

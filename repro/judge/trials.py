@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -100,19 +101,57 @@ def of_figure(suite: Suite, figure_name: str) -> list[Trial]:
     none where none of them binds."""
     import pandas as pd
 
-    scale, embedded = suite.config.scale, suite.is_embedded(figure_name)
-    claims = tested(figure_name, scale, embedded)
-    if not claims:
+    if not tested(figure_name, suite.config.scale, suite.is_embedded(figure_name)):
         return []
     bases = recorded(suite, figure_name)
     if not bases:
         raise UserError(
-            f"{figure_name}: has no record of scale {scale}, data {suite.label} to draw from; "
-            f"make one: {suite.command('record')}"
+            f"{figure_name}: has no record of scale {suite.config.scale}, data {suite.label} to "
+            f"draw from; make one: {suite.command('record')}"
         )
     read_record(bases[0])  # refuses one that was changed
     data = bases[0].with_suffix(".csv")
-    table, digest = pd.read_csv(data), sha256_file(data)
+    return of_table(suite, figure_name, pd.read_csv(data), sha256_file(data))
+
+
+def plan(suite: Suite, figure_name: str, data: str, seeds: int | None = None) -> Iterator[str]:
+    """What the register asks of a design, a line a claim: how often it agrees under the paper's
+    law, and how often a verdict would be false. Drawn from another table than a record, as a
+    pilot's.
+
+    data: a CSV with the columns of data.csv, of at least two seeds. seeds: of the design. A table
+    of fewer is repeated, which makes its noise too small by a factor of
+    sqrt((1 - 1/k) / (1 - 1/n)), k and n seeds: plan with fewer seeds than will be run.
+    """
+    import pandas as pd
+
+    table = pd.read_csv(data)
+    table = repeated(table, seeds or table["seed"].nunique())
+    found = of_table(suite, figure_name, table, sha256_file(Path(data)))
+    for claim in tested(figure_name, suite.config.scale, suite.is_embedded(figure_name)):
+        its = [trial for trial in found if trial.claim == claim.id]
+        of = power.roles(its)
+        false = [(t.agree, t.law) for t in of[RIVAL]] + [(t.differ, t.law) for t in of[EDGE]]
+        worst, law = max(false)
+        told = max(t.agree for t in of[PAPER])
+        yield f"{claim.id}: power {told:.3g}, error {worst:.3g} ({law}); {power.in_words(its)}"
+
+
+def repeated(table, seeds: int):
+    """A table with so many seeds, numbered from 0, that take turns with those it has."""
+    import pandas as pd
+
+    of_seed = [rows for _, rows in table.groupby("seed", sort=True)]
+    if len(of_seed) < 2:
+        raise UserError("the table has one seed, which has no noise to plan with; give two or more")
+    turns = (of_seed[number % len(of_seed)].assign(seed=number) for number in range(seeds))
+    return pd.concat(turns, ignore_index=True)
+
+
+def of_table(suite: Suite, figure_name: str, table, digest: str) -> list[Trial]:
+    """The trials of a figure's claims, drawn from a table. digest: of its file."""
+    scale, embedded = suite.config.scale, suite.is_embedded(figure_name)
+    claims = tested(figure_name, scale, embedded)
     laws = registry.figure(figure_name).LAWS
     names = dict.fromkeys(law for claim in claims for law in laws[claim.id].names)
     found = {law: measured(figure_name, law, table, scale, embedded, DRAWS) for law in names}

@@ -20,13 +20,13 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Protocol
 
-from widthwise.parametrization import KINDS as ROLE_KINDS
 from widthwise.parametrization import (
     Role,
     attention_multiplier,
-    initialize,
     output_multiplier,
+    plan,
     tied_multiplier,
+    with_inits,
 )
 
 
@@ -35,7 +35,7 @@ class Model(Protocol):
 
     Its constructor takes keywords without defaults: `width` and `base_width`, `output_multiplier`
     (the factor on the logits), and whatever else `model` in a study's spec is to say. It draws
-    nothing: `widthwise.parametrization.initialize` draws every parameter that has an init, and what
+    nothing: `Plan.init_` of `widthwise` draws every parameter that has an init, and what
     has none (biases, gains) the constructor sets itself.
     """
 
@@ -108,4 +108,4 @@ def draw(
     device = next(model.parameters()).device
     # Parameters on the meta device have shapes alone, and torch has no generator there.
     generator = torch.Generator("cpu" if device.type == "meta" else device).manual_seed(seed)
-    initialize(model, None, dict.fromkeys(ROLE_KINDS, parametrization) | dict(init), generator)
+    plan(model, None, with_inits(parametrization, init)).init_(generator)

@@ -32,7 +32,7 @@ class BART(nn.Module):
     head_dim^-1/2 q.k.
     matrix_std, position_std, embedding_std: initial standard deviations (II.2.C); a matrix_std of
         None is fan_in^-1/2.
-    Parameters hold no values until `widthwise.parametrization.initialize` draws them; then
+    Parameters hold no values until `Plan.init_` of `widthwise` draws them; then
     `clear_padding` is to be called.
     Raises UserError on a width that is no multiple of heads, and a padding outside the vocabulary.
     """

@@ -23,7 +23,7 @@ class Decoder(nn.Module):
     output_multiplier: factor on the logits.
     norm: "none" (x = x + f(x), the paper's equation 1), "post" (x = LN(x + f(x))) or "pre"
         (x = x + f(LN(x)), one LN before the output); LN has no affine parameters.
-    Parameters hold no values until `widthwise.parametrization.initialize` draws them.
+    Parameters hold no values until `Plan.init_` of `widthwise` draws them.
     Raises UserError on a width that is no multiple of head_dim.
     """
 

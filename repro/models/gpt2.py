@@ -25,7 +25,7 @@ class GPT2(nn.Module):
     """Token ids (B, T) -> logits (B, T, vocab_size).
 
     output_multiplier: factor on the logits.
-    Parameters hold no values until `widthwise.parametrization.initialize` draws them, except for
+    Parameters hold no values until `Plan.init_` of `widthwise` draws them, except for
     LayerNorm's gains (1).
     Raises UserError on a width that is no multiple of heads.
     """

@@ -16,7 +16,7 @@ class GRU(nn.Module):
     At the base width the initial values have the laws that torch's layers draw from: uniform of
     standard deviation (3 width)^-1/2 for weights and biases, normal of 1 for the embedding. Biases
     keep theirs at every width.
-    Parameters hold no values until `widthwise.parametrization.initialize` draws them.
+    Parameters hold no values until `Plan.init_` of `widthwise` draws them.
     """
 
     def __init__(

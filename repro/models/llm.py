@@ -20,7 +20,7 @@ class LLM(nn.Module):
 
     inner: width of SwiGLU. window: positions a query sees, itself included.
     rotary_dim: entries of a head that are turned. output_multiplier: factor on the logits.
-    Parameters hold no values until `widthwise.parametrization.initialize` draws them, except for
+    Parameters hold no values until `Plan.init_` of `widthwise` draws them, except for
     LayerNorm's (1 and 0).
     Raises UserError where heads do not share key-value heads evenly, or cannot be turned.
     """

@@ -17,7 +17,7 @@ class MLP(nn.Module):
     drawn_biases: whether biases of hidden layers start with the spread that they have at the base
         width, fan_in^-1/2 there, at every width (Table 2's vectors; the released code), else at 0.
     Biases that are not drawn are zero. All other parameters hold no values until
-    `widthwise.parametrization.initialize` draws them, which sets the readout to zero.
+    `Plan.init_` of `widthwise` draws them, which sets the readout to zero.
     """
 
     def __init__(

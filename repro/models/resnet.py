@@ -48,7 +48,7 @@ class ResNet(nn.Module):
     """Images (B, 3, H, W) -> logits (B, classes).
 
     width: multiplier of the stages' 64, 128, 256 and 512 channels, or one for each stage.
-    Parameters hold no values until `widthwise.parametrization.initialize` draws them, except for
+    Parameters hold no values until `Plan.init_` of `widthwise` draws them, except for
     BatchNorm's (1 and 0) and the readout's bias (0).
     Raises UserError where a multiplier gives no whole number of channels.
     """

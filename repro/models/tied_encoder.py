@@ -19,7 +19,7 @@ class TiedEncoder(nn.Module):
 
     embedding_std, position_std: initial standard deviations. matrix_constant: every matrix of the
     blocks has variance matrix_constant / width, so C_X is expansion times that. output_multiplier:
-    N_rescale. Parameters hold no values until `widthwise.parametrization.initialize` draws them.
+    N_rescale. Parameters hold no values until `Plan.init_` of `widthwise` draws them.
     Raises UserError on a width that is no multiple of heads.
     """
 

@@ -29,7 +29,7 @@ class ViT(nn.Module):
     patch: pixels along a patch's side. expansion: the paper's M. output_multiplier: factor on what
     the head reads. attention_multiplier: factor on attention's logits head_dim^-1/2 q.k.
     constants: initial constants in place of the paper's, by the names in CONSTANTS.
-    Parameters hold no values until `widthwise.parametrization.initialize` draws them, except for
+    Parameters hold no values until `Plan.init_` of `widthwise` draws them, except for
     the head's bias (0).
     Raises UserError where heads do not divide the width, or patches the image, and on a constant
     there is none of.

@@ -14,7 +14,10 @@ What runs
 
 One job
   jobs.py          the workflow's jobs, also without Snakemake
+  worker.py        a process from which the jobs of a call are forked
+  handover.py      a job hands itself over to the worker of its call
   execute.py       carries out a job: its runs, unless finished before
+  upstream.py      what a run takes from earlier stages, or from a choice among their runs
   cells.py         the file of a job's runs
   foreign.py       what may stand in files that somebody else may have made
   packs.py         archives of these files, to carry them to another machine
@@ -36,6 +39,7 @@ What it takes
 What one sees
   progress.py      lines in a log, a bar on a terminal
   terminal.py      a line a job, with the time that is left
+  interrupt.py     Ctrl-C of a workflow
   calls.py         which calls of Snakemake run here, and the lock of a killed one
   internals.py     what is used of Snakemake below its documented surface
 """

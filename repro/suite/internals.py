@@ -1,14 +1,17 @@
 """What the suite uses of Snakemake below its documented surface: here alone, each with its reason.
 
 Any release of Snakemake may move one of these. pyproject.toml bounds the releases for this reason,
-and `tests/test_internals.py` names what moved. No torch; Snakemake is loaded where it is used.
+and `tests/workflow/test_internals.py` names what moved. No torch; Snakemake is loaded where it is
+used.
 """
 
 import logging
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from repro.suite.interrupt import Interrupt
 from repro.suite.terminal import Ahead, Lines
 
 STREAM = "DefaultStreamHandler"  # Snakemake's name for its handler of the terminal
@@ -83,6 +86,11 @@ class Call:
         return int(resources["gpu"].value) if "gpu" in resources else None
 
     @property
+    def may_fork(self) -> bool:
+        """Whether jobs may be forked from one process: they run on this machine, on no GPU."""
+        return self.is_local and not self.gpus
+
+    @property
     def groups_short_jobs(self) -> bool:
         """Whether short jobs go into one submission, or this is such a submission on its node."""
         groups = self.workflow.group_settings
@@ -131,21 +139,24 @@ class Call:
         if self.is_local:
             self.workflow.scheduler.job_rate_limiter = None
 
-    def write_lines(self, ahead: Callable[[], Ahead]) -> Lines | None:
+    def write_lines(self, ahead: Callable[[], Ahead], interrupt: Interrupt) -> Lines | None:
         """Have the terminal show `Lines`; None where it shows what Snakemake itself says."""
         from snakemake.logging import logger
 
-        return None if self.says_more or self.is_job else attach(logger.handlers, ahead)
+        return None if self.says_more or self.is_job else attach(logger.handlers, ahead, interrupt)
 
 
-def attach(handlers: Iterable[logging.Handler], ahead: Callable[[], Ahead]) -> Lines | None:
+def attach(
+    handlers: Iterable[logging.Handler], ahead: Callable[[], Ahead], interrupt: Interrupt
+) -> Lines | None:
     """Have Snakemake's handler of the terminal write `Lines`; None where there is none, because the
     call asked for a logger of its own. A logger plugin would do it without a handler's name, but
     must be a distribution of its own."""
     for handler in handlers:
         if handler.name == STREAM and handler.formatter:
             stream = getattr(handler, "stream", None)
-            lines = Lines(handler.formatter, ahead, bool(stream and stream.isatty()))
+            on_terminal = bool(stream and stream.isatty())
+            lines = Lines(handler.formatter, ahead, on_terminal, interrupt)
             handler.setFormatter(lines)
             handler.addFilter(lines.filter)
             return lines
@@ -165,3 +176,11 @@ def ask_for_no_account() -> None:
     import snakemake_executor_plugin_slurm as plugin
 
     plugin.get_account = lambda logger: None
+
+
+def remember_signatures() -> None:
+    """Have Snakemake look at the arguments of each function of the rules once; for every job and
+    keyword anew it takes an eighth of a dry run (Snakemake 9.27)."""
+    from snakemake import common, rules
+
+    common.get_function_params = rules.get_function_params = cache(common.get_function_params)

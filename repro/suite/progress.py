@@ -87,10 +87,18 @@ class Monitor:
 
     Nothing is drawn if the stream is not a terminal; the logs hold everything.
     whole: what is left of the workflow, which stands before them; "" before that is known.
+    longest: what is shown while none is being written, as a job loads its data.
     """
 
-    def __init__(self, logs: Path, stream=None, whole: Callable[[], str] = str):
-        self.logs, self.stream, self.whole = logs, stream or sys.stderr, whole
+    def __init__(
+        self,
+        logs: Path,
+        stream=None,
+        whole: Callable[[], str] = str,
+        longest: Callable[[], str] = str,
+    ):
+        self.logs, self.stream = logs, stream or sys.stderr
+        self.whole, self.longest = whole, longest
         self.stopped = threading.Event()
         self.before = self.last = states(logs)
         self.written: dict[Path, float] = {}  # log -> when it was seen to have changed, our clock
@@ -112,12 +120,16 @@ class Monitor:
 
     def _watch(self) -> None:
         while not self.stopped.wait(1.0):
-            lines = self.lines()
-            if lines:
-                before = f"{whole} | " if (whole := self.whole()) else ""
-                shown = bar(lines, get_terminal_size().columns - len(before))
-                self.stream.write(f"\033[2K{before}{shown}\r")
+            if shown := self.shown(get_terminal_size().columns):
+                self.stream.write(f"\033[2K{shown}\r")
                 self.stream.flush()
+
+    def shown(self, columns: int) -> str:
+        """The bar, of at most so many columns; "" while nothing runs."""
+        longest = self.longest()
+        lines = self.lines() or ([longest] if longest else [])
+        before = f"{whole} | " if lines and (whole := self.whole()) else ""
+        return before + bar(lines, columns - len(before)) if lines else ""
 
     def lines(self) -> list[str]:
         """Last progress line of every log seen to be written to in the last SHOWN_SECONDS."""

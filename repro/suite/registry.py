@@ -7,6 +7,7 @@ A broken file is reported, in one line, to whoever asks for it, and does not sto
 import sys
 import traceback
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -230,6 +231,16 @@ def figure_stages(name: str) -> list[str]:
         return [stage for study_name in studies for stage in stages(study_name)]
     except UserError as error:
         raise UserError(f"figures/{name}.py: STUDIES: {error}") from error
+
+
+def loadable_figures() -> list[str]:
+    """The figures whose files, and those of their studies, are not broken."""
+    found = []
+    for name in figure_names():
+        with suppress(UserError):
+            figure_stages(name)
+            found.append(name)
+    return found
 
 
 def selected_figures(selection: Iterable[str], place: str = "config key figures") -> list[str]:

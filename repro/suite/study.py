@@ -11,12 +11,14 @@ from repro.suite import search
 from repro.suite.search import Offset
 from repro.suite.spec import lookup, override
 
-WORKSTATION = "workstation"
-SCALES = ("smoke", "reduced", WORKSTATION, "paper")
+OVERNIGHT, WORKSTATION = "overnight", "workstation"
+SCALES = ("smoke", "reduced", OVERNIGHT, WORKSTATION, "paper")
+# Scales that a study may lack.
+OPTIONAL_SCALES = (OVERNIGHT, WORKSTATION)
 # Scales for a GPU: their cost is printed first, and must be allowed.
 GPU_SCALES = (WORKSTATION, "paper")
 # Scales whose runs are long enough for a claim about training; smoke only tests the pipeline.
-TRAINED_SCALES = ("reduced", *GPU_SCALES)
+TRAINED_SCALES = ("reduced", OVERNIGHT, *GPU_SCALES)
 # The axis of a search's round: the numbers of its proposals.
 PROPOSAL = "proposal"
 
@@ -165,8 +167,8 @@ class Study:
     spec: the task's settings at paper scale; dotted keys reach into nested settings.
     grid: axis -> values; the runs are the product of the axes. An axis is a (dotted) key of the
         spec, or any name whose values are mappings of several keys that change together.
-    scales: one Scale for each of `SCALES`; it may lack the workstation's, where it then has no
-        runs and its figures are refused.
+    scales: one Scale for each of `SCALES`; it may lack those of `OPTIONAL_SCALES`, where it then
+        has no runs and its figures are refused.
     search: the axes along which the grid is extended, for as many rounds as a scale allows, until
         the run with the lowest final `metric` no longer lies at its edge (`repro.suite.search`).
         Later stages choose among the runs of all rounds.
@@ -186,7 +188,7 @@ class Study:
     chosen_after_seeing: str = ""
 
     def __post_init__(self):
-        if {*self.scales, WORKSTATION} != {*SCALES}:
+        if {*self.scales, *OPTIONAL_SCALES} != {*SCALES}:
             raise ValueError(f"a study states each of {SCALES}, not {tuple(self.scales)}")
         for name, scale in self.scales.items():
             unknown = (set(scale.grid) | set(scale.same_job)) - set(self.grid)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from repro.suite.interrupt import Interrupt
 from repro.suite.progress import duration
 
 # Of no use to who asked for a figure: which shell, which profile, which host.
@@ -49,7 +50,8 @@ class Lines(logging.Formatter):
     """Snakemake's records as lines for a person; what says nothing becomes "", which is not shown.
 
     default: the formatter of everything else, errors among it. ahead: called once the jobs are
-    known. on_terminal: whether a bar that is drawn below must be cleared first. clock: in seconds.
+    known. on_terminal: whether a bar that is drawn below must be cleared first. interrupt: after it
+    nothing is shown any more. clock: in seconds.
     """
 
     def __init__(
@@ -57,11 +59,13 @@ class Lines(logging.Formatter):
         default: logging.Formatter,
         ahead: Callable[[], Ahead],
         on_terminal: bool,
+        interrupt: Interrupt,
         clock: Callable[[], float] = time.monotonic,
     ):
         super().__init__()
         self.default, self.ahead, self.clock = default, ahead, clock
         self.clear = CLEAR if on_terminal else ""
+        self.interrupt = interrupt
         self.plan: Ahead | None = None
         self.begin = 0.0
         self.names: dict[int, str] = {}
@@ -69,7 +73,7 @@ class Lines(logging.Formatter):
         self.finished: list[int] = []
 
     def format(self, record: logging.LogRecord) -> str:
-        text = self._line(record)
+        text = "" if self.interrupt.came else self._line(record)
         return self.clear + text if text else ""
 
     def _line(self, record: logging.LogRecord) -> str:
@@ -136,6 +140,12 @@ class Lines(logging.Formatter):
         count = f"{len(self.finished):{len(str(self.plan.jobs))}}/{self.plan.jobs}"
         left = self.seconds_left()
         return count if left is None else f"{count}, {duration(left)} left"
+
+    def longest(self) -> str:
+        """The job that has run for longest of those that run, and for how long; "" without one."""
+        running = [(begin, self.names[job]) for job, begin in [*self.started.items()]]
+        begin, name = min((each for each in running if each[1]), default=(0.0, ""))
+        return name and f"{name}, {duration(self.clock() - begin)}"
 
     def seconds_left(self) -> float | None:
         """What is left of the forecast, at the pace at which its part behind us went; None where

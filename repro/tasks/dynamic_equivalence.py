@@ -9,7 +9,7 @@ from repro import models
 from repro.training import clipping
 from repro.training.optimizer import make_groups, make_optimizer
 from widthwise import upscaling
-from widthwise.parametrization import initialize
+from widthwise.parametrization import plan
 
 BATCHES = 4  # random batches, used in turn
 
@@ -71,7 +71,7 @@ def run(
     if model["name"] == "gpt2":
         shape = {key: data[key] for key in ("vocab_size", "sequence_length")}
     base = models.build(model, parametrization, **shape)
-    initialize(base, None, parametrization, generator)
+    plan(base, None, parametrization).init_(generator)
     base = base.to(device=device, dtype=torch.float64)
     batches = [
         tuple(t.to(device) for t in batch) for batch in random_batches(model, data, generator)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from repro import models
-from widthwise.optimizers.known import OPTIMIZERS, class_name
+from widthwise.optimizers import known
 from widthwise.parametrization import KINDS, Power, Role, table
 
 # Which widths are wider than the base's, by kind of role (`Role`).
@@ -24,10 +24,11 @@ def trained(spec: Mapping) -> dict:
     """
     model, optimizer = spec["model"], spec["optimizer"]
     name = spec["parametrization"]
-    family, coupled = OPTIMIZERS[class_name(optimizer["name"])]
+    of_optimizer = known.find(optimizer["name"])
+    family = of_optimizer.family if of_optimizer.matrices is None else optimizer["name"]
     ratio = model["width"] / model["base_width"]
     own = _factors(name, family, ratio)
-    decay = "coupled_weight_decay" if coupled else "weight_decay"
+    decay = "weight_decay" if of_optimizer.decoupled else "coupled_weight_decay"
     decayed = optimizer.get("decayed", KINDS)
     rates = spec["lr"] if isinstance(spec["lr"], Mapping) else dict.fromkeys(KINDS, spec["lr"])
 

@@ -12,7 +12,7 @@ from torch import nn
 from repro import models
 from repro.tasks.dynamic_equivalence import train_step
 from repro.training.optimizer import make_optimizer
-from widthwise.parametrization import initialize
+from widthwise.parametrization import plan
 from widthwise.upscaling.widening import widen
 
 BATCHES = 4  # random batches, used in turn
@@ -49,7 +49,7 @@ def _stages(seed: int) -> tuple[nn.Module, Callable]:
     settings = {"name": "resnet", "classes": CLASSES, "width": 1 / 16, "base_width": 1.0}
     base = models.build(settings, "muP-multiplier")
     generator = torch.Generator().manual_seed(seed)
-    initialize(base, None, "muP-multiplier", generator)
+    plan(base, None, "muP-multiplier").init_(generator)
     return base, lambda k: base.wider(k if isinstance(k, tuple) else (k,) * 4)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from repro import models
-from widthwise.parametrization import param_groups
+from widthwise.parametrization import plan, recipe
 
 
 def run(
@@ -33,9 +33,8 @@ def run(
         net = models.build(model, parametrization, **data_settings)
     if draw:
         models.draw(net, parametrization, seed)
-    groups = param_groups(
-        net, None, parametrization, {"sgd": "sgd", "adam": "adamw"}[family], 1.0, weight_decay=1.0
-    )
+    optimizer = {"sgd": "sgd", "adam": "adamw"}[family]
+    groups = plan(net, None, recipe(parametrization, optimizer)).groups(1.0, weight_decay=1.0)
     group_of = {id(p): group for group in groups for p in group["params"]}
     roles = net.roles()
     return [

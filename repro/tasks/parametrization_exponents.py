@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from repro import models
-from widthwise.parametrization import param_groups
+from widthwise.parametrization import plan
 
 
 def run(
@@ -32,7 +32,7 @@ def run(
     net = models.build(settings, parametrization, vocab_size=vocab_size, sequence_length=1)
     net.to(device)
     models.draw(net, parametrization, seed)
-    groups = param_groups(net, None, parametrization, "adamw", lr)
+    groups = plan(net, None, parametrization).groups(lr)
     rates = {id(p): group["lr"] for group in groups for p in group["params"]}
     roles = net.roles()
     return [

@@ -22,7 +22,7 @@ from repro.tasks.transformer_kernels import (
     expected_kernels,
 )
 from repro.theory import transformer_kernels as theory
-from widthwise.parametrization import initialize, s_of, table
+from widthwise.parametrization import plan, s_of, table
 
 
 def run(
@@ -66,7 +66,7 @@ def run(
     generator = torch.Generator(device).manual_seed(_stream(seed, width))
     totals: dict[tuple[int, str], np.ndarray] = {}
     for draw in range(draws):
-        initialize(network, None, parametrization, generator)
+        plan(network, None, parametrization).init_(generator)
         for block, z in blocks(setting, tokens, channels, every_block):
             for part, kernel in parts(setting, z).items():
                 last = block == setting.blocks

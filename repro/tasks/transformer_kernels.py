@@ -189,7 +189,7 @@ class Draws:
         return self.network.roles()
 
     def named_parameters(self):
-        """(name, stacked parameter); `parametrization.initialize` calls this."""
+        """(name, stacked parameter); `Plan.init_` calls this."""
         return self.parameters.items()
 
     def forward(self, inputs: torch.Tensor):
@@ -242,7 +242,7 @@ def run(
     controls = []
     for first in range(0, draws, batch):
         stack = Draws(setting.network, min(batch, draws - first))
-        parametrization.initialize(stack, None, strategy, generator)
+        parametrization.plan(stack, None, strategy).init_(generator)
         measured, noise = kernels(setting, stack.forward(setting.inputs.to(device)))
         for key, value in measured.items():
             found.setdefault(key, []).append(value.cpu())

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from repro.training.optimizer import make_groups, make_optimizer
-from widthwise.parametrization import Role, initialize, output_multiplier
+from widthwise.parametrization import Role, output_multiplier, plan
 from widthwise.upscaling import widen
 
 INPUTS, CLASSES = 4, 3
@@ -75,7 +75,7 @@ def run(
     generator = torch.Generator(device).manual_seed(seed)
     variances = dict.fromkeys(net.roles(), 0.0)
     for _ in range(draws):
-        initialize(net, None, parametrization, generator)
+        plan(net, None, parametrization).init_(generator)
         for name, parameter in net.named_parameters():
             variances[name] += float(parameter.detach().double().square().mean()) / draws
     records = []

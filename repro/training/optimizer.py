@@ -1,14 +1,15 @@
 """Optimizers and their parameter groups."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 import torch
 
 from repro.errors import UserError
 from repro.training.adam import EPS_CONVENTIONS, FairseqAdamW
-from widthwise.optimizers import muon
-from widthwise.parametrization import KINDS, param_groups
+from widthwise.optimizers import known
+from widthwise.parametrization import KINDS, plan, recipe
 
 
 def make_optimizer(groups: list[dict], settings: Mapping) -> torch.optim.Optimizer:
@@ -17,7 +18,7 @@ def make_optimizer(groups: list[dict], settings: Mapping) -> torch.optim.Optimiz
     settings: {"name": "sgd", "momentum", "nesterov"}, or {"name": "adam" | "adamw", "betas"} with
     "amsgrad" (False if left out). adamw also "eps_convention": "torch" (the default) adds eps to
     the square root of the bias-corrected v, "fairseq" to that of the uncorrected v. Or {"name":
-    "muon", "betas"}: `muon.MuonAdamW`, of groups that `make_groups` has made.
+    "muon", "betas"}: `MuonAdamW` of `widthwise`, of groups that `make_groups` has made.
     Raises UserError on another name or convention.
     """
     name = settings["name"]
@@ -29,7 +30,7 @@ def make_optimizer(groups: list[dict], settings: Mapping) -> torch.optim.Optimiz
             fused=True,
         )
     if name == "muon":
-        return muon.MuonAdamW(groups, betas=tuple(settings["betas"]), fused=True)
+        return known.find(name).kind(groups, betas=tuple(settings["betas"]), fused=True)
     if name in ("adam", "adamw"):
         kind: type[torch.optim.Adam] = torch.optim.Adam if name == "adam" else torch.optim.AdamW
         amsgrad = settings.get("amsgrad", False)
@@ -53,17 +54,17 @@ def make_groups(
     optimizer: settings as in `make_optimizer`, and "weight_decay", "decayed" (kinds of role that
     decay, all if left out), for Adam and Muon "eps", for Muon "momentum" and "adjust_lr_fn". lr:
     the constant of every role, or kind of role -> constant. factors: see
-    `parametrization.param_groups`.
+    `Plan.groups` of `widthwise`.
     """
-    return param_groups(
-        model,
-        None,
-        parametrization,
-        optimizer["name"],
+    update = known.find(optimizer["name"])
+    if update.matrices is not None:
+        update = replace(update, matrices={key: optimizer[key] for key in update.matrices})
+    # Adam's decay is added to the gradient, as the class does by default.
+    its_recipe = recipe(parametrization, update, "independent" if update.decoupled else "coupled")
+    return plan(model, None, its_recipe).groups(
         lr,
         optimizer["weight_decay"],
         eps=optimizer.get("eps"),
         decayed=optimizer.get("decayed", KINDS),
         factors=factors,
-        muon=optimizer,
     )

@@ -16,7 +16,9 @@ training lowers the optimum. 140 steps were set only for time.
 "Kaiming init" here means fan-in: (4d)^-1/2 for the MLP's down-projection, else d^-1/2.
 """
 
-from repro.suite.study import octaves
+from dataclasses import replace
+
+from repro.suite.study import Scale, octaves
 
 ADAM = {"name": "adam", "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 0.0}
 LVP_INIT = {"embedding": "LVP", "output": "LVP"}  # d^-1/2; the matrices' is the same in muP
@@ -88,8 +90,20 @@ WORKSTATION_LR = octaves(-10, -3)
 SEARCH = {"search": ("lr.embedding",), "neighbourhood": ((-1,), (1,), (-2,), (2,))}
 ROUNDS = {"smoke": 0, "reduced": 0, "workstation": 2, "paper": 1}
 
+# Overnight: reduced runs over a factor of 16 in width, half octaves wherever the paper's law or a
+# rival could put an optimum, octaves beyond; seeds of no earlier run. TUNING_SEEDS choose what is
+# carried from the narrowest width, and judge nothing.
+OVERNIGHT_LR = [2.0**-8, *octaves(-7, -1.5, 0.5), 2.0**-0.5]
+OVERNIGHT_SEEDS = list(range(2000, 2010))
+TUNING_SEEDS = list(range(2010, 2020))
+
 SEEDS = list(range(100, 105))  # of reduced runs: none of the prototypes' nor of older records'
 WORKSTATION_SEEDS = [120, 121, 122]
+
+
+def without_runs(scale: Scale) -> Scale:
+    """A scale at which a sweep over seeds is not run."""
+    return replace(scale, grid={**scale.grid, "seed": []})
 
 
 def size(k: int, ratio: int = 8) -> dict[str, int]:

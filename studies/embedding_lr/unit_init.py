@@ -8,13 +8,15 @@ embedding_alone: the positional encoding keeps its root mean square d^-1/2, so t
 init is all that changes.
 with_positions: the positional encoding is as large as the embedding, as in Figure 3's sweep: two
 things change.
-Their optima lie higher, and so do their grids.
+Their optima lie higher, and so do their grids. Nothing is judged of the latter: it is a control,
+which has runs at smoke and at paper scale only.
 """
 
 from repro.suite.spec import override
 from repro.suite.study import Scale, Study, octaves
 from studies.embedding_lr._decoder import (
     CHOSEN,
+    OVERNIGHT_SEEDS,
     PAPER,
     REDUCED,
     ROUNDS,
@@ -28,8 +30,8 @@ from studies.embedding_lr._decoder import (
 )
 
 
-def sweep(changes: dict, seeds: list[int]) -> Study:
-    """The sweep with these changes to the paper's settings. seeds: of the reduced runs."""
+def sweep(changes: dict, judged: bool) -> Study:
+    """The sweep with these changes to the paper's settings. judged: whether a claim is about it."""
     return Study(
         task="language_model",
         spec=override(PAPER, changes),
@@ -53,7 +55,16 @@ def sweep(changes: dict, seeds: list[int]) -> Study:
                 {
                     "size": [size(k) for k in (4, 5, 6, 7)],
                     "lr.embedding": octaves(-6, 2),
-                    "seed": seeds,
+                    "seed": SEEDS if judged else [],
+                },
+                same_job=("lr.embedding", "seed"),
+            ),
+            "overnight": Scale(
+                REDUCED,
+                {
+                    "size": [size(k) for k in (4, 5, 6, 7, 8)],
+                    "lr.embedding": [2.0**-8, 2.0**-7, *octaves(-6, -1, 0.5), 1.0],
+                    "seed": OVERNIGHT_SEEDS[:8] if judged else [],
                 },
                 same_job=("lr.embedding", "seed"),
             ),
@@ -62,7 +73,7 @@ def sweep(changes: dict, seeds: list[int]) -> Study:
                 {
                     "size": [size(k) for k in range(7, 12)],
                     "lr.embedding": octaves(-8, -1),
-                    "seed": WORKSTATION_SEEDS,
+                    "seed": WORKSTATION_SEEDS if judged else [],
                 },
                 same_job=("seed",),
                 rounds=ROUNDS["workstation"],
@@ -75,6 +86,6 @@ def sweep(changes: dict, seeds: list[int]) -> Study:
 
 
 STAGES = {
-    "embedding_alone": sweep({"init.embedding": "SP"}, SEEDS),
-    "with_positions": sweep(SP_EMBEDDING, SEEDS[:3]),
+    "embedding_alone": sweep({"init.embedding": "SP"}, judged=True),
+    "with_positions": sweep(SP_EMBEDDING, judged=False),
 }

@@ -7,6 +7,8 @@ from repro.suite.spec import override
 from repro.suite.study import Scale, Study, octaves
 from studies.embedding_lr._decoder import (
     CHOSEN,
+    OVERNIGHT_LR,
+    OVERNIGHT_SEEDS,
     PAPER,
     REDUCED,
     ROUNDS,
@@ -46,6 +48,15 @@ def sweep(ratio: int = 8, changes: Mapping = MappingProxyType({})) -> Study:
                     "size": [size(k, ratio) for k in (4, 5, 6, 7)],
                     "lr.embedding": octaves(-8, 0),
                     "seed": SEEDS,
+                },
+                same_job=("lr.embedding", "seed"),
+            ),
+            "overnight": Scale(
+                REDUCED,
+                {
+                    "size": [size(k, ratio) for k in (4, 5, 6, 7, 8)],
+                    "lr.embedding": OVERNIGHT_LR,
+                    "seed": OVERNIGHT_SEEDS,
                 },
                 same_job=("lr.embedding", "seed"),
             ),

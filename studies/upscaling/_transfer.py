@@ -18,6 +18,10 @@ from collections.abc import Mapping, Sequence
 from repro.suite.study import Checkpoint, Scale, Study
 
 FACTOR = 2
+# One set for all three architectures: none of those on which settings were chosen, and overnight
+# none of any earlier run.
+REDUCED_SEEDS = list(range(520, 525))
+OVERNIGHT_SEEDS = list(range(2000, 2008))
 
 
 def transfer(
@@ -33,6 +37,7 @@ def transfer(
     lr_sp: Mapping[str, Sequence[float]] | None = None,
     raw_levels: Mapping[str, Sequence[float]] | None = None,
     code: Mapping | None = None,
+    lr_widths: Mapping[str, Sequence[int]] | None = None,
     chosen_after_seeing: str = "",
 ) -> dict[str, Study]:
     """Stage name -> Study.
@@ -42,13 +47,14 @@ def transfer(
     -> grid. fixed_lr, fixed_level: scale -> the value fixed in the other sweep. Noise is in
     Algorithm 2's convention. lr_sp, raw_levels: grids of by_lr_sp and by_noise_raw, both or
     neither; without them there are none of these stages. code: the released code's "lr" of the base
-    models, its fixed "level" and its grid of "levels"; None: none of these stages.
+    models, its fixed "level" and its grid of "levels"; None: none of these stages. lr_widths: as
+    widths, of by_lr at the scales where it has fewer.
     chosen_after_seeing: as in `Study`.
     """
 
     def stage(grid: Mapping[str, Mapping], changes: Mapping, **fixed: Mapping) -> Study:
         of_width = tuple(axis for axis in grid if "width" not in axis)
-        jobs = {"workstation": of_width, "paper": ()}
+        jobs = {"overnight": of_width, "workstation": of_width, "paper": ()}
 
         def scale(name: str) -> Scale:
             own = {key.replace("__", "."): values[name] for key, values in fixed.items()}
@@ -88,7 +94,8 @@ def transfer(
         """No run of a grid at other scales."""
         return grid | {"seed": {name: seeds[name] if name == "paper" else [] for name in seeds}}
 
-    by_lr, by_noise = widened(widths, "lr", lr), widened(widths, "start.level", levels)
+    by_lr = widened({**widths, **(lr_widths or {})}, "lr", lr)
+    by_noise = widened(widths, "start.level", levels)
     stages = {
         "base": stage({"model.width": widths, "seed": seeds}, {}),
         "by_lr": stage(by_lr, start(), start__level=fixed_level),

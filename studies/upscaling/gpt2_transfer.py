@@ -7,11 +7,12 @@ the code's noise is half as large as ours at 128, and twice as large at 2,048. B
 trained at panel d's rate, 2^-9 (F.5 names none); both grids are ours.
 
 Reduced: one layer and 120 steps to save time; fixed rate and noise are close to the best of the
-reduced Sweep 2 of `gpt2`.
+reduced Sweep 2 of `gpt2`. Overnight: the same over a factor of 8 in width, and half octaves
+wherever the paper's law, SP's rate as 1/n or noise of one standard deviation could put an optimum.
 """
 
 from repro.suite.study import octaves
-from studies.upscaling._transfer import transfer
+from studies.upscaling._transfer import OVERNIGHT_SEEDS, REDUCED_SEEDS, transfer
 from studies.upscaling.gpt2 import CHOSEN, PAPER, REDUCED
 
 SMALLER = {
@@ -45,38 +46,49 @@ STAGES = transfer(
     scales={
         "smoke": SHORT | {"data.validation_blocks": 32, "steps": 4, "evaluations": 1},
         "reduced": SHORT,
+        "overnight": SHORT,
         "workstation": WORKSTATION,
         "paper": {},
     },
     widths={
         "smoke": [8, 16],
-        "reduced": [16, 32, 64],
+        "reduced": [8, 16, 32, 64],
+        "overnight": [16, 32, 64, 128],
         "workstation": [32, 64, 128, 256, 512],
         "paper": [64, 128, 256, 512, 1_024],
     },
-    # At reduced scale none of those on which settings were chosen.
     seeds={
         "smoke": [0],
-        "reduced": [510, 511, 512],
+        "reduced": REDUCED_SEEDS,
+        "overnight": OVERNIGHT_SEEDS,
         "workstation": [20, 21, 22],
         "paper": [0],
     },
     lr={
         "smoke": octaves(-6, -5),
-        "reduced": octaves(-8, -3),
+        "reduced": octaves(-7, -3),
+        "overnight": [2.0**-8, *octaves(-7, -2.5, 0.5), 2.0**-1.5],
         "workstation": octaves(-11, -6),
         "paper": octaves(-12, -6),
     },
     levels={
         "smoke": [0.0, 0.5],
         "reduced": [0.0, *octaves(-4, 0)],
+        "overnight": [0.0, 2.0**-5.5, *octaves(-4.5, -0.5, 0.5), 2.0**0.5],
         "workstation": [0.0, *octaves(-6, -1)],
         "paper": [0.0, *octaves(-9, -1)],
     },
-    fixed_lr={"smoke": 2.0**-5, "reduced": 2.0**-5, "workstation": 2.0**-8, "paper": 2.0**-9},
+    fixed_lr={
+        "smoke": 2.0**-5,
+        "reduced": 2.0**-5,
+        "overnight": 2.0**-5,
+        "workstation": 2.0**-8,
+        "paper": 2.0**-9,
+    },
     fixed_level={
         "smoke": 0.25,
         "reduced": 0.25,
+        "overnight": 0.25,
         "workstation": 0.25,
         "paper": 0.005 / 2 * 512**0.5,
     },

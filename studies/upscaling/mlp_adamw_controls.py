@@ -9,12 +9,14 @@ seeds 0 and 1 had at targets 32 to 128, and a control's an octave more where its
 end; these seeds are others.
 """
 
-from repro.suite.study import octaves
+from repro.suite.study import OVERNIGHT, octaves
 from studies.upscaling._mlp import CHOSEN, GRIDS
 from studies.upscaling.mlp_adamw_transfer import sweeps
 
 of = sweeps.keywords
 STAGES = sweeps(
+    scales={name: changes for name, changes in of["scales"].items() if name != OVERNIGHT},
+    lr_widths=None,
     widths=of["widths"] | {"reduced": [8, 32, 128]},
     seeds=of["seeds"] | {"reduced": [200, 201, 202]},
     lr=of["lr"] | {"reduced": octaves(-6, -3)},
@@ -31,5 +33,6 @@ STAGES = sweeps(
         "workstation": [0.0, *octaves(-10, -2)],
         "paper": [0.0, *octaves(-12, -2)],
     },
+    fixed_level=of["fixed_level"] | {"reduced": 1.0},
     chosen_after_seeing=f"{CHOSEN}; {GRIDS}",
 )

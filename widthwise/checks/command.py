@@ -1,4 +1,4 @@
-"""`widthwise check` and `widthwise transfer`: checks of what a file of one's own defines."""
+"""`widthwise roles`, `check` and `transfer`, of what a file of one's own defines."""
 
 from argparse import Namespace
 from collections.abc import Callable
@@ -28,6 +28,28 @@ def defined_in(what: str) -> tuple[Callable, dict[str, Any], dict[str, Any]]:
     return defined[name or "make"], defined, options
 
 
+def recipe_of(arguments: Namespace, name: str) -> Any:
+    """The recipe of a name, or a file's path, with the optimizer and decay that are asked for."""
+    from widthwise.parametrization.recipes import recipe
+
+    return recipe(name, arguments.optimizer, arguments.decay)
+
+
+def roles(arguments: Namespace) -> str:
+    """What each parameter of a model is, and what is to be looked at."""
+    make, defined, options = defined_in(arguments.what)
+    from widthwise.checks.coordinates import batches_of
+    from widthwise.tracing.roles import roles
+
+    base = arguments.base or min(defined.get("WIDTHS", WIDTHS))
+    found = roles(
+        make, base, batches_of(defined["batches"], 0)[0][0], given=options.get("given", {})
+    )
+    if arguments.save:
+        found.save(arguments.save)
+    return str(found)
+
+
 def check(arguments: Namespace) -> str:
     """Slope of activation sizes against width; status 1 where they depend on it."""
     # The file defines the function that is named, and `batches`; where it has them also `loss`,
@@ -39,9 +61,10 @@ def check(arguments: Namespace) -> str:
         options["lr"] = arguments.lr
     found = coordinates.coordinate_check(
         make,
-        arguments.parametrization,
+        recipe_of(arguments, arguments.recipe),
         defined["batches"],
         arguments.widths or defined.get("WIDTHS", WIDTHS),
+        weight_decay=arguments.weight_decay,
         steps=arguments.steps,
         after=arguments.after,
         seeds=arguments.seeds,
@@ -56,7 +79,8 @@ def check(arguments: Namespace) -> str:
 def transfer(arguments: Namespace) -> str:
     """What is lost where a model is tuned narrow and trained wide."""
     # The file is one that `check` takes; `batches` must be a function of the seed. Where it has
-    # them, RATES are the learning rates at the least width. One thread unless more are asked for:
+    # them, RATES and WEIGHT_DECAYS are tried at the least width. One thread unless more are asked
+    # for:
     # of a small model a second saves little, and where another process has its core, torch's
     # threads wait for each other (a step of a GRU of width 128: 0.3 s instead of 0.012).
     import torch
@@ -73,13 +97,14 @@ def transfer(arguments: Namespace) -> str:
     from widthwise.checks import transfer
 
     rates = arguments.rates or defined.get("RATES", transfer.RATES)
+    decays = arguments.weight_decays or defined.get("WEIGHT_DECAYS", (0.0,))
     return str(
         transfer.transfer(
             make,
-            arguments.parametrizations,
+            [recipe_of(arguments, name) for name in arguments.recipes],
             defined["batches"],
             arguments.widths or defined.get("WIDTHS", WIDTHS[:3]),
-            rates=rates,
+            tune={"lr": rates, "weight_decay": decays},
             seeds=arguments.seeds,
             progress=lambda words: print(words, flush=True),
             **options,

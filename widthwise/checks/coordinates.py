@@ -25,9 +25,8 @@ from widthwise.checks.slopes import (
     table,
 )
 from widthwise.errors import UserError
-from widthwise.optimizers.known import optimizer_class
-from widthwise.parametrization.plan import initialize, param_groups
-from widthwise.tracing.multipliers import apply
+from widthwise.parametrization.plans import plan
+from widthwise.parametrization.recipes import Recipe
 from widthwise.tracing.roles import Roles, roles
 
 Batches = Sequence[tuple] | Callable[[int], Sequence[tuple]]
@@ -101,13 +100,13 @@ class CoordinateCheck:
 
 def coordinate_check(
     make: Callable[[int], nn.Module],
-    parametrization: str | None,
+    recipe: str | Recipe | None,
     batches: Batches,
     widths: Sequence[int],
     *,
-    lr: float = 0.01,
+    lr: float | Mapping[str, float] = 0.01,
     weight_decay: float = 0.0,
-    optimizer: Any = "adamw",
+    optimizer: Callable[[Any], torch.optim.Optimizer] | None = None,
     loss: Callable[[nn.Module, tuple], torch.Tensor] | None = None,
     steps: int = 4,
     after: int = 0,
@@ -118,41 +117,44 @@ def coordinate_check(
     """Train a model at several widths and fit how its layers' changes depend on the width.
 
     make: width -> the module. The least of the widths is the base.
-    parametrization: a name, or the path of a file; None to check the model as `make` returns it,
+    recipe: a Recipe, a name, or the path of a file; None to check the model as `make` returns it,
         with an `optimizer` of its own: model -> torch optimizer, say another implementation's.
     batches: (inputs, targets), ..., taken in turn, or a function of the seed that returns them;
-        inputs is a tensor or a tuple of positional arguments.
-    lr, weight_decay, optimizer: at the base width; the optimizer's class or name in lower case.
-        Decays that are added to gradients, which Adam then divides by their size, are not judged.
+        inputs is a tensor, a tuple of positional arguments, or a mapping of keywords. In place of
+        a pair, a mapping of keywords, with which the model returns its own loss (`labels`).
+    lr, weight_decay: at the base width, as `Plan.groups` takes them. Decays that are added to
+        gradients, which Adam then divides by their size, are not judged.
+    optimizer: groups -> torch optimizer, in place of the recipe's own class.
     loss: (model, batch) -> scalar; None: cross-entropy of whole numbers, else mean squared error.
     steps, after: what `steps` steps change is measured, after so many before them: a check of
         updates in the midst of training.
-    readout, given: as in `apply` and `roles`.
+    readout, given: as in `plan` and `roles`.
     Raises UserError on fewer than two widths, no step, a loss that is not finite, or steps that
     change nothing, as the functions it calls.
     """
     widths = sorted(widths)
-    if parametrization is None and (isinstance(optimizer, str | type) or not callable(optimizer)):
+    if recipe is None and optimizer is None:
         raise UserError(
-            "coordinate-check: without a parametrization give optimizer= as a function of the model"
+            "coordinate-check: without a recipe give optimizer= as a function of the model"
         )
     found: Roles | None = None
-    if parametrization is not None and len(set(widths)) > 1:
-        inputs = _batches(batches, 0)[0][0]
+    if recipe is not None and len(set(widths)) > 1:
+        inputs = batches_of(batches, 0)[0][0]
         found = roles(make, widths[0], inputs, other=widths[-1], given=given)
 
     def build(width: int) -> tuple[nn.Module, torch.optim.Optimizer]:
         model = make(width)
-        if parametrization is None or found is None:
+        if recipe is None or found is None:
+            assert optimizer is not None
             return model, optimizer(model)
-        return model, put_on(model, found, parametrization, optimizer, lr, weight_decay, readout)
+        return model, planned(model, found, recipe, lr, weight_decay, optimizer, readout)
 
     def measure(width: float, seed: int) -> Sizes:
         width = int(width)
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             model, its_optimizer = build(width)
-            data, of_batch = _batches(batches, seed), loss or default_loss
+            data, of_batch = batches_of(batches, seed), loss or default_loss
             sizes = train_and_measure(
                 model, its_optimizer, data, of_batch, steps, start=after, seed=seed
             )
@@ -163,20 +165,18 @@ def coordinate_check(
     return over_widths(measure, widths, seeds)
 
 
-def put_on(
+def planned(
     model: nn.Module,
     found: Roles,
-    parametrization: str,
-    optimizer: Any,
-    lr: float,
+    recipe: str | Recipe,
+    lr: float | Mapping[str, float],
     weight_decay: float,
+    optimizer: Callable[[Any], torch.optim.Optimizer] | None,
     readout: str | None,
 ) -> torch.optim.Optimizer:
-    """Give a fresh model a parametrization's initial values and factors; returns its optimizer."""
-    initialize(model, found, parametrization)
-    apply(model, found, parametrization, readout=readout)
-    groups = param_groups(model, found, parametrization, optimizer, lr, weight_decay)
-    return optimizer_class(optimizer)(groups)
+    """Give a fresh model a recipe's initial values and factors; returns its optimizer."""
+    its_plan = plan(model, found, recipe, readout=readout).init_()
+    return (optimizer or its_plan.recipe.optimizer.kind)(its_plan.groups(lr, weight_decay))
 
 
 def over_widths(
@@ -201,7 +201,8 @@ def over_widths(
     return CoordinateCheck(tuple(slopes), tuple(widths), sizes)
 
 
-def _batches(batches: Batches, seed: int) -> Sequence[tuple]:
+def batches_of(batches: Batches, seed: int) -> Sequence[tuple]:
+    """The batches of a seed; UserError unless each is (inputs, targets)."""
     found = batches(seed) if callable(batches) else batches
     if not len(found) or any(not isinstance(b, tuple | list) or len(b) < 2 for b in found):
         raise UserError("coordinate-check: batches is to hold (inputs, targets), at least one")

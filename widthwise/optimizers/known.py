@@ -1,49 +1,111 @@
-"""The optimizers that groups are made for: what an update is homogeneous in, where decay acts.
+"""What is known of an optimizer, and the files that say it: those of this folder, or a user's own.
 
-No torch until a class is asked for.
+Such a file defines UPDATE, an `Update`, and has the optimizer's name; one of a user's own may
+define CLASS too, the class itself. No torch until a class is asked for.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from widthwise.errors import UserError, did_you_mean
+from widthwise.files import names_in
 
 if TYPE_CHECKING:
     import torch
 
-# Class -> (family, whether its weight decay is added to the gradient). Adam's relatives divide the
-# gradient by its size, so a step does not depend on it.
-OPTIMIZERS = {
-    "SGD": ("sgd", True),
-    "Adam": ("adam", True),
-    "AdamW": ("adam", False),
-    "NAdam": ("adam", True),
-    "Adamax": ("adam", True),
-    "MuonAdamW": ("muon", False),
-}
-NAMES = {name.lower(): name for name in OPTIMIZERS if name != "MuonAdamW"} | {"muon": "MuonAdamW"}
+FAMILIES = ("adam", "sgd")  # a table's rows, by the degree of an update
 
 
-def class_name(optimizer: "str | type[torch.optim.Optimizer]") -> str:
-    """The key of OPTIMIZERS of a class, or of its name in lower case; UserError on another one."""
-    name = optimizer if isinstance(optimizer, str) else optimizer.__name__
-    name = NAMES.get(name, name)
-    if name not in OPTIMIZERS:
-        raise UserError(f"optimizer {name}: {did_you_mean(name.lower(), NAMES)}")
-    return name
+@dataclass(frozen=True)
+class Update:
+    """How an optimizer's steps follow its gradients (Ma et al., arXiv 2602.10545, Definition 2.3).
+
+    degree: of the update in the gradients, with eps scaled as they are: an SGD step doubles with
+        the gradient (1), an Adam step stays (0).
+    state: key of a parameter's state -> the power of the gradient it scales with; counters have 0.
+    decoupled: weight decay is not added to the gradient; None: a setting of the class decides.
+    eps: the class's own, which is added to what has the size of a gradient; None: there is none.
+    entrywise: a step acts entry by entry, so that it can be widened with its model.
+    matrices: settings of groups of matrices between two widths, where these have an update of
+        their own whose spectral norm a setting decides, as Muon's; None: all are updated alike.
+    matrix_lr: exponent of the width in the factor on their rate that keeps that norm the root of
+        outputs over inputs, where both grow.
+    name: of its file. path: of its class, or the class itself; "": torch has none.
+    """
+
+    degree: int
+    state: Mapping[str, int] = field(default_factory=dict)
+    decoupled: bool | None = False
+    eps: float | None = None
+    entrywise: bool = True
+    matrices: Mapping[str, Any] | None = None
+    matrix_lr: float = 0.0
+    name: str = "an optimizer of your own"
+    path: Any = ""
+
+    @property
+    def family(self) -> str:
+        """By which a table has its rows: "sgd" or "adam"."""
+        return FAMILIES[self.degree]
+
+    @property
+    def kind(self) -> Any:
+        """The class itself; UserError where torch has none."""
+        if not isinstance(self.path, str):
+            return self.path
+        module, _, name = self.path.rpartition(".")
+        found = getattr(import_module(module), name, None) if module else None
+        if found is None:
+            raise UserError(
+                f"optimizer {self.name}: torch {import_module('torch').__version__} has no such "
+                "class: give the class itself, or its groups to a class of your own"
+            )
+        return found
 
 
-def family(optimizer: "str | type[torch.optim.Optimizer]") -> str:
-    """The family of an optimizer, by which a table has its rows."""
-    return OPTIMIZERS[class_name(optimizer)][0]
+ADAM = {"step": 0, "exp_avg": 1, "exp_avg_sq": 2, "max_exp_avg_sq": 2}
 
 
-def optimizer_class(optimizer: "str | type[torch.optim.Optimizer]") -> Any:
-    """The class of a name, or the class that was given; UserError as `class_name`."""
-    import torch
+@cache
+def shipped() -> dict[str, Update]:
+    """Name -> what its file says, of the files of this folder."""
+    stems = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
+    updates = {
+        stem.replace("_", "-"): import_module(f"{__package__}.{stem}").UPDATE
+        for stem in stems
+        if stem != "known"
+    }
+    return {name: replace(update, name=name) for name, update in updates.items()}
 
-    from widthwise.optimizers.muon import MuonAdamW
 
-    name = class_name(optimizer)
-    if not isinstance(optimizer, str):
+def find(optimizer: "str | type[torch.optim.Optimizer] | Update") -> Update:
+    """What is known of an optimizer.
+
+    optimizer: a name (`shipped`), the path of a file, a class, known by its name, or an `Update`.
+    Raises UserError where nothing is known of it.
+    """
+    if isinstance(optimizer, Update):
         return optimizer
-    return MuonAdamW if name == "MuonAdamW" else getattr(torch.optim, name)
+    if isinstance(optimizer, str) and optimizer.endswith(".py"):
+        return _of_file(optimizer)
+    name = optimizer if isinstance(optimizer, str) else optimizer.__name__
+    by_class = {update.path.rpartition(".")[2]: update for update in shipped().values()}
+    found = shipped().get(name.lower()) or by_class.get(name)
+    if found is None:
+        raise UserError(
+            f"optimizer {name}: {did_you_mean(name.lower(), shipped())}; or give the path of a "
+            "file that defines UPDATE (docs/library.md)"
+        )
+    return found if isinstance(optimizer, str) else replace(found, path=optimizer)
+
+
+def _of_file(path: str) -> Update:
+    defined = names_in(path)
+    update = defined.get("UPDATE")
+    if not isinstance(update, Update):
+        raise UserError(f"{path}: defines no UPDATE, a widthwise.Update")
+    return replace(update, name=Path(path).stem, path=defined.get("CLASS", update.path))

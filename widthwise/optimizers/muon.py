@@ -1,101 +1,19 @@
-"""Muon for matrices between two widths, AdamW for all else, as one optimizer."""
+"""Muon for matrices between two widths, AdamW for all else.
 
-import math
-from collections.abc import Callable, Mapping
-from typing import Any
+Jordan, kellerjordan.github.io/posts/muon. An update has singular values near 1 times its
+adjustment, here the root of max(1, outputs / inputs): its spectral norm is as large at every width
+as muP asks, where inputs and outputs grow alike (Yang, Simon & Bernstein, arXiv 2310.17813).
+torch's own class, torch.optim.Muon, is for its groups of kind "hidden", another for the rest.
+"""
 
-import torch
-from torch import nn
+from widthwise.optimizers.known import ADAM, Update
 
-from widthwise.errors import UserError
-
-# Jordan (kellerjordan.github.io/posts/muon): coefficients of the quintic whose iterates bring
-# singular values near 1, how many iterates, and the least norm that is divided by.
-COEFFICIENTS, ITERATIONS, EPS = (3.4445, -4.7750, 2.0315), 5, 1e-7
-# Factor on the learning rate of a matrix of (outputs, inputs), by torch's names: one keeps the
-# spectral norm of an update, the other makes its size AdamW's (Liu et al., arXiv 2502.16982).
-ADJUSTMENTS: Mapping[str, Callable[[int, int], float]] = {
-    "original": lambda outputs, inputs: math.sqrt(max(1, outputs / inputs)),
-    "match_rms_adamw": lambda outputs, inputs: 0.2 * math.sqrt(max(outputs, inputs)),
-}
-
-
-def orthogonalized(matrix: torch.Tensor) -> torch.Tensor:
-    """A matrix (n, m) of the same singular vectors, whose singular values are about 0.7 to 1.2.
-
-    In float32; `torch.optim.Muon` takes bfloat16, whose products are slow on a CPU and not the same
-    on every one.
-    """
-    a, b, c = COEFFICIENTS
-    tall = len(matrix) > matrix.shape[1]
-    x = matrix.T if tall else matrix
-    x = x / x.norm().clamp(min=EPS)
-    for _ in range(ITERATIONS):
-        square = x @ x.T
-        x = a * x + (b * square + c * square @ square) @ x
-    return x.T if tall else x
-
-
-class MuonAdamW(torch.optim.AdamW):
-    """AdamW, but Muon with Nesterov momentum for groups that have `adjust_lr_fn`.
-
-    Such a group has matrices alone, `momentum`, and in `adjust_lr_fn` a key of ADJUSTMENTS.
-    """
-
-    @torch.no_grad()
-    def step(self, closure=None):
-        """One update of all groups."""
-        groups = self.param_groups
-        self.param_groups = [group for group in groups if "adjust_lr_fn" not in group]
-        try:
-            loss = super().step(closure)
-        finally:
-            self.param_groups = groups
-        for group in groups:
-            if "adjust_lr_fn" in group:
-                for parameter in group["params"]:
-                    self._muon(parameter, group)
-        return loss
-
-    def _muon(self, parameter: nn.Parameter, group: Mapping) -> None:
-        if parameter.grad is None:
-            return
-        state, momentum = self.state[parameter], group["momentum"]
-        if not state:
-            # torch looks for `step` in every state that it loads.
-            state["step"] = torch.zeros(())
-            state["momentum_buffer"] = torch.zeros_like(parameter)
-        state["step"] += 1
-        average = state["momentum_buffer"].lerp_(parameter.grad, 1 - momentum)
-        update = orthogonalized(parameter.grad.lerp(average, momentum))
-        factor = ADJUSTMENTS[group["adjust_lr_fn"]](*parameter.shape)
-        parameter.mul_(1 - group["lr"] * group["weight_decay"])
-        parameter.add_(update, alpha=-group["lr"] * factor)
-
-
-def split(
-    groups: list[dict], hidden: Mapping[str, nn.Parameter], settings: Mapping[str, Any]
-) -> list[dict]:
-    """Groups of which some are Muon's: those of the matrices between two widths.
-
-    groups: as `param_groups` makes them. hidden: name -> parameter, those matrices. settings:
-    "momentum" and "adjust_lr_fn" of Muon. Raises UserError on an unknown adjustment, or a hidden
-    parameter that is no matrix.
-    """
-    muon = {key: settings[key] for key in ("momentum", "adjust_lr_fn")}
-    if muon["adjust_lr_fn"] not in ADJUSTMENTS:
-        raise UserError(
-            f"optimizer muon: adjust_lr_fn {muon['adjust_lr_fn']!r} is unknown: choose from "
-            + ", ".join(ADJUSTMENTS)
-        )
-    for name, parameter in hidden.items():
-        if parameter.dim() != 2:
-            raise UserError(f"optimizer muon: {name} has {parameter.dim()} axes and is no matrix")
-    ours = {id(parameter) for parameter in hidden.values()}
-    parts = []
-    for group in groups:
-        of_muon = [p for p in group["params"] if id(p) in ours]
-        others = [p for p in group["params"] if id(p) not in ours]
-        parts += [group | muon | {"params": of_muon}] if of_muon else []
-        parts += [group | {"params": others}] if others else []
-    return parts
+UPDATE = Update(
+    0,
+    ADAM,
+    decoupled=True,
+    eps=1e-8,
+    entrywise=False,
+    matrices={"momentum": 0.95, "adjust_lr_fn": "original"},
+    path="widthwise.optimizers._muon_adamw.MuonAdamW",
+)

@@ -3,20 +3,21 @@
 rules.py   the words: Role, Power, Rule
 tables/    the parametrizations that ship, a file each
 named.py   a parametrization by its name, or by the path of a file of one's own
-plan.py    initial values, optimizer groups
+recipes.py one for an optimizer, with its rule of weight decay
+plans.py   a model with one: initial values, factors, optimizer groups
 """
 
-from widthwise.parametrization.named import (
-    Parametrization,
+from widthwise.parametrization.named import s_of, shipped, table
+from widthwise.parametrization.plans import Plan, plan
+from widthwise.parametrization.recipes import (
+    DECAYS,
+    Recipe,
     attention_multiplier,
-    find,
     output_multiplier,
-    s_of,
-    shipped,
-    table,
+    recipe,
     tied_multiplier,
+    with_inits,
 )
-from widthwise.parametrization.plan import initialize, param_groups
 from widthwise.parametrization.rules import (
     DEGREE,
     KINDS,
@@ -32,25 +33,27 @@ from widthwise.parametrization.rules import (
 )
 
 __all__ = [
+    "DECAYS",
     "DEGREE",
     "KINDS",
     "ONE",
-    "Parametrization",
+    "Plan",
     "Power",
+    "Recipe",
     "Role",
     "Rule",
     "attention_multiplier",
     "check_groups",
     "check_roles",
-    "find",
     "format_power",
     "init_std",
-    "initialize",
     "output_multiplier",
-    "param_groups",
+    "plan",
+    "recipe",
     "s_of",
     "shipped",
     "standard_std",
     "table",
     "tied_multiplier",
+    "with_inits",
 ]

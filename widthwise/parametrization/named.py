@@ -6,6 +6,7 @@ family), and where it has them TIED and ATTENTION, each a Power of `n_in`: the f
 of a tied readout, and on attention's where head_dim grows. A file here has its NAME too.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -17,22 +18,23 @@ from typing import Any
 from widthwise.errors import UserError
 from widthwise.files import names_in
 from widthwise.parametrization import tables
-from widthwise.parametrization.rules import KINDS, ONE, Power, Role, Rule
+from widthwise.parametrization.rules import KINDS, ONE, Power, Rule
 from widthwise.parametrization.tables import _s_family
 
 FOLDER = "widthwise/parametrization/tables"
+LARGEST = 64  # an exponent beyond which a factor is no number at widths that there are
 S_FAMILY = re.compile(r"(?P<name>[a-z-]+|s=(?P<s>-?[0-9.]+))(?P<expansion>, M)?")
 
 
 @dataclass(frozen=True)
 class Parametrization:
-    """rules: optimizer family -> kind -> Rule. tied: width over the base's -> factor on a tied
-    readout's logits; raises UserError where there is none. attention: head_dim over the base's ->
-    factor on logits head_dim^-1/2 q.k."""
+    """rules: optimizer family -> kind -> Rule. tied: of `n_in`, the factor on a tied readout's
+    logits; None where there is none. attention: of `n_in`, head_dim over the base's, the factor on
+    logits head_dim^-1/2 q.k."""
 
     rules: Callable[[str], Mapping[str, Rule]]
-    tied: Callable[[float], float]
-    attention: Callable[[float], float]
+    tied: Power | None
+    attention: Power
 
 
 def shipped() -> dict[str, Mapping[str, Any]]:
@@ -95,55 +97,60 @@ def _made(name: str, defined: Mapping[str, Any]) -> Parametrization:
     if not callable(rules):
         raise UserError(f"{file}: defines no rules(family)")
     for factor in ("TIED", "ATTENTION"):
-        if not isinstance(defined.get(factor, ONE), Power):
-            raise UserError(f"{file}: {factor} is no Power")
+        if not _is_power(defined.get(factor, ONE)):
+            raise UserError(f"{file}: {factor} is no Power of finite exponents")
 
     def checked(family: str) -> Mapping[str, Rule]:
-        rows = rules(family)
+        rows = _called(file, rules, family)
+        if odd := set(rows) - set(KINDS):
+            raise UserError(f"{file}: rules({family!r}): {odd.pop()!r}: choose from {KINDS}")
         missing = [kind for kind in KINDS if not isinstance(rows.get(kind), Rule)]
         if missing:
             raise UserError(f"{file}: rules({family!r}) has no Rule for {', '.join(missing)}")
+        for kind, rule in rows.items():
+            for column, power in vars(rule).items():
+                if not _is_power(power) and (column, power) != ("init", None):
+                    raise UserError(f"{file}: {column} of {kind} is no Power of finite exponents")
         return rows
 
-    def tied(width: float) -> float:
-        if "TIED" not in defined:
-            raise UserError(
-                f"{name}: no multiplier is defined for a tied readout (TIED): the embedding and "
-                "the readout have rates of their own in it; give the readout weights of its own, "
-                "or take muP"
-            )
-        return defined["TIED"](Role("output", width_in=width))
+    return Parametrization(checked, defined.get("TIED"), defined.get("ATTENTION", ONE))
 
-    def attention(head_dim: float) -> float:
-        return defined.get("ATTENTION", ONE)(Role("hidden", width_in=head_dim))
 
-    return Parametrization(checked, tied, attention)
+def _called(file: str, rules: Callable, family: str) -> Mapping[str, Any]:
+    """What the rules of a file return; UserError where they fail."""
+    try:
+        rows = rules(family)
+    except UserError:
+        raise
+    except (Exception, SystemExit) as error:
+        what = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise UserError(f"{file}: rules({family!r}): {what}") from error
+    if not isinstance(rows, Mapping):
+        raise UserError(f"{file}: rules({family!r}) returned no mapping of kinds to Rules")
+    return rows
+
+
+def _is_power(power: object) -> bool:
+    return isinstance(power, Power) and all(
+        isinstance(n, int | float) and math.isfinite(n) and abs(n) <= LARGEST
+        for n in vars(power).values()
+    )
 
 
 def table(name: str, family: str) -> Mapping[str, Rule]:
-    """The rows of a parametrization for an optimizer family ("sgd", "adam" or "muon").
+    """The rows of a parametrization for an optimizer family ("sgd", "adam", or "muon").
 
-    name: as `find` takes it. Muon: Adam's, which is what it is but for
-    matrices between two widths; the size of their updates is what Muon's own adjustment says.
+    name: as `find` takes it. Muon: Adam's, but for matrices between two widths, the size of whose
+    updates is what Muon's own adjustment says.
     Raises UserError on an unknown one, or a family the paper does not define.
     """
     if family == "muon":
-        rows = find(name).rules("adam")
-        return {**rows, "hidden": replace(rows["hidden"], lr=ONE, weight_decay=ONE)}
+        return {**find(name).rules("adam"), "hidden": matrices(find(name).rules("adam"), 0.0)}
     return find(name).rules(family)
 
 
-def output_multiplier(name: str, width: float) -> float:
-    """Factor on the logits of a readout with weights of its own; width: relative to the base."""
-    return table(name, "adam")["output"].multiplier(Role("output", width_in=width))
-
-
-def tied_multiplier(name: str, width: float) -> float:
-    """Factor on the logits of a readout that is the embedding transposed; width: as above.
-    Raises UserError where none is defined."""
-    return find(name).tied(width)
-
-
-def attention_multiplier(name: str, head_dim: float) -> float:
-    """Factor on attention's logits head_dim^-1/2 q.k; head_dim: relative to the base."""
-    return find(name).attention(head_dim)
+def matrices(rows: Mapping[str, Rule], exponent: float) -> Rule:
+    """The row of matrices that have an update of their own (`Update.matrix_lr`)."""
+    hidden = rows["hidden"]
+    lr = Power(n_in=exponent) if hidden.lr != ONE else ONE
+    return replace(hidden, lr=lr, weight_decay=lr.inverse)

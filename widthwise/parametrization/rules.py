@@ -74,6 +74,10 @@ class Power:
     fan_in: float = 0.0
     fan_out: float = 0.0
 
+    def __str__(self) -> str:
+        names = {"in": self.n_in, "out": self.n_out, "fan_in": self.fan_in, "fan_out": self.fan_out}
+        return " ".join(format_power(n, name) for name, n in names.items() if n) or "1"
+
     def __call__(self, role: Role) -> float:
         widths = role.width_in**self.n_in * role.width_out**self.n_out
         return widths * role.fan_in**self.fan_in * role.fan_out**self.fan_out
@@ -96,14 +100,15 @@ ONE = Power()
 class Rule:
     """A kind's row of the table of one parametrization, for one optimizer family.
 
-    init: factor on the standard init std (`standard_std`) of what is drawn (`Role.drawn`).
+    init: factor on the standard init std (`standard_std`) of what is drawn (`Role.drawn`); None:
+        values stay as the model is made.
     lr, weight_decay (decoupled, as AdamW's), coupled_weight_decay (added to the gradient, as SGD's
     and Adam's), eps (Adam's): factors on the constants that are tuned.
     multiplier: factor on the layer's output.
     Every optimizer family has the same init and multiplier.
     """
 
-    init: Power
+    init: Power | None
     lr: Power
     weight_decay: Power = ONE
     coupled_weight_decay: Power = ONE
@@ -135,7 +140,7 @@ def check_roles(model) -> dict[str, Role]:
 
 def init_std(role: Role, rule: Rule) -> float:
     """Initial standard deviation of a parameter; raises ValueError where the model sets it."""
-    if not role.drawn:
+    if not role.drawn or rule.init is None:
         raise ValueError(f"{role.kind}: no init is stated, the model sets the values itself")
     return standard_std(role) * rule.init(role)
 
@@ -148,12 +153,12 @@ def check_groups(model, groups) -> None:
         raise ValueError(f"parameters not in exactly one optimizer group: {missing}")
 
 
-def format_power(exponent: float) -> str:
+def format_power(exponent: float, d: str = "d") -> str:
     """`d^-1/2`, `1`, ... as the papers print it."""
     if exponent == 0:
         return "1"
     half = exponent * 2
     if not math.isclose(half, round(half)):
-        return f"d^{exponent:g}"
+        return f"{d}^{exponent:g}"
     half = round(half)
-    return f"d^{half // 2}" if half % 2 == 0 else f"d^{half}/2"
+    return f"{d}^{half // 2}" if half % 2 == 0 else f"{d}^{half}/2"

@@ -7,8 +7,9 @@ normalized) carries along which of its dimensions run along which axes; where su
 data, the operator says what becomes of each axis.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import nn
@@ -17,23 +18,31 @@ from torch.utils._pytree import tree_map_only
 from widthwise.tracing.operators import FusedAttention, Operators
 from widthwise.tracing.uses import Trace
 
-__all__ = ["Trace", "trace"]
+__all__ = ["Trace", "called", "trace"]
 
 
-def trace(model: nn.Module, inputs: object) -> Trace:
+def trace(model: nn.Module, inputs: Any) -> Trace:
     """The uses of a module's parameters in one forward pass, in the mode (train or eval) it is in.
 
-    inputs: a tensor, or a tuple of positional arguments. Values change nothing but buffers (running
-    statistics); a model on the meta device runs without any.
+    inputs: a tensor, a tuple of positional arguments, or a mapping of keywords. Values change
+    nothing but buffers (running statistics); a model on the meta device runs without any.
     """
-    arguments = inputs if isinstance(inputs, tuple) else (inputs,)
     device = next(model.parameters()).device
+    inputs = dict(inputs) if isinstance(inputs, Mapping) else inputs  # a BatchEncoding is no dict
     if device.type == "meta":
-        arguments = tree_map_only(torch.Tensor, lambda t: t.to("meta"), arguments)
+        inputs = tree_map_only(torch.Tensor, lambda t: t.to("meta"), inputs)
     with torch.no_grad(), _taken_apart(), _stack(model) as stack:
-        with Operators(model, arguments, stack) as seen, FusedAttention(seen):
-            model(*arguments)
+        with Operators(model, inputs, stack) as seen, FusedAttention(seen):
+            called(model, inputs)
     return seen.trace
+
+
+def called(model: nn.Module, inputs: Any) -> Any:
+    """What a module returns on a tensor, a tuple of positional arguments, or a mapping of
+    keywords."""
+    if isinstance(inputs, Mapping):
+        return model(**inputs)
+    return model(*inputs) if isinstance(inputs, tuple) else model(inputs)
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from widthwise.errors import UserError
 from widthwise.parametrization.rules import KINDS, Role
@@ -38,6 +39,18 @@ class Found:
     tied: bool = False
     readouts: tuple[str, ...] = ()
     given: bool = False
+
+
+def plain(found: Found) -> dict[str, Any]:
+    """What is known of a parameter, for JSON: without widths, which are 1 at the base."""
+    role = {k: v for k, v in asdict(found.role).items() if k not in ("width_in", "width_out")}
+    return asdict(found) | {"role": role}
+
+
+def from_plain(kept: dict[str, Any]) -> Found:
+    """The inverse of `plain`."""
+    lists = {key: tuple(value) for key, value in kept.items() if isinstance(value, list)}
+    return Found(**{**kept, **lists, "role": Role(**kept["role"])})
 
 
 def _acts(uses: list[Use]) -> dict[int, set[str]]:

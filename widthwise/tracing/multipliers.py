@@ -16,67 +16,107 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from widthwise.errors import UserError
-from widthwise.parametrization.named import Parametrization, find
+from widthwise.parametrization.recipes import Recipe
+from widthwise.parametrization.rules import Role
 from widthwise.tracing.roles import AttentionScale, Roles
 
+MARKER = "widthwise_factors"  # a buffer: weights alone do not say what they are to be used with
 
-def apply(
-    model: nn.Module, roles: Roles, parametrization: str, *, readout: str | None = None
-) -> nn.Module:
-    """Put a parametrization's factors on a model, in place; returns it.
 
-    A readout's factor acts on what it reads: its layer gets a hook. Tied readouts have one in every
-    parametrization but SP; others in `muP-multiplier`. Attention whose head_dim grows has one in
-    muP, on calls of `torch.nn.functional.scaled_dot_product_attention`. At the base width all
-    are 1.
+@dataclass(frozen=True)
+class Factor:
+    """A factor on what a module reads ("input") or writes ("output"); or on attention's logits
+    ("logits"), at a head_dim of 1."""
 
-    readout: the module whose output a readout reads, by name (a last norm, say), where the readout
-        is no layer: `F.linear(x, self.embedding.weight)`.
-    Raises UserError where a readout is no layer and none is given, a tied one has no factor (LVP),
-    attention computes its logits itself, or the model has factors already.
-    """
-    if any(map(_has_factor, model.modules())):
-        raise UserError("apply: the model has its factors already")
-    table, at = find(parametrization), roles.at(model)
+    place: str
+    on: str
+    value: float
+
+
+def attach(
+    model: nn.Module, roles: Roles, recipe: Recipe, readout: str | None
+) -> tuple[Factor, ...]:
+    """Put a recipe's factors on a model, in place; see `parametrization.plan`, which calls this."""
+    at = roles.at(model)
     if all(role.width_in == role.width_out == 1 for role in at.values()):
-        return model
-    rows = table.rules("adam")
-    factors: dict[tuple[str, bool], float] = {}  # (module, whether on its output) -> factor
+        return ()
+    factors: dict[tuple[str, str], float] = {}
     for name, each in roles.found.items():
         role = at[name]
+        rule = recipe.rules[role.kind]
         if each.tied and role.kind == "embedding":
-            factor, places = table.tied(role.width_out), each.readouts
+            value, places = recipe.of_tied(role.width_out), each.readouts
         else:
-            factor, places = rows[role.kind].multiplier(role), each.used_in
-        if factor == 1:
+            value, places = rule.multiplier(role), each.used_in
+        if value == 1:
             continue
         for place in places:
-            layer = model.get_submodule(place)
+            layer = _layer(model, place)
             if name in _own_weights(layer, model):
-                factors[place, False] = factor
+                factors[place, "input"] = value
             elif readout is None:
                 raise UserError(
                     f"{name}: reads what it is given in {place or 'the module itself'}, which is "
                     "no layer: give readout=, the name of the module whose output it reads"
                 )
             else:
-                factors[readout, True] = factor
-    powers = {found: _power(found, table) for found in roles.attention}
-    for (place, on_output), factor in factors.items():
-        try:
-            layer = model.get_submodule(place)
-        except AttributeError:
-            raise UserError(f"apply: readout={place!r} is no module of the model") from None
-        if on_output:
-            layer.register_forward_hook(ScaleOutput(factor))
+                _layer(model, readout, "readout=")
+                factors[readout, "output"] = value
+    powers = {scale: _power(scale, recipe) for scale in roles.attention}
+    found = [Factor(place, on, value) for (place, on), value in factors.items()]
+    for factor in found:
+        layer = model.get_submodule(factor.place)
+        if factor.on == "output":
+            layer.register_forward_hook(ScaleOutput(factor.value))
         else:
-            layer.register_forward_pre_hook(ScaleInput(factor))
-    for found, power in powers.items():
+            layer.register_forward_pre_hook(ScaleInput(factor.value))
+    for scale, power in powers.items():
         if power:
-            attention: Any = model.get_submodule(found.module)
-            attention.attention_scale = LogitScale(found.head_dim, power)
+            attention: Any = model.get_submodule(scale.module)
+            attention.attention_scale = LogitScale(scale.head_dim, power)
             attention.__class__ = _scaled(attention.__class__)
-    return model
+            found.append(Factor(scale.module, "logits", scale.head_dim**-power))
+    if found:
+        device = next(model.parameters()).device
+        values = torch.tensor([each.value for each in found], device=device)
+        model.register_buffer(MARKER, values)
+        model.register_load_state_dict_pre_hook(_check_marker)
+    return tuple(found)
+
+
+def _check_marker(module: nn.Module, state: dict, prefix: str, *_: Any) -> None:
+    """Raise UserError on weights that were another function than they will be here."""
+    own, given = getattr(module, MARKER), state.get(prefix + MARKER)
+    if given is None:
+        raise UserError(
+            f"load_state_dict: the weights are of a model without a plan (no {MARKER}), and "
+            "another function here: load them before ww.plan if they are to start from"
+        )
+    if own.shape != given.shape or (
+        not own.is_meta and not torch.allclose(own.cpu().float(), given.cpu().float(), rtol=1e-2)
+    ):
+        raise UserError(
+            f"load_state_dict: the weights are of a model with other factors ({MARKER}), of "
+            "another recipe, base or width, and another function here"
+        )
+
+
+def lost(model: nn.Module, factors: tuple[Factor, ...]) -> str | None:
+    """The place of a factor that a module has no longer."""
+    for each in factors:
+        layer = model.get_submodule(each.place)
+        hooks = layer._forward_hooks if each.on == "output" else layer._forward_pre_hooks
+        scales = any(isinstance(hook, ScaleInput) for hook in hooks.values())
+        if not (hasattr(layer, "attention_scale") if each.on == "logits" else scales):
+            return each.place or "the module itself"
+    return None
+
+
+def _layer(model: nn.Module, place: str, given: str = "") -> nn.Module:
+    try:
+        return model.get_submodule(place)
+    except AttributeError:
+        raise UserError(f"plan: {given}{place!r} is no module of the model") from None
 
 
 class ScaleInput:
@@ -147,12 +187,12 @@ class _Scale(TorchFunctionMode):
         return function(*args, **kwargs)
 
 
-def _power(each: AttentionScale, table: Parametrization) -> float:
+def _power(each: AttentionScale, recipe: Recipe) -> float:
     """Power of head_dim that an attention's logits lack; 0 where a parametrization asks for none.
 
     Raises UserError on attention whose logits cannot be reached.
     """
-    asked = math.log2(table.attention(2.0))
+    asked = math.log2(recipe.attention(Role("hidden", width_in=2.0)))
     if asked == 0:
         return 0.0
     if math.isnan(each.exponent):
@@ -177,8 +217,3 @@ def _own_weights(layer: nn.Module, model: nn.Module) -> set[str]:
         return set()
     held = {id(p) for p in layer.parameters(recurse=False)}
     return {name for name, p in model.named_parameters() if id(p) in held}
-
-
-def _has_factor(module: nn.Module) -> bool:
-    hooks = (*module._forward_pre_hooks.values(), *module._forward_hooks.values())
-    return hasattr(module, "attention_scale") or any(isinstance(h, ScaleInput) for h in hooks)

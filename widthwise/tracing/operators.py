@@ -39,7 +39,7 @@ LOOKUPS = {"index", "index_select", "gather", "take_along_dim", "embedding", "em
 class Operators(TorchDispatchMode):
     """Sees every operator; see `widthwise.tracing`."""
 
-    def __init__(self, model: nn.Module, arguments: tuple, stack: list[str]):
+    def __init__(self, model: nn.Module, inputs: object, stack: list[str]):
         super().__init__()
         self.stack = stack
         self.tags = WeakTensorKeyDictionary()  # tensor made of parameters -> Tag
@@ -52,7 +52,7 @@ class Operators(TorchDispatchMode):
             axes = tuple((i,) for i in range(parameter.ndim))
             self.tags[parameter] = ((name, axes),)
             self.trace.uses[name], self.trace.unknown[name] = [], set()
-        for tensor in tensors(arguments):
+        for tensor in tensors(inputs):
             self.data[tensor] = 1.0
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):

@@ -5,20 +5,24 @@ Shapes at two widths say which axes grow; one forward pass at each says what the
 output for each of its entries an output; by these a parameter has its kind (`Role`).
 """
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import torch
 from torch import nn
 
 from widthwise.errors import UserError, did_you_mean
+from widthwise.parametrization.recipes import Recipe
 from widthwise.parametrization.rules import KINDS, Role
 from widthwise.tracing.draws import FewDraws
 from widthwise.tracing.forward import trace
-from widthwise.tracing.kinds import Found, find
+from widthwise.tracing.kinds import Found, find, from_plain, plain
 from widthwise.tracing.uses import Trace
 
 
@@ -85,6 +89,41 @@ class Roles(Mapping[str, Role]):
             )
         return {name: self._at(name, found, shapes[name]) for name, found in self.found.items()}
 
+    def save(self, path: str | Path) -> None:
+        """Write them to a file, as JSON, for `Roles.load`."""
+        kept = {
+            "widths": self.widths,
+            "parameters": {name: plain(found) for name, found in self.found.items()},
+            "attention": [asdict(each) for each in self.attention],
+            "warnings": self.warnings,
+            "inside": sorted(self.inside),
+        }
+        Path(path).write_text(json.dumps(kept, indent=1) + "\n")
+
+    @staticmethod
+    def load(path: str | Path) -> "Roles":
+        """The roles that `save` wrote; UserError where the file is another."""
+        try:
+            kept = json.loads(Path(path).read_text())
+            found = {name: from_plain(each) for name, each in kept["parameters"].items()}
+            attention = tuple(AttentionScale(**each) for each in kept["attention"])
+            rest = tuple(kept["warnings"]), tuple(kept["widths"]), frozenset(kept["inside"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UserError(f"{path}: is no file that Roles.save wrote") from error
+        return Roles(found, attention, *rest)
+
+    def attach(self, model: nn.Module, recipe: Recipe, readout: str | None) -> tuple[Any, ...]:
+        """Put a recipe's factors on the same module at another width (`parametrization.plan`)."""
+        from widthwise.tracing.multipliers import attach
+
+        return attach(model, self, recipe, readout)
+
+    def lost(self, model: nn.Module, factors: tuple[Any, ...]) -> str | None:
+        """The place of a factor that the module has no longer."""
+        from widthwise.tracing.multipliers import lost
+
+        return lost(model, factors)
+
     def _at(self, name: str, found: Found, shape: tuple[int, ...]) -> Role:
         if len(shape) != len(found.shape) or any(
             size != base and i not in found.wide
@@ -138,22 +177,24 @@ class Roles(Mapping[str, Role]):
 
 
 def roles(
-    make: Callable[[int], nn.Module],
-    width: int,
+    make: Callable[[Any], nn.Module],
+    base: Any,
     inputs: object,
     *,
-    other: int | None = None,
+    other: Any = None,
     given: Mapping[str, str] = MappingProxyType({}),
 ) -> Roles:
-    """The role of every parameter of the module that `make(width)` returns.
+    """The role of every parameter of the module that `make(base)` returns.
 
     make: width -> the module, with the initial values a user gives it; everything but the width
         held fixed (vocabulary, depth, classes). Made here to be looked at: of a large tensor few
         values are drawn, and repeated (`widthwise.tracing.draws`).
-    width: the base width, at which every parametrization is the user's own model. Spreads of the
-        initial values are measured there.
-    inputs: a tensor, or a tuple of positional arguments, for one forward pass.
-    other: a second width, 2 * width if None. That module is made on the meta device where it can
+    base: the base width, at which every recipe is the user's own model; or a mapping, `{"width":
+        64, "depth": 2}`, which is then what `make` takes. Spreads of the initial values are
+        measured there.
+    inputs: a tensor, a tuple of positional arguments, or a mapping of keywords, for one forward
+        pass.
+    other: a second width, 2 * base if None. That module is made on the meta device where it can
         be, so it costs nothing.
     given: parameter name, or a pattern of names with `*`, -> kind, for what tracing cannot tell;
         its axes are taken as torch's layers have them, (out, in).
@@ -161,18 +202,27 @@ def roles(
     Raises UserError where `make` ignores its width or fails, a parameter is never used or lazy,
     what an axis does cannot be told, or a role is given for no parameter.
     """
-    other = 2 * width if other is None else other
-    if other == width:
+    if other is None:
+        other = {**base, "width": 2 * width_of(base)} if isinstance(base, Mapping) else 2 * base
+    if other == base:
         raise UserError(f"roles: other={other} is the base width; give another one")
+    widths = width_of(base), width_of(other)
     with torch.random.fork_rng(enabled=True), FewDraws():
-        model = made(make, width)
+        model = made(make, base)
         wide = _on_meta(make, other)
         if wide is not None:
             try:
-                return between(model, wide, inputs, (width, other), given)
+                return between(model, wide, inputs, widths, given)
             except UserError:
                 pass  # a branch on values, say
-        return between(model, made(make, other), inputs, (width, other), given)
+        return between(model, made(make, other), inputs, widths, given)
+
+
+def width_of(size: Any) -> Any:
+    """The width of what `make` takes: a number, or a mapping that has it."""
+    if isinstance(size, Mapping) and "width" not in size:
+        raise UserError(f'roles: {dict(size)} has no "width"')
+    return size["width"] if isinstance(size, Mapping) else size
 
 
 def between(
@@ -200,7 +250,7 @@ def between(
     )
 
 
-def made(make: Callable, width: int) -> nn.Module:
+def made(make: Callable, width: Any) -> nn.Module:
     """The module of a width; raises UserError where there is none."""
     try:
         model = make(width)
@@ -220,7 +270,7 @@ def made(make: Callable, width: int) -> nn.Module:
     return model
 
 
-def _on_meta(make: Callable, width: int) -> nn.Module | None:
+def _on_meta(make: Callable, width: Any) -> nn.Module | None:
     """The module without values, which takes no time; None where `make` needs them."""
     try:
         with torch.device("meta"):
@@ -321,7 +371,7 @@ def _warnings(
         if exponent != "-1":
             yield (
                 f"{_some(modules)}: head_dim grows and logits scale {scaled}, where muP takes "
-                "1/head_dim: `apply` gives them a factor; or hold head_dim fixed and let heads grow"
+                "1/head_dim: a plan gives them a factor; or hold head_dim fixed and let heads grow"
             )
     inside = [n for n, f in found.items() if f.role.kind == "output" and n in seen.inside]
     if inside:
@@ -333,7 +383,7 @@ def _warnings(
     for name, parameter in found.items():
         if parameter.tied and parameter.role.kind == "embedding":
             places = ", ".join(place or "the module itself" for place in parameter.readouts)
-            yield f"{name}: is a readout too (in {places}): `apply` gives its logits a multiplier"
+            yield f"{name}: is a readout too (in {places}): a plan gives its logits a multiplier"
         elif parameter.tied:
             yield (
                 f"{name}: is used both ways round; it is taken as a matrix (out, in), and its "

@@ -18,14 +18,11 @@ noise.py        the noise of Algorithm 2 and of the released code, distance from
 
 from widthwise.upscaling.growth import Growth, width_axes
 from widthwise.upscaling.noise import CONVENTIONS, noise_std, perturb, subspace_distance
-from widthwise.upscaling.optimizers import UPDATES, Update
 from widthwise.upscaling.widening import widen
 
 __all__ = [
     "CONVENTIONS",
-    "UPDATES",
     "Growth",
-    "Update",
     "noise_std",
     "perturb",
     "subspace_distance",

@@ -1,7 +1,7 @@
 """What widening gives beside the model and its optimizer: growth, by which all else goes along."""
 
 import copy
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -49,14 +49,15 @@ class Growths(Mapping[str, Growth]):
         """Keep where the groups of a wide optimizer come from."""
         self._origins.append((narrow, wide, origins))
 
-    def of(self, parameter: torch.Tensor | tuple[str, torch.Tensor]) -> Growth:
-        """The growth of a parameter of the wide model, or of (name, parameter), as of
+    def squared_norm(self, parameter: torch.Tensor | tuple[str, torch.Tensor]) -> float:
+        """Factor on a gradient's squared norm that makes it that of the narrow one's, for
+        `clip_grad_norm_`: of a parameter of the wide model, or of (name, parameter), as of
         `named_parameters()`, where the model's own were replaced since (FSDP)."""
         if isinstance(parameter, tuple):
             if parameter[0] in self.growth:
-                return self.growth[parameter[0]]
+                return self.growth[parameter[0]].squared_norm
         elif parameter in self._of:
-            return self._of[parameter]
+            return self._of[parameter].squared_norm
         raise UserError(
             "clip_grad_norm_: a parameter is not of the model that was widened; give its "
             "named_parameters() if they were replaced since"
@@ -119,27 +120,3 @@ def _schedule(scheduler: Any, optimizer: torch.optim.Optimizer, origins: list[Or
     if hasattr(scheduler, "_schedulers"):
         result._schedulers = [_schedule(s, optimizer, origins) for s in scheduler._schedulers]
     return result
-
-
-@torch.no_grad()
-def clip_grad_norm_(
-    parameters: Iterable[torch.Tensor] | Iterable[tuple[str, torch.Tensor]],
-    max_norm: float,
-    growth: Growths,
-) -> torch.Tensor:
-    """Scale the gradients of a widened model down to a norm of at most `max_norm`; returns the norm
-    before, a tensor of one entry.
-
-    The norm is the narrow model's: each tensor's squared norm counts k_out / k_in of what it is, so
-    that the same limit clips the same steps. `torch.nn.utils.clip_grad_norm_` takes the plain norm,
-    which widening changes.
-
-    parameters: of the wide model, or its named_parameters().
-    Raises UserError on a parameter that is not of the model that was widened.
-    """
-    pairs = [(p[1] if isinstance(p, tuple) else p, growth.of(p)) for p in parameters]
-    pairs = [(p, g) for p, g in pairs if p.grad is not None]
-    norms = [torch.linalg.vector_norm(p.grad) * g.squared_norm**0.5 for p, g in pairs]
-    total = torch.nn.utils.get_total_norm(norms)
-    torch.nn.utils.clip_grads_with_norm_([p for p, _ in pairs], max_norm, total)
-    return total

@@ -3,7 +3,6 @@
 import copy
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -11,39 +10,12 @@ import torch
 from torch import nn
 
 from widthwise.errors import UserError
+from widthwise.optimizers.known import Update, shipped
 from widthwise.upscaling.growth import Growth
 
-
-@dataclass(frozen=True)
-class Update:
-    """How an optimizer's steps follow its gradients (Definition 2.3); it must act entry by entry.
-
-    degree: of the update in the gradients, with eps scaled as they are: an SGD step doubles with
-        the gradient, an Adam step stays.
-    state: key of a parameter's state -> the power of the gradient it scales with; counters have 0.
-    decoupled: weight decay is not added to the gradient.
-    """
-
-    degree: int
-    state: Mapping[str, int] = field(default_factory=dict)
-    decoupled: bool = False
-
-
-ADAM = MappingProxyType({"step": 0, "exp_avg": 1, "exp_avg_sq": 2, "max_exp_avg_sq": 2})
-# By exact class: a subclass may do anything. RAdam's first steps and Adadelta's are of no degree.
-UPDATES: dict[type, Update] = {
-    torch.optim.SGD: Update(1, {"momentum_buffer": 1}),
-    torch.optim.Adam: Update(0, ADAM),
-    torch.optim.AdamW: Update(0, ADAM, decoupled=True),
-    torch.optim.NAdam: Update(0, ADAM | {"mu_product": 0}),
-    torch.optim.Adamax: Update(0, {"step": 0, "exp_avg": 1, "exp_inf": 1}),
-    torch.optim.Adagrad: Update(0, {"step": 0, "sum": 2}),
-    torch.optim.RMSprop: Update(
-        0, {"step": 0, "square_avg": 2, "grad_avg": 1, "momentum_buffer": 0}
-    ),
-}
-# Keys of a parameter group that are learning rates: torch's own and its schedulers'.
-RATES = ("lr", "initial_lr", "max_lr", "min_lr", "swa_lr")
+# Keys of a parameter group that are learning rates: torch's own, its schedulers', and a plan's.
+RATES = ("lr", "lr_scale", "initial_lr", "max_lr", "min_lr", "swa_lr")
+LISTS = ("params", "param_names", "names")  # an entry for each parameter
 Origin = tuple[int, float]  # of a wide group: the narrow group's place, the factor on its rate
 
 
@@ -56,18 +28,12 @@ def widen_optimizer(
 ) -> tuple[Any, list[Origin]]:
     """The optimizer of the wide model, and where each of its groups comes from.
 
-    Groups are split where their factors differ, state is scaled. updates: of classes that UPDATES
-    has not.
+    Groups are split where their factors differ, state is scaled. updates: of classes that no file
+    of `widthwise/optimizers/` is of.
     Raises UserError on a class or a state that no `Update` is known of.
     """
     kind: Any = type(optimizer)
-    update = {**UPDATES, **updates}.get(kind)
-    if update is None:
-        known = ", ".join(k.__name__ for k in UPDATES)
-        raise UserError(
-            f"optimizer {kind.__name__} cannot be widened; known are {known}, and what updates= "
-            "says of others that act entry by entry"
-        )
+    update = _update(kind, updates)
     names = {id(p): name for name, p in model.named_parameters()}
     parameters = dict(wide.named_parameters())
     # Parameters that shared a group may need different factors: a wide group is known by the narrow
@@ -86,14 +52,28 @@ def widen_optimizer(
             }
             key = (index, *factors.values())
             if key not in groups:
-                settings = {k: v for k, v in group.items() if k not in ("params", "param_names")}
+                settings = {k: v for k, v in group.items() if k not in LISTS}
                 settings = copy.deepcopy(settings)
                 scaled = {k: v * factors[k] for k, v in settings.items() if k in factors}
-                groups[key] = settings | scaled | {"params": []}
+                groups[key] = settings | scaled | {"params": [], "names": []}
             groups[key]["params"].append(parameters[name])
+            groups[key]["names"].append(name)
     result = kind(list(groups.values()), **_required(kind, optimizer))
     result.state.update(_widen_state(model, optimizer, wide, growth, update.state))
     return result, [(key[0], key[1]) for key in groups]
+
+
+def _update(kind: type, updates: Mapping[type, Update]) -> Update:
+    """What is known of a class, by the exact class: a subclass may do anything."""
+    known = {u.kind: u for u in shipped().values() if u.entrywise and u.path}
+    found = updates.get(kind) or known.get(kind)
+    if found is None or not found.entrywise:
+        raise UserError(
+            f"optimizer {kind.__name__} cannot be widened; known are "
+            f"{', '.join(k.__name__ for k in known)}, and what updates= says of others that act "
+            "entry by entry"
+        )
+    return found
 
 
 def _required(kind: type, optimizer: torch.optim.Optimizer) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from torch import nn
 
 from widthwise.errors import UserError, did_you_mean
+from widthwise.optimizers.known import Update
 from widthwise.tracing.roles import Roles, between
 from widthwise.upscaling.alongside import Growths
 from widthwise.upscaling.checks import check_attention, check_module, check_orientation
@@ -17,7 +18,7 @@ from widthwise.upscaling.compare import Difference, Reference
 from widthwise.upscaling.exactly import buffers_kept, disturb, in_float64, twin
 from widthwise.upscaling.filling import buffers_of_width, fill, made
 from widthwise.upscaling.growth import Growth, filled, owning_modules, size_factors, width_axes
-from widthwise.upscaling.optimizers import Update, check_covered, widen_optimizer
+from widthwise.upscaling.optimizers import check_covered, widen_optimizer
 
 TOLERANCE = 1e-9  # relative, of outputs and gradients in float64
 Choice = tuple[frozenset[str], int]  # the parameters that are averaged over, the block

@@ -1,0 +1,128 @@
+"""The coordinate check of a model of one's own."""
+
+import pytest
+import torch
+from torch import nn
+
+import widthwise
+from widthwise.__main__ import main
+from widthwise.errors import UserError
+
+WIDTHS = [64, 128, 256]
+
+
+def make(width):
+    layers = [nn.Linear(6, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh()]
+    return nn.Sequential(*layers, nn.Linear(width, 4))
+
+
+def batches(seed):
+    generator = torch.Generator().manual_seed(100 + seed)
+    x = torch.randn(64, 6, generator=generator)
+    return [(x, torch.randint(4, (64,), generator=generator))]
+
+
+def check(recipe, **more):
+    return widthwise.coordinate_check(make, recipe, batches, WIDTHS, lr=0.02, **more)
+
+
+def test_mup_is_told_from_sp_and_s_1_from_s_one_half():
+    assert check("muP").verdict == check("maximal-update").verdict == "width-independent"
+    found = check("SP")
+    assert found.verdict == "grows" and not found.passed
+    assert "grows with the width, slope" in found.reason and found.reason in str(found)
+    assert check("s=0.5").verdict == "vanishes"
+
+
+def test_muon_s_updates_are_held_against_the_width_too():
+    found = {name: check(widthwise.recipe(name, "muon")) for name in ("muP", "SP")}
+    assert found["muP"].passed and found["SP"].verdict == "grows"
+
+
+def test_updates_in_the_midst_of_training_are_told_too():
+    assert check("muP", after=12, seeds=5).passed
+    assert check("SP", after=12, seeds=5).verdict == "grows"
+
+
+def decays(model, wrong):
+    """AdamW under muP; wrong: its decay is not scaled, as the mup package's once was not."""
+    found = widthwise.roles(make, WIDTHS[0], torch.zeros(2, 6))
+    groups = widthwise.plan(model, found, "muP").init_().groups(0.02, 1.0)
+    return torch.optim.AdamW([g | ({"weight_decay": 1.0} if wrong else {}) for g in groups])
+
+
+def test_a_decay_that_is_not_scaled_shows():
+    """Not in activations: a step without gradients takes lr * weight_decay of a weight away."""
+    for wrong in (False, True):
+        found = check(None, optimizer=lambda model, w=wrong: decays(model, w), steps=1, seeds=2)
+        decay = {s.layer: s for s in found.slopes if s.quantity == "decay"}
+        verdict = "vanishes" if wrong else "stable"
+        assert [s.verdict for s in decay.values()] == ["stable", verdict, verdict]
+        assert decay["2.weight"].slope == pytest.approx(-1 if wrong else 0, abs=1e-3)
+    coupled = check(widthwise.recipe("muP", "adam", "coupled"), weight_decay=0.1, seeds=2, steps=1)
+    assert "decay" not in {s.quantity for s in coupled.slopes}
+
+
+def test_random_numbers_of_the_user_s_stay_and_a_plot_is_drawn(tmp_path):
+    before = torch.get_rng_state()
+    found = check(widthwise.recipe("muP", torch.optim.SGD), steps=1, seeds=2)
+    assert torch.equal(torch.get_rng_state(), before)
+    found.plot(tmp_path / "check.png")
+    assert (tmp_path / "check.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"steps": 0}, "without a step nothing changes"),
+        ({"recipe": None}, "give optimizer= as a function of the model"),
+        ({"widths": [64]}, "give two or more"),
+        ({"batches": []}, "batches is to hold (inputs, targets), at least one"),
+        ({"loss": lambda m, b: m(b[0]).sum() / 0}, "at step 0: lower lr"),
+        ({"lr": 0.0}, "lr 0.0: give a rate above 0"),
+    ],
+)
+def test_mistakes_are_one_line(more, said):
+    arguments = {"recipe": "muP", "batches": batches, "widths": WIDTHS} | more
+    with pytest.raises(UserError) as error:
+        widthwise.coordinate_check(make, **arguments)
+    assert said in str(error.value)
+
+
+FILE = """
+import torch
+from torch import nn
+
+WIDTHS = [64, 128, 256]
+
+
+def make(width):
+    return nn.Sequential(nn.Linear(6, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh(),
+                         nn.Linear(width, 4))
+
+
+def batches(seed):
+    x = torch.randn(64, 6, generator=torch.Generator().manual_seed(seed))
+    return [(x, x[:, :4])]
+"""
+
+
+def test_the_command_checks_a_file_and_fails_where_the_check_does(tmp_path, capsys):
+    path = tmp_path / "model.py"
+    path.write_text(FILE)
+    words = ["check", f"{path}:make", "--seeds", "3", "--lr", "0.02"]
+    assert main([*words, "--recipe", "muP"]) == 0
+    assert "width-independent over widths [64, 128, 256]" in capsys.readouterr().out
+    assert main([*words, "--recipe", "SP"]) == 1
+    told = capsys.readouterr()
+    assert "grows" in told.out and told.err.startswith(f"error: coordinate-check: {path}:make: ")
+    for changed, said in (
+        ([f"{path}:made", "muP"], "defines no made; did you mean 'make'?"),
+        ([f"{path}x:make", "muP"], "there is no such file"),
+        ([f"{path}:make", "mup"], "unknown parametrization 'mup'"),
+    ):
+        assert main(["check", changed[0], "--recipe", changed[1]]) == 1
+        assert said in capsys.readouterr().err
+    path.write_text(FILE.replace("def batches", "def data"))
+    assert main([*words, "--recipe", "muP"]) == 1
+    assert "defines no batches" in capsys.readouterr().err

@@ -1,0 +1,131 @@
+"""Tuned narrow, trained wide: the comparison on a model of one's own."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+import widthwise
+from widthwise.__main__ import main
+from widthwise.checks.regret import Curves
+from widthwise.errors import UserError
+
+RATES = [2.0**-7, 2.0**-5, 2.0**-3]
+
+
+def make(width):
+    return nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, 2))
+
+
+def batches(seed):
+    x_SBF = torch.randn(10, 16, 4, generator=torch.Generator().manual_seed(seed))
+    return [(x_BF, x_BF[:, :2]) for x_BF in x_SBF]
+
+
+def compare(*recipes, rates=RATES, **options):
+    settings = {"widths": [8, 32], "tune": {"lr": rates}, "seeds": 2} | options
+    return widthwise.transfer(make, recipes, batches, **settings)
+
+
+def test_the_narrow_model_is_trained_once_and_the_wide_ones_as_their_table_says():
+    told = []
+    found = compare("SP", "muP", progress=told.append)
+    assert isinstance(found, Curves)
+    assert told == ["the narrow model, width 8", "SP, width 32", "muP, width 32"]
+    assert (found.curves["SP", 8][1] == found.curves["muP", 8][1]).all()
+    assert (found.curves["SP", 32][1] != found.curves["muP", 32][1]).any()
+    again = compare("muP")
+    assert (again.curves["muP", 32][1] == found.curves["muP", 32][1]).all(), "seeded"
+    lines = str(found).splitlines()
+    assert lines[0].startswith(f"tuned at width 8: best rate {found.proxy_rate():.3g}")
+    assert [line.split()[0] for line in lines[3:5]] == ["SP", "muP"]
+
+
+def test_its_losses_are_those_of_a_plain_loop():
+    """Without the library: torch's AdamW, the same schedule, the mean over the last fifth."""
+    found = compare("SP")
+    torch.manual_seed(1)
+    model = make(8)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATES[1], weight_decay=0.0)
+    losses = []
+    for step, (x, y) in enumerate(batches(1)):
+        optimizer.param_groups[0]["lr"] = RATES[1] * (1.0 if step < 1 else (10 - step) / 9)
+        optimizer.zero_grad()
+        value = nn.functional.mse_loss(model(x), y)
+        value.backward()
+        optimizer.step()
+        losses.append(value.item())
+    expected = sum(losses[-2:]) / 2
+    assert found.curves["SP", 8][1][1, 1] == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_run_that_diverges_is_infinitely_bad():
+    def loss(model, batch):
+        return (model(batch[0]) - batch[1]).square().mean() ** 20
+
+    found = compare("SP", rates=[1e-4, 1e-3, 1e4], loss=loss)
+    assert math.isinf(found.curves["SP", 32][1][0, -1])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"widths": [8]}, "1 widths: give 2 or more"),
+        ({"seeds": 1}, "1 seeds: give 2 or more"),
+        ({"rates": [0.1, 0.1, 0.2]}, "2 rates: give 3 or more"),
+    ],
+)
+def test_too_few_of_anything_is_said(change, said):
+    with pytest.raises(UserError, match=said):
+        compare("SP", **change)
+    with pytest.raises(UserError, match="0 recipes"):
+        compare()
+
+
+FILE = """
+import torch
+from torch import nn
+
+WIDTHS = [8, 16]
+RATES = [2.0**-7, 2.0**-5, 2.0**-3]
+
+
+def make(width):
+    return nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, 2))
+
+
+def batches(seed):
+    x = torch.randn(10, 16, 4, generator=torch.Generator().manual_seed(seed))
+    return [(each, each[:, :2]) for each in x]
+"""
+
+
+def test_the_command_compares_what_a_file_defines(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.py").write_text(FILE)
+    assert main(["transfer", "model.py", "SP", "muP", "--seeds", "2"]) == 0
+    assert "at width 16, losses and 95 % intervals:" in capsys.readouterr().out
+    (tmp_path / "model.py").write_text(FILE + "\nbatches = batches(0)\n")
+    assert main(["transfer", "model.py", "SP", "muP"]) == 1
+    assert "batches must be a function of the seed" in capsys.readouterr().err
+    assert main(["transfer", "model.py", "SP", "muP", "--threads", "0"]) == 1
+    assert "--threads 0: give 1 or more" in capsys.readouterr().err
+
+
+def test_the_command_trains_with_one_thread_unless_more_are_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    saw = """
+def make(width, made=make):
+    open("threads", "a").write(f"{torch.get_num_threads()} ")
+    return made(width)
+"""
+    (tmp_path / "model.py").write_text(FILE + saw)
+    before = torch.get_num_threads()
+    try:
+        for words, expected in (([], {"1"}), (["--threads", "2"], {"2"})):
+            (tmp_path / "threads").unlink(missing_ok=True)
+            assert main(["transfer", "model.py", "SP", "muP", "--seeds", "2", *words]) == 0
+            assert set((tmp_path / "threads").read_text().split()) == expected
+    finally:
+        torch.set_num_threads(before)

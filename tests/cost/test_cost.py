@@ -1,0 +1,524 @@
+"""Operations, parameters and memory against torch's own counts, and the paper's printed numbers."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+import torch
+from kept import kept_numbers
+from torch.utils.flop_counter import FlopCounterMode
+
+from repro import cost
+from repro.__main__ import main
+from repro.cost import decoder, gpt2, kernels, llm, mlp, resnet, transformer
+from repro.cost.llm import pretraining_cost
+from repro.cost.paper import paper_costs
+from repro.cost.warm_start import warm_start_cost
+from repro.errors import UserError
+from repro.models.decoder import Decoder
+from repro.models.gpt2 import GPT2
+from repro.models.llm import LLM
+from repro.models.mlp import MLP
+from repro.models.resnet import ResNet
+from repro.suite import budget, config, registry
+from repro.suite.cluster import Site
+from repro.suite.plan import Cell, Run
+from repro.suite.study import SCALES
+from repro.suite.suite import Suite
+from repro.tasks import TASKS, Task, transformer_kernels
+from studies.effective_theory._encoders import LANGUAGE, VISION
+
+pytestmark = pytest.mark.long
+
+SGD = {"name": "sgd", "momentum": 0.0, "nesterov": False, "weight_decay": 1e-4}
+ADAMW = {"name": "adamw", "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 1e-4}
+MLP_SPEC = {
+    "dataset": "covtype",
+    "data": {"batch_size": 2000},
+    "model": {
+        "name": "mlp",
+        "inputs": 54,
+        "classes": 7,
+        "hidden_layers": 3,
+        "width": 500,
+        "base_width": 1,
+    },
+    "start": None,
+    "optimizer": SGD,
+    "lr": 0.4,
+    "steps": 116_000,
+    "evaluations": 500,
+    "precision": "float32",
+    "threads": 1,
+    "seed": 0,
+}
+RESNET_SPEC = MLP_SPEC | {
+    "dataset": "cifar100",
+    "data": {"batch_size": 128, "augment": True, "resolution": 32},
+    "model": {"name": "resnet", "classes": 100, "width": 2.0, "base_width": 1.0},
+    "optimizer": SGD | {"momentum": 0.9},
+    "steps": 39_000,
+}
+GPT2_SPEC = MLP_SPEC | {
+    "dataset": "fineweb",
+    "data": {
+        "batch_size": 512,
+        "sequence_length": 1024,
+        "vocab_size": 50_257,
+        "tokenizer": "gpt2",
+    },
+    "model": {"name": "gpt2", "depth": 12, "heads": 12, "width": 1920, "base_width": 24},
+    "optimizer": ADAMW,
+    "steps": 10_000,
+}
+SIZES = {"inputs": 54, "hidden_layers": 3, "width": 40, "classes": 7}
+TEXT = {"vocab_size": 320, "width": 48, "depth": 3}
+TABLE_3 = {"depth": 3, "width": 48, "heads": 8, "kv_heads": 2, "head_dim": 12, "inner": 192}
+REST = {"base_width": 1, "output_multiplier": 1.0}
+
+
+def gpt2_model(**changes):
+    shape = (
+        TEXT
+        | {"heads": 4, "sequence_length": 64, "attention_constant": 8.0, "embedding_std": 0.02}
+        | changes
+    )
+    return GPT2(**shape, **REST)
+
+
+def llm_model():
+    rest = {"rotary_dim": 12, "window": 32, "sequence_length": 64}
+    return LLM(**TABLE_3, vocab_size=320, **rest, **REST)
+
+
+LLM_SPEC = MLP_SPEC | {
+    "dataset": "fineweb_edu",
+    "data": {"batch_size": 8, "sequence_length": 64, "vocab_size": 320},
+    "model": TABLE_3,
+    "optimizer": ADAMW,
+    "steps": 10,
+}
+
+
+def decoder_model():
+    rest = {"head_dim": 12, "sequence_length": 64, "expansion": 4, "norm": "post"}
+    return Decoder(**TEXT, **rest, **REST, positional_rms={"factor": 1.0, "power": 0.0})
+
+
+def parameters(net) -> int:
+    return sum(p.numel() for p in net.parameters())
+
+
+def forward_flops(net, *inputs) -> int:
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        net(*inputs)
+    return counter.get_total_flops()
+
+
+# Table 4 and Appendix F.4
+
+
+def test_speedups_have_the_printed_digits():
+    speedups = {k: v for k, v in paper_costs().items() if k.startswith("speedup.")}
+    assert set(speedups) == {"speedup.mlp", "speedup.resnet", "speedup.gpt2"}
+    for row in speedups.values():
+        assert round(row.computed, 1) == round(row.recounted, 1) == row.printed
+
+
+def test_mlp_and_resnet_totals_are_the_printed_integers():
+    costs = paper_costs()
+    for name, printed in {
+        "costs.mlp.base": 740,
+        "costs.mlp.wide": 11_326,
+        "costs.resnet.base": 66_547,
+        "costs.resnet.wide": 265_970,
+    }.items():
+        row = costs[name]
+        assert round(row.computed) == round(row.recounted) == row.printed == printed
+
+
+def test_gpt2_totals_are_near_and_recounted_exactly_the_printed_integers():
+    costs = paper_costs()
+    for name, printed in {
+        "costs.gpt2.base": 10_615_488,
+        "costs.gpt2.wide": 37_929_809,
+        "costs.gpt2.tuning": 19_679_775,
+    }.items():
+        row = costs[name]
+        assert row.computed == pytest.approx(printed, rel=2e-3)
+        assert round(row.computed) != printed
+        assert round(row.recounted) == row.printed == printed
+
+
+def test_end_to_end_speedups_have_the_printed_digits():
+    rows = [v for k, v in paper_costs().items() if k.startswith("end-to-end.")]
+    assert len(rows) == 5
+    for row in rows:
+        assert round(row.computed, 1) == round(row.recounted, 1) == row.printed
+
+
+def test_a_run_of_the_paper_costs_the_printed_total():
+    """GPT-2's batch of F.3 costs twice F.4's total, whole batches of the MLP 0.4 % less."""
+    assert warm_start_cost(MLP_SPEC).flops / 1e12 == pytest.approx(740, rel=5e-3)
+    assert warm_start_cost(RESNET_SPEC).flops / 1e12 == pytest.approx(66_547, rel=5e-3)
+    assert warm_start_cost(GPT2_SPEC).flops / 1e12 == pytest.approx(2 * 10_615_488, rel=2e-3)
+
+
+# Against torch
+
+
+def test_mlp_counts_are_torch_s():
+    with torch.device("meta"):
+        net = MLP(**SIZES, **REST)
+        forward = forward_flops(net, torch.empty(5, 54))
+    assert mlp.parameters(**SIZES) == parameters(net)
+    assert mlp.flops(**SIZES) * 5 == 3 * forward
+    assert mlp.flops(**SIZES) == 6 * (54 * 40 + 2 * 40**2 + 40 * 7)
+
+
+@pytest.mark.parametrize("width", [0.5, 1.0, (1.0, 0.5, 1.0, 2.0)])
+@pytest.mark.parametrize("resolution", [32, 20])
+def test_resnet_counts_are_torch_s(width, resolution):
+    with torch.device("meta"):
+        net = ResNet(classes=100, width=width, **REST)
+        forward = forward_flops(net, torch.empty(2, 3, resolution, resolution))
+    assert resnet.parameters(width=width, classes=100) == parameters(net)
+    assert resnet.flops(width=width, classes=100, resolution=resolution) * 2 == 3 * forward
+
+
+def test_resnet_has_the_known_size():
+    """ResNet-18 for CIFAR-10 has 11,173,962 parameters and 0.56 G multiply-adds."""
+    assert resnet.parameters(width=1, classes=10) == 11_173_962
+    assert resnet.flops(width=1, classes=10) / 6 == pytest.approx(0.556e9, rel=2e-3)
+
+
+def test_gpt2_counts_are_torch_s():
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    with torch.device("meta"), sdpa_kernel(SDPBackend.MATH):
+        net = gpt2_model()
+        forward = forward_flops(net, torch.empty(2, 64, dtype=torch.long))
+    assert gpt2.parameters(**TEXT, sequence_length=64) == parameters(net)
+    assert gpt2.flops(**TEXT, sequence_length=64) * 2 * 64 == 3 * forward
+
+
+def test_gpt2_has_the_known_size():
+    """GPT-2 small has 124,439,808 parameters with biases: 11 widths a block and one at the end."""
+    small = {"depth": 12, "width": 768}
+    without = gpt2.parameters(**small, vocab_size=50_257, sequence_length=1024)
+    assert without + (12 * 11 + 1) * 768 == 124_439_808
+    # nanoGPT prints 123.69M for it: without the positions, vocabulary 50,304
+    assert gpt2.nanogpt_weights(**small) == 124_439_808 - 1024 * 768 + 47 * 768 == 123_689_472
+
+
+@pytest.mark.parametrize("build", [gpt2_model, decoder_model])
+def test_transformer_activations_are_what_autograd_keeps(build):
+    torch.manual_seed(0)
+    tokens = torch.randint(320, (8, 64))
+    kept = kept_numbers(build(), tokens, tokens) / tokens.numel()
+    assert transformer.activations(**TEXT, expansion=4) == pytest.approx(kept, rel=0.03)
+
+
+def test_mlp_activations_are_what_autograd_keeps():
+    batch, targets = torch.randn(400, 54), torch.randint(7, (400,))
+    kept = kept_numbers(MLP(**SIZES, **REST), batch, targets) / 400
+    assert mlp.activations(**SIZES) == pytest.approx(kept, rel=0.05)
+
+
+def test_resnet_activations_are_what_autograd_keeps():
+    batch, targets = torch.randn(8, 3, 32, 32), torch.randint(10, (8,))
+    net = ResNet(classes=10, width=0.125, **REST)
+    kept = kept_numbers(net, batch, targets) / 8
+    estimate = resnet.activations(width=0.125, classes=10, resolution=32)
+    assert estimate == pytest.approx(kept, rel=0.05)
+
+
+def test_llm_counts_are_torch_s():
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    found = pretraining_cost(LLM_SPEC)
+    with torch.device("meta"), sdpa_kernel(SDPBackend.MATH):
+        net = llm_model()
+        forward = forward_flops(net, torch.empty(8, 64, dtype=torch.long))
+    assert found.parameters == parameters(net)
+    assert found.flops == 3 * forward * 10
+    assert (found.seen, found.unit) == (8 * 64 * 10, "tokens")
+
+
+def test_llm_activations_are_what_autograd_keeps():
+    torch.manual_seed(0)
+    tokens = torch.randint(320, (8, 64))
+    kept = kept_numbers(llm_model(), tokens, tokens) / tokens.numel()
+    assert llm.activations(**TABLE_3, vocab_size=320) == pytest.approx(kept, rel=0.05)
+
+
+@pytest.mark.parametrize("model", [LANGUAGE, VISION], ids=["language", "vision"])
+def test_an_encoder_s_counts_are_torch_s(model):
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    setting = transformer_kernels.build(model, 32, 0)
+    found = kernels.encoder({"model": model, "width": 32})
+    with sdpa_kernel(SDPBackend.MATH):
+        assert found.forward == forward_flops(setting.network, setting.inputs)
+        assert found.outputs == setting.network(setting.inputs)[..., 0].numel()
+    assert found.parameters == parameters(setting.network)
+    assert found.tokens == setting.kernel.shape[0] * setting.kernel.shape[1]
+
+
+# Costs of runs
+
+
+def test_costs_of_kernels_grow_with_draws_and_rows():
+    """A gradient of every one of 8 words, or of 2 pooled images; of 5 blocks' tokens as well."""
+    spec = {"model": LANGUAGE, "width": 64, "draws": 10, "channels": 1, "every_block": False}
+    for name in ("transformer_kernels", "tangent_kernels"):
+        found, twice = (TASKS[name].cost(spec | {"draws": draws}) for draws in (10, 20))
+        assert 0 < 2 * found.flops == twice.flops
+        assert not found.seen
+    words, images, all_blocks = (
+        kernels.tangent_kernels_cost(spec | changes).flops
+        for changes in ({}, {"model": VISION}, {"every_block": True})
+    )
+    assert 3 < words / images < 8
+    assert 2 < all_blocks / words < 28 / 8
+
+
+def test_cost_of_an_mlp_run():
+    found = warm_start_cost(MLP_SPEC)
+    assert (found.seen, found.unit) == (2000 * 116_000, "samples")
+    assert found.parameters == 54 * 500 + 2 * 500**2 + 500 * 7 + 3 * 500 + 7
+    assert found.state_bytes == 4 * 2 * found.parameters
+    assert found.activation_bytes == 4 * 2000 * (54 + 3 * 500 + 7)
+    assert found.memory_bytes == found.state_bytes + found.activation_bytes
+
+
+def test_cost_of_a_resnet_run():
+    found = warm_start_cost(RESNET_SPEC)
+    assert (found.seen, found.unit) == (128 * 39_000, "samples")
+    assert found.state_bytes == 4 * 3 * found.parameters
+    small = RESNET_SPEC | {"data": {"batch_size": 128, "augment": True, "resolution": 16}}
+    assert 3.9 < found.flops / warm_start_cost(small).flops < 4
+
+
+def test_cost_of_a_gpt2_run():
+    found = warm_start_cost(GPT2_SPEC)
+    assert (found.seen, found.unit) == (512 * 1024 * 10_000, "tokens")
+    assert found.parameters == (50_257 + 1024 + 25) * 1920 + 144 * 1920**2
+    assert found.state_bytes == 4 * 4 * found.parameters
+
+
+def test_a_batch_in_parts_keeps_the_activations_of_one():
+    whole, part = (warm_start_cost(GPT2_SPEC | {"microbatches": count}) for count in (1, 128))
+    assert part.activation_bytes * 128 == whole.activation_bytes
+    assert part.flops == whole.flops and part.state_bytes == whole.state_bytes
+
+
+def test_cost_of_a_language_model_run():
+    spec = {
+        "data": {"vocab_size": 320, "sequence_length": 64, "batch_size": 4},
+        "steps": 10,
+        "model": {"width": 48, "depth": 3, "expansion": 4},
+        "optimizer": ADAMW,
+    }
+    found = TASKS["language_model"].cost(spec)
+    assert found.parameters == parameters(decoder_model())
+    assert (found.seen, found.unit) == (4 * 64 * 10, "tokens")
+    assert found.flops == 3 * 2560 * decoder.forward_flops(**TEXT, expansion=4, sequence_length=64)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "copies"),
+    [(SGD, 0), (SGD | {"momentum": 0.9}, 1), (ADAMW, 2), (ADAMW | {"amsgrad": True}, 3)],
+)
+def test_optimizer_state(optimizer, copies):
+    """What torch's optimizer holds after a step, its step counters aside."""
+    assert cost.optimizer_copies(optimizer) == copies
+    kinds = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}
+    settings = {k: v for k, v in optimizer.items() if k in ("momentum", "amsgrad")}
+    weight = torch.nn.Parameter(torch.ones(7))
+    torch_optimizer = kinds[optimizer["name"]]([weight], lr=0.1, **settings)
+    weight.sum().backward()
+    torch_optimizer.step()
+    held = [v for v in torch_optimizer.state[weight].values() if v is not None and v.dim()]
+    assert len(held) == copies
+
+
+def test_unknown_names_are_named():
+    with pytest.raises(UserError, match="optimizer 'lion' is unknown"):
+        cost.optimizer_copies({"name": "lion"})
+    with pytest.raises(UserError, match="model 'vit' is unknown"):
+        warm_start_cost(MLP_SPEC | {"model": {"name": "vit"}})
+
+
+# The command
+
+
+def fields(line: str) -> list[str]:
+    return re.split(r"\s{2,}", line.strip())
+
+
+def test_the_command_lists_a_figure_s_studies(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["cost", "embedding_lr/fig3", "--scale", "paper", "--device-flops", "5e10"]
+    assert main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "scale paper, data embedded"
+    assert lines[1] == "hours: at 5e+10 FLOP/s, as given; of the runs to do"
+    rows = {fields(line)[0]: fields(line)[1:] for line in lines[4:]}
+    assert list(rows) == [
+        "figure, study",
+        "embedding_lr/fig3",
+        "embedding_lr/width_and_vocabulary",
+        "embedding_lr/width_and_vocabulary+1",
+        "embedding_lr/unit_init/embedding_alone",
+        "embedding_lr/unit_init/embedding_alone+1",
+        "embedding_lr/unit_init/with_positions",
+        "embedding_lr/unit_init/with_positions+1",
+        "total",
+    ]
+    total = dict(zip(rows["figure, study"], rows["total"], strict=True))
+    assert (total["jobs"], total["runs"], total["to do"]) == (
+        "1125",
+        "1125",
+        "1125",
+    )
+    assert total["parameters"] == "6.71e+08"  # 2 m d + 24 d^2 at d = 4096, m = 32,768
+    flops, hours = float(total["FLOPs"]), float(total["hours"].replace(",", ""))
+    assert hours == pytest.approx(flops / 5e10 / 3600, rel=1e-2)
+    assert float(total["read"].split()[0]) == pytest.approx(1_125 * 256 * 256 * 10_000, rel=1e-2)
+
+
+def test_hours_default_to_the_h100(capsys):
+    assert main(["cost", "embedding_lr/fig3", "--config", "scale=paper"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "one H100 at 40 % (assumed) of its dense peaks" in lines[1]
+    assert fields(lines[-1])[-1] == "550"
+
+
+def test_hours_of_a_measured_device(monkeypatch, capsys):
+    assert 1e8 < budget.matmul_peak(repeats=1) < 1e14
+    monkeypatch.setattr(budget, "matmul_peak", lambda *args, **kwargs: 1e10)
+    assert main(["cost", "fig3", "--measure"]) == 0
+    assert "40 % (assumed) of the 1e+10 FLOP/s that matrix products" in capsys.readouterr().out
+    assert "hours: at 40 %" in budget.device_price(None, True).words
+
+
+def test_hours_of_a_gpu_are_work_and_memory_or_else_starting_layers():
+    """An MLP's steps are bound by their launches, 4 layers of 0.25 ms; a wide one's by products."""
+    small, wide = (
+        warm_start_cost(MLP_SPEC | {"model": MLP_SPEC["model"] | {"width": width}})
+        for width in (500, 20_000)
+    )
+    assert cost.gpu_hours(small) == pytest.approx(116_000 * 1e-3 / 3600)
+    compute = wide.flops / (0.4 * 67e12) / 3600
+    assert compute < cost.gpu_hours(wide) < 1.1 * compute
+    narrow = {"model": GPT2_SPEC["model"] | {"width": 192}, "precision": "bfloat16"}
+    split = warm_start_cost(GPT2_SPEC | narrow | {"microbatches": 512})
+    assert cost.gpu_hours(split) == pytest.approx(10_000 * 512 * 49 * 2.5e-4 / 3600)
+
+
+def test_hours_of_a_gpu_count_every_run_once_and_no_finished_one(monkeypatch):
+    """Ten rates of a narrow MLP are ten runs' hours, also where two figures share them."""
+    suite = Suite(config.parse({"scale": "workstation"}, registry.dataset_names()))
+    cells = suite.cells("upscaling/mlp_sgd/tune")
+    runs = [run for cell in cells for run in cell.runs]
+    each = cost.gpu_hours(TASKS[runs[0].task].cost(runs[0].spec))
+    assert len(runs) == 10
+    assert suite.gpu_hours(cells) == suite.gpu_hours(cells * 2) == pytest.approx(10 * each)
+    monkeypatch.setattr(suite, "is_finished", lambda run: run is not runs[0])
+    assert suite.gpu_hours(cells) == pytest.approx(each)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["embedding_lr/fig33"], "unknown 'embedding_lr/fig33', did you mean 'embedding_lr/fig3'"),
+        (["--scale", "papr"], "'papr' is unknown, did you mean 'paper'"),
+        (["--device-flops", "0"], "--device-flops 0: give operations per second"),
+        (["--device-flops", "inf"], "--device-flops inf: give operations per second"),
+    ],
+)
+def test_a_mistake_is_named(capsys, words, message):
+    assert main(["cost", *words]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_shared_runs_count_once_and_made_ones_are_not_spent_again(tmp_path):
+    specs = [MLP_SPEC | {"seed": seed} for seed in range(3)]
+    runs = [Run("fake", 1, spec, {}, {}) for spec in specs]
+    studies = {
+        "paper/one/base": [Cell("paper/one/base", {}, tuple(runs))],
+        "paper/two": [Cell("paper/two", {}, tuple(runs[:2]))],
+    }
+    suite = SimpleNamespace(
+        config=SimpleNamespace(scale="paper"),
+        label="embedded",
+        figure_cells=lambda name: studies,
+        is_finished=lambda run: run.spec["seed"] == 0,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(TASKS, "fake", Task(1, "", list, warm_start_cost))
+        lines = budget.table(suite, ["paper/fig"], budget.at_rate(1e12, "hours: at 1e12"), Site())
+    one = warm_start_cost(MLP_SPEC)
+    rows = {fields(line)[0]: fields(line)[1:] for line in lines[4:]}
+    assert rows["paper/one/base"][:3] == ["1", "3", "2"]
+    assert rows["paper/two"][:3] == ["1", "2", "1"]
+    assert rows["total"][:3] == ["2", "3", "2"]
+    assert rows["total"][4] == f"{3 * one.seen:.3g} samples"
+    assert float(rows["total"][-1]) == pytest.approx(2 * one.flops / 1e12 / 3600, rel=1e-2)
+
+
+def test_more_than_one_pass_over_a_corpus_is_warned_of(capsys):
+    """BART reads 5.2e10 tokens, of 1e11 on the hub, and of 150,000 words that are generated."""
+    words = ["cost", "effective_theory/fig4", "--scale", "paper"]
+    assert main([*words, "--config", "data=real"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("fineweb_100b (real): 0.52") and "about 1e+11 tokens" in last
+    assert main(words) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("warning: fineweb_100b (synthetic): 350,000 passes")
+    assert last.endswith("a larger corpus: data=real")
+
+
+def test_made_runs_are_found_in_the_store(suite):
+    (cell,) = suite.cells("embedding_lr/parametrizations")
+    assert not suite.is_finished(cell.runs[0])
+    suite.paths.runs.mkdir(parents=True)
+    (suite.paths.runs / f"{cell.runs[0].id}.json").touch()
+    assert suite.is_finished(cell.runs[0])
+    (line,) = [
+        line
+        for line in budget.table(suite, ["embedding_lr/table1"], budget.at_rate(1e12, ""), Site())
+        if "/parametrizations" in line
+    ]
+    assert fields(line)[1:4] == ["1", str(len(cell.runs)), str(len(cell.runs) - 1)]
+
+
+@pytest.mark.slow
+def test_without_a_figure_every_one_has_a_line_and_what_they_share_another(capsys):
+    assert main(["cost", "--scale", "paper"]) == 0
+    header, *lines = (x for x in capsys.readouterr().out.splitlines()[4:] if "passes over" not in x)
+    rows = {re.split(r"  +", line)[0]: re.split(r"  +", line)[1:] for line in lines}
+    assert list(rows) == [*registry.figure_names(), "of these in several figures", "total"]
+    assert len(re.split(r"  +", header)) == len(rows["total"]) + 1
+
+    def hours(name):
+        return float(rows[name][-1].replace(",", "").replace("-", "0"))
+
+    # fig5's runs are fig4's as well
+    assert hours("embedding_lr/fig5") == pytest.approx(48_100, rel=0.01)
+    several, alone = hours("of these in several figures"), hours("embedding_lr/fig1")
+    assert several > 48_000
+    figures = sum(hours(name) for name in registry.figure_names())
+    assert alone + several < hours("total") < figures
+
+
+@pytest.mark.slow
+def test_every_figure_is_priced_at_every_scale(capsys):
+    for scale in SCALES:
+        assert main(["cost", "all", "--scale", scale]) == 0
+        text = capsys.readouterr().out
+        suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
+        for name in registry.figure_names():
+            assert name in text and suite.figure_cells(name)
+            assert all(study in text for study in suite.figure_cells(name))

@@ -1,0 +1,184 @@
+import hashlib
+import pickle
+
+import numpy as np
+import pytest
+
+from data import cifar100
+from repro.data.source import Source
+from repro.errors import UserError
+
+
+@pytest.fixture(scope="module")
+def embedded():
+    return cifar100.arrays(Source("embedded"))
+
+
+def test_the_embedded_images_are_the_published_ones(embedded):
+    for split, rows in (("train", 5_000), ("valid", 1_000)):
+        found = embedded[split]
+        assert found["inputs"].shape == (rows, 3, 32, 32) and found["inputs"].dtype == np.uint8
+        assert np.bincount(found["labels"]).tolist() == [rows // 10] * 10
+
+
+def test_a_changed_generator_is_noticed(monkeypatch):
+    monkeypatch.setattr(cifar100, "EMBEDDED", {"train": (20, 0)})
+    with pytest.raises(UserError, match=r"cifar100 \(synthetic\): split train has SHA-256"):
+        cifar100.arrays(Source("embedded"))
+
+
+def test_no_image_of_valid_is_in_train(embedded):
+    seen = {image.tobytes() for image in embedded["train"]["inputs"]}
+    assert len(seen) == 5_000
+    assert not seen & {image.tobytes() for image in embedded["valid"]["inputs"]}
+
+
+def test_pixels_alone_tell_some_of_the_class_and_not_all(embedded):
+    """Nearest mean of a class: over chance, 0.1, far from right: a network is needed."""
+    x, y = embedded["train"]["inputs"].reshape(5_000, -1) / 255.0, embedded["train"]["labels"]
+    means = np.stack([x[y == c].mean(0) for c in range(10)])
+    valid = embedded["valid"]["inputs"].reshape(1_000, -1) / 255.0
+    distance = ((valid[:, None] - means) ** 2).sum(2)
+    accuracy = (distance.argmin(1) == embedded["valid"]["labels"]).mean()
+    assert 0.12 < accuracy < 0.45
+
+
+@pytest.fixture
+def npz(tmp_path):
+    """A folder with train.npz and test.npz."""
+    rng = np.random.default_rng(0)
+    for name, rows in (("train", 12), ("test", 5)):
+        np.savez(
+            tmp_path / f"{name}.npz",
+            images=rng.integers(0, 256, size=(rows, 3, 32, 32), dtype=np.uint8),
+            labels=rng.integers(0, 100, size=rows),
+        )
+    return tmp_path
+
+
+def arrays(folder):
+    return cifar100.arrays(Source("folder", folder))
+
+
+def test_a_folder_of_arrays_is_read_as_it_is(npz):
+    found = arrays(npz)
+    with np.load(npz / "test.npz") as file:
+        np.testing.assert_array_equal(found["valid"]["inputs"], file["images"])
+        np.testing.assert_array_equal(found["valid"]["labels"], file["labels"])
+    assert found["train"]["labels"].dtype == np.int64
+
+
+IMAGES = np.zeros((4, 3, 32, 32), np.uint8)
+LABELS = np.arange(4)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"images": IMAGES}, r"has no array 'labels', found \['images'\]"),
+        ({"labels": LABELS}, r"has no array 'images', found \['labels'\]"),
+        ({"images": IMAGES.transpose(0, 2, 3, 1), "labels": LABELS}, r"images \(4, 32, 32, 3\)"),
+        ({"images": IMAGES / 255, "labels": LABELS}, r"float64, expected \(rows, 3, 32, 32\)"),
+        ({"images": IMAGES, "labels": LABELS[:3]}, r"labels \(3,\) int64, expected one integer"),
+        ({"images": IMAGES, "labels": LABELS * 1.0}, "labels .* float64, expected one integer"),
+        ({"images": IMAGES, "labels": LABELS + 97}, "labels 97 to 100, expected 0 to 99"),
+        ({"images": IMAGES, "labels": LABELS - 1}, "labels -1 to 2, expected 0 to 99"),
+        ({"images": IMAGES[:0], "labels": LABELS[:0]}, "labels none, expected 0 to 99"),
+        ({"images": IMAGES, "labels": LABELS * 0}, "has one class, nothing to tell apart"),
+        ({"images": IMAGES, "labels": np.array([None] * 4)}, "cannot be read.*allow_pickle"),
+        (b"PK\3\4 cut short", "cannot be read"),
+    ],
+)
+def test_a_faulty_array_file_is_named_with_the_fault(npz, content, message):
+    if isinstance(content, bytes):
+        (npz / "train.npz").write_bytes(content)
+    else:
+        np.savez(npz / "train.npz", **content)
+    with pytest.raises(UserError, match=message) as caught:
+        arrays(npz)
+    assert str(caught.value).startswith("cifar100: ") and "train.npz" in str(caught.value)
+
+
+def test_an_incomplete_folder_is_named(npz):
+    (npz / "test.npz").unlink()
+    with pytest.raises(UserError, match=r"neither train.npz and test.npz nor .*\['train.npz'\]"):
+        cifar100.identity(Source("folder", npz))
+
+
+class Trap:
+    """Unpickling this makes a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+@pytest.fixture
+def published(tmp_path):
+    """cifar-100-python/ in small, in the published format."""
+    folder = tmp_path / "cifar-100-python"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for name, rows in (("train", 6), ("test", 3)):
+        content = {
+            "data": rng.integers(0, 256, size=(rows, 3072), dtype=np.uint8),
+            "fine_labels": rng.integers(0, 100, size=rows).tolist(),
+        }
+        (folder / name).write_bytes(pickle.dumps(content))
+    (folder / "meta").write_bytes(pickle.dumps({"fine_label_names": ["a"]}))
+    return folder
+
+
+@pytest.fixture
+def trusted(published, monkeypatch):
+    """The small files' MD5 in place of the published ones."""
+    from torchvision.datasets import CIFAR100
+
+    def md5(name):
+        return hashlib.md5((published / name).read_bytes()).hexdigest()
+
+    monkeypatch.setattr(CIFAR100, "train_list", [["train", md5("train")]])
+    monkeypatch.setattr(CIFAR100, "test_list", [["test", md5("test")]])
+    monkeypatch.setattr(CIFAR100, "meta", CIFAR100.meta | {"md5": md5("meta")})
+    monkeypatch.setattr(cifar100, "ROWS", {"train": 6, "valid": 3})
+    return published
+
+
+@pytest.mark.parametrize("place", ["itself", "parent", "renamed"])
+def test_the_published_files_are_read_through_torchvision(trusted, place):
+    folder = trusted if place == "itself" else trusted.parent
+    if place == "renamed":
+        folder = trusted.rename(trusted.with_name("images"))
+    found = arrays(folder)
+    for split, name in (("train", "train"), ("valid", "test")):
+        directory = folder if (folder / name).exists() else trusted
+        content = pickle.loads((directory / name).read_bytes())
+        expected = content["data"].reshape(-1, 3, 32, 32)
+        np.testing.assert_array_equal(found[split]["inputs"], expected)
+        assert found[split]["labels"].tolist() == content["fine_labels"]
+
+
+@pytest.mark.parametrize("name", ["train", "test", "meta"])
+def test_a_pickle_that_is_not_the_published_one_is_never_opened(trusted, tmp_path, name):
+    (trusted / name).write_bytes(pickle.dumps(Trap(tmp_path / "sprung")))
+    with pytest.raises(UserError, match=rf"cifar100: .*{name} has MD5 .*expected the published"):
+        arrays(trusted)
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_another_number_of_images_is_refused(trusted, monkeypatch):
+    monkeypatch.setattr(cifar100, "ROWS", {"train": 50_000, "valid": 10_000})
+    with pytest.raises(UserError, match=r"images \(6, 3, 32, 32\), expected \(50000, 3, 32, 32\)"):
+        arrays(trusted)
+
+
+def test_a_failed_download_ends_in_one_line_with_the_way_out(tmp_path, monkeypatch):
+    from torchvision.datasets import CIFAR100
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(CIFAR100, "url", (tmp_path / "nowhere.tar.gz").as_uri())
+    with pytest.raises(UserError, match=r"could not be fetched.*cifar100=FOLDER") as caught:
+        cifar100.arrays(Source("real"))
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,515 @@
+import os
+import random
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from data import imagenet
+from repro.data import recipe
+from repro.data.image_folder import load_index
+from repro.data.prepare import prepare
+from repro.data.source import Source
+from repro.errors import UserError
+from repro.suite import config, registry
+from repro.suite.suite import Suite
+
+pytestmark = pytest.mark.long
+
+CLASSES = ("n01440764", "n01443537", "n02102040")
+DATA = {
+    "batch_size": 4,
+    "crop": [0.08, 1.0],
+    "flip": True,
+    "randaugment": "rand-m9-mstd0.5-inc1",
+    "erasing": 0.25,
+    "mixup": 0.8,
+    "cutmix": 1.0,
+    "evaluation_resize": 40,
+}
+MODEL = {"resolution": 32, "classes": 3}
+
+
+def photograph(path, mode="RGB", size=(60, 48), seed=0):
+    rng = np.random.default_rng(seed)
+    pixels = np.kron(rng.integers(0, 256, (6, 6, 3)), np.ones((8, 10, 1))).astype(np.uint8)
+    image = Image.fromarray(pixels).resize(size).convert(mode)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image.save(path, format="PNG" if path.suffix == ".png" else "JPEG")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """ImageNet's layout: three classes, four images each to train, one to validate."""
+    root = tmp_path / "images"
+    for c, name in enumerate(CLASSES):
+        for i in range(4):
+            photograph(root / "train" / name / f"{name}_{i}.JPEG", seed=10 * c + i)
+        photograph(root / "val" / name / f"ILSVRC2012_val_{c}.JPEG", seed=100 + c)
+    (root / "train" / CLASSES[0] / "README.txt").write_text("no image")
+    return root
+
+
+def prepared(folder, destination):
+    from repro.data import image_folder
+
+    image_folder.list_folder.cache_clear()
+    source = Source("folder", folder)
+    prepare(imagenet, source, imagenet.identity(source), destination / "manifest.json")
+    return destination / "manifest.json"
+
+
+def index(folder, tmp_path):
+    return load_index("imagenet", prepared(folder, tmp_path / "prepared"))
+
+
+def test_a_folder_is_indexed_in_the_classes_order_and_read_where_it_lies(folder, tmp_path):
+    photograph(folder / "train" / CLASSES[1] / "extra.png", seed=5)
+    found = index(folder, tmp_path)
+    assert found["train"].labels.tolist() == [0] * 4 + [1] * 5 + [2] * 4
+    assert found["train"].paths[8] == f"{CLASSES[1]}/n01443537_3.JPEG"
+    assert found["valid"].labels.tolist() == [0, 1, 2]
+    exact = np.asarray(Image.open(folder / "train" / CLASSES[1] / "extra.png"))
+    assert "extra.png" in found["train"].paths[4]
+    np.testing.assert_array_equal(np.asarray(found["train"].image(4)), exact)
+    sizes = [p.stat().st_size for p in (tmp_path / "prepared").iterdir() if not p.is_symlink()]
+    assert sum(sizes) < 5_000, "an index, no copies"
+
+
+def test_a_job_reads_the_folder_that_is_named_though_another_has_the_same_listing(
+    folder, tmp_path, monkeypatch
+):
+    """Found in review: the second folder was never opened, and the footer named it."""
+    from repro.__main__ import main
+    from repro.suite import execute
+
+    other = shutil.copytree(folder, tmp_path / "other")
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    read = []
+
+    def look(cell, path, store, inputs, *arguments, **options):
+        (manifest,) = inputs.values()
+        read.append((manifest.parent / "images").resolve())
+        return 0
+
+    monkeypatch.setattr(execute, "run_cell", look)
+    for images in (folder, other):
+        words = ["--config", "scale=smoke", f"imagenet={images}"]
+        suite = Suite(config.parse({"scale": "smoke", "imagenet": str(images)}, ["imagenet"]))
+        cell = suite.cells("effective_theory/vit/standard_search")[0]
+        (manifest,) = suite.needs(cell).values()
+        if not manifest.exists():
+            assert main(["fetch", "imagenet", *words]) == 0
+        assert main(["train", cell.study, cell.name, *words]) == 0
+    assert read == [folder, other]
+
+
+def test_copies_of_other_sizes_are_other_data(folder, tmp_path):
+    from repro.data import image_folder
+
+    before = imagenet.identity(Source("folder", folder))
+    photograph(folder / "train" / CLASSES[0] / f"{CLASSES[0]}_0.JPEG", size=(30, 24))
+    image_folder.list_folder.cache_clear()
+    assert imagenet.identity(Source("folder", folder)) != before
+
+
+def test_manifests_of_one_listing_agree_wherever_it_lies(folder, tmp_path):
+    """The digest of what a run read must not hold a machine's paths."""
+    first = prepared(folder, tmp_path / "a").read_bytes()
+    moved = folder.rename(tmp_path / "elsewhere")
+    assert prepared(moved, tmp_path / "b").read_bytes() == first
+    with pytest.raises(UserError, match="leads to .*images, which is not there any more; delete"):
+        load_index("imagenet", tmp_path / "a" / "manifest.json")
+    prepared(moved, tmp_path / "a")
+    assert len(load_index("imagenet", tmp_path / "a" / "manifest.json")["train"]) == 12
+
+
+def test_another_file_is_another_identity(folder):
+    from repro.data import image_folder
+
+    def identity():
+        image_folder.list_folder.cache_clear()
+        return imagenet.identity(Source("folder", folder))
+
+    first = identity()
+    assert identity() == first and first["images"] == {"train": 12, "valid": 3}
+    (folder / "train" / CLASSES[0] / f"{CLASSES[0]}_0.JPEG").unlink()
+    assert identity() != first
+
+
+@pytest.mark.parametrize("mode", ["L", "CMYK", "P", "RGBA", "1"])
+def test_every_mode_becomes_rgb(folder, tmp_path, mode):
+    name = "odd.JPEG" if mode in ("L", "CMYK") else "odd.png"
+    photograph(folder / "train" / CLASSES[0] / name, mode)
+    found = index(folder, tmp_path)
+    row = found["train"].paths.index(f"{CLASSES[0]}/{name}")
+    image = found["train"].image(row)
+    assert image.mode == "RGB" and image.size == (60, 48)
+    assert recipe.training_transform(DATA, 32)(image).shape == (3, 32, 32)
+
+
+def test_a_broken_image_is_named_from_a_worker_too(folder, tmp_path):
+    path = folder / "train" / CLASSES[2] / f"{CLASSES[2]}_1.JPEG"
+    path.write_bytes(path.read_bytes()[:200])
+    found = index(folder, tmp_path)
+    for workers in (0, 1):
+        batches = recipe.AugmentedBatches(
+            found["train"], recipe.training_transform(DATA, 32), 12, 0, torch.device("cpu"), workers
+        )
+        with pytest.raises(UserError, match=rf"imagenet: .*{path.name} cannot be decoded .*remove"):
+            next(batches.from_step(0))
+
+
+def remove_class(folder):
+    for file in (folder / "val" / CLASSES[1]).iterdir():
+        file.unlink()
+    (folder / "val" / CLASSES[1]).rmdir()
+
+
+def empty_class(folder):
+    for file in (folder / "val" / CLASSES[1]).iterdir():
+        file.unlink()
+
+
+def rename_class(folder):
+    (folder / "val" / CLASSES[1]).rename(folder / "val" / "fish")
+
+
+def flatten(folder):
+    for name in CLASSES:
+        for file in (folder / "val" / name).iterdir():
+            file.rename(folder / "val" / file.name)
+        (folder / "val" / name).rmdir()
+
+
+def empty_valid(folder):
+    flatten(folder)
+    for file in (folder / "val").iterdir():
+        file.unlink()
+
+
+def one_class(folder):
+    for split in ("train", "val"):
+        for name in CLASSES[1:]:
+            shutil.rmtree(folder / split / name)
+
+
+def circle(folder):
+    shutil.rmtree(folder / "val" / CLASSES[0])
+    (folder / "val" / CLASSES[0]).symlink_to(folder / "val" / CLASSES[0])
+
+
+def leads_nowhere(folder):
+    (folder / "train" / CLASSES[0] / "lost.JPEG").symlink_to(folder / "gone.JPEG")
+
+
+def pipe(folder):
+    os.mkfifo(folder / "train" / CLASSES[0] / "endless.JPEG")
+
+
+def no_valid(folder):
+    (folder / "val").rename(folder / "validation")
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (remove_class, r"train has 3 classes, val has 2; .*val lacks \['n01443537'\]: give both"),
+        (empty_class, r"val/n01443537 has no image .*remove the folder or extract"),
+        (rename_class, r"val lacks \['n01443537'\] and .*train lacks \['fish'\]"),
+        (flatten, r"val has 3 images but no class folders; expected .*sort its files"),
+        (empty_valid, r"val is empty; expected train/<class>.* and val/<class>"),
+        (no_valid, r"val does not exist; expected train/<class>"),
+        (one_class, "has one class, nothing to tell apart"),
+        (circle, rf"val/{CLASSES[0]} cannot be reached"),
+        (pipe, r"endless.JPEG cannot be reached \(it is no file\); replace it"),
+        (leads_nowhere, r"lost.JPEG cannot be reached .*replace it"),
+    ],
+)
+def test_a_faulty_folder_is_named_with_the_fault(folder, damage, message):
+    from repro.data import image_folder
+
+    image_folder.list_folder.cache_clear()
+    damage(folder)
+    with pytest.raises(UserError, match=message) as caught:
+        imagenet.identity(Source("folder", folder))
+    assert str(caught.value).startswith("imagenet: ")
+
+
+def test_the_real_one_without_a_folder_says_how_to_get_it():
+    with pytest.raises(UserError, match=r"cannot be downloaded.*imagenet=FOLDER"):
+        imagenet.image_folder(Source("real"))
+    assert imagenet.identity(Source("real")) == {"source": "real"}, "data=real asks every dataset"
+
+
+def test_the_words_tell_imagenet_from_a_few_images(folder, monkeypatch):
+    source = Source("folder", folder)
+    assert imagenet.describe(source).startswith("images from folder images (12 to train")
+    monkeypatch.setattr(imagenet, "PUBLISHED", {"classes": 3, "train": 12, "valid": 3})
+    assert imagenet.describe(source).startswith("ImageNet-1k from folder images (12 to train")
+
+
+def test_the_embedded_images_are_the_published_ones():
+    found = imagenet.arrays(Source("embedded"))
+    for split, rows in (("train", 3_000), ("valid", 1_000)):
+        assert found[split]["inputs"].shape == (rows, 3, 32, 32)
+        assert np.bincount(found[split]["labels"]).tolist() == [rows // 10] * 10
+    seen = {image.tobytes() for image in found["train"]["inputs"]}
+    assert len(seen) == 3_000
+    assert not seen & {image.tobytes() for image in found["valid"]["inputs"]}
+
+
+def test_a_changed_generator_is_noticed(monkeypatch):
+    monkeypatch.setattr(imagenet, "EMBEDDED", {"train": (20, 0)})
+    with pytest.raises(UserError, match=r"imagenet \(synthetic\): split train has SHA-256"):
+        imagenet.arrays(Source("embedded"))
+
+
+# The recipe
+
+
+def first(batches, step, count=3):
+    return [batch for batch, _ in zip(batches.from_step(step), range(count), strict=False)]
+
+
+@pytest.fixture
+def images(folder, tmp_path):
+    return index(folder, tmp_path)
+
+
+def equal(one, other):
+    return all(
+        torch.equal(a, b)
+        for x, y in zip(one, other, strict=True)
+        for a, b in zip(x, y, strict=True)
+    )
+
+
+def test_a_batch_depends_on_seed_and_step_alone(images):
+    def batches(seed):
+        return recipe.training_batches(
+            "imagenet", images["train"], DATA, MODEL, seed, torch.device("cpu")
+        )
+
+    whole = first(batches(1), 0, 5)
+    assert equal(first(batches(1), 3, 2), whole[3:]), "a resumed run sees the same"
+    assert not equal(first(batches(2), 3, 2), whole[3:])
+    pixels, targets = whole[0]
+    assert pixels.shape == (4, 3, 32, 32) and pixels.dtype == torch.float32
+    torch.testing.assert_close(targets.sum(1), torch.ones(4))
+
+
+def test_workers_draw_what_one_process_draws(images):
+    def batches(workers):
+        transform = recipe.training_transform(DATA, 32)
+        return recipe.AugmentedBatches(
+            images["train"], transform, 4, 1, torch.device("cpu"), workers
+        )
+
+    assert equal(first(batches(0), 2), first(batches(2), 2))
+
+
+def test_chunks_of_a_batch_make_the_same_batch(images, monkeypatch):
+    cpu = torch.device("cpu")
+
+    def found():
+        batches = recipe.training_batches("imagenet", images["train"], DATA, MODEL, 1, cpu)
+        held_out = recipe.evaluation_batches(images["train"], DATA, 32, cpu)
+        return first(batches, 2), [torch.cat(part) for part in zip(*held_out, strict=True)]
+
+    whole, ordered = found()
+    assert ordered[1].tolist() == [0] * 4 + [1] * 4 + [2] * 4
+    monkeypatch.setattr(recipe, "CHUNK", 3)
+    cut, in_chunks = found()
+    assert equal(cut, whole) and equal([in_chunks], [ordered])
+
+
+def test_the_global_generators_are_left_alone(images):
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    expected = random.random(), np.random.random(), float(torch.rand(()))
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    cpu = torch.device("cpu")
+    first(recipe.training_batches("imagenet", images["train"], DATA, MODEL, 1, cpu), 0)
+    list(recipe.evaluation_batches(images["valid"], DATA, 32, cpu))
+    assert (random.random(), np.random.random(), float(torch.rand(()))) == expected
+
+
+def posterize_of_old(image, bits):
+    """Pillow's `ImageOps.posterize` before it refused 0 bits: a mask of the highest bits."""
+    return image.point([level & ~(2 ** (8 - bits) - 1) for level in range(256)] * 3)
+
+
+def test_the_images_are_those_of_timm_s_own_pipeline(images, monkeypatch):
+    """timm.data.create_transform with the options of the released ConvNeXt code."""
+    from PIL import ImageOps
+    from timm.data import create_transform
+
+    monkeypatch.setattr(ImageOps, "posterize", posterize_of_old)
+
+    theirs = create_transform(
+        32,
+        is_training=True,
+        color_jitter=0.4,  # off where there is RandAugment
+        auto_augment="rand-m9-mstd0.5-inc1",
+        interpolation="bicubic",
+        re_prob=0.25,
+        re_mode="pixel",
+        re_count=1,
+        mean=recipe.MEAN,
+        std=recipe.STD,
+    )
+    ours = recipe.training_transform(DATA, 32)
+    erased = 0
+    for row in range(12):
+        image = images["train"].image(row)
+        for key in range(20):
+            with recipe.seeded(row, key):
+                expected = theirs(image)
+            with recipe.seeded(row, key):
+                found = ours(image)
+            torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+            erased += bool(found.max() > 2.8)  # beyond white, (1 - 0.406) / 0.225 = 2.64
+    assert 20 < erased < 100, "Random Erasing draws normal pixels in a quarter of 240 images"
+
+
+def test_the_strongest_posterize_is_black_and_no_error(images):
+    """timm keeps 4 - int(4 * magnitude / 10) bits: 0 at magnitude 10, which m9-mstd0.5 reaches."""
+    transform = recipe.training_transform(DATA | {"randaugment": "rand-m10-inc1"}, 32)
+    (augment,) = (part for part in transform.transforms if hasattr(part, "ops"))
+    (posterize,) = (op for op in augment.ops if op.name == "PosterizeIncreasing")
+    image = images["train"].image(0)
+    found = {np.asarray(posterize(image)).max() for _ in range(20)}
+    assert found == {0, np.asarray(image).max()}, "applied half of the time"
+
+
+def test_evaluation_resizes_the_shorter_side_and_crops_the_centre(images):
+    image = images["valid"].image(0)  # 60 x 48 -> 50 x 40 -> rows 4 to 36, columns 9 to 41
+    resized = np.asarray(image.resize((50, 40), Image.Resampling.BICUBIC), dtype=float)[4:36, 9:41]
+    expected = (resized / 255 - recipe.MEAN) / recipe.STD
+    ((found, labels),) = recipe.evaluation_batches(
+        _only(images["valid"]), DATA, 32, torch.device("cpu")
+    )
+    np.testing.assert_allclose(found[0].permute(1, 2, 0), expected, atol=1e-5)
+    assert labels.tolist() == [0]
+
+
+def _only(files):
+    files.paths, files.labels = files.paths[:1], files.labels[:1]
+    return files
+
+
+def test_mixing_is_mixup_or_cutmix_with_the_shares_in_the_targets():
+    """Images of one value each: Mixup gives one value, CutMix a rectangle of the other."""
+    mixer = recipe.Mixer(0.8, 1.0, 4, seed=0)
+    kinds = []
+    for step in range(60):
+        images = torch.arange(1.0, 5.0)[:, None, None, None].expand(4, 3, 16, 16).clone()
+        mixed, targets = mixer(images, torch.arange(4), step)
+        own, other = torch.arange(4), torch.arange(4).flip(0)
+        share = targets[own, own]
+        torch.testing.assert_close(targets[own, other], 1 - share)
+        mean = share * (own + 1) + (1 - share) * (other + 1)
+        torch.testing.assert_close(mixed.mean((1, 2, 3)), mean, rtol=1e-5, atol=1e-5)
+        kinds.append("mixup" if mixed[0].unique().numel() == 1 else "cutmix")
+    assert 18 <= kinds.count("mixup") <= 42, "each half of the time"
+
+
+def test_every_part_of_a_batch_is_mixed_by_a_draw_of_its_own():
+    """As on one GPU of the released code; what fits there is mixed as it always was."""
+    shares = []
+    for step in range(8):
+        mixer = recipe.Mixer(0.8, 0.0, 2, seed=0)
+        images = torch.zeros(2 * recipe.MIXED, 1, 2, 2)
+        labels = torch.tensor([0, 1]).repeat(recipe.MIXED // 2).sort().values.repeat(2)
+        mixed, targets = mixer(images, labels, step)
+        assert mixed.shape == images.shape and targets.shape == (2 * recipe.MIXED, 2)
+        _, first = mixer(images[: recipe.MIXED], labels[: recipe.MIXED], step)
+        assert torch.equal(targets[: recipe.MIXED], first)
+        parts = targets.split(recipe.MIXED)
+        assert all(len(part[:4, 0].unique()) == 1 for part in parts), "one draw a part"
+        shares.append([float(part[0, 0]) for part in parts])
+    assert all(one != other for one, other in shares)
+
+
+def test_smoothing_in_the_loss_is_smoothing_in_timm_s_targets():
+    from timm.data.mixup import mixup_target
+    from timm.loss import SoftTargetCrossEntropy
+
+    logits = torch.randn(6, 5, generator=torch.Generator().manual_seed(0))
+    labels = torch.tensor([0, 1, 2, 3, 4, 0])
+    expected = SoftTargetCrossEntropy()(logits, mixup_target(labels, 5, 0.3, 0.1))
+    plain = mixup_target(labels, 5, 0.3, 0.0)
+    found = recipe.cross_entropy(0.1)(lambda x: x, (logits, plain))
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("data", "model", "message"),
+    [
+        ({"batch_size": 13}, {}, "12 images are fewer than one batch of 13"),
+        ({}, {"classes": 2}, "3 classes for a model of 2"),
+        ({"batch_size": 3}, {}, "a batch of 3 images has no pairs to mix"),
+    ],
+)
+def test_what_does_not_fit_is_named(images, data, model, message):
+    with pytest.raises(UserError, match=message):
+        recipe.training_batches(
+            "imagenet", images["train"], DATA | data, MODEL | model, 0, torch.device("cpu")
+        )
+
+
+def test_a_run_reads_a_folder(folder, tmp_path):
+    from golden import SPECS
+
+    from repro.data.needs import Arrays
+    from repro.tasks import TASKS
+
+    spec = SPECS["image_classification"]
+    spec = spec | {"data": DATA | {"dataset": "imagenet"}, "steps": 2, "evaluations": 1}
+    spec = spec | {"model": spec["model"] | {"patch": 8, **MODEL}}
+    (record,) = TASKS["image_classification"].run(
+        spec,
+        inputs={Arrays("imagenet"): prepared(folder, tmp_path / "prepared")},
+        device="cpu",
+        progress=lambda *_: None,
+        checkpoint=tmp_path / "state",
+    )
+    assert record["valid_accuracy"] in (0, 1 / 3, 2 / 3, 1) and record["train_loss"] > 0.5
+
+
+def test_the_paper_s_settings_run_on_a_folder(folder, tmp_path):
+    """Recipe, 196 patches, parts of a batch and float16 as at paper scale; a small model."""
+    from repro.data.needs import Arrays
+    from repro.suite.spec import override
+    from repro.tasks import TASKS
+
+    study = registry.study("effective_theory/vit/neural_tangent_search")
+    small = {
+        "model.width": 48,
+        "model.depth": 1,
+        "data.batch_size": 4,
+        "microbatches": 2,
+        "steps": 2,
+    }
+    small |= {"evaluations": 1, "schedule.warmup": 1}
+    (record,) = TASKS["image_classification"].run(
+        override(study.spec, small),
+        inputs={Arrays("imagenet"): prepared(folder, tmp_path / "prepared")},
+        device="cpu",
+        progress=lambda *_: None,
+        checkpoint=tmp_path / "state",
+    )
+    assert 4 < record["train_loss"] < 12, "about log 1000"
+
+
+def test_the_suite_takes_imagenet_from_a_folder(folder, tmp_path, monkeypatch):
+    from repro.data import image_folder
+
+    image_folder.list_folder.cache_clear()
+    monkeypatch.chdir(tmp_path)
+    suite = Suite(config.parse({"imagenet": str(folder)}, registry.dataset_names()))
+    assert suite.identity("imagenet")["source"] == "folder"
+    assert suite.label.startswith("embedded+imagenet=folder-")

@@ -1,0 +1,93 @@
+import re
+
+import pytest
+from recorded import README, RECORDED, listed
+
+from repro.judge import marks, records, scoreboard
+from repro.judge.board import counts_by_paper
+from repro.judge.typeset import markdown
+from repro.suite import registry
+from repro.suite.registry import ROOT
+
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("studies/*/README.md")]),
+]
+
+
+def test_the_first_command_builds_and_the_second_tests():
+    blocks = re.findall(r"```\n(.*?)```", README, re.S)
+    assert blocks[0].strip() == "pip install uv && uv run snakemake figures/fig3.pdf --cores all"
+    assert blocks[1].strip() == "uv run pytest"
+
+
+def test_the_scoreboard_is_the_recorded_one():
+    """Its numbers come from the runs behind records/, and the README counts them right."""
+    rows = records.recorded_claims(RECORDED)
+    page = records.recorded_board(RECORDED)
+    assert (RECORDED / "scoreboard.md").read_bytes() == page
+    path, lines = ROOT / "README.md", lambda: markdown(counts_by_paper(rows))
+    filled = marks.filled(path, scoreboard.PAGE, lines)
+    assert path.read_text() == filled, "python -m repro scoreboard --page README.md"
+    assert {row["figure"] for row in rows} == set(listed())
+
+
+def anchors(page):
+    """What a link may name after `#`: the page's headings, as GitHub writes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
+def test_no_link_is_dead_and_every_path_is_there(page):
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+    links = [path for path in re.findall(r"\]\(([^)]+)\)", text) if "://" not in path]
+    for link in links:
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists() and (not anchor or anchor in anchors(target)), link
+    if page.name != "CONTRIBUTING.md":  # it also names files to be written
+        named = re.findall(r"`((?:repro|studies)/[^`<]+)`", text)
+        assert all((ROOT / path).exists() for path in named)
+
+
+def test_the_first_page_is_short_leads_to_all_others_and_says_its_terms():
+    assert len(README.splitlines()) < 185
+    prose = re.sub(r"\]\([^)]*\)|<!--.*?-->", "]", README)
+    assert len(re.findall(r"[A-Za-z][\w'^/.-]*|\d[\d.,]*", prose)) <= 1300
+    for page in ROOT.glob("docs/*.md"):
+        assert f"](docs/{page.name})" in README, "every page is linked from the first one"
+    for term in ("parametrization", "SP", "muP", "LVP", "Neural-tangent", "upscaled", "base"):
+        assert README.index(f"*{term}*") < README.index("## What reproduces")
+    for word in ("Synthetic", "real", "reproduced", "not reproduced", "cannot be told"):
+        assert f"*{word}*" in README
+    assert "or of a GPU: none of these was ever tried" in README.replace("\n", " ")
+    for number in ("2506.15025", "2602.10545", "2304.02034"):
+        assert f"(https://arxiv.org/abs/{number})" in README
+
+
+def test_every_figure_of_a_paper_is_listed():
+    """And what is listed is on record, which `test_records` holds."""
+    for name in registry.figure_names():
+        paper, figure = name.split("/")
+        rows = (row for row in listed().values() if f"| `{paper}` |" in row)
+        line = next(rows, f"| ... | `{paper}` |").removesuffix(" |") + f", {figure} |"
+        assert name in listed(), f"README.md: write {line}"
+    assert set(listed()) == set(registry.figure_names())
+
+
+def test_the_widening_example_runs_and_keeps_the_function():
+    import torch
+
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.S)
+    assert len([line for line in code.splitlines() if line.strip()]) <= 12
+    names = {}
+    exec(code, names)
+    x = torch.randn(4, 5)
+    for _ in range(3):
+        for model, optimizer in (("model", "optimizer"), ("wide", "wide_optimizer")):
+            names[optimizer].zero_grad()
+            names[model](x).square().sum().backward()
+            names[optimizer].step()
+    torch.testing.assert_close(names["wide"](x), names["model"](x), rtol=1e-4, atol=1e-5)
+    assert names["wide"][0].out_features == 32

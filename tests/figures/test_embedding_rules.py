@@ -1,0 +1,133 @@
+"""Rules for the embedding's learning rate, judged by loss on sweeps of known laws."""
+
+import re
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from figures.embedding_lr import _rules
+from figures.embedding_lr._sweep import Sweep
+from repro.judge import drawing
+from repro.suite import plan, registry
+
+WIDTHS, RATES, BEND = (16, 32, 64, 128), range(-9, 2), 0.02
+POWERS = {"sqrt(d)": -0.5, "muP": 0.0, "SP": -1.0}
+
+
+def table(power, seeds=(0, 1, 2)):
+    """Losses that are parabolas in log2 of the rate, with the optimum at 2^-2 (d/16)^power."""
+    return pd.DataFrame(
+        {
+            "model.width": d,
+            "lr.embedding": 2.0**j,
+            "seed": seed,
+            "train_loss": 4
+            - 0.1 * np.log2(d)
+            + BEND * (j + 2 - power * np.log2(d / 16)) ** 2
+            + 0.01 * seed,
+        }
+        for d in WIDTHS
+        for j in RATES
+        for seed in seeds
+    )
+
+
+@pytest.mark.parametrize("law", POWERS)
+def test_a_rule_costs_what_its_distance_from_the_law_does(law):
+    """On parabolas both costs are known: of a constant for all widths the variance of the
+    distances, of a constant carried the square of the last."""
+    sweep = Sweep(table(POWERS[law]))
+    octaves = np.log2(np.array(WIDTHS) / 16)
+    for power in POWERS.values():
+        distance = (power - POWERS[law]) * octaves
+        one = _rules.excess(sweep, _rules.one_constant, power)
+        assert one == pytest.approx([BEND * distance.var()] * 3, abs=BEND * _rules.STEP**2)
+        carried = _rules.excess(sweep, _rules.transferred, power)
+        assert carried == pytest.approx([BEND * distance[-1] ** 2] * 3, abs=1e-9)
+
+
+def test_beyond_the_grid_and_beside_a_diverged_run_nothing_is_told():
+    rows = table(-0.5)
+    rows.loc[(rows["model.width"] == 128) & (rows["lr.embedding"] > 0.2), "train_loss"] = np.inf
+    sweep = Sweep(rows)
+    found = _rules.loss_at(sweep, 128, [0], np.array([-9.5, -9.0, -3.0, -2.5, 1.0]))
+    assert np.isfinite(found).tolist() == [False, True, True, False, False]
+    measured = _rules.measure("x", sweep, "reduced")
+    assert "beyond the grid, or where runs diverged" in measured["x.transfer-mup"].problem
+    assert np.isnan(measured["x.transfer-mup"].value)
+    assert np.isfinite(measured["x.transfer-sp"].value)
+
+
+def test_one_constant_does_not_know_the_seed_it_is_judged_on():
+    """Seeds 0 and 1 have their optimum an octave below that of seed 2, which is judged: told that,
+    it would cost nothing."""
+    rows = pd.concat([table(-0.5, (0, 1)), table(-0.5, (2,))], ignore_index=True)
+    rows.loc[rows["seed"] < 2, "lr.embedding"] /= 2
+    sweep = Sweep(rows[np.log2(rows["lr.embedding"]).between(-9, 0)])
+    above = _rules.one_constant(sweep, -0.5, 2) - _rules.tuned(sweep, WIDTHS, 2)
+    assert above == pytest.approx(BEND, rel=1e-6)
+    # Whatever the judged seed's own runs were, the constant stays the others'.
+    rows.loc[rows["seed"] == 2, "train_loss"] += 10 * np.log2(rows["lr.embedding"])
+    other = Sweep(rows[np.log2(rows["lr.embedding"]).between(-9, 0)])
+    moved = _rules.one_constant(other, -0.5, 2) - _rules.one_constant(sweep, -0.5, 2)
+    rates = [_rules.log2_rates(sweep, -0.5, -3.0, width) for width in WIDTHS]
+    assert moved == pytest.approx(10 * np.mean(rates), rel=1e-6)
+
+
+def test_every_estimator_s_slope_stands_beside_the_judged_one():
+    found = _rules.measure("x", Sweep(table(-0.5)), "reduced")["x.sqrt-d-rule"]
+    for octaves in (2, 4, 6):
+        assert f"a parabola {octaves} octaves wide -0.50 [-0.50, -0.50]" in found.detail
+    assert "last octave of width, d = 64 to 128, -0.50 [-0.50, -0.50]" in found.detail
+
+
+def test_where_estimators_differ_by_more_than_seeds_the_interval_spans_them_all():
+    rows = table(-0.5)
+    octaves = np.log2(rows["model.width"] / 16)
+    at = np.log2(rows["lr.embedding"]) + 2 + 0.5 * octaves
+    rows["train_loss"] += 0.002 * octaves * at**3 * (at.abs() < 4)  # steeper above, ever more
+    found = _rules.measure("x", Sweep(rows), "reduced")["x.sqrt-d-rule"]
+    assert found.problem == "" and "which here spans them all" in found.detail
+    assert found.low < found.high and found.low <= found.value <= found.high
+    alike = _rules.measure("x", Sweep(table(-0.5)), "reduced")["x.sqrt-d-rule"]
+    assert alike.high - alike.low < 1e-6 and "spans them all" not in alike.detail
+
+
+@pytest.fixture
+def page():
+    """The code blocks of the page on this paper, by the folder that they are for."""
+    text = (registry.ROOT / "studies" / "embedding_lr" / "README.md").read_text()
+    block = r"`(\w+)/<paper>/twice\.py`.*?```python\n(.*?)```"
+    return dict(re.findall(block, text, re.DOTALL))
+
+
+def loaded(code):
+    module = ModuleType("twice")
+    exec(code, module.__dict__)
+    return module
+
+
+def test_another_ratio_norm_and_corpus_are_a_study_of_ten_lines(page):
+    code = page["studies"]
+    assert len(code.splitlines()) <= 10
+    study = loaded(code).STUDY
+    specs = [run.spec for cell in plan.cells("twice", study, "reduced", 1, {}) for run in cell.runs]
+    assert {(s["model"]["width"], s["data"]["vocab_size"]) for s in specs} == {
+        (d, 2 * d) for d in WIDTHS
+    }
+    assert {s["model"]["norm"] for s in specs} == {"none"}
+    assert {s["data"]["dataset"] for s in specs} == {"fineweb"}
+
+
+def test_and_a_figure_of_a_page_judges_the_rules_on_it(page):
+    figure = loaded(page["figures"])
+    runs = table(-0.5).assign(step=140, vocab_reached=256)
+    data = figure.reduce({figure.STUDIES[0]: runs})
+    found = figure.measure(data, "reduced")
+    assert {claim.id for claim in figure.CLAIMS} == set(found)
+    assert found["twice.sqrt-d-rule"].value == pytest.approx(-0.5, abs=1e-6)
+    drawn = figure.draw(data, "reduced")
+    assert len(drawn.axes) == 4
+    drawing.plt.close(drawn)

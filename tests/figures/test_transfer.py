@@ -1,0 +1,373 @@
+"""The benchmark of transfer: its losses read as known laws, and the runs they come from."""
+
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from figures.transfer import _losses, anatomy, bowls, equal, muon, profile, scores, sgd
+from figures.transfer import depth as depth_figure
+from figures.transfer._losses import COLUMNS, PROXY, WORKLOADS, Losses
+from repro import models
+from repro.data.batches import ArrayBatches
+from repro.errors import UserError
+from repro.suite import config, registry
+from repro.suite.suite import Suite
+from repro.tasks.transfer import chance, check_single_pass, targets
+from widthwise.checks.regret import half_step
+from widthwise.parametrization import KINDS, plan, recipe
+
+CHANCE, CURVATURE, GAIN = 6.0, 0.02, 0.25  # nats; nats per octave squared; nats a doubling
+SLOPES = {"SP": -1.0, "muP": 0.0}
+PENALTY = {"SP": 0.1, "muP": 0.0}
+
+
+def loss(name, width, rate, seed, ratio=4.0):
+    """A parabola in log2 of the rate, its vertex 2^-6 at width 32; seeds shift it up and down."""
+    octaves = math.log2(width / 32)
+    vertex = -6 + SLOPES.get(name, 0.0) * octaves
+    off = CURVATURE * (math.log2(rate) - vertex) ** 2 + 0.05 * abs(math.log2(ratio / 4))
+    return 4.5 - GAIN * octaves + PENALTY.get(name, 0.0) * octaves / 2 + off + 0.003 * seed
+
+
+def table(**changes):
+    rates, rows = [2.0**k for k in range(-9, -3)], []
+    for seed in range(3):
+        for rate in rates:
+            for ratio in (1.0, 4.0, 16.0):
+                rows.append([PROXY, 32, ratio, rate, 400 + seed, loss("", 32, rate, seed, ratio)])
+            for name in SLOPES:
+                for width in (64, 128):
+                    found = loss(name, width, rate, seed)
+                    rows.append([name, width, 4.0, rate, 410 + seed, found])
+    columns = [column for column in COLUMNS if column not in ("workload", "chance")]
+    return pd.DataFrame(rows, columns=columns).assign(chance=CHANCE, **changes)
+
+
+def test_losses_of_a_known_law_give_its_slope_regret_penalty_and_gain():
+    losses = Losses(table())
+    assert (losses.ratio, losses.widths) == (4.0, [32, 64, 128])
+    assert losses.proxy_rate([0, 1, 2]) == 2.0**-6
+    for name, slope in SLOPES.items():
+        assert losses.slope(name, 0) == pytest.approx(slope)
+        missed = CURVATURE * (2 * slope) ** 2  # two octaves of rate at four times the width
+        np.testing.assert_allclose(losses.regret(name, 128), missed, atol=1e-12)
+        np.testing.assert_allclose(losses.penalty(name), PENALTY[name], atol=1e-12)
+    assert losses.gain() == pytest.approx(2 * GAIN)
+    assert losses.problem("SP", "muP") == ""
+    found = _losses.slope_measurement(losses, "SP")
+    assert found.value == pytest.approx(-1) and found.low == pytest.approx(found.high)
+
+
+def test_an_octave_off_costs_the_curvature_of_a_bowl():
+    losses = Losses(table())
+    assert [bowls.octave(losses, seed) for seed in range(3)] == pytest.approx([CURVATURE] * 3)
+    narrow = table()
+    assert math.isnan(bowls.octave(Losses(narrow[narrow["lr"] >= 2**-6]), 0))
+
+
+def test_half_a_step_costs_what_the_parabola_through_the_best_and_its_neighbours_says():
+    assert half_step(CURVATURE * np.array([4.0, 1.0, 0.0, 1.0])) == pytest.approx(CURVATURE / 4)
+    assert half_step(np.array([3.0, 0.0, 1.0])) == 4 / 8  # an eighth of the second difference
+    assert half_step(np.array([0.0, 1.0])) == half_step(np.array([math.inf, 0.0, 1.0])) == 1 / 4
+    assert half_step(np.array([math.inf, 0.0, math.inf])) == math.inf
+
+
+def test_what_tuning_the_ratio_gains_and_does_to_the_ranking_is_read_off_known_losses():
+    """At ratio 1 losses are 0.1 higher, and SP's another 0.04, whatever rate is best."""
+    tuned = Losses(table())
+    data = table()
+    wide = data["parametrization"] != PROXY
+    data.loc[wide, "embedding_ratio"] = 1.0
+    data.loc[wide, "train_loss"] += 0.1
+    data.loc[data["parametrization"] == "SP", "train_loss"] += 0.04
+    even = Losses(data)
+    found = anatomy.difference(even, tuned, anatomy.of_mup, "muP")
+    assert (found.value, found.low, found.high) == pytest.approx((0.1, 0.1, 0.1))
+    assert found.problem == ""
+    assert anatomy.difference(even, tuned, anatomy.lead).value == pytest.approx(0.04)
+
+
+def test_the_interval_spans_the_rates_that_either_arm_might_have_been_given():
+    """The narrow model's best rate turns with a seed: what it costs is within the interval."""
+    data = table()
+    narrow = (data["parametrization"] == PROXY) & (data["seed"] == 402)
+    data.loc[narrow & (data["lr"] == 2.0**-7), "train_loss"] -= 2.5 * CURVATURE
+    unsure, sure = Losses(data), Losses(table())
+    assert unsure.proxy_rate() == sure.proxy_rate() == 2.0**-6
+    assert unsure.other_proxy_rates() == [2.0**-7, 2.0**-6]
+    found = anatomy.difference(unsure, sure, anatomy.of_mup, "muP")
+    assert (found.value, found.low, found.high) == pytest.approx((0, 0, CURVATURE), abs=1e-12)
+
+
+def test_the_median_over_workloads_of_unequally_many_seeds():
+    one, other = Losses(table()), Losses(table()[lambda d: ~d["seed"].isin((402, 412))])
+    lost = [float(each.lost("SP").mean()) for each in (one, other)]
+    value, low, high = scores.median_lost({"one": one, "other": other}, "SP")
+    assert value == pytest.approx(np.median(lost)) and low <= value <= high
+
+
+def test_shares_ranks_and_medians_over_workloads_are_those_of_known_losses():
+    shares = {
+        "one": {"SP": 50.0, "muP": 5.0, "LVP": 0.0},
+        "two": {"SP": 20.0, "muP": 0.0, "LVP": 30.0},
+        "three": {"SP": 120.0, "muP": 10.0},  # not of all
+    }
+    assert profile.ranks(shares) == {"SP": 2.5, "muP": 1.5, "LVP": 2.0}
+    assert profile.medians(shares) == {"SP": 50.0, "muP": 5.0, "LVP": 15.0}
+    within = np.array([0.0, 10.0, 60.0])
+    np.testing.assert_allclose(profile.profile(shares, "SP", within), [0, 0, 2 / 3])
+    np.testing.assert_allclose(profile.profile(shares, "muP", within), [1 / 3, 1, 1])
+
+
+def test_what_is_lost_is_what_the_curves_say():
+    losses = Losses(table())
+    found = profile.lost({"one": losses})["one"]
+    assert found == pytest.approx({name: losses.lost(name).mean() for name in SLOPES})
+
+
+def test_redrawn_curves_vary_as_the_recorded_seeds_do_and_keep_what_diverged():
+    rng, losses = np.random.default_rng(1), Losses(table())
+    _, found = losses.curves["muP", 128]
+    found[:] += rng.normal(size=found.shape)
+    found[0, 0] = math.inf
+    drawn = [losses.redrawn(rng) for _ in range(4_000)]
+    assert {each.curves["muP", 128][1][0, 0] for each in drawn} == {math.inf}
+    several = np.stack([each.curves["muP", 128][1][:, 1:] for each in drawn])
+    np.testing.assert_allclose(several.mean((0, 1)), found[:, 1:].mean(0), atol=0.1)
+    np.testing.assert_allclose(several.std((0, 1)), found[:, 1:].std(0, ddof=1), rtol=0.06)
+    apart = np.corrcoef(several[:, 0].T)[0, 1], np.corrcoef(found[:, 1:].T)[0, 1]
+    assert apart[0] == pytest.approx(apart[1], abs=0.1), "points move together as they did"
+    assert drawn[0].curves["SP", 32][1] == pytest.approx(drawn[0].curves["muP", 32][1])
+
+
+def test_the_margin_is_how_far_off_the_first_ruinous_rate_is():
+    data = table()
+    losses = Losses(data)
+    assert scores.margin(losses, "muP") == "at least 2"
+    assert scores.wider_is_better(losses, "muP") and scores.wider_is_better(losses, "SP")
+    wide = (data["parametrization"] == "muP") & (data["model.width"] == 128)
+    data.loc[wide & (data["lr"] == 2.0**-5) & (data["seed"] == 411), "train_loss"] = CHANCE
+    assert scores.margin(Losses(data), "muP") == "1"
+    data.loc[wide & (data["lr"] == 2.0**-6), "train_loss"] = math.nan
+    lost = Losses(data)
+    assert scores.margin(lost, "muP") == "0" and not scores.wider_is_better(lost, "muP")
+
+
+def everywhere(values):
+    """A table like those of all workloads, with `values` as losses."""
+    parts = [table(workload=name).assign(train_loss=values) for name in WORKLOADS]
+    return pd.concat(parts, ignore_index=True)
+
+
+@pytest.mark.parametrize("loss", [math.nan, 4.0], ids=["diverged", "all the same"])
+def test_figures_without_a_best_rate_are_drawn(loss):
+    data = everywhere(loss)
+    arms = pd.concat([data.assign(arm=arm) for arm in anatomy.ARMS], ignore_index=True)
+    adjusted = pd.concat(
+        [table(train_loss=loss, **{muon.ARM: arm}) for arm in muon.ARMS], ignore_index=True
+    )
+    rows = [table(workload=name, train_loss=loss) for name in sgd.WORKLOADS]
+    with_sgd = pd.concat(rows, ignore_index=True)
+    shown = ((bowls, data), (profile, data), (anatomy, arms), (muon, adjusted), (sgd, with_sgd))
+    for module, drawn in shown:
+        figure = module.draw(drawn, "smoke")
+        figure.canvas.draw()
+        plt.close(figure)
+        assert all(
+            math.isnan(x.value) or x.problem for x in module.measure(drawn, "smoke").values()
+        )
+
+
+def test_names_of_the_same_training_are_found_and_no_others():
+    found = {
+        "one": np.array([3.0, 2.5]),
+        "same": np.array([3.0, 2.5 * (1 + 1e-12)]),
+        "other": np.array([3.0, 2.5 * (1 + 1e-7)]),
+    }
+    assert equal.classes(found) == [["one", "same"], ["other"]]
+
+
+def test_a_diverged_run_is_infinitely_bad_and_no_hole():
+    data = table()
+    lost = (data["parametrization"] == "SP") & (data["model.width"] == 128) & (data["lr"] == 2**-6)
+    data.loc[lost & (data["seed"] == 410), "train_loss"] = math.nan
+    losses = Losses(data)
+    assert losses.regret("SP", 128)[0] == math.inf
+    assert np.isfinite(losses.tuned("SP", 128)).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda d: d.assign(chance=4.6), "hardly learned: 4.50 of 4.60"),
+        (lambda d: d[d["embedding_ratio"] <= 4], "best ratio, 4, is at its grid's edge"),
+        (lambda d: d[d["lr"] >= 2**-7], "edge: SP at 64, 128"),
+        (
+            lambda d: d[(d["parametrization"] == PROXY) | (d["lr"] < 2**-6)],
+            "SP was not trained at the narrow model's best rate",
+        ),
+    ],
+)
+def test_what_makes_a_comparison_worthless_is_said(change, said):
+    assert said in Losses(change(table())).problem("SP")
+
+
+def decayed(best=0.1):
+    """A table whose narrow model was tuned over weight decays too; any but the best costs 0.1."""
+    wide = table()
+    wide = wide[wide["parametrization"] != PROXY].assign(**{_losses.DECAY: best})
+    narrow = table()
+    narrow = narrow[narrow["parametrization"] == PROXY]
+    parts = [
+        narrow.assign(
+            train_loss=narrow["train_loss"] + 0.1 * (decay != best), **{_losses.DECAY: decay}
+        )
+        for decay in (0.0, 0.1, 0.4)
+    ]
+    return pd.concat([*parts, wide], ignore_index=True)
+
+
+def test_what_is_lost_is_read_at_the_tuned_weight_decay():
+    tuned, without = Losses(decayed()), Losses(table())
+    assert tuned.decay == 0.1 and tuned.problem("SP", "muP") == ""
+    assert tuned.proxy_rate() == without.proxy_rate()
+    assert tuned.gain() == pytest.approx(without.gain())
+    assert Losses(decayed(0.0)).problem("muP") == "", "no decay is the least there is, no edge"
+    assert "best weight decay, 0.4, is at its grid's edge" in Losses(decayed(0.4)).problem("muP")
+
+
+def test_a_column_of_decays_is_kept_where_there_are_several():
+    wide = {"transfer/mlp/wide": table(step=1)}
+    several = {"transfer/mlp/proxy": decayed().assign(step=1), **wide}
+    assert list(_losses.reduce(several).columns) == [*COLUMNS, _losses.DECAY]
+    one = {"transfer/mlp/proxy": table(step=1, **{_losses.DECAY: 0.0}), **wide}
+    assert list(_losses.reduce(one).columns) == COLUMNS
+
+
+@pytest.mark.parametrize(("scale", "decays"), [("paper", {0.0, 0.1, 0.4}), ("reduced", {0.0})])
+def test_the_weight_decay_is_tuned_narrow_and_handed_on_at_paper_scale_alone(scale, decays):
+    suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
+    runs = {
+        f"transfer/{stage}": [run for cell in suite.cells(f"transfer/{stage}") for run in cell.runs]
+        for stage in (
+            *(f"decoder/{stage}" for stage in ("proxy", "wide", "even_proxy", "even")),
+            *("mlp_sgd/proxy", "resnet_sgd/wide"),
+        )
+    }
+    for wide, narrow in (("wide", "proxy"), ("even", "even_proxy")):
+        tried = {
+            run.spec["optimizer"]["weight_decay"] for run in runs[f"transfer/decoder/{narrow}"]
+        }
+        assert tried == decays
+        taken = [run.upstream.get(_losses.DECAY) for run in runs[f"transfer/decoder/{wide}"]]
+        stages = {each.reference.stage if each else None for each in taken}
+        assert stages == ({narrow} if scale == "paper" else {None})
+    with_sgd = runs["transfer/mlp_sgd/proxy"] + runs["transfer/resnet_sgd/wide"]
+    assert {run.spec["optimizer"]["weight_decay"] for run in with_sgd} == {0.0}
+
+
+def test_with_sgd_the_same_law_is_read_of_two_workloads():
+    data = pd.concat([table(workload=name) for name in sgd.WORKLOADS], ignore_index=True)
+    found = sgd.measure(data, "reduced")
+    assert {name: each.problem for name, each in found.items()} == dict.fromkeys(found, "")
+    for name in ("mlp", "resnet"):
+        assert found[f"sgd.sp-regret-{name}"].value == pytest.approx(4 * CURVATURE)
+        known_to = found[f"sgd.sp-regret-{name}"].high - 4 * CURVATURE
+        assert known_to == pytest.approx(2 * CURVATURE / 4)  # half an octave of two bowls
+        assert found[f"sgd.shift-mup-{name}"].value == pytest.approx(0)
+        assert found[f"sgd.lead-{name}"].value == pytest.approx(PENALTY["SP"])
+
+
+def test_chance_is_the_entropy_of_the_targets():
+    assert chance(torch.arange(8).repeat(3)) == pytest.approx(math.log(8))
+    rows = np.zeros((10, 2), np.float32), np.array([0] * 5 + [1] * 5)
+    batches = ArrayBatches("rows", *rows, batch_size=5, seed=0, device="cpu")
+    assert chance(targets(batches)) == pytest.approx(math.log(2))
+    check_single_pass({"dataset": "rows", "batch_size": 5}, batches, 2)
+    with pytest.raises(UserError, match="rows: 3 steps of 5 go through its 10 rows more than once"):
+        check_single_pass({"dataset": "rows", "batch_size": 5}, batches, 3)
+
+
+def deepened(law):
+    """Losses of a decoder over depths: bowls with one vertex, `law(power, depth)` of height."""
+    rows, rates = [], [2.0**k for k in range(-9, -3)]
+    for seed in range(3):
+        for rate in rates:
+            off = CURVATURE * (math.log2(rate) + 6) ** 2 + 0.003 * seed
+            for ratio in (1.0, 4.0, 16.0):
+                bad = 0.05 * abs(math.log2(ratio / 4))
+                rows.append(["proxy", 0.0, 2, ratio, rate, 1 + seed, 4.5 + off + bad])
+            rows.append(["shallow", 0.0, 2, 4.0, rate, 11 + seed, 4.5 + off])
+            for power in (0.0, 1.0):
+                for depth in (4, 8):
+                    found = law(power, depth) + off
+                    rows.append(["deep", power, depth, 4.0, rate, 11 + seed, found])
+    columns = [column for column in depth_figure.COLUMNS if column != "chance"]
+    return pd.DataFrame(rows, columns=columns).assign(chance=CHANCE)
+
+
+def test_what_depth_gains_is_read_off_losses_of_a_known_law():
+    """A tenth of a nat a doubling, gained with 1/L and lost without."""
+    data = deepened(lambda power, depth: 4.5 - 0.1 * (2 * power - 1) * math.log2(depth / 2))
+    found = depth_figure.measure(data, "reduced")
+    assert [each.problem for each in found.values()] == ["", ""]
+    assert found["depth.better-with-1-over-l"].value == pytest.approx(0.2)
+    assert found["depth.worse-without"].value == pytest.approx(-0.2)
+
+
+def test_a_residual_branch_has_the_inverse_of_the_depth_over_the_base_s():
+    settings = {
+        "name": "residual_decoder",
+        "width": 16,
+        "base_depth": 2,
+        "branch_power": 1.0,
+        "head_dim": 8,
+        "expansion": 4,
+        "norm": "pre",
+        "positional_rms": {"factor": 1.0, "power": 0.0},
+        "base_width": 16,
+    }
+    tokens = torch.arange(8)[None]
+
+    def logits(depth, **changes):
+        net = models.build(
+            {**settings, "depth": depth, **changes}, "SP", vocab_size=32, sequence_length=8
+        )
+        models.draw(net, "SP", 0)
+        with torch.no_grad():
+            own = net(tokens)
+            for layer in (*net.attention, *net.mlp):  # what it adds, without a factor
+                last = layer.out if hasattr(layer, "out") else layer.down
+                last.weight *= net.branch_multiplier
+            net.branch_multiplier = 1.0
+            return own, net(tokens)
+
+    torch.testing.assert_close(*logits(8))
+    assert torch.equal(logits(2)[0], logits(2, branch_power=0.0)[0])
+    assert not torch.allclose(logits(8)[0], logits(8, branch_power=0.0)[0])
+
+
+def test_full_alignment_is_sp_with_the_embedding_s_rate_raised_by_the_width():
+    settings = {
+        "name": "decoder",
+        "width": 64,
+        "depth": 1,
+        "head_dim": 16,
+        "expansion": 4,
+        "norm": "pre",
+        "positional_rms": {"factor": 1.0, "power": 0.0},
+        "base_width": 16,
+    }
+    net = models.build(settings, "SP", vocab_size=32, sequence_length=8)
+
+    def rates(name, lr, embedding):
+        groups = plan(net, None, recipe(name, "adamw")).groups(
+            dict.fromkeys(KINDS, lr) | {"embedding": embedding}
+        )
+        return {id(p): group["lr"] for group in groups for p in group["params"]}
+
+    assert rates("full-alignment", 4 * 2**-7, 4 * 2**-7) == rates("SP", 2**-7, 4 * 2**-7)

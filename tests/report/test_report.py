@@ -1,0 +1,517 @@
+"""The report: what its pages say and link to, and the data that they are filled with."""
+
+import csv
+import json
+import math
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import unquote, urldefrag
+
+import pytest
+from recorded import RECORDED
+
+from repro.__main__ import main
+from repro.errors import UserError
+from repro.files import read_json
+from repro.judge import register
+from repro.judge.claims import above, reported, within
+from repro.judge.figure import Aside, Asides, Bar, View
+from repro.judge.typeset import Table
+from repro.report import asides, model, pages, settings, text
+from repro.report.plot import LAST, plot
+from repro.report.strip import strip
+from repro.suite import registry
+from repro.suite.registry import ROOT
+from repro.suite.suite import load
+
+FIGURES = "embedding_lr/fig2,embedding_lr/table2"
+TRANSFER = "transfer/scores,transfer/bowls"
+SCORES = "figures/reduced/embedded/transfer/scores"
+PAGE = "figures/reduced/embedded/embedding_lr/table2"
+
+
+class Elements(HTMLParser):
+    """Ids and addresses of a page, its pictures' words, and its texts."""
+
+    def __init__(self, page: Path):
+        super().__init__()
+        self.ids, self.addresses, self.labels, self.texts = [], [], [], []
+        self.feed(page.read_text("utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.ids += [found["id"]] if "id" in found else []
+        self.labels += [found["aria-label"]] if "%" in found.get("aria-label", "") else []
+        self.addresses += [(tag, found[name]) for name in ("href", "src") if name in found]
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.texts).split())
+
+
+def a_report(folder, figures):
+    """The report of some figures, as a fresh clone has it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main(["report", "--config", f"figures={figures}"]) == 0
+    return folder / "report"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    return a_report(tmp_path_factory.mktemp("clone"), FIGURES)
+
+
+@pytest.fixture(scope="module")
+def transfer(tmp_path_factory):
+    return a_report(tmp_path_factory.mktemp("clone"), TRANSFER)
+
+
+def test_a_fresh_clone_has_a_report_and_is_told_where_from(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", "--config", f"figures={FIGURES}", "--folder", "there/site"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("there/site/index.html: ")
+    assert "2 figures on record in records/reduced/embedded/cpu" in said
+    words = Elements(tmp_path / "there/site/index.html").text
+    assert "2 figures on record in records/reduced/embedded/cpu" in words
+    assert [path.name for path in tmp_path.iterdir()] == ["there"], "and leaves nothing else"
+
+
+@pytest.mark.parametrize("name", ["site", "transfer"])
+def test_every_address_leads_somewhere_and_nothing_is_asked_of_a_network(name, request):
+    found = sorted(request.getfixturevalue(name).rglob("*.html"))
+    assert len(found) == 1 + 1 + 2 * 2, "the start, a paper, two figures at two scales"
+    assert len(registry.figure_names()) > 5
+    elements = {page: Elements(page) for page in found}
+    for page, content in elements.items():
+        assert len(content.ids) == len(set(content.ids)), page
+        for tag, address in content.addresses:
+            assert address, f"{page}: {tag} leads nowhere"
+            if address.startswith("https://"):
+                assert tag == "a", f"{page}: {tag} {address}"
+                continue
+            path, anchor = urldefrag(address)
+            target = (page.parent / unquote(path)).resolve() if path else page
+            assert target.is_file(), f"{page}: {address}"
+            if anchor and "=" not in anchor and target in elements:
+                assert unquote(anchor) in elements[target].ids, f"{page}: {address}"
+
+
+def test_every_claim_has_a_row_a_card_and_a_line_in_the_downloads(site):
+    index = Elements(site / "index.html")
+    with (site / "claims.csv").open(newline="") as lines:
+        table = list(csv.DictReader(lines))
+    rows = json.loads((site / "claims.json").read_text())
+    assert len(rows) == len(table) == 6  # of two figures at two scales
+    for row in rows:
+        assert f"{row['scale']}/{row['data']}/{row['paper']}/{row['claim']}" in index.ids
+        page = site / f"figures/{row['scale']}/{row['data']}/{row['figure']}.html"
+        assert row["claim"] in Elements(page).ids
+    recorded = read_json(RECORDED / "embedding_lr/table2.json")
+    last = [row for row in rows if row["scale"] == "reduced"][-1]
+    assert recorded["claims"][-1].items() <= last.items()
+    assert last["data_sha256"] == recorded["data_sha256"]
+    assert (site / f"{PAGE}.csv").read_bytes() == (
+        RECORDED / "embedding_lr/table2.csv"
+    ).read_bytes()
+    assert (site / f"{PAGE}.png").read_bytes() == (
+        RECORDED / "embedding_lr/table2.png"
+    ).read_bytes()
+    assert read_json(site / f"{PAGE}-provenance.json") == recorded["provenance"]
+
+
+def test_a_card_shows_what_was_registered_and_no_record_does(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    why = register.Badge(register.NOT_BEFORE, "the row is younger than runs of commit f00")
+    monkeypatch.setattr(register, "badge", lambda row, provenance: why)
+    folder = a_report(tmp_path, "embedding_lr/table2")
+    words = Elements(folder / f"{PAGE}.html").text
+    assert register.NOT_BEFORE in words and "younger than runs of commit f00" in words
+    for name in (f"{PAGE}-claims.json", "claims.json", "claims.csv"):
+        assert "registered" not in (folder / name).read_text()
+
+
+def test_a_table_is_a_table_and_no_picture(site):
+    page = Elements(site / f"{PAGE}.html")
+    assert not [address for tag, address in page.addresses if tag == "img"]
+    assert "embedding weights" in page.text and "(measured d" in page.text
+    with (site / f"{PAGE}-table.csv").open(newline="") as lines:
+        rows = list(csv.reader(lines))
+    assert rows[0][:2] == ["parametrization", "power of"] and len(rows) == 7
+
+
+def test_every_bar_says_its_numbers_and_leads_to_bowls_runs_and_files(transfer):
+    page = Elements(transfer / f"{SCORES}.html")
+    with (transfer / f"{SCORES}-table.csv").open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert len(page.labels) == len(rows)
+    for row, label in zip(rows, page.labels, strict=True):
+        lost = label.partition(" %")[0]
+        assert abs(float(lost) - float(row["lost, %"].split()[0])) <= 0.5, "as the table has it"
+        assert "regret" in label and "penalty" in label
+    links = [address for tag, address in page.addresses if "#workload=" in address]
+    assert links[:2] == [
+        "../../../../figures/reduced/embedded/transfer/bowls.html#workload=decoder&parametrization=SP",
+        "../../../../figures/reduced/embedded/transfer/bowls.html#workload=decoder&parametrization=SP"
+        "&table=open",
+    ]
+    assert len(links) == 2 * sum(row["optimizer"] == "AdamW" for row in rows), "`sgd` is not here"
+    for file in ("studies/transfer/gru.py", "widthwise/parametrization/tables/full_alignment.py"):
+        assert f"../../../../source/{file}.txt" in [address for _, address in page.addresses]
+        assert (transfer / f"source/{file}.txt").read_bytes() == (ROOT / file).read_bytes()
+
+
+def test_the_page_of_transfer_leads_to_the_leaderboard(transfer):
+    page = Elements(transfer / "papers/transfer.html")
+    first = next(address for _, address in page.addresses if "figures/" in address)
+    assert first == f"../{SCORES}.html"
+    assert "`" not in page.text, "its name is no code in a heading"
+
+
+def linked(tmp_path, aside, *names):
+    """The links of an Aside of figure p/mine in a report that shows the figures of these names."""
+    mine, *others = (
+        SimpleNamespace(name=name, place="here", page=f"{name}.html") for name in ("p/mine", *names)
+    )
+    return pages.row_links(SimpleNamespace(figures=[mine, *others]), mine, aside, tmp_path)
+
+
+def test_a_link_to_what_a_report_lacks_is_left_out_and_one_to_nothing_is_an_error(tmp_path):
+    bowls = Aside(figures={"bowls": "transfer/bowls#lr=1", "all": "transfer/bowls"})
+    assert linked(tmp_path, bowls) == []
+    assert linked(tmp_path, bowls, "transfer/bowls") == [
+        ("bowls", "transfer/bowls.html#lr=1"),
+        ("all", "transfer/bowls.html"),
+    ]
+    with pytest.raises(UserError, match="p/mine.py: asides link to figure 'transfer/bowl', did"):
+        linked(tmp_path, Aside(figures={"bowls": "transfer/bowl"}))
+    for path in ("studies/none.py", "studies", "../outside.py", "/etc/hostname"):
+        with pytest.raises(UserError, match=f"asides link to {path}, no file of the checkout"):
+            linked(tmp_path, Aside(files=[path]))
+    assert not list(tmp_path.iterdir())
+
+
+def beside(*rows, before="size"):
+    return Asides(rows, "lost", before=before, unit="%", ends=(-20.0, 80.0))
+
+
+def test_bars_are_on_one_axis_and_say_where_they_are_cut():
+    bar = asides.drawn(Bar({"a": 20.0, "b": 10.0}, 25.0, 35.0), beside())
+    assert (bar.zero, bar.parts, bar.cut) == (0.2, [(0.2, 0.4), (0.4, 0.5)], (False, False))
+    assert bar.interval == (0.45, 0.55)
+    assert bar.words == "30 % [25, 35]: a 20, b 10"
+    bar = asides.drawn(Bar({"a": 100.0, "b": -0.5}, -30.0, math.inf), beside())
+    assert (bar.parts, bar.interval) == ([(0.2, 1.0), (1.0, 1.0)], (0.0, 1.0))
+    assert bar.cut == (True, True)
+    alone = asides.drawn(Bar({"a": -0.0}, math.nan, math.nan), beside())
+    assert (alone.interval, alone.words) == (None, "0 %: a 0")
+    assert asides.drawn(Bar({"a": math.inf}, 0.0, 1.0), beside()) is None
+    assert asides.drawn(None, beside()) is None
+
+
+def test_what_stands_beside_a_table_fits_it(tmp_path, monkeypatch):
+    shown = Table(["name", "size"], [["a", "1"], ["b", "2"]])
+    data = table(tmp_path, "x", "1")
+
+    def read(found):
+        module = SimpleNamespace(asides=lambda data, scale: found)
+        monkeypatch.setattr(asides, "figure_module", lambda name: module)
+        return asides.asides("p/mine", data, "reduced", shown)
+
+    assert read(beside(Aside(), Aside())).parts == []
+    for found, message in (
+        ([Aside(), Aside()], "asides returned a list, not Asides"),
+        (beside(Aside()), "1 asides for 2 rows of its table"),
+        (beside(Aside(), Aside(), before="sise"), "before 'sise', no column of it: did you mean"),
+    ):
+        with pytest.raises(UserError, match=f"^figures/p/mine.py: .*{message}"):
+            read(found)
+
+
+def test_a_card_says_what_a_verdict_rests_on(site):
+    words = Elements(site / "figures/reduced/embedded/embedding_lr/fig2.html").text
+    for row in read_json(RECORDED / "embedding_lr/fig2.json")["claims"]:
+        assert row["reason"] in words and row["quantity"].split("^")[0] in words
+    assert "WikiText-2" in words, "the data of the paper, beside those of the suite"
+    assert "uv run snakemake figures/embedding_lr/fig2.pdf" in words
+    assert "uv run snakemake verify --config figures=embedding_lr/fig2" in words
+
+
+def test_a_figure_s_data_are_in_its_page_for_the_plot(site):
+    page = (site / "figures/reduced/embedded/embedding_lr/fig2.html").read_text()
+    data = page.partition('id="plot-data">')[2].partition("</script>")[0]
+    content = json.loads(data)
+    assert (content["x"], content["y"]) == ("rank", "count")
+    with (RECORDED / "embedding_lr/fig2.csv").open() as lines:
+        counts = [int(row["count"]) for row in csv.DictReader(lines)]
+    assert content["columns"]["count"] == counts
+
+
+def test_every_page_says_what_a_browser_may_load(site):
+    for path in site.rglob("*.html"):
+        head = path.read_text().partition("</head>")[0]
+        policy, first = head.index("Content-Security-Policy"), head.index("<link")
+        assert policy < first, "it holds for what stands behind it"
+        assert "default-src &#39;none&#39;; script-src &#39;self&#39; file:;" in head
+        assert "onclick" not in path.read_text() and "javascript:" not in path.read_text()
+
+
+@pytest.mark.parametrize("word", ["</script>", "<!--<script>", "]]>", "\u2028"])
+def test_no_value_ends_the_script_element_that_holds_it(word):
+    """Found in review: `<!--<script>` swallowed the rest of the page."""
+    written = pages.script_json({"a": word})
+    assert "<" not in written and json.loads(written) == {"a": word}
+
+
+def test_an_earlier_report_is_replaced_and_nothing_else(site, tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "index.html").write_text("my own page")
+    monkeypatch.chdir(tmp_path)
+    call = ["report", "--config", "figures=embedding_lr/table2", "--folder"]
+    assert main([*call, "mine"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: mine: is no report of this suite; move it")
+    assert (folder / "index.html").read_text() == "my own page"
+    (folder / "index.html").unlink()
+    assert main([*call, "mine"]) == 0
+    (folder / "figures" / "gone.html").write_text("of an earlier version")
+    with open(folder / pages.LISTED, "a") as listed:
+        listed.write("figures/gone.html\n")
+    assert main([*call, "mine"]) == 0
+    assert not (folder / "figures" / "gone.html").exists()
+    capsys.readouterr()
+    (folder / "figures" / "notes.txt").write_text("my own notes")
+    assert main([*call, "mine"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: mine/figures/notes.txt: is no part of the report there; move")
+    assert (folder / "figures" / "notes.txt").read_text() == "my own notes"
+    (tmp_path / "link").symlink_to(folder)
+    assert main([*call, "link"]) == 1
+    assert capsys.readouterr().err.startswith("error: link: is a link; give the folder that it")
+
+
+def test_without_results_and_records_there_is_no_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", "--config", "scale=paper", "figures=embedding_lr/table2"]) == 1
+    assert "no results and no records for scale paper, data embedded" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_settings_are_read_off_the_studies():
+    rows = settings.side_by_side(load([]), "embedding_lr/fig3")
+    found = {row.name: row for row in rows if not row.runs}
+    main_study = registry.study("embedding_lr/width_and_vocabulary")
+    for name in ("steps", "data.batch_size"):
+        first, *rest = name.split(".")
+        for scale, word in (("reduced", found[name].here), ("paper", found[name].paper)):
+            value = main_study.settings(scale)[first]
+            for key in rest:
+                value = value[key]
+            assert word == f"{value:,}"
+    assert found["steps"].differs and not all(row.differs for row in rows)
+    divided = [row for row in rows if row.name == "init.embedding"]
+    assert [row.runs for row in divided] == [
+        ("width_and_vocabulary",),
+        ("unit_init/embedding_alone", "unit_init/with_positions"),
+    ]
+    assert found["wikitext2"].paper.startswith("WikiText-2")
+
+
+def test_a_setting_in_words():
+    assert settings.in_words([2.0**-8, 2.0**-7]) == "2^-8, 2^-7"
+    assert settings.in_words([2.0**i for i in range(-9, 0)]) == "2^-9 to 2^-1 (9 values)"
+    assert settings.in_words([0, 0, 1]) == "0, 1"
+    assert settings.in_words([None, True]) == "none, yes"
+
+
+ROW = {"measured": 1.0, "low": 0.5, "high": 1.5}
+
+
+def test_a_strip_holds_bound_and_interval_on_one_axis():
+    inside = strip(within(1.0, 1.0), ROW)
+    assert (
+        inside.bound[0] < inside.interval[0] < inside.value < inside.interval[1] < inside.bound[1]
+    )
+    assert inside.value == 0.5
+    one_sided = strip(above(2.0), ROW)
+    assert one_sided.bound[1] == 1.0 and one_sided.interval[1] < one_sided.bound[0]
+    assert strip(reported("no bound"), ROW).bound is None
+    assert strip(above(0.0), ROW | {"low": None, "high": None}).interval is None
+    assert strip(above(0.0), ROW | {"measured": None}) is None
+    wide = strip(within(1.0, 0.5), {"measured": 1e4, "low": 1e4, "high": 1e4})
+    assert 0 < wide.bound[0] < wide.bound[1] < 0.5 < wide.value < 1, "logarithmic"
+
+
+def table(tmp_path, head, *rows):
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join([head, *rows]) + "\n")
+    return path
+
+
+def test_a_plot_tells_settings_from_what_was_measured(tmp_path):
+    head = "model.width,vocab_reached,lr.embedding,part,seed,step,train_loss,loss_scale"
+    rows = [
+        f"{width},{width * 8},{lr},{part},{seed},{step},{4 + lr + width / 1000 + seed / 10},1"
+        for width in (32, 64)
+        for lr in (0.125, 0.25, 0.5)
+        for part in ("main", "main again")
+        for seed in (0, 1)
+        for step in (10, 20)
+    ]
+    rows[0] = rows[0].replace("4.157", "inf")
+    shown = plot(table(tmp_path, head, *rows), {"model.width", "lr.embedding"})
+    assert (shown.x, shown.y, shown.measured) == ("lr.embedding", "train_loss", ["train_loss"])
+    assert shown.settings == ["lr.embedding", "model.width", "part", "step"], "not what follows"
+    assert shown.chosen == {"step": LAST}
+    values = shown.content()["columns"]["train_loss"]
+    assert values[0] == "inf" and len(values) == 48 and "NaN" not in json.dumps(values)
+
+
+def test_a_figure_says_what_its_plot_begins_with(tmp_path):
+    path = table(tmp_path, "stage,lr,step,loss", "a,0.1,1,2.5", "b,0.2,1,2.25", "b,0.2,2,1.5")
+    view = View("step", "loss", {"stage": ("a", "b"), "lr": 0.2})
+    shown = plot(path, {"lr"}, view)
+    assert (shown.x, shown.y) == ("step", "loss")
+    assert shown.chosen == {"lr": 0.2} and shown.lines == {"stage": ["a", "b"]}
+    with pytest.raises(UserError, match="VIEW names 'stages'.*stage"):
+        plot(path, {"lr"}, View("step", "loss", {"stages": "a"}))
+
+
+def test_every_view_names_columns_and_values_there_are():
+    views = {n: getattr(registry.figure(n), "VIEW", None) for n in registry.figure_names()}
+    for name, view in views.items():
+        if view is None:
+            continue
+        with (RECORDED / f"{name}.csv").open(newline="") as lines:
+            rows = list(csv.DictReader(lines))
+        assert {view.x, view.y} <= set(rows[0])
+        for column, asked in view.only.items():
+            found = {row[column] for row in rows}
+            for value in asked if isinstance(asked, tuple) else (asked,):
+                numeric = isinstance(value, int | float)
+                cells = {float(cell) for cell in found if cell} if numeric else found
+                assert value in cells, f"{name}: no {column} {value!r}"
+
+
+def test_there_is_nothing_to_plot_in_a_table_of_names(tmp_path):
+    assert plot(table(tmp_path, "parameter,kind,count", "a,b,3", "c,d,4"), set()) is None
+
+
+def test_formulae_in_plain_text():
+    assert (
+        text.formulae("falls as d^-1/2 (muP: d^0)")
+        == "falls as d<sup>−1/2</sup> (μP: d<sup>0</sup>)"
+    )
+    assert text.formulae("<b> eta_E* = -0.5") == "&lt;b&gt; η<sub>E</sub>* = −0.5"
+    assert text.formulae("(as d^-1/2)") == "(as d<sup>−1/2</sup>)"
+    assert text.formulae("m^(1-beta) at 1e-3, 2026-11") == "m^(1-beta) at 1e-3, 2026-11"
+
+
+def test_markdown_leads_to_pages_of_figures_and_claims():
+    html = text.markdown(
+        "# Title\n\nSee `fig1.falls`, `other`.\n\n![Figure 1](../a/fig1.png) <script>\n",
+        {"../a/fig1.png": "figures/a/fig1.png"}.get,
+        {"fig1.falls": "figures/a/fig1.html#fig1.falls"}.get,
+    )
+    assert "Title" not in html and "<script>" not in html
+    assert '<a href="figures/a/fig1.html#fig1.falls"><code>fig1.falls</code></a>' in html
+    assert "<code>other</code>" in html
+    assert "<th" not in text.markdown("| | |\n|---|---|\n| a | b |\n", {}.get, {}.get)
+    assert "<th>a</th>" in text.markdown("| a |\n|---|\n| b |\n", {}.get, {}.get)
+    assert '<a href="figures/a/fig1.html"><img src="figures/a/fig1.png"' in html
+
+
+def test_what_markdown_links_outside_of_the_report_is_named():
+    html = text.markdown(
+        "[Networks](../../CONTRIBUTING.md#a-model), [above](#top), ![Figure](../../no/fig.png), "
+        "[all](../../docs/a.md) and [one](https://arxiv.org)",
+        {}.get,
+        {}.get,
+    )
+    assert html == (
+        "<p>Networks (<code>CONTRIBUTING.md</code>), above, Figure (<code>no/fig.png</code>), "
+        'all (<code>docs/a.md</code>) and <a href="https://arxiv.org">one</a></p>\n'
+    )
+
+
+def judged(**changed):
+    row = {
+        **{"kind": "training", "verdict": "reproduced", "seen": "agrees", "binds": True},
+        **{"statement": "It falls", "quantity": "slope", "expected": "below 0", "reason": ""},
+        **{"measured": -1.0, "low": -2.0, "high": -0.5, "chosen_after_seeing": ""},
+        **{"paper": "embedding_lr", "claim": "fig1.falls", "p": 0.004},
+    }
+    return row | changed
+
+
+def test_a_figure_in_one_sentence():
+    said = text.sentence([judged()])
+    assert said == "“It falls.” It holds here: slope is -1 [-2, -0.5], where it should be below 0."
+    away = judged(verdict="does not bind", seen="differs", binds=False)
+    said = text.sentence([away, judged(), judged(kind="control")])
+    assert "not meant for this scale or data; what was seen differs" in said
+    assert said.endswith("Of the paper's 2 claims here: 1 reproduced and 1 that does not bind.")
+    said = text.sentence([judged(kind="self-check")])
+    assert said == (
+        "No claim of the paper is judged by it; of the suite's own checks, 1 reproduced."
+    )
+    assert text.sentence([]) == "No claim is held against this figure."
+    bench = [judged(paper="transfer")] * 2
+    assert text.sentence(bench).endswith("Of the 2 claims here: 2 reproduced.")
+
+
+def test_what_qualifies_the_counts_is_said():
+    weak = judged(verdict="cannot be told", seen="cannot be told", p=0.3)
+    away = judged(verdict="does not bind", seen="agrees", binds=False)
+    lines = text.how_sure([judged(chosen_after_seeing="steps"), weak, away, judged(kind="theory")])
+    assert lines[0] == "2 claims about training bind here: 1 reproduced and 1 that cannot be told."
+    assert lines[1] == "1 claim of theory and arithmetic binds here: 1 reproduced."
+    assert "shown and not judged: 1 that agrees" in lines[2]
+    assert lines[3].startswith("Of the 1 reproduced claims about training, 1 rest on settings that")
+    assert lines[4].startswith("embedding_lr: 4 judged random claims, of which 2 are told; 2 of")
+    ours = judged(paper="transfer"), judged(kind="control")
+    assert text.how_sure(ours) == []
+    assert text.how_sure([]) == []
+
+
+def test_a_paper_is_cited_as_in_the_citation_file():
+    paper = model.paper("embedding_lr", [])
+    assert (paper.heading, paper.year, paper.arxiv) == ("Hayou & Liu", "2025", "2506.15025")
+    unknown = model.paper("mine", [])
+    assert (unknown.heading, unknown.title, unknown.arxiv) == ("mine", "mine", "")
+
+
+def test_seeds_are_counted_where_something_is_random():
+    random = judged(n=3, low=-2.0, high=-0.5)
+    same = judged(n=2, low=-1.0, high=-1.0)
+    fixed = judged(kind="arithmetic", n=1, low=-1.0, high=-1.0)
+    seeds = [model.ClaimView(row, "page.html", None, None).seeds for row in (random, same, fixed)]
+    assert seeds == ["3", "2", "exact"]
+
+
+def test_json_in_a_page_does_not_end_its_script():
+    assert "</script>" not in pages.script_json({"a": "</script>"})
+
+
+@pytest.mark.slow
+def test_the_whole_report_takes_seconds_and_loads_nothing_heavy(tmp_path):
+    code = """
+import sys, time
+from repro.__main__ import main
+assert main(["report"]) == 0
+heavy = {"torch", "matplotlib", "seaborn", "scipy"} & set(sys.modules)  # tables need pandas
+assert not heavy, heavy
+assert time.process_time() < 30, time.process_time()
+"""
+    call = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}"]
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "report").rglob("*.html"))) > len(registry.figure_names())

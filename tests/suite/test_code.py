@@ -1,0 +1,131 @@
+"""Which code a run depends on, read off imports: held against what Python executes."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+from golden import SPECS, records
+
+from repro.files import sha256
+from repro.suite import code, provenance
+from repro.suite.registry import FOLDERS, ROOT
+from repro.tasks import TASKS
+
+
+def files_of(task):
+    return set(code.files_of_run(code.modules_of_run(task, SPECS[task])))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_all_code_that_a_run_executes_is_named(task, tmp_path):
+    executed = set()
+
+    def note(frame, event, argument):
+        if frame.f_code.co_name != "<module>":  # of packages on the way to a module
+            executed.add(frame.f_code.co_filename)
+
+    sys.setprofile(note)
+    try:
+        records(task, tmp_path)
+    finally:
+        sys.setprofile(None)
+    folders = tuple(f"{ROOT}/{folder}/" for folder in FOLDERS)
+    relative = {Path(n).relative_to(ROOT).as_posix() for n in executed if n.startswith(folders)}
+    assert f"{TASKS[task].module.replace('.', '/')}.py" in relative
+    # Preparing data is no part of a run, nor is who calls it and puts off loading torch's compiler,
+    # nor what packages list as public.
+    prepares = {f"repro/data/{name}.py" for name in ("prepare", "synthetic_text", "recipe")}
+    calls = {code.CALLER, "repro/training/late_compiler.py"}
+    lists = {"repro/__init__.py", "widthwise/__init__.py"}
+    assert relative - files_of(task) <= prepares | calls | lists
+
+
+def test_a_run_does_not_depend_on_every_file():
+    every = [*(ROOT / "repro").rglob("*.py"), *(ROOT / "widthwise").rglob("*.py")]
+    for task in TASKS:
+        assert not {f for f in files_of(task) if f.startswith(("repro/suite/", "repro/judge/"))}
+        assert len(files_of(task)) < len(every) / 3
+    language = files_of("language_model")
+    assert "repro/models/vit.py" not in language
+    assert "widthwise/parametrization/tables/mup.py" in language, "listed when it runs"
+    assert "repro/tasks/span_denoising.py" in files_of("update_sizes"), "named by its settings"
+    assert not {f for f in files_of("parameter_table") if f.endswith("loop.py")}, "trains nothing"
+
+
+def test_the_digest_is_of_the_files_and_the_trees_are_git_s():
+    found = provenance.code_of("language_model", SPECS["language_model"])
+    assert found["modules"] == ["repro.tasks.language_model", "repro.models.decoder"]
+    lines = code.listing(sorted(files_of("language_model")))
+    assert found["code_sha256"] == sha256(lines.encode())
+    assert set(found["trees"]) == {"repro", "widthwise"}
+
+
+def test_an_import_in_any_statement_is_found():
+    """Also where others are looked at only as far as their statements (`code.statements`)."""
+    for path in (*(ROOT / "repro").rglob("*.py"), ROOT / "figures/embedding_lr/fig3.py"):
+        tree = ast.parse(path.read_bytes())
+        kinds = (ast.Import, ast.ImportFrom)
+        every, found = ast.walk(tree), code.statements(tree)
+        assert {n for n in every if isinstance(n, kinds)} == {
+            n for n in found if isinstance(n, kinds)
+        }, path
+    nested = """
+match x:
+    case 1:
+        try:
+            while 1: import a
+            else: import b
+        except* OSError:
+            with y: import c
+        else: import d
+        finally:
+            for z in y:
+                def f():
+                    class C: import e
+"""
+    found = code.statements(ast.parse(nested))
+    assert {n.names[0].name for n in found if isinstance(n, ast.Import)} == {*"abcde"}
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import_module(f'{__name__}.{x}')", {"repro/lists/__init__.py", "repro/lists/one.py"}),
+        ("importlib.import_module(f'repro.lists.{x}')", {"repro/lists/one.py"}),
+        ("import_module(f'repro.models.{x}')", set()),
+        (
+            "from repro import lists as l\ndef f(): import_module(f'{l.__name__}.{x}')",
+            {"repro/lists/__init__.py", "repro/lists/one.py"},
+        ),
+        ("import_module(x)", set()),
+        ("import_module(f'elsewhere.{x}')", set()),
+        ("from .one import y", {"repro/lists/one.py"}),
+        ("def f():\n import repro.lists.one", {"repro/lists/one.py"}),
+    ],
+)
+def test_imports_by_name_are_those_of_the_folder_that_is_named(
+    tmp_path, monkeypatch, source, expected
+):
+    (tmp_path / "repro" / "lists").mkdir(parents=True)
+    (tmp_path / "repro" / "models").mkdir()
+    (tmp_path / "repro" / "lists" / "one.py").touch()
+    (tmp_path / "repro" / "lists" / "__init__.py").write_text(source)
+    monkeypatch.setattr(code, "ROOT", tmp_path)
+    code.imports.cache_clear()
+    found = code.imports("repro/lists/__init__.py")
+    code.imports.cache_clear()
+    assert expected <= found and bool(found) == bool(expected)
+
+
+def test_a_further_folder_with_code_is_followed_once_it_is_named(tmp_path, monkeypatch):
+    for folder in ("repro", "further"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "repro" / "task.py").write_text("from further.plan import draw")
+    (tmp_path / "further" / "plan.py").touch()
+    monkeypatch.setattr(code, "ROOT", tmp_path)
+    for folders, expected in ((FOLDERS, set()), ((*FOLDERS, "further"), {"further/plan.py"})):
+        monkeypatch.setattr(code, "FOLDERS", folders)
+        code.imports.cache_clear()
+        assert code.reached(["repro/task.py"]) == {"repro/task.py"} | expected
+    code.imports.cache_clear()

@@ -1,0 +1,331 @@
+"""Runs on several ranks: the same curves, states that any number of them resumes, whose errors."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from golden import SPECS, text_inputs
+from ranks import carry_out
+from torch import nn
+
+from repro.cost import Cost, Layout
+from repro.errors import UserError
+from repro.files import sha256_file
+from repro.suite import cells as cellfiles
+from repro.suite.registry import ROOT
+from repro.tasks import TASKS
+from repro.training import distributed, launch, loop, ranks
+from repro.training.optimizer import make_optimizer
+from widthwise.upscaling.checks import check_module
+
+pytestmark = pytest.mark.long
+
+TOLERANCE = 1e-5  # relative, of losses in float32
+SHORT = {"steps": 6, "evaluations": 2}
+TEXT = {
+    "dataset": "golden",
+    "batch_size": 8,
+    "sequence_length": 24,
+    "vocab_size": 160,
+    "tokenizer": "bpe",
+    "validation_blocks": 8,
+}
+GPT2 = {
+    "data": TEXT,
+    "model": {
+        "name": "gpt2",
+        "depth": 2,
+        "heads": 2,
+        "width": 16,
+        "base_width": 4,
+        "attention_constant": 4.0,
+        "embedding_std": 0.02,
+    },
+    "microbatches": 2,
+    **SHORT,
+}
+BART = SPECS["span_denoising"]["model"]
+STILL = {"model": BART | {"dropout": 0.0, "attention_dropout": 0.0}}
+CASES = {
+    "pretraining": ("pretraining", SHORT),
+    "gpt2": ("warm_start", GPT2),
+    "denoising": ("span_denoising", STILL | SHORT),
+    "dropout": ("span_denoising", SHORT | {"microbatches": 4}),
+    "diverging": ("warm_start", GPT2 | {"lr": 1e30}),
+}
+SHARDED_ON = {"pretraining": 2, "gpt2": 4, "denoising": 2, "dropout": 4, "diverging": 4}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    return text_inputs(tmp_path_factory.mktemp("golden"))
+
+
+class Killed(Exception):
+    pass
+
+
+def golden_run(name, inputs, checkpoint, layout=None, stop=None, **more):
+    """A case's records. stop: the step to be killed at, a state saved after every one before."""
+    task, changes = CASES[name]
+    changes = changes | more.pop("changes", {})
+
+    def progress(step, loss):
+        if step == stop:
+            raise Killed
+
+    with pytest.MonkeyPatch.context() as patch, ranks.laid_out(layout or Layout()):
+        if stop:
+            patch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
+        return TASKS[task].run(
+            SPECS[task] | changes,
+            inputs=inputs,
+            device="cpu",
+            progress=progress,
+            checkpoint=checkpoint,
+            **more,
+        )
+
+
+def several(inputs, checkpoint):
+    """Case -> records on the ranks there are: sharded and recomputing, or neither."""
+    found = {}
+    for name, sharded_on in SHARDED_ON.items():
+        large = ranks.count() == sharded_on
+        layout = Layout(ranks.count(), shard=large, recompute=large)
+        found[name] = golden_run(name, inputs, checkpoint, layout)
+    return found
+
+
+def distance(found, expected):
+    """Largest relative difference of any entry of two lists of records."""
+    assert [r["step"] for r in found] == [r["step"] for r in expected]
+    pairs = [
+        (a[key], b[key])
+        for a, b in zip(found, expected, strict=True)
+        for key in b
+        if isinstance(b[key], float) and key != "valid_accuracy"
+    ]
+    return max(0.0 if a == b else abs(a / b - 1) for a, b in pairs)
+
+
+@pytest.mark.slow
+def test_any_number_of_ranks_draws_the_same_curve(inputs, tmp_path):
+    found = {n: carry_out(n, several, inputs, tmp_path / "state", folder=tmp_path) for n in (2, 4)}
+    for name in CASES:
+        in_a_stream = name == "dropout"  # one process on a CPU draws masks in one
+        alone = found[2][name] if in_a_stream else golden_run(name, inputs, tmp_path / "state")
+        for n in found:
+            assert distance(found[n][name], alone) < TOLERANCE, (name, n)
+    assert alone[-1]["train_loss"] == float("inf")
+
+
+def killed(inputs, checkpoint):
+    layout = Layout(ranks.count(), shard=True)
+    with pytest.raises(Killed):
+        golden_run("gpt2", inputs, checkpoint, layout, stop=6)
+
+
+@pytest.mark.slow
+def test_a_state_is_resumed_by_another_number_of_ranks(inputs, tmp_path, capsys):
+    """Killed on two at step 6, sharded; the state is that after the fifth."""
+    expected = golden_run("gpt2", inputs, tmp_path / "undisturbed")
+    carry_out(2, killed, inputs, tmp_path / "state", folder=tmp_path)
+    shutil.copy(tmp_path / "state", tmp_path / "copy")
+    alone = golden_run("gpt2", inputs, tmp_path / "state")
+    assert "resumed a run at step 5 of 6" in capsys.readouterr().out
+    assert distance(alone, expected) < TOLERANCE
+    arguments = ("gpt2", inputs, tmp_path / "copy", Layout(4, shard=True))
+    assert distance(carry_out(4, golden_run, *arguments, folder=tmp_path), expected) < TOLERANCE
+
+
+def upscaled(inputs, folder, layout=None):
+    """A base trained, then widened with its optimizer's state, each leaving its checkpoint."""
+    final, wide = folder / "final.safetensors", folder / "wide.safetensors"
+    golden_run("gpt2", inputs, folder / "a", layout, final=final)
+    ranks.broadcast_from_rank0(lambda: None)  # until it is written
+    base = {"file": final, "sha256": sha256_file(final), "spec": SPECS["warm_start"] | GPT2}
+    start = {
+        "checkpoint": base,
+        "width": 16,
+        "noise": "gaussian",
+        "convention": "paper",
+        "level": 0.1,
+    }
+    changes = {"start": start, "model": GPT2["model"] | {"width": 32}}
+    records = golden_run("gpt2", inputs, folder / "b", layout, changes=changes, final=wide)
+    return [{k: v for k, v in record.items() if k != "noise"} for record in records]
+
+
+@pytest.mark.slow
+def test_an_upscaled_model_is_sharded_with_its_optimizer_and_saved_whole(inputs, tmp_path):
+    from safetensors.torch import load_file
+
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    expected = upscaled(inputs, tmp_path / "one")
+    arguments = (inputs, tmp_path / "two", Layout(2, shard=True))
+    assert distance(carry_out(2, upscaled, *arguments, folder=tmp_path), expected) < TOLERANCE
+    for name in ("final.safetensors", "wide.safetensors"):
+        one, two = (load_file(tmp_path / place / name) for place in ("one", "two"))
+        torch.testing.assert_close(two, one, rtol=1e-3, atol=1e-5)
+
+
+class Rows:
+    """Rows whose first column is huge in the first two steps."""
+
+    def from_step(self, step):
+        while True:
+            rng = torch.Generator().manual_seed(step)
+            yield (torch.randn(4, 2, generator=rng) * torch.tensor([1e30 if step < 2 else 1, 1.0]),)
+            step += 1
+
+
+def overflowing(folder):
+    """(steps skipped by each rank, scales, refused widening) of a sharded float16 run whose
+    overflow lies in one shard alone, and the message about batch normalization."""
+    torch.manual_seed(0)
+    model = nn.Linear(2, 2, bias=False)
+    groups = [{"params": [*model.parameters()], "lr": 0.1}]
+    sgd = {"name": "sgd", "momentum": 0.9, "nesterov": False}
+    optimizer = make_optimizer(groups, sgd)
+    scalers = []
+
+    def loss(net, batch):
+        return (net(batch[0].float())[:, :1].float() * 1e-3).square().mean()
+
+    with ranks.laid_out(Layout(2, shard=ranks.count() > 1)):
+        with pytest.MonkeyPatch.context() as patch:
+            make = loop.LossScaler
+            patch.setattr(loop, "LossScaler", lambda *a: scalers.append(make(*a)) or scalers[0])
+            settings = {"steps": 4, "evaluations": 1, "precision": "float16", "seed": 0}
+            training = loop.Training(model, optimizer, loss, Rows(), **settings)
+            state = folder / "state"
+            records = loop.fit(training, progress=lambda step, loss: None, checkpoint=state)
+    message = ""
+    if ranks.count() > 1:
+        with pytest.raises(UserError, match="fully_shard: gather the full parameters"):
+            check_module(model)
+        with pytest.raises(UserError, match="batch normalization needs the whole batch") as caught:
+            distributed.prepare(nn.Sequential(nn.BatchNorm1d(2)), optimizer)
+        message = str(caught.value)
+    found = torch.tensor([scalers[0].skipped, scalers[0].get_scale()])
+    own = found.clone()
+    distributed.all_reduce_max(found)
+    assert torch.equal(own, found), "the ranks disagree"
+    return records[0]["skipped"], scalers[0].get_scale(), bool(message)
+
+
+@pytest.mark.slow
+def test_an_overflow_in_one_shard_is_one_of_all(tmp_path):
+    skipped, scale, _ = overflowing(tmp_path)
+    assert skipped == 2
+    assert carry_out(2, overflowing, tmp_path, folder=tmp_path) == (2, scale, True)
+
+
+def environment():
+    return os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+
+
+@pytest.mark.slow
+def test_a_killed_rank_ends_the_job_in_one_line_and_the_next_call_goes_on(suite, capsys):
+    """Two ranks by the launcher, one killed; then one process makes the runs that are left."""
+    from repro.__main__ import main
+
+    cell = suite.cells("embedding_lr/unit_init/embedding_alone")[0]
+    words = ["--config", *suite.config.arguments()]
+    assert main(["fetch", "wikitext2", *words]) == 0
+    for need in suite.needs(cell):
+        assert main(["tokenize", need.dataset, str(need.vocab_size), *words]) == 0
+    call = ["train", cell.study, cell.name, *words]
+    job = subprocess.Popen(
+        [sys.executable, "-m", "repro", *call, "--ranks", "2"],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while len(list(suite.paths.runs.glob("[0-9a-f]*.json"))) < 2:
+        assert job.poll() is None, job.communicate()
+        time.sleep(0.05)
+    os.kill(children(job.pid)[1], signal.SIGKILL)
+    _, error = job.communicate()
+    assert job.returncode == 1
+    (line,) = [text for text in error.splitlines() if text.startswith("error: ")]
+    assert line.startswith("error: rank 1 of 2: was killed by SIGKILL")
+    assert line.endswith("run the same command again to go on")
+    assert "Traceback" not in error
+    assert not [path for path in suite.paths.runs.iterdir() if path.name.startswith(".")]
+
+    assert main(call) == 0
+    assert "resumed " in capsys.readouterr().out
+    runs = cellfiles.read_cell(suite.paths.cell(cell), cell)["runs"]
+    assert {run["provenance"]["ranks"] for run in runs} == {1, 2}
+    shared = next(run for run in runs if run["provenance"]["ranks"] == 2)
+    (suite.paths.runs / f"{shared['id']}.json").unlink()
+    suite.paths.cell(cell).unlink()
+    assert main(call) == 0
+    again = {run["id"]: run for run in cellfiles.read_cell(suite.paths.cell(cell), cell)["runs"]}
+    assert distance(again[shared["id"]]["records"], shared["records"]) < TOLERANCE
+
+
+def children(pid):
+    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=True)
+    return [int(word) for word in found.stdout.split()]
+
+
+def failure(exitcode, at=None, trace="", lost_peer=False, text="its error"):
+    """What the launcher knows of a rank that failed."""
+    from types import SimpleNamespace
+
+    data = {"at": at, "trace": trace, "lost_peer": lost_peer, "message": {"message": text}}
+    name = signal.Signals(-exitcode).name if exitcode < 0 else ""
+    return SimpleNamespace(
+        exitcode=exitcode, error_file_data=data if at else {}, signal_name=lambda: name
+    )
+
+
+@pytest.mark.parametrize(
+    ("failures", "message"),
+    [
+        ([failure(1, 2.0, lost_peer=True), failure(1, 3.0)], "rank 1 of 2: its error"),
+        ([failure(1, 2.0, lost_peer=True), failure(-9)], "rank 1 of 2: was killed by SIGKILL, for"),
+        ([failure(-15), failure(1, 2.0, trace="at")], "rank 1 of 2: its error; run the same"),
+        ([failure(-15), failure(1, 2.0, lost_peer=True, text="lost")], "rank 1 of 2: lost"),
+        ([failure(1, 3.0, text="late"), failure(1, 2.0)], "rank 1 of 2: its error"),
+        ([failure(-15), failure(3)], "rank 1 of 2: ended with status 3"),
+    ],
+)
+def test_the_error_shown_is_the_one_behind_the_others(failures, message, capsys):
+    assert launch._cause(dict(enumerate(failures)), 2).startswith(message)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
+def test_fewer_gpus_than_ranks_are_named(suite, capsys):
+    from repro.__main__ import main
+
+    cell = suite.cells("embedding_lr/unit_init/embedding_alone")[0]
+    words = ["train", cell.study, cell.name, "--config", *suite.config.arguments()]
+    assert main([*words, "--device", "cuda", "--ranks", "2"]) == 1
+    assert "--ranks 2: 0 CUDA devices are visible" in capsys.readouterr().err
+
+
+def test_a_job_whose_steps_cannot_be_shared_goes_on_in_one_process(suite, capsys):
+    from repro.__main__ import main
+
+    (cell,) = suite.cells("embedding_lr/parametrizations")
+    words = ["train", cell.study, cell.name, "--config", *suite.config.arguments()]
+    assert main([*words, "--ranks", "2"]) == 0
+    assert "one process, 2 would have no equal parts" in capsys.readouterr().out
+    runs = cellfiles.read_cell(suite.paths.cell(cell), cell)["runs"]
+    assert {run["provenance"]["ranks"] for run in runs} == {1}
+
+
+def test_a_run_on_a_cpu_is_not_compiled():
+    with pytest.raises(UserError, match="--compile: runs on a CPU are not compiled"):
+        ranks.choose_layout(Cost(), "cpu", shard=False, recompute=False, compile=True)

@@ -1,0 +1,398 @@
+"""Widening of modules of one's own: which are right, which are refused, and what goes along."""
+
+import copy
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from modules_to_widen import ROWS, TOKENS, LanguageModel, cases, mlp, mup_model
+from torch import nn
+from torch.optim import lr_scheduler
+
+import widthwise
+from repro.errors import UserError
+
+
+def step(model, optimizers, x=ROWS, clip=None):
+    """The outputs before a step of training."""
+    outputs = model(x)
+    outputs = outputs if torch.is_tensor(outputs) else outputs.logits
+    for optimizer in optimizers:
+        optimizer.zero_grad()
+    target = torch.linspace(-1, 1, outputs.shape[-1], dtype=outputs.dtype)
+    (outputs - target).square().mean().backward()
+    if clip:
+        clip()
+    for optimizer in optimizers:
+        optimizer.step()
+    return outputs.detach()
+
+
+def apart(narrow, wide, steps=6, x=ROWS, between=lambda: None):
+    """The largest difference between outputs as two pairs (model, optimizers) train on."""
+    worst = 0.0
+    for _ in range(steps):
+        expected = step(*narrow, x)
+        worst = max(worst, float((step(*wide, x) - expected).abs().max()))
+        between()
+    return worst
+
+
+def times(make, width=8):
+    """The factor's module of a function of the width, in float64."""
+    return lambda factor: make(width * factor).double()
+
+
+def adam(model, **changes):
+    return torch.optim.AdamW(
+        model.parameters(), **{"lr": 0.02, "eps": 1e-3, "weight_decay": 0.1} | changes
+    )
+
+
+# Their packages take seconds to import.
+HEAVY = ("timm", "ViT", "torchvision", "squeeze", "Hugging Face", "GPT-2", "DropPath")
+NAMED = [
+    pytest.param(name, marks=pytest.mark.slow) if any(h in name for h in HEAVY) else name
+    for name in cases()
+]
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_module_is_widened_right_or_refused_by_the_layer_that_differs(name):
+    make, inputs, refused = cases()[name]
+    torch.manual_seed(0)
+    model = make(8).double()
+    optimizer = (
+        torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=0.1)
+        if len(name) % 2
+        else adam(model)
+    )
+    for _ in range(2):
+        step(model, [optimizer], inputs)
+    if refused:
+        with pytest.raises(UserError, match=f"{refused}") as caught:
+            widthwise.widen(model, optimizer, 2, times(make), inputs)
+        assert "\n" not in str(caught.value)
+        return
+    wide, grown, _ = widthwise.widen(model, optimizer, 2, times(make), inputs)
+    # Without dropout, which draws another mask at another width.
+    model.eval(), wide.eval()
+    # Llama's norms are computed in float32, whatever its parameters are.
+    bound = 1e-6 if "Llama" in name else 1e-12
+    assert apart((model, [optimizer]), (wide, [grown]), x=inputs) <= bound
+
+
+class Attention(nn.Module):
+    """One head, whose dimension grows; branch and readout start at zero, as is often done."""
+
+    def __init__(self, width, power):
+        super().__init__()
+        self.first, self.qkv = nn.Linear(5, width), nn.Linear(width, 3 * width)
+        self.proj, self.out = nn.Linear(width, width), nn.Linear(width, 3)
+        self.power = power
+        for layer in (self.proj, self.out):
+            nn.init.zeros_(layer.weight)
+
+    def forward(self, x):
+        x = self.first(x)[None]
+        q, k, v = self.qkv(x).chunk(3, -1)
+        weights = (q @ k.mT * q.shape[-1] ** self.power).softmax(-1)
+        return self.out(x + self.proj(weights @ v))
+
+
+def test_zeros_hide_nothing():
+    right, wrong = (times(lambda width, p=power: Attention(width, p)) for power in (-1, -0.5))
+    widthwise.widen(right(1), None, 2, right, ROWS)
+    with pytest.raises(UserError, match="its output differs .* as head_dim\\^-0.5"):
+        widthwise.widen(wrong(1), None, 2, wrong, ROWS)
+
+
+def bias_free(widths):
+    layers = [nn.Linear(a, b, bias=False) for a, b in zip(widths, widths[1:], strict=False)]
+    return nn.Sequential(*[m for layer in layers for m in (layer, nn.Tanh())][:-1]).double()
+
+
+def chain(factors):
+    """An MLP of equation 1 with four layers; factors: k_1, k_2, k_3."""
+    return bias_free([5, *(4 * k for k in factors), 3])
+
+
+@pytest.mark.parametrize("factors", [(2, 2, 2), (2, 3, 5), (1, 4, 1)])
+def test_proposition_2_1_the_widened_mlp_is_the_same_function(factors):
+    model = chain((1, 1, 1))
+    wide, _, growth = widthwise.widen(model, None, factors, chain, ROWS)
+    torch.testing.assert_close(wide(ROWS), model(ROWS), rtol=0, atol=1e-12)
+    k = (1, *factors, 1)
+    for i, name in enumerate(("0.weight", "2.weight", "4.weight", "6.weight")):
+        assert (growth[name].k_in, growth[name].k_out) == (k[i], k[i + 1])
+        narrow = model.get_parameter(name)
+        expected = torch.kron(narrow * (1 / k[i]), torch.ones(k[i + 1], k[i], dtype=narrow.dtype))
+        assert torch.equal(wide.get_parameter(name), expected)
+
+
+@pytest.mark.parametrize("factors", [(2, 2, 2), (2, 3, 5)])
+def test_proposition_2_2_it_trains_with_sgd_as_the_base_does(factors):
+    model = chain((1, 1, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    wide, grown, _ = widthwise.widen(model, optimizer, factors, chain, ROWS)
+    rates = {id(p): group["lr"] for group in grown.param_groups for p in group["params"]}
+    k = (1, *factors, 1)
+    found = [rates[id(p)] for p in wide.parameters()]
+    assert found == pytest.approx([0.1 * k[i + 1] / k[i] for i in range(4)])
+    assert apart((model, [optimizer]), (wide, [grown]), 20) <= 1e-12
+
+
+OPTIMIZERS = {
+    "momentum": lambda p: torch.optim.SGD(
+        p, lr=0.05, momentum=0.9, nesterov=True, weight_decay=0.1
+    ),
+    "Adam": lambda p: torch.optim.Adam(p, lr=0.02, eps=1e-3, weight_decay=0.1, amsgrad=True),
+    "AdamW": lambda p: torch.optim.AdamW(p, lr=0.02, eps=1e-3, weight_decay=0.1),
+    "NAdam": lambda p: torch.optim.NAdam(p, lr=0.02, eps=1e-3, weight_decay=0.1),
+    "NAdam, decoupled": lambda p: torch.optim.NAdam(
+        p, lr=0.02, eps=1e-3, weight_decay=0.1, decoupled_weight_decay=True
+    ),
+    "Adamax": lambda p: torch.optim.Adamax(p, lr=0.02, eps=1e-3, weight_decay=0.1),
+    "Adagrad": lambda p: torch.optim.Adagrad(p, lr=0.05, eps=1e-3, weight_decay=0.1, lr_decay=0.1),
+    "RMSprop": lambda p: torch.optim.RMSprop(
+        p, lr=0.01, eps=1e-3, weight_decay=0.1, momentum=0.5, centered=True
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_proposition_2_4_it_trains_with_every_homogeneous_optimizer_as_the_base_does(name):
+    torch.manual_seed(1)
+    model = chain((1, 1, 1))
+    optimizer = OPTIMIZERS[name](model.parameters())
+    for _ in range(3):
+        step(model, [optimizer])
+    wide, grown, _ = widthwise.widen(model, optimizer, (2, 3, 5), chain, ROWS)
+    assert apart((model, [optimizer]), (wide, [grown]), 20) <= 1e-12
+
+
+class Lion(torch.optim.Optimizer):
+    """The sign of a moving average, with decoupled decay; no default for its rate."""
+
+    def __init__(self, params, lr, beta=0.9, weight_decay=0.0):
+        super().__init__(params, {"lr": lr, "beta": beta, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                mean = self.state[p].setdefault("mean", torch.zeros_like(p))
+                mean.lerp_(p.grad, 1 - group["beta"])
+                p.mul_(1 - group["lr"] * group["weight_decay"]).sub_(mean.sign(), alpha=group["lr"])
+
+
+def test_an_optimizer_of_one_s_own_is_widened_by_what_is_declared_of_it():
+    model = mlp(8).double()
+    optimizer = Lion(model.parameters(), 0.01, weight_decay=0.1)
+    step(model, [optimizer])
+    refused = "optimizer Lion cannot be widened; known are Adagrad, Adam"
+    with pytest.raises(UserError, match=refused):
+        widthwise.widen(model, optimizer, 2, times(mlp), ROWS)
+    lion = widthwise.Update(degree=0, state={"mean": 1}, decoupled=True)
+    wide, grown, _ = widthwise.widen(model, optimizer, 2, times(mlp), ROWS, updates={Lion: lion})
+    assert apart((model, [optimizer]), (wide, [grown])) <= 1e-12
+
+
+def test_several_optimizers_are_widened_to_one_model():
+    model = mlp(8).double()
+    first = torch.optim.SGD([*model[0].parameters()], lr=0.05, momentum=0.9)
+    rest = torch.optim.AdamW([*model[2].parameters(), *model[4].parameters()], lr=0.01, eps=1e-3)
+    step(model, [first, rest])
+    wide, grown, _ = widthwise.widen(model, [first, rest], 3, times(mlp), ROWS)
+    assert [type(o) for o in grown] == [torch.optim.SGD, torch.optim.AdamW]
+    assert apart((model, [first, rest]), (wide, grown)) <= 1e-12
+    with pytest.raises(UserError, match=r"^0\.weight: is in no optimizer: give all of them in a"):
+        widthwise.widen(model, rest, 3, times(mlp), ROWS)
+    with pytest.raises(UserError, match=r"^0\.weight: is in 2 optimizers"):
+        widthwise.widen(model, [first, first, rest], 3, times(mlp), ROWS)
+
+
+def test_the_width_aware_norm_clips_the_same_steps():
+    def clipped(clip):
+        torch.manual_seed(0)
+        model = mlp(8).double()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        wide, grown, growth = widthwise.widen(model, optimizer, 3, times(mlp), ROWS)
+        worst, norms = 0.0, []
+        for _ in range(10):
+            expected = step(model, [optimizer], clip=lambda: norms.append(plain(model, None)))
+            found = step(wide, [grown], clip=lambda: norms.append(clip(wide, growth)))
+            worst = max(worst, float((found - expected).abs().max()))
+        norms = [float(norm) for norm in norms]
+        assert min(norms) > 0.1
+        return worst, norms
+
+    def plain(model, _):
+        return nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+
+    worst, norms = clipped(lambda w, g: widthwise.clip_grad_norm_(w.parameters(), 0.1, g))
+    assert worst <= 1e-12 and norms[::2] == pytest.approx(norms[1::2], rel=1e-10)
+    worst, _ = clipped(lambda w, g: widthwise.clip_grad_norm_(w.named_parameters(), 0.1, g))
+    assert worst <= 1e-12
+    worst, _ = clipped(plain)
+    assert worst > 1e-4
+    _, _, growth = widthwise.widen(mlp(8), None, 2, times(mlp), ROWS)
+    with pytest.raises(UserError, match="a parameter is not of the model that was widened"):
+        widthwise.clip_grad_norm_(mlp(16).parameters(), 1.0, growth)
+
+
+def test_moving_averages_go_along():
+    model = mlp(8).double()
+    optimizer = adam(model)
+    average = torch.optim.swa_utils.AveragedModel(
+        model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.5)
+    )
+    for _ in range(3):
+        step(model, [optimizer])
+        average.update_parameters(model)
+    wide, grown, growth = widthwise.widen(model, optimizer, 2, times(mlp), ROWS)
+    wide_average = growth.shadow(average, wide)
+    bare = growth.shadow(copy.deepcopy(model), wide)
+    torch.testing.assert_close(bare(ROWS), model(ROWS), rtol=0, atol=1e-12)
+    assert not torch.allclose(average(ROWS), model(ROWS), atol=1e-3)
+    for _ in range(3):
+        torch.testing.assert_close(wide_average(ROWS), average(ROWS), rtol=0, atol=1e-12)
+        step(model, [optimizer]), step(wide, [grown])
+        average.update_parameters(model), wide_average.update_parameters(wide)
+    with pytest.raises(UserError, match="Linear holds no copy of the model that was widened"):
+        growth.shadow(nn.Linear(2, 2), wide)
+
+
+def cosine(step):
+    return 0.55 + 0.45 * math.cos(math.pi * step / 12)
+
+
+SCHEDULES = {
+    "LambdaLR": lambda o: lr_scheduler.LambdaLR(o, cosine),
+    "OneCycleLR": lambda o: lr_scheduler.OneCycleLR(o, 0.05, total_steps=12, cycle_momentum=False),
+    "CosineAnnealingLR": lambda o: lr_scheduler.CosineAnnealingLR(o, 12),
+    "SequentialLR": lambda o: lr_scheduler.SequentialLR(
+        o,
+        [lr_scheduler.LinearLR(o, 0.1, total_iters=4), lr_scheduler.ExponentialLR(o, 0.8)],
+        milestones=[4],
+    ),
+    "CyclicLR": lambda o: lr_scheduler.CyclicLR(o, 0.01, 0.05, 2, cycle_momentum=False),
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_a_schedule_goes_along(name):
+    model = mlp(8).double()
+    optimizer = adam(model)
+    scheduler = SCHEDULES[name](optimizer)
+    for _ in range(3):
+        step(model, [optimizer])
+        scheduler.step()
+    wide, grown, growth = widthwise.widen(model, optimizer, 2, times(mlp), ROWS)
+    again = growth.schedule(scheduler, grown)
+
+    def both():
+        scheduler.step(), again.step()
+
+    assert apart((model, [optimizer]), (wide, [grown]), 8, between=both) <= 1e-12
+    assert len({group["lr"] for group in grown.param_groups}) == 2
+    assert scheduler.optimizer is optimizer and again.optimizer is grown
+
+
+def test_a_schedule_that_cannot_follow_its_groups_is_refused():
+    model = mlp(8).double()
+    optimizer = adam(model)
+    _, grown, growth = widthwise.widen(model, optimizer, 2, times(mlp), ROWS)
+    floor = lr_scheduler.CosineAnnealingLR(optimizer, 12, eta_min=0.001)
+    with pytest.raises(UserError, match="CosineAnnealingLR's eta_min is one rate for all groups"):
+        growth.schedule(floor, grown)
+    with pytest.raises(UserError, match="the scheduler is not of the optimizer that was widened"):
+        growth.schedule(lr_scheduler.LambdaLR(adam(model), cosine), grown)
+
+
+def test_without_inputs_torch_s_layers_are_known_and_nothing_is_compared():
+    model = mlp(8).double()
+    with pytest.raises(UserError, match="^widen: give inputs, a batch on which .* unchecked=True"):
+        widthwise.widen(model, None, 2, times(mlp))
+    wide, _, growth = widthwise.widen(model, None, 2, times(mlp), unchecked=True)
+    torch.testing.assert_close(wide(ROWS), model(ROWS), rtol=0, atol=1e-12)
+    _, _, growth = widthwise.widen(model, None, 2, times(mlp), unchecked=True, averages=["4.*"])
+    assert growth.averages == {"4.weight"} and growth["4.weight"].weight == 1
+    with pytest.raises(UserError, match=r"averages: no readout is '4\.bias': choose from 4\.w"):
+        widthwise.widen(model, None, 2, times(mlp), unchecked=True, averages=["4.bias"])
+
+
+def test_what_the_user_says_of_readouts_and_blocks_is_held_against_inputs():
+    model = mlp(8).double()
+    with pytest.raises(UserError, match="4: its output differs"):
+        widthwise.widen(model, None, 2, times(mlp), ROWS, averages=["4.weight"])
+    wide, _, growth = widthwise.widen(model, None, 2, times(mlp), ROWS, block=4)
+    assert growth.block == 4
+    assert torch.equal(wide[0].bias, model[0].bias.unflatten(0, (2, 4)).repeat(1, 2).flatten())
+
+
+def test_a_module_of_float32_is_compared_in_float64_and_stays_as_it_is():
+    model = mup_model(8)
+    wide, _, _ = widthwise.widen(model, None, 2, lambda k: mup_model(8 * k), ROWS.float())
+    assert {p.dtype for p in wide.parameters()} == {torch.float32}
+    torch.testing.assert_close(wide(ROWS.float()), model(ROWS.float()))
+
+
+class Sum(nn.Module):
+    def forward(self, x):
+        return x.sum(-1)
+
+
+def test_the_narrow_pair_is_left_as_it_was():
+    inputs = cases()["GroupNorm, groups grow"][1]
+
+    def make(width):
+        norm = nn.BatchNorm2d(width)
+        return nn.Sequential(
+            nn.Conv2d(3, width, 3), norm, nn.Flatten(2), Sum(), nn.Linear(width, 3)
+        )
+
+    model = make(8).double()
+    optimizer = adam(model)
+    step(model, [optimizer], inputs)
+    before, settings = copy.deepcopy(model.state_dict()), copy.deepcopy(optimizer.state_dict())
+    widthwise.widen(model, optimizer, 2, times(make), inputs)
+    for key, value in model.state_dict().items():
+        assert torch.equal(value, before[key]), key
+    torch.testing.assert_close(optimizer.state_dict(), settings)
+
+
+def test_a_model_s_output_that_is_no_tensor_or_has_no_gradient():
+    class Nothing(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.layer = nn.Linear(5, width)
+
+        def forward(self, x):
+            return {"classes": self.layer(x).argmax(-1)}
+
+    with pytest.raises(UserError, match="what the module returns on inputs has no gradient"):
+        widthwise.widen(Nothing(8).double(), None, 2, times(Nothing), ROWS)
+
+
+def test_a_module_whose_output_grows_is_compared_with_its_units_repeated():
+    make = times(lambda w: nn.Sequential(nn.Linear(5, w), nn.Tanh(), nn.Linear(w, w)))
+    model = make(1)
+    wide, _, _ = widthwise.widen(model, None, 3, make, ROWS)
+    assert torch.allclose(wide(ROWS), model(ROWS).repeat_interleave(3, -1), atol=1e-12)
+
+
+def test_a_widened_language_model_learns_its_loss_through_the_model_output():
+    make = times(lambda width: LanguageModel(width, True))
+    model = make(1)
+    optimizer = adam(model)
+    wide, grown, _ = widthwise.widen(model, optimizer, 2, make, (TOKENS,))
+    for _ in range(3):
+        losses = [
+            F.cross_entropy(m(TOKENS[:, :-1]).flatten(0, 1), TOKENS[:, 1:].flatten())
+            for m in (model, wide)
+        ]
+        assert abs(losses[0].item() - losses[1].item()) <= 1e-12
+        for loss, o in zip(losses, (optimizer, grown), strict=True):
+            o.zero_grad(), loss.backward(), o.step()

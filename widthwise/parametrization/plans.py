@@ -1,0 +1,287 @@
+"""A plan: a model, what its parameters are, and a recipe, as one object.
+
+Roles are traced at the base width (`widthwise.roles`), or stated by the model itself, whose method
+`roles()` then has the role of each parameter at the model's own width.
+At the base width every recipe is the user's own model and optimizer: no factor is other than 1.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from widthwise.errors import UserError
+from widthwise.parametrization.recipes import Recipe, recipe
+from widthwise.parametrization.rules import (
+    KINDS,
+    Power,
+    Role,
+    check_groups,
+    check_roles,
+    init_std,
+)
+
+if TYPE_CHECKING:
+    import torch
+
+
+NEAR = 1e-5  # relative: rates of a schedule are rounded in float32
+PLAN = "_widthwise_plan"  # a model's attribute
+
+
+class Traced(Protocol):
+    """Roles that were traced at the base width, as `widthwise.roles` returns them."""
+
+    def __getitem__(self, name: str, /) -> Role:
+        """The role of a parameter at the base width."""
+
+    def at(self, model: Any, /) -> dict[str, Role]:
+        """The roles of the same module at another width."""
+
+    def attach(self, model: Any, recipe: Recipe, readout: str | None, /) -> tuple[Any, ...]:
+        """Put the recipe's factors on a module; returns them."""
+
+    def lost(self, model: Any, factors: tuple[Any, ...], /) -> str | None:
+        """The place of a factor that the module has no longer."""
+
+
+def plan(
+    model,
+    roles: Traced | None,
+    recipe: "str | Recipe",
+    *,
+    readout: str | None = None,
+) -> "Plan":
+    """The plan of a model: puts the recipe's factors on it, in place, and remembers which they are.
+
+    A readout's factor acts on what it reads, an embedding's on what it writes: the layer gets a
+    hook. Tied readouts have one in every recipe but SP; others in `muP-multiplier`. Attention whose
+    head_dim grows has one in muP, on calls of torch's scaled_dot_product_attention. At the base
+    width all are 1. Parameters stay as they are. **The same weights without a plan are another
+    function** where a factor is not 1: such a model's state_dict has the entry
+    `widthwise_factors`, which a model without a plan does not know, and which a model with one
+    asks for.
+
+    model: freshly made, not compiled or wrapped (`torch.compile`, DDP, FSDP).
+    roles: as `widthwise.roles` gives them; None: the model's own, `model.roles()`, which has its
+        factors itself.
+    recipe: a Recipe, a name, or the path of a file of one's own; by a name, for AdamW.
+    readout: the module whose output a readout reads, by name (a last norm, say), where the readout
+        is no layer: `F.linear(x, self.embedding.weight)`.
+    A second plan with the same recipe is the first one.
+    Raises UserError where the model has a plan of another recipe, the roles are of another module,
+    a readout is no layer and none is given, a tied one has no factor (LVP), or attention computes
+    its logits itself.
+    """
+    asked = _recipe(recipe)
+    found: Plan | None = vars(model).get(PLAN) if roles is not None else None
+    if found is None:
+        found = Plan(model, roles, asked, readout)
+        if roles is not None:
+            vars(model)[PLAN] = found
+    elif found.recipe != asked:
+        raise UserError(
+            f"plan: the model has a plan already, {found.recipe.label}, and not {asked.label}: "
+            "make it anew"
+        )
+    return found
+
+
+_recipe = recipe  # `plan` has an argument of that name
+
+
+class Plan:
+    """What `plan` returns.
+
+    model, recipe: of which it is. at: parameter -> its Role at the model's width. factors: those
+    that were put on it, a line each. groups and check go with an optimizer, init_ comes before.
+    """
+
+    def __init__(self, model, roles: Traced | None, recipe: Recipe, readout: str | None = None):
+        self.model, self.recipe, self.roles = model, recipe, roles
+        self.at: Mapping[str, Role] = check_roles(model) if roles is None else roles.at(model)
+        self.factors = () if roles is None else roles.attach(model, recipe, readout)
+        self._given: dict[str, dict[str, float]] = {}
+
+    def init_(self, generator: "torch.Generator | None" = None) -> "Plan":
+        """Give the model the initial spreads that the recipe says at its width; returns the plan.
+
+        The spread of each parameter at the base width is the user's own, where its roles were
+        traced there; wider, that of a matrix falls as fan_in^-1/2, times the table's factor. Roles
+        that a model states say what the spreads are, at any width.
+
+        generator: None: the model's own draws are kept and scaled: where no width differs from the
+        base's nothing is touched, and neither are values that are all equal, as gains of 1. Else
+        they are drawn afresh, in the model's order: for a model whose values are not there yet, as
+        after `to_empty`; on the parameters' device.
+        """
+        import torch
+
+        with torch.no_grad():
+            for name, parameter in self.model.named_parameters():
+                role, rule = self.at[name], self.recipe.rules[self.at[name].kind]
+                traced = self.roles is not None
+                if not role.drawn or (traced and role.width_in == role.width_out == 1):
+                    continue
+                std = init_std(role, rule)
+                if generator is None:
+                    own = float(parameter.float().square().mean().sqrt())
+                    if own > 0:
+                        parameter.mul_(std / own)
+                elif role.distribution == "uniform":
+                    parameter.uniform_(-std * 3**0.5, std * 3**0.5, generator=generator)
+                else:
+                    parameter.normal_(0.0, std, generator=generator)
+        return self
+
+    def groups(
+        self,
+        lr: float | Mapping[str, float],
+        weight_decay: float = 0.0,
+        *,
+        eps: float | None = None,
+        decayed: Sequence[str] = KINDS,
+        factors: Mapping[str, float] = MappingProxyType({}),
+    ) -> list[dict]:
+        """Groups for the recipe's optimizer, one for each distinct (kind, lr, weight decay, eps).
+
+        lr: the rate tuned at the base width; or one for each kind of role.
+        weight_decay: as tuned there; the recipe's `decay` says how it follows the rates.
+        eps: Adam's, the class's own if None; it is scaled, as gradients are.
+        decayed: the kinds of role that decay at all.
+        factors: parameter name -> factor on its lr in place of the table's; lr * weight_decay
+            stays. With 0 the parameter stays as it begins.
+        A group has `params`, `lr`, `weight_decay` and what its optimizer has besides; `kind`, of
+        its role; `names`, of its parameters; and `lr_scale`, its rate over the one given. A
+        schedule of one's own sets `group["lr"] = rate * group["lr_scale"]`.
+        Factors are relative to the base width, so that there every group has these constants.
+        Raises UserError on a rate that is not above 0 and finite, a decay or eps that is not at
+        least 0 and finite, a kind without a rate, a decay whose rule the optimizer leaves open,
+        and a factor of a parameter that is not there; ValueError on a parameter for which a model
+        states no role.
+        """
+        used = self.recipe.optimizer
+        if unknown := set(factors) - set(self.at):
+            raise UserError(f"factors of {sorted(unknown)}, but the model has {sorted(self.at)}")
+        _check_constants(lr, weight_decay, eps, factors)
+        if weight_decay and self.recipe.decay is None:
+            raise UserError(
+                f"groups: {used.name} adds its decay to the gradient, or does not, by its setting "
+                'decoupled_weight_decay: give the recipe decay="coupled", or "independent"'
+            )
+        eps = used.eps if eps is None else eps
+        groups: dict[tuple, dict] = {}
+        for name, parameter in self.model.named_parameters():
+            role = self.at[name]
+            if isinstance(lr, Mapping) and role.kind not in lr:
+                raise UserError(f"groups: lr has no rate for {role.kind}, the kind of {name}")
+            rule = self.recipe.rules[role.kind]
+            rate = lr[role.kind] if isinstance(lr, Mapping) else lr
+            scale = self._factor(rule.lr, name)
+            decay = self._factor(self.recipe.of_decay(role.kind), name)
+            decay = weight_decay * decay if role.kind in decayed else 0.0
+            if name in factors:
+                # The factor takes the place of the table's; lr * weight_decay stays.
+                if self.recipe.decay != "coupled" and factors[name]:
+                    decay *= scale / factors[name]
+                scale = factors[name]
+            group: dict[str, Any] = {"lr": rate * scale, "weight_decay": decay}
+            if eps is not None and used.eps is not None:
+                group["eps"] = eps * rule.eps(role)
+            if used.matrices is not None and role.kind == "hidden":
+                if parameter.dim() != 2:
+                    raise UserError(
+                        f"optimizer {used.name}: {name} has {parameter.dim()} axes and is no matrix"
+                    )
+                group = {**group, **used.matrices}
+            group |= {"lr_scale": scale, "kind": role.kind}
+            found = groups.setdefault(tuple(group.values()), {"params": [], **group, "names": []})
+            found["params"].append(parameter)
+            found["names"].append(name)
+            self._given[name] = {key: v for key, v in group.items() if isinstance(v, float)}
+        check_groups(self.model, groups.values())
+        return list(groups.values())
+
+    def check(self, optimizer: "torch.optim.Optimizer | Sequence[torch.optim.Optimizer]") -> None:
+        """Raise UserError unless an optimizer, or several, have the plan's groups, with their
+        factors, and the model its own.
+
+        A schedule may multiply all rates by one number. One that sets them all to a number
+        (OneCycleLR with one max_lr, an eta_min above 0, a loop over the groups) loses the factors;
+        so does a checkpoint of an optimizer that was made without `groups`.
+        """
+        names = {id(p): name for name, p in self.model.named_parameters()}
+        if not self._given:
+            raise UserError(
+                "check: the plan has made no groups yet: optimizer = ...(plan.groups(lr))"
+            )
+        first: tuple[str, float] | None = None
+        held = set()
+        optimizers = optimizer if isinstance(optimizer, Sequence) else [optimizer]
+        for group in [group for each in optimizers for group in each.param_groups]:
+            for parameter in group["params"]:
+                name = names.get(id(parameter))
+                if name is None:
+                    raise UserError(
+                        "check: the optimizer holds a parameter that is not the model's: make it "
+                        "of plan.groups after the model is wrapped (FSDP replaces parameters)"
+                    )
+                held.add(name)
+                given = self._given[name]
+                for key in given.keys() & group.keys() - {"lr", "lr_scale"}:
+                    if not math.isclose(group[key], given[key], rel_tol=NEAR):
+                        raise UserError(
+                            f"check: {name}: its {key} is {group[key]:.4g}, and the plan gave "
+                            f"{given[key]:.4g}"
+                        )
+                rate = float(group["lr"])
+                share = rate / given["lr"] if given["lr"] else rate
+                if first is None and given["lr"]:
+                    first = name, share
+                expected = first[1] if first and given["lr"] else 0.0
+                if not math.isclose(share, expected, rel_tol=NEAR):
+                    raise UserError(
+                        f"check: {name}: its rate is {rate:.4g} and the plan gave "
+                        f"{given['lr']:.4g}, where others have {expected:.3g} of what it gave: a "
+                        "schedule or a checkpoint has set it; let a schedule multiply rates, or "
+                        'set group["lr"] = rate * group["lr_scale"]'
+                    )
+        for name, parameter in self.model.named_parameters():
+            if parameter.requires_grad and name not in held:
+                raise UserError(f"check: {name}: is trained and is not in the optimizer")
+        if self.roles is not None and (lost := self.roles.lost(self.model, self.factors)):
+            raise UserError(
+                f"check: {lost}: has lost its factor, as a layer that was replaced has: make the "
+                "plan of the finished model"
+            )
+
+    def squared_norm(self, parameter: "torch.Tensor | tuple[str, torch.Tensor]") -> float:
+        """Factor on a gradient's squared norm that makes it independent of the width, for
+        `clip_grad_norm_`: of a parameter of the model, or of (name, parameter).
+
+        Raises UserError on one that is not the model's.
+        """
+        if not isinstance(parameter, tuple):
+            names = (name for name, p in self.model.named_parameters() if p is parameter)
+            parameter = next(names, ""), parameter
+        if parameter[0] not in self.at:
+            raise UserError("clip_grad_norm_: a parameter is not of the plan's model")
+        return self.at[parameter[0]].squared_norm_factor
+
+    def _factor(self, power: Power, name: str) -> float:
+        """What a power says at a width, relative to the base width where roles are known there."""
+        base = 1.0 if self.roles is None else power(self.roles[name])
+        return power(self.at[name]) / base
+
+
+def _check_constants(lr: object, weight_decay: float, eps: float | None, factors: Mapping) -> None:
+    """Raise UserError on a constant with which no training is meant."""
+    rates = lr.items() if isinstance(lr, Mapping) else [("", lr)]
+    for kind, rate in rates:
+        of = f" of {kind}" if kind else ""
+        if not isinstance(rate, Real) or not 0 < float(rate) < math.inf:
+            raise UserError(f"groups: lr{of} {rate}: give a rate above 0")
+    for what, value in (("weight_decay", weight_decay), ("eps", eps or 0.0), *factors.items()):
+        if not 0 <= value < math.inf:
+            raise UserError(f"groups: {what} {value}: give a number that is 0 or above")
