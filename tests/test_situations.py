@@ -180,6 +180,16 @@ def disk_is_read_only(place: Place) -> None:
     place.patch.setattr(os, "mkdir", refuse)
 
 
+def no_rights(place: Place) -> None:
+    """As on CIFS."""
+
+    def refuse(path, *options, **more):
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM), os.fspath(path))
+
+    drawn(place)
+    place.patch.setattr(os, "chmod", refuse)
+
+
 def sigterm_while_writing(place: Place) -> None:
     place.patch.setattr(files.os, "fsync", lambda number: signal.raise_signal(signal.SIGTERM))
 
@@ -481,6 +491,16 @@ SITUATIONS = [
             ("what clears the screen", "\033[2J"),
             ("a number of 400 digits", 10**400),
         )
+    ),
+    *(
+        Situation(f"a disk without rights, {call[0]}", no_rights, call)
+        for call in (["fetch", "wikitext2"], ["report"])
+    ),
+    Situation(
+        "an archive whose name clears the screen",
+        as_it_is,
+        ["unpack", "\033[2J.tar.gz"],
+        "error: \\x1b[2J.tar.gz: does not exist, or is no file",
     ),
     Situation(
         "a pack into a device",
