@@ -204,6 +204,14 @@ def ended_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+def is_short_of_memory(error: BaseException) -> bool:
+    """Whether an error says so: Python's own, a library's that was not loaded, or torch's."""
+    words = ("failed to map segment", "cannot allocate memory", "can't allocate memory")
+    said = str(error).lower()
+    by_library = isinstance(error, (ImportError, RuntimeError)) and any(w in said for w in words)
+    return isinstance(error, MemoryError) or by_library
+
+
 def mistake_in(error: Exception, command: str) -> UserError | None:
     """The line for an error that is certainly no mistake of the suite; None: a traceback is due."""
     if isinstance(error, UserError):
@@ -212,6 +220,11 @@ def mistake_in(error: Exception, command: str) -> UserError | None:
         return UserError(
             f"{command}: needs {error.name}, which this environment has not: "
             f"uv run python -m repro {command} ... has the whole suite"
+        )
+    if is_short_of_memory(error):
+        return UserError(
+            f"{command}: needs more memory than it may have ({str(error).strip() or 'none left'}); "
+            "free some, or allow more with ulimit -v unlimited"
         )
     fault = disk_fault(error)
     return UserError(fault) if fault else None

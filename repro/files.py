@@ -121,6 +121,9 @@ WAYS_OUT = {
     errno.ENOTDIR: "a file is on the way there where a folder should be, move it away",
     errno.EEXIST: "a file or a broken link is where a folder should be, move it away",
     errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EMFILE: "too few files may be open at once, allow more with ulimit -n 4096",
+    errno.ENFILE: "too few files may be open at once on this machine, end other programs",
+    errno.ENOMEM: "free memory, or allow more with ulimit -v unlimited",
 }
 
 

@@ -173,6 +173,18 @@ def text_without_blanks(place: Place) -> None:
     fetched(place)
 
 
+def opening_fails(error: Exception):
+    """As a job begins to train, something says that there is none left."""
+
+    def make(place: Place) -> None:
+        def refuse(*given, **named):
+            raise error
+
+        place.patch.setattr("repro.suite.execute.run_cell", refuse)
+
+    return make
+
+
 def disk_is_read_only(place: Place) -> None:
     def refuse(path, *options, **more):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), os.fspath(path))
@@ -584,7 +596,36 @@ SITUATIONS = [
             ("edited", lambda text: text.replace("train", "valid"), "changed after it was written"),
         )
     ),
+    # What a process may have
+    Situation(
+        "too few files may be open",
+        opening_fails(OSError(errno.EMFILE, os.strerror(errno.EMFILE))),
+        ["run", FIGURE],
+        "Too many open files; too few files may be open at once, allow more with ulimit -n 4096",
+    ),
+    *(
+        Situation(
+            f"too little memory, says {type(error).__name__}",
+            opening_fails(error),
+            ["run", FIGURE],
+            f"run: needs more memory than it may have ({str(error) or 'none left'}); free some",
+        )
+        for error in (
+            MemoryError(),
+            ImportError("libtorch_cpu.so: failed to map segment from shared object"),
+            RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9"),
+        )
+    ),
     # Guards that no number opens
+    *(
+        Situation(
+            f"{number} processes for a run",
+            as_it_is,
+            [*call, "--ranks", number],
+            f"--ranks {number}: give 1 or more, how many processes share a run",
+        )
+        for number, call in (("0", ["run", FIGURE]), ("-3", ["run", FIGURE]))
+    ),
     Situation("one width", as_it_is, [*CHECK, "--widths", "64"], "widths [64]: give two or more"),
     Situation("a width twice", as_it_is, [*CHECK, "--widths", "64", "64"], "give two or more"),
     Situation("no steps", as_it_is, [*CHECK, "--steps", "0"], "without a step nothing changes"),

@@ -7,6 +7,7 @@ import os
 import platform
 from pathlib import Path
 
+from repro.errors import UserError
 from repro.files import read_json, write_json
 from repro.suite.locks import locked
 
@@ -37,8 +38,11 @@ def unlock_if_killed(state: Path = STATE) -> str | None:
     with locked(state / "calls.lock"):  # two calls starting now: one after the other
         locks, notes = (list(state.glob(p)) for p in ("locks/*.lock", "calls/*.json"))
         times = [path.stat().st_mtime_ns for path in notes]
-        if not notes or not all(_is_gone(read_json(path)) for path in notes):
-            return None
+        try:
+            if not notes or not all(_is_gone(_read(path)) for path in notes):
+                return None
+        except UserError as error:
+            return f"warning: {error}"
         if any(lock.stat().st_mtime_ns > max(times) for lock in locks):
             return None
         if jobs := _jobs():
@@ -53,6 +57,17 @@ def unlock_if_killed(state: Path = STATE) -> str | None:
 
 def _note(state: Path) -> Path:
     return state / "calls" / f"{platform.node()}-{os.getpid()}.json"
+
+
+def _read(path: Path) -> dict:
+    """A note; raises UserError naming one that is damaged: whose it was nobody knows."""
+    try:
+        call = read_json(path)
+        return {"process": int(call["process"]), **{k: call[k] for k in ("machine", "executor")}}
+    except (UserError, KeyError, TypeError, ValueError):
+        raise UserError(
+            f"{path}: is no whole note of a call; if no other call works in this folder, delete it"
+        ) from None
 
 
 def _machine() -> str | None:

@@ -94,7 +94,7 @@ def _hours(value: Any) -> float | None:
         return None
     try:
         hours = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         hours = math.nan
     if not 0 <= hours < math.inf:
         raise UserError(f"config key max_gpu_hours: {value!r} is not a number of hours, 0 or more")

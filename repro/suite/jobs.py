@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from repro.data.needs import Tokens
+from repro.errors import UserError
 from repro.suite import gpus, registry
 from repro.suite.locks import only_writer
 from repro.suite.plan import Cell, Choice, Run
@@ -30,6 +31,10 @@ class Place:
     shard: bool = False
     recompute: bool = False
     compile: bool = False
+
+    def __post_init__(self):
+        if self.ranks < 1:
+            raise UserError(f"--ranks {self.ranks}: give 1 or more, how many processes share a run")
 
     @property
     def forced(self) -> dict[str, bool]:

@@ -11,8 +11,9 @@ from repro.errors import UserError
 from repro.files import remove_temporaries
 
 QUIET_SECONDS = 5.0  # of waiting for another job's lock, before the log says so
-# What a disk without file locks answers; ENOLCK is an NFS server's without a lock daemon.
-NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
+# What a disk without file locks answers; ENOLCK is an NFS server's without a lock daemon, EINVAL
+# that of some programs that serve a disk (FUSE).
+NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL)
 
 
 @contextmanager

@@ -1,13 +1,26 @@
 """Where files are, relative to the work folder. No torch."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from repro.data.needs import TOKENIZATION, Need, Tokens
+from repro.errors import UserError
 from repro.files import canonical_json, sha256
 from repro.suite.plan import Cell, Choice
+
+# The folders that a call makes in the work folder.
+FOLDERS = ("results", "resources", "logs", "figures", ".snakemake")
+
+
+def check_folders() -> None:
+    """Raise UserError where a file, or a link that leads nowhere, is in the place of one of these:
+    Snakemake would end in a traceback."""
+    for path in map(Path, FOLDERS):
+        if os.path.lexists(path) and not path.is_dir():
+            raise UserError(f"{path}: a file is where a folder should be, move it away")
 
 
 @dataclass(frozen=True)

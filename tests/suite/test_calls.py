@@ -47,6 +47,16 @@ def test_the_lock_of_a_call_that_may_live_stays(killed, change):
     assert lock.exists() and note.exists()
 
 
+@pytest.mark.parametrize("text", ["", "{", "{}", "[]", "1", '{"process": "x"}'])
+def test_a_damaged_note_is_named_and_its_lock_stays(killed, text):
+    lock, note = killed
+    note.write_text(text)
+    said = calls.unlock_if_killed()
+    assert said.startswith(f"warning: {note}: is no whole note of a call; if no other call works")
+    assert lock.exists() and note.exists()
+    assert said.endswith("delete it") and "\n" not in said
+
+
 def test_a_lock_that_nobody_noted_stays(killed):
     lock, note = killed
     note.unlink()

@@ -397,7 +397,7 @@ with locked(Path(sys.argv[1])):
 """
 
 
-@pytest.mark.parametrize("answer", [errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK])
+@pytest.mark.parametrize("answer", [errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL])
 def test_a_disk_without_file_locks_is_named(tmp_path, monkeypatch, answer):
     def flock(*_):
         raise OSError(answer, os.strerror(answer))

@@ -24,6 +24,7 @@ def parse(**values):
         ({"max_gpu_hours": "many"}, "'many' is not a number"),
         ({"max_gpu_hours": "nan"}, "'nan' is not a number of hours"),
         ({"max_gpu_hours": "inf"}, "'inf' is not a number of hours"),
+        ({"max_gpu_hours": 10**400}, "000 is not a number of hours"),
         ({"max_gpu_hours": -1}, "-1 is not a number of hours"),
         ({"max_gpu_hours": True}, "True is not a number of hours"),
         ({"wikitext2": 7}, r"7 is what YAML makes .* --config 'wikitext2=\"FOLDER\"'"),

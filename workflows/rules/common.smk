@@ -20,6 +20,7 @@ from repro.judge import code, forecast, freshness, scoreboard
 from repro.suite import calls, cluster, gpus, jobs, origin, registry
 from repro.suite import config as settings
 from repro.suite.internals import Call, ask_for_no_account, remember_signatures, targets
+from repro.suite.paths import check_folders
 from repro.suite.progress import Monitor
 from repro.suite.study import GPU_SCALES
 from repro.suite.suite import Suite
@@ -79,6 +80,7 @@ if not os.access(".", os.W_OK):
 
 try:
     origin.check()
+    check_folders()
     settings.check_literal(sys.argv[1:], config, registry.dataset_names())
     SUITE = Suite(settings.parse(config, registry.dataset_names()))
     SELECTED = registry.matching_figures(SUITE.config.figures)
