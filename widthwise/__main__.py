@@ -52,6 +52,19 @@ def parser() -> argparse.ArgumentParser:
     transfer.add_argument(
         "--threads", type=int, default=1, metavar="N", help="of torch; default: 1"
     )
+
+    words = command.widen.__doc__
+    widen = commands.add_parser("widen", help=words, description=words)
+    widen.set_defaults(run=command.widen)
+    widen.add_argument("weights", metavar="IN.safetensors", help="of make(1)")
+    widen.add_argument("to", metavar="OUT.safetensors", help="where the wide ones go")
+    widen.add_argument(
+        "--make", required=True, metavar=FILE, help="with make(factor) and batches(seed)"
+    )
+    widen.add_argument("--factor", type=int, required=True, help="of the width, a whole number")
+    widen.add_argument(
+        "--untie", action="store_true", help="give a tied readout weights of its own"
+    )
     return main
 
 

@@ -110,3 +110,51 @@ def transfer(arguments: Namespace) -> str:
             **options,
         )
     )
+
+
+def widen(arguments: Namespace) -> str:
+    """Widen the weights of a safetensors file; held against the narrow model on a batch."""
+    # The file of `make`, a function of the factor, defines `batches` too, as for `check`: a list of
+    # (inputs, targets), or a function of a seed that returns one. Optimizers are widened by
+    # `widthwise.widen`.
+    path, _, name = arguments.make.partition(":")
+    defined = names_in(path)
+    for each in (name or "make", "batches"):
+        if each not in defined:
+            raise UserError(f"{path}: defines no {each}")
+    import os
+    from pathlib import Path
+
+    import torch
+    from safetensors import SafetensorError, safe_open
+    from safetensors.torch import load_model, save_model
+
+    from widthwise.upscaling import widening
+
+    make, batches = defined[name or "make"], defined["batches"]
+    inputs = (batches(0) if callable(batches) else batches)[0][0]
+    model = make(1)
+    try:
+        with safe_open(arguments.weights, "pt") as file:
+            metadata = file.metadata() or {}
+            tensors = (file.get_tensor(key) for key in file.keys())  # noqa: SIM118
+            dtype = next((t.dtype for t in tensors if t.is_floating_point()), torch.float32)
+        load_model(model.to(dtype), arguments.weights)
+    except (OSError, RuntimeError, SafetensorError) as error:
+        line = str(error).strip().replace("\n", " ")
+        raise UserError(
+            f"{arguments.weights}: does not hold the weights of make(1): {line}"
+        ) from None
+    wide, _, growth = widening.widen(
+        model.eval(), None, arguments.factor, make, inputs, untie=arguments.untie
+    )
+    target = Path(arguments.to)
+    half = target.with_name(f".{target.name}.part")
+    save_model(wide, str(half), metadata=metadata | {"widthwise": f"factor {arguments.factor}"})
+    os.replace(half, target)
+    before, after = (sum(p.numel() for p in module.parameters()) for module in (model, wide))
+    untied = f"; {', '.join(growth.untied)} has weights of its own now" if growth.untied else ""
+    return (
+        f"{target}: {after:,} parameters from {before:,}, the same function on a batch in float64"
+        f"{untied}\nall copies of a unit are equal: add noise before training (widthwise.perturb)"
+    )
