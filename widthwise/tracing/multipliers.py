@@ -43,17 +43,26 @@ def attach(
     factors: dict[tuple[str, str], float] = {}
     for name, each in roles.found.items():
         role = at[name]
-        rule = recipe.rules[role.kind]
-        if each.tied and role.kind == "embedding":
-            value, places = recipe.of_tied(role.width_out), each.readouts
-        else:
-            value, places = rule.multiplier(role), each.used_in
-        if value == 1:
+        tied = each.tied and role.kind == "embedding"
+        reads = tied or role.kind == "output"
+        value = recipe.rules[role.kind].multiplier(role)
+        if reads:  # what the module has on it itself is a part of the factor
+            value = recipe.of_tied(role.width_out) if tied else value
+            value *= (role.width_out if tied else role.width_in) ** -each.scaled
+        if math.isclose(value, 1, rel_tol=1e-9):
             continue
-        for place in places:
+        for place in each.readouts if tied else each.used_in:
             layer = _layer(model, place)
             if name in _own_weights(layer, model):
                 factors[place, "input"] = value
+            elif isinstance(layer, nn.Embedding) and not reads:
+                factors[place, "output"] = value
+            elif not reads:
+                raise UserError(
+                    f"{name}: {recipe.name} has a factor on a {role.kind}, and in "
+                    f"{place or 'the module itself'}, which is no layer, it has no place: give the "
+                    "rates and the init that are the same (parametrization/rules.py, Rule)"
+                )
             elif readout is None:
                 raise UserError(
                     f"{name}: reads what it is given in {place or 'the module itself'}, which is "
