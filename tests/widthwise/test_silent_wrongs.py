@@ -167,16 +167,12 @@ def own_mean_after(h, readout):
 @pytest.mark.parametrize("name", ["muP", "muP-multiplier"])
 def test_a_readout_with_a_mean_of_its_own_gets_the_rest_and_no_more(read, name):
     """At four times the width the net factor is the recipe's."""
-    torch.manual_seed(0)
-    found = []
+    found, values = [], Reads(WIDE, by_layer).state_dict()
     for each in (by_layer, read):
         roles = ww.roles(lambda width, r=each: Reads(width, r), BASE, ROWS)
         assert roles["readout.weight"].kind == "output"
         model = Reads(WIDE, each)
-        if found:
-            model.load_state_dict({k: v for k, v in before.items() if k != "widthwise_factors"})
-        else:
-            before = model.state_dict()
+        model.load_state_dict(values)
         ww.plan(model, roles, name)
         found.append(model(ROWS) * (BASE if each is not by_layer else 1))
     torch.testing.assert_close(*found)
@@ -293,6 +289,7 @@ def test_complex_parameters_and_buffers_are_traced_and_drawn():
     assert roles["filter"].kind == "vector"
     model = Complex(WIDE)
     ww.plan(model, roles, "muP").init_(torch.Generator().manual_seed(0))
+    assert model.filter.imag.abs().max() > 0.1
     assert float(model.filter.abs().square().mean()) == pytest.approx(1, rel=0.4)
     assert torch.equal(model.freqs_cis, Complex(WIDE).freqs_cis)
 
@@ -421,6 +418,7 @@ def test_a_model_as_made_keeps_its_values():
             nn.init.normal_(p, std=0.02)
         return model
 
+    torch.manual_seed(0)
     roles = ww.roles(small, BASE, ROWS)
     spreads = {}
     for name in ("SP", "as-made"):
@@ -429,6 +427,6 @@ def test_a_model_as_made_keeps_its_values():
         spreads[name] = float(plan.model[2].weight.std())
         assert {g["lr"] for g in plan.groups(0.1)} == {0.1}
     assert spreads["as-made"] == pytest.approx(0.02, rel=0.05)
-    assert spreads["SP"] == pytest.approx(0.01, rel=0.05)
+    assert spreads["SP"] == pytest.approx(0.01, rel=0.1)
     with pytest.raises(UserError, match="as-made leaves values as make gives them"):
         plan.init_(torch.Generator())

@@ -13,13 +13,12 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
+from widthwise.checks.given import Batches, Loss, batches_of, inputs_of, loss_of
 from widthwise.checks.slopes import (
     LayerSlope,
     activations,
-    first,
     fit_slopes,
     root_mean_square,
     table,
@@ -27,9 +26,8 @@ from widthwise.checks.slopes import (
 from widthwise.errors import UserError
 from widthwise.parametrization.plans import plan
 from widthwise.parametrization.recipes import Recipe
-from widthwise.tracing.roles import Roles, roles
+from widthwise.tracing.roles import Roles, made, roles
 
-Batches = Sequence[tuple] | Callable[[int], Sequence[tuple]]
 Sizes = dict[tuple[str, str], float]  # (layer, quantity) -> size
 JUDGED = ("change", "decay")
 
@@ -107,7 +105,7 @@ def coordinate_check(
     lr: float | Mapping[str, float] = 0.01,
     weight_decay: float = 0.0,
     optimizer: Callable[[Any], torch.optim.Optimizer] | None = None,
-    loss: Callable[[nn.Module, tuple], torch.Tensor] | None = None,
+    loss: Loss | None = None,
     steps: int = 4,
     after: int = 0,
     seeds: int = 4,
@@ -137,13 +135,15 @@ def coordinate_check(
         raise UserError(
             "coordinate-check: without a recipe give optimizer= as a function of the model"
         )
+    if seeds < 1:
+        raise UserError(f"coordinate-check: seeds {seeds}: give 2 or more")
     found: Roles | None = None
     if recipe is not None and len(set(widths)) > 1:
-        inputs = batches_of(batches, 0)[0][0]
+        inputs = inputs_of(batches_of(batches, 0)[0])
         found = roles(make, widths[0], inputs, other=widths[-1], given=given)
 
     def build(width: int) -> tuple[nn.Module, torch.optim.Optimizer]:
-        model = make(width)
+        model = made(make, width)
         if recipe is None or found is None:
             assert optimizer is not None
             return model, optimizer(model)
@@ -154,9 +154,9 @@ def coordinate_check(
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             model, its_optimizer = build(width)
-            data, of_batch = batches_of(batches, seed), loss or default_loss
+            data = batches_of(batches, seed)
             sizes = train_and_measure(
-                model, its_optimizer, data, of_batch, steps, start=after, seed=seed
+                model, its_optimizer, data, loss, steps, start=after, seed=seed
             )
             if any(group.get("weight_decay") for group in its_optimizer.param_groups):
                 sizes |= _decays(*build(width))
@@ -201,28 +201,11 @@ def over_widths(
     return CoordinateCheck(tuple(slopes), tuple(widths), sizes)
 
 
-def batches_of(batches: Batches, seed: int) -> Sequence[tuple]:
-    """The batches of a seed; UserError unless each is (inputs, targets)."""
-    found = batches(seed) if callable(batches) else batches
-    if not len(found) or any(not isinstance(b, tuple | list) or len(b) < 2 for b in found):
-        raise UserError("coordinate-check: batches is to hold (inputs, targets), at least one")
-    return found
-
-
-def default_loss(model: nn.Module, batch: tuple) -> torch.Tensor:
-    """Cross-entropy over the last axis of whole numbers, else mean squared error."""
-    inputs, targets = batch[0], batch[1]
-    output = first(model(*inputs) if isinstance(inputs, tuple) else model(inputs))
-    if targets.is_floating_point():
-        return F.mse_loss(output, targets)
-    return F.cross_entropy(output.flatten(0, -2), targets.flatten())
-
-
 def train_and_measure(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
-    batches: Sequence[tuple],
-    loss: Callable[[nn.Module, tuple], torch.Tensor],
+    batches: Sequence,
+    loss: Loss | None,
     steps: int,
     *,
     start: int = 0,
@@ -236,21 +219,20 @@ def train_and_measure(
     """
     if steps < 1:
         raise UserError(f"coordinate-check: steps {steps}: without a step nothing changes; give 1")
-    inputs = batches[0][0]
-    arguments = inputs if isinstance(inputs, tuple) else (inputs,)
+    inputs = inputs_of(batches[0])
     before: dict[str, torch.Tensor] = {}
     for step in range(start + steps):
         if step == start:
-            before = _seen(model, arguments, seed)
+            before = _seen(model, inputs, seed)
         optimizer.zero_grad()
-        value = loss(model, batches[step % len(batches)])
+        value = loss_of(model, batches[step % len(batches)], loss)
         if not bool(torch.isfinite(value.detach())):
             raise UserError(
                 f"coordinate-check: loss {float(value.detach())} at step {step}: lower lr"
             )
         value.backward()
         optimizer.step()
-    after = _seen(model, arguments, seed)
+    after = _seen(model, inputs, seed)
     result = {}
     for layer in before:
         result[layer, "activation"] = root_mean_square(after[layer])
@@ -277,8 +259,8 @@ def _decays(model: nn.Module, optimizer: torch.optim.Optimizer) -> Sizes:
     return result
 
 
-def _seen(model: nn.Module, arguments: tuple, seed: int) -> dict[str, torch.Tensor]:
+def _seen(model: nn.Module, inputs: Any, seed: int) -> dict[str, torch.Tensor]:
     """Activations, dropout drawn alike each time; those of whole numbers are none."""
     torch.manual_seed(seed)
-    found = activations(model, *arguments)
+    found = activations(model, inputs)
     return {name: t for name, t in found.items() if t.is_floating_point()}

@@ -3,12 +3,14 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
 
 from widthwise.errors import UserError
 from widthwise.statistics import slope, t_interval
+from widthwise.tracing.forward import called
 from widthwise.tracing.shapes import tensors
 
 TOLERANCE = 0.15
@@ -83,7 +85,7 @@ def table(slopes: Sequence[LayerSlope]) -> list[str]:
     ]
 
 
-def activations(model: nn.Module, *inputs: torch.Tensor) -> dict[str, torch.Tensor]:
+def activations(model: nn.Module, inputs: Any) -> dict[str, torch.Tensor]:
     """Name -> output of every submodule without children; `output` is that of the whole model.
 
     Of outputs that are containers, the first tensor.
@@ -97,7 +99,7 @@ def activations(model: nn.Module, *inputs: torch.Tensor) -> dict[str, torch.Tens
     handles = [module.register_forward_hook(note(name)) for name, module in leaves]
     try:
         with torch.no_grad():
-            result = model(*inputs)
+            result = called(model, inputs)
     finally:
         for handle in handles:
             handle.remove()

@@ -42,6 +42,11 @@ class Traced(Protocol):
     def attach(self, model: Any, recipe: Recipe, readout: str | None, /) -> tuple[Any, ...]:
         """Put the recipe's factors on a module; returns them."""
 
+    def fold_(
+        self, model: Any, factors: tuple[Any, ...], /
+    ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+        """Multiply weights by factors; returns (those that are left, why, a line each)."""
+
     def fill_(self, model: Any, /) -> None:
         """Give what nothing draws the values that it is made with."""
 
@@ -282,6 +287,17 @@ class Plan:
                 "plan of the finished model"
             )
 
+    def fold_(self) -> tuple[str, ...]:
+        """Multiply weights by the factors on what they read or write, where that is the same
+        function, so that they need no plan any more: for export and serving, when training is
+        over. Returns what is left, a line each: factors on attention's logits, and on a weight
+        that has another use, as a tied readout's.
+        """
+        if self.roles is None:
+            return ()
+        self.factors, left = self.roles.fold_(self.model, self.factors)
+        return left
+
     def squared_norm(self, parameter: "torch.Tensor | tuple[str, torch.Tensor]") -> float:
         """Factor on a gradient's squared norm that makes it independent of the width, for
         `clip_grad_norm_`: of a parameter of the model, or of (name, parameter).
@@ -293,7 +309,9 @@ class Plan:
             parameter = next(names, ""), parameter
         if parameter[0] not in self.at:
             raise UserError("clip_grad_norm_: a parameter is not of the plan's model")
-        return self.at[parameter[0]].squared_norm_factor
+        role = self.at[parameter[0]]
+        factor = self.recipe.rules[role.kind].multiplier(role)
+        return role.width_out / role.width_in / factor**2
 
     def _factor(self, power: Power, name: str) -> float:
         """What a power says at a width, relative to the base width where roles are known there."""

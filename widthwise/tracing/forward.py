@@ -69,7 +69,7 @@ def _stack(model: nn.Module) -> Iterator[list[str]]:
     for name, module in model.named_modules():
         handles += [
             module.register_forward_pre_hook(lambda *_, name=name: stack.append(name)),
-            module.register_forward_hook(lambda *_: stack.pop() and None, always_call=True),
+            module.register_forward_hook(lambda *_: stack.__delitem__(-1), always_call=True),
         ]
     try:
         yield stack

@@ -121,6 +121,41 @@ def lost(model: nn.Module, factors: tuple[Factor, ...]) -> str | None:
     return None
 
 
+@torch.no_grad()
+def fold(
+    model: nn.Module, factors: tuple[Factor, ...]
+) -> tuple[tuple[Factor, ...], tuple[str, ...]]:
+    """Multiply weights by their factors, in place; returns (what is left, why, a line each)."""
+    held = [id(p) for m in model.modules() for p in m.parameters(recurse=False)]
+    left: dict[Factor, str] = {}
+    for each in factors:
+        layer = model.get_submodule(each.place)
+        place = each.place or "the module itself"
+        weight = getattr(layer, "weight", None)
+        if each.on == "logits":
+            left[each] = f"{place}: a factor on attention's logits"
+        elif not isinstance(weight, torch.Tensor) or not (
+            each.on == "input" or isinstance(layer, nn.Embedding)
+        ):
+            left[each] = f"{place}: a factor on what another module's weight reads"
+        elif held.count(id(weight)) > 1:
+            left[each] = f"{place}: its weight is another layer's too"
+        else:
+            weight.mul_(each.value)
+            hooks = layer._forward_hooks if each.on == "output" else layer._forward_pre_hooks
+            for key in [k for k, hook in hooks.items() if isinstance(hook, ScaleInput)]:
+                del hooks[key]
+    if not left and factors:
+        delattr(model, MARKER)
+        hooks = model._load_state_dict_pre_hooks
+        for key in [k for k, hook in hooks.items() if getattr(hook, "hook", hook) is _check_marker]:
+            del hooks[key]
+    elif factors:
+        value = getattr(model, MARKER)
+        setattr(model, MARKER, value.new_tensor([each.value for each in left]))
+    return tuple(left), tuple(left.values())
+
+
 def _layer(model: nn.Module, place: str, given: str = "") -> nn.Module:
     try:
         return model.get_submodule(place)

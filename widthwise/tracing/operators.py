@@ -278,8 +278,9 @@ class Operators(TorchDispatchMode):
         elif name in ("_softmax", "_safe_softmax") and logits:
             self.attend(logits)
             logits = None
-        elif name == "sum":
-            self.summed(args, out)
+        elif name == "sum" and args[0] in self.pairs:
+            its_size = self.data.get(args[0], 1.0)
+            self.summed(args)
         origin = frozenset().union(*(self.origin[t] for t in given if t in self.origin))
         weights = [t for t in given if t in self.tags]
         if weights and name in PRODUCTS:
@@ -309,11 +310,9 @@ class Operators(TorchDispatchMode):
         elif not made and a is not b:
             self.pairs[out] = (self.data[out], None)
 
-    def summed(self, args: Sequence, out: torch.Tensor) -> None:
-        """A sum: over the entries of a parameter that data were multiplied by, it reads them; of
+    def summed(self, args: Sequence) -> None:
+        """A sum of what was multiplied entry by entry: of a parameter with data, it reads them; of
         data with data, it is a product of vectors."""
-        if args[0] not in self.pairs:
-            return
         its_size, use = self.pairs[args[0]]
         n = args[0].ndim
         asked = args[1] if len(args) > 1 and args[1] else list(range(n))

@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from widthwise.errors import UserError, did_you_mean
+from widthwise.files import calling
 from widthwise.parametrization.recipes import Recipe
 from widthwise.parametrization.rules import KINDS, Role
 from widthwise.tracing.constants import Buffer, fill_undrawn, kept_buffers
@@ -127,6 +128,14 @@ class Roles(Mapping[str, Role]):
         from widthwise.tracing.multipliers import attach
 
         return attach(model, self, recipe, readout)
+
+    def fold_(
+        self, model: nn.Module, factors: tuple[Any, ...]
+    ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+        """Multiply weights by a recipe's factors (`Plan.fold_`)."""
+        from widthwise.tracing.multipliers import fold
+
+        return fold(model, factors)
 
     def lost(self, model: nn.Module, factors: tuple[Any, ...]) -> str | None:
         """The place of a factor that the module has no longer."""
@@ -262,12 +271,7 @@ def between(
 
 def made(make: Callable, width: Any) -> nn.Module:
     """The module of a width; raises UserError where there is none."""
-    try:
-        model = make(width)
-    except UserError:
-        raise
-    except Exception as error:
-        raise UserError(f"make({width}) failed: {type(error).__name__}: {_line(error)}") from error
+    model = calling(f"make({width}) failed", make, width)
     if not isinstance(model, nn.Module):
         raise UserError(f"make({width}) returned {type(model).__name__}, not a torch.nn.Module")
     for name, parameter in model.named_parameters():
@@ -288,10 +292,6 @@ def _on_meta(make: Callable, width: Any) -> nn.Module | None:
     except UserError:
         return None
     return model if all(p.is_meta for p in model.parameters()) else None
-
-
-def _line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]
 
 
 def _shapes(model: nn.Module) -> dict[str, tuple[int, ...]]:
@@ -335,7 +335,9 @@ def _spread(parameter: nn.Parameter) -> tuple[float | None, str, float | None]:
     values = parameter.detach()
     if values.is_meta or values.numel() == 0:
         return None, "normal", None
-    values = torch.view_as_real(values) if values.is_complex() else values
+    if values.is_complex():  # as large in both its parts
+        parts = _spread(nn.Parameter(torch.view_as_real(values)))
+        return (None if parts[0] is None else parts[0] * 2**0.5), "normal", None
     values = values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
     rms = float(values.square().mean().sqrt())
     low, high = map(float, values.aminmax())
@@ -349,13 +351,7 @@ def _spread(parameter: nn.Parameter) -> tuple[float | None, str, float | None]:
 
 
 def _traced(model: nn.Module, inputs: object, width: int) -> Trace:
-    try:
-        return trace(model, inputs)
-    except Exception as error:
-        raise UserError(
-            f"roles: the module of make({width}) fails on inputs: "
-            f"{type(error).__name__}: {_line(error)}"
-        ) from error
+    return calling(f"roles: the module of make({width}) fails on inputs", trace, model, inputs)
 
 
 def _attention(seen: Trace, seen_wide: Trace) -> tuple[AttentionScale, ...]:
