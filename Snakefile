@@ -13,6 +13,7 @@ include: "workflows/rules/figure.smk"
 localrules:
     all,
     fetch,
+    choose,
     code,
     publish,
     page,
@@ -36,6 +37,7 @@ onstart:
     CALL.look_when_a_job_ends()
     INTERRUPT.works_here = CALL.is_local
     calls.note(CALL.executor)
+    start_worker()
     MONITOR.start()
 
 

@@ -2,7 +2,7 @@
 
 708,241 articles, 2.0 GB by the hub's card: a fortieth of RoBERTa's CC-News, enough for the small
 scales alone. There it replaces the corpus of Dinan, Yaida & Zhang (arXiv 2304.02034), II.2.A; at
-paper scale `fineweb_100b` does. Sizes of train and valid are our choice. Sentences of the embedded
+paper scale `fineweb_100b` does. Sizes of train and valid are our choice. Sentences of the synthetic
 text end in full stops.
 
 No revision is pinned here: the first read of the hub takes the newest revision and writes it to the

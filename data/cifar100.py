@@ -1,6 +1,6 @@
 """CIFAR-100 (Krizhevsky 2009): 32 x 32 colour images of 100 classes.
 
-embedded: generated textures, deterministic. Only 10 of the 100 labels, so that 5,000 images are
+embedded: synthetic textures, deterministic. Only 10 of the 100 labels, so that 5,000 images are
     500 per class, as in CIFAR-100, and a small run can learn them.
 real: from torchvision, which checks the published MD5 of the archive.
 folder: the extracted cifar-100-python/ (files train, test, meta, as published), or train.npz and
@@ -74,7 +74,7 @@ def _embedded() -> dict:
         found = sha256(inputs.tobytes() + labels.astype("<i8").tobytes())
         if found != EMBEDDED_SHA256[split]:
             raise UserError(
-                f"cifar100 (embedded): split {split} has SHA-256 {found}, expected "
+                f"cifar100 (synthetic): split {split} has SHA-256 {found}, expected "
                 f"{EMBEDDED_SHA256[split]}; nothing was written"
             )
         result[split] = {"inputs": inputs, "labels": labels}

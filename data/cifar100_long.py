@@ -1,4 +1,4 @@
-"""CIFAR-100 for runs that see every image once: of the embedded textures, more images.
+"""CIFAR-100 for runs that see every image once: of the synthetic textures, more images.
 
 The law of the generated images, their classes and the validation split are those of
 `data/cifar100.py`, as are the real data, which are long enough, and what a folder may hold.
@@ -44,7 +44,7 @@ def arrays(source: Source) -> dict:
     digest = sha256(inputs.tobytes() + labels.astype("<i8").tobytes())
     if digest != EMBEDDED_SHA256:
         raise UserError(
-            f"cifar100_long (embedded): the images have SHA-256 {digest}, expected "
+            f"cifar100_long (synthetic): the images have SHA-256 {digest}, expected "
             f"{EMBEDDED_SHA256}; nothing was written"
         )
     return found | {"train": {"inputs": inputs, "labels": labels}}

@@ -1,6 +1,6 @@
 """Forest Cover Type (Blackard & Dean 1999): 10 continuous and 44 binary features, 7 classes.
 
-embedded: a generated table of the same columns, labelled by a random network, deterministic.
+embedded: a synthetic table of the same columns, labelled by a random network, deterministic.
 real: scikit-learn's fetch_covtype, which checks the published checksum of UCI's file.
 folder: UCI's covtype.data or covtype.data.gz (55 columns, no header), or Kaggle's train.csv
     (columns by name).
@@ -82,7 +82,7 @@ def arrays(source: Source) -> dict:
         found = sha256(table.astype("<i8").tobytes())
         if found != EMBEDDED_SHA256:
             raise UserError(
-                f"covtype (embedded): the table has SHA-256 {found}, expected {EMBEDDED_SHA256}; "
+                f"covtype (synthetic): the table has SHA-256 {found}, expected {EMBEDDED_SHA256}; "
                 "nothing was written"
             )
     elif source.kind == "real":

@@ -1,4 +1,4 @@
-"""Forest Cover Type for runs that see every row once: of the embedded table, more rows.
+"""Forest Cover Type for runs that see every row once: of the synthetic table, more rows.
 
 The law of the generated table, its schema and its split are those of `data/covtype.py`, as are the
 real data, which are long enough, and what a folder may hold.
@@ -36,7 +36,7 @@ def arrays(source: Source) -> dict:
     found = sha256(table.astype("<i8").tobytes())
     if found != EMBEDDED_SHA256:
         raise UserError(
-            f"covtype_long (embedded): the table has SHA-256 {found}, expected {EMBEDDED_SHA256}; "
+            f"covtype_long (synthetic): the table has SHA-256 {found}, expected {EMBEDDED_SHA256}; "
             "nothing was written"
         )
     return covtype.prepare(table)

@@ -1,6 +1,6 @@
 """ImageNet-1k, ILSVRC 2012 (Deng et al. 2009): photographs of 1,000 classes.
 
-embedded: generated textures of 32 x 32 pixels in 10 classes, deterministic, so hard that better
+embedded: synthetic textures of 32 x 32 pixels in 10 classes, deterministic, so hard that better
     models reach a visibly higher accuracy.
 folder: train/<class>/*.JPEG and val/<class>/*.JPEG, as the archives are usually extracted. The
     files are read in place; their identity is names and sizes, not contents.
@@ -16,7 +16,7 @@ from repro.files import sha256
 
 PUBLISHED = {"classes": 1_000, "train": 1_281_167, "valid": 50_000}
 
-CLASSES = 20250802  # seed of the embedded textures, different from that of cifar100
+CLASSES = 20250802  # seed of the synthetic textures, different from that of cifar100
 SHIFT, PATCH = 4, 10  # easier than 8, 14 of cifar100: a small ViT must learn them in 200 steps
 EMBEDDED = {"train": (3_000, 0), "valid": (1_000, 1)}  # images, seed
 EMBEDDED_SHA256 = {  # of the images' bytes, then the labels'
@@ -62,7 +62,7 @@ def describe(source: Source) -> str:
 
 
 def image_folder(source: Source) -> Path | None:
-    """The folder of image files; None for the embedded images, which are arrays."""
+    """The folder of image files; None for the synthetic images, which are arrays."""
     return None if source.kind == "embedded" else _folder(source)
 
 
@@ -79,7 +79,7 @@ def _folder(source: Source) -> Path:
 def arrays(source: Source) -> dict:
     """{"train": {"inputs": (rows, 3, 32, 32) uint8, "labels": (rows,) int64}, "valid": ...}.
 
-    Only for the embedded images. Raises UserError when their digest is not the expected one.
+    Only for the synthetic images. Raises UserError when their digest is not the expected one.
     """
     from repro.data.synthetic_images import textured_images
 
@@ -89,7 +89,7 @@ def arrays(source: Source) -> dict:
         found = sha256(inputs.tobytes() + labels.astype("<i8").tobytes())
         if found != EMBEDDED_SHA256[split]:
             raise UserError(
-                f"imagenet (embedded): split {split} has SHA-256 {found}, expected "
+                f"imagenet (synthetic): split {split} has SHA-256 {found}, expected "
                 f"{EMBEDDED_SHA256[split]}; nothing was written"
             )
         result[split] = {"inputs": inputs, "labels": labels}

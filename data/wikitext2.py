@@ -1,6 +1,6 @@
 """WikiText-2 (Merity et al. 2016), word-level text as published, with `<unk>`.
 
-embedded: the suite's generated Zipf-Mandelbrot language, deterministic.
+embedded: synthetic, the suite's Zipf-Mandelbrot language, deterministic.
 real: the Hugging Face hub at a pinned revision; line counts as torchtext publishes them. Trusted on
     first use (`repro.data.lockfiles`).
 folder: train.txt, and optionally valid.txt and test.txt.
@@ -12,7 +12,6 @@ from pathlib import Path
 
 from repro.data import lockfiles, text
 from repro.data.source import Source
-from repro.errors import UserError
 from repro.files import sha256
 
 REPOSITORY = "Salesforce/wikitext"
@@ -31,7 +30,7 @@ PUBLISHED_SHA1 = {
 
 LOCK = Path(__file__).with_suffix(".lock.json")
 
-# The embedded language is described in repro/data/synthetic_text.py. Digests are of its UTF-8 text.
+# The language is described in repro/data/synthetic_text.py. Digests are of its UTF-8 text.
 EMBEDDED = {
     "train": (450_000, 0),
     "valid": (45_000, 1),
@@ -74,13 +73,16 @@ def describe(source: Source) -> str:
     return f"text from folder {source.folder.name} (train.txt sha256 {digest[:8]})"
 
 
-def splits(source: Source) -> dict[str, str]:
-    """Split name -> text. Raises UserError when what was found is not what was expected."""
+def splits(source: Source) -> Mapping[str, str | Path]:
+    """Split name -> text, or a folder's file.
+
+    Raises UserError when what was found is not what was expected.
+    """
     if source.kind == "embedded":
         from repro.data.synthetic_text import zipf_mandelbrot_text
 
         found = {name: zipf_mandelbrot_text(*size) for name, size in EMBEDDED.items()}
-        text.check_digests("wikitext2 (embedded)", found, EMBEDDED_SHA256)
+        text.check_digests("wikitext2 (synthetic)", found, EMBEDDED_SHA256)
         return found
     if source.kind == "real":
         rows = text.download("wikitext2", REPOSITORY, SUBSET, REVISION, LINES)
@@ -89,10 +91,7 @@ def splits(source: Source) -> dict[str, str]:
         lockfiles.check("wikitext2", LOCK, REVISION, said)
         print(f"wikitext2: the text is {'' if is_published(rows) else 'not '}the published one")
         return found
-    found = text.read_folder("wikitext2", source.folder)
-    if "train" not in found:
-        raise UserError(f"wikitext2: {source.folder} has no train.txt")
-    return found
+    return text.folder_files("wikitext2", source.folder)
 
 
 def is_published(rows: Mapping[str, list[str]]) -> bool:

@@ -1,10 +1,16 @@
 """Command line: one subcommand per rule of the workflow, and what a person asks by hand."""
 
+import sys
+
+from repro.suite.handover import hand_over
+
+if __name__ == "__main__":  # first: a job that a worker carries out needs none of what follows
+    hand_over(sys.argv[1:])
+
 import argparse
 import os
 import select
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,8 +25,8 @@ from repro.suite.suite import load
 from repro.training import launch
 
 CONFIG = (
-    f"as snakemake's: scale ({', '.join(SCALES)}), data (embedded, real), figures, at_edge, "
-    "arithmetic, max_gpu_hours, or a dataset: <dataset>=embedded|real|FOLDER"
+    f"as snakemake's: scale ({', '.join(SCALES)}), data (embedded: synthetic; real), figures, "
+    "at_edge, arithmetic, max_gpu_hours, or a dataset: <dataset>=embedded|real|FOLDER"
 )
 WORDS = {  # argument -> what it is
     "claims": "as in the scoreboard: fig3.sqrt-d-rule; default: all that are registered",
@@ -34,6 +40,7 @@ WORDS = {  # argument -> what it is
     "vocab_size": "number of tokens to tell apart",
     "study": "<paper>/<study>, or <paper>/<study>/<stage> where it has stages",
     "cell": "name of its file in results/, without .json",
+    "choice": "name of its file in results/, without .json",
     "digest": "the first characters of its code's digest",
 }
 FORCED = {
@@ -73,7 +80,8 @@ def parser() -> argparse.ArgumentParser:
     group("What is known, in seconds and without training")
     add("list")
     add("explain", claim={})
-    add("registered", claims={"nargs": "*", "metavar": "CLAIM"})
+    added = add("registered", claims={"nargs": "*", "metavar": "CLAIM"})
+    added.add_argument("--page", metavar="FILE", help="write their verdicts into README.md")
     added = add("scoreboard")
     added.add_argument("--page", metavar="FILE", help="write the counts on record into README.md")
     where = "where to, in place of report/"
@@ -118,6 +126,7 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument(
         "--tokenizer", choices=("bpe", "gpt2"), default="bpe", help="default: bpe, trained here"
     )
+    add("choose", study={}, choice={})
     add_place(add("train", study={}, cell={}))
     add("code", figure={}, digest={})
     for name in ("reduce", "draw", "publish"):

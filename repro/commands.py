@@ -7,6 +7,7 @@ import json
 import sys
 from argparse import Namespace
 from functools import partial
+from pathlib import Path
 
 from repro.suite import registry
 from repro.suite.study import GPU_SCALES
@@ -66,11 +67,14 @@ def explain(suite: Suite, arguments: Namespace) -> str:
     return explain(suite, arguments.claim)
 
 
-def registered(suite: Suite, arguments: Namespace) -> str:
+def registered(suite: Suite, arguments: Namespace) -> str | None:
     """What was registered of claims' tests, and whether before their runs."""
-    from repro.judge.explain import registered
+    from repro.judge import confirmed, explain, marks
 
-    return registered(suite, arguments.claims)
+    if arguments.page:
+        marks.fill(Path(arguments.page), confirmed.PAGE, confirmed.lines)
+        return None
+    return explain.registered(arguments.claims)
 
 
 def fetch(suite: Suite, arguments: Namespace) -> None:
@@ -87,6 +91,13 @@ def tokenize(suite: Suite, arguments: Namespace) -> None:
 
     need = Tokens(arguments.dataset, arguments.vocab_size, arguments.tokenizer)
     jobs.tokenize(suite, need)
+
+
+def choose(suite: Suite, arguments: Namespace) -> None:
+    """Choose among the runs of a stage what cells of another take."""
+    from repro.suite import jobs
+
+    jobs.choose(suite, suite.choice(arguments.study, arguments.choice))
 
 
 def train(suite: Suite, arguments: Namespace) -> None:
@@ -157,8 +168,6 @@ def scoreboard(suite: Suite, arguments: Namespace) -> str | None:
     from repro.judge import scoreboard
 
     if arguments.page:
-        from pathlib import Path
-
         from repro.judge import marks
 
         marks.fill(
@@ -199,8 +208,6 @@ def power(suite: Suite, arguments: Namespace) -> None:
                 print(line, flush=True)
         return
     if arguments.page:
-        from pathlib import Path
-
         from repro.judge import marks
 
         marks.fill(Path(arguments.page), trials.PAGE, partial(trials.page, suite))

@@ -6,9 +6,11 @@ import json
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +28,19 @@ def sha256(data: bytes) -> str:
 
 
 def sha256_file(path: Path | str) -> str:
-    """Hexadecimal SHA-256 of a file."""
-    with open(path, "rb") as file:
+    """Hexadecimal SHA-256 of a file; raises UserError as `open_file`."""
+    with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def open_file(path: Path | str) -> BufferedReader:
+    """A file, open for reading. Raises UserError where a pipe or a device is in its place, which
+    would be waited for, or read without end."""
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        kind = "pipe" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"
+        raise UserError(f"{path}: is a {kind} where a file should be; put a file there")
+    return open(path, "rb")
 
 
 def canonical_json(value: object, default: Callable[[Any], object] | None = None) -> bytes:
@@ -48,9 +60,11 @@ def atomic_path(path: Path | str, durable: bool = True):
 
     It lies in a hidden folder of its own beside `path`, so that a library's own temporary files go
     with it. A killed process leaves the folder behind (`remove_temporaries`).
-    Raises UserError when the disk is full or the folder cannot be written.
+    Raises UserError when the disk is full, the folder cannot be written, or `path` is a device.
     """
     path = Path(path)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise UserError(f"{path}: is a device, a pipe or a socket; give the name of a file")
     folder = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +76,8 @@ def atomic_path(path: Path | str, durable: bool = True):
                 os.fsync(file.fileno())
         umask = os.umask(0)
         os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
+        with suppress(PermissionError):  # of a disk that has no such rights, as CIFS
+            os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, path)
     except Exception as error:
         found = _disk_error(error)
@@ -148,7 +163,8 @@ def write_json(path: Path | str, value: object) -> None:
 def read_json(path: Path | str) -> Any:
     """Read a JSON file; raises UserError when it is missing, no file or not JSON."""
     try:
-        data = Path(path).read_bytes()
+        with open_file(path) as file:
+            data = file.read()
     except FileNotFoundError:
         raise UserError(f"{path}: is missing; build it again with snakemake") from None
     except IsADirectoryError:

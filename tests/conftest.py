@@ -20,7 +20,7 @@ arithmetic.apply(arithmetic.DEFAULT)  # before a test imports torch
 
 @pytest.fixture(scope="session")
 def small_text() -> str:
-    """20,000 words of the embedded language."""
+    """20,000 words of the synthetic language."""
     from repro.data.synthetic_text import zipf_mandelbrot_text
 
     return zipf_mandelbrot_text(20_000, seed=7)

@@ -34,6 +34,7 @@ CALLS = {
     "overheads": ["overheads", "--scale", "smoke", "--gigabytes", "0.001"],
     "workflow": ["workflow", "--dry-run"],
     "library": ["library", "--shrink", "4"],
+    "architectures": ["architectures", "--cases", "gpt2, untied", "phi3"],
     "convolutions": ["convolutions", "--repeats", "1", "--cases", "1"],
 }
 
@@ -54,7 +55,7 @@ def benchmark(name):
 
 
 # Prepare data, build a large model or import models of others first.
-LONG = ("overheads", "workflow", "step llm", "library")
+LONG = ("overheads", "workflow", "step llm", "library", "architectures")
 
 
 @pytest.mark.parametrize(

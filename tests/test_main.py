@@ -109,6 +109,6 @@ def test_coordinate_check_fails_where_the_check_does_and_takes_a_table_of_one_s_
         assert main(["coordinate-check", name, *words]) == 1
         told = capsys.readouterr()
         assert told.err.startswith(f"error: coordinate-check: {name}: ")
-        assert "(change) grows with the width, slope" in told.err
+        assert "grows with the width, slope" in told.err
         tables.add(told.out)
     assert len(tables) == 1

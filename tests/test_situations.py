@@ -144,9 +144,33 @@ def author_wrote(function: str, line: str):
 
 
 def text_is_a_folder(place: Place) -> None:
-    text = Path(place.suite.source("wikitext2").folder) / "train.txt"
-    text.unlink()
-    text.mkdir()
+    train_text(place).unlink()
+    train_text(place).mkdir()
+
+
+def pipe_in_place_of(file: Callable[[Place], Path], after: Callable[[Place], None] = as_it_is):
+    """Nobody ever writes into the pipe, so that whoever opens it waits."""
+
+    def make(place: Place) -> None:
+        after(place)
+        file(place).unlink()
+        os.mkfifo(file(place))
+
+    return make
+
+
+def train_text(place: Place) -> Path:
+    return Path(place.suite.source("wikitext2").folder) / "train.txt"
+
+
+def text_without_end(place: Place) -> None:
+    train_text(place).unlink()
+    train_text(place).symlink_to("/dev/zero")
+
+
+def text_without_blanks(place: Place) -> None:
+    train_text(place).write_text("ab" * 600_000)
+    fetched(place)
 
 
 def disk_is_read_only(place: Place) -> None:
@@ -209,6 +233,15 @@ def said_of_a_run(key: str, value: object):
 def recorded_by_a_run(value: object):
     """An entry of a record."""
     return packed(lambda content: content["runs"][0]["records"][0].update({"mu": value}))
+
+
+def words_for_numbers(place: Place) -> None:
+    """Of the figure's cell: in one of its records, sealed again."""
+    drawn(place)
+    content = read_sealed(cell(place), files.CELL_SEAL)
+    first, second = content["runs"][0]["records"][:2]
+    first["mu"], second["mu"] = 0.5, "a half"
+    files.write_sealed(cell(place), content, files.CELL_SEAL)
 
 
 def device_in(where: str):
@@ -291,6 +324,38 @@ SITUATIONS = [
         lambda place: one_run(place).with_suffix(".lock").mkdir(parents=True),
         ["run", FIGURE],
         ".lock: Is a directory; a folder is where a file should be, move it away",
+    ),
+    *(
+        Situation(
+            f"{name} is a pipe",
+            pipe_in_place_of(file, after),
+            call,
+            f"{file_name}: is a pipe where a file should be; put a file there",
+        )
+        for name, file, after, call, file_name in (
+            ("a text", train_text, as_it_is, ["fetch", "wikitext2"], "train.txt"),
+            ("a cell", cell, drawn, ["reduce", FIGURE], ".json"),
+        )
+    ),
+    Situation(
+        "a text without an end",
+        text_without_end,
+        ["fetch", "wikitext2"],
+        "train.txt: is a device where a file should be; put a file there",
+    ),
+    Situation(
+        "a text without blanks and line ends",
+        text_without_blanks,
+        ["tokenize", "wikitext2", "256"],
+        "train.txt: more than 1,000,000 characters without a blank or a line end between them",
+        {"**/tokens.json": None},
+    ),
+    Situation(
+        "a text that is validated on itself",
+        lambda place: shutil.copy(train_text(place), train_text(place).with_name("valid.txt")),
+        ["fetch", "wikitext2"],
+        "train.txt, which is trained on; give valid other data, or remove it",
+        {"**/manifest.json": None},
     ),
     # Disks
     Situation(
@@ -416,6 +481,45 @@ SITUATIONS = [
             ("what clears the screen", "\033[2J"),
             ("a number of 400 digits", 10**400),
         )
+    ),
+    Situation(
+        "a pack into a device",
+        drawn,
+        ["pack", "/dev/full"],
+        "/dev/full: is a device, a pipe or a socket; give the name of a file",
+    ),
+    Situation(
+        "a figure outside of figures/",
+        as_it_is,
+        ["code", "../x", "0"],
+        "unknown figure '../x'",
+    ),
+    Situation(
+        "a provenance.json that is cut",
+        lambda place: (drawn(place), (figure_folder(place) / "provenance.json").write_text("{")),
+        ["scoreboard"],
+        "provenance.json: cannot be read; delete it and run the same command again with snakemake",
+    ),
+    Situation(
+        "a cell with words where numbers belong",
+        words_for_numbers,
+        ["reduce", FIGURE],
+        "records words under 'mu', where numbers belong as in ",
+    ),
+    Situation(
+        "a figure that fails at length",
+        author_wrote("measure", "raise ValueError('a' * 5000)"),
+        ["draw", FIGURE],
+        f"measure failed: ValueError: {'a' * 300}...",
+    ),
+    Situation(
+        "warnings made errors",
+        lambda place: (
+            author_wrote("measure", "raise ImportError('loaded twice')")(place),
+            place.patch.setattr(sys, "warnoptions", ["error"]),
+        ),
+        ["draw", FIGURE],
+        "ImportError: loaded twice; PYTHONWARNINGS or -W makes errors of libraries' warnings",
     ),
     Situation(
         "a pack where a file is in the place of results",

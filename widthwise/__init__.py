@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from widthwise.tracing.roles import Roles as Roles
     from widthwise.tracing.roles import roles as roles
     from widthwise.upscaling.alongside import Growths as Growths
+    from widthwise.upscaling.alongside import perturb as perturb
+    from widthwise.upscaling.optimizers import resume as resume
     from widthwise.upscaling.widening import widen as widen
 
 __version__ = "0.2.0"
@@ -48,8 +50,10 @@ PUBLIC = {
     "Update": "widthwise.optimizers.known",
     "clip_grad_norm_": "widthwise.clipping",
     "coordinate_check": "widthwise.checks.coordinates",
+    "perturb": "widthwise.upscaling.alongside",
     "plan": "widthwise.parametrization.plans",
     "recipe": "widthwise.parametrization.recipes",
+    "resume": "widthwise.upscaling.optimizers",
     "roles": "widthwise.tracing.roles",
     "transfer": "widthwise.checks.transfer",
     "widen": "widthwise.upscaling.widening",

@@ -81,6 +81,7 @@ def measure(data, scale):
         for lr, wd in [_vit.SEARCH.optimum(rows).point]
     )
 
+    # Products that are equal may be a step of the search apart on its points: hence the vertex.
     def octaves(seeds):
         return best_product(searched[TANGENT], seeds) - best_product(searched[STANDARD], seeds)
 

@@ -76,6 +76,7 @@ def exponents(data, seeds):
 
 def measure(data, scale):
     seeds = range(data["seed"].nunique())
+    # The recursion is of G's expectation, so seeds are averaged before the logarithm is taken.
     each = [over_means(lambda s, kind=kind: exponents(data, s)[kind], seeds) for kind in KINDS]
     words = ", ".join(f"{kind} {one.value:.3f}" for kind, one in zip(KINDS, each, strict=True))
     return {"depth.linear": farthest(each, 1.0, words)}

@@ -98,6 +98,7 @@ def measure(data, scale):
     searched = {strategy: _vit.rows_of(data, strategy, "search") for strategy in STRATEGIES}
     width = _vit.setting(scale, "model.width")
 
+    # The paper's optima are points of its grid, so these are points of ours.
     def octaves_off(seeds):
         ratios = []
         for strategy in COMPARED:
@@ -106,6 +107,7 @@ def measure(data, scale):
         with np.errstate(divide="ignore"):  # the best decay may be 0
             return float(np.abs(np.log2(ratios)).max())
 
+    # Rates that are equal may be a step apart on the grid: hence the vertex between its points.
     def octaves(seeds):
         standard, tangent = (
             _vit.SEARCH.vertex(searched[strategy], "lr", seeds) for strategy in COMPARED

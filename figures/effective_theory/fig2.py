@@ -95,6 +95,8 @@ def measure(data, scale):
     best = {strategy: _vit.top1(runs) for strategy, runs in rows.items()}
     limits = _vit.edges(data, *PAPER)
     pair = _vit.edges(data, *COMPARED)
+    # The controls were thought of when the runs of `best` had been seen. Seeds that no run had
+    # before judge, where there are such.
     judged = "fresh" if (data["part"] == "fresh").any() else "best"  # at paper scale
 
     def ahead(part):

@@ -139,11 +139,13 @@ def measure(data, scale):
     def rate(strategy, sample):
         return _bart.SWEEP.optimum(swept[strategy], sample).point[0]
 
+    # The paper's optima are points of its grid, so these are points of ours.
     def distance(sample):
         return max(
             abs(math.log2(rate(strategy, sample) / PRINTED[strategy])) for strategy in COMPARED
         )
 
+    # Rates that are equal may be a step apart on the grid: hence the vertex between its points.
     def octaves(sample):
         standard, tangent = (
             _bart.vertex(swept[strategy], sample) - math.log2(_bart.factor(scale, strategy))
@@ -157,7 +159,7 @@ def measure(data, scale):
         problem = f"no run at a quarter of the best rate: {', '.join(lacking)}"
         robust = exact(math.nan, len(seeds), problem)
     else:
-
+        # A ratio of two means: of a single seed the denominator may be about zero.
         def robustness(sample):
             standard, tangent = (increase(swept[strategy], sample) for strategy in COMPARED)
             return standard / tangent if tangent > 0 else math.inf

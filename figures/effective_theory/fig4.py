@@ -37,6 +37,7 @@ CLAIMS = (
 
 
 def measure(data, scale):
+    # Each run by the lowest of its validation losses, which is what the rates were chosen by.
     losses = {
         strategy: _bart.best_runs(data, strategy).groupby("seed")[METRIC].min()
         for strategy in COMPARED

@@ -139,6 +139,8 @@ def exponents(data):
 
 
 def measure(data, scale):
+    # The theory gives expectations: batches are averaged, and the noise that is left in the squared
+    # error of their mean is subtracted, so only leaving batches out says how sure an exponent is.
     seeds = int(data["seeds"].iloc[0])
     found = exponents(data)
     detail = "; ".join(f"{k} {q}: {v[0]:.2f}" for (k, q), v in found.items())

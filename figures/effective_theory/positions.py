@@ -194,6 +194,7 @@ def measure(data, scale):
             measured[claim] = exact(math.nan, 0, "no such runs at this scale")
             continue
 
+        # A ratio of two means: of a single seed the gain may be about zero.
         def share(seeds, three=tuple(top1[arm] for arm in arms)):
             means = [by_seed.loc[list(seeds)].mean() for by_seed in three]
             gain = means[2] - means[0]

@@ -201,6 +201,7 @@ def measure(data, scale):
         "recursions": [left_over(heads, lambda group: group not in SCATTERED)],
         "recursions-qk": [left_over(heads, lambda group: group in SCATTERED)],
     }
+    # The recursions give expectations over draws of the weights: parts are of means over seeds.
     measured = {}
     for name, found in cases.items():
         seeds = range(heads["vision", 0.5 if name == "other-s" else 0.0].seeds)

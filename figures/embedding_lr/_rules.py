@@ -6,7 +6,7 @@ smallest width, carried to the largest.
 """
 
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import cache
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from repro.judge.claims import (
     Claim,
     Measurement,
     above,
+    over_both,
     over_seeds,
     reported,
     trained_scales,
@@ -98,10 +99,12 @@ def measure(
     found = {f"{figure}.sqrt-d-rule": _sweep.slope_measurement(sweep, window)}
     problem = _sweep.edge_problem(_sweep.optima(sweep, sweep.seeds, window))
     detail = "" if diverged_widths(sweep) else described(sweep)
-    carried = partial(transferred, tuning=tuning)
-    for name, how in (("one-constant", one_constant), ("transfer", carried)):
+    for name, how in (("one-constant", one_constant), ("transfer", transferred)):
         for rule in OTHERS:
-            found[f"{figure}.{name}-{rule.lower()}"] = cost(sweep, how, rule, problem, detail)
+            chosen_apart = tuning if how is transferred else None
+            found[f"{figure}.{name}-{rule.lower()}"] = cost(
+                sweep, how, rule, problem, detail, chosen_apart
+            )
     return found
 
 
@@ -146,15 +149,20 @@ def one_constant(sweep: Sweep, power: float, seed: int) -> float:
     return float(mean_loss(sweep, power, [seed], np.array([best]))[0])
 
 
-def transferred(sweep: Sweep, power: float, seed: int, tuning: Sweep | None = None) -> float:
-    """A seed's loss at the largest width, at the constant that is best at the smallest: for the
-    seeds of `tuning` where there are any, else for itself."""
-    widths = sorted(sweep.rates)
+def best_constant(sweep: Sweep, seeds: Sequence[int]) -> float:
+    """log2 of the constant that is best at the smallest width for these seeds: whatever the rule,
+    for constants are rates there."""
     tried = constants(sweep)
-    chooses, seeds = (tuning, tuning.seeds) if tuning else (sweep, [seed])
-    best = tried[np.argmin(loss_at(chooses, widths[0], seeds, tried))]
-    rate = log2_rates(sweep, power, np.array([best]), widths[-1])
-    return float(loss_at(sweep, widths[-1], [seed], rate)[0])
+    return float(tried[np.argmin(loss_at(sweep, min(sweep.rates), seeds, tried))])
+
+
+def transferred(sweep: Sweep, power: float, seed: int, log2_c: float | None = None) -> float:
+    """A seed's loss at the largest width, at a constant; if None, at its best at the smallest."""
+    if log2_c is None:
+        log2_c = best_constant(sweep, [seed])
+    widest = max(sweep.rates)
+    rate = log2_rates(sweep, power, np.array([log2_c]), widest)
+    return float(loss_at(sweep, widest, [seed], rate)[0])
 
 
 def tuned(sweep: Sweep, widths: Iterable[int], seed: int) -> float:
@@ -169,20 +177,34 @@ def excess(sweep: Sweep, how, power: float) -> list[float]:
     return [how(sweep, power, seed) - tuned(sweep, widths, seed) for seed in sweep.seeds]
 
 
-def cost(sweep: Sweep, how, other: str, problem: str, detail: str = "") -> Measurement:
+def cost(
+    sweep: Sweep, how, other: str, problem: str, detail: str = "", tuning: Sweep | None = None
+) -> Measurement:
     """Loss under another rule minus that under sqrt(d), in nats, paired over seeds.
 
     how: `one_constant` or `transferred`. problem: why the sweep tells nothing, if it does not.
+    tuning: of `transferred`, the smallest width's sweep on the seeds that choose the constant; the
+    interval then has their scatter too.
     """
     hopeless = diverged_widths(sweep)
     if hopeless or len(sweep.rates) < 2:
         return Measurement(np.nan, np.nan, np.nan, len(sweep.seeds), problem or "no two widths")
 
-    def difference(sample: Sequence[int]) -> float:
-        (seed,) = sample
-        return how(sweep, POWERS[other], seed) - how(sweep, POWERS["sqrt(d)"], seed)
+    def difference(seed: int, *constant: float) -> float:
+        costs = (how(sweep, POWERS[rule], seed, *constant) for rule in (other, "sqrt(d)"))
+        return next(costs) - next(costs)
 
-    found = over_seeds(difference, sweep.seeds, problem, detail)
+    if tuning:
+        chosen = cache(lambda seeds: best_constant(tuning, seeds))
+        found = over_both(
+            lambda seed, choosing: difference(seed, chosen(tuple(choosing))),
+            sweep.seeds,
+            tuning.seeds,
+            problem,
+            detail,
+        )
+    else:
+        found = over_seeds(lambda sample: difference(*sample), sweep.seeds, problem, detail)
     if not np.isfinite(found.value):
         words = "a rule's rate lies beyond the grid, or where runs diverged"
         return Measurement(np.nan, np.nan, np.nan, found.n, joined(problem, words), detail)

@@ -96,6 +96,7 @@ def measure(data, scale):
             f"{mandelbrot.exponent:.3f}, q = {mandelbrot.shift:.2f} (R^2 {mandelbrot.r2:.3f}), "
             f"vocabulary reached {part['vocab_reached']}, ranks 1 to {part['types_used']}"
         )
+    # Nothing is random in a corpus: of several vocabularies the one that fits worst is judged.
     exponent = max((f.exponent for f, _ in found.values()), key=lambda a: abs(a - 1))
     residuals = [
         found[size][0].rms

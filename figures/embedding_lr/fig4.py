@@ -112,6 +112,7 @@ def measure(data, scale):
     def of_short(ratio, other):
         return lambda seeds: _pretraining.comparison(short_ends, ratio, other, seeds)
 
+    # The lowest ratio is each seed's own, so chance makes it low and the rule look worse.
     def over_best(seeds):
         """Perplexity of the rule over the lowest of all ratios, both means over the seeds."""
         return max(of_short(RULE, other)(seeds) for other in short_ends)

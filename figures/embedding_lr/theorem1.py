@@ -244,6 +244,7 @@ def measure(data, scale):
         "exact-share": (over_exact(output[output["zipf_exponent"] > 0]), largest_error, ""),
         "assumption-2": (real[real["ranks"] != "1"], largest_error, ""),
     }
+    # Bounds are on means over seeds: the largest error of single ones would be that of their noise.
     measured = {
         f"theorem1.{name}": over_batches(by_seed(rows, "ratio")[0], statistic, detail)
         for name, (rows, statistic, detail) in chosen.items()

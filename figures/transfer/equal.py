@@ -101,6 +101,8 @@ def measure(data, scale):
     found = {}
     for claim, (workload, (one, other), _, _) in PAIRS.items():
         of = losses(data, workload)
+        # Equal trainings differ by the rounding of float64 alone, which one run tells. Said beside
+        # it is the nearest training that is another.
         others = [difference(of[name], of[other]) for name in of if name not in (one, other)]
         nearest = min((each for each in others if each > SAME), default=math.nan)
         value = difference(of[one], of[other])

@@ -122,6 +122,7 @@ def measure(data, scale):
             losses, lambda rate, losses=losses: fall(losses, "muP", rate), "muP"
         )
     decoder = workloads["decoder"]
+    # Tuned losses alone, at each seed's rate that the other seeds choose: no rate is transferred.
     tuned = {name: decoder.tuned(name, decoder.widest) for name in decoder.names}
     detail = "tuned losses " + ", ".join(f"{k} {v.mean():.4f}" for k, v in tuned.items())
     for name in RIVALS:

@@ -114,6 +114,8 @@ def measure(data, scale):
     shares, drawn = lost(workloads), redrawn(workloads)
     seeds = min(len(each.seeds) for each in workloads.values())
 
+    # Ranks and shares of workloads jump: their interval is that of curves drawn again with the
+    # recorded noise.
     def measured(statistic, words: str) -> Measurement:
         value = statistic(shares)
         low, high = interval([statistic(each) for each in drawn])

@@ -44,6 +44,7 @@ def measure(data, scale):
     workloads = _losses.by_workload(data)
     told = {name: each for name, each in workloads.items() if not each.problem("SP", "muP")}
     told = told or workloads  # then none can be judged, which the first one says
+    # The median, because the share lost has no upper end: one workload would make the mean.
     medians = {name: median_lost(told, name) for name in ("SP", "muP")}
     seeds = min(len(each.seeds) for each in told.values())
     problem = next(iter(told.values())).problem("SP", "muP")

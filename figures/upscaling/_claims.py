@@ -324,6 +324,8 @@ def measure_wins(figure, data, setting, scale):
         words = f"scratch {found[1].mean():.4g}, upscaled {found[0].mean():.4g}"
         return *found, joined(diverged(stages, "upscaled"), words)
 
+    # Losses are compared seed by seed, which is paired. When a loss is reached is asked of means: a
+    # single curve crosses a level by its noise.
     measured = {
         "upscaled-wins": over_seeds(ratio(up, scratch), up.index, problem, detail),
         "upscaled-wins-tuned": over_seeds(

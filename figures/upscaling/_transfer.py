@@ -120,23 +120,28 @@ def problem_of(curves):
 
 
 def lost(rows, axis):
-    """Loss of the widest at the narrowest's best value above that at its own, every seed's at what
-    the other half of the seeds choose: nothing is chosen on a seed that judges."""
+    """Loss of the widest at the narrowest's best value above that at its own (`lost_by_seed`)."""
     if rows.empty:
         return nothing()
     curves = by_width(rows, axis)
+    found = lost_by_seed(curves)
+    if not found:
+        return exact(math.nan, 1, "one seed: none is left to choose on")
+    return over_seeds(lambda sample: found[sample[0]], [*found], problem_of(curves))
+
+
+def lost_by_seed(curves):
+    """Seed -> its loss at the widest at the narrowest's best value, above that at the widest's own.
+    Both are what the other half of the seeds choose, so that nothing is chosen on a seed that
+    judges; nothing where there is one seed."""
     narrow, wide = curves[min(curves)], curves[max(curves)]
-    halves = [[*wide.columns[half::2]] for half in (0, 1)]
-    if not all(halves):
-        return exact(math.nan, len(wide.columns), "one seed: none is left to choose on")
-
-    def loss(sample):
-        (seed,) = sample
-        others = halves[1] if seed in halves[0] else halves[0]
-        carried, own = (curve[others].mean(axis=1).idxmin() for curve in (narrow, wide))
-        return wide.loc[carried, seed] - wide.loc[own, seed]
-
-    return over_seeds(loss, [*wide.columns], problem_of(curves))
+    found = {}
+    for half in (0, 1):
+        choosing = [*wide.columns[1 - half :: 2]]
+        if choosing:
+            carried, own = (curve[choosing].mean(axis=1).idxmin() for curve in (narrow, wide))
+            found |= (wide.loc[carried] - wide.loc[own])[wide.columns[half::2]].to_dict()
+    return found
 
 
 def asymmetry(rows):

@@ -150,6 +150,7 @@ def measure(data, scale):
         rows = data[(data["architecture"] == key) & (data["clipping"] == "none")]
         runs = worst(rows)
         measured[f"equivalence.{key}"] = measurement(runs.max(), runs)
+    # Judged is the least drift of runs that should drift, and the largest of those that should not.
     plain, aware = (worst(data[data["clipping"] == name]) for name in (PLAIN, AWARE))
     measured["equivalence.clipping-plain"] = measurement(plain.min(), plain)
     measured["equivalence.clipping-width-aware"] = measurement(aware.max(), aware)

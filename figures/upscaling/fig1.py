@@ -67,6 +67,7 @@ def reduce(runs):
 
 def measure(data, scale):
     quiet = data[data["stage"] == "upscaled_without_noise"].groupby("seed")
+    # The largest along a run: without noise it should at no step leave the subspace.
     share = quiet.apply(lambda rows: float((rows["outside"] / rows["inside"]).max()))
     noisy = data[data["stage"] == "upscaled"].sort_values("step").groupby("seed")["outside"]
     growth = noisy.last() / noisy.first()

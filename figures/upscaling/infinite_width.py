@@ -188,6 +188,7 @@ def measure(data, scale):
     alone, _ = by_seed(grid, altered, "limit_alone")
     expected = (ends - alone)[0, :, -1]
     zero = float(data.loc[data["study"] == "zero noise", "gap_max"].max())
+    # The limits are of expectations: draws are averaged before a ratio or a logarithm is taken.
     return {
         "infinite_width.limit": exponent(widths, rms),
         "infinite_width.mean": farthest(

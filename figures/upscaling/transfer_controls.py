@@ -122,6 +122,7 @@ def measure(data, scale):
         seeds = [int(seed) for seed in ours[min(ours)].columns]
         ends = min(ours), max(ours)
 
+        # Each seed carries its own best value: the interval holds how sure that choice is.
         def ratio(sample, ours=ours, control=control):
             return transferred(ours, sample[0])[1] / transferred(control, sample[0])[1]
 

@@ -1,7 +1,7 @@
 """Coordinate check of the suite's models, by the loop that `widthwise` has for any model.
 
-Yang et al. (arXiv 2203.03466), Appendix D.1, judge by plots. Here, after a few steps, log
-activation size is fitted against log width in each layer; the slope has an interval over seeds.
+Yang et al. (arXiv 2203.03466), Appendix D.1, judge by plots. Here sizes are fitted against the
+width after a few steps, and each slope, with an interval over seeds, is held against its law.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,16 +11,17 @@ from repro.data.random_data import random_data
 from repro.suite.spec import override
 from repro.tasks import TASKS
 from repro.training.loop import Training
-from widthwise.checks.coordinates import CoordinateCheck, Sizes, over_widths, train_and_measure
+from widthwise.checks.coordinates import CoordinateCheck, over_widths, train_and_measure
+from widthwise.checks.slopes import Measured
 
 
-def model_sizes(task: str, spec: Mapping, *, steps: int) -> Callable[[float, int], Sizes]:
+def model_sizes(task: str, spec: Mapping, *, steps: int) -> Callable[[float, int], Measured]:
     """The argument `measure` of `over_widths` for a training task, trained on one random batch.
 
     Width and seed of the spec are replaced; all its other settings hold, also the data's shape.
     """
 
-    def sizes(width: float, seed: int) -> Sizes:
+    def sizes(width: float, seed: int) -> Measured:
         changed = override(spec, {"model.width": width, "seed": seed})
         data = random_data(changed, "cpu")
         return training_sizes(TASKS[task].build(changed, data, "cpu"), steps)
@@ -28,7 +29,7 @@ def model_sizes(task: str, spec: Mapping, *, steps: int) -> Callable[[float, int
     return sizes
 
 
-def training_sizes(training: Training, steps: int) -> Sizes:
+def training_sizes(training: Training, steps: int) -> Measured:
     """What `train_and_measure` finds after `steps` steps on the first batch, with neither clipping
     nor a schedule."""
     batch = next(iter(training.batches.from_step(0)))
@@ -45,7 +46,7 @@ def training_sizes(training: Training, steps: int) -> Sizes:
 def check(
     name: str, model: str, widths: Sequence[float] | None, steps: int, seeds: int
 ) -> CoordinateCheck:
-    """The check of a model of the suite, with its verdict over all changes.
+    """The check of a model of the suite, with its verdict.
 
     name: a parametrization. model: one of `repro.checks.tiny.MODELS`. widths: None: the model's.
     """

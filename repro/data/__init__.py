@@ -4,6 +4,7 @@ What is prepared
   source.py            where a dataset comes from. No torch
   needs.py             the prepared inputs that a run reads. No torch
   prepare.py           from a dataset's module to prepared files
+  leaks.py             validation data that a run trains on
   lockfiles.py         the first download's digest, where nobody publishes one
   digests.py           SHA-256 of large files
   arrays.py            inputs and labels in one file

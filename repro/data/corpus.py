@@ -17,8 +17,8 @@ SPLITS = ("train", "valid")
 class Corpus:
     """One corpus, from any of its three sources.
 
-    embedded: split -> (words, seed) of the suite's Zipf-Mandelbrot language, one document per line;
-        `sha256` has the digests.
+    embedded: split -> (words, seed) of the suite's synthetic language (`zipf_mandelbrot_text`), one
+        document per line; `sha256` has the digests.
     real: `subset` of the hub's `repository` at `revision`; if that is None, at the revision in the
         lock file. Nobody publishes digests of these texts, so the first download that is read to
         its end writes them to `lock`.
@@ -26,7 +26,7 @@ class Corpus:
         `text`. Without a validation file the stream is divided as on the hub: its first documents,
         with `valid_tokens` GPT-2 tokens, are the split valid, all others train.
 
-    in_place_of: name of the corpus that the embedded text replaces. published: name of the hub's.
+    in_place_of: name of the corpus that the synthetic text replaces. published: name of the hub's.
     shard_tokens: tokens in one shard file. bpe_characters: characters at the beginning of train
     that a tokenizer is trained on. train_documents: how many train has at most, None: all.
     hub_tokens: about how many GPT-2 tokens the hub's has, None where nobody says.
@@ -97,7 +97,7 @@ class Corpus:
             from repro.data.synthetic_text import zipf_mandelbrot_text
 
             content = zipf_mandelbrot_text(*self.embedded[split])
-            text.check_digests(f"{self.name} (embedded)", {split: content}, self.sha256)
+            text.check_digests(f"{self.name} (synthetic)", {split: content}, self.sha256)
             yield from content.splitlines()
             return
         if source.folder:

@@ -6,12 +6,11 @@ from itertools import islice
 from pathlib import Path
 
 from repro.data import lockfiles
-from repro.data.digests import remembered_sha256
+from repro.data.digests import of_users_file
 from repro.errors import UserError
-from repro.files import sha256, sha256_file
+from repro.files import open_file
 
 KINDS = {".txt": "text", ".jsonl": "json", ".parquet": "parquet"}  # suffix -> builder of `datasets`
-LARGE = 64 * 2**20  # bytes; digests of larger files are remembered
 BATCH = 256  # documents counted at a time
 
 
@@ -87,14 +86,8 @@ def folder_files(dataset: str, folder: Path) -> dict[str, list[Path]]:
 
 def folder_digests(dataset: str, folder: Path) -> dict[str, str]:
     """File name -> SHA-256 of the files of `folder_files`, remembered for large files."""
-    result = {}
-    for path in [p for files in folder_files(dataset, folder).values() for p in files]:
-        if path.stat().st_size < LARGE:
-            result[path.name] = sha256_file(path)
-        else:
-            memory = Path("resources", "digests", f"{sha256(str(path.resolve()).encode())}.json")
-            result[path.name] = remembered_sha256(path, memory)
-    return result
+    files = [path for each in folder_files(dataset, folder).values() for path in each]
+    return {path.name: of_users_file(path) for path in files}
 
 
 def from_files(dataset: str, files: list[Path]) -> Iterator[str]:
@@ -102,8 +95,6 @@ def from_files(dataset: str, files: list[Path]) -> Iterator[str]:
 
     Raises UserError naming the file that cannot be read or has no column `text`.
     """
-    import datasets
-
     for path in files:
         kind = KINDS[path.suffix]
         if not path.stat().st_size:
@@ -111,6 +102,8 @@ def from_files(dataset: str, files: list[Path]) -> Iterator[str]:
         if kind == "text":
             yield from _lines(dataset, path)
             continue
+        import datasets  # which takes seconds, and a text does not need it
+
         if "::" in str(path):  # `datasets` reads it as a chain of protocols; it cannot be escaped
             raise UserError(f"{dataset}: {path}: a path with '::' cannot be read; rename it")
         # `datasets` reads a path as a glob pattern: [12] would match another folder named 1.
@@ -126,7 +119,7 @@ def from_files(dataset: str, files: list[Path]) -> Iterator[str]:
 
 
 def _lines(dataset: str, path: Path) -> Iterator[str]:
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         for number, line in enumerate(file, start=1):
             try:
                 document = line.decode("utf-8").rstrip("\r\n")

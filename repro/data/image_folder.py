@@ -4,7 +4,9 @@ The layout is ImageNet's: train/<class>/*.JPEG and val/<class>/*.JPEG. Nothing i
 `write_index` writes an index of the files by class, and a link to the folder.
 """
 
+import errno
 import os
+import stat
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -23,6 +25,7 @@ from repro.files import (
 
 FOLDERS = {"train": "train", "valid": "val"}  # split -> its folder
 SUFFIXES = (".jpeg", ".jpg", ".png")
+COMPARED = 50  # images whose content is looked at
 INDEX, LINK = "index.json", "images"
 
 Listing = Mapping[str, Mapping[str, Mapping[str, int]]]  # split -> class -> file -> bytes
@@ -84,8 +87,14 @@ def _classes(dataset: str, folder: Path) -> dict[str, dict[str, int]]:
 
 def _sizes(folder: str) -> dict[str, int]:
     """Name of an image file in a folder -> its size in bytes."""
-    entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    return {e.name: e.stat().st_size for e in entries if e.name.lower().endswith(SUFFIXES)}
+    found = {}
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if entry.name.lower().endswith(SUFFIXES):
+            status = entry.stat()
+            if not stat.S_ISREG(status.st_mode):  # to open a pipe would be to wait for it
+                raise OSError(errno.ENODEV, "it is no file", entry.path)
+            found[entry.name] = status.st_size
+    return found
 
 
 def digest(listing: Listing) -> str:
@@ -96,9 +105,30 @@ def digest(listing: Listing) -> str:
     return sha256(canonical_json(listing))
 
 
+def check_apart(dataset: str, folder: Path, listing: Listing) -> None:
+    """Raise UserError where val is train: where more than half of its files have a namesake there
+    of the same size, and of these a sample the same content, as of a link or a copy."""
+    train = listing["train"]
+    pairs = [
+        f"{name}/{file}"
+        for name, files in listing["valid"].items()
+        for file, size in files.items()
+        if train[name].get(file) == size
+    ]
+    if 2 * len(pairs) <= sum(map(len, listing["valid"].values())):
+        return
+    sample = pairs[:: max(1, len(pairs) // COMPARED)]
+    if all(sha256_file(folder / "train" / p) == sha256_file(folder / "val" / p) for p in sample):
+        raise UserError(
+            f"{dataset}: {len(pairs):,} images of {folder / 'val'} are those of train; give val "
+            "images that are not trained on"
+        )
+
+
 def write_index(dataset: str, folder: Path, identity: Mapping, destination: Path) -> None:
     """Write the folder's listing and a link to the folder, then their manifest, `destination`."""
     listing = list_folder(dataset, folder)
+    check_apart(dataset, folder, listing)
     write_json(destination.parent / INDEX, listing)
     _link(folder, destination.parent / LINK)
     write_sealed(

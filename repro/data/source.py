@@ -6,7 +6,16 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Source:
-    """Where one dataset comes from: `embedded`, `real`, or the user's `folder`."""
+    """Where one dataset comes from: `embedded`, which is synthetic, `real`, or the user's `folder`.
+
+    "Embedded" is how configurations and paths spell it; people read "synthetic", because the
+    papers' embeddings are another thing.
+    """
 
     kind: str
     folder: Path | None = None
+
+    @property
+    def word(self) -> str:
+        """The kind as people read it."""
+        return "synthetic" if self.kind == "embedded" else self.kind

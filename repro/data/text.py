@@ -1,35 +1,95 @@
-"""Text corpora: folders, the Hugging Face hub, checksums."""
+"""Text corpora: folders, the Hugging Face hub, checksums; and texts read a piece at a time."""
 
-from collections.abc import Mapping
+import codecs
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
+from repro.data.digests import of_users_file
 from repro.errors import UserError
-from repro.files import read_sealed, sha256, vouched
+from repro.files import open_file, read_sealed, sha256, vouched
 
 FILES = {"train": "train.txt", "valid": "valid.txt", "test": "test.txt"}
 HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
 
+PIECE = 2**17  # bytes that are read at once; a tokenizer takes a hundred times as many
+# The last place to cut a text without changing its tokens: before a blank or a line end that a word
+# follows. GPT-2's tokenizer has the white space before it for itself there, and joins a blank to
+# the word; one that splits at white space drops all of it.
+CUT = re.compile(r"(?s:.*)(?=[ \n]\S)")
+LONGEST_WORD = 1_000_000  # characters; their pairs take a quarter of an hour to merge
 
-def read_folder(dataset: str, folder: Path) -> dict[str, str]:
-    """Split name -> text, of the files that exist; raises UserError naming file and fault."""
-    result = {}
-    for split, name in FILES.items():
-        path = folder / name
-        if not path.exists():
-            if split == "train":
-                raise UserError(f"{dataset}: {path} is missing; a text folder holds train.txt")
-            continue
-        data = path.read_bytes()
-        if not data.strip():
-            raise UserError(f"{dataset}: {path} is empty; give a file with text or remove it")
-        try:
-            result[split] = data.decode("utf-8")
-        except UnicodeDecodeError as error:
+
+def folder_files(dataset: str, folder: Path) -> dict[str, Path]:
+    """Split name -> its file, of those that exist; raises UserError without train.txt."""
+    found = {split: folder / name for split, name in FILES.items() if (folder / name).exists()}
+    if "train" not in found:
+        path = folder / FILES["train"]
+        raise UserError(f"{dataset}: {path} is missing; a text folder holds train.txt")
+    return found
+
+
+def folder_digests(dataset: str, folder: Path) -> dict[str, str]:
+    """File name -> SHA-256 of every text file of a folder; raises UserError naming file and
+    fault."""
+    check = partial(check_text, dataset)
+    files = folder_files(dataset, folder).values()
+    return {path.name: of_users_file(path, check) for path in files}
+
+
+def check_text(dataset: str, path: Path) -> None:
+    """Raise UserError, naming file and fault, unless a file is UTF-8 and has some text."""
+    try:
+        if not [True for block in blocks(path) if block.strip()]:
+            raise UserError(f"{path} is empty; give a file with text or remove it")
+    except UserError as error:
+        raise UserError(f"{dataset}: {error}") from None
+
+
+def blocks(path: Path) -> Iterator[str]:
+    """A UTF-8 file, PIECE bytes at a time; raises UserError naming file and byte where it is
+    none."""
+    decoder, begin = codecs.getincrementaldecoder("utf-8")(), 0
+    with open_file(path) as file:
+        while True:
+            data = file.read(PIECE)
+            undecoded = len(decoder.getstate()[0])  # the beginning of a character
+            try:
+                yield decoder.decode(data, final=not data)
+            except UnicodeDecodeError as error:
+                raise UserError(
+                    f"{path} is not UTF-8 (byte 0x{error.object[error.start]:02x} at offset "
+                    f"{begin - undecoded + error.start}); convert it, e.g. with iconv"
+                ) from None
+            if not data:
+                return
+            begin += len(data)
+
+
+def pieces(parts: Iterable[str], name: object) -> Iterator[str]:
+    """The same text in pieces whose tokens are together those of the whole.
+
+    parts: the text, cut anywhere, as `blocks` does. name: of the text, for an error.
+    Raises UserError where more than LONGEST_WORD characters cannot be cut.
+    """
+    rest = ""
+    for part in parts:
+        rest += part
+        if found := CUT.match(rest):
+            yield rest[: found.end()]
+            rest = rest[found.end() :]
+        if len(rest) > LONGEST_WORD:
             raise UserError(
-                f"{dataset}: {path} is not UTF-8 (byte 0x{data[error.start]:02x} at offset "
-                f"{error.start}); convert it, e.g. with iconv"
-            ) from None
-    return result
+                f"{name}: more than {LONGEST_WORD:,} characters without a blank or a line end "
+                "between them, which takes a tokenizer too long; put some in"
+            )
+    yield rest
+
+
+def cut(text: str) -> Iterator[str]:
+    """Parts of a text that is in memory, for `pieces`."""
+    return (text[begin : begin + PIECE] for begin in range(0, len(text), PIECE))
 
 
 def split_or_nearest(manifest_path: Path, split: str) -> str:
@@ -38,16 +98,17 @@ def split_or_nearest(manifest_path: Path, split: str) -> str:
     return split if split in splits else splits[-1]
 
 
-def read_split(manifest_path: Path, split: str) -> str:
-    """A split of a prepared text dataset; raises UserError if its file is not the manifest's."""
+def split_file(manifest_path: Path, split: str) -> Path:
+    """The file of a split of a prepared text dataset; raises UserError if it is not the
+    manifest's."""
     entry = read_sealed(manifest_path)["splits"][split]
     path = Path(manifest_path).parent / entry["file"]
-    return vouched(path, entry["sha256"], manifest_path).read_bytes().decode()
+    return vouched(path, entry["sha256"], manifest_path)
 
 
-def folder_digests(dataset: str, folder: Path) -> dict[str, str]:
-    """File name -> SHA-256 of every text file of a folder."""
-    return {FILES[s]: sha256(t.encode()) for s, t in read_folder(dataset, folder).items()}
+def read_split(manifest_path: Path, split: str) -> str:
+    """A split of a prepared text dataset; raises UserError as `split_file`."""
+    return split_file(manifest_path, split).read_bytes().decode()
 
 
 def check_digests(name: str, splits: Mapping[str, str], expected: Mapping[str, str]) -> None:

@@ -2,7 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from repro.data.shards import ShardedTokens, load_shards, token_dtype
-from repro.data.text import read_split
+from repro.data.text import blocks, pieces, split_file
 from repro.errors import UserError
 from repro.files import (
     atomic_path,
@@ -38,8 +39,9 @@ GPT2_SHA256 = {  # as tiktoken publishes them for its encoding "gpt2"
 }
 
 
-def train_bpe(texts: Sequence[str], vocab_size: int, separator: bool = False):
-    """Train a BPE tokenizer (whitespace pre-tokenization) on texts.
+def train_bpe(texts: Iterable[str], vocab_size: int, separator: bool = False):
+    """Train a BPE tokenizer (whitespace pre-tokenization) on texts, which are gone through several
+    times.
 
     separator: whether to reserve an entry for SEPARATOR.
     Returns a `tokenizers.Tokenizer` with at most `vocab_size` entries: fewer if the texts allow no
@@ -118,11 +120,31 @@ def check_vocab_size(tokenizer: str, vocab_size: int) -> None:
         raise UserError(f"GPT-2's tokenizer has {GPT2_VOCABULARY} entries, not {vocab_size}")
 
 
-def encode(tokenizer, texts: Sequence[str]) -> np.ndarray:
-    """Token ids of all texts, joined in one array of `token_dtype`."""
+def encode(tokenizer, batches: Iterable[Sequence[str]]) -> np.ndarray:
+    """Token ids of all texts of all batches, joined in one array of `token_dtype`."""
     dtype = token_dtype(tokenizer)
-    encodings = tokenizer.encode_batch(texts)
-    return np.concatenate([np.asarray(e.ids, dtype=dtype) for e in encodings])
+    parts: list[np.ndarray] = [np.empty(0, dtype)]
+    for texts in batches:
+        encodings = tokenizer.encode_batch_fast(texts)
+        parts += [np.asarray([i for e in encodings for i in e.ids], dtype)]
+    return np.concatenate(parts)
+
+
+def pieces_of(path: Path) -> Iterator[str]:
+    """A prepared text in pieces (`text.pieces`)."""
+    return pieces(blocks(path), path)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of a prepared text, which can be gone through several times; a long one is in
+    pieces."""
+
+    path: Path
+
+    def __iter__(self) -> Iterator[str]:
+        for piece in pieces_of(self.path):
+            yield from piece.splitlines()
 
 
 def tokenize(corpus: Path, vocab_size: int, destination: Path, kind: str = "bpe") -> None:
@@ -136,14 +158,14 @@ def tokenize(corpus: Path, vocab_size: int, destination: Path, kind: str = "bpe"
     from safetensors.numpy import save_file
 
     check_vocab_size(kind, vocab_size)
-    texts = {split: read_split(corpus, split) for split in read_sealed(corpus)["splits"]}
+    files = {split: split_file(corpus, split) for split in read_sealed(corpus)["splits"]}
     if kind == "gpt2":  # byte-level: line ends are part of the text
-        tokenizer = gpt2()
-        lines = {split: [text] for split, text in texts.items()}
+        tokenizer, divided = gpt2(), lambda piece: [piece]
     else:
-        lines = {split: text.splitlines() for split, text in texts.items()}
-        tokenizer = train_bpe(lines["train"], vocab_size)
-    arrays = {split: encode(tokenizer, parts) for split, parts in lines.items()}
+        tokenizer, divided = train_bpe(Lines(files["train"]), vocab_size), str.splitlines
+    arrays = {
+        split: encode(tokenizer, map(divided, pieces_of(path))) for split, path in files.items()
+    }
     folder = destination.parent
     write_tokenizer(tokenizer, folder / "tokenizer.json", vocab_size)
     with atomic_path(folder / "tokens.safetensors") as temporary:

@@ -35,6 +35,7 @@ What is made and kept
 What is said of it
   board.py         judged claims as text
   scoreboard.py    all verdicts in one table
+  confirmed.py     the verdicts of registered claims in one table
   explain.py       from one claim to the runs behind it
   claims_json.py   every judged claim, for a program to read
   costs.py         the tables of docs/cost.md

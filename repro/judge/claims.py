@@ -175,6 +175,33 @@ def over_means(
     return Measurement(*jackknife(statistic, seeds), len(seeds), problem, detail)
 
 
+def over_both(
+    statistic: Callable[[int, Sequence[int]], float],
+    seeds: Iterable[int],
+    choosing: Iterable[int],
+    problem: str = "",
+    detail: str = "",
+) -> Measurement:
+    """Mean over seeds of what other seeds chose, with an interval of the whole chain: the variance
+    over the seeds that judge, and the jackknife's over those that choose, which all judges share.
+
+    statistic: takes a judging seed and the choosing seeds. choosing: at least two.
+    """
+    seeds, choosing = sorted(map(int, seeds)), sorted(map(int, choosing))
+    values = [float(statistic(seed, choosing)) for seed in seeds]
+    value = float(np.mean(values))
+    if not math.isfinite(value):
+        return Measurement(value, math.nan, math.nan, len(seeds), problem, detail)
+    without = [
+        float(np.mean([statistic(seed, [c for c in choosing if c != left]) for seed in seeds]))
+        for left in choosing
+    ]
+    n, k = len(seeds), len(choosing)
+    variance = np.var(values, ddof=1) / n + (k - 1) * np.var(without)
+    reach = student(min(n, k)) * math.sqrt(variance)
+    return Measurement(value, value - reach, value + reach, n, problem, detail)
+
+
 def over_batches(
     values: np.ndarray, statistic: Callable[[np.ndarray], float], detail: str = ""
 ) -> Measurement:

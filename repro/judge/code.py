@@ -26,8 +26,8 @@ def files(figure_name: str) -> list[str]:
       a package's __init__.py where only a module of the package is imported;
       libraries: uv.lock fixes their versions.
     """
-    from_figure = code.reached([f"figures/{figure_name}.py"], LEFT_OUT)
     named = figure_module(figure_name).STUDIES
+    from_figure = code.reached([f"figures/{figure_name}.py"], LEFT_OUT)
     studies = ["studies/" + "/".join(name.split("/")[:2]) + ".py" for name in named]
     folder = f"studies/{figure_name.split('/')[0]}"
     data = [f"{folder}/{name}.csv" for name in ("printed", "power", "second")]
@@ -52,6 +52,6 @@ def keep(folder: Path, figure_name: str) -> str:
     target = path(folder, current)
     for other in set(folder.glob("code-*")) - {target}:
         other.unlink()
-    if not target.exists():
+    if not (target.is_file() and target.read_bytes() == content):
         write_bytes(target, content)
     return current

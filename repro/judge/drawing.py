@@ -189,11 +189,12 @@ def of_table(shown: Table) -> Figure:
     drawn.scale(1, 1.4)
     for (row, _), cell in drawn.get_celld().items():
         cell.set_edgecolor("0.8")
+        cell.get_text().set_parse_math(False)
         if row == 0:
             cell.set_text_props(fontweight="bold")
             cell.set_height(max(heads) * cell.get_height())
     if shown.note:
-        axes.set_title(shown.note, fontsize=8, loc="left")
+        axes.set_title(shown.note, fontsize=8, loc="left", parse_math=False)
     return figure
 
 

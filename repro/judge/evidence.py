@@ -6,9 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from repro.errors import UserError
-from repro.files import read_json
+from repro.files import REMEDY, read_json
 from repro.judge.judged import JudgedClaim
-from repro.judge.products import cell_ids, finished_folder, is_built, refuse_other_code
+from repro.judge.products import (
+    cell_ids,
+    finished_folder,
+    is_built,
+    read_or_empty,
+    refuse_other_code,
+)
 from repro.judge.records import describe, read_record, recorded
 from repro.suite.provenance import mixture
 from repro.suite.suite import Suite
@@ -43,9 +49,12 @@ def find(suite: Suite, figure_name: str) -> Evidence | None:
     """What is known of a figure at the configured scale and data; None where it is nothing.
 
     Raises UserError, naming the file, if a file there is not the one that was written, or was made
-    by other code than the present.
+    by other code than the present; a record does not stand in for it.
     """
     folder = suite.paths.figure(figure_name)
+    made = folder / "provenance.json"
+    if made.exists() and not read_or_empty(made):
+        raise UserError(f"{made}: cannot be read; {REMEDY} with snakemake")
     if is_built(suite, figure_name) and (folder / "manifest.json").exists():
         finished_folder(suite, figure_name)
         return Evidence(

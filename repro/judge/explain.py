@@ -13,21 +13,21 @@ from repro.judge.judged import interval
 from repro.judge.page import unclean
 from repro.judge.printed import printed
 from repro.judge.records import read_record, recorded_at
-from repro.suite import arithmetic
+from repro.suite import arithmetic, registry
 from repro.suite.provenance import code_versions, listed, standing
 from repro.suite.suite import Suite
 
 NONE_REGISTERED = "no claim is registered: the files studies/<paper>/registered.csv hold no row"
 
 
-def find_claim(suite: Suite, word: str) -> tuple[str, str, Claim]:
+def find_claim(word: str) -> tuple[str, str, Claim]:
     """A claim's `<paper>/<id>`, its figure, and the claim.
 
     word: its id, perhaps after `<paper>/`; raises UserError unless it names exactly one.
     """
     known = {
         f"{figure_name.split('/')[0]}/{claim.id}": (figure_name, claim)
-        for figure_name in suite.usable_figures()
+        for figure_name in registry.loadable_figures()
         for claim in figure_module(figure_name).CLAIMS
     }
     matches = [key for key in known if word in (key, key.split("/", 1)[1])]
@@ -42,7 +42,7 @@ def explain(suite: Suite, word: str) -> str:
 
     word, errors: as of `find_claim`.
     """
-    name, figure_name, claim = find_claim(suite, word)
+    name, figure_name, claim = find_claim(word)
     lines = [name, f"  paper: {claim.statement} ({claim.source})"]
     lines.append(f"  quantity: {claim.quantity}")
     paper = figure_name.split("/")[0]
@@ -98,16 +98,16 @@ def explain(suite: Suite, word: str) -> str:
     return "\n".join(lines)
 
 
-def registered(suite: Suite, words: Sequence[str]) -> str:
+def registered(words: Sequence[str]) -> str:
     """Text about claims' tests: what was registered of each, and whether before its runs.
 
     words: claims, as of `find_claim`; none for all that are registered.
     """
     if not words:
-        papers = dict.fromkeys(name.split("/")[0] for name in suite.usable_figures())
+        papers = dict.fromkeys(name.split("/")[0] for name in registry.loadable_figures())
         found = {paper: register.registered(paper) for paper in papers}
         words = [*dict.fromkeys(f"{p}/{row.claim}" for p, rows in found.items() for row in rows)]
-    claims = [find_claim(suite, word) for word in words]
+    claims = [find_claim(word) for word in words]
     return "\n".join(line for each in claims for line in _registered(*each)) or NONE_REGISTERED
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from repro.files import sha256_file
 from repro.judge import code
 from repro.judge.products import (
     FILES,
@@ -19,8 +20,9 @@ from repro.suite.suite import Suite
 
 def stale(suite: Suite, figure_name: str) -> list[Path]:
     """The files of a figure that must be made anew, because they are missing, were made from other
-    runs or by other code, or are not what was made: data.csv, manifest.json (which stands for
-    everything that `draw` writes), and those published files that exist.
+    runs or by other code, or are not what was made: the listing of its code, data.csv,
+    manifest.json (which stands for everything that `draw` writes), and those published files that
+    exist.
 
     Snakemake itself compares file times and what it remembers under .snakemake/. Neither shows that
     a data.csv is of another spec, or a published figure of another scale or source.
@@ -30,7 +32,8 @@ def stale(suite: Suite, figure_name: str) -> list[Path]:
     data, manifest = folder / "data.csv", folder / "manifest.json"
     provenance, drawn = read_or_empty(folder / "provenance.json"), read_or_empty(manifest)
     here = digests(folder / name for name in FILES)
-    result = []
+    listing = code.path(folder, current_code)
+    result = [listing] if listing.exists() and sha256_file(listing) != current_code else []
     if not (
         here.get(data.as_posix(), "missing") == provenance.get("data_sha256")
         and provenance.get("cells") == cell_ids(suite, figure_name)

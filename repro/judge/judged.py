@@ -37,7 +37,7 @@ class JudgedClaim(TypedDict):
     second: str  # what was measured under other arithmetics; "" where nothing was
     chosen_after_seeing: str  # settings chosen after seeing results; "" where none were
     scale: str  # of its runs
-    data: str  # of its runs: `embedded`, `real`, and what differs from that, by dataset
+    data: str  # of its runs: `embedded` (synthetic), `real`; what differs from that, by dataset
 
 
 def interval(row: JudgedClaim) -> str:

@@ -12,7 +12,7 @@ from repro.judge.evidence import Evidence, find_all, origin
 from repro.judge.judged import JudgedClaim, interval
 from repro.judge.products import digests, finished_folder
 from repro.judge.records import on_record
-from repro.judge.typeset import markdown
+from repro.judge.typeset import markdown, no_formula
 from repro.suite import registry
 from repro.suite.progress import duration
 from repro.suite.provenance import mixture
@@ -49,7 +49,9 @@ def table(rows: Iterable[JudgedClaim]) -> bytes:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows({**row, "printed": "; ".join(row["printed"])} for row in rows)
+    for row in rows:
+        cells = {**row, "printed": "; ".join(row["printed"])}
+        writer.writerow({k: no_formula(v) if isinstance(v, str) else v for k, v in cells.items()})
     return buffer.getvalue().encode()
 
 

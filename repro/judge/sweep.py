@@ -45,11 +45,12 @@ def by_seed(rows, axes: Sequence[str], metric: str, seeds: Sequence[int] | None 
     """
     import numpy as np
 
-    seeds = np.unique(rows["seed"]) if seeds is None else seeds
+    known = np.unique(rows["seed"] if seeds is None else seeds)
     columns = {axis: np.unique(rows[axis], return_inverse=True) for axis in axes}
     found = rows[metric].to_numpy(float)
-    losses = np.full((len(seeds), *(len(values) for values, _ in columns.values())), math.inf)
-    places = np.searchsorted(seeds, rows["seed"]), *(place for _, place in columns.values())
+    losses = np.full((len(known), *(len(values) for values, _ in columns.values())), math.inf)
+    seed = np.searchsorted(known, rows["seed"])
+    places = (seed, *(place for _, place in columns.values()))
     losses[places] = np.where(np.isnan(found), math.inf, found)
     return [values for values, _ in columns.values()], losses
 

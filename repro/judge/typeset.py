@@ -2,8 +2,13 @@
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+TAG = re.compile(r"<(?=[A-Za-z/!?])")
+# `-0.5 [-1, 0]` is a number with its interval; what calls something has a bracket or a bar.
+FORMULA = re.compile(r"[=@\t\r]|[+-].*[(!|]", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,8 @@ class Table:
         """Its heads and cells as CSV."""
         buffer = io.StringIO()
         heads = [head.replace("\n", " ") for head in self.columns]
-        csv.writer(buffer, lineterminator="\n").writerows([heads, *self.rows])
+        rows = [[no_formula(cell) for cell in row] for row in (heads, *self.rows)]
+        csv.writer(buffer, lineterminator="\n").writerows(rows)
         return buffer.getvalue().encode()
 
     def markdown(self) -> list[str]:
@@ -38,5 +44,10 @@ def markdown(table: Sequence[Sequence[str]]) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Plain text in Markdown: its asterisks are no emphasis, its lines are kept."""
-    return text.replace("*", "\\*").replace("\n", "<br>")
+    """Plain text in Markdown: asterisks are no emphasis, tags no HTML, its lines are kept."""
+    return TAG.sub(r"\<", text.replace("*", "\\*")).replace("\n", "<br>")
+
+
+def no_formula(text: str) -> str:
+    """A cell of a CSV file that a spreadsheet shows as it is, and does not carry out."""
+    return f"'{text}" if FORMULA.match(text) else text

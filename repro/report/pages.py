@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
@@ -24,6 +25,13 @@ from repro.suite.suite import Suite
 
 HERE = Path(__file__).parent
 MARK = "<!-- a report of scaling-repro -->"  # what may be replaced by the next one
+LISTED = "files.txt"  # of all files that a report has
+# Scripts, styles and pictures come from beside the page, which `file:` names where it is opened
+# from a disk; sizes of bars are attributes. Nothing is asked of a network, nothing is sent.
+POLICY = (
+    "default-src 'none'; script-src 'self' file:; style-src 'self' file: 'unsafe-inline'; "
+    "img-src 'self' file:; base-uri 'none'; form-action 'none'"
+)
 
 
 def report(suite: Suite, folder: Path) -> Site:
@@ -35,7 +43,9 @@ def report(suite: Suite, folder: Path) -> Site:
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.absolute().parent))
     try:
         write(shown, temporary)
-        temporary.chmod(0o777 & ~_umask())
+        note_files(temporary)
+        with suppress(PermissionError):  # of a disk that has no such rights, as CIFS
+            temporary.chmod(0o777 & ~_umask())
         check_replaceable(folder)
         if folder.exists():
             shutil.rmtree(folder)
@@ -54,11 +64,28 @@ def summary(shown: Site, folder: Path) -> str:
 
 
 def check_replaceable(folder: Path) -> None:
-    """Raise UserError unless a folder is missing, empty or an earlier report."""
+    """Raise UserError unless a folder is missing, empty or an earlier report and nothing else."""
+    other = "move it, or give another --folder"
+    if folder.is_symlink():
+        raise UserError(f"{folder}: is a link; give the folder that it leads to as --folder")
     index = folder / "index.html"
     ours = index.is_file() and MARK in index.read_text("utf-8", errors="replace")[:200]
     if folder.exists() and not ours and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder}: is no report of this suite; move it, or give another --folder")
+        raise UserError(f"{folder}: is no report of this suite; {other}")
+    if (folder / LISTED).is_file():
+        written = (folder / LISTED).read_text("utf-8", errors="replace").splitlines()
+        if foreign := sorted(set(_files(folder)) - {*written, LISTED}):
+            raise UserError(f"{folder / foreign[0]}: is no part of the report there; {other}")
+
+
+def note_files(folder: Path) -> None:
+    """Note which files a report has, so that the next one takes no other away."""
+    lines = "".join(f"{name}\n" for name in sorted(_files(folder)))
+    write_bytes(folder / LISTED, lines.encode(), durable=False)
+
+
+def _files(folder: Path) -> list[str]:
+    return [p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir()]
 
 
 def _umask() -> int:
@@ -69,7 +96,9 @@ def _umask() -> int:
 
 def write(shown: Site, folder: Path) -> None:
     """Write all pages and files of a site into an empty folder."""
-    shutil.copytree(HERE / "static", folder / "static")
+    (folder / "static").mkdir()
+    for source in (HERE / "static").iterdir():
+        shutil.copyfile(source, folder / "static" / source.name)
     rows = [claim.row for claim in shown.claims]
     write_bytes(folder / "claims.csv", table(rows), durable=False)
     every = json_bytes([claim.filed for claim in shown.claims])
@@ -145,8 +174,9 @@ def copy_source(figure: FigureView, path: str, folder: Path) -> str:
 
 
 def script_json(value: object) -> str:
-    """JSON for a script element of a page, which must not hold the end of one."""
-    return json.dumps(value, separators=(",", ":")).replace("</", "<\\/")
+    """JSON for a script element of a page, which must hold neither its end nor the begin of a
+    comment, behind which a browser takes the rest of the page for script."""
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def findings(shown: Site, paper: PaperView):
@@ -189,6 +219,7 @@ def filler(shown: Site, folder: Path) -> Callable:
     }
     environment.globals |= {
         "mark": MARK,
+        "policy": POLICY,
         "heading": {paper.slug: paper.heading for paper in shown.papers},
         "site": shown,
         "commit": commit(),

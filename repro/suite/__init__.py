@@ -14,7 +14,10 @@ What runs
 
 One job
   jobs.py          the workflow's jobs, also without Snakemake
+  worker.py        a process from which the jobs of a call are forked
+  handover.py      a job hands itself over to the worker of its call
   execute.py       carries out a job: its runs, unless finished before
+  upstream.py      what a run takes from earlier stages, or from a choice among their runs
   cells.py         the file of a job's runs
   foreign.py       what may stand in files that somebody else may have made
   packs.py         archives of these files, to carry them to another machine

@@ -54,7 +54,7 @@ SETTINGS["nudged"] = SETTINGS["avx2"] | {"REPRO_NUDGE": "1"}  # `repro.training.
 _OF_ONE_MAKER = ("avx2", "nudged")  # equal where MKL takes the kernels for one maker's CPUs
 DEFAULT = "avx2"
 UNKNOWN = "unknown"
-_VARIABLES = tuple(SETTINGS["nudged"])
+VARIABLES = tuple(SETTINGS["nudged"])
 
 
 def apply(asked: str) -> str:
@@ -73,7 +73,7 @@ def apply(asked: str) -> str:
                     f"arithmetic={asked}: {library} was imported under another arithmetic; start a "
                     "new process"
                 )
-        for variable in _VARIABLES:
+        for variable in VARIABLES:
             os.environ.pop(variable, None)
         os.environ.update(SETTINGS[name])
     if name in _OF_ONE_MAKER and maker() != "Intel" and "torch" not in sys.modules:
@@ -128,6 +128,19 @@ def in_force(device: str) -> str:
     return f"native ({cpu_model()}, {capability})" if name == "native" else name
 
 
+def refuse_half(precision: str, name: str) -> None:
+    """Raise UserError on a precision of 16 bits under another arithmetic of a CPU than native: its
+    products are up to 250 times as slow as float32's, since their kernels need AVX-512.
+
+    name: as `in_force` returns it.
+    """
+    if precision in ("bfloat16", "float16") and name != "cuda" and not name.startswith("native"):
+        raise UserError(
+            f"precision {precision}: a CPU has no fast kernels for it under arithmetic={name}; "
+            "train on a GPU, or choose a scale whose precision is float32"
+        )
+
+
 def of(provenance: Mapping) -> str:
     """The arithmetic that a run's provenance names.
 
@@ -150,7 +163,7 @@ def cpu_model() -> str:
 
 
 def _environment() -> dict[str, str]:
-    return {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+    return {name: os.environ[name] for name in VARIABLES if name in os.environ}
 
 
 def _instructions() -> set[str]:

@@ -47,7 +47,7 @@ def at_rate(rate: float, words: str) -> Price:
     """Hours at a number of operations per second. words: which device finds it."""
 
     def hours(cells: Sequence[Cell], unfinished: Sequence[Run]) -> float:
-        return cost.hours(sum(TASKS[run.task].cost(run.spec).flops for run in unfinished), rate)
+        return cost.hours(sum(run.cost.flops for run in unfinished), rate)
 
     return Price("hours", words, hours)
 
@@ -56,7 +56,7 @@ def on_gpu() -> Price:
     """Hours on one H100 (`cost.gpu_hours`)."""
 
     def hours(cells: Sequence[Cell], unfinished: Sequence[Run]) -> float:
-        return sum(cost.gpu_hours(TASKS[run.task].cost(run.spec)) for run in unfinished)
+        return sum(cost.gpu_hours(run.cost) for run in unfinished)
 
     words = (
         "hours: one H100 at 40 % (assumed) of its dense peaks and 70 % (assumed) of its memory's "
@@ -115,7 +115,7 @@ def device_price(device_flops: float | None, measure: bool) -> Price:
 
 def effort(run: Run) -> float:
     """Seconds that a run might take: right in proportion to others of its figure."""
-    operations = TASKS[run.task].cost(run.spec).flops
+    operations = run.cost.flops
     return max(operations / CPU_RATE, run.spec.get("steps", 0) * STEP_SECONDS["cpu"], 1e-3)
 
 
@@ -138,7 +138,7 @@ def passes(suite: Suite, figures: Iterable[str]) -> list[str]:
         for run in cell.runs
     }
     for run, study in runs.values():
-        read = TASKS[run.task].cost(run.spec)
+        read = run.cost
         for need in TASKS[run.task].needs(run.spec):
             if read.unit == "tokens" and isinstance(need, Tokens):
                 most[need.dataset] = max(most.get(need.dataset, (0, "")), (read.seen, study))
@@ -146,7 +146,7 @@ def passes(suite: Suite, figures: Iterable[str]) -> list[str]:
     for name, (seen, study) in sorted(most.items()):
         corpus, source = getattr(registry.dataset(name), "CORPUS", None), suite.source(name)
         if corpus and (size := corpus.tokens(source)):
-            words = f"{name} ({source.kind}): {_number(seen / size)} passes over about "
+            words = f"{name} ({source.word}): {_number(seen / size)} passes over about "
             words += f"{_number(size)} tokens by a run of {study}"
             larger = "data=real" if source.kind == "embedded" else f"{name}=FOLDER"
             remedy = f": it reads text again; a larger corpus: {larger}"
@@ -160,7 +160,7 @@ def _row(
     """A line of the table, entries as in HEADER. A run that is in several cells counts once."""
     distinct = {(cell.study, cell.id): cell for cell in cells}.values()
     runs = {run.id: run for cell in distinct for run in cell.runs}
-    costs = {key: TASKS[run.task].cost(run.spec) for key, run in runs.items()}
+    costs = {key: run.cost for key, run in runs.items()}
     unfinished = [run for run in runs.values() if not suite.is_finished(run)]
     seen = {unit: 0 for unit in ("tokens", "samples")}
     for run_cost in costs.values():
@@ -204,7 +204,7 @@ def room(suite: Suite, figure_name: str) -> Room:
     """What a figure's runs that train take, finished or not."""
     shown = [cell for cells in suite.figure_cells(figure_name).values() for cell in cells]
     stages = {run.id: (c.study, run) for c in suite.with_upstream(shown) for run in c.runs}
-    costs = [(study, TASKS[run.task].cost(run.spec)) for study, run in stages.values()]
+    costs = [(study, run.cost) for study, run in stages.values()]
     trained = [(study, spent) for study, spent in costs if spent.seen]
     # Weights and the optimizer's averages, without gradients.
     kept = (s.state_bytes - cost.BYTES * s.parameters for n, s in trained if keeps_checkpoints(n))

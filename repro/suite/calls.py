@@ -85,7 +85,10 @@ def _jobs() -> str:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().split(b"\0")
-            if b"repro" in words and os.readlink(process / "cwd") == here:
+            if (
+                any(word.partition(b".")[0] == b"repro" for word in words)
+                and os.readlink(process / "cwd") == here
+            ):
                 ids.append(process.name)
         except OSError:  # another user's, or it has just ended
             continue

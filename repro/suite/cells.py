@@ -16,6 +16,7 @@ FORMAT = 1
 FINISHED = {"id": str, "spec": dict, "datasets": dict, "records": list, "provenance": dict}
 CELL = {"id": str, "study": str, "axes": dict, "runs": list}
 RUN = FINISHED | {"axes": dict}
+INFINITE = ("inf", "-inf", "nan")  # numbers that JSON has not, as `encode_record` writes them
 
 
 def check_format(content: Mapping, name: object, remedy: str = REMEDY) -> None:
@@ -115,7 +116,9 @@ def read_cell(path: Path, cell: Cell) -> dict:
 
 def check_compatible(contents: Mapping[Path, Mapping]) -> None:
     """Raise UserError unless all runs of a figure were made on one kind of device, with one known
-    arithmetic, and from the same data. contents: cell file -> its content."""
+    arithmetic, and from the same data, and recorded numbers where others did. contents: cell file
+    -> its content."""
+    check_kinds(contents)
     devices: dict[str, Path] = {}
     arithmetics: dict[str, Path] = {}
     digests: dict[str, tuple[str, Path]] = {}
@@ -142,6 +145,25 @@ def check_compatible(contents: Mapping[Path, Mapping]) -> None:
             f"{arithmetics[arithmetic.UNKNOWN]}: was made before runs said with which arithmetic; "
             f"{REMEDY}, which makes its runs again"
         )
+
+
+def check_kinds(contents: Mapping[Path, Mapping]) -> None:
+    """Raise UserError, naming the files, where runs of a study recorded words and numbers under one
+    name: what reads them would fail, and its own file would be blamed."""
+    seen: dict[tuple[str, str], dict[str, Path]] = {}
+    for path, content in contents.items():
+        entries = (entry for run in content["runs"] for r in run["records"] for entry in r.items())
+        for key, value in entries:
+            if isinstance(value, str | int | float):
+                word = isinstance(value, str) and value not in INFINITE
+                kinds = seen.setdefault((content["study"], key), {})
+                kinds.setdefault("words" if word else "numbers", path)
+    for (_, key), kinds in seen.items():
+        if len(kinds) > 1:
+            raise UserError(
+                f"{kinds['words']}: records words under {key!r}, where numbers belong as in "
+                f"{kinds['numbers']}; delete it, and its runs under runs/, and build it again"
+            )
 
 
 def frame(contents: Sequence[Mapping]):

@@ -13,7 +13,6 @@ from repro import cost
 from repro.errors import UserError, did_you_mean
 from repro.suite.plan import Cell
 from repro.suite.study import GPU_SCALES, SCALES
-from repro.tasks import TASKS
 
 # Assumed operations per second of a CPU: the rate that the smallest models reach on one core. As
 # `cost.GPU_RATES`, lower than measured, because a job that runs out of time has to queue again.
@@ -161,7 +160,7 @@ def request(cell: Cell, scale: str, site: Site, attempt: int = 1) -> Request:
     largest run, or more, up to a node's, as long as it would take longer than WANTED_HOURS.
     attempt: the n-th asks for 2^(n - 1) times the time and n times the memory of the first.
     """
-    costs = [TASKS[run.task].cost(run.spec) for run in cell.runs]
+    costs = [run.cost for run in cell.runs]
     spec = cell.runs[0].spec
 
     def minutes(rate: float, step_seconds: float) -> float:

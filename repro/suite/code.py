@@ -2,7 +2,7 @@
 imported."""
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 from repro.files import sha256_file
@@ -71,7 +71,10 @@ def imports(file: str) -> frozenset[str]:
     """The checkout's files that a file imports, also within functions. A folder whose modules it
     imports by names that are made up when it runs is imported as a whole, unless it is of NAMED."""
     modules, calls, called = set(), [], {"__name__": _module(file)}
-    for node in ast.walk(ast.parse((ROOT / file).read_bytes(), file)):
+    source = (ROOT / file).read_bytes()
+    tree = ast.parse(source, file)
+    # Imports are statements; their parts, ten times as many, matter only where one is called.
+    for node in ast.walk(tree) if b"import_module" in source else statements(tree):
         if isinstance(node, ast.Import):
             modules |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -89,6 +92,15 @@ def imports(file: str) -> frozenset[str]:
         for path in (ROOT / str(folder)).glob("*.py")
     }
     return frozenset(path for path in map(file_of, modules) if path) | by_name
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """The statements within a node, also those within others."""
+    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        found = getattr(node, part, ())
+        for each in found if isinstance(found, list) else ():
+            yield each
+            yield from statements(each)
 
 
 def _folder(call: ast.Call, called: Mapping[str, str]) -> str | None:

@@ -116,7 +116,7 @@ def _source(dataset: str, value: object) -> Source:
     if not folder.is_dir():
         raise UserError(
             f"{dataset}: folder {value!r} does not exist ({folder.absolute()}); "
-            "give a folder, 'embedded' or 'real'"
+            "give a folder, 'embedded' (synthetic) or 'real'"
         )
     return Source("folder", folder.resolve())
 

@@ -21,7 +21,7 @@ from repro.files import (
     write_sealed,
 )
 from repro.suite import arithmetic, foreign
-from repro.suite.cells import FORMAT, check_result, encode_record, read_cell
+from repro.suite.cells import FORMAT, check_result, encode_record
 from repro.suite.locks import locked
 from repro.suite.names import StageName
 from repro.suite.plan import Cell, Run
@@ -35,6 +35,7 @@ from repro.suite.provenance import (
     stopwatch,
 )
 from repro.suite.study import Proposal
+from repro.suite.upstream import UpstreamResults
 from repro.tasks import TASKS
 from repro.training import ranks
 
@@ -47,7 +48,7 @@ def run_cell(
     device: str,
     progress,
     *,
-    read: Callable[[Run], Mapping] | None = None,
+    read: UpstreamResults | None = None,
     checkpoints: Path | None = None,
     widen: bool = True,
     layout: Callable[[Cost], Layout] = lambda cost: Layout(),
@@ -66,7 +67,7 @@ def run_cell(
     While another job trains a run, this one waits for it.
     inputs: need -> path of its manifest. device: "cpu" or "cuda".
     progress: (index of the run, run) -> callback(step, loss).
-    read: upstream run (one whose result this cell uses) -> its result (`UpstreamResults`).
+    read: what the runs take from upstream.
     checkpoints: folder for the runs' final checkpoints; None if no later stage needs them.
     widen: whether a search may grow past its grid.
     layout: a run's cost -> how it uses its GPUs.
@@ -86,7 +87,7 @@ def run_cell(
     for index, run in enumerate(cell.runs):
         # A finished run is reused only if it was made with the same setup. Its id names its
         # upstream runs; that these were made again, with other results, only their records show.
-        setup = machine | {"inputs": digests | _upstream_digests(run, read)}
+        setup = machine | {"inputs": digests | read.digests(run)}
         final = store / f"{run.id}.safetensors" if checkpoints else None
         with locked(store / f"{run.id}.lock") if main else nullcontext():
             if main:
@@ -97,7 +98,7 @@ def run_cell(
             if result is not None:
                 reused.append(result)
             else:
-                spec, tuned = run.resolve(read)
+                spec, tuned = run.resolve(read.choose)
                 made_by = code_of(run.task, spec)
                 unfinished = Unfinished(run, spec, tuned, setup, made_by, final)
                 if main:
@@ -139,27 +140,17 @@ def run_cell(
     return len(reused)
 
 
-def _deciding(cell: Cell, read: Callable[[Run], Mapping]) -> dict[str, str]:
+def _deciding(cell: Cell, read: UpstreamResults) -> dict[str, str]:
     """Device and arithmetic of the runs by which a search decided that it needs none of a cell's;
     {} if it needs one. So a job that trains nothing has no torch to load, which most of its time
     would go to, and nearly every second job of a search is one."""
     made: dict[str, str] = {}
     for run in cell.runs:
         proposed = [each for each in run.upstream.values() if isinstance(each.reference, Proposal)]
-        if not proposed or None not in run.resolve(read)[1].values():
+        if not proposed or None not in run.resolve(read.choose)[1].values():
             return {}
-        found = read(proposed[0].runs[0])["provenance"]
-        made = {"device": found["device"], "arithmetic": arithmetic.of(found)}
+        made = read.made(proposed[0])
     return made
-
-
-def _upstream_digests(run: Run, read: Callable[[Run], Mapping]) -> dict[str, str]:
-    """`run <id>` -> digest of its records, for each upstream run whose result this run may use."""
-    return {
-        f"run {candidate.id[:12]}": sha256(canonical_json(read(candidate)["records"]))
-        for upstream in run.upstream.values()
-        for candidate in upstream.runs
-    }
 
 
 @dataclass(frozen=True)
@@ -231,6 +222,7 @@ def _train(
     task, spec, axes = TASKS[unfinished.run.task], unfinished.spec, unfinished.run.axes
     final: dict = {"final": unfinished.final} if unfinished.final else {}
     try:
+        arithmetic.refuse_half(spec.get("precision", ""), unfinished.setup["arithmetic"])
         with ranks.laid_out(layout(task.cost(spec))):
             return task.run(spec, **context, checkpoint=unfinished.state(store), **final)
     except UserError as error:
@@ -287,28 +279,6 @@ def link(source: Path, target: Path) -> None:
     except OSError:
         with atomic_path(target) as temporary:
             shutil.copyfile(source, temporary)
-
-
-class UpstreamResults:
-    """Called with an upstream run, reads its entry in its cell's file; with "file" and "sha256" of
-    its final checkpoint, if it has one.
-
-    cells: run id -> (cell, its file, its folder of checkpoints).
-    Raises UserError if a cell is missing or was edited.
-    """
-
-    def __init__(self, cells: Mapping[str, tuple[Cell, Path, Path]]):
-        self.cells = cells
-        self.contents: dict[Path, dict[str, dict]] = {}
-
-    def __call__(self, run: Run) -> dict:
-        cell, path, folder = self.cells[run.id]
-        if path not in self.contents:
-            runs = read_cell(path, cell)["runs"]
-            self.contents[path] = {result["id"]: result for result in runs}
-        result = self.contents[path][run.id]
-        file = os.fspath(folder / f"{run.id}.safetensors")
-        return result | {"file": file, "sha256": result.get("sha256_checkpoint")}
 
 
 def _stored(path: Path, run: Run, setup: Mapping, final: Path | None) -> dict | None:

@@ -3,15 +3,16 @@
 No torch at import.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from repro.data.needs import Tokens
 from repro.suite import gpus, registry
 from repro.suite.locks import only_writer
-from repro.suite.plan import Cell, Run
+from repro.suite.plan import Cell, Choice, Run
 from repro.suite.suite import Suite
-from repro.tasks import TASKS
+from repro.suite.upstream import UpstreamResults, is_current
 from repro.training import launch, ranks
 
 
@@ -55,6 +56,28 @@ def tokenize(suite: Suite, need: Tokens) -> None:
         tokenize(registry.dataset(need.dataset), source, prepared, need, tokens)
 
 
+def choose(suite: Suite, choice: Choice) -> None:
+    """Write what cells take from others, once for all of them."""
+    owners = {run.id: cell for cell in choice.cells for run in cell.runs}
+    read = UpstreamResults(_placed(suite, owners))
+    files = [suite.paths.cell(cell) for cell in choice.cells]
+    read.write(choice, suite.paths.choice(choice), files)
+
+
+def is_chosen(suite: Suite, choice: Choice) -> bool:
+    """Whether a choice's file is there, and was made from its cells' files as they are."""
+    files = [suite.paths.cell(cell) for cell in choice.cells]
+    return is_current(choice, suite.paths.choice(choice), files)
+
+
+def _placed(suite: Suite, owners: Mapping[str, Cell]) -> dict[str, tuple[Cell, Path, Path]]:
+    """Run id -> its cell, the file and the checkpoints of that. owners: run id -> its cell."""
+    return {
+        name: (cell, suite.paths.cell(cell), suite.paths.checkpoints(cell))
+        for name, cell in owners.items()
+    }
+
+
 def train_beside_others(suite: Suite, cell: Cell, place: Place) -> None:
     """`train`, on GPUs that no other job of this machine has (`gpus.own`)."""
     # A rank has what its launcher took.
@@ -65,7 +88,7 @@ def train_beside_others(suite: Suite, cell: Cell, place: Place) -> None:
 
 def train(suite: Suite, cell: Cell, place: Place) -> None:
     """Carry out a cell's runs, in `place.ranks` processes if they can share its steps evenly."""
-    divisible = all(TASKS[run.task].cost(run.spec).divides(place.ranks) for run in cell.runs)
+    divisible = all(run.cost.divides(place.ranks) for run in cell.runs)
     if place.ranks > 1 and not divisible:
         print(f"{cell.study}: one process, {place.ranks} would have no equal parts of a step")
     elif place.ranks > 1 and not launch.is_rank():
@@ -76,15 +99,13 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
         launch.launch(command, place.ranks)  # each process comes back here as a rank
         return
     from repro.data.prepare import point_at_source
-    from repro.suite.execute import UpstreamResults, run_cell
+    from repro.suite.execute import run_cell
     from repro.suite.progress import Progress
 
     title, steps = cell.name.rsplit("-", 1)[0], cell.runs[0].spec.get("steps", 1)
     progress = Progress(title, len(cell.runs), steps)
-    upstream = {
-        run_id: (other, suite.paths.cell(other), suite.paths.checkpoints(other))
-        for run_id, other in suite.upstream(cell).items()
-    }
+    upstream = _placed(suite, suite.upstream(cell))
+    choices = {c.runs.ids: (c, suite.paths.choice(c)) for c in suite.choices_of(cell)}
     keep = registry.keeps_checkpoints(cell.study)
     for need, manifest in suite.needs(cell).items():
         source = suite.source(need.dataset)
@@ -98,7 +119,7 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
             suite.needs(cell),
             place.device,
             lambda index, run: progress(index, _label(cell, run)),
-            read=UpstreamResults(upstream),
+            read=UpstreamResults(upstream, choices),
             checkpoints=suite.paths.checkpoints(cell) if keep else None,
             widen=suite.config.at_edge == "widen",
             layout=lambda cost: ranks.choose_layout(cost, place.device, **place.forced),
@@ -134,6 +155,9 @@ def _train_after_upstream(suite: Suite, cell: Cell, place: Place, done: set[str]
     done.add(cell.id)
     for upstream in suite.upstream(cell).values():
         _train_after_upstream(suite, upstream, place, done)
+    for choice in suite.choices_of(cell):
+        if not is_chosen(suite, choice):
+            choose(suite, choice)
     for need, path in suite.needs(cell).items():
         if not suite.paths.manifest(need.dataset).exists():
             fetch(suite, need.dataset)

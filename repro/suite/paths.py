@@ -7,7 +7,7 @@ from pathlib import Path
 
 from repro.data.needs import TOKENIZATION, Need, Tokens
 from repro.files import canonical_json, sha256
-from repro.suite.plan import Cell
+from repro.suite.plan import Cell, Choice
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,10 @@ class Paths:
     def checkpoints(self, cell: Cell) -> Path:
         """The folder of the final checkpoints of a cell's runs, `<run id>.safetensors`."""
         return self.cell(cell).with_suffix(".checkpoints")
+
+    def choice(self, choice: Choice) -> Path:
+        """The file of a choice."""
+        return self.results / "choices" / choice.study / f"{choice.name}.json"
 
     def figure(self, figure_name: str) -> Path:
         """The folder of a figure's data, picture and claims."""

@@ -6,10 +6,31 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from repro.cost import Cost
 from repro.errors import UserError
 from repro.files import canonical_json, sha256
 from repro.suite.spec import lookup, override, settings
 from repro.suite.study import PROPOSAL, REFERENCES, Best, Checkpoint, Proposal, Reference, Study
+from repro.tasks import TASKS
+
+
+class Among(tuple["Run", ...]):
+    """Runs of an upstream stage to choose from; all runs that choose from the same share it."""
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """Their ids."""
+        return tuple(run.id for run in self)
+
+    @cached_property
+    def text(self) -> bytes:
+        """Their ids as JSON."""
+        return canonical_json(self.ids)
+
+    @cached_property
+    def mark(self) -> str:
+        """What stands for that text where it is written hundreds of times."""
+        return sha256(self.text)
 
 
 @dataclass(frozen=True)
@@ -17,19 +38,33 @@ class Upstream:
     """A reference in a run's spec, with the upstream runs that it chooses from."""
 
     reference: Reference
-    runs: "tuple[Run, ...]"
+    runs: Among
+
+    def choose(self, read: Callable[["Run"], Mapping]) -> Any:
+        """What is taken. read: upstream run -> its result, with "file" and "sha256" of its
+        checkpoint if it has one."""
+        return self.reference.choose([read(run) for run in self.runs])
 
 
-def _identity(value: Any) -> object:
-    """A setting that JSON has no type for, as it enters an id. What is taken from upstream enters
-    by the ids of the upstream runs to choose from, because which of them is chosen is known only
-    after they have run."""
-    if isinstance(value, Upstream):
-        return _reference_identity(value.reference) | {"of": [run.id for run in value.runs]}
-    return dict(value)
+def _identified(identity: Mapping) -> bytes:
+    """The JSON of what a run is known by. What is taken from upstream enters by the ids of the
+    upstream runs to choose from, because which of them is chosen is known only after they have run.
+    """
+    shared: dict[str, bytes] = {}  # mark -> ids: these are hundreds, and the same for many runs
+
+    def stand_in(value: Any) -> object:
+        if isinstance(value, Upstream):
+            shared[value.runs.mark] = value.runs.text
+            return reference_identity(value.reference) | {"of": value.runs.mark}
+        return dict(value)
+
+    text = canonical_json(identity, stand_in)
+    for mark, ids in shared.items():
+        text = text.replace(b'"%s"' % mark.encode(), ids)
+    return text
 
 
-def _reference_identity(reference: Reference) -> dict:
+def reference_identity(reference: Reference) -> dict:
     """A reference as it enters an id.
 
     Do not change a word here when a class or field is renamed: the id of every run that takes
@@ -73,22 +108,24 @@ class Run:
             "spec": self.identity(self.spec),
             "datasets": self.datasets,
         }
-        return sha256(canonical_json(identity, _identity))
+        return sha256(_identified(identity))
+
+    @cached_property
+    def cost(self) -> Cost:
+        """What it takes."""
+        return TASKS[self.task].cost(self.spec)
 
     @cached_property
     def upstream(self) -> dict[str, Upstream]:
         """Dotted key -> what is taken there from an upstream stage."""
         return {key: v for key, v in settings(self.spec) if isinstance(v, Upstream)}
 
-    def resolve(self, read: Callable[["Run"], Mapping]) -> tuple[dict, dict]:
+    def resolve(self, choose: Callable[[Upstream], Any]) -> tuple[dict, dict]:
         """(the spec with a value for everything taken from upstream, dotted key -> tuned value).
 
-        read: upstream run -> its result, with "file" and "sha256" of its checkpoint if it has one.
+        choose: what is taken of an upstream (`repro.suite.upstream.UpstreamResults.choose`).
         """
-        values = {
-            key: upstream.reference.choose([read(run) for run in upstream.runs])
-            for key, upstream in self.upstream.items()
-        }
+        values = {key: choose(upstream) for key, upstream in self.upstream.items()}
         tuned = {
             key: value
             for key, value in values.items()
@@ -124,6 +161,36 @@ class Cell:
         return f"{described or 'all'}-{self.id[:12]}"
 
 
+@dataclass(frozen=True)
+class Choice:
+    """What a stage takes from more cells of an earlier one than a job of it reads: one job reads
+    them all and writes what is taken.
+
+    study: the stage or round that takes it. taken: each once, all from the same runs. cells: those
+    that hold these runs.
+    """
+
+    study: str
+    taken: tuple[Upstream, ...]
+    cells: tuple[Cell, ...]
+
+    @property
+    def runs(self) -> Among:
+        """The runs to choose from."""
+        return self.taken[0].runs
+
+    @cached_property
+    def id(self) -> str:
+        """SHA-256 of what is taken, and of the ids of the cells it is taken from."""
+        asked = [reference_identity(each.reference) for each in self.taken]
+        return sha256(canonical_json([asked, [cell.id for cell in self.cells]]))
+
+    @property
+    def name(self) -> str:
+        """The file's stem."""
+        return self.id[:12]
+
+
 def _short(value: object) -> str:
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
     return "".join(c if c.isalnum() or c in ".+-_" else "_" for c in text)
@@ -153,8 +220,9 @@ class Upstreams:
     def __init__(self, runs_of: Callable[[str], list[Run]]):
         self._runs_of = runs_of
         self._index: dict[tuple, dict[tuple, dict[tuple, list[tuple[int, Run]]]]] = {}
+        self._found: dict[tuple, Among] = {}
 
-    def agreeing(self, stage: str, axes: Mapping, free: set[str]) -> Iterator[Run]:
+    def agreeing(self, stage: str, axes: Mapping, free: set[str]) -> Among:
         """A stage's runs, in their order, that agree with `axes` on all that both have, but for
         those in `free`."""
         key = stage, frozenset(free), frozenset(axes)
@@ -165,12 +233,17 @@ class Upstreams:
                 common = tuple(a for a in run.axes if a in axes and a not in free)
                 by_values = self._index[key].setdefault(common, {})
                 by_values.setdefault(_values(run.axes, common), []).append((place, run))
-        found = [
-            pair
-            for common, by_values in self._index[key].items()
-            for pair in by_values.get(_values(axes, common), ())
-        ]
-        return (run for _, run in sorted(found, key=lambda pair: pair[0]))
+        index = self._index[key]
+        wanted = tuple(_values(axes, common) for common in index)
+        if (key, wanted) not in self._found:
+            found = [
+                pair
+                for values, by_values in zip(wanted, index.values(), strict=True)
+                for pair in by_values.get(values, ())
+            ]
+            ordered = sorted(found, key=lambda pair: pair[0])
+            self._found[key, wanted] = Among(run for _, run in ordered)
+        return self._found[key, wanted]
 
 
 def _values(axes: Mapping, names: tuple[str, ...]) -> tuple:
@@ -193,7 +266,7 @@ def bind_upstream(name: str, spec: Mapping, axes: Mapping, upstreams: Upstreams)
         join = reference.join if isinstance(reference, Checkpoint) else {}
         joined = {axis: lookup(spec, path) for axis, path in join.items()}
         free = {*reference.over, PROPOSAL} - joined.keys()
-        fitting = tuple(upstreams.agreeing(reference.stage, {**axes, **joined}, free))
+        fitting = upstreams.agreeing(reference.stage, {**axes, **joined}, free)
         # An ambiguous checkpoint is a mistake in the study: report it before any training.
         only = isinstance(reference, Checkpoint) and reference.pick == "only"
         if not fitting or (only and len(fitting) > 1):

@@ -4,8 +4,10 @@ A broken file is reported, in one line, to whoever asks for it, and does not sto
 `study_names` leaves its stages out, and only the figures that need it fail.
 """
 
+import sys
 import traceback
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +20,7 @@ from repro.suite.spec import settings
 from repro.suite.study import Checkpoint, Study
 
 ROOT = Path(__file__).resolve().parents[2]
+MESSAGE = 300  # characters of an exception's message that are shown
 # With our code; other folders may hold libraries.
 FOLDERS = ("figures", "studies", "data", "repro", "widthwise")
 
@@ -48,9 +51,14 @@ def _load(file: str) -> ModuleType:
 
 
 def describe_error(error: BaseException) -> str:
-    """An exception in one line: its type and the first line of its message."""
+    """An exception in one line: its type and the first line of its message, no more than MESSAGE
+    characters; and that it may be a library's warning."""
     message = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{type(error).__name__}: {message.strip().partition(chr(10))[0]}"
+    first = message.strip().partition("\n")[0]
+    first = first if len(first) <= MESSAGE else f"{first[:MESSAGE]}..."
+    raised = any(option.startswith("error") for option in sys.warnoptions)
+    hint = "; PYTHONWARNINGS or -W makes errors of libraries' warnings, unset it" if raised else ""
+    return f"{type(error).__name__}: {first}{hint}"
 
 
 def place_of(error: BaseException, folders: Collection[str] = FOLDERS) -> str:
@@ -223,6 +231,16 @@ def figure_stages(name: str) -> list[str]:
         return [stage for study_name in studies for stage in stages(study_name)]
     except UserError as error:
         raise UserError(f"figures/{name}.py: STUDIES: {error}") from error
+
+
+def loadable_figures() -> list[str]:
+    """The figures whose files, and those of their studies, are not broken."""
+    found = []
+    for name in figure_names():
+        with suppress(UserError):
+            figure_stages(name)
+            found.append(name)
+    return found
 
 
 def selected_figures(selection: Iterable[str], place: str = "config key figures") -> list[str]:

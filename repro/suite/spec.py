@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
 PLAIN = (int, float, str, list, tuple, type(None))
+ATOMS = frozenset((*PLAIN, bool))  # asked first, for it is quicker
 
 
 def holds_settings(value: object) -> TypeGuard[Mapping]:
@@ -41,7 +42,7 @@ def override(spec: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 def settings(spec: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """(dotted key, value) of every setting that is not itself a mapping of settings."""
     for key, value in spec.items():
-        if holds_settings(value):
+        if type(value) not in ATOMS and holds_settings(value):
             yield from settings(value, f"{prefix}{key}.")
         else:
             yield prefix + key, value

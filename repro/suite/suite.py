@@ -11,10 +11,11 @@ from repro import cost
 from repro.data.needs import TOKENIZATION, Need, Tokens
 from repro.data.source import Source
 from repro.errors import UserError
+from repro.files import canonical_json
 from repro.suite.config import Config, data_label, parse
 from repro.suite.names import StageName
 from repro.suite.paths import Paths
-from repro.suite.plan import Cell, Run, cells
+from repro.suite.plan import Cell, Choice, Run, Upstream, cells, reference_identity
 from repro.suite.registry import (
     ROOT,
     broken_studies,
@@ -28,6 +29,10 @@ from repro.suite.registry import (
     study,
 )
 from repro.tasks import TASKS
+
+# Files of an earlier stage that a job reads itself, in milliseconds; what is taken from more is
+# chosen by a job of its own, in about half a second, for all that take it.
+FEW = 8
 
 
 def load(words: list[str]) -> "Suite":
@@ -73,7 +78,9 @@ class Suite:
         self.paths = Paths(config.scale, self.label, self.identity)
         self._cells: dict[str, list[Cell]] = {}
         self._by_name: dict[str, dict[str, Cell]] = {}
-        self._owner: dict[str, Mapping[str, Cell]] = {}
+        self._owner: dict[tuple[str, str], Mapping[str, Cell]] = {}
+        self._holders: dict[tuple, tuple[Cell, ...]] = {}
+        self._choices: dict[str, Mapping[tuple[str, ...], Choice]] = {}
         self._faults: dict[str, str] = {}
 
     def command(self, words: str, figures: Sequence[str] = (), program: str = "snakemake") -> str:
@@ -147,39 +154,95 @@ class Suite:
 
     def upstream(self, cell: Cell) -> dict[str, Cell]:
         """Run id -> its cell, for every upstream run that a cell's runs may take something from."""
-        bound = [upstream for run in cell.runs for upstream in run.upstream.values()]
-        # Runs of a cell choose from the same ones, mostly: each is looked up once.
-        wanted = {(u.reference.stage, run.id): None for u in bound for run in u.runs}
-        by_stage = {stage: self._owners(cell.study, stage) for stage, _ in wanted}
-        return {run_id: by_stage[stage][run_id] for stage, run_id in wanted}
+        owners = [(self._owners(cell.study, u.reference.stage), u) for u in _taken(cell)]
+        return {name: owner[name] for owner, taken in owners for name in taken.runs.ids}
 
     def _owners(self, study_name: str, stage: str) -> Mapping[str, Cell]:
         """Run id -> its cell, for a stage of the same study and all its rounds."""
-        name = str(replace(StageName.parse(study_name), stage=stage, round=0))
-        if name not in self._owner:
+        key = StageName.parse(study_name).module, stage
+        if key not in self._owner:
+            name = str(replace(StageName.parse(study_name), stage=stage, round=0))
             every = (cell for round_name in stages(name) for cell in self.cells(round_name))
-            self._owner[name] = {run.id: cell for cell in every for run in cell.runs}
-        return self._owner[name]
+            self._owner[key] = {run.id: cell for cell in every for run in cell.runs}
+        return self._owner[key]
+
+    def holders(self, study_name: str, upstream: Upstream) -> tuple[Cell, ...]:
+        """The cells, each once, of the runs that something of a stage is chosen from."""
+        stage = upstream.reference.stage
+        key = StageName.parse(study_name).module, stage, upstream.runs.ids
+        if key not in self._holders:
+            owners = self._owners(study_name, stage)
+            found = {owners[name].id: owners[name] for name in upstream.runs.ids}
+            self._holders[key] = tuple(found.values())
+        return self._holders[key]
+
+    def choices(self, study_name: str) -> Mapping[tuple[str, ...], Choice]:
+        """Ids of the runs to choose from -> the choice, for all that a stage or round takes from
+        more than FEW cells."""
+        if study_name not in self._choices:
+            asked: dict[tuple[str, ...], dict[bytes, Upstream]] = {}
+            for cell in self.cells(study_name):
+                for each in _taken(cell):
+                    if len(self.holders(study_name, each)) > FEW:
+                        name = canonical_json(reference_identity(each.reference))
+                        asked.setdefault(each.runs.ids, {}).setdefault(name, each)
+            self._choices[study_name] = {
+                ids: Choice(study_name, (*taken.values(),), self.holders(study_name, first))
+                for ids, taken in asked.items()
+                for first in [next(iter(taken.values()))]
+            }
+        return self._choices[study_name]
+
+    def choices_of(self, cell: Cell) -> list[Choice]:
+        """The choices that a cell's job reads in the place of cells."""
+        choices = self.choices(cell.study)
+        wanted = dict.fromkeys(each.runs.ids for each in _taken(cell))
+        return [choices[ids] for ids in wanted if ids in choices]
+
+    def choice(self, study_name: str, choice_name: str) -> Choice:
+        """One choice by name; raises UserError if this configuration has none of that name."""
+        for choice in self.choices(study_name).values():
+            if choice.name == choice_name:
+                return choice
+        raise UserError(f"study {study_name} has no choice {choice_name} under this configuration")
 
     def with_upstream(self, cells: Iterable[Cell]) -> list[Cell]:
         """Some cells and all that they take something from, directly or not, each once."""
         found: dict[str, Cell] = {}
+        asked: set[tuple] = set()
         waiting = [*cells]
         while waiting:
             cell = waiting.pop()
             if cell.id not in found:
                 found[cell.id] = cell
-                waiting += self.upstream(cell).values()
+                for each in _taken(cell):
+                    key = cell.study, each.reference.stage, each.runs.ids
+                    if key not in asked:
+                        asked.add(key)
+                        waiting += self.holders(cell.study, each)
         return [*found.values()]
 
     def upstream_paths(self, cell: Cell) -> list[Path]:
-        """The files and folders of upstream stages that a cell's job reads."""
-        paths: dict[Path, None] = {}
-        for other in {other.id: other for other in self.upstream(cell).values()}.values():
-            paths[self.paths.cell(other)] = None
-            if keeps_checkpoints(other.study):
-                paths[self.paths.checkpoints(other)] = None
-        return list(paths)
+        """The files and folders that a cell's job reads of upstream stages: choices, and the cells
+        that nobody chooses from for it."""
+        choices = self.choices(cell.study)
+        direct = {
+            other.id: other
+            for each in _taken(cell)
+            if each.runs.ids not in choices
+            for other in self.holders(cell.study, each)
+        }
+        chosen = [self.paths.choice(choice) for choice in self.choices_of(cell)]
+        return [*self.files(direct.values()), *chosen]
+
+    def files(self, cells: Iterable[Cell]) -> list[Path]:
+        """The files of some cells, and the folders of the checkpoints that others start from."""
+        paths = []
+        for cell in cells:
+            paths.append(self.paths.cell(cell))
+            if keeps_checkpoints(cell.study):
+                paths.append(self.paths.checkpoints(cell))
+        return paths
 
     def needs(self, cell: Cell) -> dict[Need, Path]:
         """What data a cell's runs read -> the manifest of that data."""
@@ -268,8 +331,10 @@ class Suite:
     def gpu_hours(self, cells: Iterable[Cell]) -> float:
         """Hours on one H100 for the unfinished runs of some cells, each counted once."""
         runs = {run.id: run for cell in cells for run in cell.runs}
-        return sum(
-            cost.gpu_hours(TASKS[run.task].cost(run.spec))
-            for run in runs.values()
-            if not self.is_finished(run)
-        )
+        return sum(cost.gpu_hours(run.cost) for run in runs.values() if not self.is_finished(run))
+
+
+def _taken(cell: Cell) -> Iterable[Upstream]:
+    """What a cell's runs take from upstream, once where several take it from the same runs."""
+    every = (upstream for run in cell.runs for upstream in run.upstream.values())
+    return {(id(each.reference), id(each.runs)): each for each in every}.values()

@@ -4,13 +4,14 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+import numpy as np
 import torch
 
 from repro import models
 from repro.data import loading, tokenization
 from repro.data.loading import Data, EvaluationText
 from repro.data.needs import Text, Tokens
-from repro.data.text import read_split, split_or_nearest
+from repro.data.text import cut, pieces, read_split, split_or_nearest
 from repro.training import clipping
 from repro.training import device as devices
 from repro.training import optimizer as optimizers
@@ -65,9 +66,10 @@ def load_text(settings: Mapping, need: Tokens, inputs: Mapping, device) -> Evalu
     manifest, tokenizer = tokenization.load_tokenizer(inputs[need])
     tokenizer.encode_special_tokens = True  # names of special tokens in the text are plain text
     separator = manifest.get("separator")
-    ids = tokenization.encode(tokenizer, [text]).tolist()
-    ids = ids if separator is None else [separator, *ids]
-    return EvaluationText(torch.tensor(ids, device=device), len(text.split()), split)
+    ids = tokenization.encode(tokenizer, ([piece] for piece in pieces(cut(text), path)))
+    first = [] if separator is None else [separator]
+    tokens = torch.from_numpy(np.concatenate([first, ids]).astype(np.int64)).to(device)
+    return EvaluationText(tokens, sum(len(part.split()) for part in pieces(cut(text), path)), split)
 
 
 def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:

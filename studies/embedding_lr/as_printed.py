@@ -6,8 +6,13 @@ The suite's other sweeps of the decoder have one, a choice made when the slopes 
 
 from dataclasses import replace
 
-from studies.embedding_lr._decoder import without_runs
+from studies.embedding_lr._decoder import OVERNIGHT_SEEDS, without_runs
 from studies.embedding_lr.width_and_vocabulary import sweep
 
 whole = sweep(changes={"model.norm": "none"})
-STUDY = replace(whole, scales=whole.scales | {"reduced": without_runs(whole.scales["reduced"])})
+night = whole.scales["overnight"]
+scales = {
+    "reduced": without_runs(whole.scales["reduced"]),
+    "overnight": replace(night, grid={**night.grid, "seed": OVERNIGHT_SEEDS[:8]}),
+}
+STUDY = replace(whole, scales=whole.scales | scales)

@@ -2,50 +2,77 @@ import pytest
 
 from repro.checks.coordinate_check import check, model_sizes
 from repro.checks.tiny import MODELS, tiny_run
-from widthwise.checks.slopes import fit_slopes
-
-pytestmark = pytest.mark.long
+from widthwise.checks.coordinates import over_widths
+from widthwise.checks.slopes import Measured, fit_slopes
 
 WIDTHS = [64, 128, 256, 512]
 
 
-@pytest.fixture(scope="module")
-def slopes():
-    return {
-        name: fit_slopes(model_sizes(*tiny_run("decoder", name)[:2], steps=4), WIDTHS, range(3))
-        for name in ("muP", "SP")
-    }
+def test_mup_does_the_same_at_every_width_and_the_standard_one_blows_up():
+    """Of SP the last block changes the more, the wider; what goes into the first does not."""
+    assert check("muP", "decoder", None, steps=4, seeds=4).passed
+    found = check("SP", "decoder", None, steps=4, seeds=4)
+    changes = {s.layer: s.verdict for s in found.slopes if s.quantity == "stream change"}
+    assert found.verdict == "wrong"
+    assert changes["embedding"] == "right" and changes["mlp.1"] == "grows"
 
 
-def test_mup_changes_every_layer_equally_at_every_width(slopes):
-    changes = [s for s in slopes["muP"] if s.quantity == "change"]
-    assert len(changes) == 10
-    assert {s.verdict for s in changes} == {"stable"}
+def known(laws, extents=None):
+    """measure: of sizes that are width^power, with a little noise."""
 
+    def measure(width, seed):
+        noise = 1 + 0.01 * seed
+        sizes = {key: noise * width**power for key, power in laws.items()}
+        return Measured(sizes, {key: int(width**p) for key, p in (extents or {}).items()})
 
-def test_standard_parametrization_blows_up(slopes):
-    changes = {s.layer: s for s in slopes["SP"] if s.quantity == "change"}
-    assert changes.pop("embedding").verdict == "stable"
-    assert {s.verdict for s in changes.values()} == {"grows"}
+    return measure
 
 
 def test_slopes_and_verdicts_of_known_laws():
-    def sizes(width, seed):
-        noise = 1 + 0.01 * seed
-        return {
-            ("flat", "change"): noise,
-            ("grows", "change"): noise * width,
-            ("vanishes", "change"): noise / width**0.5,
-        }
-
-    found = {s.layer: s for s in fit_slopes(sizes, WIDTHS, range(3))}
+    laws = {("flat", "effect"): 0, ("grows", "effect"): 1, ("vanishes", "effect"): -0.5}
+    slopes, measured = fit_slopes(known(laws), [1, 2, 4, 8], range(3))
+    found = {s.layer: s for s in slopes}
     assert {name: s.verdict for name, s in found.items()} == {
-        "flat": "stable",
+        "flat": "right",
         "grows": "grows",
         "vanishes": "vanishes",
     }
     assert found["grows"].slope == pytest.approx(1)
     assert found["vanishes"].slope == pytest.approx(-0.5)
+    assert len(measured) == 12
+    wide, _ = fit_slopes(known(laws), [1, 2, 4, 8], range(3), tolerance=0.6)
+    assert {s.layer: s.verdict for s in wide}["vanishes"] == "right"
+
+
+@pytest.mark.parametrize(
+    ("quantity", "grows", "power", "verdict"),
+    [
+        ("stream change", ("stream", 1), -0.5, "vanishes"),
+        ("stream change", ("stream", 0), 1, None),  # a readout's layer is not judged
+        ("logits start", ("logits", 0), 0, "right"),  # heads grow
+        ("logits start", ("logits", 1), 0, "grows"),  # 1/sqrt(head_dim), head_dim grows
+        ("logits start", ("logits", 1), -0.5, "right"),
+        ("logits change", ("logits", 1), -0.8, "right"),  # noise
+        ("logits change", ("logits", 1), 0.5, "grows"),
+        ("output change", ("output", 0), -0.9, "vanishes"),
+        ("output size", ("output", 0), -0.5, "right"),
+    ],
+)
+def test_every_quantity_has_its_law(quantity, grows, power, verdict):
+    what, extent = grows
+    measure = known({("a", quantity): power}, {("a", what): extent})
+    slopes, _ = fit_slopes(measure, [1, 2, 4, 8], range(3))
+    assert [s.verdict for s in slopes] == ([] if verdict is None else [verdict])
+
+
+def test_an_interval_that_reaches_a_wrong_law_is_unclear():
+    def measure(width, seed):
+        return Measured({("a", "effect"): width ** (0.6 * (seed - 1))})
+
+    slopes, _ = fit_slopes(measure, [1, 2, 4], range(3))
+    assert slopes[0].slope == pytest.approx(0) and slopes[0].verdict == "unclear"
+    few, _ = fit_slopes(known({("a", "effect"): 0}), [1, 2, 4], range(1))
+    assert few[0].verdict == "unclear"  # one seed has no interval
 
 
 SGD = {"name": "sgd", "momentum": 0.9, "nesterov": False, "weight_decay": 0.0, "clip": None}
@@ -61,20 +88,14 @@ SGD = {"name": "sgd", "momentum": 0.9, "nesterov": False, "weight_decay": 0.0, "
         ("gpt2", None, 0.02),
     ],
 )
-def test_upscaling_s_models_change_equally_at_every_width(model, optimizer, lr):
-    """Slopes of every layer's change: near 0 under muP, up to 1 and more in the standard one.
-
-    0.35: GPT-2's first logits, of a tied embedding, fall as n^-1/2 to nothing.
-    """
-
-    def slopes(name):
+def test_upscaling_s_models_do_the_same_at_every_width(model, optimizer, lr):
+    def found(name):
         task, spec, widths = tiny_run(model, name)
         spec = spec | {"lr": lr} | ({"optimizer": optimizer} if optimizer else {})
-        found = fit_slopes(model_sizes(task, spec, steps=4), widths, range(3))
-        return [layer.slope for layer in found if layer.quantity == "change"]
+        return over_widths(model_sizes(task, spec, steps=4), widths, 6)
 
-    assert max(map(abs, slopes("muP-multiplier"))) < 0.35
-    assert max(slopes("SP")) > 0.6
+    assert found("muP-multiplier").verdict == "right"
+    assert found("SP").verdict == "wrong"
 
 
 @pytest.mark.parametrize("model", MODELS)

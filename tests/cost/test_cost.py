@@ -476,7 +476,7 @@ def test_more_than_one_pass_over_a_corpus_is_warned_of(capsys):
     assert last.startswith("fineweb_100b (real): 0.52") and "about 1e+11 tokens" in last
     assert main(words) == 0
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last.startswith("warning: fineweb_100b (embedded): 350,000 passes")
+    assert last.startswith("warning: fineweb_100b (synthetic): 350,000 passes")
     assert last.endswith("a larger corpus: data=real")
 
 

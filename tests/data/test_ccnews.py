@@ -27,7 +27,7 @@ def test_the_embedded_documents_are_the_stated_ones_and_have_sentences(monkeypat
     assert sum(stops) / len(stops) > 7, "a permutation of sentences needs some"
     assert all(document.endswith(" .") for document in documents[:-1])
     monkeypatch.setitem(ccnews.embedded, "valid", (100, 1))
-    with pytest.raises(UserError, match=r"ccnews \(embedded\): split valid has SHA-256"):
+    with pytest.raises(UserError, match=r"ccnews \(synthetic\): split valid has SHA-256"):
         next(ccnews.documents(Source("embedded"), "valid"))
 
 

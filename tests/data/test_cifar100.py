@@ -23,7 +23,7 @@ def test_the_embedded_images_are_the_published_ones(embedded):
 
 def test_a_changed_generator_is_noticed(monkeypatch):
     monkeypatch.setattr(cifar100, "EMBEDDED", {"train": (20, 0)})
-    with pytest.raises(UserError, match=r"cifar100 \(embedded\): split train has SHA-256"):
+    with pytest.raises(UserError, match=r"cifar100 \(synthetic\): split train has SHA-256"):
         cifar100.arrays(Source("embedded"))
 
 

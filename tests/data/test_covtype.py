@@ -14,7 +14,7 @@ from repro.files import read_json, sha256
 
 @pytest.fixture(scope="module")
 def table():
-    """400 rows of the embedded table: features, then the label from 1 to 7."""
+    """400 rows of the synthetic table: features, then the label from 1 to 7."""
     from repro.data.synthetic_table import cover_table
 
     return cover_table(400)
@@ -48,7 +48,7 @@ def test_the_embedded_table_is_the_published_one():
 
 def test_a_changed_generator_is_noticed(monkeypatch):
     monkeypatch.setattr(covtype, "EMBEDDED_ROWS", 100)
-    with pytest.raises(UserError, match=r"covtype \(embedded\): the table has SHA-256 .*expected"):
+    with pytest.raises(UserError, match=r"covtype \(synthetic\): the table has SHA-256 .*expected"):
         covtype.arrays(Source("embedded"))
 
 

@@ -397,7 +397,7 @@ def test_the_embedded_documents_are_the_published_ones(monkeypatch):
     found = sha256("".join(f"{document}\n" for document in documents).encode())
     assert found == fineweb.sha256["valid"]
     monkeypatch.setitem(fineweb.embedded, "valid", (100, 1))
-    with pytest.raises(UserError, match=r"fineweb \(embedded\): split valid has SHA-256"):
+    with pytest.raises(UserError, match=r"fineweb \(synthetic\): split valid has SHA-256"):
         next(fineweb.documents(Source("embedded"), "valid"))
 
 

@@ -14,7 +14,7 @@ def test_the_embedded_documents_are_the_stated_ones_and_their_own(monkeypatch):
     assert sha256(found.encode()) == fineweb_edu.sha256["valid"]
     assert not set(fineweb_edu.sha256.values()) & set(fineweb.sha256.values())
     monkeypatch.setitem(fineweb_edu.embedded, "valid", (100, 1))
-    with pytest.raises(UserError, match=r"fineweb_edu \(embedded\): split valid has SHA-256"):
+    with pytest.raises(UserError, match=r"fineweb_edu \(synthetic\): split valid has SHA-256"):
         next(fineweb_edu.documents(Source("embedded"), "valid"))
 
 

@@ -1,3 +1,4 @@
+import os
 import random
 import shutil
 
@@ -205,6 +206,10 @@ def leads_nowhere(folder):
     (folder / "train" / CLASSES[0] / "lost.JPEG").symlink_to(folder / "gone.JPEG")
 
 
+def pipe(folder):
+    os.mkfifo(folder / "train" / CLASSES[0] / "endless.JPEG")
+
+
 def no_valid(folder):
     (folder / "val").rename(folder / "validation")
 
@@ -220,6 +225,7 @@ def no_valid(folder):
         (no_valid, r"val does not exist; expected train/<class>"),
         (one_class, "has one class, nothing to tell apart"),
         (circle, rf"val/{CLASSES[0]} cannot be reached"),
+        (pipe, r"endless.JPEG cannot be reached \(it is no file\); replace it"),
         (leads_nowhere, r"lost.JPEG cannot be reached .*replace it"),
     ],
 )
@@ -258,7 +264,7 @@ def test_the_embedded_images_are_the_published_ones():
 
 def test_a_changed_generator_is_noticed(monkeypatch):
     monkeypatch.setattr(imagenet, "EMBEDDED", {"train": (20, 0)})
-    with pytest.raises(UserError, match=r"imagenet \(embedded\): split train has SHA-256"):
+    with pytest.raises(UserError, match=r"imagenet \(synthetic\): split train has SHA-256"):
         imagenet.arrays(Source("embedded"))
 
 

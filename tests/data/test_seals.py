@@ -28,7 +28,8 @@ def manifests(tmp_path, small_text):
     for split in ("train", "val"):
         for name in "ab":
             (tmp_path / "images" / split / name).mkdir(parents=True)
-            Image.new("RGB", (2, 2)).save(tmp_path / "images" / split / name / "1.png")
+            image = Image.new("RGB", (2, 2), "red" if split == "train" else "blue")
+            image.save(tmp_path / "images" / split / name / "1.png")
 
     def made(kind, **module):
         manifest = tmp_path / kind / "manifest.json"

@@ -3,9 +3,11 @@
 import re
 import runpy
 
+import nbformat
 import pytest
 
 from repro.suite.registry import ROOT
+from widthwise.__main__ import main
 
 
 def printed(name, capsys):
@@ -43,6 +45,39 @@ def test_the_resnet_widens_as_it_trains_until_noise_sets_it_free(capsys):
     assert len(found["wide, set free"]) == 4
 
 
+def test_the_llama_is_right_under_mup_and_wrong_in_the_standard_one(capsys):
+    out = printed("llama", capsys)
+    assert "head_dim grows" in out
+    assert re.search(r"^muP: right: ", out, re.M) and re.search(r"^SP: wrong: ", out, re.M)
+
+
+def test_the_table_of_transfer_has_less_regret_under_mup(capsys):
+    out = printed("transfer", capsys)
+    regrets = dict(re.findall(r"^(muP|SP) .* ([0-9.]+) \[", out, re.M))
+    assert float(regrets["muP"]) < float(regrets["SP"])
+
+
+@pytest.mark.slow  # imports transformers, and trains
+def test_gpt2_s_own_line_passes(capsys):
+    """The line of its docstring, which ended with status 1 until version 0.3."""
+    path = ROOT / "examples" / "gpt2.py"
+    line = next(x for x in path.read_text().splitlines() if x.startswith("widthwise check"))
+    assert main([word.replace("examples", str(path.parent)) for word in line.split()[1:]]) == 0
+    assert "right: " in capsys.readouterr().out
+
+
+def test_the_notebook_s_cells_run_in_order():
+    """Without Jupyter; what they plot goes nowhere."""
+    notebook = nbformat.read(ROOT / "examples" / "is_my_mup_right.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    assert len(cells) >= 4 and not any(c.get("outputs") for c in notebook.cells)
+    names: dict = {}
+    for source in cells:
+        exec(source, names)
+    assert names["mine"].verdict == "wrong" and names["mended"].passed
+
+
 def test_examples_are_all_run():
     scripts = {path.stem for path in (ROOT / "examples").glob("*.py")}
-    assert scripts == {"mlp", "gpt2", "resnet"}
+    assert scripts == {"mlp", "gpt2", "llama", "resnet", "transfer"}

@@ -59,7 +59,7 @@ def test_the_first_page_is_short_leads_to_all_others_and_says_its_terms():
         assert f"](docs/{page.name})" in README, "every page is linked from the first one"
     for term in ("parametrization", "SP", "muP", "LVP", "Neural-tangent", "upscaled", "base"):
         assert README.index(f"*{term}*") < README.index("## What reproduces")
-    for word in ("Embedded", "real", "reproduced", "not reproduced", "cannot be told"):
+    for word in ("Synthetic", "real", "reproduced", "not reproduced", "cannot be told"):
         assert f"*{word}*" in README
     assert "or of a GPU: none of these was ever tried" in README.replace("\n", " ")
     for number in ("2506.15025", "2602.10545", "2304.02034"):

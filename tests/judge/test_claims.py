@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from repro.judge.claims import (
     judge,
     of_one_run,
     over_batches,
+    over_both,
     over_seeds,
     p_value,
     reported,
@@ -216,3 +219,21 @@ def test_on_a_workstation_the_paper_s_bound_binds_but_for_numbers_of_its_own_set
     assert not Claim(*rest, {"reduced": below(-1)}).binds("workstation", embedded=False)
     own = Claim(*rest, {"workstation": below(-0.5), "paper": below(-1)})
     assert own.at("workstation").high == -0.5
+
+
+def test_what_other_seeds_chose_has_their_scatter_in_its_interval():
+    rng = np.random.default_rng(0)
+    covered, draws, n = 0, 600, 8
+    for _ in range(draws):
+        judges, choosers = rng.normal(size=n), rng.normal(size=n)
+        found = over_both(
+            lambda seed, chosen, a=judges, b=choosers: a[seed] + b[list(chosen)].mean(),
+            range(n),
+            range(n),
+        )
+        covered += found.low <= 0 <= found.high
+    assert covered / draws == pytest.approx(0.95, abs=0.035)  # 4 standard errors of 600 draws
+    alone = over_seeds(lambda sample: judges[sample[0]], range(n))
+    assert found.high - found.low > alone.high - alone.low
+    lost = over_both(lambda seed, chosen: math.inf, range(n), range(n))
+    assert math.isnan(lost.low) and lost.value == math.inf

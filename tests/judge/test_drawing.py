@@ -119,6 +119,20 @@ def test_a_table_is_text_in_markdown_and_csv():
     ]
 
 
+def test_a_cell_is_no_formula_of_matplotlib_nor_html_nor_one_of_a_spreadsheet():
+    """Found in review: `$\\frac{$` ended in a traceback."""
+    texts = ["$\\frac{$", "<b onmouseover=alert(1)>", "=cmd|'/C calc'!A0", "-2+cmd|' /C calc'!A0"]
+    table = Table(["text"], [[text] for text in texts], "$\\frac{$")
+    figure = drawing.of_table(table)
+    figure.draw_without_rendering()
+    drawing.plt.close(figure)
+    assert table.csv().decode().splitlines()[3:] == [f"'{text}" for text in texts[2:]]
+    numbers = [["-0.5 [-1.2, +3]"], ["-"], ["+0.25"], ["-1 within 0.3"]]
+    assert table.csv().count(b"'-") == 1 and b"'" not in Table(["text"], numbers).csv()
+    assert "| \\<b onmouseover=alert(1)> |" in table.markdown()
+    assert "a < b" in Table(["text"], [["a < b"]]).markdown()[2]
+
+
 def test_bars_are_the_intervals_and_a_value_without_one_has_a_mark_alone():
     figure, ((axes,),) = drawing.panels(1)
     drawing.bars(axes, [1, 2], [(3, 2, 5), (4, math.nan, math.nan)])

@@ -352,15 +352,14 @@ def test_seeds_of_a_figure_s_runs_are_those_of_its_data():
 
 
 def test_the_command_shows_rows_and_badges(checkout, monkeypatch, tmp_path):
-    suite = load([])
-    assert explain.registered(suite, []) == explain.NONE_REGISTERED
-    assert explain.registered(suite, [CLAIM]) == f"{PAPER}/{CLAIM}: not registered"
+    assert explain.registered([]) == explain.NONE_REGISTERED
+    assert explain.registered([CLAIM]) == f"{PAPER}/{CLAIM}: not registered"
     monkeypatch.setattr(records, "RECORDS", tmp_path / "records")
-    bound = str(explain.find_claim(suite, CLAIM)[2].at("reduced"))
+    bound = str(explain.find_claim(CLAIM)[2].at("reduced"))
     checkout.write(replace(ROW, claim=CLAIM, bound=bound), paper=PAPER)
     at = checkout.commit()
     for words in ([], [CLAIM], [f"{PAPER}/{CLAIM}"]):
-        lines = explain.registered(suite, words).splitlines()
+        lines = explain.registered(words).splitlines()
         assert lines[:2] == [
             f"{PAPER}/{CLAIM}, reduced scale, embedded data",
             "  registered, runs not yet made",
@@ -369,4 +368,4 @@ def test_the_command_shows_rows_and_badges(checkout, monkeypatch, tmp_path):
         assert f"    bound: {bound} (half of the rival's)" in lines
         assert "    planned: power 0.95, error 0.04, 1.5 core-hours" in lines
     with pytest.raises(UserError, match="did you mean"):
-        explain.registered(suite, [f"{CLAIM}s"])
+        explain.registered([f"{CLAIM}s"])

@@ -254,6 +254,22 @@ def test_a_figure_s_data_are_in_its_page_for_the_plot(site):
     assert content["columns"]["count"] == counts
 
 
+def test_every_page_says_what_a_browser_may_load(site):
+    for path in site.rglob("*.html"):
+        head = path.read_text().partition("</head>")[0]
+        policy, first = head.index("Content-Security-Policy"), head.index("<link")
+        assert policy < first, "it holds for what stands behind it"
+        assert "default-src &#39;none&#39;; script-src &#39;self&#39; file:;" in head
+        assert "onclick" not in path.read_text() and "javascript:" not in path.read_text()
+
+
+@pytest.mark.parametrize("word", ["</script>", "<!--<script>", "]]>", "\u2028"])
+def test_no_value_ends_the_script_element_that_holds_it(word):
+    """Found in review: `<!--<script>` swallowed the rest of the page."""
+    written = pages.script_json({"a": word})
+    assert "<" not in written and json.loads(written) == {"a": word}
+
+
 def test_an_earlier_report_is_replaced_and_nothing_else(site, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "mine"
     folder.mkdir()
@@ -267,8 +283,19 @@ def test_an_earlier_report_is_replaced_and_nothing_else(site, tmp_path, monkeypa
     (folder / "index.html").unlink()
     assert main([*call, "mine"]) == 0
     (folder / "figures" / "gone.html").write_text("of an earlier version")
+    with open(folder / pages.LISTED, "a") as listed:
+        listed.write("figures/gone.html\n")
     assert main([*call, "mine"]) == 0
     assert not (folder / "figures" / "gone.html").exists()
+    capsys.readouterr()
+    (folder / "figures" / "notes.txt").write_text("my own notes")
+    assert main([*call, "mine"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: mine/figures/notes.txt: is no part of the report there; move")
+    assert (folder / "figures" / "notes.txt").read_text() == "my own notes"
+    (tmp_path / "link").symlink_to(folder)
+    assert main([*call, "link"]) == 1
+    assert capsys.readouterr().err.startswith("error: link: is a link; give the folder that it")
 
 
 def test_without_results_and_records_there_is_no_report(tmp_path, monkeypatch, capsys):

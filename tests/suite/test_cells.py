@@ -70,6 +70,20 @@ def test_a_mistake_found_in_a_run_names_the_run(tmp_path, monkeypatch):
         run(fake_cell({"lr": 0.5, "seed": 0}), tmp_path)
 
 
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_a_precision_that_a_cpu_is_250_times_slower_in_is_refused(
+    tmp_path, calls, monkeypatch, precision
+):
+    cell = Cell("p/s", {}, (Run("fake", 1, SPEC | {"precision": precision}, {"seed": 0}, {}),))
+    message = rf"^p/s, seed 0: precision {precision}: a CPU has no fast kernels .*=avx2 \(\w+\); "
+    with pytest.raises(UserError, match=message):
+        run(cell, tmp_path)
+    assert calls == []
+    monkeypatch.setattr(execute.arithmetic, "in_force", lambda device: "native (this one, avx512)")
+    run(cell, tmp_path)
+    assert calls == [0]
+
+
 def test_what_a_job_killed_while_it_wrote_has_left_is_removed(tmp_path, calls):
     """The temporary file of a resume state; that of another run may be in another job's hands."""
     cell = fake_cell({"seed": 0})

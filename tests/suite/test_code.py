@@ -1,5 +1,6 @@
 """Which code a run depends on, read off imports: held against what Python executes."""
 
+import ast
 import sys
 from pathlib import Path
 
@@ -58,6 +59,33 @@ def test_the_digest_is_of_the_files_and_the_trees_are_git_s():
     lines = code.listing(sorted(files_of("language_model")))
     assert found["code_sha256"] == sha256(lines.encode())
     assert set(found["trees"]) == {"repro", "widthwise"}
+
+
+def test_an_import_in_any_statement_is_found():
+    """Also where others are looked at only as far as their statements (`code.statements`)."""
+    for path in (*(ROOT / "repro").rglob("*.py"), ROOT / "figures/embedding_lr/fig3.py"):
+        tree = ast.parse(path.read_bytes())
+        kinds = (ast.Import, ast.ImportFrom)
+        every, found = ast.walk(tree), code.statements(tree)
+        assert {n for n in every if isinstance(n, kinds)} == {
+            n for n in found if isinstance(n, kinds)
+        }, path
+    nested = """
+match x:
+    case 1:
+        try:
+            while 1: import a
+            else: import b
+        except* OSError:
+            with y: import c
+        else: import d
+        finally:
+            for z in y:
+                def f():
+                    class C: import e
+"""
+    found = code.statements(ast.parse(nested))
+    assert {n.names[0].name for n in found if isinstance(n, ast.Import)} == {*"abcde"}
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ from repro.files import canonical_json, sha256
 from repro.suite import cells as cellfiles
 from repro.suite import config, execute, registry
 from repro.suite.arithmetic import of
-from repro.suite.execute import UpstreamResults, run_cell
+from repro.suite.execute import run_cell
 from repro.suite.plan import cells
 from repro.suite.search import full_neighbourhood, untried_neighbours
 from repro.suite.study import SCALES, Best, Checkpoint, Scale, Study
 from repro.suite.suite import Suite
+from repro.suite.upstream import UpstreamResults
 from repro.tasks import TASKS, Task
 
 
@@ -118,7 +119,8 @@ def test_a_study_s_neighbourhood_is_its_proposals_and_others_keep_their_ids():
     results = [
         {"spec": run.spec, "axes": run.axes, "records": [{"train_loss": 1.0}]} for run in base
     ]
-    points = {tuple(r.resolve(lambda _: results[0])[0][k] for k in ("lr", "wd")) for r in among}
+    specs = [run.resolve(lambda taken: taken.choose(lambda _: results[0]))[0] for run in among]
+    points = {(spec["lr"], spec["wd"]) for spec in specs}
     assert points == {(2, 1), (0.5, 1), (1, 2), (1, 0.5), (2, 0.5), (0.5, 2)}
     # an id is of words that stay when a class or field is renamed
     spec = all_around[0].spec | {"lr": "of lr", "wd": "of wd"}

@@ -30,13 +30,18 @@ def result(run, loss, **record):
     }
 
 
+def resolve(run, read):
+    """A run's spec and what is tuned in it. read: upstream run -> its result."""
+    return run.resolve(lambda upstream: upstream.choose(read))
+
+
 def test_the_best_is_of_the_mean_over_seeds():
     tune = runs(TUNE)
     losses = {(0.1, 0): 1.0, (0.1, 1): 5.0, (0.2, 0): 2.0, (0.2, 1): 2.0}
     base = stage({"lr": Best("tune", "lr", over=("seed",))}, {"seed": [0, 1]})
     for run in runs(base, lambda name: tune):
-        spec, tuned = run.resolve(
-            lambda r: result(r, losses.get((r.spec["lr"], r.spec["seed"]), math.inf))
+        spec, tuned = resolve(
+            run, lambda r: result(r, losses.get((r.spec["lr"], r.spec["seed"]), math.inf))
         )
         assert spec["lr"] == tuned["lr"] == 0.2
 
@@ -44,7 +49,7 @@ def test_the_best_is_of_the_mean_over_seeds():
 def test_where_restricts_the_candidates():
     tune = runs(TUNE)
     base = stage({"lr": Best("tune", "lr", over=("seed",), where={"lr": 0.4})}, {})
-    spec, _ = runs(base, lambda name: tune)[0].resolve(lambda r: result(r, r.spec["lr"]))
+    spec, _ = resolve(runs(base, lambda name: tune)[0], lambda r: result(r, r.spec["lr"]))
     assert spec["lr"] == 0.4
 
 
@@ -52,7 +57,7 @@ def test_a_sweep_that_diverged_everywhere_says_so():
     tune = runs(TUNE)
     base = runs(stage({"lr": Best("tune", "lr", over=("seed",))}, {}), lambda name: tune)
     with pytest.raises(UserError, match="stage tune: every run diverged, so no lr"):
-        base[0].resolve(lambda r: result(r, math.inf))
+        resolve(base[0], lambda r: result(r, math.inf))
 
 
 def test_a_checkpoint_is_joined_on_the_axes_both_have():
@@ -73,7 +78,7 @@ def test_the_median_checkpoint():
     losses = {0.1: 3.0, 0.2: 1.0, 0.4: 2.0}
     pick = Checkpoint("tune", pick="median", metric="valid_loss", over=("lr",))
     (run,) = runs(stage({"start": {"checkpoint": pick, "level": 0.0}}, {}), lambda name: tune)
-    spec, tuned = run.resolve(lambda r: result(r, 0.0, valid_loss=losses[r.spec["lr"]]))
+    spec, tuned = resolve(run, lambda r: result(r, 0.0, valid_loss=losses[r.spec["lr"]]))
     assert spec["start"]["checkpoint"]["spec"]["lr"] == 0.4
     assert tuned == {}
 

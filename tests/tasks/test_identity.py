@@ -9,7 +9,7 @@ from repro import models
 from repro.checks.tiny import MODELS, tiny_run
 from repro.data.random_data import random_data
 from repro.errors import UserError
-from repro.suite.plan import Run, Upstream
+from repro.suite.plan import Among, Run, Upstream
 from repro.suite.study import Best
 from repro.tasks import TASKS
 from repro.tasks.identity import READS, WRITES, _factors, trained
@@ -90,8 +90,8 @@ def test_rates_count_and_how_they_are_written_does_not():
 
 
 def test_what_is_taken_from_upstream_stays_beside_its_factor():
-    tuned = Upstream(Best("tune", "lr"), (Run("fake", 1, {"seed": 0}, {}, {}),))
-    other = Upstream(Best("tune", "lr"), (Run("fake", 1, {"seed": 1}, {}, {}),))
+    tuned = Upstream(Best("tune", "lr"), Among([Run("fake", 1, {"seed": 0}, {}, {})]))
+    other = Upstream(Best("tune", "lr"), Among([Run("fake", 1, {"seed": 1}, {}, {})]))
     assert warm_start("muP", lr=tuned) != warm_start("muP", lr=other)
     assert warm_start("muP", lr=tuned) != warm_start("SP", lr=tuned)
     assert warm_start("muP", 4, lr=tuned) == warm_start("SP", 4, lr=tuned)

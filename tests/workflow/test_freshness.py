@@ -176,6 +176,8 @@ def test_the_listing_replaces_that_of_other_code(tmp_path):
     found = code.keep(tmp_path, "embedding_lr/table3")
     (left,) = tmp_path.iterdir()
     assert left.name == f"code-{found[:12]}" and sha256(left.read_bytes()) == found
+    left.write_bytes(b"")  # Found in review: one that was cut stayed so for ever.
+    assert code.keep(tmp_path, "embedding_lr/table3") == sha256_file(left)
     file = "figures/embedding_lr/table3.py"
     assert f"{sha256_file(ROOT / file)}  {file}" in left.read_text().splitlines()
 

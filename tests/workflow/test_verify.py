@@ -338,6 +338,12 @@ def test_a_product_that_was_edited_is_made_anew(built, name):
     assert {path.name for path in freshness.stale(built, NAME)} == first
 
 
+def test_a_cut_listing_of_code_is_made_anew(built):
+    (listing,) = built.paths.figure(NAME).glob("code-*")
+    listing.write_bytes(b"")
+    assert freshness.stale(built, NAME) == [listing]
+
+
 @pytest.mark.parametrize("name", ["scoreboard.csv", "scoreboard.md", "manifest.json"])
 def test_an_edited_scoreboard_is_made_anew(built, name):
     scoreboard(built)

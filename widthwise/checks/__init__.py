@@ -1,8 +1,10 @@
 """Is it right? Checks of a model of one's own over widths.
 
-coordinates.py  the coordinate check: do activations change as much at every width?
+coordinates.py  the coordinate check: does a network do the same at every width?
 given.py        what a user gives a check: batches, a loss
-slopes.py       slopes of sizes against width, with a verdict
+seen.py         what it looks at: the stream, attention's logits, the output
+slopes.py       the law of each, slopes of sizes against width, the verdict
+picture.py      its plot
 transfer.py     what is lost where the narrow model is tuned and the wide one trained
 regret.py       losses over rates, and what is lost; no torch
 command.py      both on the command line, of what a file of one's own defines

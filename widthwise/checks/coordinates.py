@@ -1,9 +1,9 @@
 """The coordinate check of a model of one's own, with a numeric verdict.
 
-After a few steps every layer's activations should have changed as much at one width as at another
-(Yang et al., arXiv 2203.03466, Appendix D.1). A wrong weight decay does not show there: where there
-is one, the share of each weight that one step without gradients takes away is held against the
-width too, and should be the same.
+What theory speaks of is measured at several widths: the stream, attention's logits and the output,
+how much a few training steps change them (Yang et al., arXiv 2203.03466, Appendix D.1), how much
+every tensor's update moves the loss, and how much of every weight a step's decay takes away, which
+shows in nothing else. `widthwise.checks.slopes` has the law of each.
 """
 
 import math
@@ -16,9 +16,11 @@ import torch
 from torch import nn
 
 from widthwise.checks.given import Batches, Loss, batches_of, inputs_of, loss_of
+from widthwise.checks.seen import look
 from widthwise.checks.slopes import (
+    TOLERANCE,
     LayerSlope,
-    activations,
+    Measured,
     fit_slopes,
     root_mean_square,
     table,
@@ -28,72 +30,65 @@ from widthwise.parametrization.plans import plan
 from widthwise.parametrization.recipes import Recipe
 from widthwise.tracing.roles import Roles, made, roles
 
-Sizes = dict[tuple[str, str], float]  # (layer, quantity) -> size
-JUDGED = ("change", "decay")
-
 
 @dataclass(frozen=True)
 class CoordinateCheck:
     """What a coordinate check found; printed, a table and the verdict.
 
-    slopes: of every layer, and of weights that decay. sizes: (width, seed) -> what they are of.
+    slopes: of all that was judged. measured: (width, seed) -> what they are of.
     """
 
     slopes: tuple[LayerSlope, ...]
     widths: tuple[float, ...]
-    sizes: Mapping[tuple[float, int], Mapping[tuple[str, str], float]]
+    measured: Mapping[tuple[float, int], Measured]
 
     @property
     def verdict(self) -> str:
-        """Whether all changes, and all decays, are stable ("width-independent"); else the
-        first of "grows", "vanishes" and "unclear" that one of them is."""
-        found = {s.verdict for s in self.slopes if s.quantity in JUDGED}
-        order = ("grows", "vanishes", "unclear")
-        return next((word for word in order if word in found), "width-independent")
+        """What all slopes say: "wrong" where one grows or vanishes beyond its law, else "unclear"
+        where one is that, else "right"."""
+        found = {s.verdict for s in self.slopes}
+        if found & {"grows", "vanishes"}:
+            return "wrong"
+        return "unclear" if "unclear" in found else "right"
 
     @property
     def passed(self) -> bool:
-        """Whether the verdict is "width-independent"."""
-        return self.verdict == "width-independent"
+        """Whether the verdict is "right"."""
+        return self.verdict == "right"
 
     @property
     def reason(self) -> str:
-        """The verdict, and of how many layers, in a line."""
+        """The verdict, and what is furthest from its law, in a line."""
+        over = f"over widths {list(self.widths)}"
         if self.passed:
-            return f"width-independent over widths {list(self.widths)}"
-        bad = [s for s in self.slopes if s.quantity in JUDGED and s.verdict == self.verdict]
-        judged = sum(s.quantity in JUDGED for s in self.slopes)
-        more = "; give more seeds or widths" if self.verdict == "unclear" else ""
-        what = "is unclear" if self.verdict == "unclear" else f"{self.verdict} with the width"
+            return f"right: {len(self.slopes)} slopes are as muP has them {over}"
+        wanted = {"unclear"} if self.verdict == "unclear" else {"grows", "vanishes"}
+        bad = [s for s in self.slopes if s.verdict in wanted]
+        worst = max(bad, key=_distance)
+        law = " to ".join(f"{each:g}" for each in dict.fromkeys(worst.law))
+        slope = f"{worst.slope:.2f} [{worst.low:.2f}, {worst.high:.2f}]"
+        what = "cannot be told" if worst.verdict == "unclear" else f"{worst.verdict} with the width"
+        more = "; give more seeds or wider models" if worst.verdict == "unclear" else ""
         return (
-            f"{bad[0].layer} ({bad[0].quantity}) {what}, slope "
-            f"{bad[0].slope:.2f}, one of {len(bad)} of {judged}, over widths {list(self.widths)}"
-            f"{more}"
+            f"{self.verdict}: {worst.layer or 'the model'} ({worst.quantity}) {what}, slope {slope}"
+            f" where {law} is right; {len(bad)} of {len(self.slopes)} slopes, {over}{more}"
         )
 
     def __str__(self) -> str:
         return "\n".join([*table(self.slopes), self.reason])
 
     def plot(self, path: str) -> None:
-        """Draw sizes against widths, a curve a layer, to a file; needs matplotlib."""
-        from matplotlib.figure import Figure
+        """Draw every size over the narrowest model's, a curve a width, to a file; needs
+        matplotlib."""
+        from widthwise.checks.picture import draw
 
-        quantities = list(dict.fromkeys(s.quantity for s in self.slopes))
-        figure = Figure(figsize=(4.5 * len(quantities), 3.5), layout="constrained")
-        for place, quantity in enumerate(quantities, 1):
-            axes = figure.add_subplot(1, len(quantities), place)
-            for each in self.slopes:
-                if each.quantity == quantity:
-                    means = [self._mean(width, (each.layer, quantity)) for width in self.widths]
-                    axes.plot(self.widths, means, marker="o", label=each.layer)
-            axes.set(xscale="log", yscale="log", xlabel="width", title=quantity)
-        axes.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1, 0.5))
-        figure.savefig(path)
+        draw(self, path)
 
-    def _mean(self, width: float, key: tuple[str, str]) -> float:
-        """The geometric mean over seeds."""
-        found = [each[key] for (at, _), each in self.sizes.items() if at == width]
-        return math.exp(sum(map(math.log, found)) / len(found)) if min(found) > 0 else math.nan
+
+def _distance(slope: LayerSlope) -> float:
+    """How far a slope is from its law."""
+    least, most = slope.law
+    return max(least - slope.slope, slope.slope - most) if math.isfinite(slope.slope) else math.inf
 
 
 def coordinate_check(
@@ -109,10 +104,11 @@ def coordinate_check(
     steps: int = 4,
     after: int = 0,
     seeds: int = 4,
+    tolerance: float = TOLERANCE,
     readout: str | None = None,
     given: Mapping[str, str] = MappingProxyType({}),
 ) -> CoordinateCheck:
-    """Train a model at several widths and fit how its layers' changes depend on the width.
+    """Train a model at several widths and fit how what it does depends on the width.
 
     make: width -> the module. The least of the widths is the base.
     recipe: a Recipe, a name, or the path of a file; None to check the model as `make` returns it,
@@ -126,7 +122,11 @@ def coordinate_check(
     loss: (model, batch) -> scalar; None: cross-entropy of whole numbers, else mean squared error.
     steps, after: what `steps` steps change is measured, after so many before them: a check of
         updates in the midst of training.
+    tolerance: how far a slope may be from its law; 1/4, half the way to the nearest wrong law,
+        since every power of a table is a multiple of 1/2.
     readout, given: as in `plan` and `roles`.
+    A width should be larger than the number of things that a batch has to tell apart: below, what a
+    step does to one of them is drowned by what it does to the others, which falls as n^-1/2.
     Raises UserError on fewer than two widths, no step, a loss that is not finite, or steps that
     change nothing, as the functions it calls.
     """
@@ -149,20 +149,21 @@ def coordinate_check(
             return model, optimizer(model)
         return model, planned(model, found, recipe, lr, weight_decay, optimizer, readout)
 
-    def measure(width: float, seed: int) -> Sizes:
+    def measure(width: float, seed: int) -> Measured:
         width = int(width)
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             model, its_optimizer = build(width)
             data = batches_of(batches, seed)
-            sizes = train_and_measure(
+            found = train_and_measure(
                 model, its_optimizer, data, loss, steps, start=after, seed=seed
             )
             if any(group.get("weight_decay") for group in its_optimizer.param_groups):
-                sizes |= _decays(*build(width))
-        return sizes
+                sizes = {**found.sizes, **_decays(*build(width))}
+                found = Measured(sizes, found.extents)
+        return found
 
-    return over_widths(measure, widths, seeds)
+    return over_widths(measure, widths, seeds, tolerance)
 
 
 def planned(
@@ -180,25 +181,22 @@ def planned(
 
 
 def over_widths(
-    measure: Callable[[float, int], Sizes], widths: Sequence[float], seeds: int
+    measure: Callable[[float, int], Measured],
+    widths: Sequence[float],
+    seeds: int,
+    tolerance: float = TOLERANCE,
 ) -> CoordinateCheck:
     """The check of what a function of width and seed measures.
 
-    Raises UserError on fewer than two widths, or where no layer's output changed.
+    Raises UserError on fewer than two widths, or where the steps change no output.
     """
-    sizes: dict[tuple[float, int], Sizes] = {}
-
-    def kept(width: float, seed: int) -> Sizes:
-        sizes[width, seed] = measure(width, seed)
-        return sizes[width, seed]
-
-    slopes = fit_slopes(kept, widths, range(seeds))
-    if not any(each.quantity == "change" for each in slopes):
+    slopes, measured = fit_slopes(measure, widths, range(seeds), tolerance)
+    if not any(each.quantity == "output change" for each in slopes):
         raise UserError(
-            "coordinate-check: no layer's output changed at any width: lr is 0, or the optimizer "
-            "is over other parameters"
+            "coordinate-check: the output changed at no width: lr is 0, or the optimizer is over "
+            "other parameters"
         )
-    return CoordinateCheck(tuple(slopes), tuple(widths), sizes)
+    return CoordinateCheck(tuple(slopes), tuple(widths), measured)
 
 
 def train_and_measure(
@@ -210,20 +208,21 @@ def train_and_measure(
     *,
     start: int = 0,
     seed: int = 0,
-) -> Sizes:
-    """Root mean square of each layer's output ("activation") after steps on the batches in turn,
-    and of its difference ("change") from that at the step `start`.
+) -> Measured:
+    """Sizes after steps on the batches in turn, changes since the step `start`, effects from there.
 
-    seed: of what the model draws while it is measured, as dropout does.
+    seed: of what the model draws while it is looked at, as dropout does.
     Raises UserError on a loss that is not finite, and without a step.
     """
     if steps < 1:
         raise UserError(f"coordinate-check: steps {steps}: without a step nothing changes; give 1")
     inputs = inputs_of(batches[0])
-    before: dict[str, torch.Tensor] = {}
+    parameters = dict(model.named_parameters())
+    effects = dict.fromkeys(parameters, 0.0)
     for step in range(start + steps):
         if step == start:
-            before = _seen(model, inputs, seed)
+            torch.manual_seed(seed)
+            before = look(model, inputs)
         optimizer.zero_grad()
         value = loss_of(model, batches[step % len(batches)], loss)
         if not bool(torch.isfinite(value.detach())):
@@ -231,16 +230,24 @@ def train_and_measure(
                 f"coordinate-check: loss {float(value.detach())} at step {step}: lower lr"
             )
         value.backward()
+        held = [p.detach().clone() for p in parameters.values()] if step >= start else []
         optimizer.step()
-    after = _seen(model, inputs, seed)
-    result = {}
-    for layer in before:
-        result[layer, "activation"] = root_mean_square(after[layer])
-        result[layer, "change"] = root_mean_square(after[layer] - before[layer])
-    return result
+        for (name, p), old in zip(parameters.items(), held, strict=False):
+            if p.grad is not None:
+                effects[name] += float((p.grad * (p.detach() - old)).abs().sum())
+    torch.manual_seed(seed)
+    after = look(model, inputs)
+    sizes = {}
+    for (layer, what), tensor in after.tensors.items():
+        if what == "logits" and start == 0:
+            sizes[layer, "logits start"] = root_mean_square(before.tensors[layer, what])
+        sizes[layer, f"{what} size"] = root_mean_square(tensor)
+        sizes[layer, f"{what} change"] = root_mean_square(tensor - before.tensors[layer, what])
+    sizes |= {(name, "effect"): effect for name, effect in effects.items()}
+    return Measured(sizes, after.extents)
 
 
-def _decays(model: nn.Module, optimizer: torch.optim.Optimizer) -> Sizes:
+def _decays(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[tuple[str, str], float]:
     """(weight, "decay") -> the share of it that a step without gradients takes away.
 
     Left out are weights that such a step does not shrink alike in all their entries.
@@ -257,10 +264,3 @@ def _decays(model: nn.Module, optimizer: torch.optim.Optimizer) -> Sizes:
         if along > 0.99 * float(step.norm() * start.norm()):
             result[name, "decay"] = along / float(start.square().sum())
     return result
-
-
-def _seen(model: nn.Module, inputs: Any, seed: int) -> dict[str, torch.Tensor]:
-    """Activations, dropout drawn alike each time; those of whole numbers are none."""
-    torch.manual_seed(seed)
-    found = activations(model, inputs)
-    return {name: t for name, t in found.items() if t.is_floating_point()}

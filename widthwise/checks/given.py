@@ -33,14 +33,16 @@ def _is_batch(batch: object) -> bool:
 
 
 def inputs_of(batch: Any) -> Any:
-    """What a model is called with on a batch."""
-    return batch if isinstance(batch, Mapping) else batch[0]
+    """What a model is called with to be looked at: of a mapping all but the labels."""
+    if isinstance(batch, Mapping):
+        return {key: value for key, value in batch.items() if key != "labels"}
+    return batch[0]
 
 
 def default_loss(model: nn.Module, batch: Any) -> torch.Tensor:
     """Of a mapping the loss that the model returns; else cross-entropy over the last axis of whole
     numbers, or mean squared error."""
-    output = called(model, inputs_of(batch))
+    output = called(model, batch if isinstance(batch, Mapping) else inputs_of(batch))
     if isinstance(batch, Mapping):
         loss = output["loss"] if isinstance(output, Mapping) else getattr(output, "loss", None)
         if loss is None:

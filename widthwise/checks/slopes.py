@@ -1,29 +1,72 @@
-"""Slopes of sizes against width, each with an interval over seeds and a verdict."""
+"""Slopes of sizes against width, each held against the law that muP has for it.
+
+What a network does should not depend on its width. Under muP, as the width n grows (Yang et al.,
+arXiv 2203.03466: the rules are Tables 3 and 8, the check Appendix D.1, attention Definition 4.1):
+
+quantity       size of                              exponent   why
+stream size    what a block returns                 0          entries are of size 1, always
+stream change  its difference after the steps       0          features are learned at any width
+logits start   q.k times its scale, before them     0 (a)      q.k/d of independent q and k
+logits size    the same, after the steps            0 (b)      correlated too, once trained: a mean
+logits change  its difference                       0 (b)      over d of what does not cancel
+output size    the model's output                   (c)        n^-1/2 at random, 1 once learned
+output change  its difference                       (c)        what is learned; what was random goes
+effect         sum of |gradient x update| over a    0 (b, c)   updates are maximal: each tensor
+               tensor's entries and the steps                  moves the loss, to first order, by an
+                                                               amount of size 1
+decay          share of a weight that a step takes  0          decoupled decay, lr * decay held
+               away without gradients
+
+(a) -1/2 where head_dim d grows. (b) -1/2 to 0 where it grows, for the effect of that attention's
+tensors: at a finite d both parts are there; -1 to 0 for the change, of which nothing but what the
+batch's other members do, n^-1/2 d^-1/2, is there where attention has nothing to learn. (c) -1/2 to
+0, for the effect of what reads a width and writes none: a readout's gradient has a part of the
+first output's, which is random.
+
+The effect in numbers: with activations of size 1 and gradients of size 1/n of what has a width,
+a hidden matrix has n x n entries, gradients of 1/n, and Adam's updates of 1/n; an embedding n, 1/n
+and 1; a readout n, 1 and 1/n: all of them make 1. It averages over a tensor's entries, where the
+change of a single layer's output is a sum over the batch that is flat only at n far beyond the
+number of things the batch has to tell apart.
+"""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
-
-import torch
-from torch import nn
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from widthwise.errors import UserError
-from widthwise.statistics import slope, t_interval
-from widthwise.tracing.forward import called
-from widthwise.tracing.shapes import tensors
+from widthwise.statistics import slope, student, student_tail, t_interval
 
-TOLERANCE = 0.15
+# Half the way to the nearest wrong law: every power of a table is a multiple of 1/2.
+TOLERANCE = 0.25
+# A tensor that moves the loss by less than this share of all is not judged by its effect.
+LEAST_EFFECT = 0.01
+# Powers that are right: of what does not depend on a width, of what is a mean of random terms, and
+# of what has a part of both, or of the noise that two such means make.
+FLAT, RANDOM, BOTH, NOISE = (0.0, 0.0), (-0.5, -0.5), (-0.5, 0.0), (-1.0, 0.0)
+
+Key = tuple[str, str]  # (layer or weight, quantity)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A model of one width after some steps.
+
+    sizes: (layer or weight, quantity) -> size. extents: as `widthwise.checks.seen.Seen` has them.
+    """
+
+    sizes: Mapping[Key, float]
+    extents: Mapping[Key, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class LayerSlope:
-    """Slope of log size against log width with its 95 % interval over seeds.
+    """Slope of log size against log width by least squares, with its 95 % interval over seeds.
 
-    quantity: "activation" (root mean square after the steps), "change" (root mean square of the
-    difference from initialization), or of a weight "decay" (the share of it that a step takes
-    away). verdict: "stable", "grows" or "vanishes" when the whole interval lies within TOLERANCE
-    of 0, above or below that; else "unclear".
+    quantity: as above. law: the least and greatest exponent that is right. verdict: "right" where
+    the slope is within the tolerance of the law and the interval excludes the nearest wrong laws,
+    twice the tolerance away; "grows" or "vanishes" where it is beyond the tolerance and differs
+    from the law at 5 % over all slopes together (Bonferroni); else "unclear".
     """
 
     layer: str
@@ -31,90 +74,124 @@ class LayerSlope:
     slope: float
     low: float
     high: float
+    law: tuple[float, float]
     verdict: str
 
 
 def fit_slopes(
-    sizes: Callable[[float, int], dict[tuple[str, str], float]],
+    measure: Callable[[float, int], Measured],
     widths: Sequence[float],
     seeds: Sequence[int],
-) -> list[LayerSlope]:
-    """Fit the slopes of sizes; those that are 0 at every width are left out.
+    tolerance: float = TOLERANCE,
+) -> tuple[list[LayerSlope], dict[tuple[float, int], Measured]]:
+    """The slopes of all that is judged, and what was measured.
 
-    sizes: (width, seed) -> {(layer, quantity): size}, the same keys in every call.
+    Left out are what is 0 at every width, streams whose size does not depend on the width (a
+    readout's layer), and effects below LEAST_EFFECT of all at every width.
+    measure: (width, seed) -> Measured, of the same quantities in every call.
     Raises UserError unless there are at least two widths above 0: a slope needs two points.
     """
     import numpy as np
 
     if len(set(widths)) < 2 or min(widths) <= 0:
         raise UserError(f"coordinate-check: widths {list(widths)}: give two or more, above 0")
-    measured = {(width, seed): sizes(width, seed) for width in widths for seed in seeds}
+    if not tolerance > 0:
+        raise UserError(f"coordinate-check: tolerance {tolerance}: give one above 0")
+    found = {(width, seed): measure(width, seed) for width in widths for seed in seeds}
+    narrow, wide = found[min(widths), seeds[0]], found[max(widths), seeds[0]]
+    growing = {
+        key for key, extent in narrow.extents.items() if wide.extents.get(key, extent) > extent
+    }
+    judged = [
+        key
+        for key in narrow.sizes
+        if any(each.sizes[key] for each in found.values()) and _judged(key, growing, found)
+    ]
+
+    def told(fitted: tuple[float, float, float], law: tuple[float, float]) -> str:
+        return _verdict(*fitted, law, tolerance, len(seeds), len(judged))
+
     result = []
-    for key in measured[widths[0], seeds[0]]:
-        found = [each[key] for each in measured.values()]
-        if not any(found):
-            continue
-        if not all(0 < size < math.inf for size in found):
-            result.append(LayerSlope(*key, math.nan, math.nan, math.nan, "unclear"))
+    for key in judged:
+        law = _law(key, growing, narrow)
+        if not all(0 < each.sizes[key] < math.inf for each in found.values()):
+            result.append(LayerSlope(*key, math.nan, math.nan, math.nan, law, "unclear"))
             continue
         slopes = [
-            slope(np.log(widths), [np.log(measured[width, seed][key]) for width in widths])
+            slope(np.log(widths), [np.log(found[width, seed].sizes[key]) for width in widths])
             for seed in seeds
         ]
-        fitted, low, high = t_interval(slopes)
-        result.append(LayerSlope(*key, fitted, low, high, _verdict(low, high)))
-    return result
+        fitted = t_interval(slopes)
+        result.append(LayerSlope(*key, *fitted, law, told(fitted, law)))
+    return result, found
 
 
-def _verdict(low: float, high: float) -> str:
-    if low >= -TOLERANCE and high <= TOLERANCE:
-        return "stable"
-    if low > TOLERANCE:
-        return "grows"
-    if high < -TOLERANCE:
-        return "vanishes"
-    return "unclear"
+def _judged(key: Key, growing: set[Key], found: Mapping[tuple[float, int], Measured]) -> bool:
+    layer, quantity = key
+    if quantity.startswith("stream"):
+        return (layer, "stream") in growing
+    if quantity != "effect":
+        return True
+    shares: dict[float, list[float]] = {}
+    for (width, _), each in found.items():
+        total = sum(size for (_, what), size in each.sizes.items() if what == "effect")
+        shares.setdefault(width, []).append(each.sizes[key] / total if total else 0.0)
+    return max(sum(of_width) / len(of_width) for of_width in shares.values()) >= LEAST_EFFECT
+
+
+def _law(key: Key, growing: set[Key], narrow: Measured) -> tuple[float, float]:
+    """The least and the greatest exponent that is right."""
+    layer, quantity = key
+    heads = [name for name, what in growing if what == "logits"]  # whose head_dim grows
+    if quantity.startswith("output"):
+        return BOTH
+    if quantity.startswith("logits") and layer in heads:
+        return {"logits start": RANDOM, "logits change": NOISE}.get(quantity, BOTH)
+    if quantity == "effect":
+        owner = layer.rpartition(".")[0], "layer"
+        if owner in narrow.extents and owner not in growing:
+            return BOTH
+        if any(layer.startswith(f"{name}." if name else "") for name in heads):
+            return BOTH
+    return FLAT
+
+
+def _verdict(
+    fitted: float,
+    low: float,
+    high: float,
+    law: tuple[float, float],
+    tolerance: float,
+    seeds: int,
+    slopes: int,
+) -> str:
+    """slopes: how many there are."""
+    least, most = law
+    if least - tolerance <= fitted <= most + tolerance:
+        told = least - 2 * tolerance < low and high < most + 2 * tolerance
+        return "right" if told else "unclear"
+    if not low < high:  # one seed; or no difference between them at all
+        return "unclear" if seeds < 2 else "grows" if fitted > most else "vanishes"
+    beyond = max(fitted - most, least - fitted) / ((high - low) / 2 / student(seeds))
+    if 2 * student_tail(beyond, seeds - 1) * slopes > 0.05:
+        return "unclear"
+    return "grows" if fitted > most else "vanishes"
 
 
 def table(slopes: Sequence[LayerSlope]) -> list[str]:
     """Lines: a heading, and every layer's slopes."""
-    lines = [f"{'layer':24} {'quantity':10} {'slope':>7} {'low':>7} {'high':>7}  verdict"]
-    return lines + [
-        f"{s.layer:24} {s.quantity:10} {s.slope:7.3f} {s.low:7.3f} {s.high:7.3f}  {s.verdict}"
-        for s in slopes
-    ]
+    wide = max([24, *(len(s.layer) for s in slopes)])
+    heading = f"{'layer':{wide}} {'quantity':14} {'law':>9} {'slope':>7} {'low':>7} {'high':>7}"
+    lines = [f"{heading}  verdict"]
+    for s in slopes:
+        law = " to ".join(f"{each:g}" for each in dict.fromkeys(s.law))
+        lines.append(
+            f"{s.layer or 'the model':{wide}} {s.quantity:14} {law:>9} "
+            f"{s.slope:7.3f} {s.low:7.3f} {s.high:7.3f}  {s.verdict}"
+        )
+    return lines
 
 
-def activations(model: nn.Module, inputs: Any) -> dict[str, torch.Tensor]:
-    """Name -> output of every submodule without children; `output` is that of the whole model.
-
-    Of outputs that are containers, the first tensor.
-    """
-    found: dict[str, torch.Tensor] = {}
-
-    def note(name: str) -> Callable:
-        return lambda _, __, out: found.update({name: first(out).detach()})
-
-    leaves = [(n, m) for n, m in model.named_modules() if not list(m.children()) and n]
-    handles = [module.register_forward_hook(note(name)) for name, module in leaves]
-    try:
-        with torch.no_grad():
-            result = called(model, inputs)
-    finally:
-        for handle in handles:
-            handle.remove()
-    found["output"] = first(result)  # in place of a readout's of that name, without its multiplier
-    return found
-
-
-def first(output: object) -> torch.Tensor:
-    """The first tensor of a module's output; raises UserError where there is none."""
-    found = tensors(output)
-    if not found:
-        raise UserError(f"coordinate-check: a module returned no tensor, but {type(output)}")
-    return found[0]
-
-
-def root_mean_square(tensor: torch.Tensor) -> float:
+def root_mean_square(tensor) -> float:
     """Root mean square of a tensor's entries."""
     return float(tensor.float().square().mean().sqrt())

@@ -19,7 +19,7 @@ from widthwise.tracing.operators import FusedAttention, Operators
 from widthwise.tracing.shapes import tensors
 from widthwise.tracing.uses import Trace
 
-__all__ = ["Trace", "called", "trace"]
+__all__ = ["Trace", "called", "running", "taken_apart", "trace"]
 
 
 def trace(model: nn.Module, inputs: Any) -> Trace:
@@ -32,7 +32,7 @@ def trace(model: nn.Module, inputs: Any) -> Trace:
     inputs = dict(inputs) if isinstance(inputs, Mapping) else inputs  # a BatchEncoding is no dict
     if device.type == "meta":
         inputs = tree_map_only(torch.Tensor, lambda t: t.to("meta"), inputs)
-    with torch.no_grad(), _taken_apart(), _stack(model) as stack:
+    with torch.no_grad(), taken_apart(), running(model) as stack:
         with Operators(model, inputs, stack) as seen, FusedAttention(seen):
             outputs = [t for t in tensors(called(model, inputs)) if t.ndim > 1]
     if outputs:
@@ -49,7 +49,7 @@ def called(model: nn.Module, inputs: Any) -> Any:
 
 
 @contextmanager
-def _taken_apart() -> Iterator[None]:
+def taken_apart() -> Iterator[None]:
     """Without the operators that do a whole layer at once: attention's, and oneDNN's LSTM."""
     attention, onednn = torch.backends.mha.get_fastpath_enabled(), torch._C._get_mkldnn_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
@@ -62,7 +62,7 @@ def _taken_apart() -> Iterator[None]:
 
 
 @contextmanager
-def _stack(model: nn.Module) -> Iterator[list[str]]:
+def running(model: nn.Module) -> Iterator[list[str]]:
     """The names of the modules that are running, outermost first."""
     stack = [""]
     handles = []

@@ -101,6 +101,9 @@ class Operators(TorchDispatchMode):
             for tensor in made:
                 self.note(tensor, {d: JOINED for d in range(tensor.ndim) if tensor.shape[d] > 1})
             return True
+        if name.startswith("_scaled_dot_product") and not any(t in self.tags for t in args[:3]):
+            self.entries(made)  # a relative bias, given as the mask: it is added to the logits
+            return True
         if meets_data:
             if name in LOOKUPS:
                 looked_up = {d: ENTRY for d in range(made[0].ndim)}

@@ -7,17 +7,23 @@ of no use. `perturb` adds the noise that lets the wide model leave that subspace
 
 widening.py     any module and its optimizers, widened, and held against the narrow one on a batch
 growth.py       how each tensor grows, and its factors by Table 1
+blocks.py       how many units of each axis are copied together
+dimensions.py   how each operator relates the dimensions that it is given and returns
+relations.py    relations between the blocks along dimensions
+calls.py        the operators of a pass
 filling.py      a wide module, given the narrow one's values
 optimizers.py   its optimizer and the optimizer's state, widened
+untying.py      a readout that is the embedding too, given weights of its own
 checks.py       what cannot be widened
 compare.py      whether a widened module computes what the narrow one does
 exactly.py      a module's function in float64 and without chance
-alongside.py    what goes along: averages, schedulers, clipping
+alongside.py    what goes along: averages, schedulers, clipping, noise
 noise.py        the noise of Algorithm 2 and of the released code, distance from the subspace
 """
 
 from widthwise.upscaling.growth import Growth, width_axes
 from widthwise.upscaling.noise import CONVENTIONS, noise_std, perturb, subspace_distance
+from widthwise.upscaling.optimizers import resume
 from widthwise.upscaling.widening import widen
 
 __all__ = [
@@ -25,6 +31,7 @@ __all__ = [
     "Growth",
     "noise_std",
     "perturb",
+    "resume",
     "subspace_distance",
     "widen",
     "width_axes",

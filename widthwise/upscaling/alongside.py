@@ -1,6 +1,7 @@
 """What widening gives beside the model and its optimizer: growth, by which all else goes along."""
 
 import copy
+import math
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -9,16 +10,22 @@ from torch import nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from widthwise.errors import UserError
+from widthwise.parametrization.rules import Role
+from widthwise.upscaling.blocks import Blocks
 from widthwise.upscaling.filling import fill
 from widthwise.upscaling.growth import Growth
+from widthwise.upscaling.noise import perturb as add_noise
 from widthwise.upscaling.optimizers import Origin
+from widthwise.upscaling.untying import untied
 
 
 class Growths(Mapping[str, Growth]):
     """Parameter name -> its Growth.
 
     averages: parameters whose copies' outputs the module averages, so that they are repeated as
-    they are. block: how many units are copied together, see `Growth`.
+    they are. blocks: how many units are copied together, axis by axis; block: the number that is
+    the same for all, None where there is none. roles: of the wide model's parameters, None where
+    the model was not traced. untied: readouts that were given weights of their own.
     """
 
     def __init__(
@@ -27,14 +34,22 @@ class Growths(Mapping[str, Growth]):
         wide: nn.Module,
         kept: Collection[str],
         averages: Collection[str],
-        block: int,
+        blocks: Blocks,
+        roles: Mapping[str, Role] | None = None,
+        untied: tuple[str, ...] = (),
     ):
-        self.growth, self.averages, self.block = dict(growth), frozenset(averages), block
+        self.roles, self.untied = roles, untied
+        self.growth, self.averages, self.blocks = dict(growth), frozenset(averages), blocks
         self._kept = frozenset(kept)
         self._origins: list[tuple[Any, Any, list[Origin]]] = []
         self._of = WeakTensorKeyDictionary()
         for name, parameter in wide.named_parameters():
             self._of[parameter] = growth[name]
+
+    @property
+    def block(self) -> int | None:
+        """How many units are copied together, None where axes differ."""
+        return self.blocks.default if len(self.blocks.sizes) == 1 else None
 
     def __getitem__(self, name: str) -> Growth:
         return self.growth[name]
@@ -71,14 +86,16 @@ class Growths(Mapping[str, Growth]):
         Raises UserError where it is neither.
         """
         inner: Any = getattr(shadow, "module", shadow)
+        if self.untied:
+            (inner, _) = untied(inner, [], self.untied)
         names = {name for name, _ in inner.named_parameters()}
         if names != set(self.growth):
             raise UserError(
                 f"shadow: {type(shadow).__name__} holds no copy of the model that was widened"
             )
         copied = copy.deepcopy(wide)
-        fill(inner, copied, self.growth, self._kept, self.block)
-        if inner is shadow:
+        fill(inner, copied, self.growth, self._kept, self.blocks)
+        if not hasattr(shadow, "module"):
             return copied
         result = copy.deepcopy(shadow)
         result.module = copied
@@ -120,3 +137,44 @@ def _schedule(scheduler: Any, optimizer: torch.optim.Optimizer, origins: list[Or
     if hasattr(scheduler, "_schedulers"):
         result._schedulers = [_schedule(s, optimizer, origins) for s in scheduler._schedulers]
     return result
+
+
+def perturb(
+    wide: nn.Module,
+    growth: Growths,
+    level: float | Mapping[str, float],
+    generator: torch.Generator,
+    *,
+    convention: str = "paper",
+    signal: bool = False,
+) -> dict[str, float]:
+    """Add the noise that sets copies of units free, in place, the last step of upscaling (Ma et
+    al., Algorithm 2); returns each tensor's constant sigma_delta.
+
+    On what grew of matrices it has the standard deviation level * fan_in^-1/2, on embeddings and
+    readouts `level`; biases, gains and tensors of zeros get none.
+
+    level: the constant sigma_delta, or one for each tensor as an earlier call returned it; with
+        `signal` t, the spectral norm of the noise over the widened weight's (Appendix D).
+    generator: on the parameters' device. convention: "paper" or "code", see `noise_std`.
+    Raises UserError where the model was widened without inputs, so that no roles are known, or on
+    another convention: "code-raw" goes by initial values, which training has changed.
+    """
+    if convention not in ("paper", "code"):
+        raise UserError(f"perturb: convention {convention!r}: choose paper or code")
+    if growth.roles is None:
+        raise UserError(
+            "perturb: the model was widened without inputs, which show what its parameters are: "
+            "give `widen` inputs"
+        )
+    grown = {n: role for n, role in growth.roles.items() if math.prod(growth[n].factors) > 1}
+    still = {n: Role("scalar") for n in growth.roles.keys() - grown.keys()}
+    return add_noise(
+        wide,
+        level,
+        generator,
+        factor={name: each.k_in for name, each in growth.items()},
+        convention=convention,
+        signal=signal,
+        roles=grown | still,
+    )

@@ -3,14 +3,16 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
 
 from widthwise.errors import UserError
 from widthwise.tracing.shapes import tensors
-from widthwise.upscaling.exactly import run
-from widthwise.upscaling.growth import Growth
+from widthwise.upscaling.blocks import Blocks
+from widthwise.upscaling.exactly import Exactly, run
+from widthwise.upscaling.growth import Block, Growth
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Reference:
     relative to the largest entry.
     """
 
-    def __init__(self, model: nn.Module, arguments: tuple, tolerance: float):
+    def __init__(self, model: nn.Module, arguments: Any, tolerance: float):
         self.model, self.arguments, self.tolerance = model, arguments, tolerance
         self.outputs = self._outputs(model)
         if not any(t.requires_grad for t in self.outputs):
@@ -42,30 +44,32 @@ class Reference:
             )
 
     def _outputs(self, model: nn.Module) -> list[torch.Tensor]:
-        found = tensors(run(model, self.arguments))
-        return [t for t in found if t.is_floating_point()]
+        return numbers(run(model, self.arguments))
 
     def difference(
-        self, wide: nn.Module, growth: Mapping[str, Growth], block: int
+        self, wide: nn.Module, growth: Mapping[str, Growth], blocks: Blocks
     ) -> Difference | None:
         """The first output or gradient of a wide module that is not the narrow one's."""
         found = self._outputs(wide)
-        pairs = list(zip(self.outputs, found, strict=False))
+        triples = [
+            (*pair, blocks.output(i))
+            for i, pair in enumerate(zip(self.outputs, found, strict=False))
+        ]
         # Of a cache of keys and values say, which grows beside logits that do not, nothing is told.
-        pairs = [pair for pair in pairs if pair[0].shape == pair[1].shape] or pairs
-        for narrow, output in pairs:
+        triples = [each for each in triples if each[0].shape == each[1].shape] or triples
+        for narrow, output, block in triples:
             off = self.off(output, widened(narrow, output, block))
             if off is not None:
                 return Difference("its output", off)
-        weights = [_draw(narrow) for narrow, _ in pairs]
+        weights = [_draw(narrow) for narrow, *_ in triples]
         expected = _gradients(
-            self.model, [(a, w) for (a, _), w in zip(pairs, weights, strict=True)]
+            self.model, [(a, w) for (a, *_), w in zip(triples, weights, strict=True)]
         )
         theirs = _gradients(
             wide,
             [
                 (b, widened(w, b, block) * (w.numel() / b.numel()))  # the same loss, of copies
-                for (_, b), w in zip(pairs, weights, strict=True)
+                for (_, b, block), w in zip(triples, weights, strict=True)
             ],
         )
         repeated = {n: growth[n].repeat(g, growth[n].gradient) for n, g in expected.items()}
@@ -77,6 +81,11 @@ class Reference:
                 return Difference(f"the gradient of {name}", off)
         return None
 
+    def outputs_differ(self, other: nn.Module) -> bool:
+        """Whether another module of the same sizes returns something else."""
+        pairs = zip(self.outputs, self._outputs(other), strict=True)
+        return any(self.off(b, a) is not None for a, b in pairs)
+
     def off(self, found: torch.Tensor, expected: torch.Tensor, least: float = 0.0) -> float | None:
         """The relative difference of two tensors where it is above the tolerance."""
         if found.shape != expected.shape:
@@ -87,33 +96,39 @@ class Reference:
             off = float(found.detach().abs().max())
         return None if off <= self.tolerance else off
 
-    def first_layer(self, wide: nn.Module, block: int) -> Difference | None:
+    def first_layer(self, wide: nn.Module, blocks: Blocks) -> Difference | None:
         """The first layer, in the order in which they end, that is given the same and returns
         something else."""
         narrow, other = _passed(self.model, self.arguments), _passed(wide, self.arguments)
         for place, (a, b) in enumerate(zip(narrow, other, strict=False)):
-            off = self._most(a.returned, b.returned, block)
+            off = self._most(a.returned, b.returned, blocks)
             if a.name != b.name:
                 return None
-            if off and not self._most(a.given, b.given, block):
+            if off and not self._most(a.given, b.given, blocks):
                 return Difference(f"{a.name}: its output", off, place, a.name)
         return None
 
-    def _most(self, narrow: list, wide: list, block: int) -> float:
+    def _most(self, narrow: list, wide: list, blocks: Blocks) -> float:
         """The largest difference between activations, 0 where all are the same."""
         offs = [0.0]
         for expected, found in zip(narrow, wide, strict=False):
             # Heads, or a window of pixels, may lie in blocks of another size than units do.
-            ways = [self.off(found, widened(expected, found, way)) for way in {block, 1, 0}]
+            ways = [self.off(found, widened(expected, found, way)) for way in {*blocks.sizes, 1, 0}]
             offs.append(min(0.0 if way is None else way for way in ways))
         return max(offs)
 
     @property
     def by_chance(self) -> bool:
         """Whether the narrow module differs from itself with another seed."""
-        again = [t for t in tensors(run(self.model, self.arguments, 1)) if t.is_floating_point()]
+        again = numbers(run(self.model, self.arguments, 1))
         pairs = zip(self.outputs, again, strict=False)
         return any(self.off(b, a) is not None for a, b in pairs)
+
+
+def numbers(tree: object) -> list[torch.Tensor]:
+    """The tensors of numbers with fractions in nested containers, complex ones as pairs of real."""
+    pairs = (torch.view_as_real(t) if t.is_complex() else t for t in tensors(tree))
+    return [t for t in pairs if t.is_floating_point()]
 
 
 @dataclass(frozen=True)
@@ -125,15 +140,14 @@ class Passed:
     returned: list[torch.Tensor]
 
 
-def _passed(model: nn.Module, arguments: tuple) -> list[Passed]:
+def _passed(model: nn.Module, arguments: Any) -> list[Passed]:
     """What went through every layer, in the order in which they end."""
     found: list[Passed] = []
 
     def note(name: str) -> Callable:
         def hook(module, args, kwargs, output) -> None:
             given, returned = (
-                [t.detach() for t in tensors(each) if t.is_floating_point()]
-                for each in ((args, kwargs), output)
+                [t.detach() for t in numbers(each)] for each in ((args, kwargs), output)
             )
             found.append(Passed(name, given, returned))
 
@@ -150,7 +164,9 @@ def _passed(model: nn.Module, arguments: tuple) -> list[Passed]:
     return found
 
 
-def widened(tensor: torch.Tensor, like: torch.Tensor, block: int) -> torch.Tensor:
+def widened(
+    tensor: torch.Tensor, like: torch.Tensor, block: int | tuple[Block, ...]
+) -> torch.Tensor:
     """An activation with its units repeated to another's shape, unchanged where that is no
     multiple of its own."""
     if tensor.ndim != like.ndim or any(
@@ -172,7 +188,8 @@ def _gradients(model: nn.Module, terms: list[tuple[torch.Tensor, torch.Tensor]])
     """Parameter -> gradient of a projection, the sum of outputs times weights."""
     projections = [(output * w).sum() for output, w in terms if output.requires_grad]
     named = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    found = torch.autograd.grad(
-        projections, list(named.values()), allow_unused=True, retain_graph=True
-    )
+    with Exactly():
+        found = torch.autograd.grad(
+            projections, list(named.values()), allow_unused=True, retain_graph=True
+        )
     return {n: g.to_dense() for n, g in zip(named, found, strict=True) if g is not None}

@@ -1,8 +1,9 @@
 """A module's function in float64 and without chance, to hold two modules against each other."""
 
 import copy
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import torch
 from torch import nn
@@ -10,8 +11,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
 from widthwise.errors import UserError
+from widthwise.tracing.forward import called
 
 LOWER = (torch.float32, torch.float16, torch.bfloat16)
+HIGHER = dict.fromkeys(LOWER, torch.float64) | {torch.complex64: torch.complex128}
 
 
 class Exactly(TorchDispatchMode):
@@ -20,8 +23,8 @@ class Exactly(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
-        if kwargs.get("dtype") in LOWER:
-            kwargs["dtype"] = torch.float64
+        if kwargs.get("dtype") in HIGHER:
+            kwargs["dtype"] = HIGHER[kwargs["dtype"]]
         name = function.overloadpacket.__name__
         if name == "bernoulli_":
             p = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
@@ -31,7 +34,29 @@ class Exactly(TorchDispatchMode):
             return args[0].clone() if p is None else torch.full_like(args[0], p)
         if name == "native_dropout":
             return args[0].clone(), torch.ones_like(args[0], dtype=torch.bool)
+        if name == "_grouped_mm" and args[0].dtype not in LOWER:
+            return _grouped(*args, **kwargs)
         return function(*args, **kwargs)
+
+
+def _grouped(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    offs: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+) -> torch.Tensor:
+    """A product for each expert, whose kernel knows no float64: of rows up to `offs` with matrices
+    of theirs, or, for gradients, summed over these rows."""
+    if offs is None:
+        return a @ b
+    ends = offs.tolist()
+    spans = list(zip([0, *ends], ends, strict=False))
+    if a.ndim == b.ndim == 2:
+        return torch.stack([a[:, i:j] @ b[i:j] for i, j in spans])
+    if a.ndim == 2:
+        return torch.cat([a[i:j] @ each for (i, j), each in zip(spans, b, strict=True)])
+    return torch.cat([each @ b[:, i:j] for (i, j), each in zip(spans, a, strict=True)], 1)
 
 
 def twin(model: nn.Module) -> nn.Module:
@@ -44,7 +69,16 @@ def twin(model: nn.Module) -> nn.Module:
     for ours, theirs in zip(result.parameters(), model.parameters(), strict=True):
         ours.__dict__.update(theirs.__dict__)
         ours.grad = None
-    return result.double()
+    return exact(result)
+
+
+def exact(module: nn.Module) -> nn.Module:
+    """The module in float64, complex numbers in complex128; in place."""
+    return module._apply(_exact)
+
+
+def _exact(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.to(HIGHER.get(tensor.dtype, tensor.dtype))
 
 
 @torch.no_grad()
@@ -53,19 +87,18 @@ def disturb(model: nn.Module) -> None:
     and a residual branch that both start at zero, say, no difference would show."""
     generator = torch.Generator().manual_seed(0)
     for parameter in model.parameters():
-        noise = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
+        dtype = parameter.dtype.to_real()
+        noise = torch.randn(parameter.shape, generator=generator, dtype=dtype)
         noise = noise.clamp(-3, 3).to(parameter.device) / 10
-        parameter.copy_(torch.where(parameter == 0, noise, parameter * (1 + noise)))
+        values = torch.where(parameter == 0, noise.to(parameter.dtype), parameter * (1 + noise))
+        parameter.copy_(values)
 
 
-def in_float64(inputs: object) -> tuple:
-    """Inputs, one tensor or a tuple of arguments, with numbers that have fractions in float64."""
-    arguments = inputs if isinstance(inputs, tuple) else (inputs,)
-
-    def exact(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.double() if tensor.is_floating_point() else tensor
-
-    return tree_map_only(torch.Tensor, exact, arguments)
+def in_float64(inputs: Any) -> Any:
+    """Inputs, a tensor, a tuple of arguments or a mapping of keywords, with numbers that have
+    fractions in float64."""
+    arguments = dict(inputs) if isinstance(inputs, Mapping) else inputs
+    return tree_map_only(torch.Tensor, _exact, arguments)
 
 
 @contextmanager
@@ -77,8 +110,14 @@ def buffers_kept(*models: nn.Module) -> Iterator[None]:
         tensor.data.copy_(value)  # which a graph that saved it may not notice
 
 
-def run(model: nn.Module, arguments: tuple, seed: int = 0):
-    """What a twin returns, with torch's random numbers from this seed."""
-    with torch.random.fork_rng(), buffers_kept(model), Exactly():
+def run(
+    model: nn.Module,
+    arguments: Any,
+    seed: int = 0,
+    within: AbstractContextManager | None = None,
+):
+    """What a twin returns, with torch's random numbers from this seed; within: a mode that sees
+    what the module asks for."""
+    with torch.random.fork_rng(), buffers_kept(model), Exactly(), within or nullcontext():
         torch.manual_seed(seed)
-        return model(*arguments)
+        return called(model, arguments)

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from widthwise.errors import UserError
+from widthwise.upscaling.blocks import Blocks
 from widthwise.upscaling.checks import check_factor, check_made
 from widthwise.upscaling.growth import Growth, filled, same_names, size_factors
 
@@ -16,9 +17,30 @@ def made(model: nn.Module, factor, make: Callable) -> nn.Module:
     check_factor(factor)
     wide: nn.Module = make(factor)
     check_made(model, wide, factor)
-    first = next(model.parameters())
     # One dtype and device for all; `_put` gives those of tensors that differ from the first.
-    return wide.to(device=first.device, dtype=first.dtype)
+    return as_first(wide, model)
+
+
+def as_first(module: nn.Module, model: nn.Module) -> nn.Module:
+    """The module on the device of a model's first parameter, its real numbers of that dtype."""
+    first = next(model.parameters())
+
+    def moved(tensor: torch.Tensor) -> torch.Tensor:
+        real = tensor.is_floating_point() and first.is_floating_point()
+        return tensor.to(first.device, first.dtype if real else None)
+
+    return module._apply(moved)
+
+
+@torch.no_grad()
+def carry_gradients(model: nn.Module, wide: nn.Module, growth: Mapping[str, Growth]) -> None:
+    """Give a wide module the gradients that the narrow one has summed up so far."""
+    narrow = dict(model.named_parameters())
+    for name, parameter in wide.named_parameters():
+        gradient = narrow[name].grad
+        if gradient is not None:
+            found = growth[name].repeat(gradient.to_dense(), growth[name].gradient)
+            parameter.grad = found.to_sparse(gradient.sparse_dim()) if gradient.is_sparse else found
 
 
 def fill(
@@ -26,14 +48,14 @@ def fill(
     wide: nn.Module,
     growth: Mapping[str, Growth],
     kept: Collection[str],
-    block: int = 1,
+    blocks: Blocks,
 ) -> None:
     """Give a wide module the narrow one's values, repeated and scaled, and its modes.
 
-    kept: buffers that stay as they are (`buffers_of_width`). block: of buffers, as in `Growth`.
+    kept: buffers that stay as they are (`buffers_of_width`). blocks: of buffers.
     """
     _widen_parameters(model, wide, growth)
-    _widen_buffers(model, wide, kept, block)
+    _widen_buffers(model, wide, kept, blocks)
     modes = {name: module.training for name, module in model.named_modules()}
     for name, module in wide.named_modules():
         module.training = modes.get(name, model.training)
@@ -49,7 +71,9 @@ def _widen_parameters(model: nn.Module, wide: nn.Module, growth: Mapping[str, Gr
 
 
 @torch.no_grad()
-def _widen_buffers(model: nn.Module, wide: nn.Module, kept: Collection[str], block: int) -> None:
+def _widen_buffers(
+    model: nn.Module, wide: nn.Module, kept: Collection[str], blocks: Blocks
+) -> None:
     """Repeat buffers without rescaling (Appendix D), but for those that are kept."""
     narrow = dict(model.named_buffers())
     for name, buffer in wide.named_buffers():
@@ -58,9 +82,10 @@ def _widen_buffers(model: nn.Module, wide: nn.Module, kept: Collection[str], blo
         axes = tuple(i for i, k in enumerate(factors) if k != 1)
         if len(axes) > 1:
             raise UserError(f"buffer {name}: grows along {len(axes)} axes; only vectors are known")
-        if axes and not (source.is_floating_point() or source.dtype == torch.bool):
+        values = source.is_floating_point() or source.is_complex() or source.dtype == torch.bool
+        if axes and not values:
             raise UserError(f"buffer {name}: {source.dtype} grows; only values are known to repeat")
-        value = buffer if name in kept else Growth(factors, (), block).repeat(source)
+        value = buffer if name in kept else Growth(factors, (), blocks[name]).repeat(source)
         _put(buffer, value.to(source.device, source.dtype))
 
 

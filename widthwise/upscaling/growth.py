@@ -10,6 +10,10 @@ from torch.nn.modules.conv import _ConvTransposeNd
 
 from widthwise.errors import UserError
 
+# How many units of an axis are copied together; or, of an axis made of parts, (size of a part, how
+# many of its units) for each.
+Block = int | tuple[tuple[int, int], ...]
+
 
 @dataclass(frozen=True)
 class Growth:
@@ -19,12 +23,12 @@ class Growth:
     inputs: the axes along which copies are summed over, a matrix' input axis.
     block: so many units are copied together, along axes of which it is a divisor (else their
         greatest common one): 1 puts the copies of a unit beside each other, a head's dimension
-        those of a head, 0 appends a copy of the whole axis.
+        those of a head, 0 appends a copy of the whole axis. One for all axes, or a `Block` each.
     """
 
     factors: tuple[int, ...]
     inputs: tuple[int, ...] = ()
-    block: int = 1
+    block: int | tuple[Block, ...] = 1
 
     @property
     def k_in(self) -> int:
@@ -69,19 +73,37 @@ class Growth:
         """The tensor with every entry repeated along its width axes, times `scale`."""
         for axis, factor in enumerate(self.factors):
             if factor != 1:
-                blocks = tensor.unflatten(axis, (-1, math.gcd(tensor.shape[axis], self.block)))
-                tensor = blocks.repeat_interleave(factor, axis).flatten(axis, axis + 1)
+                parts = [
+                    part.unflatten(axis, (-1, math.gcd(size, block)))
+                    .repeat_interleave(factor, axis)
+                    .flatten(axis, axis + 1)
+                    for part, size, block in self._parts(tensor, axis, 1)
+                ]
+                tensor = torch.cat(parts, axis) if len(parts) > 1 else parts[0]
         return tensor * scale if scale != 1 else tensor.clone()
 
     def project(self, tensor: torch.Tensor) -> torch.Tensor:
         """The nearest repeated tensor: every block of copies replaced by its mean."""
         for axis, factor in enumerate(self.factors):
             if factor != 1:
-                block = math.gcd(tensor.shape[axis] // factor, self.block)
-                copies = tensor.unflatten(axis, (-1, factor, block))
-                mean = copies.mean(axis + 1, keepdim=True).expand_as(copies)
-                tensor = mean.flatten(axis, axis + 2)
+                parts = []
+                for part, size, block in self._parts(tensor, axis, factor):
+                    copies = part.unflatten(axis, (-1, factor, math.gcd(size, block)))
+                    mean = copies.mean(axis + 1, keepdim=True).expand_as(copies)
+                    parts.append(mean.flatten(axis, axis + 2))
+                tensor = torch.cat(parts, axis) if len(parts) > 1 else parts[0]
         return tensor
+
+    def _parts(
+        self, tensor: torch.Tensor, axis: int, times: int
+    ) -> list[tuple[torch.Tensor, int, int]]:
+        """(part of an axis, its narrow size, its block); times: of the tensor over the narrow."""
+        block = self.block if isinstance(self.block, int) else self.block[axis]
+        if isinstance(block, int):
+            return [(tensor, tensor.shape[axis] // times, block)]
+        sizes = [size * times for size, _ in block]
+        pairs = zip(tensor.split(sizes, axis), block, strict=True)
+        return [(part, size, each) for part, (size, each) in pairs]
 
 
 def width_axes(model: nn.Module, other: nn.Module) -> dict[str, tuple[int, ...]]:

@@ -8,6 +8,7 @@ from torch import nn
 
 from widthwise import parametrization
 from widthwise.errors import UserError
+from widthwise.parametrization.rules import Role
 from widthwise.upscaling.growth import Growth
 
 CONVENTIONS = ("paper", "code", "code-raw")
@@ -47,22 +48,25 @@ def perturb(
     level: float | Mapping[str, float],
     generator: torch.Generator,
     *,
-    factor: int,
+    factor: int | Mapping[str, int],
     convention: str,
     signal: bool = False,
+    roles: Mapping[str, Role] | None = None,
 ) -> dict[str, float]:
     """Add Gaussian noise in place; returns each tensor's base constant sigma_delta.
 
     level: one base constant, or one for each tensor (as an earlier call returned it, Appendix D).
-    generator: on the parameters' device. factor, convention: as in `noise_std`.
+    generator: on the parameters' device. factor, convention: as in `noise_std`; a factor for all,
+        or one for each tensor. roles: of the wide model's parameters, None: as it states them.
     signal: `level` is t, the ratio of the spectral norms of noise and widened weight (Appendix D),
         and the constants follow from it. A convolution is taken as its (out, in * height * width)
         matrix; the authors' code takes one norm per kernel position.
     """
-    roles = parametrization.check_roles(wide)
+    roles = parametrization.check_roles(wide) if roles is None else roles
     constants = {}
     for name, parameter in wide.named_parameters():
-        std = noise_std(roles[name], 1.0, factor=factor, convention=convention)
+        of = factor[name] if isinstance(factor, Mapping) else factor
+        std = noise_std(roles[name], 1.0, factor=of, convention=convention)
         if std == 0:
             continue
         noise = torch.randn(

@@ -16,6 +16,9 @@ from widthwise.upscaling.growth import Growth
 # Keys of a parameter group that are learning rates: torch's own, its schedulers', and a plan's.
 RATES = ("lr", "lr_scale", "initial_lr", "max_lr", "min_lr", "swa_lr")
 LISTS = ("params", "param_names", "names")  # an entry for each parameter
+# Entries of a parameter's state that are numbers; torch keeps them beside the parameter in groups
+# that are fused or can be captured in a graph, else on the CPU.
+COUNTERS = ("step", "mu_product")
 Origin = tuple[int, float]  # of a wide group: the narrow group's place, the factor on its rate
 
 
@@ -39,6 +42,7 @@ def widen_optimizer(
     # Parameters that shared a group may need different factors: a wide group is known by the narrow
     # one's index and the factors on its settings.
     groups: dict[tuple, dict] = {}
+    places: dict[str, dict] = {}
     for index, group in enumerate(optimizer.param_groups):
         coupled = not (update.decoupled or group.get("decoupled_weight_decay"))
         for parameter in group["params"]:
@@ -58,9 +62,40 @@ def widen_optimizer(
                 groups[key] = settings | scaled | {"params": [], "names": []}
             groups[key]["params"].append(parameters[name])
             groups[key]["names"].append(name)
+            places[name] = groups[key]
+    for (index, *_), group in groups.items():
+        if "param_names" in optimizer.param_groups[index]:
+            group["params"] = list(zip(group["names"], group["params"], strict=True))
     result = kind(list(groups.values()), **_required(kind, optimizer))
-    result.state.update(_widen_state(model, optimizer, wide, growth, update.state))
+    result.state.update(_widen_state(model, optimizer, wide, growth, update.state, places))
     return result, [(key[0], key[1]) for key in groups]
+
+
+def resume(kind: type, model: nn.Module, state: Mapping[str, Any]) -> Any:
+    """The optimizer of a model that was widened before, from what was saved of it.
+
+    kind: its class. state: its `state_dict()`, whose groups name their parameters.
+    Raises UserError where it names none, or others than the model has.
+    """
+    parameters, groups = dict(model.named_parameters()), []
+    for saved in state["param_groups"]:
+        names = saved.get("names")
+        if names is None or set(names) - set(parameters):
+            raise UserError(
+                "resume: the state's groups do not name the model's parameters: give the "
+                "state_dict() of an optimizer that `widen` returned, and the model it was of"
+            )
+        group = {key: value for key, value in saved.items() if key not in LISTS}
+        of = [parameters[name] for name in names]
+        named = "param_names" in saved
+        params = list(zip(names, of, strict=True)) if named else of
+        groups.append(group | {"params": params, "names": list(names)})
+    signature = list(inspect.signature(kind).parameters.values())[1:]
+    bare = [p.name for p in signature if p.default is p.empty]
+    given = {name: groups[0][name] for name in bare if name in groups[0]}
+    optimizer = kind(groups, **given)
+    optimizer.load_state_dict(state)
+    return optimizer
 
 
 def _update(kind: type, updates: Mapping[type, Update]) -> Update:
@@ -83,8 +118,11 @@ def _required(kind: type, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     return {name: value for name, value in optimizer.defaults.items() if name in bare}
 
 
-def _widen_state(model, optimizer, wide, growth: Mapping[str, Growth], powers: Mapping) -> dict:
-    """Wide parameter -> its optimizer state; raises UserError on a state tensor it cannot scale."""
+def _widen_state(
+    model, optimizer, wide, growth: Mapping[str, Growth], powers: Mapping, groups: Mapping
+) -> dict:
+    """Wide parameter -> its optimizer state, where torch's own would be; groups: of each parameter.
+    Raises UserError on a state tensor it cannot scale."""
     narrow, state = dict(model.named_parameters()), {}
     for name, parameter in wide.named_parameters():
         old = optimizer.state.get(narrow[name], {})
@@ -96,6 +134,12 @@ def _widen_state(model, optimizer, wide, growth: Mapping[str, Growth], powers: M
             state[parameter] = {
                 key: _widen_entry(value, powers[key], growth[name]) for key, value in old.items()
             }
+            group = groups[name]
+            beside = group.get("capturable") or group.get("fused")
+            for key in COUNTERS:
+                if torch.is_tensor(state[parameter].get(key)):
+                    device = parameter.device if beside else torch.device("cpu")
+                    state[parameter][key] = state[parameter][key].to(device)
     return state
 
 

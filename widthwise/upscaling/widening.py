@@ -13,15 +13,17 @@ from widthwise.errors import UserError, did_you_mean
 from widthwise.optimizers.known import Update
 from widthwise.tracing.roles import Roles, between
 from widthwise.upscaling.alongside import Growths
+from widthwise.upscaling.blocks import Blocks, blocks_of
 from widthwise.upscaling.checks import check_attention, check_module, check_orientation
 from widthwise.upscaling.compare import Difference, Reference
-from widthwise.upscaling.exactly import buffers_kept, disturb, in_float64, twin
-from widthwise.upscaling.filling import buffers_of_width, fill, made
+from widthwise.upscaling.exactly import Exactly, buffers_kept, disturb, exact, in_float64, twin
+from widthwise.upscaling.filling import as_first, buffers_of_width, carry_gradients, fill, made
 from widthwise.upscaling.growth import Growth, filled, owning_modules, size_factors, width_axes
 from widthwise.upscaling.optimizers import check_covered, widen_optimizer
+from widthwise.upscaling.untying import tied_readouts, untied, untying
 
 TOLERANCE = 1e-9  # relative, of outputs and gradients in float64
-Choice = tuple[frozenset[str], int]  # the parameters that are averaged over, the block
+Choice = tuple[frozenset[str], Blocks]  # the parameters that are averaged over, the blocks
 
 
 def widen(
@@ -34,6 +36,7 @@ def widen(
     unchecked: bool = False,
     averages: Sequence[str] | None = None,
     block: int | None = None,
+    untie: bool = False,
     given: Mapping[str, str] = MappingProxyType({}),
     updates: Mapping[type, Update] = MappingProxyType({}),
     tolerance: float = TOLERANCE,
@@ -51,18 +54,22 @@ def widen(
         tuple, list or mapping of whole numbers.
     make: factor -> the same module, `factor` times as wide, all else held fixed; its values are
         ignored. It is also called with factors of 1 and 2. None: `model.wider`.
-    inputs: a tensor, or a tuple of positional arguments, on the model's device.
+    inputs: a tensor, a tuple of positional arguments, or a mapping of keywords, on the model's
+        device.
     unchecked: go without inputs. Then torch's linear layers and convolutions are taken to sum over
         their inputs, but for those that `averages` names, and nothing is compared.
     averages: names, or patterns with `*`, of readouts whose outputs the module divides by the
         width; "*": all, of which there may be none. None: what holds on inputs.
     block: how many units are copied together (1: each; a head's dimension: heads grow in number; 0:
         all). None: what holds on inputs.
+    untie: give a readout that is the embedding too weights of its own, with their values. The wide
+        pair then trains as a copy of the narrow one does that was untied.
     given: as in `roles`. updates: optimizers of your own, class -> `Update`.
     tolerance: relative; to be raised only for kernels of your own that know no float64.
-    The wide model has the narrow one's dtypes, device, frozen tensors and modes of its modules, and
-    no gradients. Buffers that never changed and whose initial value depends on the width (a stored
-    1 / n) are those that `make` gave; all others are copied, repeated where they grow.
+    The wide model has the narrow one's dtypes, device, frozen tensors, modes of its modules, and
+    gradients where some are summed up. Buffers that never changed and whose initial value depends
+    on the width (a stored 1 / n) are those that `make` gave; all others are copied, repeated where
+    they grow.
     Raises UserError where outputs or gradients differ, naming the first layer; on a wrapped module,
     an optimizer, a state or a parameter that cannot be told, and sizes that do not divide.
     """
@@ -78,22 +85,29 @@ def widen(
     optimizers = list(optimizer) if isinstance(optimizer, list | tuple) else [optimizer]
     if optimizer is not None:
         check_covered(model, optimizers)
+    own = optimizers if optimizer is not None else []
+    readouts: tuple[str, ...] = ()
+    if untie:
+        model, own, make, readouts = _untied(model, own, factor, make, inputs, given, tolerance)
     wide = made(model, factor, make)
     kept = buffers_of_width(model, wide, factor, make)
+    roles = None
     if inputs is None:
         growth, choice = _told_by_owners(model, wide, factor, make, averages, block)
     else:
-        growth, choice = _told_by_inputs(
+        growth, choice, traced = _told_by_inputs(
             model, wide, factor, make, inputs, averages, block, given, kept, tolerance
         )
+        roles = traced.at(wide)
     fill(model, wide, growth, kept, choice[1])
-    growths = Growths(growth, wide, kept, *choice)
+    carry_gradients(model, wide, growth)
+    growths = Growths(growth, wide, kept, *choice, roles, readouts)
     if optimizer is None:
         return wide, None, growths
     results = []
-    for each in optimizers:
+    for theirs, each in zip(optimizers, own, strict=True):
         widened, origins = widen_optimizer(model, each, wide, growth, updates)
-        growths.note(each, widened, origins)
+        growths.note(theirs, widened, origins)
         results.append(widened)
     one = not isinstance(optimizer, list | tuple)
     return wide, results[0] if one else type(optimizer)(results), growths
@@ -103,8 +117,45 @@ def _twice(model: nn.Module, wide: nn.Module, factor, make: Callable) -> nn.Modu
     """The module at a width at which every axis differs that may grow."""
     if isinstance(factor, Integral) and int(factor) > 1:
         return wide
-    first = next(model.parameters())
-    return make(filled(factor, 2)).to(device=first.device, dtype=first.dtype)
+    return as_first(make(filled(factor, 2)), model)
+
+
+def _traced(
+    narrow: nn.Module, other: nn.Module, factor, make: Callable, arguments: Any, given: Mapping
+) -> Roles:
+    """The roles of a twin's parameters; other: the wide one's twin."""
+    reference = exact(_twice(narrow, other, factor, make))
+    widths = (1, int(factor) if reference is other else 2)
+    with buffers_kept(narrow, reference), Exactly():
+        return between(narrow, reference, arguments, widths, given)
+
+
+def _untied(
+    model: nn.Module,
+    optimizers: list,
+    factor,
+    make: Callable,
+    inputs: object,
+    given: Mapping[str, str],
+    tolerance: float,
+) -> tuple[nn.Module, list, Callable, tuple[str, ...]]:
+    """Copies of a model and its optimizers whose readouts have weights of their own, their `make`,
+    and the names of these weights; as they were where none is tied."""
+    if inputs is None:
+        raise UserError("widen: untie needs inputs, which show what is a readout")
+    arguments, narrow = in_float64(inputs), twin(model)
+    roles = _traced(narrow, twin(made(model, factor, make)), factor, make, arguments, given)
+    readouts = tied_readouts(roles, model)
+    if not readouts:
+        return model, optimizers, make, ()
+    copied, others = untied(model, optimizers, readouts)
+    held = Reference(narrow, arguments, tolerance)
+    if held.by_chance or held.outputs_differ(twin(copied)):
+        raise UserError(
+            f"untie: with weights of its own for {readouts[0]} the model returns something else "
+            "(it draws random numbers, or asks whether they are tied): untie it in make"
+        )
+    return copied, others, untying(make, readouts), readouts
 
 
 def _told_by_owners(
@@ -122,7 +173,7 @@ def _told_by_owners(
             readouts.append(name)
     averaged = _named(averages or (), readouts)
     inputs |= {name: axes[name] for name in readouts if name not in averaged}
-    choice = (averaged, block if block is not None else 1)
+    choice = (averaged, Blocks(block if block is not None else 1))
     growth = _growth(model, wide, inputs, choice)
     check_orientation(model, growth)
     return growth, choice
@@ -139,26 +190,23 @@ def _told_by_inputs(
     given: Mapping[str, str],
     kept: set[str],
     tolerance: float,
-) -> tuple[dict[str, Growth], Choice]:
+) -> tuple[dict[str, Growth], Choice, Roles]:
     """Growth by what a pass shows of the axes; readouts and blocks as the outputs ask for."""
     arguments = in_float64(inputs)
     narrow, other = twin(model), twin(wide)
-    reference = _twice(model, other, factor, make).double()
-    widths = (1, int(factor) if reference is other else 2)
-    with buffers_kept(narrow, reference):
-        roles = between(narrow, reference, arguments, widths, given)
+    roles = _traced(narrow, other, factor, make, arguments, given)
     summed = {name: found.inputs for name, found in roles.found.items()}
     readouts = [name for name, f in roles.found.items() if f.inputs and not f.outputs]
     disturb(narrow)  # what holds is of the module, and must hold for all values
     held = Reference(narrow, arguments, tolerance)
-    failed: list[tuple[dict[str, Growth], int, Difference]] = []
-    for averaged, size in _choices(roles, readouts, narrow, averages, block):
-        growth = _growth(narrow, other, _without(summed, averaged), (averaged, size))
-        fill(narrow, other, growth, kept, size)
-        difference = held.difference(other, growth, size)
+    failed: list[tuple[dict[str, Growth], Blocks, Difference]] = []
+    for averaged, blocks in _choices(roles, readouts, narrow, other, arguments, averages, block):
+        growth = _growth(narrow, other, _without(summed, averaged), (averaged, blocks))
+        fill(narrow, other, growth, kept, blocks)
+        difference = held.difference(other, growth, blocks)
         if difference is None:
-            return growth, (averaged, size)
-        failed.append((growth, size, difference))
+            return growth, (averaged, blocks), roles
+        failed.append((growth, blocks, difference))
     raise _refused(held, other, failed, kept, roles)
 
 
@@ -166,12 +214,14 @@ def _choices(
     roles: Roles,
     readouts: list[str],
     model: nn.Module,
+    wide: nn.Module,
+    arguments: Any,
     averages: Sequence[str] | None,
     block: int | None,
 ) -> Iterator[Choice]:
     """What may hold, the likely first: readouts that sum, or average over their width (all, or
-    those at the network's end or within it alone); units copied one by one, all together, or in
-    blocks."""
+    those at the network's end or within it alone); units copied one by one, all together, in
+    blocks of one size, or of a size for each axis."""
     if averages is not None:
         ways = [_named(averages, readouts)]
     else:
@@ -181,7 +231,10 @@ def _choices(
     sizes = [1, 0, *_divisors(roles)] if block is None else [block]
     for size in dict.fromkeys(sizes):
         for averaged in ways:
-            yield averaged, size
+            yield averaged, Blocks(size)
+    if block is None and (found := blocks_of(model, wide, arguments)) is not None:
+        for averaged in ways:
+            yield averaged, found
 
 
 def _divisors(roles: Roles) -> list[int]:
@@ -213,7 +266,7 @@ def _growth(
 ) -> dict[str, Growth]:
     shapes = {name: p.shape for name, p in model.named_parameters()}
     return {
-        name: Growth(size_factors(name, shapes[name], p.shape), inputs[name], choice[1])
+        name: Growth(size_factors(name, shapes[name], p.shape), inputs[name], choice[1][name])
         for name, p in wide.named_parameters()
     }
 
@@ -221,7 +274,7 @@ def _growth(
 def _refused(
     held: Reference,
     wide: nn.Module,
-    failed: list[tuple[dict[str, Growth], int, Difference]],
+    failed: list[tuple[dict[str, Growth], Blocks, Difference]],
     kept: set[str],
     roles: Roles,
 ) -> UserError:
@@ -233,9 +286,9 @@ def _refused(
             "output each time: call model.eval() before"
         )
     furthest: Difference | None = None
-    for growth, size, difference in failed:
-        fill(held.model, wide, growth, kept, size)
-        layer = held.first_layer(wide, size) or difference
+    for growth, blocks, difference in failed:
+        fill(held.model, wide, growth, kept, blocks)
+        layer = held.first_layer(wide, blocks) or difference
         if furthest is None or layer.place > furthest.place:
             furthest = layer
     assert furthest is not None
@@ -248,7 +301,7 @@ def _refused(
             )
     tied = [name for name, found in roles.found.items() if found.tied]
     if tied and furthest.layer in (None, *roles.found[tied[0]].readouts):
-        why = f"{tied[0]} is a readout too: divide its logits by the width in make"
+        why = f"{tied[0]} is a readout too: divide its logits by the width in make, or untie=True"
     return UserError(
         f"the wide module is not the narrow one widened: {furthest.what} differs by "
         f"{furthest.off:.1g} (relative); see `widen`, make: {why}"

@@ -17,15 +17,18 @@ INTERRUPT.listen()  # before the other imports, which take a while
 from repro.errors import UserError, did_you_mean, nearest
 
 from repro.judge import code, forecast, freshness, scoreboard
-from repro.suite import calls, cluster, gpus, origin, registry
+from repro.suite import calls, cluster, gpus, jobs, origin, registry
 from repro.suite import config as settings
-from repro.suite.internals import Call, ask_for_no_account, targets
+from repro.suite.internals import Call, ask_for_no_account, remember_signatures, targets
 from repro.suite.progress import Monitor
 from repro.suite.study import GPU_SCALES
 from repro.suite.suite import Suite
+from repro.suite.worker import Worker
 
 BEGIN = time.monotonic()
 CALL = Call(workflow)
+WORKER = Worker()
+remember_signatures()
 
 
 def ahead():
@@ -151,6 +154,7 @@ wildcard_constraints:
     study="[^/]+/[^/]+(/[^/]+)?",
     cell="[^/]+-[0-9a-f]{12}",
     dataset="[^/]+",
+    choice="[0-9a-f]{12}",
     code="[0-9a-f]{12}",
     digest="[0-9a-f]{12}",
 
@@ -193,6 +197,15 @@ def page_inputs(wildcards):
 def cell_of(wildcards):
     """The cell (`repro.suite.plan.Cell`) that a training job makes."""
     return SUITE.cell(wildcards.study, wildcards.cell)
+
+
+def choice_inputs(wildcards):
+    """What a job reads that chooses; forces it to run if its file was made from others."""
+    choice = SUITE.choice(wildcards.study, wildcards.choice)
+    path = SUITE.paths.choice(choice)
+    if path.exists() and not jobs.is_chosen(SUITE, choice):
+        CALL.force([path])
+    return SUITE.files(choice.cells)
 
 
 def tokenizing(wildcards):
@@ -239,6 +252,12 @@ def prepare_slurm():
         ask_for_no_account()
 
 
+def start_worker():
+    """Have jobs forked from one process (`repro.suite.worker`)."""
+    if CALL.may_fork and not SITE.container:
+        WORKER.start(SUITE.config.arithmetic, PREFIX)
+
+
 def refuse_if_too_costly():
     """At a scale for GPUs: print the cost of the jobs to run; stop unless max_gpu_hours allows
     it."""
@@ -278,6 +297,7 @@ def refuse_unknown_targets():
 def finish():
     """At the end: print what failed and why, what was built, each claim's verdict, and the time."""
     calls.forget()
+    WORKER.stop()
     MONITOR.stop()
     if INTERRUPT.came:
         return

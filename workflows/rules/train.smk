@@ -1,3 +1,20 @@
+# What many cells take from many cells of an earlier stage is chosen once, for all of them. Forced
+# where the cells' files are others than those it was made from, whatever their age.
+rule choose:
+    input:
+        choice_inputs,
+    output:
+        f"{RESULTS}/choices/{{study}}/{{choice}}.json",
+    log:
+        f"logs/choose/{SUITE.config.scale}/{{study}}/{{choice}}.log",
+    priority: 1e6
+    params:
+        config=config_parameter,
+    shell:
+        "python -P -m repro choose {wildcards.study:q} {wildcards.choice:q} {params.config}"
+        " > {log:q} 2>&1"
+
+
 # A cell's id, part of its file's name, changes with everything it is made from. So a finished cell
 # is kept whatever the age of its inputs (`ancient`).
 rule train:

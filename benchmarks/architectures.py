@@ -1,0 +1,175 @@
+"""Which architectures of others `widthwise.widen` accepts, refuses, and gets wrong (none).
+
+Each is made small, once with heads that grow in number and, where it has heads, once with a head
+dimension that grows. What is accepted is held against the narrow model again: on another batch, and
+over steps of AdamW. A second table counts why others are refused.
+
+    uv run python benchmarks/architectures.py --cases "llama*" "swin*"
+"""
+
+import argparse
+import re
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._pytree import tree_leaves
+
+import widthwise
+from benchmarks._hugging_face import CAUSAL, CODERS
+from benchmarks._hugging_face_vision import PICTURES
+from benchmarks._inputs import BOTH, ONE_WAY, Make, pairs, tokens
+from benchmarks._layers import TORCH
+from benchmarks._vision import TIMM, TORCHVISION
+from widthwise.errors import UserError
+from widthwise.upscaling.exactly import Exactly
+from widthwise.upscaling.untying import untied
+
+STEPS, RATE = 5, 1e-3
+
+
+@dataclass(frozen=True)
+class Case:
+    """make: of the module. inputs: seed -> positional arguments. grow: what may grow in it."""
+
+    make: Make
+    inputs: Callable[[int], tuple]
+    grow: tuple[str, ...] = BOTH
+
+
+WITHOUT_HEADS = ("mamba", "rwkv")
+CASES: dict[str, Case] = {
+    **{n: Case(m, tokens, ONE_WAY if n in WITHOUT_HEADS else BOTH) for n, m in CAUSAL.items()},
+    **{name: Case(make, pairs) for name, make in CODERS.items()},
+    **{name: Case(*each) for name, each in (PICTURES | TIMM | TORCHVISION | TORCH).items()},
+}
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without what packages say of their own."""
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _value(output: Any) -> torch.Tensor:
+    """A model's first output of numbers with fractions that has a gradient."""
+    return next(
+        t
+        for t in tree_leaves(output)
+        if isinstance(t, torch.Tensor) and t.is_floating_point() and t.requires_grad
+    )
+
+
+def apart(case: Case, narrow: tuple, wide: tuple) -> float:
+    """The largest relative difference of outputs over steps of training, each on a batch of its
+    own; (model, optimizer) each."""
+    worst = 0.0
+    for seed in range(1, STEPS + 1):
+        values = []
+        for model, optimizer in (narrow, wide):
+            optimizer.zero_grad()
+            with Exactly():
+                value = _value(model(*_double(case.inputs(seed))))
+                weights = torch.randn(
+                    value.shape, generator=torch.Generator().manual_seed(seed), dtype=value.dtype
+                )
+                (value * weights).mean().backward()
+            optimizer.step()
+            values.append(value.detach())
+        worst = max(worst, float((values[0] - values[1]).abs().max() / values[0].abs().max()))
+    return worst
+
+
+def _double(arguments: tuple) -> tuple:
+    return tuple(
+        a.double() if isinstance(a, torch.Tensor) and a.is_floating_point() else a
+        for a in arguments
+    )
+
+
+WRONG = 1e-7  # of float64, after steps of AdamW
+
+
+def judge(case: Case, grow: str) -> tuple[str, str]:
+    """(accepted, refused, wrong or failed, why)."""
+    torch.manual_seed(0)
+    model = case.make(1, grow).double().eval()
+
+    def make(k: int) -> nn.Module:
+        return case.make(k, grow).double()
+
+    trained = [p for p in model.parameters() if p.requires_grad]
+    # eps: where gradients are near nothing, Adam's step follows their rounding.
+    optimizer: torch.optim.Optimizer = torch.optim.AdamW(
+        trained, lr=RATE, eps=1e-6, weight_decay=0.1
+    )
+    try:
+        wide, grown, growth = widthwise.widen(model, optimizer, 2, make, case.inputs(0), untie=True)
+    except UserError as error:
+        return "refused", str(error)
+    except Exception as error:
+        return "failed", f"{type(error).__name__}: {error}"
+    if growth.untied:
+        model, (optimizer,) = untied(model, [optimizer], growth.untied)
+    off = apart(case, (model, optimizer), (wide, grown))
+    return ("accepted" if off < WRONG else "wrong"), f"{off:.1g}"
+
+
+REASONS = {
+    "head dimension grows": "head_dim grows|head_dim\\^",
+    "tied": "is a readout too|tied",
+    "what an operator does is not known": "is not known here|cannot be told",
+    "buffer": "buffer",
+}
+
+
+def reason(words: str) -> str:
+    """The cause of a refusal in short."""
+    return next((name for name, pattern in REASONS.items() if re.search(pattern, words)), "other")
+
+
+def main(words: list[str] | None = None) -> None:
+    """Print a line a variant, and counts."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", nargs="+", default=["*"], help="patterns of names")
+    arguments = parser.parse_args(words)
+    torch.set_num_threads(1)
+    counts: Counter[str] = Counter()
+    why: Counter[str] = Counter()
+    print("| architecture | grows | verdict | off, or why | CPU s |")
+    print("|---|---|---|---|---|")
+    with quiet():
+        for name, case in CASES.items():
+            if not any(fnmatchcase(name, pattern) for pattern in arguments.cases):
+                continue
+            for grow in case.grow:
+                begin = time.process_time()
+                try:
+                    verdict, words_of_it = judge(case, grow)
+                except Exception as error:
+                    verdict, words_of_it = "not made", f"{type(error).__name__}: {error}"
+                counts[verdict] += 1
+                line = words_of_it.replace("\n", " ").replace("|", "/")
+                if verdict != "accepted":
+                    why[f"{verdict}: {reason(line)}"] += 1
+                seconds = time.process_time() - begin
+                print(f"| {name} | {grow} | {verdict} | {line} | {seconds:.1f} |", flush=True)
+    total = sum(counts.values())
+    print(f"\n{total} variants: " + ", ".join(f"{n} {word}" for word, n in counts.most_common()))
+    print("; ".join(f"{word} {n}" for word, n in why.most_common()))
+
+
+if __name__ == "__main__":
+    main()

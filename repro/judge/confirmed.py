@@ -1,0 +1,64 @@
+"""The verdicts of the claims that were registered, as README has them. No torch at import."""
+
+from pathlib import Path
+
+from repro.judge import register
+from repro.judge.board import survivors
+from repro.judge.claims import (
+    CANNOT_BE_TOLD,
+    DOES_NOT_BIND,
+    NOT_REPRODUCED,
+    REPORTED,
+    REPRODUCED,
+)
+from repro.judge.judged import JudgedClaim, interval
+from repro.judge.records import read_record, recorded_at
+from repro.judge.typeset import markdown
+from repro.suite import registry
+
+PAGE = "registered --page"
+# A negative result is a result: it stands first.
+VERDICTS_FIRST = (NOT_REPRODUCED, CANNOT_BE_TOLD, REPRODUCED, DOES_NOT_BIND, REPORTED)
+
+
+def lines() -> list[str]:
+    """The registered claims that have runs, a line each, refuted ones first; lines of Markdown.
+
+    Beside the verdict: what the same claim is at reduced scale, whether it stands when all of its
+    paper's random claims at its scale are taken together, and the badge, as git has it now.
+    """
+    head = ["claim", "expected", "measured", "n", "p", "Holm", "verdict", "reduced", "registered"]
+    found = []
+    for paper in dict.fromkeys(name.split("/")[0] for name in registry.figure_names()):
+        tests = {row.key: row for row in register.registered(paper)}
+        for scale, data in dict.fromkeys((scale, data) for _, scale, data in tests):
+            saved = [read_record(base) for base in _bases_of(paper, scale, data)]
+            of = [(claim, each["provenance"]) for each in saved for claim in each["claims"]]
+            standing = survivors([claim for claim, _ in of])
+            before = _verdicts(paper, "reduced", data)
+            for claim, provenance in of:
+                if (claim["claim"], scale, data) in tests:
+                    stands = (paper, claim["claim"]) in standing
+                    found.append(_line(claim, stands, before, register.badge(claim, provenance)))
+    found.sort(key=lambda line: VERDICTS_FIRST.index(line[6]))
+    return markdown([head, *found])
+
+
+def _line(claim: JudgedClaim, stands: bool, before: dict, badge: register.Badge) -> list[str]:
+    p = "-" if claim["p"] is None else f"{claim['p']:.2g}"
+    name = f"`{claim['paper']}` {claim['claim']}: {claim['statement']}"
+    holm = "-" if claim["p"] is None else "stands" if stands else "falls"
+    earlier = before.get(claim["claim"], "-")
+    measured = [claim["expected"], interval(claim), str(claim["n"]), p, holm]
+    return [name, *measured, claim["verdict"], earlier, str(badge)]
+
+
+def _bases_of(paper: str, scale: str, data: str) -> list[Path]:
+    names = (name for name in registry.figure_names() if name.startswith(f"{paper}/"))
+    return [base for name in names for base in recorded_at(scale, data, name)[:1]]
+
+
+def _verdicts(paper: str, scale: str, data: str) -> dict[str, str]:
+    """Claim -> its verdict on record at a scale."""
+    saved = (read_record(base) for base in _bases_of(paper, scale, data))
+    return {claim["claim"]: claim["verdict"] for each in saved for claim in each["claims"]}

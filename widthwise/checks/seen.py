@@ -1,0 +1,127 @@
+"""What a coordinate check looks at while a model runs: the stream, attention's logits, the output.
+
+The stream is what a network hands on from block to block. Of a model whose blocks stand in a list
+(`nn.ModuleList`, `nn.Sequential`) it is what each of them returns, beside what the layers around
+them do; what happens within a block is the block's own affair.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from widthwise.errors import UserError
+from widthwise.tracing.forward import called, running
+from widthwise.tracing.shapes import tensors
+
+LISTS = nn.ModuleList | nn.ModuleDict | nn.Sequential
+
+
+@dataclass
+class Seen:
+    """A forward pass: (module, "stream", "logits" or "output") -> tensor, and its extent.
+
+    extent: the number of entries of a stream, an output or what a layer of parameters returns
+    ("layer", without its tensor); of logits, the head_dim that they sum over.
+    """
+
+    tensors: dict[tuple[str, str], torch.Tensor] = field(default_factory=dict)
+    extents: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def note(self, module: str, what: str, tensor: torch.Tensor, extent: int | None = None) -> None:
+        """Of a module that runs more than once, the last time; whole numbers are left out."""
+        if tensor.is_floating_point():
+            self.extents[module, what] = tensor.numel() if extent is None else extent
+            if what != "layer":
+                self.tensors[module, what] = tensor.detach()
+
+
+def look(model: nn.Module, inputs: Any) -> Seen:
+    """What a model does with inputs as `roles` takes them, without gradients."""
+    seen = Seen()
+    places = [(name, model.get_submodule(name), "stream") for name in blocks(model)]
+    for name, module in model.named_modules():
+        if name and list(module.parameters(recurse=False)):
+            places.append((name, module, "layer"))
+    handles = [
+        module.register_forward_hook(
+            lambda _, __, out, name=name, what=what: seen.note(name, what, first(out))
+        )
+        for name, module, what in places
+    ]
+    try:
+        with torch.no_grad(), running(model) as stack, _Logits(stack, seen):
+            seen.note("", "output", first(called(model, inputs)))
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen
+
+
+def blocks(model: nn.Module) -> list[str]:
+    """Names of the modules whose outputs are the stream."""
+    found: list[str] = []
+
+    def visit(name: str, module: nn.Module, listed: bool) -> None:
+        bare = isinstance(module, nn.ModuleList | nn.ModuleDict)  # has no output
+        if name and not bare:
+            found.append(name)
+        holds = any(isinstance(each, LISTS) for each in module.modules())
+        if not name or bare or (holds and not listed):
+            for child, each in module.named_children():
+                visit(f"{name}.{child}".lstrip("."), each, isinstance(module, LISTS))
+
+    visit("", model, False)
+    return found
+
+
+def first(output: object) -> torch.Tensor:
+    """The first tensor of a module's output; raises UserError where there is none."""
+    found = tensors(output)
+    if not found:
+        raise UserError(f"coordinate-check: a module returned no tensor, but {type(output)}")
+    return found[0]
+
+
+class _Logits(TorchDispatchMode):
+    """Notes attention's logits, q.k times its scale, before masks and biases: of fused attention,
+    and of a softmax of a product of matrices."""
+
+    def __init__(self, stack: list[str], seen: Seen):
+        super().__init__()
+        self.stack, self.seen = stack, seen
+        # What is made of a product -> the product times its factors, and what it sums over.
+        self.products = WeakTensorKeyDictionary()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        out = function(*args, **kwargs)
+        name = function.overloadpacket.__name__.removesuffix("_")
+        if name.startswith("_scaled_dot_product"):
+            query, key = args[:2]
+            key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
+            scale = kwargs.get("scale") or query.shape[-1] ** -0.5
+            logits = query @ key.transpose(-1, -2) * scale
+            self.seen.note(self.stack[-1], "logits", logits, query.shape[-1])
+        elif name in ("_softmax", "_safe_softmax") and args[0] in self.products:
+            self.seen.note(self.stack[-1], "logits", *self.products[args[0]])
+        elif name in ("bmm", "baddbmm"):
+            self.products[out] = out, args[-1].shape[-2]
+        elif isinstance(out, torch.Tensor):
+            self.follow(name, args, kwargs, out)
+        return out
+
+    def follow(self, name: str, args: tuple, kwargs: dict, out: torch.Tensor) -> None:
+        """A factor acts on the product too, what is added does not; a view is of the same one."""
+        for each in tensors((args, kwargs)):
+            if each not in self.products or each.numel() != out.numel():
+                continue
+            product, extent = self.products[each]
+            if name in ("mul", "div") and each is args[0]:
+                other = args[1]
+                if not isinstance(other, torch.Tensor) or other.numel() == 1:
+                    product = product * other if name == "mul" else product / other
+            self.products[out] = product, extent
