@@ -58,7 +58,7 @@ PUBLIC = {
     "transfer": "widthwise.checks.transfer",
     "widen": "widthwise.upscaling.widening",
 }
-# What was public until version 0.3 -> what does it now.
+# What was public in version 0.2.0 -> what does it now.
 MOVED = {
     "apply": "widthwise.plan(model, roles, recipe)",
     "initialize": "widthwise.plan(model, roles, recipe).init_(generator)",

@@ -7,6 +7,7 @@ import sys
 from widthwise import __version__
 from widthwise.checks import command
 from widthwise.errors import UserError
+from widthwise.files import said
 
 FILE, FILE_HELP = "FILE.py:make", "with make(width) and batches(seed)"
 
@@ -83,6 +84,9 @@ def main(words: list[str] | None = None) -> int:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.status
+    except (Exception, SystemExit) as error:  # of what a file of a user's defines
+        print(f"error: {arguments.what}: {said(error)}", file=sys.stderr)
+        return 1
     return 0
 
 

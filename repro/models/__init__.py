@@ -20,11 +20,14 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Protocol
 
+from repro.errors import UserError
 from widthwise.parametrization import (
+    ONE,
     Role,
     attention_multiplier,
     output_multiplier,
     plan,
+    recipe,
     tied_multiplier,
     with_inits,
 )
@@ -74,6 +77,14 @@ ARCHITECTURES = {
 def multipliers(settings: Mapping, parametrization: str) -> dict[str, float]:
     """The multipliers that a parametrization gives a model, by their names in its constructor."""
     architecture = ARCHITECTURES[settings["name"]]
+    for kind, rule in recipe(parametrization).rules.items():
+        if kind != "output" and rule.multiplier != ONE:
+            raise UserError(
+                f"{parametrization}: has a factor on the output of a {kind}, for which the suite's "
+                "models have no place: give the init and the rates that are the same"
+            )
+        if rule.init is None:
+            raise UserError(f"{parametrization}: draws nothing, nor do the suite's models")
     ratio = settings["width"] / settings["base_width"]
     readout = tied_multiplier if architecture.tied else output_multiplier
     found = {"output_multiplier": readout(parametrization, ratio)}

@@ -1,7 +1,9 @@
 """`widthwise roles`, `check` and `transfer`, of what a file of one's own defines."""
 
+import sys
 from argparse import Namespace
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from widthwise.errors import UserError, nearest
@@ -17,6 +19,9 @@ def defined_in(what: str) -> tuple[Callable, dict[str, Any], dict[str, Any]]:
     Raises UserError where the file lacks `batches` or the function.
     """
     path, _, name = what.partition(":")
+    folder = str(Path(path).resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # a model's file imports its neighbours
     defined = names_in(path)
     for each in (name or "make", "batches"):
         if each not in defined:
@@ -38,12 +43,12 @@ def recipe_of(arguments: Namespace, name: str) -> Any:
 def roles(arguments: Namespace) -> str:
     """What each parameter of a model is, and what is to be looked at."""
     make, defined, options = defined_in(arguments.what)
-    from widthwise.checks.coordinates import batches_of
+    from widthwise.checks.given import batches_of, inputs_of
     from widthwise.tracing.roles import roles
 
     base = arguments.base or min(defined.get("WIDTHS", WIDTHS))
     found = roles(
-        make, base, batches_of(defined["batches"], 0)[0][0], given=options.get("given", {})
+        make, base, inputs_of(batches_of(defined["batches"], 0)[0]), given=options.get("given", {})
     )
     if arguments.save:
         found.save(arguments.save)

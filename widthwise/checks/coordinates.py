@@ -13,10 +13,10 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
-from widthwise.checks.seen import first, look
+from widthwise.checks.given import Batches, Loss, batches_of, inputs_of, loss_of
+from widthwise.checks.seen import look
 from widthwise.checks.slopes import (
     TOLERANCE,
     LayerSlope,
@@ -28,10 +28,7 @@ from widthwise.checks.slopes import (
 from widthwise.errors import UserError
 from widthwise.parametrization.plans import plan
 from widthwise.parametrization.recipes import Recipe
-from widthwise.tracing.forward import called
-from widthwise.tracing.roles import Roles, roles
-
-Batches = Sequence[tuple] | Callable[[int], Sequence[tuple]]
+from widthwise.tracing.roles import Roles, made, roles
 
 
 @dataclass(frozen=True)
@@ -103,7 +100,7 @@ def coordinate_check(
     lr: float | Mapping[str, float] = 0.01,
     weight_decay: float = 0.0,
     optimizer: Callable[[Any], torch.optim.Optimizer] | None = None,
-    loss: Callable[[nn.Module, tuple], torch.Tensor] | None = None,
+    loss: Loss | None = None,
     steps: int = 4,
     after: int = 0,
     seeds: int = 4,
@@ -138,13 +135,15 @@ def coordinate_check(
         raise UserError(
             "coordinate-check: without a recipe give optimizer= as a function of the model"
         )
+    if seeds < 1:
+        raise UserError(f"coordinate-check: seeds {seeds}: give 2 or more")
     found: Roles | None = None
     if recipe is not None and len(set(widths)) > 1:
-        inputs = batches_of(batches, 0)[0][0]
+        inputs = inputs_of(batches_of(batches, 0)[0])
         found = roles(make, widths[0], inputs, other=widths[-1], given=given)
 
     def build(width: int) -> tuple[nn.Module, torch.optim.Optimizer]:
-        model = make(width)
+        model = made(make, width)
         if recipe is None or found is None:
             assert optimizer is not None
             return model, optimizer(model)
@@ -155,9 +154,9 @@ def coordinate_check(
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             model, its_optimizer = build(width)
-            data, of_batch = batches_of(batches, seed), loss or default_loss
+            data = batches_of(batches, seed)
             found = train_and_measure(
-                model, its_optimizer, data, of_batch, steps, start=after, seed=seed
+                model, its_optimizer, data, loss, steps, start=after, seed=seed
             )
             if any(group.get("weight_decay") for group in its_optimizer.param_groups):
                 sizes = {**found.sizes, **_decays(*build(width))}
@@ -200,28 +199,11 @@ def over_widths(
     return CoordinateCheck(tuple(slopes), tuple(widths), measured)
 
 
-def batches_of(batches: Batches, seed: int) -> Sequence[tuple]:
-    """The batches of a seed; UserError unless each is (inputs, targets)."""
-    found = batches(seed) if callable(batches) else batches
-    if not len(found) or any(not isinstance(b, tuple | list) or len(b) < 2 for b in found):
-        raise UserError("coordinate-check: batches is to hold (inputs, targets), at least one")
-    return found
-
-
-def default_loss(model: nn.Module, batch: tuple) -> torch.Tensor:
-    """Cross-entropy over the last axis of whole numbers, else mean squared error."""
-    inputs, targets = batch[0], batch[1]
-    output = first(called(model, inputs))
-    if targets.is_floating_point():
-        return F.mse_loss(output, targets)
-    return F.cross_entropy(output.flatten(0, -2), targets.flatten())
-
-
 def train_and_measure(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
-    batches: Sequence[tuple],
-    loss: Callable[[nn.Module, tuple], torch.Tensor],
+    batches: Sequence,
+    loss: Loss | None,
     steps: int,
     *,
     start: int = 0,
@@ -234,7 +216,7 @@ def train_and_measure(
     """
     if steps < 1:
         raise UserError(f"coordinate-check: steps {steps}: without a step nothing changes; give 1")
-    inputs = batches[0][0]
+    inputs = inputs_of(batches[0])
     parameters = dict(model.named_parameters())
     effects = dict.fromkeys(parameters, 0.0)
     for step in range(start + steps):
@@ -242,7 +224,7 @@ def train_and_measure(
             torch.manual_seed(seed)
             before = look(model, inputs)
         optimizer.zero_grad()
-        value = loss(model, batches[step % len(batches)])
+        value = loss_of(model, batches[step % len(batches)], loss)
         if not bool(torch.isfinite(value.detach())):
             raise UserError(
                 f"coordinate-check: loss {float(value.detach())} at step {step}: lower lr"

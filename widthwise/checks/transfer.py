@@ -6,6 +6,7 @@ train the narrow model over learning rates, the wide ones under every parametriz
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
@@ -13,14 +14,16 @@ import numpy as np
 import torch
 from torch import nn
 
-from widthwise.checks.coordinates import default_loss, planned
+from widthwise.checks.coordinates import planned
+from widthwise.checks.given import Loss, batches_of, inputs_of, loss_of
 from widthwise.checks.regret import Curve, Curves
 from widthwise.errors import UserError, did_you_mean
 from widthwise.parametrization.recipes import Recipe, recipe
-from widthwise.tracing.roles import roles
+from widthwise.tracing.roles import made, roles
 
 RATES = tuple(2.0**k for k in range(-10, -3))
 TUNE: Mapping[str, Sequence[float]] = MappingProxyType({"lr": RATES, "weight_decay": (0.0,)})
+LEARNED = 0.05  # the least part of its first loss by which the narrow model's must fall
 LAST = 5  # the loss of a run is its mean over the last of so many parts
 WIDE_SEEDS = 1_000  # the first seed of wide models: none of the narrow one's
 
@@ -74,7 +77,7 @@ def transfer(
     tune: Mapping[str, Sequence[float]] = TUNE,
     seeds: int = 3,
     optimizer: Callable[[Any], torch.optim.Optimizer] | None = None,
-    loss: Callable[[nn.Module, Any], torch.Tensor] | None = None,
+    loss: Loss | None = None,
     readout: str | None = None,
     given: Mapping[str, str] = MappingProxyType({}),
     progress: Callable[[str], None] = lambda words: None,
@@ -90,12 +93,13 @@ def transfer(
     optimizer, loss, readout, given: as in `coordinate_check`.
     progress: is told of every recipe and width before it is trained.
     Raises UserError on fewer than two widths, seeds or three rates, no recipe or more than one
-    optimizer, rates that are not above 0 and finite, and as the functions it calls.
+    optimizer, rates that are not above 0 and finite, losses that are finite at none of them, and
+    a narrow model whose loss does not fall by a twentieth, as the functions it calls.
     """
     widths = sorted(set(widths))
     if odd := set(tune) - set(TUNE):
         raise UserError(f"transfer: tune: {did_you_mean(str(odd.pop()), TUNE)}")
-    rates, decays = (sorted(set(tune.get(key, TUNE[key]))) for key in ("lr", "weight_decay"))
+    rates, decays = (_numbers(key, tune.get(key, TUNE[key])) for key in ("lr", "weight_decay"))
     for what, count, least in (
         ("widths", len(widths), 2),
         ("seeds", seeds, 2),
@@ -105,8 +109,9 @@ def transfer(
     ):
         if count < least:
             raise UserError(f"transfer: {count} {what}: give {least} or more")
-    if not all(0 < rate < math.inf for rate in rates):
-        raise UserError(f"transfer: rates {rates}: give rates above 0")
+    for what, values, above in (("rates", rates, True), ("weight decays", decays, False)):
+        if not all(0 <= value < math.inf and (value or not above) for value in values):
+            raise UserError(f"transfer: {what} {values}: give numbers above 0")
     asked = [recipe(each) for each in recipes]
     if len({each.optimizer.name for each in asked}) > 1:
         raise UserError(
@@ -116,29 +121,50 @@ def transfer(
     short = len({each.name for each in asked}) == len(asked)
     named = {each.name if short else each.label: each for each in asked}
     grid = np.array(rates)
-    first = batches(0)
+    first = batches_of(batches, 0)
     if len(first) < LAST:
         raise UserError(f"transfer: batches gives {len(first)} of them: give {LAST} or more")
-    found = roles(make, widths[0], first[0][0], other=widths[-1], given=given)
+    found = roles(make, widths[0], inputs_of(first[0]), other=widths[-1], given=given)
+
+    begun: list[float] = []  # the loss of the narrow model before its first step
 
     def final(name: str, width: int, rate: float, decay: float, seed: int) -> float:
         """The mean loss over the last part of a run; infinite if it diverged."""
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            model = make(width)
+            model = made(make, width)
             its_optimizer = planned(model, found, named[name], rate, decay, optimizer, readout)
-            return _train(model, its_optimizer, batches(seed), loss)
+            start, end = _train(model, its_optimizer, batches_of(batches, seed), loss)
+            if not math.isfinite(start):
+                raise UserError(
+                    f"transfer: the loss is {start} before the first step, at width {width}: look "
+                    "at loss and batches"
+                )
+            if width == widths[0]:
+                begun.append(start)
+            return end
 
     def curve(name: str, width: int, decay: float) -> Curve:
         narrow = width == widths[0]
         progress(f"{'the narrow model' if narrow else name}, width {width}")
         start = 0 if narrow else WIDE_SEEDS
         runs = [[final(name, width, rate, decay, start + k) for rate in grid] for k in range(seeds)]
+        if not np.isfinite(runs).all(0).any():
+            raise UserError(
+                f"transfer: {name}, width {width}: the loss is not finite at any of the rates "
+                f"{rates}: give lower ones"
+            )
         return grid, np.array(runs)
 
     # The narrow model is the same under all of them.
     narrow = {decay: curve(next(iter(named)), widths[0], decay) for decay in decays}
     best = min(narrow, key=lambda decay: narrow[decay][1].mean(0).min())
+    if not _learned(float(narrow[best][1].mean(0).min()), float(np.mean(begun))):
+        raise UserError(
+            f"transfer: the narrow model, width {widths[0]}, has learned nothing: its best loss is "
+            f"{narrow[best][1].mean(0).min():.4g} and was {np.mean(begun):.4g} before the first "
+            "step; then every rate is as good as another: give more steps, or other rates"
+        )
     curves: dict[tuple[str, float], Curve] = {(n, widths[0]): narrow[best] for n in named}
     curves |= {(name, width): curve(name, width, best) for name in named for width in widths[1:]}
     return Transfer(curves, best)
@@ -147,10 +173,11 @@ def transfer(
 def _train(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
-    batches: Sequence[tuple],
-    loss: Callable[[nn.Module, tuple], torch.Tensor] | None,
-) -> float:
-    steps, last = len(batches), []
+    batches: Sequence,
+    loss: Loss | None,
+) -> tuple[float, float]:
+    """(the loss before the first step, its mean over the last part, infinite if it diverged)."""
+    steps, last, start = len(batches), [], math.nan
     warmup = max(1, round(0.1 * steps))
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer,
@@ -158,11 +185,23 @@ def _train(
     )
     for step, batch in enumerate(batches):
         optimizer.zero_grad()
-        value = (loss or default_loss)(model, batch)
+        value = loss_of(model, batch, loss)
+        start = float(value.detach()) if step == 0 else start
         value.backward()
         optimizer.step()
         schedule.step()
         if step >= steps - steps // LAST:
             last.append(value.detach())
     mean = float(torch.stack(last).mean())
-    return mean if np.isfinite(mean) else float("inf")
+    return start, mean if math.isfinite(mean) else math.inf
+
+
+def _learned(best: float, start: float) -> bool:
+    """Whether a loss fell by more than LEARNED of what it was."""
+    return start - best > LEARNED * abs(start)
+
+
+def _numbers(what: str, values: Sequence[float]) -> list[float]:
+    if not all(isinstance(value, Real) for value in values):
+        raise UserError(f"transfer: tune: {what}: {list(values)}: give numbers")
+    return sorted({float(value) for value in values})

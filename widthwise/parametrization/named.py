@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from widthwise.errors import UserError
-from widthwise.files import names_in
+from widthwise.files import calling, names_in
 from widthwise.parametrization import tables
 from widthwise.parametrization.rules import KINDS, ONE, Power, Rule
 from widthwise.parametrization.tables import _s_family
@@ -118,13 +118,7 @@ def _made(name: str, defined: Mapping[str, Any]) -> Parametrization:
 
 def _called(file: str, rules: Callable, family: str) -> Mapping[str, Any]:
     """What the rules of a file return; UserError where they fail."""
-    try:
-        rows = rules(family)
-    except UserError:
-        raise
-    except (Exception, SystemExit) as error:
-        what = f"{type(error).__name__}: {error}".partition("\n")[0]
-        raise UserError(f"{file}: rules({family!r}): {what}") from error
+    rows = calling(f"{file}: rules({family!r})", rules, family)
     if not isinstance(rows, Mapping):
         raise UserError(f"{file}: rules({family!r}) returned no mapping of kinds to Rules")
     return rows

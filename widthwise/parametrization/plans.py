@@ -42,6 +42,14 @@ class Traced(Protocol):
     def attach(self, model: Any, recipe: Recipe, readout: str | None, /) -> tuple[Any, ...]:
         """Put the recipe's factors on a module; returns them."""
 
+    def fold_(
+        self, model: Any, factors: tuple[Any, ...], /
+    ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+        """Multiply weights by factors; returns (those that are left, why, a line each)."""
+
+    def fill_(self, model: Any, /) -> None:
+        """Give what nothing draws the values that it is made with."""
+
     def lost(self, model: Any, factors: tuple[Any, ...], /) -> str | None:
         """The place of a factor that the module has no longer."""
 
@@ -112,28 +120,51 @@ class Plan:
         that a model states say what the spreads are, at any width.
 
         generator: None: the model's own draws are kept and scaled: where no width differs from the
-        base's nothing is touched, and neither are values that are all equal, as gains of 1. Else
-        they are drawn afresh, in the model's order: for a model whose values are not there yet, as
-        after `to_empty`; on the parameters' device.
+            base's nothing is touched, and neither are values that are all equal, as gains of 1.
+            Else every tensor has its values anew, drawn in the model's order, gains, biases and
+            buffers as `make` gives them: for a model whose memory is empty, as after `to_empty`; on
+            the parameters' device.
+        Raises UserError on a tensor on the meta device or with no values yet, and with a generator
+        where it is not known what `make` gives a tensor, and by a recipe that leaves all as made.
         """
         import torch
 
+        if generator is not None and self.roles is not None:
+            self.roles.fill_(self.model)
         with torch.no_grad():
             for name, parameter in self.model.named_parameters():
                 role, rule = self.at[name], self.recipe.rules[self.at[name].kind]
-                traced = self.roles is not None
-                if not role.drawn or (traced and role.width_in == role.width_out == 1):
+                if self.roles is not None and parameter.is_meta:
+                    raise UserError(
+                        f"init_: {name} is on the meta device: model.to_empty(device=...) first"
+                    )
+                if not role.drawn or (rule.init is None and generator is None):
                     continue
-                std = init_std(role, rule)
+                if rule.init is None:
+                    raise UserError(
+                        f"init_: {self.recipe.name} leaves values as make gives them, and draws "
+                        "none"
+                    )
                 if generator is None:
-                    own = float(parameter.float().square().mean().sqrt())
-                    if own > 0:
-                        parameter.mul_(std / own)
+                    self._scale(name, parameter, init_std(role, rule))
                 elif role.distribution == "uniform":
+                    std = init_std(role, rule)
                     parameter.uniform_(-std * 3**0.5, std * 3**0.5, generator=generator)
                 else:
-                    parameter.normal_(0.0, std, generator=generator)
+                    parameter.normal_(0.0, init_std(role, rule), generator=generator)
         return self
+
+    def _scale(self, name: str, parameter: "torch.Tensor", std: float) -> None:
+        """Give a parameter the spread `std`, by a factor on its values."""
+        role = self.at[name]
+        own = float(parameter.abs().float().square().mean().sqrt())
+        if not math.isfinite(own) or (own == 0 and std > 0 and self.roles is not None):
+            raise UserError(
+                f"init_: {name} has no values yet (their root mean square is {own}): give a "
+                "generator, and all are drawn"
+            )
+        if own > 0 and (self.roles is None or not role.width_in == role.width_out == 1):
+            parameter.mul_(std / own)
 
     def groups(
         self,
@@ -256,6 +287,17 @@ class Plan:
                 "plan of the finished model"
             )
 
+    def fold_(self) -> tuple[str, ...]:
+        """Multiply weights by the factors on what they read or write, where that is the same
+        function, so that they need no plan any more: for export and serving, when training is
+        over. Returns what is left, a line each: factors on attention's logits, and on a weight
+        that has another use, as a tied readout's.
+        """
+        if self.roles is None:
+            return ()
+        self.factors, left = self.roles.fold_(self.model, self.factors)
+        return left
+
     def squared_norm(self, parameter: "torch.Tensor | tuple[str, torch.Tensor]") -> float:
         """Factor on a gradient's squared norm that makes it independent of the width, for
         `clip_grad_norm_`: of a parameter of the model, or of (name, parameter).
@@ -267,7 +309,9 @@ class Plan:
             parameter = next(names, ""), parameter
         if parameter[0] not in self.at:
             raise UserError("clip_grad_norm_: a parameter is not of the plan's model")
-        return self.at[parameter[0]].squared_norm_factor
+        role = self.at[parameter[0]]
+        factor = self.recipe.rules[role.kind].multiplier(role)
+        return role.width_out / role.width_in / factor**2
 
     def _factor(self, power: Power, name: str) -> float:
         """What a power says at a width, relative to the base width where roles are known there."""

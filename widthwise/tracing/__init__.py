@@ -3,6 +3,9 @@
 forward.py      what a module does with each axis of its parameters, seen in one forward pass
 operators.py    what each operator does with the axes it is given
 shapes.py       which dimension of a tensor runs along which of another
+constants.py    values that nothing draws
+sizes.py        how large what depends on the inputs is, by the numbers on its way
+warnings.py     what a user should look at
 uses.py         what is seen of a parameter; no torch
 kinds.py        what a parameter is, from what was seen of it
 roles.py        the role of each parameter

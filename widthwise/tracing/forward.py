@@ -16,6 +16,7 @@ from torch import nn
 from torch.utils._pytree import tree_map_only
 
 from widthwise.tracing.operators import FusedAttention, Operators
+from widthwise.tracing.shapes import tensors
 from widthwise.tracing.uses import Trace
 
 __all__ = ["Trace", "called", "running", "taken_apart", "trace"]
@@ -33,7 +34,9 @@ def trace(model: nn.Module, inputs: Any) -> Trace:
         inputs = tree_map_only(torch.Tensor, lambda t: t.to("meta"), inputs)
     with torch.no_grad(), taken_apart(), running(model) as stack:
         with Operators(model, inputs, stack) as seen, FusedAttention(seen):
-            called(model, inputs)
+            outputs = [t for t in tensors(called(model, inputs)) if t.ndim > 1]
+    if outputs:
+        seen.trace.output = seen.data.get(outputs[0], 1.0)
     return seen.trace
 
 

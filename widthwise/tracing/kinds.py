@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from widthwise.errors import UserError
@@ -27,7 +27,9 @@ class Found:
 
     shape: at the base width. wide: the axes that grow; inputs, outputs: those of them that are
     summed over, or have an output for each entry. readouts: of a tied tensor, the modules that
-    read a width by it. used_in: the modules that use it, in order.
+    read a width by it. used_in: the modules that use it, in order. scaled: of a readout, the
+    exponent of the width in the factor that the module has on it itself, 0 where it has none.
+    constant: the value of all entries, where they are alike and nothing draws them.
     """
 
     role: Role
@@ -39,6 +41,8 @@ class Found:
     tied: bool = False
     readouts: tuple[str, ...] = ()
     given: bool = False
+    scaled: float = 0.0
+    constant: float | None = None
 
 
 def plain(found: Found) -> dict[str, Any]:
@@ -77,7 +81,7 @@ def find(
     other: tuple[int, ...],
     seen: Trace,
     seen_wide: Trace,
-    spread: tuple[float | None, str],
+    spread: tuple[float | None, str, float | None],
     kinds: Mapping[str, str],
 ) -> Found:
     """What a parameter is, from its shapes at two widths and what was seen of it."""
@@ -115,12 +119,32 @@ def find(
         fan_in = math.prod(shape[i] for i in summed) if kind != "scalar" or len(shape) > 1 else 1
         kept = {i for i, found in acts.items() if KEEP in found and INDEX not in found} | {*outputs}
         fan_out = math.prod(shape[i] for i in kept if i not in summed)
-    std, law = spread
+    std, law, constant = spread
     if std == 0.0 and kind in ("vector", "scalar"):
         std = None  # as the model sets it
     role = Role(kind, fan_in, std=std, fan_out=fan_out, distribution=law)
     used_in = tuple(dict.fromkeys(use.module for use in uses))
-    return Found(role, shape, wide, inputs, outputs, used_in, tied, readouts, name in kinds)
+    scaled = 0.0
+    if kind == "output" or readouts:
+        axes = inputs or outputs  # a tied tensor has the width that it reads as its output
+        scaled = _scaled(name, axes, shape, other, seen, seen_wide)
+    found = Found(
+        role, shape, wide, inputs, outputs, used_in, tied, readouts, name in kinds, scaled
+    )
+    return replace(found, constant=constant if role.std is None else None)
+
+
+def _scaled(name: str, axes: tuple, shape: tuple, other: tuple, seen: Trace, wide: Trace) -> float:
+    """The exponent of the width in what a readout reads, by the numbers it was multiplied by, and,
+    of one at the network's end, in what the module makes of its output."""
+    grown = math.log(math.prod(other[i] / shape[i] for i in axes))
+    pairs = zip(seen.uses[name], wide.uses[name], strict=False)
+    found = [b.reads / a.reads for a, b in pairs if a.reads and SUM in a.axes.values()]
+    if name not in seen.inside and seen.output:
+        found = [each * wide.output / seen.output for each in found]
+    exponents = {math.log(each) / grown if each > 0 else math.nan for each in found}
+    exponent = exponents.pop() if len(exponents) == 1 else 0.0
+    return 0.0 if math.isnan(exponent) or abs(exponent) < 1e-3 else round(exponent, 6)
 
 
 def _by_convention(name: str, kind: str, wide: tuple[int, ...]) -> tuple[tuple, tuple]:

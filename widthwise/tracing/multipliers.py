@@ -43,17 +43,26 @@ def attach(
     factors: dict[tuple[str, str], float] = {}
     for name, each in roles.found.items():
         role = at[name]
-        rule = recipe.rules[role.kind]
-        if each.tied and role.kind == "embedding":
-            value, places = recipe.of_tied(role.width_out), each.readouts
-        else:
-            value, places = rule.multiplier(role), each.used_in
-        if value == 1:
+        tied = each.tied and role.kind == "embedding"
+        reads = tied or role.kind == "output"
+        value = recipe.rules[role.kind].multiplier(role)
+        if reads:  # what the module has on it itself is a part of the factor
+            value = recipe.of_tied(role.width_out) if tied else value
+            value *= (role.width_out if tied else role.width_in) ** -each.scaled
+        if math.isclose(value, 1, rel_tol=1e-9):
             continue
-        for place in places:
+        for place in each.readouts if tied else each.used_in:
             layer = _layer(model, place)
             if name in _own_weights(layer, model):
                 factors[place, "input"] = value
+            elif isinstance(layer, nn.Embedding) and not reads:
+                factors[place, "output"] = value
+            elif not reads:
+                raise UserError(
+                    f"{name}: {recipe.name} has a factor on a {role.kind}, and in "
+                    f"{place or 'the module itself'}, which is no layer, it has no place: give the "
+                    "rates and the init that are the same (parametrization/rules.py, Rule)"
+                )
             elif readout is None:
                 raise UserError(
                     f"{name}: reads what it is given in {place or 'the module itself'}, which is "
@@ -110,6 +119,41 @@ def lost(model: nn.Module, factors: tuple[Factor, ...]) -> str | None:
         if not (hasattr(layer, "attention_scale") if each.on == "logits" else scales):
             return each.place or "the module itself"
     return None
+
+
+@torch.no_grad()
+def fold(
+    model: nn.Module, factors: tuple[Factor, ...]
+) -> tuple[tuple[Factor, ...], tuple[str, ...]]:
+    """Multiply weights by their factors, in place; returns (what is left, why, a line each)."""
+    held = [id(p) for m in model.modules() for p in m.parameters(recurse=False)]
+    left: dict[Factor, str] = {}
+    for each in factors:
+        layer = model.get_submodule(each.place)
+        place = each.place or "the module itself"
+        weight = getattr(layer, "weight", None)
+        if each.on == "logits":
+            left[each] = f"{place}: a factor on attention's logits"
+        elif not isinstance(weight, torch.Tensor) or not (
+            each.on == "input" or isinstance(layer, nn.Embedding)
+        ):
+            left[each] = f"{place}: a factor on what another module's weight reads"
+        elif held.count(id(weight)) > 1:
+            left[each] = f"{place}: its weight is another layer's too"
+        else:
+            weight.mul_(each.value)
+            hooks = layer._forward_hooks if each.on == "output" else layer._forward_pre_hooks
+            for key in [k for k, hook in hooks.items() if isinstance(hook, ScaleInput)]:
+                del hooks[key]
+    if not left and factors:
+        delattr(model, MARKER)
+        hooks = model._load_state_dict_pre_hooks
+        for key in [k for k, hook in hooks.items() if getattr(hook, "hook", hook) is _check_marker]:
+            del hooks[key]
+    elif factors:
+        value = getattr(model, MARKER)
+        setattr(model, MARKER, value.new_tensor([each.value for each in left]))
+    return tuple(left), tuple(left.values())
 
 
 def _layer(model: nn.Module, place: str, given: str = "") -> nn.Module:

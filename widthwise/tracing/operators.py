@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from widthwise.tracing.shapes import aligned, number, pointwise, reshaped, tensors
+from widthwise.tracing.sizes import size
 from widthwise.tracing.uses import (
     BATCH,
     CHAIN,
@@ -43,9 +44,12 @@ class Operators(TorchDispatchMode):
         super().__init__()
         self.stack = stack
         self.tags = WeakTensorKeyDictionary()  # tensor made of parameters -> Tag
-        self.data = WeakTensorKeyDictionary()  # tensor that depends on the inputs -> scale of it
+        self.data = WeakTensorKeyDictionary()  # tensor that depends on the inputs -> its size
         self.origin = WeakTensorKeyDictionary()  # data -> the weights whose products it comes from
         self.logits = WeakTensorKeyDictionary()  # a product of data with data -> its Attention
+        self.pairs = WeakTensorKeyDictionary()  # the same, entry by entry -> (size, a Use or None)
+        self.lookups = WeakTensorKeyDictionary()  # what an embedding returned -> the embedding
+        self.reads = 1.0  # the size of what a product with a parameter reads
         self.fused = False  # whether within an attention that was noted already
         self.trace = Trace({}, {})
         for name, parameter in model.named_parameters():
@@ -117,6 +121,7 @@ class Operators(TorchDispatchMode):
         """A product of matrices, of which one or both are made of parameters."""
         if name in ("addmm", "baddbmm", "addmv") and args[0] in self.tags:
             self.entries([args[0]])
+        self.reads = self.read_by(args[-2:])
         a, b = args[1:3] if name in ("addmm", "baddbmm", "addmv") else args[:2]
         left, right = max(a.ndim - 1, 0), max(b.ndim - 2, 0)  # the dimensions summed over
         in_tags = a in self.tags, b in self.tags
@@ -156,6 +161,7 @@ class Operators(TorchDispatchMode):
         if weight in self.tags:
             inputs = 0 if transposed else 1
             uses = {d: KERNEL for d in range(2, weight.ndim)} | {inputs: SUM, 1 - inputs: KEEP}
+            self.reads = self.read_by(args[:1])
             self.note(weight, uses, groups)
         if args[0] in self.tags:
             self.note(args[0], {d: KEEP for d in range(args[0].ndim) if args[0].shape[d] > 1})
@@ -237,11 +243,17 @@ class Operators(TorchDispatchMode):
         """uses: dimension of the tensor -> what is done with it."""
         for name, axes in self.tags[tensor]:
             of_axes = {axis: use for d, use in uses.items() for axis in axes[d]}
-            self.trace.uses[name].append(Use(self.stack[-1], of_axes, groups))
+            self.trace.uses[name].append(Use(self.stack[-1], of_axes, groups, self.reads))
+        self.reads = 1.0
 
     def entries(self, made: list) -> None:
         for tensor in made:
             self.note(tensor, {d: ENTRY for d in range(tensor.ndim) if tensor.shape[d] > 1})
+
+    def read_by(self, given: Sequence) -> float:
+        """The size of the data that meet a parameter."""
+        sizes = [self.data[t] for t in given if isinstance(t, torch.Tensor) and t in self.data]
+        return sizes[0] if len(sizes) == 1 else 1.0
 
     def refuse(self, tensor: torch.Tensor, operator: str) -> None:
         for name, _ in self.tags[tensor]:
@@ -250,40 +262,85 @@ class Operators(TorchDispatchMode):
     # What depends on the inputs
 
     def follow_data(self, name: str, args: Sequence, kwargs: dict, given: list, out) -> None:
-        """Mark results as data; find attention: a softmax over products of data with data."""
-        scale = 1.0
+        """Mark results as data; find attention, a softmax over products of data with data, and
+        other such products."""
+        its_size = size(name, args, out, given, self.data)
         logits = next((self.logits[t] for t in given if t in self.logits), None)
-        tensors_in = [t for t in given if t.ndim]
-        if name in ("mul", "div") and len(tensors_in) == 1:
+        if name in ("mul", "div") and sum(t.ndim > 0 for t in given) == 1:
             factor = number(args[1] if isinstance(args[0], torch.Tensor) else args[0])
-            scale = factor if name == "mul" else 1 / factor if factor else math.nan
-            logits = logits and replace(logits, scale=logits.scale * scale)
-        if len(tensors_in) == 1:
-            scale *= self.data.get(tensors_in[0], 1.0)
-        if name in ("bmm", "baddbmm") and not any(t in self.tags for t in given):
-            a, b = args[:2] if name == "bmm" else args[1:3]
+            factor = factor if name == "mul" else 1 / factor if factor else math.nan
+            logits = logits and replace(logits, scale=logits.scale * factor)
+            for tensor in given:
+                if tensor in self.lookups:
+                    self.trace.embedded[self.lookups[tensor]] = factor
+        if name in ("mm", "bmm", "baddbmm") and not any(t in self.tags for t in given):
+            a, b = args[1:3] if name == "baddbmm" else args[:2]
             both = self.data.get(a, 1.0) * self.data.get(b, 1.0) * kwargs.get("alpha", 1.0)
-            logits, scale = Attention(self.stack[-1], a.shape[-1], both, fused=False), 1.0
+            logits, its_size = Attention(self.stack[-1], a.shape[-1], both, fused=False), 1.0
+            self.trace.products.append(logits)
         elif name in ("_softmax", "_safe_softmax") and logits:
             self.attend(logits)
             logits = None
+        elif name == "sum" and args[0] in self.pairs:
+            its_size = self.data.get(args[0], 1.0)
+            self.summed(args)
         origin = frozenset().union(*(self.origin[t] for t in given if t in self.origin))
         weights = [t for t in given if t in self.tags]
         if weights and name in PRODUCTS:
             self.trace.inside |= origin
             origin |= {parameter for t in weights for parameter, _ in self.tags[t]}
         if name.startswith("_scaled_dot_product"):  # within a function of torch's, whole
-            head_dim, asked = args[0].shape[-1], kwargs.get("scale")
-            self.attend(Attention(self.stack[-1], head_dim, asked or head_dim**-0.5, fused=False))
+            self.whole(args[0], args[1], kwargs.get("scale"), fused=False)
         for result in tensors(out):
-            self.data[result] = scale
+            self.data[result] = its_size
             self.origin[result] = origin
             if logits:
                 self.logits[result] = logits
+        if name == "mul" and isinstance(out, torch.Tensor) and len(given) == 2:
+            self.paired(given[0], given[1], out)
+        if name == "embedding" and args[0] in self.tags:
+            self.lookups[out] = self.tags[args[0]][0][0]
+
+    def paired(self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
+        """Keep a product entry by entry: summed over, it is one of vectors."""
+        made = [t for t in (a, b) if t in self.tags]
+        if len(made) == 1 and len(self.tags[made[0]]) == 1:
+            ((name, axes),) = self.tags[made[0]]
+            dims = {
+                d: axes[of] for d, of in enumerate(aligned(made[0].shape, out.shape)) if of != ()
+            }
+            self.pairs[out] = (self.data[out], (self.trace.uses[name][-1], dims))
+        elif not made and a is not b:
+            self.pairs[out] = (self.data[out], None)
+
+    def summed(self, args: Sequence) -> None:
+        """A sum of what was multiplied entry by entry: of a parameter with data, it reads them; of
+        data with data, it is a product of vectors."""
+        its_size, use = self.pairs[args[0]]
+        n = args[0].ndim
+        asked = args[1] if len(args) > 1 and args[1] else list(range(n))
+        over = [d % n for d in (asked if isinstance(asked, (list, tuple)) else [asked])]
+        if use is None:
+            entries = math.prod(args[0].shape[d] for d in over)
+            self.trace.products.append(Attention(self.stack[-1], entries, its_size, fused=False))
+            return
+        noted, dims = use
+        noted.axes.update({axis: SUM for d in over for axis in dims.get(d, ())})
+
+    def whole(self, q: torch.Tensor, k: torch.Tensor, asked: float | None, fused: bool) -> None:
+        """An attention that is one operator; its queries and keys may have been scaled before."""
+        head_dim = q.shape[-1]
+        scale = head_dim**-0.5 if asked is None else asked
+        scale *= self.data.get(q, 1.0) * self.data.get(k, 1.0)
+        self.attend(Attention(self.stack[-1], head_dim, scale, fused))
 
     def attend(self, found: Attention) -> None:
         if not self.fused:
             self.trace.attention.append(found)
+
+
+def _queries_and_keys(query: Any, key: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
+    return query, key
 
 
 class FusedAttention(TorchFunctionMode):
@@ -297,9 +354,7 @@ class FusedAttention(TorchFunctionMode):
         kwargs = kwargs or {}
         if function is not torch.nn.functional.scaled_dot_product_attention:
             return function(*args, **kwargs)
-        head_dim = (args[0] if args else kwargs["query"]).shape[-1]
-        scale = kwargs.get("scale") or head_dim**-0.5
-        self.seen.attend(Attention(self.seen.stack[-1], head_dim, scale, fused=True))
+        self.seen.whole(*_queries_and_keys(*args, **kwargs), kwargs.get("scale"), fused=True)
         self.seen.fused = True
         try:
             return function(*args, **kwargs)

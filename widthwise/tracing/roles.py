@@ -18,12 +18,15 @@ import torch
 from torch import nn
 
 from widthwise.errors import UserError, did_you_mean
+from widthwise.files import calling
 from widthwise.parametrization.recipes import Recipe
 from widthwise.parametrization.rules import KINDS, Role
+from widthwise.tracing.constants import Buffer, fill_undrawn, kept_buffers
 from widthwise.tracing.draws import FewDraws
 from widthwise.tracing.forward import trace
 from widthwise.tracing.kinds import Found, find, from_plain, plain
 from widthwise.tracing.uses import Trace
+from widthwise.tracing.warnings import of_products, of_roles
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,8 @@ class Roles(Mapping[str, Role]):
     """Parameter name -> its Role at the base width; printed, a table.
 
     found: parameter -> `Found`. attention: those whose head dimension grows. warnings: what a user
-    should look at, a line each. inside: parameters whose outputs another one reads. `at(model)`
-    gives the roles of the module at another width.
+    should look at, a line each. inside: parameters whose outputs another one reads. buffers: what
+    `make` gives them. `at(model)` gives the roles of the module at another width.
     """
 
     def __init__(
@@ -61,9 +64,10 @@ class Roles(Mapping[str, Role]):
         warnings: tuple[str, ...],
         widths: tuple[float, float],
         inside: frozenset[str],
+        buffers: Mapping[str, Buffer] = MappingProxyType({}),
     ):
         self.found, self.attention, self.warnings = dict(found), attention, warnings
-        self.widths, self.inside = widths, inside
+        self.widths, self.inside, self.buffers = widths, inside, dict(buffers)
 
     def __getitem__(self, name: str) -> Role:
         return self.found[name].role
@@ -97,6 +101,7 @@ class Roles(Mapping[str, Role]):
             "attention": [asdict(each) for each in self.attention],
             "warnings": self.warnings,
             "inside": sorted(self.inside),
+            "buffers": {name: buffer.plain() for name, buffer in self.buffers.items()},
         }
         Path(path).write_text(json.dumps(kept, indent=1) + "\n")
 
@@ -108,15 +113,29 @@ class Roles(Mapping[str, Role]):
             found = {name: from_plain(each) for name, each in kept["parameters"].items()}
             attention = tuple(AttentionScale(**each) for each in kept["attention"])
             rest = tuple(kept["warnings"]), tuple(kept["widths"]), frozenset(kept["inside"])
+            buffers = {name: Buffer.from_plain(each) for name, each in kept["buffers"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise UserError(f"{path}: is no file that Roles.save wrote") from error
-        return Roles(found, attention, *rest)
+        return Roles(found, attention, *rest, buffers)
+
+    def fill_(self, model: nn.Module) -> None:
+        """Give a module's gains, biases and buffers, whatever nothing draws, the values that `make`
+        gives them; UserError on one of which it is not known."""
+        fill_undrawn(model, self.found, self.buffers)
 
     def attach(self, model: nn.Module, recipe: Recipe, readout: str | None) -> tuple[Any, ...]:
         """Put a recipe's factors on the same module at another width (`parametrization.plan`)."""
         from widthwise.tracing.multipliers import attach
 
         return attach(model, self, recipe, readout)
+
+    def fold_(
+        self, model: nn.Module, factors: tuple[Any, ...]
+    ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+        """Multiply weights by a recipe's factors (`Plan.fold_`)."""
+        from widthwise.tracing.multipliers import fold
+
+        return fold(model, factors)
 
     def lost(self, model: nn.Module, factors: tuple[Any, ...]) -> str | None:
         """The place of a factor that the module has no longer."""
@@ -239,25 +258,20 @@ def between(
     shapes, others = _shapes(model), _shapes(wide)
     _check_widths(shapes, others, width, other)
     kinds = _given_kinds(given, shapes)
+    buffers = kept_buffers(model, wide)  # before a pass changes running statistics
     seen, seen_wide = _traced(model, inputs, width), _traced(wide, inputs, other)
     found = {
         name: find(name, shapes[name], others[name], seen, seen_wide, spreads[name], kinds)
         for name in shapes
     }
     attention = _attention(seen, seen_wide)
-    return Roles(
-        found, attention, tuple(_warnings(found, attention, seen)), widths, frozenset(seen.inside)
-    )
+    warned = (*of_roles(found, attention, seen), *of_products(seen, seen_wide, widths))
+    return Roles(found, attention, warned, widths, frozenset(seen.inside), buffers)
 
 
 def made(make: Callable, width: Any) -> nn.Module:
     """The module of a width; raises UserError where there is none."""
-    try:
-        model = make(width)
-    except UserError:
-        raise
-    except Exception as error:
-        raise UserError(f"make({width}) failed: {type(error).__name__}: {_line(error)}") from error
+    model = calling(f"make({width}) failed", make, width)
     if not isinstance(model, nn.Module):
         raise UserError(f"make({width}) returned {type(model).__name__}, not a torch.nn.Module")
     for name, parameter in model.named_parameters():
@@ -278,10 +292,6 @@ def _on_meta(make: Callable, width: Any) -> nn.Module | None:
     except UserError:
         return None
     return model if all(p.is_meta for p in model.parameters()) else None
-
-
-def _line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]
 
 
 def _shapes(model: nn.Module) -> dict[str, tuple[int, ...]]:
@@ -319,34 +329,31 @@ def _given_kinds(given: Mapping[str, str], names: Mapping) -> dict[str, str]:
     return kinds
 
 
-def _spread(parameter: nn.Parameter) -> tuple[float | None, str]:
-    """(root mean square of the initial values, their law); None for values that are all equal, and
-    not zero, or cannot be seen."""
+def _spread(parameter: nn.Parameter) -> tuple[float | None, str, float | None]:
+    """(root mean square of the initial values, their law, the value of all where they are equal);
+    the first is None for values that are equal and not zero, or cannot be seen."""
     values = parameter.detach()
     if values.is_meta or values.numel() == 0:
-        return None, "normal"
+        return None, "normal", None
+    if values.is_complex():  # as large in both its parts
+        parts = _spread(nn.Parameter(torch.view_as_real(values)))
+        return (None if parts[0] is None else parts[0] * 2**0.5), "normal", None
     values = values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
     if values.is_complex():
         return float(values.abs().square().mean().sqrt()), "normal"
     rms = float(values.square().mean().sqrt())
     low, high = map(float, values.aminmax())
     if low == high:
-        return (0.0 if rms == 0 else None), "normal"
+        return (0.0 if rms == 0 else None), "normal", low
     # No entry of a uniform law is beyond 3^1/2 standard deviations; these are known to n^-1/2. Of a
     # few entries of a normal law none may be.
     bound = 3**0.5 * rms * (1 + 2 * values.numel() ** -0.5)
     uniform = max(-low, high) <= bound and values.numel() > 250
-    return rms, "uniform" if uniform else "normal"
+    return rms, "uniform" if uniform else "normal", None
 
 
 def _traced(model: nn.Module, inputs: object, width: int) -> Trace:
-    try:
-        return trace(model, inputs)
-    except Exception as error:
-        raise UserError(
-            f"roles: the module of make({width}) fails on inputs: "
-            f"{type(error).__name__}: {_line(error)}"
-        ) from error
+    return calling(f"roles: the module of make({width}) fails on inputs", trace, model, inputs)
 
 
 def _attention(seen: Trace, seen_wide: Trace) -> tuple[AttentionScale, ...]:
@@ -359,40 +366,3 @@ def _attention(seen: Trace, seen_wide: Trace) -> tuple[AttentionScale, ...]:
             exponent = math.log(scales) / ratio if scales > 0 else math.nan
             found[a.module] = AttentionScale(a.module, a.head_dim, exponent, a.fused)
     return tuple(found.values())
-
-
-def _warnings(
-    found: Mapping[str, Found], attention: tuple[AttentionScale, ...], seen: Trace
-) -> Iterator[str]:
-    """What a user should look at."""
-    by_exponent: dict[str, list[str]] = {}
-    for each in attention:
-        by_exponent.setdefault(f"{each.exponent:.2g}", []).append(each.place)
-    for exponent, modules in by_exponent.items():
-        scaled = "in a way that cannot be told" if exponent == "nan" else f"as head_dim^{exponent}"
-        if exponent != "-1":
-            yield (
-                f"{_some(modules)}: head_dim grows and logits scale {scaled}, where muP takes "
-                "1/head_dim: a plan gives them a factor; or hold head_dim fixed and let heads grow"
-            )
-    inside = [n for n, f in found.items() if f.role.kind == "output" and n in seen.inside]
-    if inside:
-        yield (
-            f"{_some(inside)}: reads a width and writes none inside the network (key-value heads "
-            "held fixed, a router, a bottleneck): it has a readout's row in every table, and "
-            "implementations of muP differ there"
-        )
-    for name, parameter in found.items():
-        if parameter.tied and parameter.role.kind == "embedding":
-            places = ", ".join(place or "the module itself" for place in parameter.readouts)
-            yield f"{name}: is a readout too (in {places}): a plan gives its logits a multiplier"
-        elif parameter.tied:
-            yield (
-                f"{name}: is used both ways round; it is taken as a matrix (out, in), and its "
-                "transpose has the same role only where both widths grow alike"
-            )
-
-
-def _some(names: list[str]) -> str:
-    """The first of some names, and how many more there are."""
-    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]

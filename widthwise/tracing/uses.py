@@ -16,12 +16,14 @@ class Use:
     """What one operator did with axes of a parameter.
 
     module: name of the innermost module it ran in. axes: axis -> SUM, KEEP, ... groups: a
-    convolution's, 1 for every other operator.
+    convolution's, 1 for every other operator. reads: the size of what it is multiplied with, by
+    the numbers that this was multiplied by before (`tracing.sizes`).
     """
 
     module: str
     axes: dict[int, str]
     groups: int = 1
+    reads: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,15 @@ class Trace:
 
     uses: parameter -> its uses, in the order of the pass. unknown: parameter -> operators that took
     it and are not known here. inside: those whose products reach another weight's. attention: in
-    order.
+    order. products: all products of data with data, those in attention among them. embedded: of an
+    embedding -> the number its output is multiplied by. output: the size of the module's output
+    (`tracing.sizes`).
     """
 
     uses: dict[str, list[Use]]
     unknown: dict[str, set[str]]
     inside: set[str] = field(default_factory=set)
     attention: list[Attention] = field(default_factory=list)
+    products: list[Attention] = field(default_factory=list)
+    embedded: dict[str, float] = field(default_factory=dict)
+    output: float = 1.0

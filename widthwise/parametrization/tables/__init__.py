@@ -1,6 +1,7 @@
 """The parametrizations that ship, a file each; `named.find` lists this folder.
 
 sp.py              standard: nothing but the init depends on the width
+as_made.py         values as the model is made, one rate for all
 mup.py             maximal update, its multiplier in the init
 mup_multiplier.py  the same function, with the readout's multiplier as it is printed
 lvp.py             for large vocabularies

@@ -1,0 +1,432 @@
+"""What went wrong in silence: each is right now, refused, or warned of by name."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import widthwise as ww
+from widthwise.errors import UserError
+
+BASE, WIDE = 32, 128
+ROWS = torch.randn(8, 6, generator=torch.Generator().manual_seed(0))
+TOKENS = torch.arange(16).reshape(2, 8) % 11
+
+
+class Attention(nn.Module):
+    """One head whose dimension grows; `attend` is of the case."""
+
+    def __init__(self, width, attend):
+        super().__init__()
+        self.embedding, self.attend = nn.Embedding(11, width), attend
+        self.q, self.k, self.v = (nn.Linear(width, width) for _ in range(3))
+        self.readout = nn.Linear(width, 5)
+
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        heads = (part(x).unsqueeze(1) for part in (self.q, self.k, self.v))
+        return self.readout(self.attend(*heads).squeeze(1))
+
+
+def turned(x):
+    """As RoPE turns it."""
+    a, b = x.chunk(2, -1)
+    cos = torch.cos(torch.arange(8.0, device=x.device))[:, None]
+    return x * cos + torch.cat((-b, a), -1) * (1 - cos**2) ** 0.5
+
+
+CASES = {
+    "scaled before, as OPT and Whisper": (
+        lambda q, k, v: F.scaled_dot_product_attention(q * q.shape[-1] ** -0.5, k, v, scale=1.0),
+        -0.5,
+    ),
+    "a mean by hand": (
+        lambda q, k, v: F.scaled_dot_product_attention(q / q.shape[-1], k, v, scale=1.0),
+        -1.0,
+    ),
+    "scaled, then turned": (
+        lambda q, k, v: F.scaled_dot_product_attention(
+            turned(q * q.shape[-1] ** -0.5), turned(k), v, scale=1.0
+        ),
+        -0.5,
+    ),
+    "cosine": (
+        lambda q, k, v: F.scaled_dot_product_attention(
+            F.normalize(q, dim=-1), F.normalize(k, dim=-1), v, scale=8.0
+        ),
+        -1.0,
+    ),
+    "torch's own": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v), -0.5),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_attention_s_logits_scale_with_is_measured(case):
+    attend, exponent = CASES[case]
+    roles = ww.roles(lambda width: Attention(width, attend), BASE, TOKENS)
+    (found,) = roles.attention
+    assert found.exponent == pytest.approx(exponent)
+    plan = ww.plan(Attention(WIDE, attend), roles, "muP")
+    powers = [math.log(f.value) / -math.log(BASE) for f in plan.factors if f.on == "logits"]
+    assert powers == ([] if exponent == -1 else [pytest.approx(-1 - exponent)])
+
+
+def products(q, k, v, weigh):
+    return weigh(q @ k.mT) @ v
+
+
+@pytest.mark.parametrize(
+    "attend",
+    [
+        lambda q, k, v: torch.sigmoid(q @ k.mT) @ v,
+        lambda q, k, v: q @ (k.mT @ v),
+        lambda q, k, v: torch.sigmoid((q[:, :, :, None] * k[:, :, None]).sum(-1)) @ v,
+    ],
+    ids=["sigmoid", "linear", "by hand"],
+)
+def test_attention_without_a_softmax_is_warned_of(attend):
+    roles = ww.roles(lambda width: Attention(width, attend), BASE, TOKENS)
+    assert any("attention without a softmax, two towers" in line for line in roles.warnings)
+
+
+def test_attention_without_a_batch_is_attention():
+    def attend(q, k, v):
+        q, k, v = q[0, 0], k[0, 0], v[0, 0]
+        return ((q @ k.T * q.shape[-1] ** -0.5).softmax(-1) @ v)[None, None]
+
+    roles = ww.roles(lambda width: Attention(width, attend), BASE, TOKENS[:1])
+    assert [each.exponent for each in roles.attention] == [pytest.approx(-0.5)]
+
+
+class Towers(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.users, self.items = nn.Embedding(11, width), nn.Embedding(11, width)
+
+    def forward(self, tokens):
+        return (self.users(tokens[0]) * self.items(tokens[1])).sum(-1)
+
+
+class UnitTowers(Towers):
+    def forward(self, tokens):
+        users, items = F.normalize(self.users(tokens[0]), dim=-1), self.items(tokens[1])
+        return (users * F.normalize(items, dim=-1)).sum(-1)
+
+
+def test_dot_products_of_towers_are_warned_of_unless_they_are_of_unit_vectors():
+    (line,) = ww.roles(Towers, BASE, TOKENS).warnings
+    assert line.startswith("the module itself: multiplies what depends on the inputs")
+    assert not ww.roles(UnitTowers, BASE, TOKENS).warnings
+
+
+class Scaled(nn.Module):
+    """An embedding times the root of the width, as Gemma's."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.embedding, self.readout = nn.Embedding(11, width), nn.Linear(width, 5)
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        return self.readout(self.norm(x * x.shape[-1] ** 0.5))
+
+
+def test_an_embedding_times_the_root_of_the_width_is_warned_of():
+    (line,) = ww.roles(Scaled, BASE, TOKENS).warnings
+    assert line.startswith("embedding.weight: ") and "changes as width^0.5" in line
+
+
+class Reads(nn.Module):
+    """A readout; `read` is of the case."""
+
+    def __init__(self, width, read):
+        super().__init__()
+        self.input, self.readout = nn.Linear(6, width), nn.Linear(width, 1, bias=False)
+        self.read = read
+
+    def forward(self, x):
+        return self.read(torch.tanh(self.input(x)), self.readout)
+
+
+def by_layer(h, readout):
+    return readout(h)
+
+
+def own_mean(h, readout):
+    return readout(h * (1 / h.shape[-1]))
+
+
+def own_mean_after(h, readout):
+    return readout(h) / h.shape[-1]
+
+
+@pytest.mark.parametrize("read", [own_mean, own_mean_after])
+@pytest.mark.parametrize("name", ["muP", "muP-multiplier"])
+def test_a_readout_with_a_mean_of_its_own_gets_the_rest_and_no_more(read, name):
+    """At four times the width the net factor is the recipe's."""
+    found, values = [], Reads(WIDE, by_layer).state_dict()
+    for each in (by_layer, read):
+        roles = ww.roles(lambda width, r=each: Reads(width, r), BASE, ROWS)
+        assert roles["readout.weight"].kind == "output"
+        model = Reads(WIDE, each)
+        model.load_state_dict(values)
+        ww.plan(model, roles, name)
+        found.append(model(ROWS) * (BASE if each is not by_layer else 1))
+    torch.testing.assert_close(*found)
+
+
+class Sums(nn.Module):
+    """A readout that is no product of matrices."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.input, self.vector = nn.Linear(6, width), nn.Parameter(torch.randn(width) / width)
+
+    def forward(self, x):
+        return (torch.tanh(self.input(x)) * self.vector).sum(-1, keepdim=True)
+
+
+def test_a_readout_written_as_a_sum_is_a_readout():
+    roles = ww.roles(Sums, BASE, ROWS)
+    assert roles["vector"].kind == "output"
+    groups = ww.plan(Sums(WIDE), roles, "muP").groups(1.0)
+    assert [g["lr"] for g in groups if g["names"] == ["vector"]] == [0.25]
+
+
+class Plain(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.body = nn.Sequential(
+            *(nn.Conv1d(1, width, 3, padding=1), nn.BatchNorm1d(width), nn.ReLU()),
+            *(nn.Conv1d(width, width, 3, padding=1), nn.LayerNorm(6)),
+        )
+        self.readout, self.gain = nn.Linear(width, 4), nn.Parameter(torch.tensor(2.0))
+        self.register_buffer("table", torch.linspace(0, 1, 6))
+
+    def forward(self, x):
+        return self.readout(self.gain * (self.body(x[:, None]) * self.table).mean(-1))
+
+
+@pytest.mark.parametrize("width", [BASE, WIDE])
+@pytest.mark.parametrize("saved", [False, True])
+def test_after_to_empty_every_tensor_has_its_values(width, saved, tmp_path):
+    """Gains, biases, numbers and buffers too, and at the base width as well."""
+    roles = ww.roles(Plain, BASE, ROWS)
+    if saved:
+        roles.save(tmp_path / "roles.json")
+        roles = ww.Roles.load(tmp_path / "roles.json")
+    torch.manual_seed(1)
+    made = Plain(width)
+    ww.plan(made, roles, "muP").init_()
+    with torch.device("meta"):
+        model = Plain(width)
+    with pytest.raises(UserError, match="is on the meta device: model.to_empty"):
+        ww.plan(model, roles, "muP").init_()
+    model.to_empty(device="cpu")
+    with torch.no_grad():
+        for tensor in model.state_dict().values():
+            tensor.fill_(float("nan") if tensor.is_floating_point() else 77)
+    with pytest.raises(UserError, match="has no values yet"):
+        ww.plan(model, roles, "muP").init_()
+    ww.plan(model, roles, "muP").init_(torch.Generator().manual_seed(2))
+    for name, expected in made.state_dict().items():
+        found = model.state_dict()[name]
+        if roles.found.get(name) and roles[name].drawn:
+            rms = [float(t.square().mean().sqrt()) for t in (found, expected)]
+            few = min(expected.numel(), roles.found[name].shape[0])
+            assert rms[0] == pytest.approx(rms[1], rel=4 / few**0.5), name
+        else:
+            assert torch.equal(found, expected), name
+
+
+def test_a_factor_on_an_embedding_or_a_hidden_layer_is_applied_or_refused(tmp_path):
+    path = tmp_path / "factors.py"
+    path.write_text(
+        "from dataclasses import replace\n"
+        "from widthwise.parametrization import Power, table\n"
+        "TIED = Power(n_in=-1)\n"
+        "def rules(family):\n"
+        "    rows = dict(table('muP', family))\n"
+        "    half = Power(n_out=-1 / 2)\n"
+        "    rows['embedding'] = replace(rows['embedding'], multiplier=half)\n"
+        "    return rows\n"
+    )
+    roles = ww.roles(Scaled, BASE, TOKENS)
+    model = Scaled(WIDE)
+    seen = []
+    model.embedding.register_forward_hook(lambda _, __, out: seen.append(out))
+    plain = model.embedding(TOKENS).detach()
+    ww.plan(model, roles, str(path))
+    torch.testing.assert_close(model.embedding(TOKENS), plain / 2)
+
+    def make(width):
+        return nn.Sequential(nn.Embedding(11, width), nn.LayerNorm(width), nn.Linear(width, 3))
+
+    path.write_text(path.read_text().replace("rows['embedding']", "rows['vector']"))
+    with pytest.raises(UserError, match="1.weight: .* has a factor on a vector"):
+        ww.plan(make(WIDE), ww.roles(make, BASE, TOKENS), str(path))
+
+
+class Complex(nn.Module):
+    """A complex parameter, and the complex buffer of RoPE."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.input, self.readout = nn.Linear(6, width), nn.Linear(width, 3)
+        self.filter = nn.Parameter(torch.randn(width, dtype=torch.complex64))
+        self.register_buffer("freqs_cis", torch.polar(torch.ones(6), torch.arange(6.0)))
+
+    def forward(self, x):
+        x = (x * self.freqs_cis).real
+        return self.readout((self.input(x) * self.filter).real)
+
+
+def test_complex_parameters_and_buffers_are_traced_and_drawn():
+    roles = ww.roles(Complex, BASE, ROWS)
+    assert roles["filter"].kind == "vector"
+    model = Complex(WIDE)
+    ww.plan(model, roles, "muP").init_(torch.Generator().manual_seed(0))
+    assert model.filter.imag.abs().max() > 0.1
+    assert float(model.filter.abs().square().mean()) == pytest.approx(1, rel=0.4)
+    assert torch.equal(model.freqs_cis, Complex(WIDE).freqs_cis)
+
+
+def make(width):
+    return nn.Sequential(
+        nn.Linear(6, width), nn.Tanh(), nn.Linear(width, width), nn.Linear(width, 3)
+    )
+
+
+def planned(width=WIDE, recipe="muP"):
+    return ww.plan(make(width), ww.roles(make, BASE, ROWS), recipe)
+
+
+def stepped(optimizer, scheduler=None):
+    for group in optimizer.param_groups:
+        for p in group["params"]:
+            p.grad = torch.ones_like(p)
+    optimizer.step()
+    if scheduler:
+        scheduler.step()
+
+
+def test_a_schedule_that_flattens_the_factors_is_told():
+    schedulers = torch.optim.lr_scheduler
+
+    def found(schedule):
+        plan = planned()
+        optimizer = torch.optim.AdamW(plan.groups(0.01, 0.1))
+        stepped(optimizer, schedule(optimizer))
+        return plan, optimizer
+
+    rates = [g["lr"] for g in planned().groups(0.01)]
+    for right in (
+        lambda o: schedulers.CosineAnnealingLR(o, 10),
+        lambda o: schedulers.LambdaLR(o, lambda step: 0.5),
+        lambda o: schedulers.OneCycleLR(o, max_lr=rates, total_steps=10),
+    ):
+        plan, optimizer = found(right)
+        plan.check(optimizer)
+    for wrong in (
+        lambda o: schedulers.CosineAnnealingLR(o, 10, eta_min=0.001),
+        lambda o: schedulers.OneCycleLR(o, max_lr=0.01, total_steps=10),
+    ):
+        plan, optimizer = found(wrong)
+        with pytest.raises(UserError, match="a schedule or a checkpoint has set it"):
+            plan.check(optimizer)
+    plan = planned()
+    optimizer = torch.optim.AdamW(plan.groups(0.01, 0.1))
+    for group in optimizer.param_groups:
+        group["lr"] = 0.003 * group["lr_scale"]
+    plan.check(optimizer)
+    for group in optimizer.param_groups:
+        group["lr"] = 0.003
+    with pytest.raises(UserError, match="lr_scale"):
+        plan.check(optimizer)
+
+
+def test_other_ways_to_lose_a_factor_are_told():
+    plan = planned(recipe="muP-multiplier")
+    with pytest.raises(UserError, match="the plan has made no groups yet"):
+        plan.check(torch.optim.AdamW(plan.model.parameters()))
+    optimizer = torch.optim.AdamW(plan.groups(0.01, 0.1))
+    plain = torch.optim.AdamW([{"params": g["params"]} for g in plan.groups(0.01, 0.1)], lr=0.01)
+    optimizer.load_state_dict(plain.state_dict())
+    with pytest.raises(UserError, match="its (weight_decay|eps|lr_scale) is|has set it"):
+        plan.check(optimizer)
+    optimizer = torch.optim.AdamW(plan.groups(0.01, 0.1))
+    with pytest.raises(UserError, match="is not the model's"):
+        plan.check(torch.optim.AdamW(make(WIDE).parameters()))
+    plan.check(optimizer)
+    with pytest.raises(UserError, match="is trained and is not in the optimizer"):
+        plan.check(torch.optim.AdamW(plan.groups(0.01, 0.1)[:1]))
+    plan.model[3] = nn.Linear(WIDE, 3)
+    optimizer = torch.optim.AdamW(ww.plan(plan.model, plan.roles, plan.recipe).groups(0.01, 0.1))
+    with pytest.raises(UserError, match="3: has lost its factor"):
+        plan.check(optimizer)
+
+
+def test_a_plan_is_one_and_remembers_its_recipe():
+    roles, model = ww.roles(make, BASE, ROWS), make(WIDE)
+    plan = ww.plan(model, roles, "muP-multiplier")
+    before = model(ROWS)
+    assert ww.plan(model, roles, "muP-multiplier") is plan
+    assert torch.equal(model(ROWS), before)
+    with pytest.raises(UserError, match="has a plan already, muP-multiplier, adamw, independent"):
+        ww.plan(model, roles, "LVP")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"lr": float("nan")}, "lr nan: give a rate above 0"),
+        ({"lr": -1.0}, "lr -1.0: give a rate above 0"),
+        ({"lr": 0.0}, "lr 0.0: give a rate above 0"),
+        ({"lr": {"hidden": 0.0}}, "lr of hidden 0.0: give a rate above 0"),
+        ({"lr": 0.1, "weight_decay": float("nan")}, "weight_decay nan: give a number"),
+        ({"lr": 0.1, "weight_decay": -0.1}, "weight_decay -0.1: give a number"),
+        ({"lr": 0.1, "eps": float("inf")}, "eps inf: give a number"),
+        ({"lr": 0.1, "factors": {"0.weight": -1.0}}, "0.weight -1.0: give a number"),
+    ],
+)
+def test_constants_with_which_no_training_is_meant_are_refused(settings, said):
+    with pytest.raises(UserError, match=said):
+        planned().groups(**settings)
+
+
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.NAdam, "adam", "nadam"])
+def test_the_decay_of_an_optimizer_that_has_both_is_asked_for(kind):
+    with pytest.raises(UserError, match='give the recipe decay="coupled", or "independent"'):
+        planned(recipe=ww.recipe("muP", kind)).groups(0.1, 0.1)
+    factors = {}
+    for decay in ("coupled", "independent", "plain"):
+        groups = planned(recipe=ww.recipe("muP", kind, decay)).groups(0.1, 0.1)
+        factors[decay] = {g["kind"]: g["weight_decay"] for g in groups}
+    adamw = planned().groups(0.1, 0.1)
+    assert factors["independent"] == {g["kind"]: g["weight_decay"] for g in adamw}
+    assert {*factors["plain"].values()} == {0.1} and factors["coupled"]["vector"] == 0.1 / 4
+    assert planned(recipe=ww.recipe("muP", kind)).groups(0.1)[0]["weight_decay"] == 0
+
+
+def test_a_model_as_made_keeps_its_values():
+    def small(width):
+        model = make(width)
+        for p in model.parameters():
+            nn.init.normal_(p, std=0.02)
+        return model
+
+    torch.manual_seed(0)
+    roles = ww.roles(small, BASE, ROWS)
+    spreads = {}
+    for name in ("SP", "as-made"):
+        torch.manual_seed(0)
+        plan = ww.plan(small(WIDE), roles, name).init_()
+        spreads[name] = float(plan.model[2].weight.std())
+        assert {g["lr"] for g in plan.groups(0.1)} == {0.1}
+    assert spreads["as-made"] == pytest.approx(0.02, rel=0.05)
+    assert spreads["SP"] == pytest.approx(0.01, rel=0.1)
+    with pytest.raises(UserError, match="as-made leaves values as make gives them"):
+        plan.init_(torch.Generator())
