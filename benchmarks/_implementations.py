@@ -445,14 +445,12 @@ def mup_adamw(model: nn.Module, lr: float = 0.01, kind: str = "MuAdamW", **more:
 def muon_groups(model: nn.Module, twice: bool, adjust: str = "original"):
     """AdamW and Muon by hand; twice: Adam's 1/m is put on Muon's matrices too (Megatron-LM, pull
     request 3715)."""
-    from widthwise.optimizers._muon_adamw import MuonAdamW
-
     hand = replace(HAND, hidden_lr=-1.0 if twice else 0.0)
     groups = hand.groups(model, model.width / BASE, 0.01)
     for (name, p), group in zip(model.named_parameters(), groups, strict=True):
         if _kind(name, p) == "hidden":
             group |= {"momentum": 0.95, "adjust_lr_fn": adjust}
-    return MuonAdamW(groups)
+    return widthwise.recipe("muP", "muon").optimizer.kind(groups)
 
 
 HAND = Hand()

@@ -4,7 +4,6 @@ uv run python -m benchmarks.calibration [--only WORDS] [--write docs/coordinate-
 """
 
 import argparse
-import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -68,9 +67,8 @@ def main(words: list[str] | None = None) -> None:
     for each in implementations():
         if arguments.only not in f"{each.part} {each.family} {each.name} {each.slip}":
             continue
-        begin = time.process_time()
         line = row(each)
-        print(line.rstrip("\n") + f" {time.process_time() - begin:.1f} s |", flush=True)
+        print(line, end="", flush=True)
         if arguments.write:
             page = written(arguments.write.read_text(), [line])
             arguments.write.write_text(page)

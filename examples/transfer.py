@@ -28,4 +28,4 @@ def batches(seed: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    print(ww.transfer(make, ["muP", "SP"], batches, WIDTHS, rates=RATES, seeds=3))
+    print(ww.transfer(make, ["muP", "SP"], batches, WIDTHS, tune={"lr": RATES}, seeds=3))

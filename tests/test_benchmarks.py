@@ -34,6 +34,7 @@ CALLS = {
     "overheads": ["overheads", "--scale", "smoke", "--gigabytes", "0.001"],
     "workflow": ["workflow", "--dry-run"],
     "library": ["library", "--shrink", "4"],
+    "calibration": ["calibration", "--only", "MLP by hand, SGD"],
     "architectures": ["architectures", "--cases", "gpt2, untied", "phi3"],
     "convolutions": ["convolutions", "--repeats", "1", "--cases", "1"],
 }

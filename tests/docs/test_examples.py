@@ -57,6 +57,15 @@ def test_the_table_of_transfer_has_less_regret_under_mup(capsys):
     assert float(regrets["muP"]) < float(regrets["SP"])
 
 
+def test_a_checkpoint_is_widened_set_free_and_resumed(capsys):
+    lines = re.findall(r"^([a-z0-9, ]+?) +([0-9.]+)$", printed("checkpoint", capsys), re.M)
+    losses = {name: float(loss) for name, loss in lines}
+    assert losses["wide, the same steps"] == pytest.approx(
+        losses["narrow, 20 steps more"], abs=2e-4
+    )
+    assert losses["wide, resumed"] == losses["wide, set free"]
+
+
 @pytest.mark.slow  # imports transformers, and trains
 def test_gpt2_s_own_line_passes(capsys):
     """The line of its docstring, which ended with status 1 until version 0.3."""
@@ -80,4 +89,4 @@ def test_the_notebook_s_cells_run_in_order():
 
 def test_examples_are_all_run():
     scripts = {path.stem for path in (ROOT / "examples").glob("*.py")}
-    assert scripts == {"mlp", "gpt2", "llama", "resnet", "transfer"}
+    assert scripts == {"mlp", "gpt2", "llama", "resnet", "transfer", "checkpoint"}
