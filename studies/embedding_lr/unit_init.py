@@ -9,8 +9,8 @@ init is all that changes.
 with_positions: the positional encoding is as large as the embedding, as in Figure 3's sweep: two
 things change.
 Their optima lie higher, and so do their grids. Nothing is judged of the latter: it is a control,
-with three seeds at reduced scale and none on a workstation. Neither is run overnight: by the noise on record
-the tests of the former would not have had a power of 0.9.
+with three seeds at reduced scale and none on a workstation. Neither is run overnight: by the noise
+on record the tests of the former would not have had a power of 0.9.
 """
 
 from repro.suite.spec import override
