@@ -134,6 +134,7 @@ def code(suite: Suite, arguments: Namespace) -> None:
     from repro.errors import UserError
     from repro.judge import code
 
+    registry.figure(arguments.figure)  # raises UserError where there is none of this name
     if not code.digest(arguments.figure).startswith(arguments.digest):
         raise UserError(
             f"{arguments.figure}: its code was changed since this was planned; run the same "

@@ -302,6 +302,7 @@ SITUATIONS = [
         ["train", "embedding_lr/width/tune", "x"],
         "unknown stage 'embedding_lr/width/tune': embedding_lr/width has no stages",
     ),
+    Situation("no figure", as_it_is, ["code", "../x", "0"], "unknown figure '../x': choose from "),
     # Too early
     Situation(
         "a page whose figures are not built",

@@ -9,7 +9,7 @@ from typing import Any
 
 from repro.data.source import Source
 from repro.errors import UserError, did_you_mean
-from repro.files import canonical_json, sha256
+from repro.files import canonical_json, open_file, sha256
 from repro.suite import arithmetic
 from repro.suite.study import SCALES
 
@@ -138,6 +138,24 @@ def check_literal(words: Iterable[str], values: Mapping, datasets: Iterable[str]
                 f"{name}: YAML makes {values[name]!r} of {typed!r}; "
                 f"quote it twice: --config '{name}=\"{typed}\"'"
             )
+
+
+def check_keys_once(path: Path) -> None:
+    """Raise UserError, naming key and lines, where a configuration file says a key twice: of two
+    values YAML takes the last."""
+    import yaml
+
+    with open_file(path) as file:
+        root = yaml.compose(file, yaml.SafeLoader)
+    seen: dict[str, int] = {}
+    for key, _ in root.value if isinstance(root, yaml.MappingNode) else ():
+        line = key.start_mark.line + 1
+        if key.value in seen:
+            raise UserError(
+                f"{path}, line {line}: {key.value} stands in line {seen[key.value]} too; "
+                "leave one of them"
+            )
+        seen[key.value] = line
 
 
 def is_data_label(label: str, datasets: Collection[str]) -> bool:

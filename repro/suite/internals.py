@@ -19,6 +19,7 @@ STREAM = "DefaultStreamHandler"  # Snakemake's name for its handler of the termi
 # Of the object `workflow` in a Snakefile, as a path of attributes -> why it is needed. Documented
 # are `workflow.basedir`, and `config`, `rules`, `shell.prefix` and the keywords of a rule.
 OF_WORKFLOW = {
+    "config_settings.configfiles": "a key that stands twice in one of the user's is named",
     "local_exec": "only jobs of this machine share its cores and are timed by the forecast",
     "remote_exec": "a job on a cluster reads the rules again, but must not speak or lock",
     "executor_plugin.name": "Slurm is looked for before the first job; a lock says who works",
@@ -58,6 +59,11 @@ class Call:
     def is_local(self) -> bool:
         """Whether this process runs jobs on this machine."""
         return self.workflow.local_exec
+
+    @property
+    def configfiles(self) -> list[Path]:
+        """The configuration files that the call named."""
+        return [Path(path) for path in self.workflow.config_settings.configfiles]
 
     @property
     def is_job(self) -> bool:

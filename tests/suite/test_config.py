@@ -10,6 +10,17 @@ def parse(**values):
     return config.parse(values, ["covtype", "wikitext2"])
 
 
+def test_a_key_twice_in_a_configuration_file_is_named_with_its_lines(tmp_path):
+    file = tmp_path / "own.yaml"
+    file.write_text("scale: smoke\ndata: real\n# a comment\nscale: reduced\n")
+    with pytest.raises(UserError, match=r"own.yaml, line 4: scale stands in line 1 too; leave one"):
+        config.check_keys_once(file)
+    file.write_text("scale: smoke\nfigures: [data, data]\n")
+    config.check_keys_once(file)
+    file.write_text("")
+    config.check_keys_once(file)
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [

@@ -81,6 +81,8 @@ if not os.access(".", os.W_OK):
 try:
     origin.check()
     check_folders()
+    for file in CALL.configfiles:
+        settings.check_keys_once(file)
     settings.check_literal(sys.argv[1:], config, registry.dataset_names())
     SUITE = Suite(settings.parse(config, registry.dataset_names()))
     SELECTED = registry.matching_figures(SUITE.config.figures)
