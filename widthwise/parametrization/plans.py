@@ -39,7 +39,12 @@ class Traced(Protocol):
     def at(self, model: Any, /) -> dict[str, Role]:
         """The roles of the same module at another width."""
 
-    def attach(self, model: Any, recipe: Recipe, readout: str | None, /) -> tuple[Any, ...]:
+    def like(self, model: Any, /) -> "Traced":
+        """The roles of the same module at another depth, at the base width."""
+
+    def attach(
+        self, model: Any, recipe: Recipe, readout: str | None, branches: Sequence[str] | None, /
+    ) -> tuple[Any, ...]:
         """Put the recipe's factors on a module; returns them."""
 
     def fold_(
@@ -60,6 +65,7 @@ def plan(
     recipe: "str | Recipe",
     *,
     readout: str | None = None,
+    branches: Sequence[str] | None = None,
 ) -> "Plan":
     """The plan of a model: puts the recipe's factors on it, in place, and remembers which they are.
 
@@ -77,6 +83,9 @@ def plan(
     recipe: a Recipe, a name, or the path of a file of one's own; by a name, for AdamW.
     readout: the module whose output a readout reads, by name (a last norm, say), where the readout
         is no layer: `F.linear(x, self.embedding.weight)`.
+    branches: where the depth is another than the base's, the layers whose outputs are added to the
+        residual stream, by name or a pattern of names with `*` ("*.o_proj"): they get the recipe's
+        factor for residual branches. (): make has that itself.
     A second plan with the same recipe is the first one.
     Raises UserError where the model has a plan of another recipe, the roles are of another module,
     a readout is no layer and none is given, a tied one has no factor (LVP), or attention computes
@@ -85,7 +94,7 @@ def plan(
     asked = _recipe(recipe)
     found: Plan | None = vars(model).get(PLAN) if roles is not None else None
     if found is None:
-        found = Plan(model, roles, asked, readout)
+        found = Plan(model, roles, asked, readout, branches)
         if roles is not None:
             vars(model)[PLAN] = found
     elif found.recipe != asked:
@@ -106,10 +115,18 @@ class Plan:
     that were put on it, a line each. groups and check go with an optimizer, init_ comes before.
     """
 
-    def __init__(self, model, roles: Traced | None, recipe: Recipe, readout: str | None = None):
-        self.model, self.recipe, self.roles = model, recipe, roles
+    def __init__(
+        self,
+        model,
+        roles: Traced | None,
+        recipe: Recipe,
+        readout: str | None = None,
+        branches: Sequence[str] | None = None,
+    ):
+        self.model, self.recipe = model, recipe
+        self.roles = None if roles is None else roles.like(model)
         self.at: Mapping[str, Role] = check_roles(model) if roles is None else roles.at(model)
-        self.factors = () if roles is None else roles.attach(model, recipe, readout)
+        self.factors = () if roles is None else roles.attach(model, recipe, readout, branches)
         self._given: dict[str, dict[str, float]] = {}
 
     def init_(self, generator: "torch.Generator | None" = None) -> "Plan":

@@ -27,6 +27,12 @@ DECAYS: Mapping[str, Callable[[Rule], Power]] = MappingProxyType(
 )
 
 
+# How residual branches shrink with the depth L, by name -> alpha in L^-alpha (Dey et al.,
+# CompleteP, arXiv 2505.01618): with Adam's kin rates of a layer follow as L^(alpha - 1), its eps as
+# L^-alpha.
+DEPTHS: Mapping[str, float] = MappingProxyType({"1/sqrt(L)": 0.5, "1/L": 1.0})
+
+
 @dataclass(frozen=True)
 class Recipe:
     """What depends on the width, and how, for one optimizer; printed, the table.
@@ -35,6 +41,7 @@ class Recipe:
     decay: a key of DECAYS; None: there is no weight decay, for an optimizer that asks which it is.
     rules: kind of role -> Rule. tied: factor on a tied readout's logits, a Power of `n_in`, None
     where there is none. attention: the same on logits head_dim^-1/2 q.k, where head_dim grows.
+    depth: a key of DEPTHS; None: the depth is held fixed.
     """
 
     name: str
@@ -43,11 +50,17 @@ class Recipe:
     rules: Mapping[str, Rule]
     tied: Power | None
     attention: Power
+    depth: str | None = None
+
+    @property
+    def branch(self) -> Power:
+        """The factor on what a layer's residual branches add."""
+        return Power(depth=-DEPTHS[self.depth]) if self.depth else ONE
 
     @property
     def label(self) -> str:
         """Name, optimizer and decay in a few words."""
-        return ", ".join(filter(None, (self.name, self.optimizer.name, self.decay)))
+        return ", ".join(filter(None, (self.name, self.optimizer.name, self.decay, self.depth)))
 
     def of_decay(self, kind: str) -> Power:
         """The factor on the weight decay of a kind of role."""
@@ -86,6 +99,7 @@ class Recipe:
                 *lines,
                 f"logits of a tied readout: {tied}; of attention, head_dim^-1/2 q.k, of head_dim: "
                 f"{self.attention}",
+                *([f"what a residual branch adds: {self.branch}"] if self.depth else []),
             ]
         )
 
@@ -94,6 +108,7 @@ def recipe(
     name: "str | Recipe",
     optimizer: "str | type[torch.optim.Optimizer] | Update | None" = None,
     decay: str | None = None,
+    depth: str | None = None,
 ) -> Recipe:
     """The recipe of a parametrization for an optimizer.
 
@@ -104,13 +119,14 @@ def recipe(
     decay: a key of DECAYS. None: "independent" for an optimizer whose decay is apart from the
         gradient, "coupled" for one that adds it. Adam's and NAdam's are either, by a setting: give
         it where there is a weight decay.
+    depth: a key of DEPTHS, for models of other depths than the base's; for Adam's kin.
     Raises UserError on what is unknown, on a decay that the optimizer has not, and where the
     parametrization has no rows for the optimizer.
     """
     if isinstance(name, Recipe):
-        if optimizer is None and decay is None:
+        if optimizer is None and decay is None and depth is None:
             return name
-        return recipe(name.name, optimizer or name.optimizer, decay)
+        return recipe(name.name, optimizer or name.optimizer, decay, depth or name.depth)
     known = optimizers.find("adamw" if optimizer is None else optimizer)
     table = named.find(name)
     rules = table.rules(known.family)
@@ -125,7 +141,23 @@ def recipe(
         raise UserError(
             f"recipe: {known.name} {adds}, so decay={decay!r} is none of its: leave it out"
         )
-    return Recipe(name, known, decay, dict(rules), table.tied, table.attention)
+    if depth is not None:
+        if depth not in DEPTHS:
+            raise UserError(f"recipe: depth {depth!r}: {did_you_mean(depth, DEPTHS)}")
+        if known.degree or known.matrices is not None:
+            raise UserError(
+                f"recipe: depth={depth!r} is known for Adam's kin, and not for {known.name}"
+            )
+        alpha = DEPTHS[depth]
+        rules = {
+            kind: replace(
+                rule,
+                lr=replace(rule.lr, depth=alpha - 1),
+                eps=replace(rule.eps, depth=-alpha),
+            )
+            for kind, rule in rules.items()
+        }
+    return Recipe(name, known, decay, dict(rules), table.tied, table.attention, depth)
 
 
 def with_inits(base: str | Recipe, inits: Mapping[str, str | Recipe]) -> Recipe:

@@ -33,6 +33,7 @@ class Role:
     fan_in: number of inputs summed over; 1 for vectors, scalars, and tables that are looked up.
     fan_out: number of outputs, for the rules that depend on it.
     width_in, width_out: width over base width along each of these axes, 1 where it does not grow.
+    depth: number of layers over that at the base depth, of what lies in a layer of a stack; else 1.
     std: the standard init std if it is not the one of the kind (`standard_std`); 0 starts at zero.
         A vector or scalar without one is not drawn: its values are the model's (a gain's 1, a
         bias' 0). A bias as torch draws it shrinks with its layer's fan_in; muP keeps the spread
@@ -47,6 +48,7 @@ class Role:
     std: float | None = None
     fan_out: int = 1
     distribution: str = "normal"
+    depth: float = 1.0
 
     @property
     def drawn(self) -> bool:
@@ -67,25 +69,28 @@ class Role:
 
 @dataclass(frozen=True)
 class Power:
-    """width_in^n_in * width_out^n_out * fan_in^fan_in * fan_out^fan_out."""
+    """width_in^n_in * width_out^n_out * fan_in^fan_in * fan_out^fan_out * depth^depth."""
 
     n_in: float = 0.0
     n_out: float = 0.0
     fan_in: float = 0.0
     fan_out: float = 0.0
+    depth: float = 0.0
 
     def __str__(self) -> str:
         names = {"in": self.n_in, "out": self.n_out, "fan_in": self.fan_in, "fan_out": self.fan_out}
+        names["depth"] = self.depth
         return " ".join(format_power(n, name) for name, n in names.items() if n) or "1"
 
     def __call__(self, role: Role) -> float:
         widths = role.width_in**self.n_in * role.width_out**self.n_out
-        return widths * role.fan_in**self.fan_in * role.fan_out**self.fan_out
+        result = widths * role.fan_in**self.fan_in * role.fan_out**self.fan_out
+        return result * role.depth**self.depth
 
     @property
     def inverse(self) -> "Power":
         """Its reciprocal."""
-        return Power(-self.n_in, -self.n_out, -self.fan_in, -self.fan_out)
+        return Power(-self.n_in, -self.n_out, -self.fan_in, -self.fan_out, -self.depth)
 
     @property
     def exponent(self) -> float:

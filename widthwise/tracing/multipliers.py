@@ -7,7 +7,9 @@ attribute to lose.
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
@@ -34,13 +36,18 @@ class Factor:
 
 
 def attach(
-    model: nn.Module, roles: Roles, recipe: Recipe, readout: str | None
+    model: nn.Module,
+    roles: Roles,
+    recipe: Recipe,
+    readout: str | None,
+    branches: Sequence[str] | None = None,
 ) -> tuple[Factor, ...]:
     """Put a recipe's factors on a model, in place; see `parametrization.plan`, which calls this."""
     at = roles.at(model)
-    if all(role.width_in == role.width_out == 1 for role in at.values()):
+    if all(role.width_in == role.width_out == role.depth == 1 for role in at.values()):
         return ()
-    factors: dict[tuple[str, str], float] = {}
+    factors = _branches(model, at, recipe, branches)
+    roles = roles.like(model)
     for name, each in roles.found.items():
         role = at[name]
         tied = each.tied and role.kind == "embedding"
@@ -91,6 +98,39 @@ def attach(
         model.register_buffer(MARKER, values)
         model.register_load_state_dict_pre_hook(_check_marker)
     return tuple(found)
+
+
+def _branches(
+    model: nn.Module, at: Mapping[str, Role], recipe: Recipe, branches: Sequence[str] | None
+) -> dict[tuple[str, str], float]:
+    """The factors on what residual branches add, where the depth is another than the base's."""
+    deep = {name: role for name, role in at.items() if role.depth != 1}
+    if not deep:
+        return {}
+    if recipe.depth is None:
+        raise UserError(
+            f"plan: {next(iter(deep))} lies in a stack of another depth than the base's: give the "
+            'recipe a rule for it, depth="1/L" or "1/sqrt(L)", or hold the depth fixed'
+        )
+    if branches is None:
+        raise UserError(
+            "plan: the depth is another than the base's: give branches=, names (or patterns with "
+            "*) of the layers whose outputs are added to the residual stream; () where make "
+            f"multiplies them by {recipe.branch} itself"
+        )
+    factors = {}
+    for pattern in branches:
+        places = [n for n, _ in model.named_modules() if n and fnmatchcase(n, pattern)]
+        within = [
+            (place, role)
+            for place in places
+            for name, role in at.items()
+            if name.startswith(f"{place}.") and role.depth != 1
+        ]
+        if not within:
+            raise UserError(f"plan: branches: {pattern!r} is no layer of a stack")
+        factors |= {(place, "output"): recipe.branch(role) for place, role in within}
+    return factors
 
 
 def _check_marker(module: nn.Module, state: dict, prefix: str, *_: Any) -> None:

@@ -7,7 +7,7 @@ output for each of its entries an output; by these a parameter has its kind (`Ro
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -25,6 +25,7 @@ from widthwise.tracing.constants import Buffer, fill_undrawn, kept_buffers
 from widthwise.tracing.draws import FewDraws
 from widthwise.tracing.forward import trace
 from widthwise.tracing.kinds import Found, find, from_plain, plain
+from widthwise.tracing.stacks import Stack, stacks
 from widthwise.tracing.uses import Trace
 from widthwise.tracing.warnings import of_products, of_roles
 
@@ -85,6 +86,15 @@ class Roles(Mapping[str, Role]):
         that does not grow with the width.
         """
         shapes = {name: tuple(p.shape) for name, p in model.named_parameters()}
+        deep = {s.place: s for s in self._stacks(model)}
+        if deep:
+            at = self.like(model).at(model)
+            return {
+                name: replace(
+                    role, depth=math.prod(s.count / s.base for s in deep.values() if s.holds(name))
+                )
+                for name, role in at.items()
+            }
         if odd := sorted(set(shapes) ^ set(self.found)):
             where = "the model has no role for" if odd[0] in shapes else "the model does not have"
             raise UserError(
@@ -92,6 +102,50 @@ class Roles(Mapping[str, Role]):
                 "module, with as many layers"
             )
         return {name: self._at(name, found, shapes[name]) for name, found in self.found.items()}
+
+    def like(self, model: nn.Module) -> "Roles":
+        """The roles of the same module at another depth, at the base width: a layer has those of
+        the one that it is like. UserError where layers of a stack are not alike."""
+        deep = self._stacks(model)
+        if not deep:
+            return self
+
+        def base(name: str) -> str:
+            for stack in deep:
+                name = stack.like(name)
+            return name
+
+        modules: dict[str, list[str]] = {}
+        for name, _ in model.named_modules():
+            modules.setdefault(base(name), []).append(name)
+
+        def here(places: tuple[str, ...], name: str) -> tuple[str, ...]:
+            """Of a layer's own parameter its own layer alone, of a shared one every like layer."""
+            own = [
+                place
+                for each in places
+                for place in modules.get(each, [each])
+                if base(name) == name or _layer_of(place, deep) in (None, _layer_of(name, deep))
+            ]
+            return tuple(dict.fromkeys(own))
+
+        found = {}
+        for name, _ in model.named_parameters():
+            each = self.found.get(base(name))
+            if each is not None:
+                places = here(each.used_in, name), here(each.readouts, name)
+                found[name] = replace(each, used_in=places[0], readouts=places[1])
+        attention = tuple(
+            replace(each, module=place)
+            for each in self.attention
+            for place in modules.get(each.module, [each.module])
+        )
+        inside = frozenset(name for name in found if base(name) in self.inside)
+        return Roles(found, attention, self.warnings, self.widths, inside)
+
+    def _stacks(self, model: nn.Module) -> list[Stack]:
+        base = {name: (each.role.kind, each.shape) for name, each in self.found.items()}
+        return stacks(base, [name for name, _ in model.named_parameters()])
 
     def save(self, path: str | Path) -> None:
         """Write them to a file, as JSON, for `Roles.load`."""
@@ -123,11 +177,13 @@ class Roles(Mapping[str, Role]):
         gives them; UserError on one of which it is not known."""
         fill_undrawn(model, self.found, self.buffers)
 
-    def attach(self, model: nn.Module, recipe: Recipe, readout: str | None) -> tuple[Any, ...]:
+    def attach(
+        self, model: nn.Module, recipe: Recipe, readout: str | None, branches: Sequence[str] | None
+    ) -> tuple[Any, ...]:
         """Put a recipe's factors on the same module at another width (`parametrization.plan`)."""
         from widthwise.tracing.multipliers import attach
 
-        return attach(model, self, recipe, readout)
+        return attach(model, self, recipe, readout, branches)
 
     def fold_(
         self, model: nn.Module, factors: tuple[Any, ...]
@@ -193,6 +249,14 @@ class Roles(Mapping[str, Role]):
         first, second = self.widths
         title = f"base width {first:g}; axes that grow, found at {second:g}"
         return "\n".join([title, *lines, *(f"warning: {line}" for line in self.warnings)])
+
+
+def _layer_of(name: str, deep: list[Stack]) -> str | None:
+    """The layer of a stack that a name lies in."""
+    for stack in deep:
+        if name.startswith(f"{stack.place}."):
+            return f"{stack.place}.{name[len(stack.place) + 1 :].partition('.')[0]}"
+    return None
 
 
 def roles(
