@@ -69,7 +69,11 @@ SUITE = {
     "repro": {"widthwise"},  # its version, and where names are that were here
 }
 LIBRARY = {
-    "widthwise.__main__": {"widthwise", "widthwise.checks"},
+    "widthwise.__main__": {"widthwise", "widthwise.commands"},
+    "widthwise.commands": {
+        *("widthwise", "widthwise.checks", "widthwise.parametrization"),
+        *("widthwise.tracing", "widthwise.upscaling"),
+    },
     # What is public, for type checkers: at run time it is loaded by name when it is asked for.
     "widthwise": {
         *("widthwise.checks", "widthwise.tracing", "widthwise.upscaling", "widthwise.clipping"),

@@ -9,7 +9,8 @@ clipping.py       a norm of gradients that does not depend on the width
 errors.py         mistakes that a user can mend
 files.py          a user's own Python files
 statistics.py     slopes, intervals over seeds
-__main__.py       the command `widthwise`
+commands.py       what the command `widthwise` does
+__main__.py       its arguments
 
 What is public is imported from `widthwise` itself, and loads torch when it is first asked for;
 docs/library.md shows how it is used.

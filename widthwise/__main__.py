@@ -4,8 +4,7 @@ import argparse
 import signal
 import sys
 
-from widthwise import __version__
-from widthwise.checks import command
+from widthwise import __version__, commands
 from widthwise.errors import UserError
 from widthwise.files import said
 
@@ -13,23 +12,23 @@ FILE, FILE_HELP = "FILE.py:make", "with make(width) and batches(seed)"
 
 
 def parser() -> argparse.ArgumentParser:
-    """The whole command line; what a command does is a function of `checks.command`."""
+    """The whole command line; what a command does is a function of `widthwise.commands`."""
     main = argparse.ArgumentParser(
         prog="widthwise", description="What changes with the width of a network, and how."
     )
     main.add_argument("--version", action="version", version=f"widthwise {__version__}")
-    commands = main.add_subparsers(dest="command", required=True)
+    added = main.add_subparsers(dest="command", required=True)
 
-    words = command.roles.__doc__
-    roles = commands.add_parser("roles", help=words, description=words)
-    roles.set_defaults(run=command.roles)
+    words = commands.roles.__doc__
+    roles = added.add_parser("roles", help=words, description=words)
+    roles.set_defaults(run=commands.roles)
     roles.add_argument("what", metavar=FILE, help=FILE_HELP)
     roles.add_argument("--base", type=int, help="the base width; default: the least of WIDTHS")
     roles.add_argument("--save", metavar="ROLES.json", help="write them to a file")
 
-    words = command.check.__doc__
-    check = commands.add_parser("check", help=words, description=words)
-    check.set_defaults(run=command.check)
+    words = commands.check.__doc__
+    check = added.add_parser("check", help=words, description=words)
+    check.set_defaults(run=commands.check)
     check.add_argument("what", metavar=FILE, help=FILE_HELP)
     check.add_argument("--recipe", required=True, help="a name, or a file's path")
     _add_optimizer(check)
@@ -40,9 +39,9 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("--after", type=int, default=0, help="steps before them; default: 0")
     check.add_argument("--seeds", type=int, default=4, metavar="N", help="default: 4")
 
-    words = command.transfer.__doc__
-    transfer = commands.add_parser("transfer", help=words, description=words)
-    transfer.set_defaults(run=command.transfer)
+    words = commands.transfer.__doc__
+    transfer = added.add_parser("transfer", help=words, description=words)
+    transfer.set_defaults(run=commands.transfer)
     transfer.add_argument("what", metavar=FILE, help=FILE_HELP)
     transfer.add_argument("recipes", nargs="+", metavar="RECIPE", help="a name, or a file's path")
     _add_optimizer(transfer)
@@ -54,9 +53,9 @@ def parser() -> argparse.ArgumentParser:
         "--threads", type=int, default=1, metavar="N", help="of torch; default: 1"
     )
 
-    words = command.widen.__doc__
-    widen = commands.add_parser("widen", help=words, description=words)
-    widen.set_defaults(run=command.widen)
+    words = commands.widen.__doc__
+    widen = added.add_parser("widen", help=words, description=words)
+    widen.set_defaults(run=commands.widen)
     widen.add_argument("weights", metavar="IN.safetensors", help="of make(1)")
     widen.add_argument("to", metavar="OUT.safetensors", help="where the wide ones go")
     widen.add_argument(

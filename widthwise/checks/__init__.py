@@ -7,5 +7,4 @@ slopes.py       the law of each, slopes of sizes against width, the verdict
 picture.py      its plot
 transfer.py     what is lost where the narrow model is tuned and the wide one trained
 regret.py       losses over rates, and what is lost; no torch
-command.py      both on the command line, of what a file of one's own defines
 """

@@ -1,4 +1,4 @@
-"""`widthwise roles`, `check` and `transfer`, of what a file of one's own defines."""
+"""`widthwise roles`, `check`, `transfer` and `widen`, of what a file of one's own defines."""
 
 import sys
 from argparse import Namespace
