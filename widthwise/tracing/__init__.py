@@ -6,6 +6,7 @@ shapes.py       which dimension of a tensor runs along which of another
 uses.py         what is seen of a parameter; no torch
 kinds.py        what a parameter is, from what was seen of it
 roles.py        the role of each parameter
+findings.py     attention whose head dimension grows, and warnings
 stacks.py       which layer of a deeper module is like which
 draws.py        initial values of large tensors, drawn for their spread alone
 multipliers.py  factors on readouts and on attention's logits
