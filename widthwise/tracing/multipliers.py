@@ -118,7 +118,7 @@ def _branches(
             "*) of the layers whose outputs are added to the residual stream; () where make "
             f"multiplies them by {recipe.branch} itself"
         )
-    factors = {}
+    factors: dict[tuple[str, str], float] = {}
     for pattern in branches:
         places = [n for n, _ in model.named_modules() if n and fnmatchcase(n, pattern)]
         within = [

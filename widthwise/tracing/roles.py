@@ -8,7 +8,7 @@ output for each of its entries an output; by these a parameter has its kind (`Ro
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from widthwise.errors import UserError, did_you_mean
 from widthwise.files import calling
 from widthwise.parametrization.recipes import Recipe
 from widthwise.parametrization.rules import KINDS, Role
+from widthwise.tracing.attention import AttentionScale, attention_of
 from widthwise.tracing.constants import Buffer, fill_undrawn, kept_buffers
 from widthwise.tracing.draws import FewDraws
 from widthwise.tracing.forward import trace
@@ -28,26 +29,6 @@ from widthwise.tracing.kinds import Found, find, from_plain, plain
 from widthwise.tracing.stacks import Stack, stacks
 from widthwise.tracing.uses import Trace
 from widthwise.tracing.warnings import of_products, of_roles
-
-
-@dataclass(frozen=True)
-class AttentionScale:
-    """An attention whose head dimension grows: module -> head_dim at the base width.
-
-    exponent: of head_dim in the factor on its logits q.k, measured between the two widths: -1/2 as
-    is usual, -1 for a mean as muP asks; nan where it cannot be told. fused: computed by
-    `torch.nn.functional.scaled_dot_product_attention`.
-    """
-
-    module: str
-    head_dim: int
-    exponent: float
-    fused: bool
-
-    @property
-    def place(self) -> str:
-        """The module in words."""
-        return self.module or "the module itself"
 
 
 class Roles(Mapping[str, Role]):
@@ -328,7 +309,7 @@ def between(
         name: find(name, shapes[name], others[name], seen, seen_wide, spreads[name], kinds)
         for name in shapes
     }
-    attention = _attention(seen, seen_wide)
+    attention = attention_of(seen, seen_wide)
     warned = (*of_roles(found, attention, seen), *of_products(seen, seen_wide, widths))
     return Roles(found, attention, warned, widths, frozenset(seen.inside), buffers)
 
@@ -418,15 +399,3 @@ def _spread(parameter: nn.Parameter) -> tuple[float | None, str, float | None]:
 
 def _traced(model: nn.Module, inputs: object, width: int) -> Trace:
     return calling(f"roles: the module of make({width}) fails on inputs", trace, model, inputs)
-
-
-def _attention(seen: Trace, seen_wide: Trace) -> tuple[AttentionScale, ...]:
-    """Attention whose head dimension differs between the two widths."""
-    found = {}
-    for a, b in zip(seen.attention, seen_wide.attention, strict=False):
-        if a.head_dim != b.head_dim:
-            ratio = math.log(b.head_dim / a.head_dim)
-            scales = b.scale / a.scale if a.scale else math.nan
-            exponent = math.log(scales) / ratio if scales > 0 else math.nan
-            found[a.module] = AttentionScale(a.module, a.head_dim, exponent, a.fused)
-    return tuple(found.values())
