@@ -384,8 +384,6 @@ def _spread(parameter: nn.Parameter) -> tuple[float | None, str, float | None]:
         parts = _spread(nn.Parameter(torch.view_as_real(values)))
         return (None if parts[0] is None else parts[0] * 2**0.5), "normal", None
     values = values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
-    if values.is_complex():
-        return float(values.abs().square().mean().sqrt()), "normal"
     rms = float(values.square().mean().sqrt())
     low, high = map(float, values.aminmax())
     if low == high:
