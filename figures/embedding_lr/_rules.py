@@ -98,7 +98,7 @@ def measure(
     window = _sweep.WINDOW[scale]
     found = {f"{figure}.sqrt-d-rule": _sweep.slope_measurement(sweep, window)}
     problem = _sweep.edge_problem(_sweep.optima(sweep, sweep.seeds, window))
-    detail = "" if diverged_widths(sweep) else described(sweep)
+    detail = "" if diverged_widths(sweep) else described(sweep, tuning)
     for name, how in (("one-constant", one_constant), ("transfer", transferred)):
         for rule in OTHERS:
             chosen_apart = tuning if how is transferred else None
@@ -171,10 +171,13 @@ def tuned(sweep: Sweep, widths: Iterable[int], seed: int) -> float:
     return float(np.mean([loss_at(sweep, width, [seed], tried).min() for width in widths]))
 
 
-def excess(sweep: Sweep, how, power: float) -> list[float]:
-    """A seed's nats above its tuned loss, each seed. how: `one_constant` or `transferred`."""
-    widths = sweep.rates if how is one_constant else [max(sweep.rates)]
-    return [how(sweep, power, seed) - tuned(sweep, widths, seed) for seed in sweep.seeds]
+def excess(sweep: Sweep, how, power: float, tuning: Sweep | None = None) -> list[float]:
+    """A seed's nats above its tuned loss, each seed. how: `one_constant` or `transferred`. tuning:
+    as of `measure`."""
+    carried = how is transferred
+    widths = [max(sweep.rates)] if carried else sweep.rates
+    chosen = [best_constant(tuning, tuning.seeds)] if carried and tuning else []
+    return [how(sweep, power, seed, *chosen) - tuned(sweep, widths, seed) for seed in sweep.seeds]
 
 
 def cost(
@@ -211,11 +214,11 @@ def cost(
     return found
 
 
-def described(sweep: Sweep) -> str:
+def described(sweep: Sweep, tuning: Sweep | None) -> str:
     """What the rules cost, means over seeds: nats above the tuned loss."""
 
     def words(how) -> str:
-        costs = {rule: np.mean(excess(sweep, how, power)) for rule, power in POWERS.items()}
+        costs = {rule: np.mean(excess(sweep, how, power, tuning)) for rule, power in POWERS.items()}
         return ", ".join(f"{rule} {value:.4f}" for rule, value in costs.items())
 
     return (
@@ -224,7 +227,7 @@ def described(sweep: Sweep) -> str:
     )
 
 
-def draw_costs(axes, sweep: Sweep) -> None:
+def draw_costs(axes, sweep: Sweep, tuning: Sweep | None) -> None:
     """What every rule costs in loss, mean and 95 % interval over seeds."""
     from repro.judge.drawing import COLORS, bars
 
@@ -233,7 +236,7 @@ def draw_costs(axes, sweep: Sweep) -> None:
     ends = f"tuned at d = {min(sweep.rates)}, loss at d = {max(sweep.rates)}"
     kinds = ((one_constant, "one constant, mean over widths"), (transferred, ends))
     for offset, color, marker, (how, label) in zip((-0.1, 0.1), COLORS, "os", kinds, strict=False):
-        found = [t_interval(excess(sweep, how, power)) for power in POWERS.values()]
+        found = [t_interval(excess(sweep, how, power, tuning)) for power in POWERS.values()]
         places = np.arange(len(found)) + offset
         bars(axes, places, found, fmt=marker, color=color, label=label)
     names = [f"{rule}\n$d^{{{power:g}}}$" for rule, power in POWERS.items()]
@@ -244,7 +247,7 @@ def draw_costs(axes, sweep: Sweep) -> None:
     axes.legend(**ABOVE)
 
 
-def draw(sweep: Sweep, scale: str, label, optimum: str = "optimum"):
+def draw(sweep: Sweep, scale: str, label, optimum: str = "optimum", tuning: Sweep | None = None):
     """Losses, optima, slopes by every estimator and costs, as a figure of four panels.
 
     label: of a width. optimum: label of the optima.
@@ -258,5 +261,5 @@ def draw(sweep: Sweep, scale: str, label, optimum: str = "optimum"):
     (power,) = numbers("embedding_lr", "fig3.sqrt-d-rule")
     _sweep.draw_optima(optima, sweep, window, optimum, "black", paper=power)
     _sweep.draw_estimates(slopes, sweep, window, power)
-    draw_costs(costs, sweep)
+    draw_costs(costs, sweep, tuning)
     return figure

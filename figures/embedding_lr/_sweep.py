@@ -312,7 +312,7 @@ def draw_estimates(axes, sweep: Sweep, window: float, paper: float) -> None:
     first = next(iter(each))
     each |= {f"last octave of width,\n{last_octave(sweep)}": measured(sweep, last_slope, window)}
     judged = slope_measurement(sweep, window)
-    names = [name.replace(" of ", "\nof ", 1) for name in each]
+    names = [name.replace(" of ", "\nof ", 1).replace("parabola ", "parabola\n") for name in each]
     for row, (name, found) in enumerate(each.items()):
         color = "black" if name == first else "0.45"
         bars(axes, [row], [(found.value, found.low, found.high)], across=True, color=color)

@@ -23,12 +23,13 @@ CAPTION = (
     "Left: training loss against the embedding learning rate, best over the other "
     "hyperparameters, mean and range (band) over seeds; thick: rates of near-best loss (edge, in "
     "the middle: it meets the grid's end); dashed: embeddings of std 1. Middle: its optimum "
-    "against width. Dots: vertex of a parabola through five rates around the best, bars: 95 % "
-    "interval over seeds; diamonds, and the dots at paper scale: the paper's rule, geometric mean "
-    "of the grid's rates within 20 %; dashed: powers of d from the first dot. Right: the slope by "
-    "every estimator, black the one whose value counts, and of the last octave of width, with 95 % "
-    "intervals; shaded, and in brackets: the interval that is judged, which spans those of all "
-    "estimators where two differ by more than one (Hayou & Liu, Figure 1)."
+    "against width. Dots: vertex of a parabola through the rates within two octaves of the best, "
+    "bars: 95 % interval over seeds; diamonds, and the dots at paper scale: the paper's rule, "
+    "geometric mean of the grid's rates within 20 %; dashed: powers of d from the first dot. "
+    "Right: the slope by every estimator, black the one whose value counts, and of the last "
+    "octave of width, with 95 % intervals; shaded, and in brackets: the interval that is judged, "
+    "which spans those of all estimators where two differ by more than one (Hayou & Liu, Figure "
+    "1)."
 )
 STUDIES = ("embedding_lr/width",)
 CLAIMS = (

@@ -26,14 +26,15 @@ TITLE = "Figure 3. Optimal embedding learning rate against width, vocabulary m =
 CAPTION = (
     "Top left: training loss against the embedding learning rate, mean and range (band) over "
     "seeds; thick: rates of near-best loss (edge, beside it: it meets the grid's end). Top right: "
-    "its optimum against width. Dots: vertex of a parabola through five rates around the best, "
-    "bars: 95 % interval over seeds; diamonds, and the dots at paper scale: the paper's rule, "
-    "geometric mean of the grid's rates within 20 %; dashed, from the first dot: the sqrt(d) rule, "
-    "muP's constant, SP's 1/d. Coloured: embeddings of std 1, for which the paper's formula says "
-    "slope 0. Bottom left: the slope by every estimator, black the one whose value counts, and of "
-    "the last octave of width, with 95 % intervals; shaded, and in brackets: the interval that is "
-    "judged, which spans those of all estimators where two differ by more than one. Bottom right: "
-    "what each rule costs where its constant is tuned once, with 95 % intervals (Hayou & Liu, "
+    "its optimum against width. Dots: vertex of a parabola through the rates within two octaves "
+    "of the best, bars: 95 % interval over seeds; diamonds, and the dots at paper scale: the "
+    "paper's rule, geometric mean of the grid's rates within 20 %; dashed, from the first dot: "
+    "the sqrt(d) rule, muP's constant, SP's 1/d. Coloured: embeddings of std 1, for which the "
+    "paper's formula says slope 0, and the network as printed. Bottom left: the slope by every "
+    "estimator, black the one whose value counts, and of the last octave of width, with 95 % "
+    "intervals; shaded, and in brackets: the interval that is judged, which spans those of all "
+    "estimators where two differ by more than one. Bottom right: what each rule costs where its "
+    "constant is tuned once (overnight on seeds of its own), with 95 % intervals (Hayou & Liu, "
     "Figure 3; Section 3.1)."
 )
 MAIN = "embedding_lr/width_and_vocabulary"
@@ -230,6 +231,7 @@ def draw(data, scale):
         scale,
         lambda width: f"d = {width}, m = {reached[width, short(MAIN)]}",
         "std $d^{-1/2}$",
+        sweep_of(data, TUNING),
     )
     shown = (
         (UNIT, "std 1", drawing.COLORS[3], "s"),
