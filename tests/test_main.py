@@ -1,3 +1,5 @@
+import re
+
 import pytest
 import torch
 
@@ -108,7 +110,6 @@ def test_coordinate_check_fails_where_the_check_does_and_takes_a_table_of_one_s_
     for name in ("SP", str(mine)):
         assert main(["coordinate-check", name, *words]) == 1
         told = capsys.readouterr()
-        assert told.err.startswith(f"error: coordinate-check: {name}: ")
-        assert "grows with the width, slope" in told.err
+        assert re.match(rf"error: coordinate-check: {re.escape(name)}: (wrong|unclear): ", told.err)
         tables.add(told.out)
     assert len(tables) == 1

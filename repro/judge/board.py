@@ -63,11 +63,15 @@ def counts(rows: Sequence[JudgedClaim]) -> list[list[str]]:
     return table
 
 
-def counts_by_paper(rows: Sequence[JudgedClaim]) -> list[list[str]]:
+def counts_by_paper(
+    rows: Sequence[JudgedClaim], registered: Sequence[JudgedClaim]
+) -> list[list[str]]:
     """The papers' claims, a line a paper and what they rest on: about training first, all of them
-    together last. The first cell is Markdown with a link to the paper's page from the checkout."""
+    together last. The first cell is Markdown with a link to the paper's page from the checkout.
+    registered: those that were registered before their runs, the first line."""
     own, _ = _apart(rows)
     table = [["claims of", "rest on", *VERDICTS]]
+    table.append(["**registered before their runs**", TRAINING, *_counted(registered)])
     for on in ((TRAINING,), tuple(kind for kind in OF_A_PAPER if kind != TRAINING)):
         some = [row for row in own if row["kind"] in on]
         words = " and ".join(on)

@@ -1,5 +1,6 @@
 """The verdicts of the claims that were registered, as README has them. No torch at import."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from repro.judge import register
@@ -21,6 +22,11 @@ PAGE = "registered --page"
 VERDICTS_FIRST = (NOT_REPRODUCED, CANNOT_BE_TOLD, REPRODUCED, DOES_NOT_BIND, REPORTED)
 
 
+def counted() -> list[JudgedClaim]:
+    """The judged claims on record that were registered before their runs."""
+    return [claim for claim, _, badge in _registered() if badge.word == register.BEFORE]
+
+
 def lines() -> list[str]:
     """The registered claims that have runs, a line each, refuted ones first; lines of Markdown.
 
@@ -28,27 +34,31 @@ def lines() -> list[str]:
     paper's random claims at its scale are taken together, and the badge, as git has it now.
     """
     head = ["claim", "expected", "measured", "n", "p", "Holm", "verdict", "reduced", "registered"]
-    found = []
-    for paper in dict.fromkeys(name.split("/")[0] for name in registry.figure_names()):
-        tests = {row.key: row for row in register.registered(paper)}
-        for scale, data in dict.fromkeys((scale, data) for _, scale, data in tests):
-            saved = [read_record(base) for base in _bases_of(paper, scale, data)]
-            of = [(claim, each["provenance"]) for each in saved for claim in each["claims"]]
-            standing = survivors([claim for claim, _ in of])
-            before = _verdicts(paper, "reduced", data)
-            for claim, provenance in of:
-                if (claim["claim"], scale, data) in tests:
-                    stands = (paper, claim["claim"]) in standing
-                    found.append(_line(claim, stands, before, register.badge(claim, provenance)))
+    found = [_line(*each) for each in _registered()]
     found.sort(key=lambda line: VERDICTS_FIRST.index(line[6]))
     return markdown([head, *found])
 
 
-def _line(claim: JudgedClaim, stands: bool, before: dict, badge: register.Badge) -> list[str]:
+def _registered() -> Iterator[tuple[JudgedClaim, bool, register.Badge]]:
+    """The judged claims on record that the register has a row of: each with whether it stands by
+    Holm's method and its badge."""
+    for paper in dict.fromkeys(name.split("/")[0] for name in registry.figure_names()):
+        tests = {row.key for row in register.registered(paper)}
+        for scale, data in sorted({(scale, data) for _, scale, data in tests}):
+            saved = [read_record(base) for base in _bases_of(paper, scale, data)]
+            of = [(claim, each["provenance"]) for each in saved for claim in each["claims"]]
+            standing = survivors([claim for claim, _ in of])
+            for claim, provenance in of:
+                if (claim["claim"], scale, data) in tests:
+                    stands = (paper, claim["claim"]) in standing
+                    yield claim, stands, register.badge(claim, provenance)
+
+
+def _line(claim: JudgedClaim, stands: bool, badge: register.Badge) -> list[str]:
     p = "-" if claim["p"] is None else f"{claim['p']:.2g}"
     name = f"`{claim['paper']}` {claim['claim']}: {claim['statement']}"
     holm = "-" if claim["p"] is None else "stands" if stands else "falls"
-    earlier = before.get(claim["claim"], "-")
+    earlier = _verdicts(claim["paper"], "reduced", claim["data"]).get(claim["claim"], "-")
     measured = [claim["expected"], interval(claim), str(claim["n"]), p, holm]
     return [name, *measured, claim["verdict"], earlier, str(badge)]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
+from repro.judge import confirmed
 from repro.judge.board import board, counts_by_paper, of_a_paper
 from repro.judge.claims import CANNOT_BE_TOLD, NOT_REPRODUCED, VERDICTS
 from repro.judge.evidence import Evidence, find_all, origin
@@ -40,8 +41,9 @@ def scoreboard(suite: Suite) -> str:
 
 
 def counts_on_record(suite: Suite) -> list[str]:
-    """The table of the papers' claims by verdict, from records alone; lines of Markdown."""
-    return markdown(counts_by_paper(on_record(suite)))
+    """The table of the papers' claims by verdict, from records alone, those registered before their
+    runs first and apart, at whatever scale; lines of Markdown."""
+    return markdown(counts_by_paper(on_record(suite), confirmed.counted()))
 
 
 def table(rows: Iterable[JudgedClaim]) -> bytes:

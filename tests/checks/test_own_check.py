@@ -79,7 +79,7 @@ def test_random_numbers_of_the_user_s_stay_and_a_plot_is_drawn(tmp_path):
         ({"steps": 0}, "without a step nothing changes"),
         ({"recipe": None}, "give optimizer= as a function of the model"),
         ({"widths": [64]}, "give two or more"),
-        ({"batches": []}, "batches is to hold (inputs, targets), at least one"),
+        ({"batches": []}, "or mappings of keywords, at least one"),
         ({"loss": lambda m, b: m(b[0]).sum() / 0}, "at step 0: lower lr"),
         ({"lr": 0.0}, "lr 0.0: give a rate above 0"),
         ({"tolerance": 0.0}, "tolerance 0.0: give one above 0"),

@@ -374,25 +374,27 @@ def test_the_command_lists_a_figure_s_studies(tmp_path, monkeypatch, capsys):
         "embedding_lr/unit_init/embedding_alone+1",
         "embedding_lr/unit_init/with_positions",
         "embedding_lr/unit_init/with_positions+1",
+        "embedding_lr/as_printed",
+        "embedding_lr/as_printed+1",
         "total",
     ]
     total = dict(zip(rows["figure, study"], rows["total"], strict=True))
     assert (total["jobs"], total["runs"], total["to do"]) == (
-        "1125",
-        "1125",
-        "1125",
+        "1500",
+        "1500",
+        "1500",
     )
     assert total["parameters"] == "6.71e+08"  # 2 m d + 24 d^2 at d = 4096, m = 32,768
     flops, hours = float(total["FLOPs"]), float(total["hours"].replace(",", ""))
     assert hours == pytest.approx(flops / 5e10 / 3600, rel=1e-2)
-    assert float(total["read"].split()[0]) == pytest.approx(1_125 * 256 * 256 * 10_000, rel=1e-2)
+    assert float(total["read"].split()[0]) == pytest.approx(1_500 * 256 * 256 * 10_000, rel=1e-2)
 
 
 def test_hours_default_to_the_h100(capsys):
     assert main(["cost", "embedding_lr/fig3", "--config", "scale=paper"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "one H100 at 40 % (assumed) of its dense peaks" in lines[1]
-    assert fields(lines[-1])[-1] == "550"
+    assert fields(lines[-1])[-1] == "733"
 
 
 def test_hours_of_a_measured_device(monkeypatch, capsys):

@@ -61,6 +61,7 @@ def test_every_public_name_is_on_a_page():
     pages = "".join(
         (ROOT / "docs" / f"{name}.md").read_text() for name in ("library", "transfer", "widening")
     )
-    shown = {name for name in widthwise.PUBLIC if f"ww.{name}" in pages or f"`{name}`" in pages}
+    named = r"(ww|widthwise)\.{0}\b|`{0}`"
+    shown = {name for name in widthwise.PUBLIC if re.search(named.format(name), pages)}
     returned = {"CoordinateCheck", "Growths", "Plan", "Recipe", "Roles", "Transfer"}
     assert shown | returned == set(widthwise.PUBLIC)

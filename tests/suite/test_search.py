@@ -226,7 +226,11 @@ def wide(monkeypatch):
 def test_a_round_that_is_not_needed_asks_torch_nothing(tmp_path, made, monkeypatch, wide):
     """It names device and arithmetic of the runs that decided so, and loads no torch for it."""
     asked = []
-    arithmetic = SimpleNamespace(in_force=lambda device: asked.append(device) or "theirs", of=of)
+    arithmetic = SimpleNamespace(
+        in_force=lambda device: asked.append(device) or "theirs",
+        of=of,
+        refuse_half=lambda *_: None,
+    )
     monkeypatch.setattr(execute, "arithmetic", arithmetic)
     files = carry_out(tmp_path)
     trained = [c for found in files.values() for c in found if c["runs"][0]["records"]]
