@@ -81,7 +81,7 @@ def parser() -> argparse.ArgumentParser:
     add("list")
     add("explain", claim={})
     added = add("registered", claims={"nargs": "*", "metavar": "CLAIM"})
-    added.add_argument("--page", metavar="FILE", help="write their verdicts into README.md")
+    added.add_argument("--page", metavar="FILE", help="write their verdicts into docs/verdicts.md")
     added = add("scoreboard")
     added.add_argument("--page", metavar="FILE", help="write the counts on record into README.md")
     where = "where to, in place of report/"

@@ -1,4 +1,5 @@
-"""The verdicts of the claims that were registered, as README has them. No torch at import."""
+"""The verdicts of the claims that were registered, for README and docs/verdicts.md. No torch at
+import."""
 
 from collections.abc import Iterator
 from pathlib import Path
