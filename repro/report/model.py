@@ -318,7 +318,7 @@ def site(suite: Suite) -> Site:
 
 def views(suite: Suite, names: Iterable[str]) -> list[FigureView]:
     """Those of some figures of which there are results or records under a configuration."""
-    found = (find(suite, name) for name in names)
+    found = (find(suite, name) for name in names if suite.offers(name))
     return [FigureView(suite, evidence) for evidence in found if evidence]
 
 
