@@ -137,7 +137,7 @@ def test_pip_installs_it_in_an_environment_of_its_own(wheel, tmp_path):
     ours = {Path(p) for p in sys.path if p.endswith("site-packages")}
     (packages / "others.pth").write_text("\n".join(map(str, ours)))
     model = ROOT / "examples" / "mlp.py"
-    words = ["check", f"{model.name}:make", "--parametrization", "muP", "--seeds", "2"]
+    words = ["check", f"{model.name}:make", "--recipe", "muP", "--seeds", "2"]
     (tmp_path / model.name).write_text(model.read_text())
     done = subprocess.run(
         [tmp_path / "env/bin/widthwise", *words, "--widths", "32", "64"],

@@ -127,7 +127,7 @@ def test_the_profile_runs_a_job_a_gpu(tmp_path, monkeypatch):
     )
     assert done.returncode == 0, done.stdout
     had = [json.loads(line) for line in Path(notes).read_text().splitlines()]
-    assert len(had) == 3 and {name for name, *_ in had} == {"0", "1"}
+    assert len(had) >= 3 and {name for name, *_ in had} == {"0", "1"}
     for i, (name, begun, ended) in enumerate(had):
         others = had[:i] + had[i + 1 :]
         assert not any(n == name and b < ended and begun < e for n, b, e in others)
