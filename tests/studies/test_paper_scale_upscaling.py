@@ -564,7 +564,8 @@ def test_real_steps_at_full_width(study, tmp_path):
     for level in levels:
         steps = 2 if level else 1
         changes = {"start.checkpoint": start, "start.level": level, "evaluations": 1}
-        spec = override(wide, cut | changes | {"lr": lr_upscaled if level else 1e-30, "steps": steps})
+        rate = lr_upscaled if level else 1e-30
+        spec = override(wide, cut | changes | {"lr": rate, "steps": steps})
         (record,) = carry_out(spec)
         drawn = {
             n for n, r in build(spec).model.roles().items() if r.kind in ("embedding", "hidden")
