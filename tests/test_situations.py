@@ -421,7 +421,7 @@ SITUATIONS = [
         )
         for key, what, value in (
             ("device", "leads out of records/", "../../../x"),
-            ("device", "is an absolute path", "/tmp/x"),
+            ("device", "is an absolute path", "/elsewhere/x"),
             ("device", "is the folder above", ".."),
             ("device", "has a NUL", "cpu\0"),
             ("device", "has control characters", "cpu\033[2J"),

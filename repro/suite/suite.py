@@ -224,7 +224,8 @@ class Suite:
 
     def upstream_paths(self, cell: Cell) -> list[Path]:
         """The files and folders that a cell's job reads of upstream stages: choices, and the cells
-        that nobody chooses from for it."""
+        that nobody chooses from for it. Of a cell that is there no choice that is not: it was
+        unpacked, and Snakemake would make both anew."""
         choices = self.choices(cell.study)
         direct = {
             other.id: other
@@ -233,6 +234,8 @@ class Suite:
             for other in self.holders(cell.study, each)
         }
         chosen = [self.paths.choice(choice) for choice in self.choices_of(cell)]
+        if chosen and self.paths.cell(cell).exists():
+            chosen = [path for path in chosen if path.exists()]
         return [*self.files(direct.values()), *chosen]
 
     def files(self, cells: Iterable[Cell]) -> list[Path]:
