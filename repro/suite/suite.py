@@ -223,9 +223,8 @@ class Suite:
         return [*found.values()]
 
     def upstream_paths(self, cell: Cell) -> list[Path]:
-        """The files and folders that a cell's job reads of upstream stages: choices, and the cells
-        that nobody chooses from for it. Of a cell that is there no choice that is not: it was
-        unpacked, and Snakemake would make both anew."""
+        """The files and folders of upstream cells that a cell's job reads itself: those that nobody
+        chooses from for it."""
         choices = self.choices(cell.study)
         direct = {
             other.id: other
@@ -233,10 +232,14 @@ class Suite:
             if each.runs.ids not in choices
             for other in self.holders(cell.study, each)
         }
+        return self.files(direct.values())
+
+    def choice_paths(self, cell: Cell) -> list[Path]:
+        """The files of the choices that a cell's job reads. Of a cell that is there none that is
+        not: it was unpacked, and Snakemake would make both anew."""
         chosen = [self.paths.choice(choice) for choice in self.choices_of(cell)]
-        if chosen and self.paths.cell(cell).exists():
-            chosen = [path for path in chosen if path.exists()]
-        return [*self.files(direct.values()), *chosen]
+        there = bool(chosen) and self.paths.cell(cell).exists()
+        return [path for path in chosen if path.exists() or not there]
 
     def files(self, cells: Iterable[Cell]) -> list[Path]:
         """The files of some cells, and the folders of the checkpoints that others start from."""

@@ -33,7 +33,7 @@ def test_edges_are_linear_in_cells(scale):
             taken = {
                 (u.reference.stage, u.runs.ids) for r in cell.runs for u in r.upstream.values()
             }
-            read = suite.upstream_paths(cell)
+            read = [*suite.upstream_paths(cell), *suite.choice_paths(cell)]
             # A cell and the folder of its checkpoints.
             assert len(read) <= 2 * FEW * max(1, len(taken)), cell.name
             edges += len(read)

@@ -16,11 +16,14 @@ rule choose:
 
 
 # A cell's id, part of its file's name, changes with everything it is made from. So a finished cell
-# is kept whatever the age of its inputs (`ancient`).
+# is kept whatever the age of its inputs (`ancient`). Not so of a choice: where it is made anew,
+# Snakemake passes over all that reads it as ancient, also what is missing; a finished cell's job then
+# finds its runs done.
 rule train:
     input:
         lambda wildcards: [ancient(p) for p in SUITE.needs(cell_of(wildcards)).values()],
         lambda wildcards: [ancient(p) for p in SUITE.upstream_paths(cell_of(wildcards))],
+        lambda wildcards: SUITE.choice_paths(cell_of(wildcards)),
     output:
         f"{RESULTS}/{{study}}/{{cell}}.json",
     log:
