@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from repro.judge.claims import Measurement, over_seeds
-from repro.judge.intervals import of_estimators
+from repro.judge.intervals import in_words, of_estimators
 from repro.judge.optimum import (
     PAPER_WINDOW,
     Optimum,
@@ -179,14 +179,6 @@ def slope_measurement(sweep: Sweep, window: float) -> Measurement:
         "window on the grid"
     )
     return of_estimators(replace(judged, detail=detail), *list(each.values())[1:])
-
-
-def in_words(found: Measurement) -> str:
-    """`-0.41 [-0.51, -0.31]`; `none` where a seed gives no value."""
-    if math.isnan(found.value):
-        return "none"
-    ends = "" if math.isnan(found.low) else f" [{found.low:z.2f}, {found.high:z.2f}]"
-    return f"{found.value:z.2f}{ends}"
 
 
 def last_octave(sweep: Sweep) -> str:

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from repro.judge.claims import exact, over_seeds
-from repro.judge.intervals import of_estimators
+from repro.judge.intervals import in_words, of_estimators
 from repro.judge.optimum import cubic, parabola_optimum
 from repro.judge.sweep import by_name
 from repro.judge.tables import joined, last_step
@@ -90,14 +90,6 @@ def measured_slope(curves, reach, problem):
         without = "a seed's curve has no minimum inside the grid"
         found = replace(found, problem=joined(problem, without))
     return found
-
-
-def in_words(found):
-    """`-0.41 [-0.51, -0.31]`; `none` where a seed gives no value."""
-    if math.isnan(found.value):
-        return "none"
-    ends = "" if math.isnan(found.low) else f" [{found.low:z.2f}, {found.high:z.2f}]"
-    return f"{found.value:z.2f}{ends}"
 
 
 def at_end(curve):

@@ -10,7 +10,6 @@ from figures.upscaling._transfer import (
     WIDTH,
     asymmetry,
     by_width,
-    in_words,
     log2_places,
     lost,
     slope_of,
@@ -25,6 +24,7 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
+from repro.judge.intervals import in_words
 from repro.judge.noise import Design
 from repro.judge.optimum import parabola_optimum
 from repro.judge.power import AS_CLAIMED, SIDES, SIGN, Laws

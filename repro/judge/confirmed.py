@@ -36,7 +36,7 @@ def lines() -> list[str]:
     """
     head = ["claim", "expected", "measured", "n", "p", "Holm", "verdict", "reduced", "registered"]
     found = [_line(*each) for each in _registered()]
-    found.sort(key=lambda line: VERDICTS_FIRST.index(line[6]))
+    found.sort(key=lambda line: VERDICTS_FIRST.index(line[6].partition(";")[0]))
     return markdown([head, *found])
 
 
@@ -61,7 +61,8 @@ def _line(claim: JudgedClaim, stands: bool, badge: register.Badge) -> list[str]:
     holm = "-" if claim["p"] is None else "stands" if stands else "falls"
     earlier = _verdicts(claim["paper"], "reduced", claim["data"]).get(claim["claim"], "-")
     measured = [claim["expected"], interval(claim), str(claim["n"]), p, holm]
-    return [name, *measured, claim["verdict"], earlier, str(badge)]
+    lacking = f"; {claim['never']} could hardly come out" if claim["never"] else ""
+    return [name, *measured, claim["verdict"] + lacking, earlier, str(badge)]
 
 
 def _bases_of(paper: str, scale: str, data: str) -> list[Path]:

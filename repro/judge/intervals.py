@@ -35,6 +35,14 @@ def no_finer_than(
     return spanning(found, max(ends[0], lowest), min(ends[1], highest))
 
 
+def in_words(found: Measurement) -> str:
+    """`-0.41 [-0.51, -0.31]`; `none` where a seed gives no value."""
+    if math.isnan(found.value):
+        return "none"
+    ends = "" if math.isnan(found.low) else f" [{found.low:z.2f}, {found.high:z.2f}]"
+    return f"{found.value:z.2f}{ends}"
+
+
 def half_step(values: Iterable[float]) -> float:
     """Half of the largest step of a grid, in octaves; of what is positive in it."""
     places = np.log2(sorted({value for value in values if value > 0}))

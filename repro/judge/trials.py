@@ -134,7 +134,10 @@ def plan(suite: Suite, figure_name: str, data: str, seeds: int | None = None) ->
         false = [(t.agree, t.law) for t in of[RIVAL]] + [(t.differ, t.law) for t in of[EDGE]]
         worst, law = max(false)
         told = max(t.agree for t in of[PAPER])
-        yield f"{claim.id}: power {told:.3g}, error {worst:.3g} ({law}); {power.in_words(its)}"
+        lacking = power.never(its)
+        doubt = f"; register nothing of it: {lacking} can hardly come out" if lacking else ""
+        shares = f"power {told:.3g}, error {worst:.3g} ({law})"
+        yield f"{claim.id}: {shares}; {power.in_words(its)}{doubt}"
 
 
 def repeated(table, seeds: int):

@@ -1,6 +1,7 @@
 """Whether claims' tests can tell the paper's law from its rivals, and the tables drawn for it."""
 
 import math
+import re
 from types import ModuleType
 
 import numpy as np
@@ -486,3 +487,19 @@ def test_a_few_fresh_draws_go_as_the_many_on_record(figure):
                 k = outcomes.count(of)
                 chance = [math.comb(few, i) * p**i * (1 - p) ** (few - i) for i in range(few + 1)]
                 assert min(sum(chance[: k + 1]), sum(chance[k:])) > 1e-4, (name, law, of, k, p)
+
+
+def test_a_design_is_planned_from_a_table_with_seeds_it_does_not_have(monkeypatch):
+    """Of a recorded sweep: power, error, and a verdict that can hardly come out are told."""
+
+    name, folder = "embedding_lr/fig1", records.RECORDS / "reduced/embedded/cpu"
+    table = pd.read_csv(folder / f"{name}.csv")
+    more = trials.repeated(table, 7)
+    assert sorted(more["seed"].unique()) == [*range(7)]
+    assert len(more) == 7 * len(table) // table["seed"].nunique()
+    with pytest.raises(UserError, match="the table has one seed"):
+        trials.repeated(table[table["seed"] == table["seed"].iloc[0]], 7)
+    monkeypatch.setattr(trials, "DRAWS", 3)
+    suite = Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
+    (line,) = trials.plan(suite, name, str(folder / f"{name}.csv"), 7)
+    assert re.match(r"fig1.optimum-falls: power 1, error 0 \(.*\); agrees under", line)
