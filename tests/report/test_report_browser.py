@@ -100,10 +100,11 @@ def test_filters_leave_the_claims_asked_for(visit, site):
         assert shown(page).count() == len(expected), name
         assert page.locator("#count").inner_text().startswith(f"{len(expected)} of ")
         page.get_by_role("button", name="Reset").click()
+    named = [row for row in claims(site, **here) if "sqrt-d-rule" in row["claim"]]
     page.get_by_role("searchbox").fill("sqrt-d-rule")
-    assert shown(page).count() == 1
+    assert shown(page).count() == len(named) > 0
     page.reload()
-    assert shown(page).count() == 1, "the address keeps what was asked"
+    assert shown(page).count() == len(named), "the address keeps what was asked"
     page.get_by_role("searchbox").fill("Figure 3  slope")
     found = shown(page).all_inner_texts()
     assert found and all("Figure 3" in text for text in found), "a place is one word"
