@@ -3,7 +3,7 @@
 import math
 
 from figures.effective_theory import _vit
-from figures.effective_theory._strategies import AHEAD_TOO, style
+from figures.effective_theory._strategies import AHEAD_TOO, AS_LONG, style
 from figures.effective_theory._vit import reduce  # noqa: F401
 from repro.judge.claims import (
     CONTROL,
@@ -51,16 +51,16 @@ SHORT = " by the short runs"
 MATCHED = "its head's rate over its matrices' as at the paper's n / n_out"
 
 
-def control(name, statement, quantity, *more):
+def control(name, statement, quantity, *more, **others):
     """A control that is judged: the neural-tangent strategy is ahead all the same. more: scales
-    besides the reduced one."""
+    besides the reduced one. others: scale -> what is expected there instead."""
     return Claim(
         id=f"positions.{name}",
         kind=CONTROL,
         statement=f"Ours: the neural-tangent strategy is better with {statement}",
         source="suite; footnote 39" if "order-one" in name else "suite; Table II.1.E",
         quantity=f"{TOP1}neural-tangent minus standard, {quantity}",
-        expected=dict.fromkeys(("reduced", *more), above(0, OURS, AHEAD_TOO)),
+        expected=dict.fromkeys(("reduced", *more), above(0, OURS, AHEAD_TOO)) | others,
     )
 
 
@@ -106,11 +106,13 @@ CLAIMS = (
         "order-one-long",
         "positions of order one on both sides, for three times the epochs",
         f"{LARGE}{SHORT}",
+        overnight=AS_LONG,
     ),
     control(
         "head-order-one-long",
         "both, for three times the epochs",
         f"{MATCHED}; {LARGE}{SHORT}",
+        overnight=AS_LONG,
     ),
     Claim(
         id="positions.size",
@@ -165,23 +167,24 @@ SHARES = {
 LAWS = dict.fromkeys(COMPARISONS, SIGN)
 
 
+def there(arms, arm):
+    """The arm; of runs as printed those of `best`, where they have no seeds of their own."""
+    strategy, part = arm
+    return arm if part != "fresh" or arm in arms else (strategy, "best")
+
+
 def measure(data, scale):
     top1 = {arm: _vit.top1(rows) for arm, rows in data.groupby(["strategy", "part"])}
     problems = {
         part: _vit.edges(data, *COMPARED, part=part) for part in ("search", "order_one_search")
     }
 
-    def there(arm):
-        """The arm; of runs as printed those of `best`, where they have no seeds of their own."""
-        strategy, part = arm
-        return arm if part != "fresh" or arm in top1 else (strategy, "best")
-
     def problem(part):
         return problems["order_one_search" if "order_one" in part else "search"]
 
     measured = {}
     for claim, (_, *compared) in COMPARISONS.items():
-        pair = [there(arm) for arm in compared]
+        pair = [there(top1, arm) for arm in compared]
         if all(arm in top1 for arm in pair):
             words = "; ".join(_vit.arm_in_words(data, *arm) for arm in pair)
             found = [top1[arm] for arm in pair]
@@ -189,7 +192,8 @@ def measure(data, scale):
         else:
             measured[claim] = exact(math.nan, 0, "no such runs at this scale")
     for claim, (part, plain) in SHARES.items():
-        arms = [there(arm) for arm in ((STANDARD, plain), (STANDARD, part), (TANGENT, plain))]
+        three = ((STANDARD, plain), (STANDARD, part), (TANGENT, plain))
+        arms = [there(top1, arm) for arm in three]
         if not all(arm in top1 for arm in arms):
             measured[claim] = exact(math.nan, 0, "no such runs at this scale")
             continue
@@ -207,8 +211,11 @@ def measure(data, scale):
 
 def simulate(law, recorded, scale, rng):
     """Each difference as large as recorded, on the paper's side, none, or on the other side."""
+    arms = set(zip(recorded["strategy"], recorded["part"], strict=True))
     sides = {
-        tuple(pair): SIDES[law] if claim == "positions.lowered" else -SIDES[law]
+        tuple(there(arms, arm) for arm in pair): (
+            SIDES[law] if claim == "positions.lowered" else -SIDES[law]
+        )
         for claim, (_, *pair) in COMPARISONS.items()
     }
     return _vit.set_apart(recorded, sides, rng)

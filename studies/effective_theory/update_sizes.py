@@ -83,7 +83,7 @@ STAGES = {
         {
             scale: {key: value for key, value in vit.SPECS[scale].items() if "schedule" not in key}
             | ({} if scale == "paper" else {"data.batch_size": 32})
-            for scale in vit.SPECS
+            for scale in RATE
         },
         {
             "smoke": [16, 32],

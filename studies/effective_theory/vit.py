@@ -34,6 +34,9 @@ In them decay does nothing, for the sum of lr wd is 0.03. That of `decay` is sea
 long runs because trials (seed 330) of the short ones lost by it: standard 77.1, 79.7, 70.6, 18.4 %
 at sums of 0, 1/4, 1 and 4, neural-tangent 72.8, 73.2, 53.9 % at 0, 1/4 and 1. In the long ones 1
 gave 95.3 and 98.8 %. Its search has seed 340, its runs have 345 to 349.
+
+Overnight: the reduced runs three times as long, on seeds that no run had before. Every search is of
+that length, and starts at weight decay 0 and where decay alone would shrink a weight to 1/e.
 """
 
 from collections.abc import Callable, Mapping
@@ -151,36 +154,52 @@ WORKSTATION = {
     "precision": "bfloat16",
 }
 SHORT = ("smoke", "reduced")  # runs too short for weight decay, and for some controls
-SPECS = {"smoke": SMOKE, "reduced": REDUCED, "workstation": WORKSTATION, "paper": {}}
-WIDTHS = {"smoke": 16, "reduced": 64, "workstation": 384, "paper": 768}
-ROUNDS = {"smoke": 0, "reduced": 4, "workstation": 4, "paper": 4}  # ours
-MOVES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))  # of lr and wd, II.1.E
 DECAY, WARMUP = "optimizer.weight_decay", "schedule.warmup"
+LENGTHS = ("steps", "evaluations", WARMUP)
+SPECS = {
+    "smoke": SMOKE,
+    "reduced": REDUCED,
+    "overnight": REDUCED | {key: 3 * REDUCED[key] for key in LENGTHS},
+    "workstation": WORKSTATION,
+    "paper": {},
+}
+WIDTHS = {"smoke": 16, "reduced": 64, "overnight": 64, "workstation": 384, "paper": 768}
+ROUNDS = {"smoke": 0, "reduced": 4, "overnight": 6, "workstation": 4, "paper": 4}  # ours
+MOVES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))  # of lr and wd, II.1.E
 METRIC = "lowest_error"
-SEARCH_SEEDS = {"smoke": [0], "reduced": [0, 1], "workstation": [20, 21], "paper": [0]}
+SEARCH_SEEDS = {
+    "smoke": [0],
+    "reduced": [0, 1],
+    "overnight": [2010, 2011],
+    "workstation": [20, 21],
+    "paper": [0],
+}
 SEEDS = {
     "smoke": [10],
     "reduced": [10, 11, 12],
+    "overnight": list(range(2000, 2008)),
     "workstation": [30, 31, 32],
     "paper": [10, 11, 12],
 }
-LONG_SEEDS = SEEDS | {"smoke": [], "workstation": [], "paper": []}
+LONG_SEEDS = {scale: [] for scale in SEEDS} | {"reduced": SEEDS["reduced"]}
 # Rate of the matrices, and rate times weight decay, at which a search starts. Workstation: the
 # reduced ones, the rate as 1/width, so 2^-9.6; paper: those of the standard strategy.
 REDUCED_START = (2.0**-7, 0.05 * 2.0**-7)
 STARTS = {
     "smoke": REDUCED_START,
     "reduced": REDUCED_START,
+    "overnight": REDUCED_START,
     "workstation": (2.0**-10, REDUCED_START[1]),
     "paper": (1e-3, 8e-4),
 }
-FRESH = {"smoke": [320], "reduced": list(range(320, 325)), "workstation": [], "paper": []}
+FRESH = {scale: [] for scale in SEEDS} | {"smoke": [320], "reduced": list(range(320, 325))}
 FRESH_LONG = FRESH | {"smoke": []}
 # Of controls: where there are no fresh runs, those of best stand beside them.
-OWN = FRESH | {scale: SEEDS[scale] for scale in ("workstation", "paper")}
+OWN = SEEDS | {scale: FRESH[scale] for scale in ("smoke", "reduced")}
 OWN_HEAD = OWN | {"paper": []}
-DECAY_SEARCH = FRESH | {"smoke": [340], "reduced": [340]}  # one, as in the paper
-DECAY_SEEDS = FRESH | {"smoke": [345], "reduced": list(range(345, 350))}
+# No night has these: all of its searches start where decay acts, too.
+DECAY_SEARCH = {"smoke": [340], "reduced": [340], "workstation": [], "paper": []}  # one, as there
+DECAY_SEEDS = DECAY_SEARCH | {"smoke": [345], "reduced": list(range(345, 350))}
 PRINTED = {"standard": (1e-3, 0.8), "neural-tangent": (20.0, 4e-5)}  # optimal (lr, wd), II.1.E
 
 
@@ -208,9 +227,9 @@ def search(
 
     def grid(scale: str) -> dict:
         lr, decay = start(strategy, scale)
-        if acts:  # warm-up and cosine take half of the rate, on average
+        if acts or scale == "overnight":  # warm-up and cosine take half of the rate, on average
             decay = 2 / (lr * override(PAPER, stretched(scale, epochs))["steps"])
-        decays = [0.0, decay] if scale == "reduced" and not acts else [decay]
+        decays = [decay] if acts or scale not in ("reduced", "overnight") else [0.0, decay]
         return {"lr": [lr], DECAY: decays, "seed": seeds[scale]}
 
     return Study(
@@ -221,10 +240,12 @@ def search(
             scale: Scale(
                 stretched(scale, epochs),
                 grid(scale),
-                same_job={"workstation": ("seed",), "paper": ()}.get(scale, ("lr", DECAY, "seed")),
+                same_job={"overnight": ("seed",), "workstation": ("seed",), "paper": ()}.get(
+                    scale, ("lr", DECAY, "seed")
+                ),
                 rounds=ROUNDS[scale],
             )
-            for scale in SPECS
+            for scale in seeds
         },
         search=("lr", DECAY),
         metric=METRIC,
@@ -237,7 +258,7 @@ def stretched(scale: str, epochs: int) -> dict:
     """What a scale changes, with so many times its epochs where runs are short."""
     if scale not in SHORT:
         return SPECS[scale]
-    longer = {key: epochs * SPECS[scale][key] for key in ("steps", "evaluations", WARMUP)}
+    longer = {key: epochs * SPECS[scale][key] for key in LENGTHS}
     return {**SPECS[scale], **longer}
 
 
@@ -277,7 +298,7 @@ def at_best(
                 {"seed": seeds[scale]},
                 same_job=() if scale == "paper" else ("seed",),
             )
-            for scale in SPECS
+            for scale in seeds
         },
     )
 
