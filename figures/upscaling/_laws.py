@@ -6,7 +6,7 @@ recorded one: a law has it, has none of it, or has it on the other side.
 
 import numpy as np
 
-from figures.upscaling._claims import MIRRORS
+from figures.upscaling._claims import LONG, MIRRORS
 from figures.upscaling._runs import LEVEL
 from repro.judge.noise import Design
 from repro.judge.power import SIDES, SIGN
@@ -34,7 +34,7 @@ def target_laws(figure):
 
 def win_laws(figure, setting):
     """LAWS of `_claims.win_claims`."""
-    signs = ["upscaled-wins", "faster"] + (["mirrors"] if setting.key in MIRRORS else [])
+    signs = ["upscaled-wins", LONG, "faster"] + (["mirrors"] if setting.key in MIRRORS else [])
     return {f"{figure}.{name}-{setting.key}": SIGN for name in signs}
 
 
@@ -65,6 +65,13 @@ def set_sides(design, stages, side):
     for other, ours in ABOVE:
         if other in stages and ours in stages:
             design.set_apart(stages[other], stages[ours], np.array([-1, -1, 1]) * side)
+    if "scratch_long" in stages and "upscaled" in stages:  # as a whole: it has twice the steps
+        step = design.recorded["step"]
+        ends = (
+            stages[name][step.iloc[stages[name]].argmax()] for name in ("scratch_long", "upscaled")
+        )
+        long, ours = (design.mean[end, 0] for end in ends)
+        design.mean[stages["scratch_long"], 0] += side * abs(long - ours) - (long - ours)
     if "upscaled_start" in stages:
         quiet = stages["upscaled_without_noise_start"]
         design.set_apart(quiet, stages["upscaled_start"], side)

@@ -141,14 +141,26 @@ def plan(suite: Suite, figure_name: str, data: str, seeds: int | None = None) ->
 
 
 def repeated(table, seeds: int):
-    """A table with so many seeds, numbered from 0, that take turns with those it has."""
+    """A table with so many seeds, numbered from 0, that take turns with those it has.
+
+    Each arm, the rows that share their columns of words, has its own seeds; one of a single seed,
+    such as a sweep that only chooses, stays as it is.
+    """
     import pandas as pd
 
-    of_seed = [rows for _, rows in table.groupby("seed", sort=True)]
-    if len(of_seed) < 2:
+    words = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
+    arms = [arm for _, arm in table.groupby(words, sort=False)] if words else [table]
+    if all(arm["seed"].nunique() < 2 for arm in arms):
         raise UserError("the table has one seed, which has no noise to plan with; give two or more")
-    turns = (of_seed[number % len(of_seed)].assign(seed=number) for number in range(seeds))
-    return pd.concat(turns, ignore_index=True)
+    parts = []
+    for arm in arms:
+        of_seed = [rows for _, rows in arm.groupby("seed", sort=True)]
+        if len(of_seed) < 2:
+            parts.append(arm)
+        else:
+            turns = (of_seed[number % len(of_seed)] for number in range(seeds))
+            parts += [rows.assign(seed=number) for number, rows in enumerate(turns)]
+    return pd.concat(parts, ignore_index=True)
 
 
 def of_table(suite: Suite, figure_name: str, table, digest: str) -> list[Trial]:

@@ -30,14 +30,17 @@ round, later stages use it, and the figures' claims say so.
 
 from collections.abc import Mapping, Sequence
 
-from repro.suite.study import GPU_SCALES, Best, Checkpoint, Scale, Study
+from repro.suite.study import GPU_SCALES, OVERNIGHT, Best, Checkpoint, Scale, Study
 
 # Ours. At paper scale a run of Sweep 2 at the target costs as much as one from scratch.
-ROUNDS = {"smoke": 0, "reduced": 2, "workstation": 2, "paper": 3}
-ROUNDS_TARGET = {"smoke": 0, "reduced": 2, "workstation": 0, "paper": 0}
+ROUNDS = {"smoke": 0, "reduced": 2, "overnight": 4, "workstation": 2, "paper": 3}
+ROUNDS_TARGET = {"smoke": 0, "reduced": 2, "overnight": 4, "workstation": 0, "paper": 0}
 # The neighbours that Sweep 2 at the target tries: one step along each of its axes.
 STEPS = ((-1, 0), (1, 0), (0, -1), (0, 1))
 FEW = 3  # seeds of what is dear, or only has to tell a small difference from none
+# Seeds that no run had before, of what is judged and of the base; the sweeps keep theirs.
+NIGHT, NIGHT_BASE = list(range(2000, 2012)), list(range(2020, 2025))
+FINER = 3  # evaluations overnight over the reduced ones: how early a loss is reached hangs on them
 
 
 def protocol(
@@ -64,6 +67,7 @@ def protocol(
 
     spec: of `warm_start`, from scratch at paper scale. scales: scale -> its changes to the spec.
     widths: scale -> {"small", "small_wide", "base", "wide"}. The other mappings: scale -> grid.
+    Overnight is the reduced scale on more seeds, evaluated FINER times as often.
     base_seeds: `seeds` if None. Another one would move the median, and all that starts from it.
     target: grids of Sweep 2 at the target, "lr", "lr_without_noise" and, unless it has only the
         noise that was transferred, "levels", each scale -> grid. Without them (None) there is none
@@ -74,6 +78,19 @@ def protocol(
     whole: whether a reduced stage is one job, for runs that take less time than starting a job.
     chosen_after_seeing: as in `Study`.
     """
+
+    def with_night(of: Mapping) -> dict:
+        return {**of, OVERNIGHT: of["reduced"]}
+
+    widths, lr, lr_upscaled, lr_scratch, levels = map(
+        with_night, (widths, lr, lr_upscaled, lr_scratch, levels)
+    )
+    code_levels = code_levels and with_night(code_levels)
+    target = target and {axis: with_night(of) for axis, of in target.items()}
+    of_night = {"evaluations": FINER * scales["reduced"]["evaluations"]}
+    scales = {**scales, OVERNIGHT: {**scales["reduced"], **of_night}}
+    base_seeds = {**(base_seeds or seeds), OVERNIGHT: NIGHT_BASE}
+    seeds = {**seeds, OVERNIGHT: NIGHT}
 
     # A stage differs between scales in width, grid and jobs only; this makes all scales at once.
     def stage(
@@ -88,7 +105,8 @@ def protocol(
     ) -> Study:
         # At reduced scale a job takes a third of a run's time to start: what varies shares one.
         shared = tuple(grid) if whole else same_job or tuple(grid)
-        jobs = {"smoke": tuple(grid), "reduced": shared, "workstation": same_job, "paper": ()}
+        jobs = {"smoke": tuple(grid), "reduced": shared, OVERNIGHT: shared}
+        jobs |= {"workstation": same_job, "paper": ()}
         fixed = {key: value for key, value in changes.items() if not isinstance(value, PerScale)}
 
         def scale(name: str) -> Scale:
@@ -169,14 +187,15 @@ def protocol(
 
     tuned, own = Best("tune", "lr", metric), Best("scratch_rates", "lr", metric)
     winner, quiet = rate("tune_upscaled"), rate("tune_upscaled", where={"start.level": 0.0})
-    every, few = {"seed": seeds}, {"seed": {name: of[:FEW] for name, of in seeds.items()}}
+    every = {"seed": seeds}
+    few = {"seed": {n: of if n == OVERNIGHT else of[:FEW] for n, of in seeds.items()}}
     # Evaluations doubled as well: the training loss is a mean over the steps between two of them.
     longer = {key: twice(key) for key in ("steps", "evaluations")}
     upscaled = {"lr": winner, **start("base", level("tune_upscaled"))}
     without = {"lr": quiet, **start("base", 0.0)}
     stages = {
         "tune": stage("small", {}, {"lr": lr}, ("lr",), ("lr",)),
-        "base": stage("base", {"lr": tuned}, {"seed": base_seeds or seeds}, ("seed",)),
+        "base": stage("base", {"lr": tuned}, {"seed": base_seeds}, ("seed",)),
         "scratch": stage("wide", {"lr": tuned}, every),
         "tune_upscaled": sweep("paper", levels),
     }
