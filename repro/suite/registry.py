@@ -126,7 +126,10 @@ def figure(name: str) -> ModuleType:
         raise UserError(f"unknown figure {name!r}: {did_you_mean(name, figure_names())}")
     file = f"figures/{name}.py"
     if name in _of_papers("studies"):
-        raise UserError(f"{file}: is named as studies/{name}.py is; their results would be mixed")
+        raise UserError(
+            f"{file}: is named as studies/{name}.py is; their results would be mixed: rename one, "
+            f"for example the study to {name.split('/')[-1]}_runs.py"
+        )
     module = _load(file)
     check_figure(file, module)
     return module

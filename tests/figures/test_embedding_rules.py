@@ -99,8 +99,12 @@ def test_where_estimators_differ_by_more_than_seeds_the_interval_spans_them_all(
 def page():
     """The code blocks of the page on this paper, by the folder that they are for."""
     text = (registry.ROOT / "studies" / "embedding_lr" / "README.md").read_text()
-    block = r"`(\w+)/<paper>/twice\.py`.*?```python\n(.*?)```"
-    return dict(re.findall(block, text, re.DOTALL))
+    block = r"`(\w+)/embedding_lr/(twice\w*)\.py`.*?```python\n(.*?)```"
+    found = {folder: (name, code) for folder, name, code in re.findall(block, text, re.DOTALL)}
+    (study, _), (figure, code) = found["studies"], found["figures"]
+    # One of the other's name would be refused: their results would be mixed.
+    assert study != figure and f'STUDIES = ("embedding_lr/{study}",)' in code
+    return {folder: code for folder, (_, code) in found.items()}
 
 
 def loaded(code):
