@@ -14,7 +14,6 @@ from sphinx.addnodes import download_reference, pending_xref
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = {  # file of the checkout -> the page that includes it
     "CONTRIBUTING.md": "contributing",
     "CHANGELOG.md": "changes",
@@ -49,19 +48,24 @@ class Outward(SphinxTransform):
             if node.get("reftype") == "myst" and (new := self.instead(node)) is not node:
                 node.replace_self(new)
 
+    @property
+    def root(self) -> Path:
+        """The checkout, of which docs/ is a folder."""
+        return Path(self.env.srcdir).parent
+
     def instead(self, node: nodes.Element) -> nodes.Node:
         """What a link becomes; the same node, perhaps changed, where it stays one for Sphinx."""
         target, anchor = node["reftarget"], node.get("reftargetid")
         if node.get("refdomain") == "doc":
             if target in self.env.found_docs:
                 return node
-            name = os.path.relpath(f"{target}.md", ROOT)
+            name = os.path.relpath(f"{target}.md", self.root)
         else:
             target, _, after = target.partition("#")
             anchor = anchor or after
             if not target:
                 return node
-            name = os.path.relpath(self.env.relfn2path(target, self.env.docname)[1], ROOT)
+            name = os.path.relpath(self.env.relfn2path(target, self.env.docname)[1], self.root)
         words = [child.deepcopy() for child in node.children]
         if name in PAGES:
             options = {"reftype": "myst", "refexplicit": True, "refdoc": self.env.docname}
@@ -71,11 +75,11 @@ class Outward(SphinxTransform):
         for pattern, page in SHOWN.items():
             if found := re.fullmatch(pattern, name):
                 return self.to_report(node, f"results/{found.expand(page)}", anchor, words)
-        if (ROOT / name).is_file():
+        if (self.root / name).is_file():
             if address := repository():
                 return nodes.reference("", "", *words, refuri=f"{address}/{name}", internal=False)
             if not isinstance(node, download_reference):
-                up = os.path.relpath(ROOT / name, ROOT / "docs")
+                up = os.path.relpath(self.root / name, self.env.srcdir)
                 return download_reference("", "", *words, reftarget=f"/{up}", reftype="myst")
         return node
 
