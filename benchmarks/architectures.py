@@ -1,10 +1,11 @@
-"""Which architectures of others `widthwise.widen` accepts, refuses, and gets wrong (none).
+"""For which architectures of others `widthwise` has a plan of muP, and which `widthwise.widen`
+accepts, refuses, and gets wrong (none); writes the table of their page.
 
 Each is made small, once with heads that grow in number and, where it has heads, once with a head
-dimension that grows. What is accepted is held against the narrow model again: on another batch, and
+dimension that grows. What is widened is held against the narrow model again: on another batch, and
 over steps of AdamW. A second table counts why others are refused.
 
-    uv run python benchmarks/architectures.py --cases "llama*" "swin*"
+    uv run python -m benchmarks.architectures [--cases "llama*" "swin*"] [--write docs/models.md]
 """
 
 import argparse
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -28,6 +30,7 @@ from benchmarks._hugging_face_vision import PICTURES
 from benchmarks._inputs import BOTH, ONE_WAY, Make, pairs, tokens
 from benchmarks._layers import TORCH
 from benchmarks._vision import TIMM, TORCHVISION
+from benchmarks.calibration import BEGIN, END
 from widthwise.errors import UserError
 from widthwise.upscaling.exactly import Exactly
 from widthwise.upscaling.untying import untied
@@ -127,11 +130,30 @@ def judge(case: Case, grow: str) -> tuple[str, str]:
     return ("accepted" if off < WRONG else "wrong"), f"{off:.1g}"
 
 
+def parametrized(case: Case, grow: str) -> tuple[str, str]:
+    """(planned or refused, why): whether every parameter has a role, and muP a place for each of
+    its factors, at twice the width."""
+    torch.manual_seed(0)
+
+    def make(k: int) -> nn.Module:
+        return case.make(k, grow)
+
+    try:
+        roles = widthwise.roles(make, 1, case.inputs(0), other=2)
+        widthwise.plan(make(2), roles, "muP").init_().groups(lr=RATE)
+    except UserError as error:
+        return "refused", str(error)
+    return "planned", ""
+
+
 REASONS = {
-    "head dimension grows": "head_dim grows|head_dim\\^",
+    "1/sqrt(head_dim)": "head_dim grows|head_dim\\^",
     "tied": "is a readout too|tied",
-    "what an operator does is not known": "is not known here|cannot be told",
+    "own logits": "computes its logits itself",
+    "needs given=": "is not known here|cannot be told",
     "buffer": "buffer",
+    "sizes do not divide": "must be a whole multiple",
+    "another function": "its output differs",
 }
 
 
@@ -140,22 +162,45 @@ def reason(words: str) -> str:
     return next((name for name, pattern in REASONS.items() if re.search(pattern, words)), "other")
 
 
+Found = dict[str, dict[str, tuple[str, str]]]  # name -> what grows -> muP and widened, in short
+
+
+def written(page: str, found: Found) -> str:
+    """The page with a table of what was found, a line an architecture."""
+    before, _, rest = page.partition(BEGIN)
+    after = rest.partition(END)[2]
+    lines = [
+        "| model | muP, heads grow | muP, head_dim grows | widened, heads grow | head_dim grows |"
+    ]
+    lines.append("|---|---|---|---|---|")
+    for name, by in found.items():
+        cells = [by.get(grow, ("", ""))[which] for which in (0, 1) for grow in BOTH]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return before + BEGIN + "\n".join(lines) + "\n" + END + after
+
+
 def main(words: list[str] | None = None) -> None:
-    """Print a line a variant, and counts."""
+    """Print a line a variant, and counts; write the page's table where a page is given."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", nargs="+", default=["*"], help="patterns of names")
+    parser.add_argument("--write", type=Path, help="the page whose table is brought up to date")
     arguments = parser.parse_args(words)
+    if arguments.write and arguments.cases != ["*"]:
+        parser.error("--write is of all cases")
     torch.set_num_threads(1)
+    found: Found = {}
     counts: Counter[str] = Counter()
     why: Counter[str] = Counter()
-    print("| architecture | grows | verdict | off, or why | CPU s |")
-    print("|---|---|---|---|---|")
+    print("| architecture | grows | muP | widened | off, or why | CPU s |")
+    print("|---|---|---|---|---|---|")
     with quiet():
         for name, case in CASES.items():
             if not any(fnmatchcase(name, pattern) for pattern in arguments.cases):
                 continue
             for grow in case.grow:
                 begin = time.process_time()
+                planned, why_not = parametrized(case, grow)
+                mup = "yes" if planned == "planned" else f"no: {reason(why_not)}"
                 try:
                     verdict, words_of_it = judge(case, grow)
                 except Exception as error:
@@ -164,11 +209,19 @@ def main(words: list[str] | None = None) -> None:
                 line = words_of_it.replace("\n", " ").replace("|", "/")
                 if verdict != "accepted":
                     why[f"{verdict}: {reason(line)}"] += 1
+                widened = {"accepted": "yes", "refused": f"no: {reason(line)}"}.get(
+                    verdict, verdict
+                )
+                found.setdefault(name, {})[grow] = (mup, widened)
                 seconds = time.process_time() - begin
-                print(f"| {name} | {grow} | {verdict} | {line} | {seconds:.1f} |", flush=True)
+                print(
+                    f"| {name} | {grow} | {mup} | {verdict} | {line} | {seconds:.1f} |", flush=True
+                )
     total = sum(counts.values())
     print(f"\n{total} variants: " + ", ".join(f"{n} {word}" for word, n in counts.most_common()))
     print("; ".join(f"{word} {n}" for word, n in why.most_common()))
+    if arguments.write:
+        arguments.write.write_text(written(arguments.write.read_text(), found))
 
 
 if __name__ == "__main__":

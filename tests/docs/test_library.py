@@ -48,20 +48,66 @@ def test_a_name_of_version_0_1_ends_in_a_line_with_the_new_one(code, now):
     assert done.returncode == 1 and now in last, done.stderr
 
 
-@pytest.mark.parametrize(("name", "count"), [("library", 4), ("transfer", 1), ("widening", 1)])
+PAGES = {"library": 3, "coordinate-check": 1, "from-mup": 1, "transfer": 1, "widening": 1}
+ELSEWHERE = {"own-settings"}  # files of the suite: tests/figures/test_embedding_rules.py
+
+
+def code_of(page):
+    return re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.M | re.S)
+
+
+@pytest.mark.parametrize(("name", "count"), PAGES.items())
 def test_the_pages_of_the_library_run(name, count, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / f"{name}.md").read_text(), re.S)
+    blocks = code_of(ROOT / "docs" / f"{name}.md")
     assert len(blocks) == count
     torch.manual_seed(0)
     exec("\n".join(blocks), {"__name__": "page"})
 
 
-def test_every_public_name_is_on_a_page():
-    pages = "".join(
-        (ROOT / "docs" / f"{name}.md").read_text() for name in ("library", "transfer", "widening")
-    )
+def test_every_page_with_code_is_run():
+    pages = {page.stem for page in ROOT.glob("docs/*.md") if code_of(page)}
+    assert pages == {*PAGES} | ELSEWHERE
+
+
+def test_every_public_name_is_on_a_page_and_in_the_reference():
+    pages = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in PAGES)
     named = r"(ww|widthwise)\.{0}\b|`{0}`"
     shown = {name for name in widthwise.PUBLIC if re.search(named.format(name), pages)}
     returned = {"CoordinateCheck", "Growths", "Plan", "Recipe", "Roles", "Transfer"}
     assert shown | returned == set(widthwise.PUBLIC)
+    listed = re.findall(
+        r"^\.\. auto(?:function|class):: widthwise\.(\w+)$",
+        (ROOT / "docs" / "api.md").read_text(),
+        re.M,
+    )
+    assert sorted(listed) == sorted(widthwise.PUBLIC)
+
+
+def test_every_parametrization_that_ships_is_on_the_page():
+    from widthwise.parametrization.named import shipped
+
+    page = (ROOT / "docs" / "library.md").read_text()
+    assert [name for name in shipped() if f"`{name}`" not in page] == []
+
+
+@pytest.mark.slow  # imports timm, torchvision and transformers
+def test_the_table_of_models_has_every_case_and_says_what_is_found():
+    """After a new case: python -m benchmarks.architectures --write docs/models.md"""
+    from benchmarks import architectures
+
+    page = (ROOT / "docs" / "models.md").read_text()
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
+    table = {row[0]: row[1:] for row in rows[1:]}
+    assert [*table] == [*architectures.CASES]
+    with architectures.quiet():
+        for name in ("LSTM", "TransformerEncoder", "gpt2"):
+            case = architectures.CASES[name]
+            for grow, of_mup, widened in zip(case.grow, table[name], table[name][2:], strict=False):
+                for judge, said in (
+                    (architectures.parametrized, of_mup),
+                    (architectures.judge, widened),
+                ):
+                    verdict, words = judge(case, grow)
+                    yes = verdict in ("planned", "accepted")
+                    assert said == ("yes" if yes else f"no: {architectures.reason(words)}")

@@ -10,7 +10,7 @@ from repro.suite import registry
 from repro.suite.registry import ROOT
 
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md")),
     *sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("studies/*/README.md")]),
 ]
 
@@ -55,7 +55,10 @@ def test_no_link_is_dead_and_every_path_is_there(page):
         path, _, anchor = link.partition("#")
         target = page.parent / path if path else page
         assert target.exists() and (not anchor or anchor in anchors(target)), link
-    if page.name != "CONTRIBUTING.md":  # it also names files to be written
+    if page.name not in (
+        "CONTRIBUTING.md",
+        "own-settings.md",
+    ):  # they also name files to be written
         named = re.findall(r"`((?:repro|studies)/[^`<]+)`", text)
         assert all((ROOT / path).exists() for path in named)
 
@@ -64,8 +67,11 @@ def test_the_first_page_is_short_leads_to_all_others_and_says_its_terms():
     assert len(README.splitlines()) < 185
     prose = re.sub(r"\]\([^)]*\)|<!--.*?-->", "]", README)
     assert len(re.findall(r"[A-Za-z][\w'^/.-]*|\d[\d.,]*", prose)) <= 1300
+    contents = (ROOT / "docs" / "index.md").read_text()
     for page in ROOT.glob("docs/*.md"):
-        assert f"](docs/{page.name})" in README, "every page is linked from the first one"
+        in_contents = re.search(rf"^{page.stem}$", contents, re.M) or page.stem == "index"
+        assert in_contents, "every page is in the contents of the site's first one"
+    assert len(re.findall(r"\]\(docs/[\w-]+\.md\)", README)) > 8
     for term in ("parametrization", "SP", "muP", "LVP", "Neural-tangent", "upscaled", "base"):
         assert README.index(f"*{term}*") < README.index("## What reproduces")
     for word in ("Synthetic", "real", "reproduced", "not reproduced", "cannot be told"):

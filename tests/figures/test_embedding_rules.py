@@ -11,6 +11,7 @@ from figures.embedding_lr import _rules
 from figures.embedding_lr._sweep import Sweep
 from repro.judge import drawing
 from repro.suite import plan, registry
+from studies.embedding_lr import width_and_vocabulary
 
 WIDTHS, RATES, BEND = (16, 32, 64, 128), range(-9, 2), 0.02
 POWERS = {"sqrt(d)": -0.5, "muP": 0.0, "SP": -1.0}
@@ -97,27 +98,24 @@ def test_where_estimators_differ_by_more_than_seeds_the_interval_spans_them_all(
 
 @pytest.fixture
 def page():
-    """The code blocks of the page on this paper, by the folder that they are for."""
-    text = (registry.ROOT / "studies" / "embedding_lr" / "README.md").read_text()
-    block = r"`(\w+)/embedding_lr/(twice\w*)\.py`.*?```python\n(.*?)```"
-    found = {folder: (name, code) for folder, name, code in re.findall(block, text, re.DOTALL)}
-    (study, _), (figure, code) = found["studies"], found["figures"]
-    # One of the other's name would be refused: their results would be mixed.
-    assert study != figure and f'STUDIES = ("embedding_lr/{study}",)' in code
-    return {folder: code for folder, (_, code) in found.items()}
+    """The code blocks of the page on own settings, by the name of their file."""
+    text = (registry.ROOT / "docs" / "own-settings.md").read_text()
+    block = r"`(\w+/embedding_lr/\w+)\.py`(?:(?!```).)*?```python\n(.*?)```"
+    return dict(re.findall(block, text, re.DOTALL))
 
 
 def loaded(code):
-    module = ModuleType("twice")
+    module = ModuleType("of_a_page")
     exec(code, module.__dict__)
     return module
 
 
 def test_another_ratio_norm_and_corpus_are_a_study_of_ten_lines(page):
-    code = page["studies"]
+    code = page["studies/embedding_lr/ratio_2"]
     assert len(code.splitlines()) <= 10
     study = loaded(code).STUDY
-    specs = [run.spec for cell in plan.cells("twice", study, "reduced", 1, {}) for run in cell.runs]
+    cells = plan.cells("embedding_lr/ratio_2", study, "reduced", 1, {})
+    specs = [run.spec for cell in cells for run in cell.runs]
     assert {(s["model"]["width"], s["data"]["vocab_size"]) for s in specs} == {
         (d, 2 * d) for d in WIDTHS
     }
@@ -125,13 +123,28 @@ def test_another_ratio_norm_and_corpus_are_a_study_of_ten_lines(page):
     assert {s["data"]["dataset"] for s in specs} == {"fineweb"}
 
 
+def test_more_seeds_are_a_study_that_shares_the_runs_that_are_there(page):
+    names = {path for path in page if path.startswith("studies/")}
+    assert names == {"studies/embedding_lr/ratio_2", "studies/embedding_lr/more_seeds"}
+    more = loaded(page["studies/embedding_lr/more_seeds"]).STUDY
+    ids = []
+    for study in (more, width_and_vocabulary.STUDY):
+        cells = plan.cells("embedding_lr/more_seeds", study, "reduced", 1, {})
+        ids.append({run.id for cell in cells for run in cell.runs})
+    assert ids[0] > ids[1]
+    seeds = [
+        len(study.scales["reduced"].grid["seed"]) for study in (more, width_and_vocabulary.STUDY)
+    ]
+    assert len(ids[0]) / len(ids[1]) == seeds[0] / seeds[1] and seeds[0] == seeds[1] + 5
+
+
 def test_and_a_figure_of_a_page_judges_the_rules_on_it(page):
-    figure = loaded(page["figures"])
+    figure = loaded(page["figures/embedding_lr/fig3_ratio_2"])
     runs = table(-0.5).assign(step=140, vocab_reached=256)
     data = figure.reduce({figure.STUDIES[0]: runs})
     found = figure.measure(data, "reduced")
     assert {claim.id for claim in figure.CLAIMS} == set(found)
-    assert found["twice.sqrt-d-rule"].value == pytest.approx(-0.5, abs=1e-6)
+    assert found["fig3-ratio-2.sqrt-d-rule"].value == pytest.approx(-0.5, abs=1e-6)
     drawn = figure.draw(data, "reduced")
     assert len(drawn.axes) == 4
     drawing.plt.close(drawn)

@@ -1,0 +1,94 @@
+"""The site: docs/ and the library's docstrings as pages, and the report among them.
+
+uv run --isolated --only-group site sphinx-build -W docs site
+
+No torch and no network: torch is a stand-in that has every name, and what is on record is read.
+"""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "_extensions")]
+
+from sphinx.ext.autodoc.mock import _MockObject  # noqa: E402
+
+from repro import __version__  # noqa: E402
+
+project = "Scaling papers, rebuilt"
+author = "The scaling-repro authors"
+copyright = f"{author}. MIT licence"
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "docstrings",  # of _extensions/, as those below
+    "commands",
+    "addresses",
+    "results",
+]
+exclude_patterns = ["_extensions", "_templates"]
+templates_path = ["_templates"]
+nitpicky = True  # a name that leads nowhere is a warning, and -W makes that an error
+nitpick_ignore_regex = [("py:.*", r".*")]  # but for types of signatures, which are no links here
+suppress_warnings = ["myst.strikethrough"]
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence"]
+
+autodoc_mock_imports = ["torch", "safetensors"]
+_MockObject.__or__ = _MockObject.__ror__ = lambda self, other: self  # torch.Tensor | None
+autodoc_member_order = "bysource"
+autodoc_class_signature = "separated"
+autodoc_default_options = {"members": True, "exclude-members": "__init__, __new__"}
+maximum_signature_line_length = 80
+add_module_names = False
+default_role = "code"  # in docstrings
+
+html_theme = "furo"
+html_title = project
+html_favicon = str(ROOT / "repro" / "report" / "static" / "icon.svg")
+html_copy_source = False
+html_show_sphinx = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "results.html",  # of _templates/
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
+# The colours and letters of the report (repro/report/static/report.css).
+FONT = 'system-ui, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif'
+MONOSPACE = 'ui-monospace, "Cascadia Mono", Menlo, "DejaVu Sans Mono", monospace'
+
+
+def _colours(page: str, raised: str, line: str, text: str, soft: str, link: str) -> dict[str, str]:
+    return {
+        "font-stack": FONT,
+        "font-stack--monospace": MONOSPACE,
+        "color-background-primary": page,
+        "color-background-secondary": raised,
+        "color-background-border": line,
+        "color-foreground-primary": text,
+        "color-foreground-secondary": soft,
+        "color-brand-primary": link,
+        "color-brand-content": link,
+        "color-brand-visited": link,
+    }
+
+
+html_theme_options = {
+    "light_css_variables": _colours(
+        "#ffffff", "#f6f7f9", "#d9dde3", "#1b1f24", "#57606c", "#1a56b0"
+    ),
+    "dark_css_variables": _colours(
+        "#15181d", "#1d2128", "#363c47", "#e6e8eb", "#a5aebb", "#8ab8f5"
+    ),
+    "navigation_with_keys": True,
+}
