@@ -87,6 +87,9 @@ def parser() -> argparse.ArgumentParser:
     where = "where to, in place of report/"
     add("report").add_argument("--folder", type=Path, default=Path("report"), help=where)
     add("redraw")
+    added = add("board")
+    words = "fix the references of a new version, of what is on record at this scale on these data"
+    added.add_argument("--freeze", metavar="VERSION", help=words)
     add_cost(add("cost"))
     words = "write the tables into docs/verdicts.md"
     add("bounds").add_argument("--page", metavar="FILE", type=Path, help=words)

@@ -218,6 +218,15 @@ def power(suite: Suite, arguments: Namespace) -> None:
         print(line, flush=True)
 
 
+def board(suite: Suite, arguments: Namespace) -> str:
+    """The board of transfer: who loses how much of what the width gains."""
+    from repro.judge import leaders
+
+    if arguments.freeze:
+        return leaders.freeze(suite, arguments.freeze)
+    return "\n".join(leaders.lines(suite))
+
+
 def redraw(suite: Suite, arguments: Namespace) -> str:
     """Draw figures from records/, without training."""
     from repro.judge import records

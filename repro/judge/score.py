@@ -24,7 +24,8 @@ from repro.statistics import student
 REACH = 1.0  # octaves to either side of the best rate that a parabola takes
 GAIN = 5.0  # standard errors that the width's gain must have for a share of it to be a number
 SURE = 0.95  # share of draws of the tuning seeds beyond which a ratio is in no doubt
-DRAWS = 4000  # of tuning seeds, and of a median over workloads
+DRAWS = 4_000  # of tuning seeds
+MEDIANS = 40_000  # of a median over workloads
 
 
 @dataclass(frozen=True)
@@ -152,8 +153,9 @@ class Chain:
 
     seeds: those that judge. end: losses by seed at the transferred rate. tuned: at the wide model's
     own. tuned_on: the seeds of the narrow model. end_without: mean of `end` without each of these.
-    place: log2 of the transferred rate. ratio: the one chosen; sure: in which share of draws of the
-    tuning seeds it would be. problem: why the transferred loss tells nothing. own: why the wide
+    narrow: the narrow model's tuned losses, by its seeds. place: log2 of the transferred rate;
+    own_place: of the wide model's own best. ratio: the one chosen; sure: in which share of draws of
+    the tuning seeds it would be. problem: why the transferred loss tells nothing. own: why the wide
     model's own optimum does not.
     """
 
@@ -162,7 +164,9 @@ class Chain:
     tuned: np.ndarray
     tuned_on: tuple[int, ...]
     end_without: np.ndarray
+    narrow: np.ndarray
     place: float
+    own_place: float
     ratio: float
     sure: float
     problem: str = ""
@@ -219,9 +223,19 @@ def chain(
         without.append(float(wide.get(other, judged).at(at).mean()) if at == at else math.nan)
     own = "" if np.isfinite(judged.tuned).all() else "its own best rate is at its grid's edge"
     return Chain(
-        judged.seeds, end, judged.tuned, tuning.seeds, np.array(without), place, ratio, sure,
-        problem, own,
-    )  # fmt: skip
+        seeds=judged.seeds,
+        end=end,
+        tuned=judged.tuned,
+        tuned_on=tuning.seeds,
+        end_without=np.array(without),
+        narrow=tuning.tuned,
+        place=place,
+        own_place=judged.vertex(),
+        ratio=ratio,
+        sure=sure,
+        problem=problem,
+        own=own,
+    )
 
 
 @dataclass(frozen=True)
@@ -229,12 +243,13 @@ class Reference:
     """What a workload's entries are held against, fixed under a version.
 
     losses: seed -> the reference's loss at the largest width. narrow: its narrow model's. error: of
-    the gain, a standard error.
+    the gain, a standard error. of: what it is.
     """
 
     losses: Mapping[int, float]
     narrow: float
     error: float
+    of: str = ""
 
     @property
     def loss(self) -> float:
@@ -266,7 +281,8 @@ class Reference:
 @dataclass(frozen=True)
 class Score:
     """An entry on a workload. regret, penalty: nats. lost: % of the gain. problem: why `lost` is
-    undefined; own: why regret and penalty are. note: what the interval leaves out."""
+    undefined; own: why regret and penalty are. note: what the interval leaves out. gain: what a
+    share is of, nats. reference: what it is held against."""
 
     regret: Estimate
     penalty: Estimate
@@ -274,6 +290,8 @@ class Score:
     problem: str = ""
     own: str = ""
     note: str = ""
+    gain: float = math.nan
+    reference: str = ""
 
 
 NOTHING = Estimate(math.nan)
@@ -293,7 +311,8 @@ def score(found: Chain, reference: Reference | None, lacking: str = "no referenc
     lost = NOTHING
     if not problem:
         lost = above(found, found.end, reference, found.end_without).times(100 / reference.gain)
-    return Score(regret, penalty, lost, problem, found.own, note)
+    held = reference.gain, reference.of
+    return Score(regret, penalty, lost, problem, found.own, note, *held)
 
 
 def unsure(found: Chain) -> str:
@@ -341,7 +360,7 @@ def median(each: Sequence[Estimate]) -> Interval:
         return Interval(value, math.nan, math.nan)
     rng = np.random.default_rng(0)
     drawn = [
-        one.value + one.error * rng.standard_t(max(1.0, one.freedom), size=DRAWS) for one in each
+        one.value + one.error * rng.standard_t(max(1.0, one.freedom), size=MEDIANS) for one in each
     ]
     low, high = np.percentile(np.median(drawn, axis=0), [2.5, 97.5])
     return Interval(value, float(low), float(high))

@@ -236,7 +236,9 @@ def row(name, lost, spread=0.5, seeds=range(10, 16)):
         noise = rng.normal(0, spread / 100 * GAIN, len(seeds))
         noise -= noise.mean()
         end = 4.0 + share / 100 * GAIN + noise
-        chains[column] = Chain(tuple(seeds), end, end, (0, 1), np.full(2, end.mean()), -6, 4, 1.0)
+        chains[column] = Chain(
+            tuple(seeds), end, end, (0, 1), np.full(2, end.mean()), np.full(2, 4.25), -6, -6, 4, 1.0
+        )  # fmt: skip
     return matrix.entry(name, "AdamW", chains, REFERENCES, {})
 
 
