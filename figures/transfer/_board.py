@@ -79,12 +79,15 @@ def settings(data) -> dict[str, Setting]:
     return {column: chains(rows)[0] for column, _, rows in by_study(data)}
 
 
-def entries(data, scale: str, version: str = VERSION, source: str = "") -> list[Entry]:
-    """The rows of one table of runs, in no order. source: whose they are, "" of the suite's."""
+def entries(
+    data, scale: str, version: str = VERSION, source: str = "", optimizer: str = ""
+) -> list[Entry]:
+    """The rows of one table of runs, in no order. source: whose they are, "" of the suite's.
+    optimizer: in place of those of the studies."""
     known: dict[str, Reference] = {}
     lacking: dict[str, str] = {}
     by_row: dict[tuple[str, str], dict[str, Chain]] = {}
-    for column, optimizer, rows in by_study(data):
+    for column, own, rows in by_study(data):
         setting, found = chains(rows)
         reference = references.find(version, scale, column, setting)
         if isinstance(reference, str):
@@ -92,7 +95,7 @@ def entries(data, scale: str, version: str = VERSION, source: str = "") -> list[
         else:
             known[column] = reference
         for name, each in found.items():
-            by_row.setdefault((name, optimizer), {})[column] = each
+            by_row.setdefault((name, optimizer or own), {})[column] = each
     return [entry(*key, each, known, lacking, source) for key, each in by_row.items()]
 
 

@@ -29,6 +29,7 @@ CAPTION = (
     "whether the loss at the transferred rate falls with every width. Brackets: 95 % interval of "
     "the whole chain, over the seeds that tune and those that judge."
 )
+VERSION, NAMES, entries = _board.VERSION, _losses.ORDER, _board.entries
 WITH_SGD = sgd.WORKLOADS
 ALL = WORKLOADS | WITH_SGD
 STUDIES = (*_losses.STUDIES, *sgd.STUDIES)
@@ -63,9 +64,9 @@ def percent(entry: Entry) -> str:
     return f"{value:.0f} %" if np.isfinite(value) else "undefined"
 
 
-def matrix(data, scale) -> Board:
-    """Rows a parametrization with an optimizer, columns workloads."""
-    return _board.matrix(data, scale)
+def matrix(data, scale, more=()) -> Board:
+    """Rows a parametrization with an optimizer, columns workloads. more: entries sent in."""
+    return _board.matrix(data, scale, more)
 
 
 def references_of(data, scale, version, label, digest):
@@ -75,9 +76,9 @@ def references_of(data, scale, version, label, digest):
 
 
 def table(data, scale):
-    entries = {row.name: row for row in _board.entries(data, scale)}
+    found = {row.name: row for row in _board.entries(data, scale)}
     rows = [
-        scores(workload, losses, name, entries)
+        scores(workload, losses, name, found)
         for workload, losses in _losses.by_workload(data, ALL).items()
         for name in losses.names
     ]
@@ -166,9 +167,9 @@ def words(found: Estimate | Interval | Measurement, digits: int) -> str:
 
 
 def asides(data, scale):
-    entries = {row.name: row for row in _board.entries(data, scale)}
+    found = {row.name: row for row in _board.entries(data, scale)}
     rows = [
-        aside(workload, name, score_of(workload, name, entries))
+        aside(workload, name, score_of(workload, name, found))
         for workload, losses in _losses.by_workload(data, ALL).items()
         for name in losses.names
     ]

@@ -26,7 +26,8 @@ The board of transfer
   score.py         what an entry loses on a workload, against a reference that is fixed
   matrix.py        entries by workloads, ties by paired tests
   references.py    what is fixed, under which version
-  leaders.py       the board from what is on record
+  leaders.py       the board from what is on record and was sent in
+  entries.py       what was sent in: run, written, read, held against runs made anew
 
 What is made and kept
   products.py      a figure's files in results/ and figures/

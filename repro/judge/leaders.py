@@ -5,7 +5,7 @@ from pathlib import Path
 
 from repro.errors import UserError
 from repro.files import sha256_file
-from repro.judge import references
+from repro.judge import entries, references
 from repro.judge.matrix import FEWEST, Board, Entry
 from repro.judge.records import describe, read_record, recorded
 from repro.judge.score import Estimate, Interval
@@ -13,6 +13,7 @@ from repro.judge.typeset import markdown
 from repro.suite import registry
 from repro.suite.suite import Suite
 
+PAGE = "board --page"
 REFERENCE = " \N{DAGGER}"
 FIGURE = "transfer/scores"  # whose data.csv has the runs of all rows
 
@@ -37,7 +38,9 @@ def board(suite: Suite, data: Path | None = None) -> Board:
     import pandas as pd
 
     table = pd.read_csv(data) if data else _data(suite)[0]
-    return registry.figure(FIGURE).matrix(table, suite.config.scale)
+    figure = registry.figure(FIGURE)
+    more = entries.sent_in(suite.config.scale, suite.label, figure.VERSION)
+    return figure.matrix(table, suite.config.scale, more)
 
 
 def freeze(suite: Suite, version: str) -> str:

@@ -27,7 +27,7 @@ from repro import models
 from repro.data.batches import ArrayBatches
 from repro.errors import UserError
 from repro.files import sha256_file
-from repro.judge import references, rows
+from repro.judge import leaders, marks, references, rows
 from repro.judge.records import recorded_at
 from repro.suite import config, registry
 from repro.suite.suite import Suite
@@ -178,6 +178,15 @@ def test_a_reference_is_of_its_data_widths_scale_and_version_and_is_written_once
         assert said in references.find(*change)
     with pytest.raises(UserError, match="v0 at reduced scale, embedded data, is frozen"):
         frozen(data)
+
+
+def test_the_board_in_the_study_s_page_is_what_the_command_writes():
+    page = registry.ROOT / "studies" / "transfer" / "README.md"
+    suite = Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
+    made = marks.filled(page, leaders.PAGE, lambda: leaders.lines(suite))
+    assert page.read_text() == made, (
+        "uv run python -m repro board --page studies/transfer/README.md"
+    )
 
 
 def test_the_references_in_the_repository_are_what_the_records_give():
