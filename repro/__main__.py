@@ -35,6 +35,7 @@ WORDS = {  # argument -> what it is
     "figure": "as in `list`: embedding_lr/fig3",
     "name": "of figures of several papers: fig3",
     "archive": "a file: cells.tar.gz",
+    "entry": "defines NAME and rules(family) or PARAMETRIZATION (CONTRIBUTING.md)",
     "what": "SP, muP, LVP, or another of widthwise/parametrization/tables/, or a file's path",
     "dataset": "a file of data/, without .py",
     "vocab_size": "number of tokens to tell apart",
@@ -87,6 +88,11 @@ def parser() -> argparse.ArgumentParser:
     where = "where to, in place of report/"
     add("report").add_argument("--folder", type=Path, default=Path("report"), help=where)
     add("redraw")
+    added = add("board")
+    words = "fix the references of a new version, of what is on record at this scale on these data"
+    added.add_argument("--freeze", metavar="VERSION", help=words)
+    words = "write it into studies/transfer/README.md"
+    added.add_argument("--page", type=Path, metavar="FILE", help=words)
     add_cost(add("cost"))
     words = "write the tables into docs/verdicts.md"
     add("bounds").add_argument("--page", metavar="FILE", type=Path, help=words)
@@ -96,7 +102,11 @@ def parser() -> argparse.ArgumentParser:
     for name in ("pack", "unpack"):
         add(name, archive={"type": Path})
     log = "also write machine, versions, commit and every figure's tier to this file, to send in"
-    add("verify").add_argument("--log", type=Path, metavar="FILE", help=log)
+    added = add("verify")
+    added.add_argument("--log", type=Path, metavar="FILE", help=log)
+    words = "an entry's JSON in place of figures: train a cell of it anew (carries its file out)"
+    added.add_argument("--entry", type=Path, metavar="JSON", help=words)
+    added.add_argument("--seed", type=int, default=0, help="which cell of an entry; default: 0")
 
     group("A parametrization")
     added = add("coordinate-check", what={"metavar": "parametrization"})
@@ -106,6 +116,12 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument(
         "--seeds", type=int, default=4, choices=range(1, 101), metavar="N", help="default: 4"
     )
+
+    added = add("submit", entry={"metavar": "FILE.py"})
+    words = "studies of transfer; default: decoder, mlp, gru and vit"
+    added.add_argument("--workloads", nargs="+", help=words)
+    words = "where to, in place of studies/transfer/entries"
+    added.add_argument("--folder", type=Path, help=words)
 
     group("For authors: what is on record, and how far its tests can be trusted")
     unclean = "also what is of changed files or of several versions of its code; marks the record"

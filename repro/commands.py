@@ -218,6 +218,18 @@ def power(suite: Suite, arguments: Namespace) -> None:
         print(line, flush=True)
 
 
+def board(suite: Suite, arguments: Namespace) -> str | None:
+    """The board of transfer: who loses how much of what the width gains."""
+    from repro.judge import leaders, marks
+
+    if arguments.page:
+        marks.fill(arguments.page, leaders.PAGE, partial(leaders.lines, suite))
+        return None
+    if arguments.freeze:
+        return leaders.freeze(suite, arguments.freeze)
+    return "\n".join(leaders.lines(suite))
+
+
 def redraw(suite: Suite, arguments: Namespace) -> str:
     """Draw figures from records/, without training."""
     from repro.judge import records
@@ -225,8 +237,21 @@ def redraw(suite: Suite, arguments: Namespace) -> str:
     return "\n".join(records.redraw(suite))
 
 
-def verify(suite: Suite, arguments: Namespace) -> None:
+def submit(suite: Suite, arguments: Namespace) -> str:
+    """An entry of the board of transfer: run it, write its JSON and a pack."""
+    from repro.judge import entries
+    from repro.suite.entry import CHEAP
+
+    folder = arguments.folder or entries.FOLDER
+    return entries.submit(suite, arguments.entry, arguments.workloads or CHEAP, folder)
+
+
+def verify(suite: Suite, arguments: Namespace) -> str | None:
     """Hold new data against records/."""
+    if arguments.entry:
+        from repro.judge import entries
+
+        return entries.verify(suite, arguments.entry, arguments.seed)
     from repro.files import write_json
     from repro.judge import verify
 
@@ -236,6 +261,7 @@ def verify(suite: Suite, arguments: Namespace) -> None:
     if arguments.log:
         write_json(arguments.log, verify.log(suite, outcomes))
     verify.check(suite, outcomes)
+    return None
 
 
 def pack(suite: Suite, arguments: Namespace) -> str:

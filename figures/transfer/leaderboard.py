@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from figures.transfer import _drawing, _losses
+from figures.transfer import _board, _drawing, _losses
 from figures.transfer._losses import (  # noqa: F401
     LR,
     NAME,
@@ -29,13 +29,16 @@ from repro.judge.power import AS_CLAIMED, SIDES, SIGN, Laws
 
 TITLE = "Tuned narrow, trained wide: what is lost"
 CAPTION = (
-    "Of what the largest width gains over the narrow model, the share that is lost under each "
-    "parametrization with the narrow model's best learning rate. Dark: regret, what retuning the "
-    "rate would win back. Pale: penalty, the tuned loss above that of the best parametrization. "
-    "Bars: 95 % interval over seeds, paired, and over the rates that would have been chosen "
-    "without each of the narrow model's; its ratio is taken as chosen, and rates are a grid of "
-    "octaves. The axes differ. Data are seen once, losses are of the last fifth of the steps, and "
-    "a tuned loss is read at the rate that is best for the other seeds."
+    "Of what the largest width gains over the narrow model, written above, the share that is lost "
+    "under each parametrization with the narrow model's best learning rate, against the workload's "
+    f"reference of version {_board.VERSION}, on one scale; sorted by the median over the workloads "
+    "that it is defined on, three or more. Dark: regret, what retuning the rate would win back, by "
+    "parabolas. Pale: penalty, the tuned loss above the reference's. Bars: 95 % interval of the "
+    "whole chain, over tuning and judging seeds; arrows: it goes on. Stars: the least lost of a "
+    "workload, and what a paired test does not part from it. Numbers at the medians: entries of "
+    "one number are tied. Ref.: its own tuned loss is the reference. Undefined: `scores` says why. "
+    "Data are seen once, losses are of the last fifth of the steps. The claims below read regret "
+    "off the grid of rates, as they did when they were first judged."
 )
 STUDIES = _losses.STUDIES
 TENSOR_PROGRAMS = "Yang et al. (arXiv 2203.03466)"
@@ -210,4 +213,4 @@ def levels(design, losses: Losses, rows, log2, law: str, side: int, workload: st
 
 
 def draw(data, scale):
-    return _drawing.draw_leaderboard(_losses.by_workload(data))
+    return _drawing.draw_board(_board.matrix(data, scale))

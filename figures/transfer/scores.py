@@ -1,30 +1,35 @@
 """The leaderboard in numbers: what every parametrization loses on every workload."""
 
-from functools import partial
 from pathlib import Path
 from urllib.parse import urlencode
 
 import numpy as np
 
-from figures.transfer import _losses, sgd
+from figures.transfer import _board, _losses, sgd
 from figures.transfer._losses import WORKLOADS, Losses, reduce  # noqa: F401
+from repro.judge import references
 from repro.judge.claims import CONTROL, Claim, Measurement, reported, trained_scales
 from repro.judge.figure import Aside, Asides, Bar
+from repro.judge.matrix import Board, Entry
+from repro.judge.score import Estimate, Interval, Score
+from repro.judge.tables import joined
 from repro.judge.typeset import Table
-from repro.statistics import t_interval
 from repro.suite.registry import ROOT
 from widthwise.parametrization import shipped
 
 TITLE = "Tuned narrow, trained wide: the scores"
 CAPTION = (
-    "Every parametrization on every workload it is defined for, at the largest width, beside the "
-    "others with the same optimizer. Slope: of log2 of the best rate against log2 of the width, 0 "
-    "if it transfers. Regret: what retuning the rate would win back. Penalty: the tuned loss above "
-    "that of the best parametrization. Lost: both, of what the width gains. Margin: octaves from "
-    "the transferred rate to the first one at which a run of the largest width diverges or ends no "
-    "better than chance; at least so many where none does. Wider: whether the loss at the "
-    "transferred rate falls with every width. Brackets: 95 % interval over seeds, paired."
+    "Every parametrization with an optimizer on every workload that it is defined for, at the "
+    "largest width, against the workload's reference, which is fixed under a version. Slope: of "
+    "log2 of the best rate against log2 of the width, 0 if it transfers. Regret: what retuning "
+    "would win back, both optima by a parabola. Penalty: the tuned loss above the reference's. "
+    "Lost: both, of what the width gains; a dash is undefined, and the last column says why. "
+    "Margin: octaves from the transferred rate to the first one at which a run of the largest "
+    "width diverges or ends no better than chance; at least so many where none does. Wider: "
+    "whether the loss at the transferred rate falls with every width. Brackets: 95 % interval of "
+    "the whole chain, over the seeds that tune and those that judge."
 )
+VERSION, NAMES, entries = _board.VERSION, _losses.ORDER, _board.entries
 WITH_SGD = sgd.WORKLOADS
 ALL = WORKLOADS | WITH_SGD
 STUDIES = (*_losses.STUDIES, *sgd.STUDIES)
@@ -32,36 +37,48 @@ CLAIMS = (
     Claim(
         id="scores.median-lost",
         kind=CONTROL,
-        statement="Score, ours: what is lost under muP, which is defined for every workload",
+        statement="Score, ours: what is lost under muP with AdamW",
         source="suite",
-        quantity="median over workloads of the share lost under muP, %",
+        quantity="median over workloads of the share lost under muP, %, against reference "
+        f"{_board.VERSION}",
         expected=trained_scales(reported("no bound: the benchmark's score")),
     ),
 )
 
 
 def measure(data, scale):
-    workloads = _losses.by_workload(data)
-    told = {name: each for name, each in workloads.items() if not each.problem("SP", "muP")}
-    told = told or workloads  # then none can be judged, which the first one says
-    # The median, because the share lost has no upper end: one workload would make the mean.
-    medians = {name: median_lost(told, name) for name in ("SP", "muP")}
-    seeds = min(len(each.seeds) for each in told.values())
-    problem = next(iter(told.values())).problem("SP", "muP")
-    words = f"over {', '.join(WORKLOADS[name] for name in told)}; SP {medians['SP'][0]:.0f} %"
-    return {"scores.median-lost": Measurement(*medians["muP"], seeds, problem, words)}
+    rows = {row.name: row for row in matrix(data, scale).rows}
+    mup, sp = (rows[f"{name}, {_board.ADAMW}"] for name in ("muP", "SP"))
+    seeds = min(len(each.seeds) for each in mup.chains.values())
+    words = f"over {', '.join(_board.COLUMNS[name] for name in mup.defined)}; SP {percent(sp)}"
+    undefined = [each.problem for each in mup.scores.values() if each.problem]
+    lacking = "" if mup.defined else next(iter(undefined))
+    found = mup.median
+    measured = Measurement(found.value, found.low, found.high, seeds, lacking, words)
+    return {"scores.median-lost": measured}
 
 
-def median_lost(workloads: dict[str, Losses], name: str) -> list[float]:
-    """[value, low, high] of the share lost, each the median over workloads. Where the workloads'
-    intervals hold their shares, this one holds the shares' median."""
-    each = [losses.interval(partial(losses.lost, name)) for losses in workloads.values()]
-    return [float(value) for value in np.median(each, axis=0)]
+def percent(entry: Entry) -> str:
+    """`41 %`; `undefined`."""
+    value = entry.median.value
+    return f"{value:.0f} %" if np.isfinite(value) else "undefined"
+
+
+def matrix(data, scale, more=()) -> Board:
+    """Rows a parametrization with an optimizer, columns workloads. more: entries sent in."""
+    return _board.matrix(data, scale, more)
+
+
+def references_of(data, scale, version, label, digest):
+    """Rows that would be the references of a new version (`repro board --freeze`)."""
+    entries = _board.entries(data, scale, version)
+    return references.taken(version, scale, label, digest, _board.settings(data), entries)
 
 
 def table(data, scale):
+    found = {row.name: row for row in _board.entries(data, scale)}
     rows = [
-        scores(workload, losses, name)
+        scores(workload, losses, name, found)
         for workload, losses in _losses.by_workload(data, ALL).items()
         for name in losses.names
     ]
@@ -75,28 +92,50 @@ def table(data, scale):
         "lost, %",
         "margin",
         "wider is better",
-        "tells nothing because",
+        "undefined, or to be known",
     ]
-    return Table(columns, rows)
+    note = f"Reference {_board.VERSION}: {', '.join(of_references(data, scale))}."
+    return Table(columns, rows, note)
 
 
-def scores(workload: str, losses: Losses, name: str) -> list[str]:
+def of_references(data, scale) -> list[str]:
+    """`decoder u-muP, AdamW (gain 0.140 nats)` of every workload's."""
+    known = matrix(data, scale).references
+    found = [
+        f"{_board.COLUMNS[name]} {each.of} (gain {each.gain:.3f} nats)"
+        for name, each in known.items()
+    ]
+    return found or ["none at this scale"]
+
+
+def scores(workload: str, losses: Losses, name: str, entries: dict[str, Entry]) -> list[str]:
     """A line of the table."""
-    widest = losses.widest
     slope = _losses.slope_measurement(losses, name)
-    regret = _losses.of_regret(losses, lambda rate: losses.regret(name, widest, rate), name)
+    found = score_of(workload, name, entries)
     return [
-        f"{ALL[workload]}, {losses.base:g} to {widest:g}",
-        "SGD" if workload in WITH_SGD else "AdamW",
+        f"{ALL[workload]}, {losses.base:g} to {losses.widest:g}",
+        _board.of_study(workload)[1],
         name,
-        words(slope.value, slope.low, slope.high, 2),
-        words(regret.value, regret.low, regret.high, 3),
-        words(*t_interval(losses.penalty(name)), 3),
-        words(*losses.interval(partial(losses.lost, name)), 0),
+        words(slope, 2),
+        words(found.regret, 3),
+        "the reference" if is_reference(workload, name, entries) else words(found.penalty, 3),
+        words(found.lost, 0),
         margin(losses, name),
         "yes" if wider_is_better(losses, name) else "no",
-        losses.problem(name) or "-",
+        joined(found.problem, found.own, found.note) or "-",
     ]
+
+
+def is_reference(workload: str, name: str, entries: dict[str, Entry]) -> bool:
+    """Whether a parametrization's runs are those that were frozen: its penalty is 0 by that."""
+    column, optimizer = _board.of_study(workload)
+    return entries[f"{name}, {optimizer}"].scores[column].reference == f"{name}, {optimizer}"
+
+
+def score_of(workload: str, name: str, entries: dict[str, Entry]) -> Score:
+    """A parametrization's score on a study."""
+    column, optimizer = _board.of_study(workload)
+    return entries[f"{name}, {optimizer}"].scores[column]
 
 
 def margin(losses: Losses, name: str) -> str:
@@ -117,32 +156,52 @@ def wider_is_better(losses: Losses, name: str) -> bool:
     return bool((np.diff(ends) < 0).all())
 
 
-def words(value: float, low: float, high: float, digits: int) -> str:
+def words(found: Estimate | Interval | Measurement, digits: int) -> str:
     """A number with its interval; a dash where there is none."""
-    if not np.isfinite(value):
+    if not np.isfinite(found.value):
         return "-"
-    return f"{value:z.{digits}f} [{low:z.{digits}f}, {high:z.{digits}f}]"
+    ends = found.low, found.high
+    if not np.isfinite(ends).all():
+        return f"{found.value:z.{digits}f}"
+    return f"{found.value:z.{digits}f} [{ends[0]:z.{digits}f}, {ends[1]:z.{digits}f}]"
 
 
 def asides(data, scale):
+    found = {row.name: row for row in _board.entries(data, scale)}
     rows = [
-        aside(workload, losses, name)
+        aside(workload, name, score_of(workload, name, found))
         for workload, losses in _losses.by_workload(data, ALL).items()
         for name in losses.names
     ]
     return Asides(rows, "lost", before="slope", unit="% of the gain", ends=(-25, 200))
 
 
-def aside(workload: str, losses: Losses, name: str) -> Aside:
+def aside(workload: str, name: str, found: Score) -> Aside:
     """A bar of what is lost; the curves and runs it is read off; the files that made them."""
-    parts = {"regret": losses.regret(name, losses.widest), "penalty": losses.penalty(name)}
-    shares = {part: float(100 * loss.mean() / losses.gain()) for part, loss in parts.items()}
-    _, low, high = losses.interval(partial(losses.lost, name))
+    return Aside(bar(found), links(workload, name), files(workload, name))
+
+
+def bar(found: Score) -> Bar | None:
+    """Regret and penalty, of the gain; one part where its own optimum is not known; None where
+    nothing is."""
+    lost, penalty = found.lost, found.penalty
+    if found.problem:
+        return None
+    if found.own:
+        return Bar({"both": lost.value}, lost.low, lost.high)
+    share = 100 / found.gain
+    parts = {"regret": found.regret.value * share, "penalty": penalty.value * share}
+    return Bar(parts, lost.low, lost.high)
+
+
+def links(workload: str, name: str) -> dict[str, str]:
+    """Words -> what a row's curves and runs are shown by."""
     figure = "transfer/sgd" if workload in WITH_SGD else "transfer/bowls"
     bowls = f"{figure}#" + urlencode({"workload": workload, _losses.NAME: name})
+    return {"bowls": bowls, "runs": f"{bowls}&table=open"}
+
+
+def files(workload: str, name: str) -> list[str]:
+    """The files that made a row's runs."""
     rules = Path(shipped()[name]["__file__"]).relative_to(ROOT).as_posix()
-    return Aside(
-        Bar(shares, low, high),
-        {"bowls": bowls, "runs": f"{bowls}&table=open"},
-        [f"studies/transfer/{workload}.py", rules],
-    )
+    return [f"studies/transfer/{workload}.py", rules]

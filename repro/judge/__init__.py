@@ -22,6 +22,13 @@ How a claim is judged
   register.py      what was fixed before the runs that judge a claim
   bounds.py        where the bounds of all claims come from
 
+The board of transfer
+  score.py         what an entry loses on a workload, against a reference that is fixed
+  matrix.py        entries by workloads, ties by paired tests
+  references.py    what is fixed, under which version
+  leaders.py       the board from what is on record and was sent in
+  entries.py       what was sent in: run, written, read, held against runs made anew
+
 What is made and kept
   products.py      a figure's files in results/ and figures/
   page.py          what stands beside a picture, as text

@@ -11,6 +11,7 @@ What runs
   config.py        the configuration: scale, data, figures
   suite.py         the suite under one configuration
   paths.py         where files are, relative to the work folder
+  entry.py         the suite with somebody's entry of the board of transfer
 
 One job
   jobs.py          the workflow's jobs, also without Snakemake

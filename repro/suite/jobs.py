@@ -146,8 +146,28 @@ def run(suite: Suite, figures: Iterable[str], place: Place) -> None:
     done: set[str] = set()
     for name in registry.selected_figures(figures, "run"):
         for cells in suite.figure_cells(name).values():
-            for cell in cells:
-                _train_after_upstream(suite, cell, place, done)
+            train_all(suite, cells, place, done)
+
+
+def train_all(
+    suite: Suite, cells: Iterable[Cell], place: Place, done: set[str] | None = None
+) -> None:
+    """Carry out some cells one after another, each after its data and the cells that it reads.
+
+    done: ids of those that need not be visited, to which these are added.
+    """
+    done = set() if done is None else done
+    for cell in cells:
+        _train_after_upstream(suite, cell, place, done)
+
+
+def prepare(suite: Suite, cells: Iterable[Cell]) -> None:
+    """Prepare the data that cells read, where they are not prepared."""
+    for need, path in {n: p for cell in cells for n, p in suite.needs(cell).items()}.items():
+        if not suite.paths.manifest(need.dataset).exists():
+            fetch(suite, need.dataset)
+        if isinstance(need, Tokens) and not path.exists():
+            tokenize(suite, need)
 
 
 def _train_after_upstream(suite: Suite, cell: Cell, place: Place, done: set[str]) -> None:
@@ -163,9 +183,5 @@ def _train_after_upstream(suite: Suite, cell: Cell, place: Place, done: set[str]
     for choice in suite.choices_of(cell):
         if not is_chosen(suite, choice):
             choose(suite, choice)
-    for need, path in suite.needs(cell).items():
-        if not suite.paths.manifest(need.dataset).exists():
-            fetch(suite, need.dataset)
-        if isinstance(need, Tokens) and not path.exists():
-            tokenize(suite, need)
+    prepare(suite, [cell])
     train(suite, cell, place)

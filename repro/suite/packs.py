@@ -53,6 +53,12 @@ def pack(suite: Suite, archive: Path) -> int:
     finished = sorted(path for path in map(Path, _asked_for(suite)) if path.exists())
     if not finished:
         raise UserError(f"nothing to pack: no finished cell under {suite.paths.results}")
+    return write(finished, archive)
+
+
+def write(finished: Sequence[Path], archive: Path) -> int:
+    """Write the files of finished cells to a .tar.gz; returns how many. Raises UserError if one was
+    edited."""
     with atomic_path(archive) as temporary, tarfile.open(temporary, "w:gz") as tar:
         for path in finished:
             read_sealed(path, CELL_SEAL)

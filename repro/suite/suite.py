@@ -28,6 +28,7 @@ from repro.suite.registry import (
     stages,
     study,
 )
+from repro.suite.study import Study
 from repro.tasks import TASKS
 
 # Files of an earlier stage that a job reads itself, in milliseconds; what is taken from more is
@@ -105,10 +106,14 @@ class Suite:
             dataset_name, dataset(dataset_name).identity(self.source(dataset_name))
         )
 
+    def study(self, name: str) -> Study:
+        """A study, a stage or a round by its name (`registry.study`)."""
+        return study(name)
+
     def cells(self, study_name: str) -> list[Cell]:
         """The cells of a stage or round (`names.StageName`); [] for a round this scale lacks."""
         origin = StageName.parse(study_name)
-        searched = study(str(origin.at_round(0)))
+        searched = self.study(str(origin.at_round(0)))
         try:
             rounds = searched.at(self.config.scale).rounds
         except UserError as error:
@@ -116,7 +121,7 @@ class Suite:
         if origin.round > rounds:
             return []
         if study_name not in self._cells:
-            chosen = study(study_name)
+            chosen = self.study(study_name)
             task = TASKS[chosen.task]
             identities = {
                 need.dataset: {

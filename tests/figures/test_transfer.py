@@ -1,6 +1,7 @@
 """The benchmark of transfer: its losses read as known laws, and the runs they come from."""
 
 import math
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -8,12 +9,26 @@ import pandas as pd
 import pytest
 import torch
 
-from figures.transfer import _losses, anatomy, bowls, equal, muon, profile, scores, sgd
+from figures.transfer import (
+    _board,
+    _losses,
+    anatomy,
+    bowls,
+    equal,
+    leaderboard,
+    muon,
+    profile,
+    scores,
+    sgd,
+)
 from figures.transfer import depth as depth_figure
 from figures.transfer._losses import COLUMNS, PROXY, WORKLOADS, Losses
 from repro import models
 from repro.data.batches import ArrayBatches
 from repro.errors import UserError
+from repro.files import sha256_file
+from repro.judge import leaders, marks, references, rows
+from repro.judge.records import recorded_at
 from repro.suite import config, registry
 from repro.suite.suite import Suite
 from repro.tasks.transfer import chance, check_single_pass, targets
@@ -103,11 +118,91 @@ def test_the_interval_spans_the_rates_that_either_arm_might_have_been_given():
     assert (found.value, found.low, found.high) == pytest.approx((0, 0, CURVATURE), abs=1e-12)
 
 
-def test_the_median_over_workloads_of_unequally_many_seeds():
-    one, other = Losses(table()), Losses(table()[lambda d: ~d["seed"].isin((402, 412))])
-    lost = [float(each.lost("SP").mean()) for each in (one, other)]
-    value, low, high = scores.median_lost({"one": one, "other": other}, "SP")
-    assert value == pytest.approx(np.median(lost)) and low <= value <= high
+@pytest.fixture
+def frozen(monkeypatch, tmp_path):
+    """Freeze the lowest tuned losses of a table as version v0 at reduced scale."""
+    monkeypatch.setattr(rows, "ROOT", tmp_path)
+
+    def freeze(data):
+        taken = scores.references_of(data, "reduced", _board.VERSION, "embedded", "0" * 64)
+        references.freeze(taken)
+
+    return freeze
+
+
+def on(*workloads, **changes):
+    parts = [table(workload=name, **changes) for name in workloads]
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_the_matrix_has_the_scores_of_a_known_law(frozen):
+    """SP's rate is two octaves off at four times the width, and it ends 0.1 nats higher."""
+    data = on("decoder", "mlp", "gru", "mlp_sgd")
+    frozen(data)
+    board = _board.matrix(data, "reduced")
+    assert [row.name for row in board.rows] == ["muP, AdamW", "SP, AdamW", "SP, SGD", "muP, SGD"]
+    assert list(board.columns) == ["decoder", "mlp", "gru"], "the MLP is one column"
+    missed = CURVATURE * 4
+    for column in board.columns:
+        each = board.rows[1].scores[column]
+        assert each.regret.value == pytest.approx(missed)
+        assert each.penalty.value == pytest.approx(PENALTY["SP"])
+        assert each.lost.value == pytest.approx(100 * (missed + PENALTY["SP"]) / (2 * GAIN))
+        assert board.rows[0].scores[column].lost.value == pytest.approx(0)
+    assert board.rows[0].median.value == pytest.approx(0)
+    assert math.isnan(board.rows[2].median.value), "SGD is on one workload"
+    assert board.group == {"muP, AdamW": 1, "SP, AdamW": 2}
+    shown = scores.table(data_of_all(data), "reduced")
+    assert "the reference" in [row[5] for row in shown.rows]
+
+
+def data_of_all(data):
+    """The same on every workload of `scores`."""
+    one = data[data["workload"] == "decoder"]
+    return pd.concat([one.assign(workload=name) for name in scores.ALL], ignore_index=True)
+
+
+def test_a_reference_is_of_its_data_widths_scale_and_version_and_is_written_once(frozen):
+    data = on("decoder")
+    frozen(data)
+    (setting,) = _board.settings(data).values()
+    asked = _board.VERSION, "reduced", "decoder", setting
+    assert references.find(*asked).of == "muP, AdamW"
+    assert references.find(*asked).loss == pytest.approx(4.5 - 2 * GAIN + 0.003)
+    for change, said in (
+        ((asked[0], "smoke", "decoder", setting), "no reference of decoder at smoke scale"),
+        (("v9", *asked[1:]), "v9 has no reference of decoder"),
+        ((*asked[:3], replace(setting, chance=5.0)), "on other data alone"),
+        ((*asked[:3], replace(setting, wide=256)), "for widths 32 to 128 alone"),
+    ):
+        assert said in references.find(*change)
+    with pytest.raises(UserError, match="v0 at reduced scale, embedded data, is frozen"):
+        frozen(data)
+
+
+def test_the_board_in_the_study_s_page_is_what_the_command_writes():
+    page = registry.ROOT / "studies" / "transfer" / "README.md"
+    suite = Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
+    made = marks.filled(page, leaders.PAGE, lambda: leaders.lines(suite))
+    assert page.read_text() == made, (
+        "uv run python -m repro board --page studies/transfer/README.md"
+    )
+
+
+def test_the_references_in_the_repository_are_what_the_records_give():
+    rows_of = references.frozen()
+    assert {row.version for row in rows_of} == {_board.VERSION}
+    for scale, label in dict.fromkeys((row.scale, row.data) for row in rows_of):
+        (base,) = recorded_at(scale, label, "transfer/scores")
+        data = pd.read_csv(base.with_suffix(".csv"))
+        digest = sha256_file(base.with_suffix(".csv"))
+        fresh = scores.references_of(data, scale, _board.VERSION, label, digest)
+        kept = [row for row in rows_of if (row.scale, row.data) == (scale, label)]
+        for one, other in zip(fresh, kept, strict=True):
+            for name, value in vars(one).items():
+                assert vars(other)[name] == (
+                    pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
+                )
 
 
 def test_shares_ranks_and_medians_over_workloads_are_those_of_known_losses():
@@ -172,7 +267,13 @@ def test_figures_without_a_best_rate_are_drawn(loss):
     )
     rows = [table(workload=name, train_loss=loss) for name in sgd.WORKLOADS]
     with_sgd = pd.concat(rows, ignore_index=True)
-    shown = ((bowls, data), (profile, data), (anatomy, arms), (muon, adjusted), (sgd, with_sgd))
+    shown = (
+        (bowls, data),
+        (profile, data),
+        (anatomy, arms),
+        (muon, adjusted),
+        (sgd, with_sgd),
+    )
     for module, drawn in shown:
         figure = module.draw(drawn, "smoke")
         figure.canvas.draw()
@@ -180,6 +281,15 @@ def test_figures_without_a_best_rate_are_drawn(loss):
         assert all(
             math.isnan(x.value) or x.problem for x in module.measure(drawn, "smoke").values()
         )
+
+
+@pytest.mark.parametrize("loss", [math.nan, 4.0, 1e9], ids=["diverged", "the same", "unlearned"])
+def test_the_board_says_undefined_where_nothing_is_told(loss):
+    figure = leaderboard.draw(everywhere(loss), "reduced")
+    figure.canvas.draw()
+    said = {text.get_text() for place in figure.axes for text in place.texts}
+    plt.close(figure)
+    assert said == {"undefined", f"0 of {len(WORKLOADS)} defined"}
 
 
 def test_names_of_the_same_training_are_found_and_no_others():

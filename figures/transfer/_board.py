@@ -1,0 +1,111 @@
+"""The board: rows a parametrization with an optimizer, columns workloads, against references that
+are fixed."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from figures.transfer._losses import (
+    LEARNED,
+    LOSS,
+    LR,
+    NAME,
+    PROXY,
+    RATIO,
+    WIDTH,
+    WORKLOADS,
+)
+from repro.judge import references
+from repro.judge.matrix import Board, Entry, board, entry
+from repro.judge.references import Setting
+from repro.judge.score import Chain, Reference, Sweep, chain
+from repro.judge.sweep import by_seed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VERSION = "v0"  # of workloads, grids, seeds and references; `references` says what each is
+ADAMW = "AdamW"
+COLUMNS = WORKLOADS | {"resnet": "ResNet-18"}
+# Studies whose workload is another's, or has no column of its name: its column and optimizer.
+OPTIMIZERS = {"mlp_sgd": ("mlp", "SGD"), "resnet_sgd": ("resnet", "SGD")}
+
+
+def of_study(workload: str) -> tuple[str, str]:
+    """(column, optimizer) of a study."""
+    return OPTIMIZERS.get(workload, (workload, ADAMW))
+
+
+def sweeps(rows) -> dict[float, Sweep]:
+    """Ratio -> sweep, of runs that differ in ratio, rate and seed alone."""
+    found = {}
+    for ratio, each in rows.groupby(RATIO):
+        (rates,), losses = by_seed(each, (LR,), LOSS)
+        found[float(ratio)] = Sweep(rates, tuple(sorted(map(int, each["seed"].unique()))), losses)
+    return found
+
+
+def learned(chance: float):
+    """The narrow model's best loss -> why nothing can be told of it."""
+
+    def problem(best: float) -> str:
+        few = f"the narrow model has hardly learned: {best:.2f} of {chance:.2f}"
+        return "" if best < chance - LEARNED else few
+
+    return problem
+
+
+def chains(rows) -> tuple[Setting, dict[str, Chain]]:
+    """What a workload is known by, and parametrization -> its chain at the largest width. rows: of
+    one study, data.csv's."""
+    narrow, wide = rows[rows[NAME] == PROXY], rows[rows[NAME] != PROXY]
+    widest = float(wide[WIDTH].max())
+    chance = float(narrow["chance"].iloc[0])
+    tuning = sweeps(narrow)
+    found = {
+        str(name): chain(tuning, sweeps(each[each[WIDTH] == widest]), learned(chance))
+        for name, each in wide.groupby(NAME)
+    }
+    return Setting(chance, float(narrow[WIDTH].min()), widest), found
+
+
+def by_study(data) -> "list[tuple[str, str, pd.DataFrame]]":
+    """(column, optimizer, rows) of every study in a table, in the columns' order."""
+    found = [(*of_study(str(name)), rows) for name, rows in data.groupby("workload")]
+    return sorted(found, key=lambda each: [*COLUMNS].index(each[0]))
+
+
+def settings(data) -> dict[str, Setting]:
+    """Column -> what it is known by."""
+    return {column: chains(rows)[0] for column, _, rows in by_study(data)}
+
+
+def entries(
+    data, scale: str, version: str = VERSION, source: str = "", optimizer: str = ""
+) -> list[Entry]:
+    """The rows of one table of runs, in no order. source: whose they are, "" of the suite's.
+    optimizer: in place of those of the studies."""
+    known: dict[str, Reference] = {}
+    lacking: dict[str, str] = {}
+    by_row: dict[tuple[str, str], dict[str, Chain]] = {}
+    for column, own, rows in by_study(data):
+        setting, found = chains(rows)
+        reference = references.find(version, scale, column, setting)
+        if isinstance(reference, str):
+            lacking[column] = reference
+        else:
+            known[column] = reference
+        for name, each in found.items():
+            by_row.setdefault((name, optimizer or own), {})[column] = each
+    return [entry(*key, each, known, lacking, source) for key, each in by_row.items()]
+
+
+def matrix(data, scale: str, more: Iterable[Entry] = (), version: str = VERSION) -> Board:
+    """The board of the suite's runs and of other entries."""
+    here = settings(data)
+    known: dict[str, Reference] = {}
+    for column, setting in here.items():
+        reference = references.find(version, scale, column, setting)
+        if isinstance(reference, Reference):
+            known[column] = reference
+    shown = {column: words for column, words in COLUMNS.items() if column in here}
+    return board(version, shown, known, [*entries(data, scale, version), *more])

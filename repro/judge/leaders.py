@@ -1,0 +1,104 @@
+"""The board of transfer from what is on record, with entries that were sent in. No torch."""
+
+import math
+from pathlib import Path
+
+from repro.errors import UserError
+from repro.files import sha256_file
+from repro.judge import entries, references
+from repro.judge.matrix import FEWEST, Board, Entry
+from repro.judge.records import describe, read_record, recorded
+from repro.judge.score import Estimate, Interval
+from repro.judge.typeset import markdown
+from repro.suite import registry
+from repro.suite.suite import Suite
+
+PAGE = "board --page"
+REFERENCE = " \N{DAGGER}"
+FIGURE = "transfer/scores"  # whose data.csv has the runs of all rows
+
+
+def _data(suite: Suite):
+    """The recorded table of the configured scale and data, and its file."""
+    import pandas as pd
+
+    bases = recorded(suite, FIGURE)
+    if not bases:
+        raise UserError(f"board: no record of {FIGURE} for {describe(suite)}")
+    read_record(bases[0])  # refuses one that was changed
+    file = bases[0].with_suffix(".csv")
+    return pd.read_csv(file), file
+
+
+def board(suite: Suite, data: Path | None = None) -> Board:
+    """The matrix at the configured scale and data, of what is on record and what was sent in.
+
+    data: the suite's own data.csv where it is not that on record. Raises UserError where there is
+    no record."""
+    import pandas as pd
+
+    table = pd.read_csv(data) if data else _data(suite)[0]
+    figure = registry.figure(FIGURE)
+    more = entries.sent_in(suite.config.scale, suite.label, figure.VERSION)
+    return figure.matrix(table, suite.config.scale, more)
+
+
+def freeze(suite: Suite, version: str) -> str:
+    """Fix the references of a version; returns what became of it."""
+    table, file = _data(suite)
+    figure = registry.figure(FIGURE)
+    new = figure.references_of(table, suite.config.scale, version, suite.label, sha256_file(file))
+    if not new:
+        raise UserError(
+            f"board: nothing to hold entries against at {suite.config.scale} scale: no narrow "
+            "model there learned anything, or no optimum lies inside its grid"
+        )
+    references.freeze(new)
+    lines = [f"{row.workload}: {row.of}, {row.narrow_loss - row.loss:.3f} nats" for row in new]
+    return "\n".join([f"{references.PATH}, {version}, by seed:", *lines])
+
+
+def lines(suite: Suite) -> list[str]:
+    """The matrix as a Markdown table, with what its marks mean."""
+    shown = board(suite)
+    heads = ["", "entry", "median lost, %", *shown.columns.values()]
+    rows = [
+        [
+            f"{shown.group[row.name]}" if row.name in shown.group else "-",
+            row.name,
+            median(row),
+            *(cell(shown, row, column) for column in shown.columns),
+        ]
+        for row in shown.rows
+    ]
+    note = (
+        f"Version {shown.version}, {suite.config.scale} scale. Entries of one number are tied. "
+        "Bold: the least lost of a workload, and what a paired test does not part from it. A dash "
+        f"is undefined; an empty cell was not trained.{REFERENCE} its own tuned loss is the "
+        "workload's reference."
+    )
+    return [*markdown([heads, *rows]), "", note]
+
+
+def median(row: Entry) -> str:
+    """`7 [4, 12] of 5`, the last of so many workloads."""
+    if not math.isfinite(row.median.value):
+        return f"- (defined on {len(row.defined)}, {FEWEST} are asked for)"
+    return f"{numbers(row.median)} of {len(row.defined)}"
+
+
+def cell(shown: Board, row: Entry, column: str) -> str:
+    """`7 [4, 10]`, bold where nothing loses less; a dash where it is undefined."""
+    found = row.scores.get(column)
+    if found is None:
+        return ""
+    if found.problem:
+        return "-"
+    words = numbers(found.lost) + (REFERENCE if found.reference == row.name else "")
+    return f"**{words}**" if row.name in shown.best.get(column, ()) else words
+
+
+def numbers(found: Estimate | Interval) -> str:
+    """`7 [4, 10]`, whole percents."""
+    ends = "" if math.isnan(found.low) else f" [{found.low:z.0f}, {found.high:z.0f}]"
+    return f"{found.value:z.0f}{ends}"
