@@ -34,6 +34,8 @@ FULL_STOP = "."
 PERMUTATION, LENGTHS, WORDS, INSERTIONS = range(4)  # streams of random numbers
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 AHEAD = 2**14  # about how many tokens are corrupted at a time
+WINDOW = 2**23  # about how many tokens are cut into blocks at a time
+CUT = 1  # version; raise it when `cut` gives other blocks
 
 
 @dataclass(frozen=True)
@@ -89,26 +91,53 @@ def cut(
     tokens: a tokenizer's ids. separator: id between documents, None if there is only one document.
     full_stop: id -> whether it is a full stop, bool.
     """
+    # No block has tokens of two documents, so that whole documents are cut by themselves, a window
+    # of them at a time: in memory are a few numbers a sentence of a window, not of the text.
+    found, at = [], 0
+    while at < len(tokens):
+        window = tokens[at : at + WINDOW]
+        if separator is not None and at + WINDOW < len(tokens):
+            inside = np.flatnonzero(window == separator)
+            window = window[: inside[-1] + 1] if len(inside) else tokens[at:]
+        elif separator is None:
+            window = tokens[at:]
+        found.append(tuple(at + part for part in _cut(window, separator, full_stop, longest)))
+        at += len(window)
+    if not found:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    first, end = zip(*found, strict=True)
+    return np.concatenate(first), np.concatenate(end)
+
+
+def _cut(
+    tokens: np.ndarray, separator: int | None, full_stop: np.ndarray, longest: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """`cut` of whole documents at once."""
     # 1. Sentences. They end after a full stop (the first of several) and where a document ends.
     stop = full_stop[tokens]
-    stop[1:] &= ~stop[:-1]
-    one = np.empty(0, np.int64)
-    separators = one if separator is None else np.flatnonzero(tokens == separator)
-    document_ends = np.append(separators, len(tokens))
-    ends = np.unique(np.concatenate([np.flatnonzero(stop) + 1, document_ends]))
+    is_end = np.zeros(len(tokens) + 1, dtype=bool)
+    is_end[1:] = stop
+    is_end[2:] &= ~stop[:-1]
+    ends_document = np.zeros(len(tokens) + 1, dtype=bool)
+    ends_document[-1] = True
+    if separator is not None:
+        ends_document[:-1] = tokens == separator
+    ends = np.flatnonzero(is_end | ends_document)
+    last = ends_document[ends]
     # A sentence starts where the previous one ends; after a document, behind the separator.
-    behind = np.isin(ends[:-1], document_ends)
-    starts = np.concatenate([[0], ends[:-1] + behind])
-    starts, ends = starts[starts < ends], ends[starts < ends]  # a document may be empty
+    starts = np.concatenate([[0], ends[:-1] + last[:-1]])
+    document = np.cumsum(last) - last
+    full = starts < ends  # a document may be empty
+    starts, ends, document = starts[full], ends[full], document[full]
     # 2. Pieces. A sentence longer than a block is cut into pieces of `longest` tokens.
     pieces = -(-(ends - starts) // longest)
     number = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     starts = np.repeat(starts, pieces) + longest * number
     ends = np.minimum(starts + longest, np.repeat(ends, pieces))
+    document = np.repeat(document, pieces)
 
     # 3. Blocks. A block that starts with piece i ends before piece following[i]: it holds as many
     # pieces as fit, and none of the next document.
-    document = np.searchsorted(document_ends, ends)
     reached = np.searchsorted(ends, starts + longest, side="right")
     following = np.minimum(reached, np.searchsorted(document, document, side="right")).tolist()
     # A block starts where the previous one ended, which no array operation can compute.
@@ -118,8 +147,13 @@ def cut(
         first.append(at)
         at = following[at]
     chosen = np.array(first, dtype=np.int64)
-    last = np.append(chosen[1:], len(ends)) - 1
-    return starts[chosen], ends[last]
+    return starts[chosen], ends[np.append(chosen[1:], len(ends)) - 1]
+
+
+def pack(first: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """(2, blocks), in four bytes a number where that is enough."""
+    places = np.stack([first, end])
+    return places.astype(np.int32) if places.max(initial=0) < 2**31 else places
 
 
 def mix(z: np.ndarray) -> np.ndarray:
@@ -292,6 +326,7 @@ class DenoisingBatches(Epochs):
     target tokens in the whole batch, repeated in every row, so that a microbatch knows it.
     The order is that of `Epochs`; the noise depends on (seed, epoch, block) alone.
     length: most tokens in a block, including [begin] and [end]. separator: see `cut`.
+    Where the blocks of stored shards lie is kept beside them (`ShardedTokens.derived`).
     Raises UserError naming the dataset when its tokens make less than one batch.
     """
 
@@ -308,26 +343,38 @@ class DenoisingBatches(Epochs):
     ):
         self.shards = parts_of(tokens)
         full_stop = denoising.vocabulary.full_stop[FIRST:]
-        cuts = [cut(shard, separator, full_stop, length - 2) for shard in self.shards]
-        self.shard = np.repeat(np.arange(len(cuts)), [len(first) for first, _ in cuts])
-        self.first, self.end = (np.concatenate(parts) for parts in zip(*cuts, strict=True))
-        if len(self.first) < batch_size:
+
+        def make(shard: np.ndarray) -> np.ndarray:
+            return pack(*cut(shard, separator, full_stop, length - 2))
+
+        if isinstance(tokens, ShardedTokens):
+            stops = np.flatnonzero(full_stop).tolist()
+            settings = {"separator": separator, "full_stops": stops, "longest": length - 2}
+            self.cuts = tokens.derived(f"blocks-{length - 2}", settings | {"version": CUT}, make)
+        else:
+            self.cuts = [make(tokens)]
+        counts = [cuts.shape[1] for cuts in self.cuts]
+        if sum(counts) < batch_size:
             raise UserError(
-                f"{dataset}: {len(tokens)} tokens make {len(self.first)} blocks of at most "
+                f"{dataset}: {len(tokens)} tokens make {sum(counts)} blocks of at most "
                 f"{length}, fewer than one batch of {batch_size}: use a longer text or a smaller "
                 "batch"
             )
-        super().__init__(len(self.first), batch_size, seed)
+        self.first_block = np.cumsum([0, *counts[:-1]])  # number of every shard's first block
+        super().__init__(sum(counts), batch_size, seed)
         self.denoising, self.device = denoising, device
 
     def read(self, numbers: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """(blocks padded on the right (B, T), their lengths (B,))."""
         blocks = np.asarray(numbers)
-        length_B = self.end[blocks] - self.first[blocks] + 2
+        shard_B = np.searchsorted(self.first_block, blocks, side="right") - 1
+        own_B = blocks - self.first_block[shard_B]
+        places = [self.cuts[s][:, i].tolist() for s, i in zip(shard_B, own_B, strict=True)]
+        length_B = np.array([end - first + 2 for first, end in places])
         tokens_BT = np.full((len(blocks), int(length_B.max())), PADDING, dtype=np.int64)
         tokens_BT[:, 0] = BEGIN
-        for row, block in enumerate(blocks):
-            part = self.shards[self.shard[block]][self.first[block] : self.end[block]]
+        for row, (shard, (first, end)) in enumerate(zip(shard_B, places, strict=True)):
+            part = self.shards[shard][first:end]
             tokens_BT[row, 1 : len(part) + 1] = part
             tokens_BT[row, 1 : len(part) + 1] += FIRST
             tokens_BT[row, len(part) + 1] = END

@@ -5,7 +5,7 @@ position in the stream where the shard was full. A document may continue in the 
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -19,13 +19,84 @@ BATCH = 1_000  # documents encoded at a time
 
 
 class ShardedTokens:
-    """The tokens of a split as memory-mapped arrays, `shards`, in order."""
+    """The tokens of a split as memory-mapped arrays, `shards`, in order.
 
-    def __init__(self, shards: list[np.ndarray]):
-        self.shards = shards
+    digests: SHA-256 of every shard's file, None of arrays that lie in no file.
+    """
+
+    def __init__(self, shards: list[np.ndarray], digests: Sequence[str] | None = None):
+        self.shards, self.digests = shards, digests
 
     def __len__(self) -> int:
         return sum(len(shard) for shard in self.shards)
+
+    def derived(
+        self, name: str, settings: Mapping, make: Callable[[np.ndarray], np.ndarray]
+    ) -> list[np.ndarray]:
+        """make(shard) of every shard, kept beside it and memory-mapped, so that it is computed
+        once: not at every start, nor in every process of a run.
+
+        name: of the files, `train-00000.{name}.npy`. settings: all that `make` depends on besides
+        the shard, as JSON values. Processes that need the same share the work.
+        Where the folder cannot be written or has no file locks, everything is made in memory.
+        """
+        if self.digests is None:
+            return [make(shard) for shard in self.shards]
+        places = [
+            _Derived(Path(shard.filename), name, {"shard": digest, **settings})  # type: ignore[attr-defined]
+            for shard, digest in zip(self.shards, self.digests, strict=True)
+        ]
+        # At first what nobody else is at; then wait for the others, and make what they left.
+        for wait in (False, True):
+            for place, shard in zip(places, self.shards, strict=True):
+                place.make(shard, make, wait)
+        return [place.read() for place in places]
+
+
+class _Derived:
+    """An array made from one shard, beside it; the JSON file of the same name says from what."""
+
+    def __init__(self, shard: Path, name: str, made_with: Mapping):
+        self.path = shard.with_suffix(f".{name}.npy")
+        self.note = self.path.with_suffix(".json")
+        self.made_with = dict(made_with)
+        self.array: np.ndarray | None = None
+
+    def is_made(self) -> bool:
+        """Whether it is there, whole and made with the same settings from the same shard."""
+        known = _noted(self.note)
+        if known is None or known["made_with"] != self.made_with or not self.path.exists():
+            return False
+        return (
+            remembered_sha256(self.path, self.path.with_suffix(".verified.json")) == known["sha256"]
+        )
+
+    def make(self, shard: np.ndarray, make: Callable[[np.ndarray], np.ndarray], wait: bool) -> None:
+        """Make and write it, unless that is done, or, without `wait`, another process is at it."""
+        from filelock import FileLock, Timeout
+
+        if self.array is not None or self.is_made():
+            return
+        lock = self.path.with_name(f".{self.path.name}.lock")
+        try:
+            with FileLock(lock, blocking=wait, fallback_to_soft=False):
+                if not self.is_made():
+                    made = make(shard)
+                    with atomic_path(self.path) as temporary:
+                        np.save(temporary, made)
+                    found = sha256_file(self.path)
+                    write_sealed(self.note, {"made_with": self.made_with, "sha256": found})
+                lock.unlink(missing_ok=True)
+        except Timeout:
+            return
+        except (OSError, NotImplementedError, UserError):  # read-only, full, or without locks
+            self.array = make(shard)
+
+    def read(self) -> np.ndarray:
+        """The array, memory-mapped."""
+        if self.array is not None:
+            return self.array
+        return np.asarray(np.load(self.path, mmap_mode="r", allow_pickle=False))
 
 
 def parts_of(tokens: np.ndarray | ShardedTokens) -> list[np.ndarray]:
@@ -201,5 +272,5 @@ def load_shards(manifest: Mapping, manifest_path: Path) -> dict[str, ShardedToke
                     f"{path}: the shard has SHA-256 {found}, expected {entry['sha256']}; {advice}"
                 )
             shards.append(np.load(path, mmap_mode="r", allow_pickle=False))
-        result[split] = ShardedTokens(shards)
+        result[split] = ShardedTokens(shards, [entry["sha256"] for entry in entries])
     return result
