@@ -75,12 +75,13 @@ def survey(dataset: str, folder: Path) -> Mapping:
             if known["times_sha256"] == _times_digest(before):
                 return known["found"]
     listing = list_folder(dataset, folder)
+    images = {split: sum(map(len, classes.values())) for split, classes in listing.items()}
     found = {
         "listing_sha256": digest(listing),
-        "images": {split: sum(map(len, classes.values())) for split, classes in listing.items()},
+        "images": images,
         "classes": len(listing["train"]),
     }
-    if before and sum(found["images"].values()) >= REMEMBERED:
+    if before and sum(images.values()) >= REMEMBERED:
         newest = max(max(times.values()) for times in before.values())
         if newest + SETTLED_NS < time.time_ns() and _times(folder) == before:
             with suppress(UserError):  # where nothing can be written, it is found anew
