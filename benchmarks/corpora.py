@@ -22,7 +22,7 @@ import numpy as np
 
 from repro.cores import usable_cores
 from repro.data import parquet, shards, tokenization
-from repro.data.denoising import cut
+from repro.data.cutting import cut
 from repro.data.parquet import File
 from repro.data.parts import write_parts
 from repro.data.synthetic_text import zipf_mandelbrot_text

@@ -30,4 +30,5 @@ What a run reads
   augmentation.py      crop, flip and pooling, on the device
   recipe.py            the augmentation of Dinan, Yaida & Zhang
   denoising.py         span denoising
+  cutting.py           a corpus cut into its blocks
 """

@@ -10,7 +10,6 @@ from typing import Any
 from repro.data import documents as streams
 from repro.data import lockfiles, parquet, text
 from repro.data.parquet import File, Part
-from repro.data.shards import update
 from repro.data.source import Source
 
 SPLITS = ("train", "valid")
@@ -148,6 +147,8 @@ class Corpus:
         if source.kind == "real":
             train = lockfiles.read(self.lock).get("splits", {}).get("train", {})
             if "text_sha256" in train and "parts_sha256" in found["train"]:
+                from repro.data.shards import update  # not above: it needs numpy
+
                 # Locked when all of train was one stream: only reading it as one gives its digest.
                 text = hashlib.sha256()
                 for document in self.documents(source, "train"):

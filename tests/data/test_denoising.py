@@ -12,7 +12,8 @@ import pytest
 import torch
 from filelock import FileLock
 
-from repro.data import denoising
+from repro.data import cutting, denoising
+from repro.data.cutting import cut
 from repro.data.denoising import (
     BEGIN,
     END,
@@ -21,7 +22,6 @@ from repro.data.denoising import (
     Denoising,
     DenoisingBatches,
     Vocabulary,
-    cut,
     sample_keys,
     vocabulary,
 )
@@ -408,7 +408,7 @@ def stored(tmp_path, batches):
 @pytest.fixture
 def cuts_made(monkeypatch):
     made = []
-    monkeypatch.setattr(denoising, "cut", lambda *a, real=cut: made.append(len(a[0])) or real(*a))
+    monkeypatch.setattr(cutting, "cut", lambda *a, real=cut: made.append(len(a[0])) or real(*a))
     return made
 
 
@@ -477,6 +477,6 @@ def test_windows_change_no_block(monkeypatch):
         tokens = rng.integers(0, 20, 5_000)
         whole = spell(tokens.tolist(), separator, 12)
         for window in (1, 7, 40, 999):
-            monkeypatch.setattr(denoising, "WINDOW", window)
+            monkeypatch.setattr(cutting, "WINDOW", window)
             assert spell(tokens.tolist(), separator, 12) == whole
         monkeypatch.undo()
