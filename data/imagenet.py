@@ -26,7 +26,7 @@ EMBEDDED_SHA256 = {  # of the images' bytes, then the labels'
 
 
 def identity(source: Source) -> dict:
-    """What the data are, for a run's id; lists a folder, opens no image.
+    """What the data are, for a run's id; lists a folder or remembers it, opens no image.
 
     With data=real and no folder there is an identity, so that runs can be listed, but fetching
     fails (`image_folder`). Raises UserError on a folder with another layout.
@@ -37,9 +37,9 @@ def identity(source: Source) -> dict:
         return {"source": "real"}
     from repro.data import image_folder as folders
 
-    listing = folders.list_folder("imagenet", source.folder)
-    counts = {split: sum(map(len, classes.values())) for split, classes in listing.items()}
-    return {"source": "folder", "listing_sha256": folders.digest(listing), "images": counts}
+    found = folders.survey("imagenet", source.folder)
+    known = {key: found[key] for key in ("listing_sha256", "images")}
+    return {"source": "folder", **known}
 
 
 def describe(source: Source) -> str:
@@ -50,14 +50,13 @@ def describe(source: Source) -> str:
         return "ImageNet-1k"
     from repro.data import image_folder as folders
 
-    listing = folders.list_folder("imagenet", source.folder)
-    counts = {split: sum(map(len, classes.values())) for split, classes in listing.items()}
-    found = {"classes": len(listing["train"]), **counts}
-    name = "ImageNet-1k" if found == PUBLISHED else "images"
+    found = folders.survey("imagenet", source.folder)
+    counts = found["images"]
+    name = "ImageNet-1k" if {"classes": found["classes"], **counts} == PUBLISHED else "images"
     return (
         f"{name} from folder {source.folder.name} ({counts['train']:,} to train, "
         f"{counts['valid']:,} to validate, {found['classes']:,} classes, listing sha256 "
-        f"{folders.digest(listing)[:8]})"
+        f"{found['listing_sha256'][:8]})"
     )
 
 

@@ -30,6 +30,7 @@ CALLS = {
         *("--steps", "1", "--rows", "4000"),
     ],
     "loading": ["loading", "--tokens", "400e3"],
+    "corpora": ["corpora", "--megabytes", "1"],
     "denoising": ["denoising", "--samples", "512", "--repeats", "1"],
     "overheads": ["overheads", "--scale", "smoke", "--gigabytes", "0.001"],
     "workflow": ["workflow", "--dry-run"],

@@ -11,10 +11,12 @@ What is prepared
   tables.py            tables of numbers from CSV files
   text.py              text corpora
   documents.py         streams of documents, and their splits
+  parquet.py           the text of parquet files, in parts
   corpus.py            a corpus read as a stream
   image_folder.py      a folder of images sorted by class
   tokenization.py      byte-pair encoding, and stored tokens
   shards.py            a stream's tokens as files of a fixed number
+  parts.py             the same, of parts that several processes encode
 
 What is generated
   synthetic_text.py    a language with Zipf-Mandelbrot frequencies
@@ -28,4 +30,5 @@ What a run reads
   augmentation.py      crop, flip and pooling, on the device
   recipe.py            the augmentation of Dinan, Yaida & Zhang
   denoising.py         span denoising
+  cutting.py           a corpus cut into its blocks
 """

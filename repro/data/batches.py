@@ -9,6 +9,8 @@ import torch
 from repro.data.shards import ShardedTokens, parts_of
 from repro.errors import UserError
 
+HALVED = 2**25  # from so many rows on an order takes four bytes a row
+
 
 class Batches(Protocol):
     """Training batches, tuples of tensors with a row for each sample."""
@@ -32,7 +34,9 @@ class Epochs:
         while True:
             epoch, position = divmod(step, self.per_epoch)
             rng = np.random.default_rng((self.seed, epoch))
-            order = torch.from_numpy(rng.permutation(self.rows)).to(device)
+            # The same order in either type; of hundreds of millions of rows every process has one.
+            kind = np.int32 if HALVED <= self.rows < 2**31 else np.int64
+            order = torch.from_numpy(rng.permutation(np.arange(self.rows, dtype=kind))).to(device)
             for i in range(position, self.per_epoch):
                 yield step, order[i * self.batch_size : (i + 1) * self.batch_size]
                 step += 1

@@ -1,5 +1,6 @@
 """A corpus of documents read as a stream: generated, from the Hugging Face hub or from a folder."""
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -7,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from repro.data import documents as streams
-from repro.data import lockfiles, text
+from repro.data import lockfiles, parquet, text
+from repro.data.parquet import File, Part
 from repro.data.source import Source
 
 SPLITS = ("train", "valid")
@@ -114,12 +116,46 @@ class Corpus:
         found = streams.divide(self.name, stream, split, self.valid_tokens)
         yield from islice(found, self.train_documents if split == "train" else None)
 
+    def parts(self, source: Source) -> Iterator[Part] | None:
+        """The documents of train in parts that can be read by themselves, in order, also those
+        beyond `train_documents`; None where they are one stream: generated text, lines of text.
+
+        Raises UserError as `documents`.
+        """
+        if source.kind == "embedded":
+            return None
+        if source.folder:
+            files = streams.folder_files(self.name, source.folder)
+            if files["train"][0].suffix != ".parquet":
+                return None
+            found = parquet.parts(File(self.name, str(path)) for path in files["train"])
+            if files["valid"]:
+                return found
+        else:
+            revision = self._pinned_revision()
+            found = parquet.parts(
+                streams.hub_files(self.name, self.repository, self.subset, revision)
+            )
+        return parquet.behind(found, sum(1 for _ in self.documents(source, "valid")))
+
     def check_documents(self, source: Source, found: Mapping[str, Mapping]) -> None:
         """Compare what was read from the hub with the lock file; raises UserError if they differ.
 
-        found: split -> {"documents", "text_sha256"}, number and digest of all documents read.
+        found: split -> {"documents", and "text_sha256" or "parts_sha256"}, number and digest of all
+        documents read.
         """
         if source.kind == "real":
+            train = lockfiles.read(self.lock).get("splits", {}).get("train", {})
+            if "text_sha256" in train and "parts_sha256" in found["train"]:
+                from repro.data.shards import update  # not above: it needs numpy
+
+                # Locked when all of train was one stream: only reading it as one gives its digest.
+                text = hashlib.sha256()
+                for document in self.documents(source, "train"):
+                    update(text, document)
+                documents = found["train"]["documents"]
+                read = {"documents": documents, "text_sha256": text.hexdigest()}
+                found = {**found, "train": read}
             lockfiles.check(self.name, self.lock, self._pinned_revision(), found)
 
     def _pinned_revision(self) -> str:

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from repro.cost.bart import denoising_vocabulary_size
 from repro.data.batches import Epochs
+from repro.data.cutting import cut_shards
 from repro.data.shards import ShardedTokens, parts_of
 from repro.data.tokenization import load_tokenizer
 from repro.errors import UserError
@@ -77,49 +78,6 @@ def vocabulary(entries: Mapping[str, int]) -> Vocabulary:
 def read_vocabulary(manifest_path: Path) -> Vocabulary:
     """The vocabulary of the tokenizer that lies beside a manifest of tokens."""
     return vocabulary(load_tokenizer(manifest_path)[1].get_vocab())
-
-
-def cut(
-    tokens: np.ndarray, separator: int | None, full_stop: np.ndarray, longest: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """(first, end) of consecutive blocks of at most `longest` tokens, each of one document.
-
-    A block holds as many whole sentences as fit; a sentence longer than a block is cut. If several
-    full stops follow each other, the sentence ends with the first, as in `Denoising.permute`.
-    tokens: a tokenizer's ids. separator: id between documents, None if there is only one document.
-    full_stop: id -> whether it is a full stop, bool.
-    """
-    # 1. Sentences. They end after a full stop (the first of several) and where a document ends.
-    stop = full_stop[tokens]
-    stop[1:] &= ~stop[:-1]
-    one = np.empty(0, np.int64)
-    separators = one if separator is None else np.flatnonzero(tokens == separator)
-    document_ends = np.append(separators, len(tokens))
-    ends = np.unique(np.concatenate([np.flatnonzero(stop) + 1, document_ends]))
-    # A sentence starts where the previous one ends; after a document, behind the separator.
-    behind = np.isin(ends[:-1], document_ends)
-    starts = np.concatenate([[0], ends[:-1] + behind])
-    starts, ends = starts[starts < ends], ends[starts < ends]  # a document may be empty
-    # 2. Pieces. A sentence longer than a block is cut into pieces of `longest` tokens.
-    pieces = -(-(ends - starts) // longest)
-    number = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    starts = np.repeat(starts, pieces) + longest * number
-    ends = np.minimum(starts + longest, np.repeat(ends, pieces))
-
-    # 3. Blocks. A block that starts with piece i ends before piece following[i]: it holds as many
-    # pieces as fit, and none of the next document.
-    document = np.searchsorted(document_ends, ends)
-    reached = np.searchsorted(ends, starts + longest, side="right")
-    following = np.minimum(reached, np.searchsorted(document, document, side="right")).tolist()
-    # A block starts where the previous one ended, which no array operation can compute.
-    first = []
-    at = 0
-    while at < len(following):
-        first.append(at)
-        at = following[at]
-    chosen = np.array(first, dtype=np.int64)
-    last = np.append(chosen[1:], len(ends)) - 1
-    return starts[chosen], ends[last]
 
 
 def mix(z: np.ndarray) -> np.ndarray:
@@ -292,6 +250,7 @@ class DenoisingBatches(Epochs):
     target tokens in the whole batch, repeated in every row, so that a microbatch knows it.
     The order is that of `Epochs`; the noise depends on (seed, epoch, block) alone.
     length: most tokens in a block, including [begin] and [end]. separator: see `cut`.
+    Where the blocks of stored shards lie is kept beside them (`ShardedTokens.derived`).
     Raises UserError naming the dataset when its tokens make less than one batch.
     """
 
@@ -308,26 +267,29 @@ class DenoisingBatches(Epochs):
     ):
         self.shards = parts_of(tokens)
         full_stop = denoising.vocabulary.full_stop[FIRST:]
-        cuts = [cut(shard, separator, full_stop, length - 2) for shard in self.shards]
-        self.shard = np.repeat(np.arange(len(cuts)), [len(first) for first, _ in cuts])
-        self.first, self.end = (np.concatenate(parts) for parts in zip(*cuts, strict=True))
-        if len(self.first) < batch_size:
+        self.cuts = cut_shards(tokens, separator, full_stop, length - 2)
+        counts = [cuts.shape[1] for cuts in self.cuts]
+        if sum(counts) < batch_size:
             raise UserError(
-                f"{dataset}: {len(tokens)} tokens make {len(self.first)} blocks of at most "
+                f"{dataset}: {len(tokens)} tokens make {sum(counts)} blocks of at most "
                 f"{length}, fewer than one batch of {batch_size}: use a longer text or a smaller "
                 "batch"
             )
-        super().__init__(len(self.first), batch_size, seed)
+        self.first_block = np.cumsum([0, *counts[:-1]])  # number of every shard's first block
+        super().__init__(sum(counts), batch_size, seed)
         self.denoising, self.device = denoising, device
 
     def read(self, numbers: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """(blocks padded on the right (B, T), their lengths (B,))."""
         blocks = np.asarray(numbers)
-        length_B = self.end[blocks] - self.first[blocks] + 2
+        shard_B = np.searchsorted(self.first_block, blocks, side="right") - 1
+        own_B = blocks - self.first_block[shard_B]
+        places = [self.cuts[s][:, i].tolist() for s, i in zip(shard_B, own_B, strict=True)]
+        length_B = np.array([end - first + 2 for first, end in places])
         tokens_BT = np.full((len(blocks), int(length_B.max())), PADDING, dtype=np.int64)
         tokens_BT[:, 0] = BEGIN
-        for row, block in enumerate(blocks):
-            part = self.shards[self.shard[block]][self.first[block] : self.end[block]]
+        for row, (shard, (first, end)) in enumerate(zip(shard_B, places, strict=True)):
+            part = self.shards[shard][first:end]
             tokens_BT[row, 1 : len(part) + 1] = part
             tokens_BT[row, 1 : len(part) + 1] += FIRST
             tokens_BT[row, len(part) + 1] = END

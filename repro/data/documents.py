@@ -7,32 +7,44 @@ from pathlib import Path
 
 from repro.data import lockfiles
 from repro.data.digests import of_users_file
+from repro.data.parquet import File
 from repro.errors import UserError
 from repro.files import open_file
 
-KINDS = {".txt": "text", ".jsonl": "json", ".parquet": "parquet"}  # suffix -> builder of `datasets`
 BATCH = 256  # documents counted at a time
 
 
-def from_hub(dataset: str, repository: str, subset: str, revision: str) -> Iterator[str]:
-    """Column `text` of a hub dataset's train split, streamed without writing to disk.
+def hub_files(dataset: str, repository: str, subset: str, revision: str | None) -> list[File]:
+    """The parquet files of a hub dataset's train split, in order; none is read.
 
-    Raises UserError when the hub cannot be reached, the stream breaks or there is no such column.
+    Raises UserError when the hub cannot be reached or has other files.
     """
     import datasets
 
     place = f"{repository} ({subset}) at revision {revision}"
     try:
-        rows = datasets.load_dataset(
-            repository, subset, split="train", revision=revision, streaming=True
-        )
+        builder = datasets.load_dataset_builder(repository, subset, revision=revision)
+        files = [str(file) for file in builder.config.data_files["train"]]
     except Exception as error:  # the hub's client raises many kinds, all end the same way here
         _check_cache(dataset, error)
         raise UserError(
             f"{dataset}: {place} could not be reached ({_reason(error)}); try again, or use "
             f"{dataset}=FOLDER or {dataset}=embedded"
         ) from error
-    yield from _texts(dataset, rows, place, "run the same command again to go on")
+    if other := [file for file in files if not file.endswith(".parquet")]:
+        raise UserError(
+            f"{dataset}: {place} has {other[0]}, expected parquet; give {dataset}=FOLDER"
+        )
+    return [File(dataset, file, "run the same command again to go on") for file in files]
+
+
+def from_hub(dataset: str, repository: str, subset: str, revision: str | None) -> Iterator[str]:
+    """Column `text` of a hub dataset's train split, read without writing to disk.
+
+    Raises UserError when the hub cannot be reached, reading breaks off or there is no such column.
+    """
+    for file in hub_files(dataset, repository, subset, revision):
+        yield from file.texts()
 
 
 def locked_revision(dataset: str, repository: str, lock: Path) -> str:
@@ -96,11 +108,13 @@ def from_files(dataset: str, files: list[Path]) -> Iterator[str]:
     Raises UserError naming the file that cannot be read or has no column `text`.
     """
     for path in files:
-        kind = KINDS[path.suffix]
         if not path.stat().st_size:
             raise UserError(f"{dataset}: {path} is empty; mend or remove it")
-        if kind == "text":
+        if path.suffix == ".txt":
             yield from _lines(dataset, path)
+            continue
+        if path.suffix == ".parquet":
+            yield from File(dataset, str(path)).texts()
             continue
         import datasets  # which takes seconds, and a text does not need it
 
@@ -109,11 +123,13 @@ def from_files(dataset: str, files: list[Path]) -> Iterator[str]:
         # `datasets` reads a path as a glob pattern: [12] would match another folder named 1.
         literal = glob.escape(str(path))
         try:
-            rows = datasets.load_dataset(kind, data_files=[literal], split="train", streaming=True)
+            rows = datasets.load_dataset(
+                "json", data_files=[literal], split="train", streaming=True
+            )
         except Exception as error:  # as `datasets` meets it: empty, truncated, not that format
             _check_cache(dataset, error, path)
             raise UserError(
-                f"{dataset}: {path} cannot be read as {kind} ({_reason(error)}); mend or remove it"
+                f"{dataset}: {path} cannot be read as json ({_reason(error)}); mend or remove it"
             ) from error
         yield from _texts(dataset, rows, str(path), "mend or remove it")
 

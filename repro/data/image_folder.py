@@ -7,7 +7,9 @@ The layout is ImageNet's: train/<class>/*.JPEG and val/<class>/*.JPEG. Nothing i
 import errno
 import os
 import stat
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -26,6 +28,8 @@ from repro.files import (
 FOLDERS = {"train": "train", "valid": "val"}  # split -> its folder
 SUFFIXES = (".jpeg", ".jpg", ".png")
 COMPARED = 50  # images whose content is looked at
+REMEMBERED = 10_000  # images; what is known of larger folders is not found anew by every command
+SETTLED_NS = 60 * 10**9  # a class folder that changed later may be changing still
 INDEX, LINK = "index.json", "images"
 
 Listing = Mapping[str, Mapping[str, Mapping[str, int]]]  # split -> class -> file -> bytes
@@ -52,6 +56,61 @@ def list_folder(dataset: str, folder: Path) -> Listing:
     if len(train) == 1:
         raise UserError(f"{dataset}: {folder} has one class, nothing to tell apart; give two")
     return listing
+
+
+@cache
+def survey(dataset: str, folder: Path) -> Mapping:
+    """{"listing_sha256": `digest` of a folder's listing, "images": split -> number, "classes"}.
+
+    That of a large folder is remembered under resources/, for as long as no file was added to it,
+    removed or renamed: a class folder's time then changes, and only these are looked at. A file
+    that was written over in place is noticed when the folder is fetched.
+    Raises UserError as `list_folder`.
+    """
+    before = _times(folder)
+    memory = _memory(folder)
+    if before and memory.exists():
+        with suppress(UserError):  # damaged or changed: to list the folder costs only time
+            known = read_sealed(memory)
+            if known["times_sha256"] == _times_digest(before):
+                return known["found"]
+    listing = list_folder(dataset, folder)
+    images = {split: sum(map(len, classes.values())) for split, classes in listing.items()}
+    found = {
+        "listing_sha256": digest(listing),
+        "images": images,
+        "classes": len(listing["train"]),
+    }
+    if before and sum(images.values()) >= REMEMBERED:
+        newest = max(max(times.values()) for times in before.values())
+        if newest + SETTLED_NS < time.time_ns() and _times(folder) == before:
+            with suppress(UserError):  # where nothing can be written, it is found anew
+                write_sealed(memory, {"times_sha256": _times_digest(before), "found": found})
+    return found
+
+
+def _memory(folder: Path) -> Path:
+    return Path("resources", "digests", f"{sha256(str(folder.resolve()).encode())}.json")
+
+
+def _times_digest(times: Mapping) -> str:
+    return sha256(canonical_json(times))
+
+
+def _times(folder: Path) -> dict[str, dict[str, int]] | None:
+    """Split -> class -> when files were last added to its folder or removed, in nanoseconds; the
+    split's own folder is ".". None where a folder cannot be reached."""
+    times: dict[str, dict[str, int]] = {}
+    try:
+        for split, name in FOLDERS.items():
+            place = folder / name
+            times[split] = {".": place.stat().st_mtime_ns}
+            for entry in os.scandir(place):
+                if entry.is_dir():
+                    times[split][entry.name] = entry.stat().st_mtime_ns
+    except OSError:
+        return None
+    return times
 
 
 def _classes(dataset: str, folder: Path) -> dict[str, dict[str, int]]:
@@ -128,6 +187,12 @@ def check_apart(dataset: str, folder: Path, listing: Listing) -> None:
 def write_index(dataset: str, folder: Path, identity: Mapping, destination: Path) -> None:
     """Write the folder's listing and a link to the folder, then their manifest, `destination`."""
     listing = list_folder(dataset, folder)
+    if digest(listing) != identity.get("listing_sha256", digest(listing)):
+        _memory(folder).unlink(missing_ok=True)
+        raise UserError(
+            f"{dataset}: images of {folder} were written over since the folder was last listed; "
+            "run the same command again"
+        )
     check_apart(dataset, folder, listing)
     write_json(destination.parent / INDEX, listing)
     _link(folder, destination.parent / LINK)

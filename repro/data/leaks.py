@@ -28,9 +28,22 @@ class HeldOut:
         self.left = {_digest(row) for row in rows}
         self.count = len(self.left)
 
+    def among(self, document: str) -> set[bytes]:
+        """The digest of a document of train, if it is one of the rows."""
+        row = _encoded(document)
+        return {_digest(row)} & self.left if _is_long(row) else set()
+
+    def met(self, digests: Iterable[str]) -> None:
+        """Take note of rows of train by their digests, in hexadecimal."""
+        self.left.difference_update(map(bytes.fromhex, digests))
+        self._check()
+
     def meet(self, row: bytes) -> None:
         """Take note of a row of train."""
         self.left.discard(_digest(row))
+        self._check()
+
+    def _check(self) -> None:
         if 2 * len(self.left) < self.count:
             raise UserError(
                 f"{self.dataset}: more than half of the {self.count:,} different rows of "
@@ -87,10 +100,15 @@ def _lines(path: Path) -> Iterator[bytes]:
                 yield line
 
 
+def held_out_documents(dataset: str, valid: Iterable[str]) -> HeldOut:
+    """The different documents of valid that are not SHORT."""
+    return HeldOut(dataset, "valid", filter(_is_long, map(_encoded, valid)))
+
+
 def documents_apart(dataset: str, train: Iterator[str], valid: Iterator[str]) -> Iterator[str]:
     """The documents of train, unless more than half of the different ones of valid are among them:
     then UserError as soon as they were met."""
-    held_out = HeldOut(dataset, "valid", filter(_is_long, map(_encoded, valid)))
+    held_out = held_out_documents(dataset, valid)
     for document in train:
         if _is_long(row := _encoded(document)):
             held_out.meet(row)

@@ -10,6 +10,7 @@ from repro.data import documents, image_folder, leaks, tokenization
 from repro.data.arrays import write_arrays
 from repro.data.corpus import SPLITS, Corpus
 from repro.data.needs import Tokens
+from repro.data.parts import write_parts
 from repro.data.shards import write_shards
 from repro.data.source import Source
 from repro.errors import UserError
@@ -126,25 +127,31 @@ def tokenize_stream(corpus: Corpus, source: Source, need: Tokens, destination: P
     folder = destination.parent
     tokenization.write_tokenizer(tokenizer, folder / "tokenizer.json", need.vocab_size)
     separator = tokenizer.token_to_id(tokenization.SEPARATOR)
-    streams = {split: corpus.documents(source, split) for split in SPLITS}
-    if source.folder:
-        valid = corpus.documents(source, "valid")
-        streams["train"] = leaks.documents_apart(corpus.name, streams["train"], valid)
-    written = {
-        split: write_shards(
-            streams[split],
-            tokenizer,
-            dataset=corpus.name,
-            split=split,
-            separator=separator,
-            shard_tokens=corpus.shard_tokens,
-            folder=folder,
-        )
-        for split in SPLITS
+    settings = {
+        "dataset": corpus.name,
+        "separator": separator,
+        "shard_tokens": corpus.shard_tokens,
+        "folder": folder,
     }
+
+    def write(split: str) -> dict:
+        documents, valid = corpus.documents(source, split), None
+        if source.folder and split == "train":
+            valid = corpus.documents(source, "valid")
+        if split == "train" and (parts := corpus.parts(source)) is not None:
+            held_out = leaks.held_out_documents(corpus.name, valid) if valid else None
+            limit = corpus.train_documents
+            return write_parts(
+                parts, tokenizer, split=split, limit=limit, held_out=held_out, **settings
+            )
+        if valid:
+            documents = leaks.documents_apart(corpus.name, documents, valid)
+        return write_shards(documents, tokenizer, split=split, **settings)
+
+    written = {split: write(split) for split in SPLITS}
     # Only now was the whole stream read, and its digest is known.
     read = {
-        split: {key: entry[key] for key in ("documents", "text_sha256")}
+        split: {key: value for key, value in entry.items() if key != "shards"}
         for split, entry in written.items()
     }
     corpus.check_documents(source, read)

@@ -5,9 +5,10 @@ position in the stream where the shard was full. A document may continue in the 
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -19,13 +20,84 @@ BATCH = 1_000  # documents encoded at a time
 
 
 class ShardedTokens:
-    """The tokens of a split as memory-mapped arrays, `shards`, in order."""
+    """The tokens of a split as memory-mapped arrays, `shards`, in order.
 
-    def __init__(self, shards: list[np.ndarray]):
-        self.shards = shards
+    digests: SHA-256 of every shard's file, None of arrays that lie in no file.
+    """
+
+    def __init__(self, shards: list[np.ndarray], digests: Sequence[str] | None = None):
+        self.shards, self.digests = shards, digests
 
     def __len__(self) -> int:
         return sum(len(shard) for shard in self.shards)
+
+    def derived(
+        self, name: str, settings: Mapping, make: Callable[[np.ndarray], np.ndarray]
+    ) -> list[np.ndarray]:
+        """make(shard) of every shard, kept beside it and memory-mapped, so that it is computed
+        once: not at every start, nor in every process of a run.
+
+        name: of the files, `train-00000.{name}.npy`. settings: all that `make` depends on besides
+        the shard, as JSON values. Processes that need the same share the work.
+        Where the folder cannot be written or has no file locks, everything is made in memory.
+        """
+        if self.digests is None:
+            return [make(shard) for shard in self.shards]
+        places = [
+            _Derived(Path(shard.filename), name, {"shard": digest, **settings})  # type: ignore[attr-defined]
+            for shard, digest in zip(self.shards, self.digests, strict=True)
+        ]
+        # At first what nobody else is at; then wait for the others, and make what they left.
+        for wait in (False, True):
+            for place, shard in zip(places, self.shards, strict=True):
+                place.make(shard, make, wait)
+        return [place.read() for place in places]
+
+
+class _Derived:
+    """An array made from one shard, beside it; the JSON file of the same name says from what."""
+
+    def __init__(self, shard: Path, name: str, made_with: Mapping):
+        self.path = shard.with_suffix(f".{name}.npy")
+        self.note = self.path.with_suffix(".json")
+        self.made_with = dict(made_with)
+        self.array: np.ndarray | None = None
+
+    def is_made(self) -> bool:
+        """Whether it is there, whole and made with the same settings from the same shard."""
+        known = noted(self.note)
+        if known is None or known["made_with"] != self.made_with or not self.path.exists():
+            return False
+        return (
+            remembered_sha256(self.path, self.path.with_suffix(".verified.json")) == known["sha256"]
+        )
+
+    def make(self, shard: np.ndarray, make: Callable[[np.ndarray], np.ndarray], wait: bool) -> None:
+        """Make and write it, unless that is done, or, without `wait`, another process is at it."""
+        from filelock import FileLock, Timeout
+
+        if self.array is not None or self.is_made():
+            return
+        lock = self.path.with_name(f".{self.path.name}.lock")
+        try:
+            with FileLock(lock, blocking=wait, fallback_to_soft=False):
+                if not self.is_made():
+                    made = make(shard)
+                    with atomic_path(self.path) as temporary:
+                        np.save(temporary, made)
+                    found = sha256_file(self.path)
+                    write_sealed(self.note, {"made_with": self.made_with, "sha256": found})
+                lock.unlink(missing_ok=True)
+        except Timeout:
+            return
+        except (OSError, NotImplementedError, UserError):  # read-only, full, or without locks
+            self.array = make(shard)
+
+    def read(self) -> np.ndarray:
+        """The array, memory-mapped."""
+        if self.array is not None:
+            return self.array
+        return np.asarray(np.load(self.path, mmap_mode="r", allow_pickle=False))
 
 
 def parts_of(tokens: np.ndarray | ShardedTokens) -> list[np.ndarray]:
@@ -58,33 +130,18 @@ def write_shards(
     documents again, without encoding them, and writes the same bytes.
     Raises UserError when the stream is empty, or gives other documents when it is read again.
     """
-    made_with = {
-        "tokenizer": hashlib.sha256(tokenizer.to_str().encode()).hexdigest(),
-        "separator": separator,
-        "shard_tokens": shard_tokens,
-    }
-    # What an earlier call finished under the same settings is not written again.
-    summary = folder / f"{split}.json"
-    done = _finished(folder, split, made_with)
-    known = _noted(summary)
-    if known and known["made_with"] == made_with and known["shards"] == [_entry(s) for s in done]:
-        return _result(known)
-    summary.unlink(missing_ok=True)
-    # A short shard was the end of the stream; it is made again after the full shards.
-    done = [shard for shard in done if shard["tokens"] == shard_tokens]
-    kept = {f"{split}-{i:05d}" for i in range(len(done))}
-    for path in folder.glob(f"{split}-*"):
-        if path.name.split(".")[0] not in kept:
-            path.unlink()
-    remove_temporaries(folder, f".{split}-*")  # what a killed call left in the middle of a write
+    made_with = made_by(tokenizer, separator, shard_tokens)
+    shards = Shards(folder, split, made_with)
+    if shards.finished:
+        return shards.finished
     # The stream cannot be entered in the middle: earlier documents are read again, and their digest
     # shows that they are the same as before.
-    state = done[-1] if done else {"documents": 0, "offset": 0}
+    state = shards.done[-1] if shards.done else {"documents": 0, "offset": 0}
     number, offset = state["documents"], state["offset"]
     stream, text = iter(documents), hashlib.sha256()
     for document in islice(stream, number):
-        _update(text, document)
-    if done and text.hexdigest() != state["text_sha256"]:
+        update(text, document)
+    if shards.done and text.hexdigest() != state["text_sha256"]:
         raise UserError(
             f"{dataset}: the first {number} documents of split {split} are not those of the call "
             f"that was interrupted; delete {folder} and run the same command again"
@@ -93,24 +150,12 @@ def write_shards(
     filled = 0
 
     def write() -> None:
-        path = folder / f"{split}-{len(done):05d}.npy"
-        with atomic_path(path) as temporary:
-            np.save(temporary, buffer[:filled])
-        shard = {
-            "file": path.name,
-            "tokens": filled,
-            "sha256": sha256_file(path),
-            "documents": number,
-            "offset": offset,
-            "text_sha256": text.hexdigest(),
-            "made_with": made_with,
-        }
-        write_sealed(path.with_suffix(".json"), shard)
-        done.append(shard)
+        position = {"documents": number, "offset": offset, "text_sha256": text.hexdigest()}
+        shards.write(buffer[:filled], position)
 
     # `number` (of the document) and `offset` (in tokens) are the position in the stream. Each shard
     # stores both, so that the next call can continue inside a document that a shard ends in.
-    for document, ids in _encoded(stream, tokenizer, separator, buffer.dtype):
+    for document, ids in encoded(stream, tokenizer, separator, buffer.dtype):
         while offset < len(ids):
             part = ids[offset : offset + shard_tokens - filled]
             buffer[filled : filled + len(part)] = part
@@ -118,23 +163,75 @@ def write_shards(
             if filled == shard_tokens:
                 write()
                 filled = 0
-        _update(text, document)
+        update(text, document)
         number, offset = number + 1, 0
     if filled:
         write()
-    if not done:
+    if not shards.done:
         raise UserError(f"{dataset}: split {split} has no documents; give a source with text")
-    found = {
-        "documents": number,
-        "text_sha256": text.hexdigest(),
-        "shards": [_entry(shard) for shard in done],
-        "made_with": made_with,
+    return shards.finish({"documents": number, "text_sha256": text.hexdigest()})
+
+
+def made_by(tokenizer, separator: int | None, shard_tokens: int) -> dict:
+    """What shards of one stream depend on, as JSON values."""
+    return {
+        "tokenizer": hashlib.sha256(tokenizer.to_str().encode()).hexdigest(),
+        "separator": separator,
+        "shard_tokens": shard_tokens,
     }
-    write_sealed(summary, found)
-    return _result(found)
 
 
-def _encoded(
+class Shards:
+    """The shards of a split while they are written.
+
+    made_with: what they depend on, `made_by` and more. finished: what `write_shards` returns, where
+    an earlier call came to the end with the same settings, else None. done: what is noted of the
+    full shards that an earlier call left; all that belongs to others is removed.
+    """
+
+    def __init__(self, folder: Path, split: str, made_with: Mapping):
+        self.folder, self.split, self.made_with = folder, split, dict(made_with)
+        self.summary = folder / f"{split}.json"
+        self.done = _finished(folder, split, made_with)
+        self.finished = self._known()
+        if self.finished:
+            return
+        self.summary.unlink(missing_ok=True)
+        # A short shard was the end of the stream; it is made again after the full shards.
+        self.done = [s for s in self.done if s["tokens"] == made_with["shard_tokens"]]
+        kept = {f"{split}-{i:05d}" for i in range(len(self.done))}
+        for path in folder.glob(f"{split}-*"):
+            if path.name.split(".")[0] not in kept:
+                path.unlink()
+        remove_temporaries(
+            folder, f".{split}-*"
+        )  # what a killed call left in the middle of a write
+
+    def _known(self) -> dict | None:
+        known = noted(self.summary)
+        if not known or known["made_with"] != self.made_with:
+            return None
+        return _result(known) if known["shards"] == [_entry(s) for s in self.done] else None
+
+    def write(self, tokens: np.ndarray, position: Mapping = MappingProxyType({})) -> None:
+        """Write the next shard, and a note of it with where the stream was then."""
+        path = self.folder / f"{self.split}-{len(self.done):05d}.npy"
+        with atomic_path(path) as temporary:
+            np.save(temporary, tokens)
+        shard = {"file": path.name, "tokens": len(tokens), "sha256": sha256_file(path)}
+        shard |= {**position, "made_with": self.made_with}
+        write_sealed(path.with_suffix(".json"), shard)
+        self.done.append(shard)
+
+    def finish(self, read: Mapping) -> dict:
+        """Note that the stream has ended, and what was read of it; returns that and the shards."""
+        entries = [_entry(shard) for shard in self.done]
+        found = {**read, "shards": entries, "made_with": self.made_with}
+        write_sealed(self.summary, found)
+        return _result(found)
+
+
+def encoded(
     stream: Iterator[str], tokenizer, separator: int | None, dtype
 ) -> Iterator[tuple[str, np.ndarray]]:
     """(document, its token ids); names of special tokens in a document are plain text."""
@@ -146,7 +243,8 @@ def _encoded(
             yield document, np.asarray(encoding.ids + end, dtype=dtype)
 
 
-def _update(digest, document: str) -> None:
+def update(digest, document: str) -> None:
+    """Go on with the digest of all documents by one more."""
     digest.update(document.encode("utf-8", "surrogatepass") + b"\0")
 
 
@@ -158,7 +256,7 @@ def _result(summary: Mapping) -> dict:
     return {key: value for key, value in summary.items() if key != "made_with"}
 
 
-def _noted(path: Path) -> dict | None:
+def noted(path: Path) -> dict | None:
     """What an earlier call wrote down of a shard or a split; None where it is missing or changed:
     what it was of is then made again."""
     try:
@@ -172,7 +270,7 @@ def _finished(folder: Path, split: str, made_with: Mapping) -> list[dict]:
     done: list[dict] = []
     while True:
         path = folder / f"{split}-{len(done):05d}.npy"
-        shard = _noted(path.with_suffix(".json"))
+        shard = noted(path.with_suffix(".json"))
         if shard is None or shard["made_with"] != made_with:
             return done
         if not path.exists() or sha256_file(path) != shard["sha256"]:
@@ -201,5 +299,5 @@ def load_shards(manifest: Mapping, manifest_path: Path) -> dict[str, ShardedToke
                     f"{path}: the shard has SHA-256 {found}, expected {entry['sha256']}; {advice}"
                 )
             shards.append(np.load(path, mmap_mode="r", allow_pickle=False))
-        result[split] = ShardedTokens(shards)
+        result[split] = ShardedTokens(shards, [entry["sha256"] for entry in entries])
     return result

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 import torch
 
+from repro.data import batches
 from repro.data.augmentation import CropFlip, Normalize, image_statistics, pool
-from repro.data.batches import ArrayBatches, OrderedBatches, TokenBatches
+from repro.data.batches import ArrayBatches, Epochs, OrderedBatches, TokenBatches
 from repro.data.shards import ShardedTokens
 from repro.errors import UserError
 from repro.tasks import token_frequencies
@@ -164,6 +165,21 @@ def test_a_batch_of_shards_depends_on_seed_and_number_alone():
 def test_shards_too_short_for_a_batch_say_so():
     with pytest.raises(UserError, match="text: 12 tokens make 2 blocks of 5, fewer than one batch"):
         TokenBatches("text", sharded(6, 6), 3, 5, 0, "cpu")
+
+
+def test_an_order_of_many_rows_is_the_same_in_half_the_memory(monkeypatch):
+    def orders():
+        return [
+            index for _, index in zip(range(5), Epochs(41, 8, 2)._from_step(3, "cpu"), strict=False)
+        ]
+
+    whole = orders()
+    monkeypatch.setattr(batches, "HALVED", 41)
+    halved = orders()
+    assert [number for number, _ in halved] == [3, 4, 5, 6, 7]
+    for (_, one), (_, other) in zip(whole, halved, strict=True):
+        assert (one.dtype, other.dtype) == (torch.int64, torch.int32)
+        assert torch.equal(one, other.long())
 
 
 def test_token_frequencies_are_those_of_all_shards(monkeypatch):

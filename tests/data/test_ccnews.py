@@ -84,10 +84,10 @@ def test_the_locked_revision_is_the_one_asked_for(hub, monkeypatch):
 
     write_json(ccnews.lock, {"revision": "7" * 40})
     asked = []
-    load = datasets.load_dataset
+    load = datasets.load_dataset_builder
     monkeypatch.setattr(
         datasets,
-        "load_dataset",
+        "load_dataset_builder",
         lambda *a, revision, **k: asked.append(revision) or load(*a, **k),
     )
     next(ccnews.documents(Source("real"), "valid"))

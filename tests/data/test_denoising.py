@@ -3,13 +3,17 @@ against fairseq's."""
 
 import itertools
 import math
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 
-from repro.data import denoising
+from repro.data import cutting, denoising
+from repro.data.cutting import cut
 from repro.data.denoising import (
     BEGIN,
     END,
@@ -18,12 +22,12 @@ from repro.data.denoising import (
     Denoising,
     DenoisingBatches,
     Vocabulary,
-    cut,
     sample_keys,
     vocabulary,
 )
 from repro.data.shards import ShardedTokens
 from repro.errors import UserError
+from repro.files import sha256_file
 from repro.tasks.transfer import targets
 
 STOP = 4  # in the model's ids
@@ -301,9 +305,9 @@ def batches():
     names = vocabulary({".": 0, "|": 1} | {f"w{i}": i for i in range(2, 40)})
     tokens = rng.integers(0, 40, 4_000).astype(np.uint16)
 
-    def make(tokens=ShardedTokens([tokens[:2_500], tokens[2_500:]]), seed=3):  # noqa: B008
+    def make(tokens=ShardedTokens([tokens[:2_500], tokens[2_500:]]), seed=3, separator=1):  # noqa: B008
         denoise = Denoising(names, 0.3, 3.0, 16)
-        return DenoisingBatches("text", tokens, 1, denoise, 8, 16, seed, "cpu")
+        return DenoisingBatches("text", tokens, separator, denoise, 8, 16, seed, "cpu")
 
     return make
 
@@ -380,3 +384,99 @@ def test_another_epoch_has_other_noise(batches):
 def test_too_short_a_text_names_the_dataset(batches):
     with pytest.raises(UserError, match="text: 20 tokens make . blocks of at most 16, fewer"):
         batches(np.arange(20, dtype=np.uint16))
+
+
+# Cuts beside shards
+
+
+@pytest.fixture
+def stored(tmp_path, batches):
+    """Shards in files, a reader of them, and the names of the shards that were cut."""
+    rng = np.random.default_rng(1)
+    parts = [rng.integers(0, 40, size).astype(np.uint16) for size in (2_500, 1_500, 1_700)]
+    for i, part in enumerate(parts):
+        np.save(tmp_path / f"train-{i:05d}.npy", part)
+
+    def read(seed=3, separator=1, folder=tmp_path):
+        paths = sorted(folder.glob("train-?????.npy"))
+        maps = [np.load(path, mmap_mode="r") for path in paths]
+        return batches(ShardedTokens(maps, [sha256_file(p) for p in paths]), seed, separator)
+
+    return parts, read
+
+
+@pytest.fixture
+def cuts_made(monkeypatch):
+    made = []
+    monkeypatch.setattr(cutting, "cut", lambda *a, real=cut: made.append(len(a[0])) or real(*a))
+    return made
+
+
+def test_a_text_is_cut_once_for_all_starts_and_processes(stored, cuts_made, batches):
+    parts, read = stored
+    fresh, again = read(), read(seed=4)
+    assert cuts_made == [2_500, 1_500, 1_700]
+    in_memory = batches(ShardedTokens(parts))
+    assert again.rows == fresh.rows == in_memory.rows
+    for one, other in zip(
+        itertools.islice(fresh.from_step(2), 2 * fresh.per_epoch),
+        in_memory.from_step(2),
+        strict=False,
+    ):
+        assert all(map(torch.equal, one, other))
+    assert all(cuts.dtype == np.int32 and not cuts.flags.owndata for cuts in again.cuts)
+
+
+def test_what_is_kept_of_other_settings_or_another_shard_is_made_anew(stored, cuts_made, tmp_path):
+    _, read = stored
+    rows = read().rows
+    cuts_made.clear()
+    assert read(separator=2).rows != rows
+    assert cuts_made == [2_500, 1_500, 1_700]
+    cuts_made.clear()
+    np.save(tmp_path / "train-00001.npy", np.arange(900, dtype=np.uint16) % 40)
+    read(separator=2)
+    assert cuts_made == [900]
+    cuts_made.clear()
+    damaged = tmp_path / "train-00002.blocks-14.npy"
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+    (tmp_path / "train-00000.blocks-14.json").write_text("{ cut")
+    read(separator=2)
+    assert cuts_made == [2_500, 1_700]
+
+
+def test_processes_share_the_cutting(stored, cuts_made, tmp_path):
+    """While another is at the first shard, the others are cut; then it is waited for."""
+    _, read = stored
+    other = FileLock(tmp_path / ".train-00000.blocks-14.npy.lock")
+    with ThreadPoolExecutor() as pool:
+        with other:
+            reading = pool.submit(read)
+            while len(list(tmp_path.glob("*.blocks-14.json"))) < 2:
+                assert not reading.done()
+                time.sleep(0.01)
+            assert cuts_made == [1_500, 1_700] and not reading.done()
+        assert reading.result(timeout=60).rows > 300
+    assert cuts_made == [1_500, 1_700, 2_500]
+
+
+def test_a_folder_that_cannot_be_written_is_cut_in_memory(stored, cuts_made, monkeypatch, tmp_path):
+    _, read = stored
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("filelock.FileLock", refuse)
+    assert read().rows == read().rows > 300
+    assert len(cuts_made) == 6 and not list(tmp_path.glob("*.blocks-14.*"))
+
+
+def test_windows_change_no_block(monkeypatch):
+    rng = np.random.default_rng(0)
+    for separator in (19, None):
+        tokens = rng.integers(0, 20, 5_000)
+        whole = spell(tokens.tolist(), separator, 12)
+        for window in (1, 7, 40, 999):
+            monkeypatch.setattr(cutting, "WINDOW", window)
+            assert spell(tokens.tolist(), separator, 12) == whole
+        monkeypatch.undo()

@@ -276,6 +276,7 @@ def corpus(texts):
         shard_tokens=4_000,
         bpe_characters=20_000,
         documents=lambda source, split: iter(parts[split]),
+        parts=lambda source: None,
         check_documents=lambda source, found: None,
     )
 
@@ -447,6 +448,9 @@ def test_a_folder_s_name_is_no_pattern(tmp_path, texts, suffix, cache):
     wrong.rename(tmp_path / "g1")
     assert list(fineweb.documents(Source("folder", folder), "train")) == texts[:-10]
     chained = folder.rename(tmp_path / "a::b")
+    if suffix == "parquet":
+        assert list(fineweb.documents(Source("folder", chained), "train")) == texts[:-10]
+        return
     with pytest.raises(UserError, match=r"a path with '::' cannot be read; rename it"):
         list(fineweb.documents(Source("folder", chained), "train"))
 

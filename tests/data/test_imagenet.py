@@ -1,6 +1,7 @@
 import os
 import random
 import shutil
+import time
 
 import numpy as np
 import pytest
@@ -52,10 +53,16 @@ def folder(tmp_path):
     return root
 
 
+def forget(image_folder):
+    """As of another process."""
+    image_folder.list_folder.cache_clear()
+    image_folder.survey.cache_clear()
+
+
 def prepared(folder, destination):
     from repro.data import image_folder
 
-    image_folder.list_folder.cache_clear()
+    forget(image_folder)
     source = Source("folder", folder)
     prepare(imagenet, source, imagenet.identity(source), destination / "manifest.json")
     return destination / "manifest.json"
@@ -112,7 +119,7 @@ def test_copies_of_other_sizes_are_other_data(folder, tmp_path):
 
     before = imagenet.identity(Source("folder", folder))
     photograph(folder / "train" / CLASSES[0] / f"{CLASSES[0]}_0.JPEG", size=(30, 24))
-    image_folder.list_folder.cache_clear()
+    forget(image_folder)
     assert imagenet.identity(Source("folder", folder)) != before
 
 
@@ -131,13 +138,79 @@ def test_another_file_is_another_identity(folder):
     from repro.data import image_folder
 
     def identity():
-        image_folder.list_folder.cache_clear()
+        forget(image_folder)
         return imagenet.identity(Source("folder", folder))
 
     first = identity()
     assert identity() == first and first["images"] == {"train": 12, "valid": 3}
     (folder / "train" / CLASSES[0] / f"{CLASSES[0]}_0.JPEG").unlink()
     assert identity() != first
+
+
+@pytest.fixture
+def large(folder, tmp_path, monkeypatch):
+    """The folder as if it were a large one that nobody has changed for a while; returns its
+    identity and how often a file was asked for its size."""
+    from repro.data import image_folder
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(image_folder, "REMEMBERED", 15)
+    old = time.time() - 3_600
+    for path in (*folder.glob("*/*"), *folder.glob("*")):
+        os.utime(path, (old, old))
+    sized = []
+    real = image_folder._sizes
+    monkeypatch.setattr(image_folder, "_sizes", lambda path: sized.append(path) or real(path))
+
+    def identity():
+        forget(image_folder)
+        sized.clear()
+        return imagenet.identity(Source("folder", folder)), len(sized)
+
+    return identity
+
+
+def test_a_large_folder_s_images_are_asked_for_once_not_by_every_command(folder, large):
+    first, looked = large()
+    assert looked == 6
+    assert large() == (first, 0)
+    assert imagenet.describe(Source("folder", folder)).startswith("images from folder images (12")
+    memory = next(folder.parent.glob("resources/digests/*.json"))
+    for harm in ("{ cut", memory.read_text().replace('"train": 12', '"train": 13')):
+        memory.write_text(harm)
+        assert large() == (first, 6)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: photograph(folder / "train" / CLASSES[0] / "new.JPEG"),
+        lambda folder: (folder / "val" / CLASSES[1] / "ILSVRC2012_val_1.JPEG").rename(
+            folder / "val" / CLASSES[1] / "renamed.JPEG"
+        ),
+        lambda folder: (folder / "train" / CLASSES[2] / f"{CLASSES[2]}_3.JPEG").unlink(),
+    ],
+)
+def test_a_large_folder_that_changed_is_listed_again(folder, large, change):
+    first, _ = large()
+    change(folder)
+    second, looked = large()
+    assert second != first and looked == 6
+    assert large() == (second, 6), "what has just changed may change still"
+
+
+def test_a_large_folder_s_memory_gives_way_where_images_were_written_over(folder, large, tmp_path):
+    """That changes no folder's time; the images' sizes are looked at before they are indexed."""
+    first, _ = large()
+    path = folder / "train" / CLASSES[0] / f"{CLASSES[0]}_0.JPEG"
+    path.write_bytes(path.read_bytes() + b"\0")
+    assert large() == (first, 0)
+    with pytest.raises(UserError, match="images of .* were written over .*; run the same command"):
+        prepared(folder, tmp_path / "prepared")
+    assert not (tmp_path / "prepared" / "manifest.json").exists()
+    second, looked = large()
+    assert second != first and looked == 6
+    prepared(folder, tmp_path / "prepared")
 
 
 @pytest.mark.parametrize("mode", ["L", "CMYK", "P", "RGBA", "1"])
@@ -232,7 +305,7 @@ def no_valid(folder):
 def test_a_faulty_folder_is_named_with_the_fault(folder, damage, message):
     from repro.data import image_folder
 
-    image_folder.list_folder.cache_clear()
+    forget(image_folder)
     damage(folder)
     with pytest.raises(UserError, match=message) as caught:
         imagenet.identity(Source("folder", folder))
@@ -508,7 +581,7 @@ def test_the_paper_s_settings_run_on_a_folder(folder, tmp_path):
 def test_the_suite_takes_imagenet_from_a_folder(folder, tmp_path, monkeypatch):
     from repro.data import image_folder
 
-    image_folder.list_folder.cache_clear()
+    forget(image_folder)
     monkeypatch.chdir(tmp_path)
     suite = Suite(config.parse({"imagenet": str(folder)}, registry.dataset_names()))
     assert suite.identity("imagenet")["source"] == "folder"

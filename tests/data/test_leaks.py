@@ -10,7 +10,7 @@ from PIL import Image
 from data import cifar100, covtype, imagenet, wikitext2
 from repro.data import prepare
 from repro.data.corpus import Corpus
-from repro.data.image_folder import list_folder
+from repro.data.image_folder import list_folder, survey
 from repro.data.needs import Tokens
 from repro.data.source import Source
 from repro.data.synthetic_table import cover_table
@@ -65,6 +65,7 @@ def photographs(tmp_path):
         (tmp_path / "train" / name).mkdir(parents=True)
         Image.new("RGB", (2, 2), (number, 0, 0)).save(tmp_path / "train" / name / "1.png")
     list_folder.cache_clear()
+    survey.cache_clear()
     return tmp_path
 
 
@@ -76,6 +77,7 @@ def test_a_link_to_train_or_a_copy_of_it(photographs):
     (photographs / "val").unlink()
     shutil.copytree(photographs / "train", photographs / "val")
     list_folder.cache_clear()
+    survey.cache_clear()
     with pytest.raises(UserError, match=said):
         fetch(imagenet, photographs)
 
