@@ -6,6 +6,7 @@ measured on one.
 """
 
 import math
+import os
 import re
 import shutil
 import warnings
@@ -29,6 +30,7 @@ CHUNK = {"cpu": 2**19, "cuda": 2**26}
 # A row of a matrix that a GPU's fast kernels read has a whole number of this many entries: 128
 # bytes of bfloat16.
 ALIGNED = 64
+DRIVER = "/proc/driver/nvidia/version"
 
 
 # A device
@@ -51,29 +53,29 @@ def select(name: str, threads: int) -> torch.device:
 def why_no_cuda() -> str:
     """Why torch sees no CUDA device, in its own words, its CUDA, the driver, and what to do."""
     if torch.version.cuda is None:
-        return (
-            f"torch {torch.__version__} is built without CUDA: see docs/running.md for one that is"
-        )
-    with warnings.catch_warnings(record=True) as told:  # an old driver is told of by a warning
+        return f"torch {torch.__version__} is built without CUDA: see docs/running.md"
+    said = "no CUDA device is visible"
+    with warnings.catch_warnings(record=True) as told:  # of some faults torch warns alone
         warnings.simplefilter("always")
         try:
             torch.cuda.init()
-            said = "no CUDA device is visible" if not torch.cuda.device_count() else ""
         except (RuntimeError, AssertionError) as error:
             said = str(error)
-    words = [said, *(str(w.message) for w in told)]
-    reason = " ".join(" ".join(words).split()) or "torch says no reason"
+        else:
+            said = str(told[-1].message) if told else said
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
+    hidden = f", CUDA_VISIBLE_DEVICES={shown!r}" if shown is not None else ""
     return (
-        f"torch {torch.__version__} (CUDA {torch.version.cuda}, driver {driver() or 'unknown'}) "
-        f"says: {reason}; nvidia-smi shows what is there, and docs/running.md has an environment "
-        "for older drivers"
+        f"torch {torch.__version__} (CUDA {torch.version.cuda}, driver {driver() or 'unknown'}"
+        f"{hidden}) says: {' '.join(said.split())}; see what nvidia-smi says, and docs/running.md "
+        "for an older driver"
     )
 
 
 def driver() -> str | None:
     """The release of NVIDIA's kernel driver, as its module says it: "570.124.06"."""
     try:
-        with open("/proc/driver/nvidia/version") as file:
+        with open(DRIVER) as file:
             found = re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", file.read())
     except OSError:
         return None

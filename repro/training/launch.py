@@ -50,7 +50,8 @@ def check_devices(ranks: int, device: str) -> None:
         from repro import backend
 
         if (found := backend.device_count()) < ranks:
-            raise UserError(f"--ranks {ranks}: {found} CUDA devices are visible, one a rank")
+            why = "" if found else f": {backend.why_no_cuda()}"
+            raise UserError(f"--ranks {ranks}: {found} CUDA devices are visible, one a rank{why}")
 
 
 def launch(words: list[str], ranks: int) -> None:

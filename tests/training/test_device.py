@@ -6,12 +6,16 @@ Where the test plugins are missing: python -m pytest -o addopts= tests/training/
 import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 import torch
 from golden import SPECS, near, records, saved
 from simulated_device import NOT_SIMULATED, STEPS, TRAINED
+
+from repro import backend
+from repro.errors import UserError
 
 pytestmark = pytest.mark.long
 
@@ -51,6 +55,50 @@ def test_the_tables_hold(tmp_path, device):
     assert found["embedding"]["lr"] == pytest.approx(16**-0.5)
     assert found["hidden"]["lr"] == found["output"]["lr"] == pytest.approx(1 / 16)
     assert found["embedding"]["init_variance"] == pytest.approx(1 / 16, rel=0.3)
+
+
+TOO_OLD = """The NVIDIA driver on your system is too old (found version 12040).
+Please update your GPU driver"""
+
+
+@pytest.mark.parametrize("warns", [False, True])
+def test_why_there_is_no_cuda_is_said_in_torch_s_words(monkeypatch, warns):
+    """An old driver, of which torch warns or raises; a GPU that is hidden; a torch without CUDA."""
+
+    def fail():
+        if warns:
+            warnings.warn(TOO_OLD, stacklevel=1)
+        else:
+            raise RuntimeError(TOO_OLD)
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "init", fail)
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(backend, "driver", lambda: "550.54.15")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    with pytest.raises(UserError) as told:
+        backend.select("cuda", 1)
+    assert str(told.value) == (
+        f"device cuda: torch {torch.__version__} (CUDA 13.0, driver 550.54.15, "
+        "CUDA_VISIBLE_DEVICES='3') says: The NVIDIA driver on your system is too old (found "
+        "version 12040). Please update your GPU driver; see what nvidia-smi says, and "
+        "docs/running.md for an older driver; or run with --device cpu"
+    )
+    monkeypatch.setattr(torch.version, "cuda", None)
+    with pytest.raises(UserError, match="is built without CUDA"):
+        backend.select("cuda", 1)
+
+
+def test_the_driver_is_the_kernel_module_s(monkeypatch, tmp_path):
+    said = (
+        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.124.06  Release Build  (x)\n"
+        "GCC version:  gcc version 12.3.0 (Ubuntu 12.3.0-1ubuntu1~22.04)\n"
+    )
+    file = tmp_path / "version"
+    monkeypatch.setattr(backend, "DRIVER", str(file))
+    assert backend.driver() is None
+    file.write_text(said)
+    assert backend.driver() == "570.124.06"
 
 
 def python(*arguments: str) -> subprocess.CompletedProcess:
