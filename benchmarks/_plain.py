@@ -14,9 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from repro import backend
 from repro.cost.bart import denoising_vocabulary_size
 from repro.data.denoising import PADDING
-from repro.training import device as devices
 
 
 class Block(nn.Module):
@@ -215,7 +215,7 @@ def stepper(
         optimizer.zero_grad(set_to_none=True)
         for part in zip(*(tensor.chunk(parts) for tensor in batch), strict=True):
             inputs, labels = part[:read], part[read]
-            with devices.autocast(device, spec["precision"]):
+            with backend.autocast(device, spec["precision"]):
                 logits = forward(*inputs).flatten(0, -2)
                 loss = F.cross_entropy(logits, labels.flatten(), label_smoothing=smoothing)
             (loss / parts if parts > 1 else loss).backward()

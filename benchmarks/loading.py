@@ -21,12 +21,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import numpy as np
 import torch
 
+from repro import backend
 from repro.cost import GPU_FLOPS
 from repro.cost.llm import pretraining_cost
 from repro.data.batches import TokenBatches
 from repro.data.shards import ShardedTokens
 from repro.suite.spec import lookup
-from repro.training import device as devices
 from studies.embedding_lr._llm import PAPER
 
 SHARDS, ROWS = 4, 16
@@ -58,10 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--folder", help="where the shards go")
     args = parser.parse_args(arguments)
-    device = devices.select(args.device, threads=1)
+    device = backend.select(args.device, threads=1)
     length, each = lookup(PAPER, "data.sequence_length"), int(args.tokens) // SHARDS
     wanted = GPU_FLOPS / (6 * pretraining_cost(PAPER).parameters)
-    print(f"{devices.describe(device)}, torch {torch.__version__}; {wanted:,.0f} tokens/s consumed")
+    print(f"{backend.describe(device)}, torch {torch.__version__}; {wanted:,.0f} tokens/s consumed")
     print("| shards | tokens/s | times what is consumed |\n|---|---|---|")
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         paths = [Path(folder) / f"{i}.npy" for i in range(SHARDS)]

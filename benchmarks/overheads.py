@@ -22,12 +22,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import torch
 
+from repro import backend
 from repro.cost.llm import pretraining_cost
 from repro.data.needs import Tokens
 from repro.suite import config, jobs, registry
 from repro.suite.suite import Suite
 from repro.tasks import TASKS, pretraining
-from repro.training import device as devices
 from repro.training import loop
 from studies.embedding_lr.pretraining import STUDY as LONG
 from studies.embedding_lr.pretraining_ratios import STUDY as SHORT
@@ -63,7 +63,7 @@ def measured(scale: str) -> list[str]:
         if isinstance(need, Tokens):
             jobs.tokenize(suite, need)
     spec = cell.runs[0].spec
-    device = devices.select("cpu", spec["threads"])
+    device = backend.select("cpu", spec["threads"])
     loaded = pretraining.load_data(spec, suite.needs(cell), device)
     training = TASKS["pretraining"].build(spec, loaded, device)
     timed = evaluate, save = Timed(loop.evaluate), Timed(loop.save)

@@ -45,6 +45,7 @@ from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks import _plain
+from repro import backend
 from repro.cost import Layout
 from repro.data.random_data import random_data
 from repro.suite import config, registry
@@ -52,7 +53,6 @@ from repro.suite.budget import matmul_peak
 from repro.suite.spec import lookup, override
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
-from repro.training import device as devices
 from repro.training import distributed, loop, ranks
 from repro.training.loop import Batches, Training
 from studies.embedding_lr import _decoder, _llm
@@ -213,10 +213,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     if args.device == "cpu" and args.precision != "float32":
         parser.error(f"--precision {args.precision}: on a CPU jobs take float32; add --device cuda")
-    device = devices.select(args.device, threads=1)
+    device = backend.select(args.device, threads=1)
     there = specs(args.model, args.paper)
     best = matmul_peak(device.type, 40, partial(now, device))
-    where = arithmetic.cpu_model() if device.type == "cpu" else devices.describe(device)
+    where = arithmetic.cpu_model() if device.type == "cpu" else backend.describe(device)
     print(f"{where}, torch {torch.__version__}, {args.precision}, {args.model}")
     print(f"matmul peak {best / 1e9:.1f} GFLOP/s")
     titles = "width,parameters,ms a step,plain ms,plain / ours,read a second,GFLOP/s,of peak"

@@ -28,11 +28,11 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from repro import backend
 from repro.data.batches import ArrayBatches
 from repro.data.loading import Data
 from repro.suite.spec import lookup, override
 from repro.tasks import TASKS
-from repro.training import device as devices
 from repro.training import loop
 from studies.upscaling._mlp import ADAMW, PAPER, SGD
 
@@ -135,9 +135,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--widths", type=int, nargs="+", default=[*STEPS])
     args = parser.parse_args(arguments)
-    device = devices.select("cpu", args.threads)
+    device = backend.select("cpu", args.threads)
     features, labels = table(args.rows)
-    print(f"{devices.describe(device)}, torch {torch.__version__}, {args.threads} threads")
+    print(f"{backend.describe(device)}, torch {torch.__version__}, {args.threads} threads")
     print(
         "| width | optimizer | ours, ms a step | plain | plain / ours | ours, processor ms | plain "
         "| plain / ours |"

@@ -13,6 +13,7 @@ theory/        closed forms that measurements are held against
 data/          preparation of datasets, and batches
 cost/          operations, memory and time of a run
 commands.py    what each subcommand does
+backend.py     what differs between a CPU and a GPU
 errors.py      mistakes that a user can mend
 files.py       checksums, seals, and writes that are whole or nothing
 statistics.py  slopes, intervals over seeds

@@ -1,12 +1,22 @@
 """A device that is not the CPU, for machines without one: values are the CPU's, kept apart from it.
 
-An operator on tensors of both raises, as it would on a GPU. As a script it carries out every
-task's golden run on this device and prints {task: records} as JSON. In a process of its own: the
-registration lasts. Autocast and the fused kernels of a real GPU are not simulated.
+An operator on tensors of both raises, as it would on a GPU: single numbers may meet, but not in the
+step of a fused optimizer. What a GPU would have to be waited for is counted, by the line of the
+suite that asks for it (WAITS): reading a value, and copies from or to the CPU that are not told
+`non_blocking`. As a script it prints JSON: `golden`, {task: records} of every task's golden run on
+this device; `waits`, {case: {line: waits in STEPS steps}}; `upscaled`, {device: losses} of a run
+from a widened base. In a process of its own: the registration lasts. Autocast and the kernels of a
+real GPU are not simulated.
 """
 
 import json
+import sys
 import tempfile
+import traceback
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -26,6 +36,19 @@ MIXING = {  # a GPU's tensors may meet the CPU's in a copy, and in an index
     aten.index_put_.default,
     aten._index_put_impl_.default,
 }
+# These give a number, or a shape that hangs on values: the CPU has to know them.
+READING = {
+    aten._local_scalar_dense.default,
+    aten.is_nonzero.default,
+    aten.equal.default,
+    aten.nonzero.default,
+    aten.masked_select.default,
+    aten._unique2.default,
+    aten.repeat_interleave.Tensor,
+}
+INDEXING = {aten.index.Tensor, aten.index_put_.default, aten._index_put_impl_.default}
+SUITE = str(Path(__file__).resolve().parent.parent)
+WAITS: Counter[str] = Counter()  # a line of the suite, and the operator -> how often it waited
 
 
 class DeviceTensor(torch.Tensor):
@@ -54,13 +77,46 @@ def is_simulated(device) -> bool:
     return device is not None and torch.device(device).type == NAME
 
 
+def crosses(func, args, kwargs) -> bool:
+    """Whether a copy goes from one device to the other, and is waited for."""
+    if func is aten._to_copy.default:
+        target = kwargs.get("device")
+        other = target is not None and is_simulated(target) != isinstance(args[0], DeviceTensor)
+        return other and not kwargs.get("non_blocking")
+    if func is aten.copy_.default:
+        into, source, *non_blocking = args
+        tensors = isinstance(into, DeviceTensor) != isinstance(source, DeviceTensor)
+        return tensors and not any((*non_blocking, kwargs.get("non_blocking")))
+    return False
+
+
+def waits(func, args, kwargs) -> bool:
+    """Whether a GPU has to finish what is queued before this operator can go on."""
+    if func in INDEXING:
+        index = [i for i in tree_iter(args[1]) if isinstance(i, torch.Tensor)]
+        return any(i.dtype == torch.bool or not isinstance(i, DeviceTensor) for i in index)
+    return func in READING or crosses(func, args, kwargs)
+
+
+def line() -> str:
+    """The innermost line of the suite, or of this folder, that is being carried out."""
+    frames = [f for f in traceback.extract_stack() if f.filename.startswith(SUITE)]
+    frames = [f for f in frames if f.filename != __file__ and ".venv" not in f.filename]
+    if not frames:
+        return "torch"
+    return f"{Path(frames[-1].filename).relative_to(SUITE)}: {frames[-1].line}"
+
+
 def carry_out(func, args, kwargs):
     """An operator on the tensors within; raises RuntimeError where two devices meet."""
     tensors = [a for a in tree_iter((args, kwargs)) if isinstance(a, torch.Tensor)]
     here = any(isinstance(a, DeviceTensor) for a in tensors)
-    elsewhere = any(a.dim() for a in tensors if not isinstance(a, DeviceTensor))
+    fused = func.__name__.startswith("_fused_")
+    elsewhere = any(fused or a.dim() for a in tensors if not isinstance(a, DeviceTensor))
     if here and elsewhere and func not in MIXING:
         raise RuntimeError(f"{func}: tensors of {NAME} and of the CPU")
+    if waits(func, args, kwargs):
+        WAITS[f"{line()} ({func})"] += 1
     inner_args, inner_kwargs = tree_map(
         lambda a: a.inner if isinstance(a, DeviceTensor) else a, (args, kwargs)
     )
@@ -85,6 +141,8 @@ class Sequences(TorchFunctionMode):
         if func in (torch.tensor, torch.as_tensor) and is_simulated(kwargs.get("device")):
             device = kwargs.pop("device")
             return func(*args, **kwargs, device="cpu").to(device)
+        if func is torch.Tensor.new_tensor:
+            return torch.tensor(args[1], dtype=args[0].dtype).to(args[0].device)
         if func in (torch.Tensor.__getitem__, torch.Tensor.__setitem__):
             tensor, index, *value = args
             index = tree_map(
@@ -148,28 +206,120 @@ def register() -> list[torch.library.Library]:
     return [every, autocast, factories]
 
 
-def main() -> None:
-    """Print {task: records} of every golden run."""
+def golden_records() -> dict:
+    """{task: records} of every golden run."""
     from golden import SPECS, records
 
-    from repro.training import device
+    found = {}
+    for task in SPECS.keys() - NOT_SIMULATED:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                found[task] = records(task, Path(folder), NAME)
+            except RuntimeError as error:
+                raise RuntimeError(f"task {task}") from error
+    return found
+
+
+STEPS = 3  # the difference between a longer and a shorter run of each case
+TRAINED = (
+    *("language_model", "pretraining", "warm_start", "transfer"),
+    *("image_classification", "span_denoising"),
+)
+
+
+def cases() -> dict[str, tuple[str, Mapping]]:
+    """Name -> (task, changes to its golden spec): every task that trains, and what takes a way of
+    its own."""
+    from golden import SPECS
+
+    muon = {"name": "muon", "betas": [0.9, 0.95], "eps": 1e-8, "weight_decay": 0.1, "momentum": 0.9}
+    muon |= {"adjust_lr_fn": "unit_rms", "clip": None}
+    sgd = {"name": "sgd", "momentum": 0.9, "nesterov": False, "weight_decay": 0.1, "clip": None}
+    found: dict[str, tuple[str, Mapping]] = {task: (task, {}) for task in TRAINED}
+    found |= {f"{task}, float16": (task, {"precision": "float16"}) for task in TRAINED}
+    model = {"name": "resnet", "width": 0.0625, "classes": 3, "base_width": 0.0625}
+    data = {"dataset": "golden", "batch_size": 16, "augment": True, "resolution": 8}
+    found["images"] = ("warm_start", {"model": model, "data": data})
+    found["muon"] = ("transfer", {"optimizer": SPECS["transfer"]["optimizer"] | muon})
+    found["sgd"] = ("transfer", {"optimizer": sgd})
+    return found
+
+
+def waits_of_steps() -> dict[str, dict[str, int]]:
+    """{case: {line: how often STEPS steps waited there}}."""
+    from importlib import import_module
+    from types import SimpleNamespace
+
+    from golden import SPECS, inputs_of, pictures
+
+    from repro import backend
+    from repro.data.needs import Arrays
+    from repro.tasks import TASKS
+    from repro.training import loop
+
+    loop.time = SimpleNamespace(monotonic=lambda: 0.0)  # no progress, which reads a loss a second
+    backend.CHUNK[NAME] = 64  # so that losses go by chunks, as those of a large vocabulary do
+    found = {}
+    for name, (task, changes) in cases().items():
+        spec = SPECS[task] | changes
+        counts = []
+        for steps in (2, 2 + STEPS):
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder)
+                place = backend.select(NAME, 1)
+                module = import_module(TASKS[task].module)
+                images = "resolution" in spec["data"]
+                inputs = {Arrays("golden"): pictures(path)} if images else inputs_of(task, path)
+                loaded = module.load_data(spec, inputs, place)
+                run = TASKS[task].build(spec, loaded, place)
+                run = replace(run, steps=steps, evaluations=1, held_out=(), evaluate=None)
+                WAITS.clear()
+                loop.train(run, progress=lambda step, loss: None, checkpoint=path / "state")
+                counts.append(Counter(WAITS))
+        found[name] = dict(counts[1] - counts[0])
+    return found
+
+
+def upscaled_losses() -> dict[str, list[float]]:
+    """{device: losses} of a run that goes on from a base, widened with its AdamW's state."""
+    from golden import SPECS, inputs_of
+
+    from repro.files import sha256_file
+    from repro.tasks import TASKS
+
+    task, spec, found = TASKS["warm_start"], SPECS["warm_start"], {}
+    for device in ("cpu", NAME):
+        with tempfile.TemporaryDirectory() as folder:
+            file, inputs = Path(folder) / "base", inputs_of("warm_start", Path(folder))
+            context = {"inputs": inputs, "device": device, "progress": lambda step, loss: None}
+            task.run(spec, **context, checkpoint=Path(folder) / "state", final=file)
+            base = {"file": str(file), "sha256": sha256_file(file), "spec": spec}
+            noise = {"noise": "gaussian", "convention": "paper", "level": 0.0}
+            start = {"checkpoint": base, "width": spec["model"]["width"], **noise}
+            wide = spec | {"start": start, "model": spec["model"] | {"width": 24}}
+            records = task.run(wide, **context, checkpoint=Path(folder) / "state of it")
+            found[device] = [record["train_loss"] for record in records]
+    return found
+
+
+PRINTED = {"golden": golden_records, "waits": waits_of_steps, "upscaled": upscaled_losses}
+
+
+def main() -> None:
+    """Print what is asked for."""
+    from repro import backend
 
     kept = register()
-    select = device.select
+    select = backend.select
 
     def on_either(name: str, threads: int) -> torch.device:
         select("cpu", threads)
         return torch.device(name)
 
-    device.select = on_either
-    found = {}
-    for task in SPECS.keys() - NOT_SIMULATED:
-        with tempfile.TemporaryDirectory() as folder, Sequences():
-            try:
-                found[task] = records(task, Path(folder), NAME)
-            except RuntimeError as error:
-                raise RuntimeError(f"task {task}") from error
-    print(json.dumps(found))
+    backend.select = on_either
+    backend.autocast = lambda *_: nullcontext()
+    with Sequences():
+        print(json.dumps(PRINTED[sys.argv[1]]()))
     del kept
 
 

@@ -22,6 +22,7 @@ GROUND = LIBRARY_GROUND | {
     "repro.statistics": {"widthwise.statistics"},
     "repro.files": {"repro.errors"},
     "repro.cores": set(),
+    "repro.backend": {"repro.errors"},
 }
 SUITE = {
     "benchmarks": {

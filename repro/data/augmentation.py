@@ -4,6 +4,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from repro import backend
+
 CROP_STREAM = 1  # keeps the seeds of crops different from those of the order of rows
 
 
@@ -69,7 +71,7 @@ class CropFlip:
         rows = top + np.arange(height)
         columns = left + np.where(mirrored, np.arange(width)[::-1], np.arange(width))
         flat = rows[:, :, None] * (width + 2 * self.pad) + columns[:, None, :]
-        index = torch.from_numpy(flat.reshape(batch, 1, -1)).to(images.device)
+        index = backend.to_device(torch.from_numpy(flat.reshape(batch, 1, -1)), images.device)
         padded = F.pad(images, [self.pad] * 4).flatten(2)
         crops = padded.gather(2, index.expand(-1, channels, -1))
         return self.normalize(crops.view(batch, channels, height, width))

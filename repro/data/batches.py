@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
+from repro import backend
 from repro.data.shards import ShardedTokens, parts_of
 from repro.errors import UserError
 
@@ -36,7 +37,8 @@ class Epochs:
             rng = np.random.default_rng((self.seed, epoch))
             # The same order in either type; of hundreds of millions of rows every process has one.
             kind = np.int32 if HALVED <= self.rows < 2**31 else np.int64
-            order = torch.from_numpy(rng.permutation(np.arange(self.rows, dtype=kind))).to(device)
+            order = torch.from_numpy(rng.permutation(np.arange(self.rows, dtype=kind)))
+            order = backend.to_device(order, device)
             for i in range(position, self.per_epoch):
                 yield step, order[i * self.batch_size : (i + 1) * self.batch_size]
                 step += 1
@@ -85,7 +87,7 @@ class TokenBatches(Epochs):
                 yield self.inputs.index_select(0, index), self.targets.index_select(0, index)
         else:
             for _, index in self._from_step(step, "cpu"):
-                tokens_BT = self._read(index.numpy()).to(self.device, non_blocking=True)
+                tokens_BT = backend.to_device(self._read(index.numpy()), self.device)
                 yield tokens_BT[:, :-1], tokens_BT[:, 1:]
 
     def _read(self, blocks: np.ndarray) -> torch.Tensor:

@@ -114,9 +114,7 @@ def draw(
     parametrization: the one whose init every role takes, but for the kinds of role in `init`, which
     have the init of the parametrization that it names.
     """
-    import torch
+    from repro import backend
 
-    device = next(model.parameters()).device
-    # Parameters on the meta device have shapes alone, and torch has no generator there.
-    generator = torch.Generator("cpu" if device.type == "meta" else device).manual_seed(seed)
+    generator = backend.generator(next(model.parameters()).device, seed)
     plan(model, None, with_inits(parametrization, init)).init_(generator)

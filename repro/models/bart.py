@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from repro import backend
 from repro.errors import UserError
 from repro.models.blocks import MLP, Attention, CrossAttention, attention_scale
 from repro.models.readout import scaled
@@ -129,7 +130,7 @@ class BART(nn.Module):
         x_BTD = self._embed(previous_BT, self.decoder_positions)
         for block in self.decoder:
             x_BTD = block(x_BTD, y_BSD, seen_BS)
-        return F.linear(scaled(norm(x_BTD), self.output_multiplier), self.embedding.weight)
+        return backend.readout(scaled(norm(x_BTD), self.output_multiplier), self.embedding.weight)
 
 
 def norm(x_BTD: torch.Tensor) -> torch.Tensor:

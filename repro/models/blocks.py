@@ -1,10 +1,12 @@
 """Transformer blocks without biases. Shapes in names: B batch, T time, D width, H heads, C head."""
 
-import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+from repro import backend
 
 
 def sinusoids(length: int, width: int) -> torch.Tensor:
@@ -80,36 +82,16 @@ def attend(q_BHTC, k_BHSC, v_BHSC, layer, seen_BS: torch.Tensor | None) -> torch
 
     A causal layer takes no padding mask: what it must not see lies after it.
     """
-    dropout = layer.dropout if layer.training else 0.0
-    mask = None if seen_BS is None else seen_BS[:, None, None, :]
-    if dropout and q_BHTC.device.type == "cpu" and q_BHTC.dtype == torch.float32:
-        y_BHTC = attend_dropping(q_BHTC, k_BHSC, v_BHSC, layer.scale, layer.causal, mask, dropout)
-    else:
-        y_BHTC = F.scaled_dot_product_attention(
-            q_BHTC,
-            k_BHSC,
-            v_BHSC,
-            attn_mask=mask,
-            dropout_p=dropout,
-            is_causal=layer.causal,
-            scale=layer.scale,
-        )
+    y_BHTC = backend.attention(
+        q_BHTC,
+        k_BHSC,
+        v_BHSC,
+        mask=None if seen_BS is None else seen_BS[:, None, None, :],
+        causal=layer.causal,
+        scale=layer.scale,
+        dropout=layer.dropout if layer.training else 0.0,
+    )
     return y_BHTC.transpose(1, 2).flatten(2)
-
-
-def attend_dropping(
-    q_BHTC, k_BHSC, v_BHSC, scale: float | None, causal: bool, mask, dropout: float
-) -> torch.Tensor:
-    """`F.scaled_dot_product_attention` with dropout on a CPU: the same bits, three quarters of its
-    time. Torch has no fused kernel there, and its fallback looks for queries that see no key; here
-    every query sees one."""
-    root = math.sqrt(q_BHTC.shape[-1] ** -0.5 if scale is None else scale)
-    logits = (q_BHTC * root) @ (k_BHSC.mT * root)
-    if causal:
-        logits += torch.full(logits.shape[-2:], -torch.inf).triu_(1)
-    if mask is not None:
-        logits += torch.zeros(mask.shape).masked_fill_(~mask, -torch.inf)
-    return F.dropout(logits.softmax(-1), dropout) @ v_BHSC
 
 
 class MLP(nn.Module):
@@ -145,39 +127,26 @@ def rotate(x_BHTC: torch.Tensor, table_2TR: torch.Tensor) -> torch.Tensor:
     return torch.cat([turned.to(x_BHTC.dtype), kept], dim=-1)
 
 
-def sliding_window(length: int, window: int, device=None) -> torch.Tensor:
-    """Which keys a query sees, (T, T) bool: itself and the window - 1 before it."""
-    position = torch.arange(length, device=device)
-    behind = position[:, None] - position
-    return (behind >= 0) & (behind < window)
-
-
 class GroupedQueryAttention(nn.Module):
     """Causal attention in a sliding window, rotary positions, a key-value head per group of heads.
 
     Query heads i * heads / kv_heads to (i + 1) * heads / kv_heads - 1 share key-value head i.
     """
 
-    def __init__(self, width: int, heads: int, kv_heads: int, head_dim: int, window: int):
+    def __init__(self, width: int, heads: int, kv_heads: int, head_dim: int):
         super().__init__()
-        self.head_dim, self.group, self.window = head_dim, heads // kv_heads, window
+        self.head_dim = head_dim
         self.q = nn.Linear(width, heads * head_dim, bias=False)
         self.kv = nn.Linear(width, 2 * kv_heads * head_dim, bias=False)
         self.out = nn.Linear(heads * head_dim, width, bias=False)
 
-    def forward(self, x_BTD: torch.Tensor, rotary_2TR: torch.Tensor) -> torch.Tensor:
-        """(B, T, D), a `rotary_table` of at least T positions -> (B, T, D)."""
-        T = x_BTD.shape[1]
-        table = rotary_2TR[:, :T]
+    def forward(self, x_BTD: torch.Tensor, rotary_2TR: torch.Tensor, window: Any) -> torch.Tensor:
+        """(B, T, D), a `rotary_table` of at least T positions, the `backend.window_mask` of T ->
+        (B, T, D)."""
+        table = rotary_2TR[:, : x_BTD.shape[1]]
         k, v = (heads(y, self.head_dim) for y in self.kv(x_BTD).chunk(2, dim=-1))
-        # Repeated, as no fused kernel takes both grouped heads and a mask.
-        y_BHTC = F.scaled_dot_product_attention(
-            rotate(heads(self.q(x_BTD), self.head_dim), table),
-            rotate(k, table).repeat_interleave(self.group, dim=1),
-            v.repeat_interleave(self.group, dim=1),
-            attn_mask=sliding_window(T, self.window, x_BTD.device) if self.window < T else None,
-            is_causal=self.window >= T,
-        )
+        q = rotate(heads(self.q(x_BTD), self.head_dim), table)
+        y_BHTC = backend.attention_in_window(q, rotate(k, table), v, window)
         return self.out(y_BHTC.transpose(1, 2).flatten(2))
 
 

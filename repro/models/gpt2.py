@@ -10,9 +10,9 @@ by sqrt(2 depth), embeddings and positions `embedding_std` (GPT-2's own is 0.02)
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
+from repro import backend
 from repro.errors import UserError
 from repro.models.blocks import MLP, Attention
 from repro.models.readout import scaled
@@ -112,4 +112,4 @@ class GPT2(nn.Module):
             x_BTD = x_BTD + attention(attention_norm(x_BTD))
             x_BTD = x_BTD + mlp(mlp_norm(x_BTD))
         x_BTD = scaled(self.final_norm(x_BTD), self.output_multiplier)
-        return F.linear(x_BTD, self.embedding.weight)
+        return backend.readout(x_BTD, self.embedding.weight)

@@ -9,6 +9,7 @@ Inits (ours: Section 4.2 and C.3 name none): matrices fan_in^-1/2, gains 1, bias
 import torch
 from torch import nn
 
+from repro import backend
 from repro.errors import UserError
 from repro.models.blocks import GroupedQueryAttention, SwiGLU, rotary_table
 from repro.models.readout import scaled
@@ -46,12 +47,12 @@ class LLM(nn.Module):
             raise UserError(f"model: {heads} heads are no multiple of {kv_heads} key-value heads")
         if rotary_dim % 2 or not 0 < rotary_dim <= head_dim:
             raise UserError(f"model: rotary_dim {rotary_dim} is not even or not in 1 to {head_dim}")
-        self.width, self.ratio = width, width / base_width
+        self.width, self.ratio, self.window = width, width / base_width, window
         self.output_multiplier = output_multiplier
         self.embedding = nn.Embedding(vocab_size, width)
         self.attention_norm = nn.ModuleList(nn.LayerNorm(width) for _ in range(depth))
         self.attention = nn.ModuleList(
-            GroupedQueryAttention(width, heads, kv_heads, head_dim, window) for _ in range(depth)
+            GroupedQueryAttention(width, heads, kv_heads, head_dim) for _ in range(depth)
         )
         self.mlp_norm = nn.ModuleList(nn.LayerNorm(width) for _ in range(depth))
         self.mlp = nn.ModuleList(SwiGLU(width, inner) for _ in range(depth))
@@ -83,8 +84,9 @@ class LLM(nn.Module):
     def forward(self, tokens_BT: torch.Tensor) -> torch.Tensor:
         """Logits (B, T, vocab_size) of token ids (B, T)."""
         x_BTD = self.embedding(tokens_BT)
+        seen = backend.window_mask(x_BTD.shape[1], self.window, x_BTD.device)
         blocks = zip(self.attention_norm, self.attention, self.mlp_norm, self.mlp, strict=True)
         for attention_norm, attention, mlp_norm, mlp in blocks:
-            x_BTD = x_BTD + attention(attention_norm(x_BTD), self.rotary_2TR)
+            x_BTD = x_BTD + attention(attention_norm(x_BTD), self.rotary_2TR, seen)
             x_BTD = x_BTD + mlp(mlp_norm(x_BTD))
         return self.output(scaled(self.final_norm(x_BTD), self.output_multiplier))

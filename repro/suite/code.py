@@ -15,7 +15,7 @@ NAMED = ("repro/models", "repro/tasks")
 # What `Task.run` hands a run to: to the device, and if it trains to the loop.
 CALLER, DEVICE, LOOP = (
     "repro/tasks/__init__.py",
-    "repro/training/device.py",
+    "repro/backend.py",
     "repro/training/loop.py",
 )
 

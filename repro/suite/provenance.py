@@ -24,7 +24,7 @@ def device_name(device: str) -> str:
         return "cpu"
     import torch
 
-    from repro.training.device import describe, select
+    from repro.backend import describe, select
 
     return describe(select(device, torch.get_num_threads()))
 

@@ -117,17 +117,17 @@ class Task:
         inputs: need -> path of its manifest. device: "cpu" or "cuda". progress, checkpoint, final:
         see `repro.training.loop.fit`; a task that does not train writes no checkpoint.
         """
-        from repro.training import device as devices
+        from repro import backend
         from repro.training.loop import fit
         from repro.training.nudge import nudge_if_asked
 
         module = import_module(self.module)
         if hasattr(module, "run"):
             # A task whose spec has no threads only counts or looks up: it needs no device.
-            own = devices.select(device, spec["threads"]) if "threads" in spec else None
+            own = backend.select(device, spec["threads"]) if "threads" in spec else None
             context = {"inputs": inputs, "device": own}
             return module.run(**spec, **context, progress=progress, checkpoint=checkpoint)
-        place = devices.select(device, spec["threads"])
+        place = backend.select(device, spec["threads"])
         training = self.build(spec, module.load_data(spec, inputs, place), place)
         nudge_if_asked(training.model)
         return fit(training, progress=progress, checkpoint=checkpoint, final=final)

@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from repro import models
+from repro import backend, models
 from repro.data import loading, tokenization
 from repro.data.loading import Data, EvaluationText
 from repro.data.needs import Text, Tokens
 from repro.data.text import cut, pieces, read_split, split_or_nearest
 from repro.training import clipping
-from repro.training import device as devices
 from repro.training import optimizer as optimizers
 from repro.training.evaluation import loss
 from repro.training.loop import Training
@@ -90,7 +89,7 @@ def make_evaluation(
     device = next(net.parameters()).device
 
     def logits(tokens_BT: torch.Tensor) -> torch.Tensor:
-        with devices.autocast(device, precision):
+        with backend.autocast(device, precision):
             return net(tokens_BT)
 
     def evaluate(found: Mapping[str, float]) -> dict[str, float]:

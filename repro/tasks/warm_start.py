@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import torch
 
-from repro import models
+from repro import backend, models
 from repro.data.loading import Data
 from repro.data.loading import load_data as load_data  # called by `repro.tasks.Task`
 from repro.errors import UserError
@@ -56,7 +56,7 @@ def upscale(
     constants = upscaling.perturb(
         wide,
         start["level"],
-        torch.Generator(device).manual_seed(seed),
+        backend.generator(device, seed),
         factor=factor,
         convention=start["convention"],
         signal=start["noise"] == "signal",

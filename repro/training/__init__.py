@@ -9,7 +9,7 @@ cross_entropy.py  the cross-entropy of many logits, by chunks of rows
 evaluation.py     losses, on held-out data too
 perplexity.py     perplexity of a text, per token and per word
 checkpoints.py    weights and optimizer state as files
-device.py         devices and number formats
+loss_scale.py     the optimizer's step under float16's loss scale
 ranks.py          the processes that share a run, a GPU each
 launch.py         starts them, and ends all if one fails
 distributed.py    one run's model, gradients and state over them

@@ -77,4 +77,5 @@ def load(start: Mapping, model: nn.Module, optimizer: torch.optim.Optimizer) -> 
                 f"{path}: is of another model: {full} is {tuple(value.shape)} there, "
                 f"{owner} {None if parameter is None else tuple(parameter.shape)} here; {again}"
             )
-        optimizer.state[parameter][key] = value if key == "step" else value.to(parameter.device)
+        # Also `step`, as a fused optimizer wants it.
+        optimizer.state[parameter][key] = value.to(parameter.device)

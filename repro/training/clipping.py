@@ -1,11 +1,12 @@
 """Clipping of gradients by a global norm, plain or one that widening does not change."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 import torch
 from torch import nn
 
+from repro import backend
 from repro.training import distributed
 from widthwise.parametrization import check_roles
 
@@ -23,18 +24,18 @@ def clip_grad_norm(
     pairs = zip(parameters, factors, strict=True)
     gradients, factors = zip(*((p.grad, f) for p, f in pairs if p.grad is not None), strict=True)
     norms = distributed.full_tensor(torch.stack(torch._foreach_norm(gradients)))
-    weights = torch.tensor(factors, dtype=norms.dtype, device=norms.device)
-    total = _root((norms.square() * weights).sum())
+    weights = _on_device(factors, norms.dtype, norms.device)
+    total = backend.square_root((norms.square() * weights).sum())
     torch._foreach_mul_(gradients, torch.clamp(limit / (total + 1e-6), max=1.0))
     return total
 
 
-def _root(square: torch.Tensor) -> torch.Tensor:
-    """The square root of a single number, rounded as IEEE 754 asks: torch takes MKL's on a CPU,
-    which in float64 differs in the last digit between makers of CPUs."""
-    if square.device.type != "cpu":
-        return square.sqrt()  # no reading of a GPU's number, which would wait for it
-    return torch.tensor(math.sqrt(square), dtype=square.dtype)
+@lru_cache(maxsize=8)
+def _on_device(
+    factors: tuple[float, ...], dtype: torch.dtype, device: torch.device
+) -> torch.Tensor:
+    """The factors as a tensor, which every step of a run takes: to copy them makes a GPU wait."""
+    return torch.tensor(factors, dtype=dtype, device=device)
 
 
 def clipper(model: nn.Module, clip: Mapping | None) -> Callable[[], torch.Tensor] | None:

@@ -1,28 +1,22 @@
 """The cross-entropy of many logits: loss and gradient in one pass, by chunks of rows."""
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch.autograd.function import once_differentiable
 
-# Entries of a chunk, by device; fewer logits than that take torch's own loss. On a CPU 2 MB of
-# float32, what a core keeps in its second cache (256 rows on one core of a Xeon, ms: 512 classes
-# 1.0 by torch, 1.2 here; 2,048: 6.4 and 3.0; 8,192: 24 and 10). On a GPU 256 MB, which fill it;
-# there the aim is memory, 2 bytes a logit in bfloat16 where torch takes 14. Not measured.
-CHUNK = {"cpu": 2**19, "cuda": 2**26}
+from repro import backend
 
 
 def cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """`F.cross_entropy` of logits (N, V) and labels (N,): the mean over all rows, in nats, found in
     float32 or wider.
 
-    From CHUNK entries on, the gradient is found with the loss, a chunk at a time: torch writes the
-    logarithms of all probabilities in between, and a gradient of zeros but for one entry a row, and
-    reads both again. No-gradient calls take torch's, and so does float16, whose gradients would
-    vanish before the loss is scaled.
+    From `backend.chunk` entries on, the gradient is found with the loss, a chunk at a time: torch
+    writes the logarithms of all probabilities in between, and a gradient of zeros but for one entry
+    a row, and reads both again. No-gradient calls take torch's, and so does float16, whose
+    gradients would vanish before the loss is scaled.
     """
-    enough = logits.numel() >= CHUNK.get(logits.device.type, math.inf)
+    enough = logits.numel() >= backend.chunk(logits.device)
     if enough and torch.is_grad_enabled() and logits.dtype != torch.float16:
         return _Chunked.apply(logits, labels)
     return F.cross_entropy(_wide(logits), labels)
@@ -38,7 +32,7 @@ class _Chunked(torch.autograd.Function):
     def forward(ctx, logits, labels):
         gradient = torch.empty_like(logits)
         total = _wide(logits.new_zeros(()))
-        rows = max(1, CHUNK[logits.device.type] // logits.shape[1])
+        rows = max(1, int(backend.chunk(logits.device)) // logits.shape[1])
         parts = (tensor.split(rows) for tensor in (logits, labels[:, None], gradient))
         for narrow, label, into in zip(*parts, strict=True):
             x = _wide(narrow)
@@ -46,7 +40,7 @@ class _Chunked(torch.autograd.Function):
             # The largest probability is 1 / sum(exp(x - largest x)): never too small to divide by.
             torch.softmax(x, 1, out=p)
             total += (x.amax(1) - p.amax(1).log()).sum() - x.gather(1, label).sum()
-            p.scatter_add_(1, label, p.new_tensor(-1.0).expand(label.shape))
+            p.scatter_add_(1, label, p.new_full((), -1.0).expand(label.shape))
             p /= len(labels)
             if p is not into:
                 into.copy_(p)
@@ -57,4 +51,4 @@ class _Chunked(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, outer):
         (gradient,) = ctx.saved_tensors
-        return gradient if outer == 1 else gradient * outer, None
+        return backend.times(gradient, outer), None

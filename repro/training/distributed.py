@@ -16,6 +16,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
+from repro import backend
 from repro.errors import UserError
 from repro.training import ranks
 
@@ -116,9 +117,9 @@ def split_microbatches(microbatches: int) -> tuple[int, range]:
 def seed_microbatch(seed: int, step: int, microbatch: int, device: torch.device) -> None:
     """Seed dropout for one microbatch, so that it does not depend on the rank that computes it.
 
-    A single process on a CPU keeps drawing from one stream instead, because recorded results do.
+    A single process on a CPU keeps drawing from one stream (`backend.reseeds`).
     """
-    if ranks.count() > 1 or device.type == "cuda":
+    if ranks.count() > 1 or backend.reseeds(device):
         sequence = np.random.SeedSequence((seed, step, microbatch))
         torch.manual_seed(int(sequence.generate_state(1, np.uint64)[0]))
 

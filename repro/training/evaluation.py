@@ -6,7 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from repro.training import device as devices
+from repro import backend
 from repro.training.cross_entropy import cross_entropy
 
 COUNT = "count"
@@ -43,7 +43,7 @@ def means(
     """
     totals: dict[str, torch.Tensor] = {}
     for batch in batches:
-        with devices.autocast(batch[0].device, precision):
+        with backend.autocast(batch[0].device, precision):
             sums = score(model, batch)
         for name, value in sums.items():
             totals[name] = totals.get(name, 0.0) + value.double()

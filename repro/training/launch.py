@@ -46,12 +46,12 @@ def report(error: BaseException) -> None:
 
 def check_devices(ranks: int, device: str) -> None:
     """Raise UserError when there are fewer GPUs than ranks."""
-    if device == "cuda":
-        import torch
+    if device != "cpu":
+        from repro import backend
 
-        if torch.cuda.device_count() < ranks:
-            found = torch.cuda.device_count()
-            raise UserError(f"--ranks {ranks}: {found} CUDA devices are visible, one a rank")
+        if (found := backend.device_count()) < ranks:
+            why = "" if found else f": {backend.why_no_cuda()}"
+            raise UserError(f"--ranks {ranks}: {found} CUDA devices are visible, one a rank{why}")
 
 
 def launch(words: list[str], ranks: int) -> None:

@@ -9,10 +9,11 @@ from typing import Protocol
 
 import torch
 
+from repro import backend
 from repro.errors import UserError
 from repro.files import atomic_path
 from repro.training import checkpoints, distributed, evaluation, ranks
-from repro.training.device import LossScaler, autocast
+from repro.training.loss_scale import LossScaler
 
 CHECKPOINT_SECONDS = 300.0  # between two checkpoints: what a killed run loses at most
 # Seconds of writing one checkpoint that double the interval. One that takes t times as long adds t
@@ -36,7 +37,7 @@ class Training:
         the loss of the batch.
     batches: what to train on, a batch a step.
     steps, evaluations: how many. The run is divided into equal parts; each ends with an evaluation.
-    precision: of the forward pass, one of `device.PRECISIONS`; on a CPU tf32 is float32.
+    precision: of the forward pass, one of `backend.PRECISIONS`; on a CPU tf32 is float32.
     seed: of torch's generators, which dropout draws from.
     microbatches: number of equal parts of a batch that go through forward and backward one after
         another (gradient accumulation), for models whose activations would not fit.
@@ -120,7 +121,7 @@ def train(
         batch = split(next(source), microbatches)
         for number in own:
             distributed.seed_microbatch(training.seed, step, number, device)
-            with autocast(device, training.precision):
+            with backend.autocast(device, training.precision):
                 value = training.loss(model, batch[number])
             value = value / microbatches if microbatches > 1 else value
             scaler.scale(value).backward()
@@ -231,7 +232,7 @@ def save(path: Path, model, optimizer, scaler, losses, step: int, records: list)
         "losses": losses,
         "step": step,
         "rng": torch.get_rng_state(),
-        "cuda_rng": torch.cuda.get_rng_state() if losses.is_cuda else None,
+        "cuda_rng": backend.generator_state(losses.device),
     }
     state = distributed.full_state(state)
     ranks.broadcast_from_rank0(lambda: _write(path, state))
@@ -263,8 +264,7 @@ def resume(path: Path, model, optimizer, scaler, losses) -> tuple[int, list[dict
     scaler.load_state_dict(state["scaler"])
     losses.copy_(state["losses"])
     torch.set_rng_state(state["rng"].cpu())
-    if losses.is_cuda:
-        torch.cuda.set_rng_state(state["cuda_rng"].cpu())
+    backend.set_generator_state(losses.device, state["cuda_rng"])
     if ranks.is_main():
         print(f"resumed a run at step {state['step']} of {len(losses)}")
     return state["step"], state["records"]

@@ -59,13 +59,13 @@ def process_group(device: str, init_method: str = "env://", **place):
     if not (launch.is_rank() or place):
         yield
         return
-    import torch
     import torch.distributed as dist
 
-    if device == "cuda":
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    backend = "nccl" if device == "cuda" else "gloo"
-    dist.init_process_group(backend, init_method=init_method, **place)
+    from repro import backend
+
+    if device != "cpu":
+        backend.use(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group(backend.COLLECTIVES[device], init_method=init_method, **place)
     _control = dist.new_group(backend="gloo", timeout=CONTROL_TIMEOUT)
     yield  # no cleanup on an error: the launcher ends all ranks
     dist.destroy_process_group()
@@ -85,11 +85,11 @@ def broadcast_from_rank0(make: Callable):
 
 def device_memory(device: str) -> float:
     """Bytes of this process's GPU; infinite on a CPU."""
-    if device != "cuda":
+    if device == "cpu":  # without loading torch
         return math.inf
-    import torch
+    from repro import backend
 
-    return torch.cuda.get_device_properties(device).total_memory
+    return backend.memory(device)
 
 
 def choose_layout(

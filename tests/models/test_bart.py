@@ -5,10 +5,10 @@ import torch
 import torch.nn.functional as F
 from kept import kept_numbers
 
+from repro.backend import attention_dropping
 from repro.cost import bart as bart_cost
 from repro.errors import UserError
 from repro.models.bart import BART
-from repro.models.blocks import attend_dropping
 from widthwise import parametrization
 
 PAD, BOS, EOS = 1, 0, 2
@@ -241,7 +241,7 @@ def test_attention_with_dropout_on_a_cpu_is_torch_s_bit_for_bit(causal, scale):
     expected = made(
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, mask, 0.2, causal, scale=scale)
     )
-    found = made(lambda q, k, v: attend_dropping(q, k, v, scale, causal, mask, 0.2))
+    found = made(lambda q, k, v: attention_dropping(q, k, v, scale, causal, mask, 0.2))
     for one, other in zip(found, expected, strict=True):
         assert torch.equal(one, other)
 

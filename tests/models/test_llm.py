@@ -5,8 +5,9 @@ from torch import nn
 from transformers import MistralConfig, MistralForCausalLM, StableLmConfig, StableLmForCausalLM
 
 from repro import models
+from repro.backend import sliding_window
 from repro.errors import UserError
-from repro.models.blocks import rotary_table, rotate, sliding_window
+from repro.models.blocks import rotary_table, rotate
 from repro.models.llm import LLM
 from widthwise import parametrization
 

@@ -1,6 +1,7 @@
 import pickle
 
 import pytest
+import torch
 from golden import SPECS, table
 
 from repro import models
@@ -47,6 +48,20 @@ def test_zero_noise_goes_on_as_the_base_would(tmp_path):
             assert grown[key] == pytest.approx(narrow[key], rel=1e-4)
         assert grown["outside"] < 1e-4
     assert wide[-1]["inside"] > 0.01
+
+
+def test_all_state_of_a_loaded_optimizer_lies_beside_its_parameters(tmp_path):
+    """The number of steps too, which torch's fused optimizers want there."""
+    _, final = run(tmp_path)
+    with torch.device("meta"):
+        net = models.build(SPEC["model"], SPEC["parametrization"])
+    groups = make_groups(net, SPEC["parametrization"], SPEC["optimizer"], SPEC["lr"])
+    optimizer = make_optimizer(groups, SPEC["optimizer"])
+    checkpoints.load(start(final)["checkpoint"], net, optimizer)
+    states = list(optimizer.state.values())
+    assert len(states) == len(list(net.parameters()))
+    assert {value.device.type for state in states for value in state.values()} == {"meta"}
+    assert all("step" in state for state in states)
 
 
 def test_noise_leaves_the_subspace_and_is_recorded(tmp_path):

@@ -4,8 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from repro.training import cross_entropy as module
-from repro.training.cross_entropy import CHUNK, cross_entropy
+from repro.backend import CHUNK
+from repro.training.cross_entropy import cross_entropy
 
 
 def found(function, logits, labels, outer):
@@ -25,7 +25,7 @@ def example(rows, classes, dtype):
 @pytest.mark.parametrize("outer", [1.0, 0.25])
 @pytest.mark.parametrize("chunk", [1, 7, 35, 80])  # rows: one, one, five, eleven of twelve
 def test_loss_and_gradient_are_torch_s(chunk, outer, monkeypatch):
-    monkeypatch.setitem(module.CHUNK, "cpu", chunk)
+    monkeypatch.setitem(CHUNK, "cpu", chunk)
     logits, labels = example(12, 7, torch.float64)
     logits[3, labels[3]] = -1e4  # a probability of 0, whose logarithm is not
     expected = found(F.cross_entropy, logits, labels, outer)
@@ -51,7 +51,7 @@ def test_a_large_vocabulary_takes_chunks_and_a_small_one_torch_s():
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_is_widened_chunk_by_chunk(dtype, monkeypatch):
     """As torch does where all logits are widened at once; float16 takes that way itself."""
-    monkeypatch.setitem(module.CHUNK, "cpu", 35)
+    monkeypatch.setitem(CHUNK, "cpu", 35)
     logits, labels = example(12, 7, dtype)
 
     def whole(logits, labels):
@@ -68,7 +68,7 @@ def test_half_precision_is_widened_chunk_by_chunk(dtype, monkeypatch):
 
 
 def test_a_diverged_model_has_no_finite_loss(monkeypatch):
-    monkeypatch.setitem(module.CHUNK, "cpu", 1)
+    monkeypatch.setitem(CHUNK, "cpu", 1)
     logits, labels = example(2, 3, torch.float32)
     logits[1, 2] = torch.inf
     assert not cross_entropy(logits.requires_grad_(), labels).isfinite()

@@ -6,12 +6,16 @@ Where the test plugins are missing: python -m pytest -o addopts= tests/training/
 import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 import torch
 from golden import SPECS, near, records, saved
-from simulated_device import NOT_SIMULATED
+from simulated_device import NOT_SIMULATED, STEPS, TRAINED
+
+from repro import backend
+from repro.errors import UserError
 
 pytestmark = pytest.mark.long
 
@@ -53,6 +57,50 @@ def test_the_tables_hold(tmp_path, device):
     assert found["embedding"]["init_variance"] == pytest.approx(1 / 16, rel=0.3)
 
 
+TOO_OLD = """The NVIDIA driver on your system is too old (found version 12040).
+Please update your GPU driver"""
+
+
+@pytest.mark.parametrize("warns", [False, True])
+def test_why_there_is_no_cuda_is_said_in_torch_s_words(monkeypatch, warns):
+    """An old driver, of which torch warns or raises; a GPU that is hidden; a torch without CUDA."""
+
+    def fail():
+        if warns:
+            warnings.warn(TOO_OLD, stacklevel=1)
+        else:
+            raise RuntimeError(TOO_OLD)
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "init", fail)
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(backend, "driver", lambda: "550.54.15")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    with pytest.raises(UserError) as told:
+        backend.select("cuda", 1)
+    assert str(told.value) == (
+        f"device cuda: torch {torch.__version__} (CUDA 13.0, driver 550.54.15, "
+        "CUDA_VISIBLE_DEVICES='3') says: The NVIDIA driver on your system is too old (found "
+        "version 12040). Please update your GPU driver; see what nvidia-smi says, and "
+        "docs/running.md for an older driver; or run with --device cpu"
+    )
+    monkeypatch.setattr(torch.version, "cuda", None)
+    with pytest.raises(UserError, match="is built without CUDA"):
+        backend.select("cuda", 1)
+
+
+def test_the_driver_is_the_kernel_module_s(monkeypatch, tmp_path):
+    said = (
+        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.124.06  Release Build  (x)\n"
+        "GCC version:  gcc version 12.3.0 (Ubuntu 12.3.0-1ubuntu1~22.04)\n"
+    )
+    file = tmp_path / "version"
+    monkeypatch.setattr(backend, "DRIVER", str(file))
+    assert backend.driver() is None
+    file.write_text(said)
+    assert backend.driver() == "570.124.06"
+
+
 def python(*arguments: str) -> subprocess.CompletedProcess:
     """A Python process of its own, in this folder."""
     return subprocess.run(
@@ -60,24 +108,92 @@ def python(*arguments: str) -> subprocess.CompletedProcess:
     )
 
 
+def simulated(what: str) -> dict:
+    """What `simulated_device.py` prints of it."""
+    done = python("simulated_device.py", what)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 @pytest.mark.slow
 def test_every_task_stays_on_its_device():
     """No operator mixes tensors of the device with the CPU's, and the numbers are the CPU's."""
-    done = python("simulated_device.py")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    found = simulated("golden")
     assert found.keys() == SPECS.keys() - NOT_SIMULATED
     for task in found:
         assert found[task] == [near(record) for record in saved(task)["records"]]
 
 
+@pytest.mark.slow
+def test_a_step_waits_for_no_gpu_but_at_float16_for_the_scale_s_flag():
+    """A GPU that is waited for in every step stands still meanwhile. float16 has to know whether a
+    gradient overflowed before it takes the step."""
+    found = simulated("waits")
+    flag = "repro/training/loss_scale.py: overflow = any(float(flag) for flag in flags)"
+    halves = {name for name in found if name.endswith("float16")}
+    assert len(halves) == len(TRAINED) < len(found)
+    for name, sites in found.items():
+        expected = {f"{flag} (aten._local_scalar_dense.default)": STEPS} if name in halves else {}
+        assert sites == expected, name
+
+
+def test_an_upscaled_run_goes_on_with_its_fused_optimizer():
+    """Every state of AdamW lies on the parameter's device, its number of steps too."""
+    found = simulated("upscaled")
+    assert found["simulated"] == pytest.approx(found["cpu"], rel=1e-4)
+
+
+def on_the_simulated_device(code: str) -> subprocess.CompletedProcess:
+    """Code with the device at hand."""
+    return python("-c", f"import torch, simulated_device as s\nkept = s.register()\n{code}")
+
+
 def test_the_simulated_device_does_not_mix_with_the_cpu():
-    code = """
-import torch, simulated_device
-kept = simulated_device.register()
+    done = on_the_simulated_device("""
 there, here = torch.ones(2, device="simulated"), torch.ones(2)
 assert (there + here.to("simulated")).cpu().tolist() == [2, 2]
+assert (there + torch.tensor(1.0)).cpu().tolist() == [2, 2], "a single number may come from the CPU"
 there + here
-"""
-    done = python("-c", code)
+""")
     assert "RuntimeError: aten.add.Tensor: tensors of simulated and of the CPU" in done.stderr
+
+
+def test_the_simulated_device_refuses_a_fused_step_counted_on_the_cpu():
+    done = on_the_simulated_device("""
+p = torch.nn.Parameter(torch.ones(2, device="simulated"))
+p.grad = torch.ones_like(p)
+optimizer = torch.optim.AdamW([p], fused=True)
+optimizer.step()
+optimizer.state[p]["step"] = optimizer.state[p]["step"].cpu()
+optimizer.step()
+""")
+    assert "RuntimeError: aten._fused_adamw_.default: tensors of simulated and of" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [
+        ("float(x.sum())", 1),
+        ("bool((x == 1).all())", 1),
+        ("x[x > 0]", 1),
+        ("x[torch.tensor([0])]", 1),
+        ("torch.tensor(1.0, device='simulated')", 1),
+        ("x.new_tensor(1.0)", 1),
+        ("torch.ones(2).to(x.device)", 1),
+        ("x.cpu()", 1),
+        ("x.copy_(torch.ones(2))", 1),
+        ("torch.ones(2).to(x.device, non_blocking=True)", 0),
+        ("x.new_full((), 1.0) + x", 0),
+        ("x[torch.zeros(1, dtype=torch.int64, device=x.device)]", 0),
+        ("torch.nn.functional.softmax(x, 0).sum().sqrt()", 0),
+    ],
+)
+def test_the_simulated_device_counts_what_a_gpu_would_be_waited_for(code, count):
+    done = on_the_simulated_device(f"""
+x = torch.ones(2, device="simulated")
+s.WAITS.clear()
+with s.Sequences():
+    {code}
+print(s.WAITS.total())
+""")
+    assert done.stdout.strip() == str(count), done.stderr

@@ -1,7 +1,6 @@
 """What jobs ask of a cluster, what a site says, and what happens to two workflows in one folder."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -222,17 +221,6 @@ def test_the_example_names_every_key_and_is_read():
     example = yaml.safe_load((PROFILE / "site.example.yaml").read_text())
     assert set(example) == set(Site.__dataclass_fields__)
     assert parse_site(example, "example").gpu_partition == "gpu"
-
-
-def test_the_container_is_built_of_files_that_are_there():
-    recipe = (ROOT / "container" / "suite.def").read_text()
-    section = re.search(r"^%files\n((?: +.*\n)+)", recipe, re.M).group(1)
-    sources = [line.split()[0] for line in section.splitlines()]
-    assert sources == ["pyproject.toml", "uv.lock"]
-    assert all((ROOT / source).is_file() for source in sources)
-    assert "container/suite.def" in recipe and "uv sync --frozen" in recipe
-    python = re.search(r"From: python:(3\.\d+)-", recipe).group(1)
-    assert tuple(map(int, python.split("."))) in [(3, 11), (3, 12), (3, 13)]
 
 
 def test_a_job_killed_between_checkpoint_and_result_goes_on_from_the_checkpoint(
