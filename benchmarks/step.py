@@ -157,6 +157,31 @@ def with_batch(spec: Mapping, rows: int | None, length: int | None) -> dict:
     return override(spec, {key: value for key, value in changes.items() if value})
 
 
+def train_steps(training: Training, count: int, batches: Batches) -> None:
+    """Train so many steps of a run on other batches, and evaluate nothing."""
+    timed = replace(training, steps=count, batches=batches, schedule=None)
+    timed = replace(timed, evaluations=1, held_out=(), evaluate=None)
+    with tempfile.TemporaryDirectory() as folder:
+        state = Path(folder) / "state"
+        loop.train(timed, progress=lambda step, value: None, checkpoint=state)
+
+
+def time_steps(
+    training: Training,
+    plain: Stepper | None,
+    device: torch.device,
+    repeats: int,
+    repeat_seconds: float,
+) -> Turns:
+    """Both models' turns, of `repeat_seconds` each."""
+    once = Turns(training.batches, plain, device, 1)
+    train_steps(training, 4, once)
+    count = max(1, min(20, round(repeat_seconds / min(once.ours))))
+    turns = Turns(training.batches, plain, device, count)
+    train_steps(training, count * (repeats if min(once.ours) < 5 else 2) + 1, turns)
+    return turns
+
+
 def measure(
     training: Training,
     plain: Stepper | None,
@@ -165,26 +190,11 @@ def measure(
     repeat_seconds: float,
 ) -> tuple[list[float], list[float], dict[str, float]]:
     """(seconds per step in each turn, those of `plain`, group of operators -> share of time)."""
-
-    def steps(count: int, batches: Batches) -> None:
-        timed = replace(training, steps=count, batches=batches, schedule=None)
-        timed = replace(timed, held_out=(), evaluate=None)
-        with tempfile.TemporaryDirectory() as folder:
-            loop.train(
-                replace(timed, evaluations=1),
-                progress=lambda step, value: None,
-                checkpoint=Path(folder) / "state",
-            )
-
-    once = Turns(training.batches, plain, device, 1)
-    steps(4, once)
-    count = max(1, min(20, round(repeat_seconds / min(once.ours))))
-    turns = Turns(training.batches, plain, device, count)
-    steps(count * (repeats if min(once.ours) < 5 else 2) + 1, turns)
+    turns = time_steps(training, plain, device, repeats, repeat_seconds)
     on_gpu = device.type == "cuda"
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
     with profile(activities=activities) as profiler:
-        steps(count, training.batches)
+        train_steps(training, turns.count, training.batches)
     spent = {name: 0.0 for name in GROUPS} | {"other": 0.0}
     for event in profiler.key_averages():
         name = next((g for g, keys in GROUPS.items() if any(k in event.key for k in keys)), "other")

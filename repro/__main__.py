@@ -172,6 +172,8 @@ def add_cost(added: argparse.ArgumentParser) -> None:
         "--page", metavar="FILE", help="write the tables of every scale into docs/cost.md"
     )
     rate = added.add_mutually_exclusive_group()
+    words = "hours on the device that this file of benchmarks/gpu.sh is of"
+    rate.add_argument("--measured", type=Path, metavar="FILE", help=words)
     rate.add_argument(
         "--device-flops", type=float, metavar="FLOPS", help="hours at this many a second"
     )

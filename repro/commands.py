@@ -38,7 +38,9 @@ def cost(suite: Suite, arguments: Namespace) -> str | None:
     names = arguments.figures or suite.config.figures
     figures = registry.selected_figures(names, "cost")
     by_record = arguments.device_flops is None and not arguments.measure
-    if by_record and suite.config.scale not in GPU_SCALES:  # meant for a CPU: records/ has seconds
+    if arguments.measured:
+        price = budget.by_file(arguments.measured, suite, figures)
+    elif by_record and suite.config.scale not in GPU_SCALES:  # for a CPU: records/ has seconds
         price = forecast.price(suite, figures)
     else:
         price = budget.device_price(arguments.device_flops, arguments.measure)

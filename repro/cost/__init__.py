@@ -20,8 +20,9 @@ paper.py        the numbers that Ma et al. print
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from bisect import bisect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from repro.errors import UserError
 
@@ -59,7 +60,7 @@ class Cost:
         1 if the task cannot be split.
     microbatches: of a step, processed one after another on one GPU.
     steps: how many training steps. layers: matrix products or convolutions of a forward pass.
-    precision: of the products, a key of GPU_RATES.
+    precision: of the products, a key of GPU_RATES. model: its name; "" where nothing is trained.
     """
 
     flops: int = 0
@@ -73,6 +74,7 @@ class Cost:
     steps: int = 0
     layers: int = 0
     precision: str = "bfloat16"
+    model: str = ""
 
     @property
     def memory_bytes(self) -> int:
@@ -157,6 +159,7 @@ def of_training(
         steps=spec["steps"],
         layers=layers,
         precision=spec.get("precision", "float32"),
+        model=spec["model"].get("name", ""),
     )
 
 
@@ -165,11 +168,47 @@ def hours(flops: float, rate: float) -> float:
     return flops / rate / 3600
 
 
-def gpu_hours(cost: Cost) -> float:
-    """Hours of a run on one H100: its operations and what goes through memory, one after the other,
-    but no less than starting every layer of every microbatch takes. Not measured."""
-    moved = ACTIVATION_PASSES * cost.microbatches * cost.activation_bytes
-    moved += STATE_PASSES * cost.state_bytes
-    work = cost.flops / GPU_RATES[cost.precision] + cost.steps * moved / GPU_BANDWIDTH
-    starts = cost.steps * cost.microbatches * cost.layers * LAYER_SECONDS
+@dataclass(frozen=True)
+class Speeds:
+    """How fast a GPU is.
+
+    rates: precision -> operations per second of products. bandwidth: bytes per second of its
+    memory. layer_seconds: the least that a layer of a microbatch takes.
+    steps: (model, precision) -> (parameters, operations per second of a whole training step) of
+    models of this name, the smallest first. Such a rate takes the place of the other numbers.
+    """
+
+    rates: Mapping[str, float]
+    bandwidth: float
+    layer_seconds: float
+    steps: Mapping[tuple[str, str], Sequence[tuple[int, float]]] = field(default_factory=dict)
+
+    def of_steps(self, cost: Cost) -> float | None:
+        """Operations per second of a run's steps: between two measured sizes of its model, linear
+        in both logarithms; below and above them, that of the next one. None: none was measured."""
+        known = self.steps.get((cost.model, cost.precision))
+        if not known:
+            return None
+        above = bisect(known, (cost.parameters, 0.0))
+        (low, slow), (high, fast) = known[max(0, above - 1)], known[min(above, len(known) - 1)]
+        if low == high:
+            return slow
+        share = math.log(cost.parameters / low) / math.log(high / low)
+        return slow ** (1 - share) * fast**share
+
+
+ASSUMED = Speeds(GPU_RATES, GPU_BANDWIDTH, LAYER_SECONDS)
+
+
+def gpu_hours(cost: Cost, speeds: Speeds = ASSUMED) -> float:
+    """Hours of a run on one GPU, by default an H100 as assumed, not measured: its operations and
+    what goes through memory, one after the other, but no less than starting every layer of every
+    microbatch takes."""
+    if rate := speeds.of_steps(cost):
+        work = cost.flops / rate
+    else:
+        moved = ACTIVATION_PASSES * cost.microbatches * cost.activation_bytes
+        moved += STATE_PASSES * cost.state_bytes
+        work = cost.flops / speeds.rates[cost.precision] + cost.steps * moved / speeds.bandwidth
+    starts = cost.steps * cost.microbatches * cost.layers * speeds.layer_seconds
     return max(work, starts) / 3600

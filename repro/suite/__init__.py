@@ -35,6 +35,7 @@ Arithmetic
 
 What it takes
   budget.py        what figures cost, as a table
+  measured.py      how fast a device is, by a file that benchmarks/gpu.sh wrote there
   cluster.py       what a job asks of a Slurm cluster
 
 What one sees

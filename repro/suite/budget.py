@@ -5,18 +5,19 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from repro import cost
 from repro.data.needs import Tokens
 from repro.errors import UserError
-from repro.suite import registry
+from repro.suite import measured, registry
 from repro.suite.cluster import CPU_RATE, STEP_SECONDS, Site, request
+from repro.suite.measured import SHARE
 from repro.suite.plan import Cell, Run
 from repro.suite.registry import keeps_checkpoints
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
 
-SHARE = 0.4  # of a measured peak that training is assumed to reach
 HEADER = (  # between a row's name and its price
     "jobs",
     "runs",
@@ -34,13 +35,14 @@ HEADER = (  # between a row's name and its price
 class Price:
     """What runs are paid in, the last column of the table.
 
-    unit: its head. words: what it rests on. of: (cells, their unfinished runs) -> an amount, None
-    where it is not known.
+    unit: its head. words: what it rests on, of which notes say more, a line each. of: (cells, their
+    unfinished runs) -> an amount, None where it is not known.
     """
 
     unit: str
     words: str
     of: Callable[[Sequence[Cell], Sequence[Run]], float | None]
+    notes: tuple[str, ...] = ()
 
 
 def at_rate(rate: float, words: str) -> Price:
@@ -54,15 +56,39 @@ def at_rate(rate: float, words: str) -> Price:
 
 def on_gpu() -> Price:
     """Hours on one H100 (`cost.gpu_hours`)."""
-
-    def hours(cells: Sequence[Cell], unfinished: Sequence[Run]) -> float:
-        return sum(cost.gpu_hours(run.cost) for run in unfinished)
-
     words = (
         "hours: one H100 at 40 % (assumed) of its dense peaks and 70 % (assumed) of its memory's "
         "speed, at least 0.25 ms (assumed) a layer"
     )
-    return Price("hours", words, hours)
+    return Price("hours", words, at_speeds(cost.ASSUMED))
+
+
+def at_speeds(speeds: cost.Speeds) -> Callable[[Sequence[Cell], Sequence[Run]], float]:
+    """`Price.of`: hours of one GPU that is so fast."""
+    return lambda cells, unfinished: sum(cost.gpu_hours(run.cost, speeds) for run in unfinished)
+
+
+def by_file(path: Path, suite: Suite, figures: Iterable[str]) -> Price:
+    """Hours on the device that a file of `benchmarks/gpu.sh` is of. Its notes say which of the
+    numbers behind these figures are measured, and which assumed.
+
+    Raises UserError on any other file.
+    """
+    found = measured.read(path)
+    speeds = found.speeds
+    cells = [c for name in figures for part in suite.figure_cells(name).values() for c in part]
+    costs = [run.cost for cell in cells for run in cell.runs if run.cost.seen]
+    trained = sorted({(each.model, each.precision) for each in costs})
+    known = ", ".join(" ".join(pair) for pair in trained if pair in speeds.steps)
+    others = ", ".join(" ".join(pair) for pair in trained if pair not in speeds.steps)
+    notes = (
+        f"measured: training steps of {known or 'none of these models'}; at least "
+        f"{1e3 * speeds.layer_seconds:.2g} ms a layer",
+        f"assumed: {100 * SHARE:.0f} % of the measured speed of products, beside memory at its "
+        f"measured {speeds.bandwidth / 1e9:.3g} GB/s, for {others}",
+    )
+    words = f"hours: one {found.name}, measured ({path.name})"
+    return Price("hours", words, at_speeds(speeds), notes if others else notes[:1])
 
 
 def matmul_peak(
@@ -92,8 +118,8 @@ def matmul_peak(
 def device_price(device_flops: float | None, measure: bool) -> Price:
     """Hours on a device.
 
-    device_flops: at this rate. measure: at SHARE of this machine's `matmul_peak`, on its GPU if
-    it has one. With neither: on one H100.
+    device_flops: at this rate. measure: at `SHARE` of this machine's `matmul_peak`, on its
+    GPU if it has one. With neither: on one H100.
     Raises UserError unless device_flops is positive and finite.
     """
     if device_flops is not None:
@@ -268,6 +294,7 @@ def table(
     lines = [
         f"scale {suite.config.scale}, data {suite.label}",
         f"{price.words}; of the runs to do",
+        *price.notes,
         "FLOPs, read: of all runs. state: weights, gradients, optimizer, float32. "
         "activations: an estimate, float32, of one microbatch",
         f"GPUs: of the largest job, on nodes of {site.gpus_per_node} of {site.gpu_memory_gb:g} GB",
