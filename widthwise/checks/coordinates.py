@@ -68,7 +68,9 @@ class CoordinateCheck:
         law = " to ".join(f"{each:g}" for each in dict.fromkeys(worst.law))
         slope = f"{worst.slope:.2f} [{worst.low:.2f}, {worst.high:.2f}]"
         what = "cannot be told" if worst.verdict == "unclear" else f"{worst.verdict} with the width"
-        more = "; give more seeds or wider models" if worst.verdict == "unclear" else ""
+        more = "; give more seeds, wider models or a lower lr" if worst.verdict == "unclear" else ""
+        if worst.verdict == "unclear":
+            slope += f", {worst.wider:.2f} over the wider half,"
         return (
             f"{self.verdict}: {worst.layer or 'the model'} ({worst.quantity}) {what}, slope {slope}"
             f" where {law} is right; {len(bad)} of {len(self.slopes)} slopes, {over}{more}"

@@ -28,6 +28,9 @@ a hidden matrix has n x n entries, gradients of 1/n, and Adam's updates of 1/n; 
 and 1; a readout n, 1 and 1/n: all of them make 1. It averages over a tensor's entries, where the
 change of a single layer's output is a sum over the batch that is flat only at n far beyond the
 number of things the batch has to tell apart.
+
+A law is one of large widths. Below them a right model's curve bends towards it, where a wrong
+one's goes on as it did: so beyond its law is only what is so over the wider half of the widths too.
 """
 
 import math
@@ -63,10 +66,11 @@ class Measured:
 class LayerSlope:
     """Slope of log size against log width by least squares, with its 95 % interval over seeds.
 
-    quantity: as above. law: the least and greatest exponent that is right. verdict: "right" where
-    the slope is within the tolerance of the law and the interval excludes the nearest wrong laws,
-    twice the tolerance away; "grows" or "vanishes" where it is beyond the tolerance and differs
-    from the law at 5 % over all slopes together (Bonferroni); else "unclear".
+    quantity: as above. law: the least and greatest exponent that is right. wider: the slope over
+    the wider half of the widths, of three the two widest. verdict: "right" where the slope is
+    within the tolerance of the law and the interval excludes the nearest wrong laws, twice the
+    tolerance away; "grows" or "vanishes" where slope and wider are beyond the tolerance and the
+    slope differs from the law at 5 % over all slopes together (Bonferroni); else "unclear".
     """
 
     layer: str
@@ -76,6 +80,7 @@ class LayerSlope:
     high: float
     law: tuple[float, float]
     verdict: str
+    wider: float = math.nan
 
 
 def fit_slopes(
@@ -97,6 +102,7 @@ def fit_slopes(
         raise UserError(f"coordinate-check: widths {list(widths)}: give two or more, above 0")
     if not tolerance > 0:
         raise UserError(f"coordinate-check: tolerance {tolerance}: give one above 0")
+    half = sorted(set(widths))[-max(2, (len(set(widths)) + 1) // 2) :]
     found = {(width, seed): measure(width, seed) for width in widths for seed in seeds}
     narrow, wide = found[min(widths), seeds[0]], found[max(widths), seeds[0]]
     growing = {
@@ -108,21 +114,22 @@ def fit_slopes(
         if any(each.sizes[key] for each in found.values()) and _judged(key, growing, found)
     ]
 
-    def told(fitted: tuple[float, float, float], law: tuple[float, float]) -> str:
-        return _verdict(*fitted, law, tolerance, len(seeds), len(judged))
-
     result = []
     for key in judged:
         law = _law(key, growing, narrow)
         if not all(0 < each.sizes[key] < math.inf for each in found.values()):
             result.append(LayerSlope(*key, math.nan, math.nan, math.nan, law, "unclear"))
             continue
-        slopes = [
-            slope(np.log(widths), [np.log(found[width, seed].sizes[key]) for width in widths])
-            for seed in seeds
-        ]
-        fitted = t_interval(slopes)
-        result.append(LayerSlope(*key, *fitted, law, told(fitted, law)))
+        slopes, wider = (
+            [
+                slope(np.log(part), [np.log(found[width, seed].sizes[key]) for width in part])
+                for seed in seeds
+            ]
+            for part in (widths, half)
+        )
+        fitted, last = t_interval(slopes), sum(wider) / len(wider)
+        verdict = _verdict(*fitted, last, law, tolerance, len(seeds), len(judged))
+        result.append(LayerSlope(*key, *fitted, law, verdict, last))
     return result, found
 
 
@@ -160,16 +167,19 @@ def _verdict(
     fitted: float,
     low: float,
     high: float,
+    wider: float,
     law: tuple[float, float],
     tolerance: float,
     seeds: int,
     slopes: int,
 ) -> str:
-    """slopes: how many there are."""
+    """wider: as LayerSlope has it. slopes: how many there are."""
     least, most = law
     if least - tolerance <= fitted <= most + tolerance:
         told = least - 2 * tolerance < low and high < most + 2 * tolerance
         return "right" if told else "unclear"
+    if least - tolerance <= wider <= most + tolerance:
+        return "unclear"
     if not low < high:  # one seed; or no difference between them at all
         return "unclear" if seeds < 2 else "grows" if fitted > most else "vanishes"
     beyond = max(fitted - most, least - fitted) / ((high - low) / 2 / student(seeds))
