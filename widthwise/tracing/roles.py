@@ -271,15 +271,18 @@ def roles(
     if other == base:
         raise UserError(f"roles: other={other} is the base width; give another one")
     widths = width_of(base), width_of(other)
-    with torch.random.fork_rng(enabled=True), FewDraws():
-        model = made(make, base)
-        wide = _on_meta(make, other)
+    with torch.random.fork_rng(enabled=True):
+        with FewDraws():  # not while a pass is traced, whose every operator it would see too
+            model = made(make, base)
+            wide = _on_meta(make, other)
         if wide is not None:
             try:
                 return between(model, wide, inputs, widths, given)
             except UserError:
                 pass  # a branch on values, say
-        return between(model, made(make, other), inputs, widths, given)
+        with FewDraws():
+            wide = made(make, other)
+        return between(model, wide, inputs, widths, given)
 
 
 def width_of(size: Any) -> Any:
