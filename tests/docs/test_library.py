@@ -48,7 +48,7 @@ def test_a_name_of_version_0_1_ends_in_a_line_with_the_new_one(code, now):
     assert done.returncode == 1 and now in last, done.stderr
 
 
-@pytest.mark.parametrize(("name", "count"), [("library", 4), ("transfer", 1), ("widening", 1)])
+@pytest.mark.parametrize(("name", "count"), [("library", 5), ("transfer", 1), ("widening", 1)])
 def test_the_pages_of_the_library_run(name, count, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / f"{name}.md").read_text(), re.S)

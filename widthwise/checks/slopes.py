@@ -88,12 +88,14 @@ def fit_slopes(
     widths: Sequence[float],
     seeds: Sequence[int],
     tolerance: float = TOLERANCE,
+    laws: Mapping[Key, tuple[float, float]] | None = None,
 ) -> tuple[list[LayerSlope], dict[tuple[float, int], Measured]]:
     """The slopes of all that is judged, and what was measured.
 
     Left out are what is 0 at every width, streams whose size does not depend on the width (a
     readout's layer), and effects below LEAST_EFFECT of all at every width.
     measure: (width, seed) -> Measured, of the same quantities in every call.
+    laws: what is judged, and its law, where it is not the width that differs.
     Raises UserError unless there are at least two widths above 0: a slope needs two points.
     """
     import numpy as np
@@ -111,12 +113,13 @@ def fit_slopes(
     judged = [
         key
         for key in narrow.sizes
-        if any(each.sizes[key] for each in found.values()) and _judged(key, growing, found)
+        if any(each.sizes[key] for each in found.values())
+        and (key in laws if laws is not None else _judged(key, growing, found))
     ]
 
     result = []
     for key in judged:
-        law = _law(key, growing, narrow)
+        law = laws[key] if laws is not None else _law(key, growing, narrow)
         if not all(0 < each.sizes[key] < math.inf for each in found.values()):
             result.append(LayerSlope(*key, math.nan, math.nan, math.nan, law, "unclear"))
             continue

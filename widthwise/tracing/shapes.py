@@ -13,7 +13,8 @@ def tensors(tree: object) -> list[torch.Tensor]:
     """The tensors in nested containers."""
     if isinstance(tree, torch.Tensor):
         return [tree]
-    if type(tree) in (list, tuple):  # as an operator's arguments are, of which there are many
+    if isinstance(tree, list) or (isinstance(tree, tuple) and type(tree) is tuple):
+        # As an operator's arguments are, of which there are many.
         return [found for each in tree for found in tensors(each)]
     if type(tree) in _PLAIN:
         return []
