@@ -39,9 +39,28 @@ def gpt2(width: int) -> nn.Module:
     return GPT2LMHeadModel(GPT2Config(n_embd=width, n_head=width // 64))
 
 
+def llama(width: int) -> nn.Module:
+    """Hugging Face's Llama with the sizes of Llama 3.2 1B, without values."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    with torch.device("meta"):
+        return LlamaForCausalLM(
+            LlamaConfig(
+                vocab_size=128_256,
+                hidden_size=width,
+                intermediate_size=4 * width,
+                num_hidden_layers=16,
+                num_attention_heads=width // 64,
+                num_key_value_heads=width // 256,
+                tie_word_embeddings=True,
+            )
+        )
+
+
 CASES: dict[str, tuple[Callable, int, torch.Tensor]] = {
     "ResNet-18": (resnet18, 64, torch.zeros(2, 3, 64, 64)),
     "GPT-2": (gpt2, 768, torch.zeros(1, 16, dtype=torch.long)),
+    "Llama on meta": (llama, 2048, torch.zeros(1, 16, dtype=torch.long)),
 }
 
 
@@ -50,6 +69,7 @@ def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shrink", type=int, default=1, help="divide widths by this")
     arguments = parser.parse_args(words)
+    torch.set_num_threads(1)
     print("| model | parameters | make, s | roles, s | plan, ms | groups, ms |")
     print("|---|---|---|---|---|---|")
     for name, (make, width, inputs) in CASES.items():

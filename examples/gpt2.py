@@ -1,7 +1,7 @@
 """muP for GPT-2 of Hugging Face: heads grow in number, the readout is the embedding transposed.
 
 python examples/gpt2.py
-widthwise check examples/gpt2.py:make --recipe muP --widths 64 128 256
+widthwise check examples/gpt2.py:make --recipe muP --lr 0.003 --widths 64 128 256
 """
 
 import torch

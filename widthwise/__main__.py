@@ -35,6 +35,7 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("--lr", type=float, help="at the least width")
     check.add_argument("--weight-decay", type=float, default=0.0, help="there; default: 0")
     check.add_argument("--widths", type=int, nargs="+", help="in place of the file's WIDTHS")
+    check.add_argument("--depths", type=int, nargs="+", help="make takes both, then")
     check.add_argument("--steps", type=int, default=4, help="training steps; default: 4")
     check.add_argument("--after", type=int, default=0, help="steps before them; default: 0")
     check.add_argument("--seeds", type=int, default=4, metavar="N", help="default: 4")
@@ -46,6 +47,7 @@ def parser() -> argparse.ArgumentParser:
     transfer.add_argument("recipes", nargs="+", metavar="RECIPE", help="a name, or a file's path")
     _add_optimizer(transfer)
     transfer.add_argument("--widths", type=int, nargs="+", help="the least is tuned")
+    transfer.add_argument("--depths", type=int, nargs="+", help="of the models of these widths")
     transfer.add_argument("--rates", type=float, nargs="+", help="learning rates at that width")
     transfer.add_argument("--weight-decays", type=float, nargs="+", help="there; default: 0")
     transfer.add_argument("--seeds", type=int, default=3, metavar="N", help="default: 3")
@@ -71,6 +73,7 @@ def parser() -> argparse.ArgumentParser:
 def _add_optimizer(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--optimizer", help="a name, or a file's path; default: adamw")
     parser.add_argument("--decay", help="independent, plain or coupled")
+    parser.add_argument("--depth", help="rule for the depth: 1/L, 1/sqrt(L) or plain")
 
 
 def main(words: list[str] | None = None) -> int:

@@ -34,10 +34,10 @@ def defined_in(what: str) -> tuple[Callable, dict[str, Any], dict[str, Any]]:
 
 
 def recipe_of(arguments: Namespace, name: str) -> Any:
-    """The recipe of a name, or a file's path, with the optimizer and decay that are asked for."""
+    """The recipe of a name, or a file's path, with what the command line says of it."""
     from widthwise.parametrization.recipes import recipe
 
-    return recipe(name, arguments.optimizer, arguments.decay)
+    return recipe(name, arguments.optimizer, arguments.decay, arguments.depth)
 
 
 def roles(arguments: Namespace) -> str:
@@ -69,6 +69,7 @@ def check(arguments: Namespace) -> str:
         recipe_of(arguments, arguments.recipe),
         defined["batches"],
         arguments.widths or defined.get("WIDTHS", WIDTHS),
+        depths=arguments.depths,
         weight_decay=arguments.weight_decay,
         steps=arguments.steps,
         after=arguments.after,
@@ -109,6 +110,7 @@ def transfer(arguments: Namespace) -> str:
             [recipe_of(arguments, name) for name in arguments.recipes],
             defined["batches"],
             arguments.widths or defined.get("WIDTHS", WIDTHS[:3]),
+            depths=arguments.depths,
             tune={"lr": rates, "weight_decay": decays},
             seeds=arguments.seeds,
             progress=lambda words: print(words, flush=True),

@@ -75,6 +75,19 @@ def test_an_interval_that_reaches_a_wrong_law_is_unclear():
     assert few[0].verdict == "unclear"  # one seed has no interval
 
 
+@pytest.mark.parametrize(("wide", "verdict"), [(0.0, "unclear"), (-0.3, "vanishes")])
+def test_what_bends_to_its_law_over_the_wider_half_is_not_called_wrong(wide, verdict):
+    """It falls as the width to 4, then by `wide`."""
+
+    def measure(width, seed):
+        bent = min(width, 4) ** -1.0 * max(width / 4, 1) ** wide
+        return Measured({("a", "effect"): bent * (1 + 0.001 * seed * width**0.1)})
+
+    (found,), _ = fit_slopes(measure, [1, 2, 4, 8], range(3))
+    assert found.slope < -0.25 and found.wider == pytest.approx(wide, abs=0.01)
+    assert found.verdict == verdict
+
+
 SGD = {"name": "sgd", "momentum": 0.9, "nesterov": False, "weight_decay": 0.0, "clip": None}
 
 

@@ -67,13 +67,18 @@ def test_a_checkpoint_is_widened_set_free_and_resumed(capsys):
 
 
 @pytest.mark.slow  # imports transformers, and trains
-@pytest.mark.xfail(reason="called wrong: a block's change has slope -0.31", strict=True)
-def test_gpt2_s_own_line_passes(capsys):
-    """The line of its docstring, which ended with status 1 until version 0.3."""
+def test_gpt2_s_own_line_passes_at_its_rate_and_is_not_called_wrong_at_a_large_one(capsys):
+    """At the check's own rate, 0.01, the narrowest of the three has not reached the limit: a
+    block's change bends, with slope -0.31 over all widths, and was called wrong."""
     path = ROOT / "examples" / "gpt2.py"
     line = next(x for x in path.read_text().splitlines() if x.startswith("widthwise check"))
-    assert main([word.replace("examples", str(path.parent)) for word in line.split()[1:]]) == 0
+    words = [word.replace("examples", str(path.parent)) for word in line.split()[1:]]
+    assert main(words) == 0
     assert "right: " in capsys.readouterr().out
+    place = words.index("--lr")
+    assert main(words[:place] + words[place + 2 :]) == 1
+    out = capsys.readouterr().out
+    assert "\nunclear: transformer.h." in out and "over the wider half" in out
 
 
 def test_the_notebook_s_cells_run_in_order():

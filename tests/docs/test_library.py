@@ -48,7 +48,7 @@ def test_a_name_of_version_0_1_ends_in_a_line_with_the_new_one(code, now):
     assert done.returncode == 1 and now in last, done.stderr
 
 
-PAGES = {"library": 3, "coordinate-check": 1, "from-mup": 1, "transfer": 1, "widening": 1}
+PAGES = {"library": 4, "coordinate-check": 1, "from-mup": 1, "transfer": 1, "widening": 1}
 ELSEWHERE = {"own-settings"}  # files of the suite: tests/figures/test_embedding_rules.py
 
 

@@ -1,5 +1,7 @@
 """Roles of any module, from two widths and a forward pass, beside those the suite declares."""
 
+import time
+
 import pytest
 import torch
 from torch import nn
@@ -489,3 +491,18 @@ def test_small_tensors_are_drawn_whole_and_given_numbers_are_left_alone():
     torch.manual_seed(0)
     assert torch.equal(small, nn.Linear(300, 300).weight)
     assert torch.equal(filled, torch.ones(DRAWN + 1))
+
+
+@pytest.mark.slow  # imports transformers
+def test_a_large_model_on_meta_takes_less_than_a_second():
+    """0.4 CPU seconds where it was measured (`benchmarks/library.py`)."""
+    from benchmarks.library import CASES
+
+    make, width, inputs = CASES["Llama on meta"]
+
+    def seconds():
+        begin = time.process_time()
+        assert len(roles(make, width, inputs)) == 146
+        return time.process_time() - begin
+
+    assert min(seconds() for _ in range(3)) < 1

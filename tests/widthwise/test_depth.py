@@ -1,10 +1,16 @@
 """Width and depth at once: roles of a deeper module, and CompleteP's rules."""
 
+import re
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
 
 import widthwise as ww
+from benchmarks._by_hand import walks
+from benchmarks._networks import Block as DecoderBlock
+from benchmarks._networks import Decoder
 from widthwise.errors import UserError
 
 
@@ -104,8 +110,6 @@ def test_what_depth_needs_is_said():
     with pytest.raises(UserError, match="lies in a stack of another depth .* or hold the depth"):
         ww.plan(Stacked(LARGE), roles(), "muP")
     deep = ww.recipe("muP", depth="1/L")
-    with pytest.raises(UserError, match="give branches="):
-        ww.plan(Stacked(LARGE), roles(), deep)
     with pytest.raises(UserError, match="branches: 'first' is no layer of a stack"):
         ww.plan(Stacked(LARGE), roles(), deep, branches=["first"])
     with pytest.raises(UserError, match="depth '1/l': "):
@@ -113,3 +117,228 @@ def test_what_depth_needs_is_said():
     for optimizer in ("sgd", "muon"):
         with pytest.raises(UserError, match="is known for Adam's kin, and not for"):
             ww.recipe("muP", optimizer, depth="1/L")
+    assert ww.recipe("muP", "sgd", depth="plain").branch == ww.recipe("muP", "sgd").branch
+
+
+# Residual branches by tracing.
+
+
+def stacked(block, first=None):
+    """make of a stack of blocks, each made by a function of the width."""
+
+    def make(size):
+        model = Stacked({"width": size["width"], "depth": 0})
+        model.layers = nn.ModuleList(block(size["width"]) for _ in range(size["depth"]))
+        return model
+
+    return make
+
+
+def branches(make, inputs=X, base=BASE, large=LARGE):
+    """Where a plan puts factors for the depth, by names within layers."""
+    torch.manual_seed(0)
+    found = ww.roles(make, base, inputs)
+    plan = ww.plan(make(large), found, ww.recipe("muP", depth="1/L"))
+    placed = [f for f in plan.factors if f.on == "output" and f.value == 1 / M_L]
+    within = {tuple(re.split(r"\.\d+\.", f.place, maxsplit=1)) for f in placed}
+    assert len(placed) == len(within) * large["depth"]
+    return {name for _, name in within}
+
+
+class Of(nn.Module):
+    """A layer that does with two matrices what a function says."""
+
+    def __init__(self, width, function):
+        super().__init__()
+        self.norm, self.drop = nn.LayerNorm(width), nn.Dropout(0.1)
+        self.up, self.down = nn.Linear(width, width), nn.Linear(width, width)
+        self.function = function
+
+    def forward(self, x):
+        return self.function(self, x)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda m, x: x + m.down(m.up(m.norm(x)).relu()), {"down"}),
+        (lambda m, x: m.up(m.norm(x)) + m.down(m.norm(x)) + x, {"up", "down"}),  # in parallel
+        (
+            lambda m, x: x + m.norm.weight * m.down(m.up(m.norm(x))),
+            {"down"},
+        ),  # a gain of the branch
+        (lambda m, x: x.add_(m.down(m.up(m.norm(x)))), {"down"}),  # in place
+        (lambda m, x: x - 0.5 * m.down(m.up(m.norm(x)))[None][0], None),  # an index is not known
+        (lambda m, x: m.norm(x + m.down(m.up(x))), None),  # post-norm
+        (lambda m, x: (x + m.down(m.up(m.norm(x)))).relu(), None),
+        (lambda m, x: x + m.down(m.up(m.norm(x))).relu(), None),  # no module's output
+        (lambda m, x: m.down(m.up(m.norm(x))), None),
+        (lambda m, x: 2 * x + m.down(m.up(m.norm(x))), None),
+    ],
+)
+def test_branches_are_found_where_a_layer_returns_what_it_is_given_plus_them(function, expected):
+    make = stacked(lambda width: Of(width, function))
+    if expected is None:
+        with pytest.raises(UserError, match="^plan: the residual branches of layers.0 cannot be"):
+            branches(make)
+        named = ww.plan(
+            make(LARGE),
+            ww.roles(make, BASE, X),
+            ww.recipe("muP", depth="1/L"),
+            branches=["layers.*.down"],
+        )
+        assert {f.place for f in named.factors} == {f"layers.{i}.down" for i in range(8)}
+    else:
+        assert branches(make) == expected
+
+
+def test_what_is_used_outside_of_a_branch_too_is_refused():
+    twice = stacked(lambda w: Of(w, lambda m, x: x + m.down(m.down(m.up(m.norm(x))))))
+    with pytest.raises(UserError, match="down runs outside of its residual branches too"):
+        branches(twice)
+
+    def both(m, x):
+        added = m.down(m.up(m.norm(x)))
+        return x + added + m.up(added)
+
+    with pytest.raises(UserError, match="is no module's output, or is used twice"):
+        branches(stacked(lambda w: Of(w, both)))
+
+
+class Convolutions(nn.Module):
+    """A pre-norm residual block of channels."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.norm1, self.norm2 = nn.BatchNorm2d(width), nn.BatchNorm2d(width)
+        self.a, self.b = (nn.Conv2d(width, width, 3, padding=1, bias=False) for _ in "ab")
+
+    def forward(self, x):
+        return x + self.b(self.norm2(self.a(self.norm1(x).relu())).relu())
+
+
+def pictures(size):
+    width = size["width"]
+    blocks = [Convolutions(width) for _ in range(size["depth"])]
+    stem, end = nn.Conv2d(3, width, 3), nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    return nn.Sequential(stem, nn.Sequential(*blocks), end, nn.Linear(width, 4))
+
+
+def decoder(size, llama):
+    model = Decoder(size["width"], llama=llama)
+    block = partial(DecoderBlock, size["width"], None, llama, grows=False, kv=None, eager=False)
+    model.layers = nn.ModuleList(block() for _ in range(size["depth"]))
+    return model
+
+
+TOKENS = torch.randint(0, 32, (2, 8), generator=torch.Generator().manual_seed(0))
+SMALL, DEEP = {"width": 32, "depth": 2}, {"width": 64, "depth": 8}
+
+
+def test_branches_of_a_resnet_a_gpt2_and_a_llama_of_one_s_own():
+    assert branches(pictures, torch.randn(2, 3, 8, 8)) == {"b"}
+    found = [branches(partial(decoder, llama=each), TOKENS, SMALL, DEEP) for each in (False, True)]
+    assert found == [{"attention.o", "mlp.2"}, {"attention.o", "mlp.down"}]
+
+
+def hugging_face_gpt2(size):
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    sizes = {"n_embd": size["width"], "n_head": size["width"] // 16, "n_layer": size["depth"]}
+    return GPT2LMHeadModel(GPT2Config(vocab_size=32, n_positions=8, **sizes))
+
+
+def hugging_face_llama(size):
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    width, heads = size["width"], size["width"] // 16
+    sizes = {"hidden_size": width, "intermediate_size": 2 * width, "num_attention_heads": heads}
+    return LlamaForCausalLM(LlamaConfig(vocab_size=32, num_hidden_layers=size["depth"], **sizes))
+
+
+@pytest.mark.slow  # imports transformers
+def test_branches_of_hugging_face_s_gpt2_and_llama():
+    # In training mode, as they are made, GPT-2's pass its dropouts.
+    assert branches(hugging_face_gpt2, TOKENS, SMALL, DEEP) == {"attn.resid_dropout", "mlp.dropout"}
+    of_llama = branches(hugging_face_llama, TOKENS, SMALL, DEEP)
+    assert of_llama == {"self_attn.o_proj", "mlp.down_proj"}
+
+
+@pytest.mark.slow  # imports transformers
+def test_a_deeper_model_s_spreads_are_those_of_the_base():
+    """CompleteP has no 1/sqrt(2 L) in the init of what ends a branch, which GPT-2's make has."""
+    torch.manual_seed(0)
+    base, deep = hugging_face_gpt2(SMALL), hugging_face_gpt2(SMALL | {"depth": 8})
+    found = ww.roles(hugging_face_gpt2, SMALL, TOKENS)
+    ww.plan(deep, found, ww.recipe("muP", depth="1/L")).init_()
+    spreads = [m.transformer.h[1].mlp.c_proj.weight.std().item() for m in (base, deep)]
+    assert spreads[1] == pytest.approx(spreads[0], rel=0.05)
+
+
+def test_roles_with_their_branches_are_saved(tmp_path):
+    roles().save(tmp_path / "roles.json")
+    loaded = ww.Roles.load(tmp_path / "roles.json")
+    plan = ww.plan(Stacked(LARGE), loaded, ww.recipe("muP", depth="1/L"))
+    assert len(plan.factors) == 8
+
+
+# Checks over width and depth.
+
+
+@pytest.mark.parametrize(
+    ("rule", "verdicts"),
+    [("1/L", {"right"}), ("1/sqrt(L)", {"wrong", "unclear"}), ("plain", {"wrong"})],
+)
+@pytest.mark.parametrize("llama", [False, True])
+def test_the_check_over_depths_passes_1_over_l_alone(llama, rule, verdicts):
+    """Of Dey et al.'s rules alpha = 1 alone makes every layer learn as much at any depth."""
+    found = ww.coordinate_check(
+        partial(decoder, llama=llama),
+        ww.recipe("muP", depth=rule),
+        walks,
+        [64, 128],
+        depths=[2, 4, 8],
+        lr=0.004,
+    )
+    assert found.verdict in verdicts and {s.verdict for s in found.slopes} == {"right"}
+    assert found.deep.axis == "depth" and len(found.deep.measured) == 12
+    assert ("over depths [2, 4, 8]" in found.reason) and "layers.*" in str(found)
+
+
+def test_depths_that_are_none_are_refused():
+    recipe = ww.recipe("muP", depth="1/L")
+    with pytest.raises(UserError, match="depths \\[2\\]: give two or more"):
+        ww.coordinate_check(Stacked, recipe, walks, [8, 16], depths=[2])
+    with pytest.raises(UserError, match="depths .* give as many, increasing with them"):
+        ww.transfer(Stacked, [recipe], walks, [8, 16], depths=[4, 2])
+
+
+def test_transfer_goes_over_width_and_depth():
+    def batches(seed):
+        g = torch.Generator().manual_seed(seed)
+        x = torch.randn(20, 8, 5, generator=g)
+        return [(each, each[:, :3].argmax(1)) for each in x]
+
+    found = ww.transfer(
+        Stacked,
+        [ww.recipe("muP", depth=rule) for rule in ("1/L", "plain")],
+        batches,
+        [8, 16],
+        depths=[2, 4],
+        tune={"lr": [0.01, 0.03, 0.1]},
+        seeds=2,
+    )
+    assert "tuned at width 8, depth 2: " in str(found) and "at width 16, depth 4, " in str(found)
+    assert found.names == ["muP, adamw, independent, 1/L", "muP, adamw, independent, plain"]
+    first, second = (found.curves[name, 16][1] for name in found.names)
+    assert (first != second).any()
+    alone = ww.transfer(
+        Stacked,
+        [ww.recipe("muP", depth="1/L")],
+        batches,
+        [8, 8],
+        depths=[2, 4],
+        tune={"lr": [0.01, 0.03, 0.1]},
+        seeds=2,
+    )
+    assert alone.widths == [2, 4] and "at width 8, depth 4" in str(alone)

@@ -4,6 +4,7 @@ coordinates.py  the coordinate check: does a network do the same at every width?
 given.py        what a user gives a check: batches, a loss
 seen.py         what it looks at: the stream, attention's logits, the output
 slopes.py       the law of each, slopes of sizes against width, the verdict
+depths.py       sizes of models of several depths, and the law of each
 picture.py      its plot
 transfer.py     what is lost where the narrow model is tuned and the wide one trained
 regret.py       losses over rates, and what is lost; no torch

@@ -8,13 +8,14 @@ shows in nothing else. `widthwise.checks.slopes` has the law of each.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 import torch
 from torch import nn
 
+from widthwise.checks.depths import laws, pooled
 from widthwise.checks.given import Batches, Loss, batches_of, inputs_of, loss_of
 from widthwise.checks.seen import look
 from widthwise.checks.slopes import (
@@ -29,27 +30,36 @@ from widthwise.errors import UserError
 from widthwise.parametrization.plans import plan
 from widthwise.parametrization.recipes import Recipe
 from widthwise.tracing.roles import Roles, made, roles
+from widthwise.tracing.stacks import stacks
 
 
 @dataclass(frozen=True)
 class CoordinateCheck:
     """What a coordinate check found; printed, a table and the verdict.
 
-    slopes: of all that was judged. measured: (width, seed) -> what they are of.
+    slopes: of all that was judged. widths: or depths, as `axis` says. measured: (width, seed) ->
+    what they are of. deep: the same over depths, where these were asked for.
     """
 
     slopes: tuple[LayerSlope, ...]
     widths: tuple[float, ...]
     measured: Mapping[tuple[float, int], Measured]
+    axis: str = "width"
+    deep: "CoordinateCheck | None" = None
 
     @property
     def verdict(self) -> str:
         """What all slopes say: "wrong" where one grows or vanishes beyond its law, else "unclear"
         where one is that, else "right"."""
-        found = {s.verdict for s in self.slopes}
+        found = {s.verdict for part in self.parts for s in part.slopes}
         if found & {"grows", "vanishes"}:
             return "wrong"
         return "unclear" if "unclear" in found else "right"
+
+    @property
+    def parts(self) -> "tuple[CoordinateCheck, ...]":
+        """Over widths, and over depths."""
+        return (self,) if self.deep is None else (self, self.deep)
 
     @property
     def passed(self) -> bool:
@@ -59,27 +69,39 @@ class CoordinateCheck:
     @property
     def reason(self) -> str:
         """The verdict, and what is furthest from its law, in a line."""
-        over = f"over widths {list(self.widths)}"
         if self.passed:
-            return f"right: {len(self.slopes)} slopes are as muP has them {over}"
+            over = f"{len(self.slopes)} slopes are as muP has them over {self._sizes}"
+            more = f", {len(self.deep.slopes)} over {self.deep._sizes}" if self.deep else ""
+            return f"right: {over}{more}"
         wanted = {"unclear"} if self.verdict == "unclear" else {"grows", "vanishes"}
-        bad = [s for s in self.slopes if s.verdict in wanted]
-        worst = max(bad, key=_distance)
+        bad = [(part, s) for part in self.parts for s in part.slopes if s.verdict in wanted]
+        part, worst = max(bad, key=lambda each: _distance(each[1]))
         law = " to ".join(f"{each:g}" for each in dict.fromkeys(worst.law))
         slope = f"{worst.slope:.2f} [{worst.low:.2f}, {worst.high:.2f}]"
-        what = "cannot be told" if worst.verdict == "unclear" else f"{worst.verdict} with the width"
-        more = "; give more seeds or wider models" if worst.verdict == "unclear" else ""
+        what = f"{worst.verdict} with the {part.axis}"
+        more = ""
+        if worst.verdict == "unclear":
+            slope += f", {worst.wider:.2f} over the wider half,"
+            what, more = "cannot be told", "; give more seeds, wider models or a lower lr"
+        count = sum(s.verdict in wanted for s in part.slopes)
         return (
             f"{self.verdict}: {worst.layer or 'the model'} ({worst.quantity}) {what}, slope {slope}"
-            f" where {law} is right; {len(bad)} of {len(self.slopes)} slopes, {over}{more}"
+            f" where {law} is right; {count} of {len(part.slopes)} slopes, over {part._sizes}{more}"
         )
 
+    @property
+    def _sizes(self) -> str:
+        return f"{self.axis}s {list(self.widths)}"
+
     def __str__(self) -> str:
-        return "\n".join([*table(self.slopes), self.reason])
+        lines = list(table(self.slopes))
+        if self.deep is not None:
+            lines += [f"over {self.deep._sizes}:", *table(self.deep.slopes)]
+        return "\n".join([*lines, self.reason])
 
     def plot(self, path: str) -> None:
         """Draw every size over the narrowest model's, a curve a width, to a file; needs
-        matplotlib."""
+        matplotlib. Depths follow."""
         from widthwise.checks.picture import draw
 
         draw(self, path)
@@ -92,11 +114,12 @@ def _distance(slope: LayerSlope) -> float:
 
 
 def coordinate_check(
-    make: Callable[[int], nn.Module],
+    make: Callable[[Any], nn.Module],
     recipe: str | Recipe | None,
     batches: Batches,
     widths: Sequence[int],
     *,
+    depths: Sequence[int] | None = None,
     lr: float | Mapping[str, float] = 0.01,
     weight_decay: float = 0.0,
     optimizer: Callable[[Any], torch.optim.Optimizer] | None = None,
@@ -116,6 +139,9 @@ def coordinate_check(
     batches: (inputs, targets), ..., taken in turn, or a function of the seed that returns them;
         inputs is a tensor, a tuple of positional arguments, or a mapping of keywords. In place of
         a pair, a mapping of keywords, with which the model returns its own loss (`labels`).
+    depths: then make takes {"width": ..., "depth": ...}; widths are held against each other at the
+        least depth, depths at the least width (`widthwise.checks.depths`). The law is that of a
+        recipe with depth="1/L": with "1/sqrt(L)" layers learn less the deeper the model is.
     lr, weight_decay: at the base width, as `Plan.groups` takes them. Decays that are added to
         gradients, which Adam then divides by their size, are not judged.
     optimizer: groups -> torch optimizer, in place of the recipe's own class.
@@ -137,33 +163,64 @@ def coordinate_check(
         )
     if seeds < 1:
         raise UserError(f"coordinate-check: seeds {seeds}: give 2 or more")
+    deep = sorted(set(depths or ()))
+    if depths is not None and (len(deep) < 2 or deep[0] < 1):
+        raise UserError(f"coordinate-check: depths {list(depths)}: give two or more, above 0")
+
+    def size(width: float, depth: float | None = None) -> Any:
+        if not deep:
+            return int(width)
+        return {"width": int(width), "depth": deep[0] if depth is None else int(depth)}
+
     found: Roles | None = None
     if recipe is not None and len(set(widths)) > 1:
         inputs = inputs_of(batches_of(batches, 0)[0])
-        found = roles(make, widths[0], inputs, other=widths[-1], given=given)
+        found = roles(make, size(widths[0]), inputs, other=size(widths[-1]), given=given)
 
-    def build(width: int) -> tuple[nn.Module, torch.optim.Optimizer]:
-        model = made(make, width)
+    def build(of_size: Any) -> tuple[nn.Module, torch.optim.Optimizer]:
+        model = made(make, of_size)
         if recipe is None or found is None:
             assert optimizer is not None
             return model, optimizer(model)
         return model, planned(model, found, recipe, lr, weight_decay, optimizer, readout)
 
-    def measure(width: float, seed: int) -> Measured:
-        width = int(width)
+    def measure(of_size: Any, seed: int) -> tuple[nn.Module, Measured]:
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            model, its_optimizer = build(width)
+            model, its_optimizer = build(of_size)
             data = batches_of(batches, seed)
             found = train_and_measure(
                 model, its_optimizer, data, loss, steps, start=after, seed=seed
             )
             if any(group.get("weight_decay") for group in its_optimizer.param_groups):
-                sizes = {**found.sizes, **_decays(*build(width))}
+                sizes = {**found.sizes, **_decays(*build(of_size))}
                 found = Measured(sizes, found.extents)
-        return found
+        return model, found
 
-    return over_widths(measure, widths, seeds, tolerance)
+    wide = over_widths(lambda n, seed: measure(size(n), seed)[1], widths, seeds, tolerance)
+    if not deep:
+        return wide
+    base = _shapes(made(make, size(widths[0])))
+    layers = stacks(base, _shapes(made(make, size(widths[0], deep[-1]))))
+    if not layers:
+        raise UserError(
+            "coordinate-check: depths: make ignores its depth: no stack has more layers"
+        )
+
+    def measure_deep(depth: float, seed: int) -> Measured:
+        model, found = measure(size(widths[0], depth), seed)
+        here = [s.at(_shapes(model)) for s in layers]
+        return pooled(found, here)
+
+    slopes, measured = fit_slopes(
+        measure_deep, deep, range(seeds), tolerance, laws(wide.slopes, layers)
+    )
+    over = CoordinateCheck(tuple(slopes), tuple(deep), measured, "depth")
+    return replace(wide, deep=over)
+
+
+def _shapes(model: nn.Module) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(p.shape) for name, p in model.named_parameters()}
 
 
 def planned(

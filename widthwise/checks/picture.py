@@ -19,22 +19,34 @@ def draw(check: "CoordinateCheck", path: str) -> None:
     from matplotlib import colormaps
     from matplotlib.figure import Figure
 
-    quantities = list(dict.fromkeys(s.quantity for s in check.slopes))
-    figure = Figure(figsize=(3.4 * len(quantities), 4.2), layout="constrained")
+    rows = [list(dict.fromkeys(s.quantity for s in part.slopes)) for part in check.parts]
+    across = max(map(len, rows))
+    figure = Figure(figsize=(3.4 * across, 4.2 * len(rows)), layout="constrained")
     figure.suptitle(check.reason, fontsize="medium", color=COLOURS[check.verdict], wrap=True)
-    panels: Any = figure.subplots(1, len(quantities), squeeze=False)[0]
+    panels: Any = figure.subplots(len(rows), across, squeeze=False)
+    columns = [
+        (part, quantity, axes)
+        for part, row, line in zip(check.parts, rows, panels, strict=True)
+        for quantity, axes in zip(row, line, strict=False)
+    ]
+    for row, line in zip(rows, panels, strict=True):
+        for axes in line[len(row) :]:
+            axes.set_axis_off()
     ramp = colormaps["viridis_r"]
-    for axes, quantity in zip(panels, quantities, strict=True):
-        here = [s for s in check.slopes if s.quantity == quantity]
+    for part, quantity, axes in columns:
+        here = [s for s in part.slopes if s.quantity == quantity]
         names = [s.layer or "the model" for s in here]
-        first = [_mean(check, check.widths[0], (s.layer, quantity)) for s in here]
-        for place, width in enumerate(check.widths):
-            means = [_mean(check, width, (s.layer, quantity)) for s in here]
+        first = [_mean(part, part.widths[0], (s.layer, quantity)) for s in here]
+        for place, width in enumerate(part.widths):
+            means = [_mean(part, width, (s.layer, quantity)) for s in here]
             over = [a / b if b else math.nan for a, b in zip(means, first, strict=True)]
-            shade = ramp(0.15 + 0.85 * place / (len(check.widths) - 1))
+            shade = ramp(0.15 + 0.85 * place / (len(part.widths) - 1))
             axes.plot(range(len(here)), over, marker="o", ms=3, color=shade, label=f"{width:g}")
         axes.axhline(1.0, color="black", linewidth=1, linestyle=":")
-        axes.set(yscale="log", title=quantity, ylabel="over the narrowest model's")
+        title = quantity if part.axis == "width" else f"{quantity}, over depths"
+        low, high = axes.get_ylim()  # not closer, or what is flat looks as if it were not
+        axes.set_ylim(min(low, 0.5), max(high, 2.0))
+        axes.set(yscale="log", title=title, ylabel=f"over the least {part.axis}'s")
         for place, each in enumerate(here):
             if each.verdict != "right":
                 axes.axvline(place, color="tab:red", linewidth=0.8, alpha=0.5)
@@ -42,7 +54,8 @@ def draw(check: "CoordinateCheck", path: str) -> None:
             axes.set_xticks(range(len(here)), names, rotation=90, fontsize="x-small")
         else:
             axes.set_xlabel("in the network's order")
-    panels[0].legend(title="width", fontsize="x-small", title_fontsize="x-small")
+        if quantity == part.slopes[0].quantity:
+            axes.legend(title=part.axis, fontsize="x-small", title_fontsize="x-small")
     figure.savefig(path)
 
 

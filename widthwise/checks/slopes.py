@@ -28,6 +28,9 @@ a hidden matrix has n x n entries, gradients of 1/n, and Adam's updates of 1/n; 
 and 1; a readout n, 1 and 1/n: all of them make 1. It averages over a tensor's entries, where the
 change of a single layer's output is a sum over the batch that is flat only at n far beyond the
 number of things the batch has to tell apart.
+
+A law is one of large widths. Below them a right model's curve bends towards it, where a wrong
+one's goes on as it did: so beyond its law is only what is so over the wider half of the widths too.
 """
 
 import math
@@ -63,10 +66,11 @@ class Measured:
 class LayerSlope:
     """Slope of log size against log width by least squares, with its 95 % interval over seeds.
 
-    quantity: as above. law: the least and greatest exponent that is right. verdict: "right" where
-    the slope is within the tolerance of the law and the interval excludes the nearest wrong laws,
-    twice the tolerance away; "grows" or "vanishes" where it is beyond the tolerance and differs
-    from the law at 5 % over all slopes together (Bonferroni); else "unclear".
+    quantity: as above. law: the least and greatest exponent that is right. wider: the slope over
+    the wider half of the widths, of three the two widest. verdict: "right" where the slope is
+    within the tolerance of the law and the interval excludes the nearest wrong laws, twice the
+    tolerance away; "grows" or "vanishes" where slope and wider are beyond the tolerance and the
+    slope differs from the law at 5 % over all slopes together (Bonferroni); else "unclear".
     """
 
     layer: str
@@ -76,6 +80,7 @@ class LayerSlope:
     high: float
     law: tuple[float, float]
     verdict: str
+    wider: float = math.nan
 
 
 def fit_slopes(
@@ -83,12 +88,14 @@ def fit_slopes(
     widths: Sequence[float],
     seeds: Sequence[int],
     tolerance: float = TOLERANCE,
+    laws: Mapping[Key, tuple[float, float]] | None = None,
 ) -> tuple[list[LayerSlope], dict[tuple[float, int], Measured]]:
     """The slopes of all that is judged, and what was measured.
 
     Left out are what is 0 at every width, streams whose size does not depend on the width (a
     readout's layer), and effects below LEAST_EFFECT of all at every width.
     measure: (width, seed) -> Measured, of the same quantities in every call.
+    laws: what is judged, and its law, where it is not the width that differs.
     Raises UserError unless there are at least two widths above 0: a slope needs two points.
     """
     import numpy as np
@@ -97,6 +104,7 @@ def fit_slopes(
         raise UserError(f"coordinate-check: widths {list(widths)}: give two or more, above 0")
     if not tolerance > 0:
         raise UserError(f"coordinate-check: tolerance {tolerance}: give one above 0")
+    half = sorted(set(widths))[-max(2, (len(set(widths)) + 1) // 2) :]
     found = {(width, seed): measure(width, seed) for width in widths for seed in seeds}
     narrow, wide = found[min(widths), seeds[0]], found[max(widths), seeds[0]]
     growing = {
@@ -105,24 +113,26 @@ def fit_slopes(
     judged = [
         key
         for key in narrow.sizes
-        if any(each.sizes[key] for each in found.values()) and _judged(key, growing, found)
+        if any(each.sizes[key] for each in found.values())
+        and (key in laws if laws is not None else _judged(key, growing, found))
     ]
-
-    def told(fitted: tuple[float, float, float], law: tuple[float, float]) -> str:
-        return _verdict(*fitted, law, tolerance, len(seeds), len(judged))
 
     result = []
     for key in judged:
-        law = _law(key, growing, narrow)
+        law = laws[key] if laws is not None else _law(key, growing, narrow)
         if not all(0 < each.sizes[key] < math.inf for each in found.values()):
             result.append(LayerSlope(*key, math.nan, math.nan, math.nan, law, "unclear"))
             continue
-        slopes = [
-            slope(np.log(widths), [np.log(found[width, seed].sizes[key]) for width in widths])
-            for seed in seeds
-        ]
-        fitted = t_interval(slopes)
-        result.append(LayerSlope(*key, *fitted, law, told(fitted, law)))
+        slopes, wider = (
+            [
+                slope(np.log(part), [np.log(found[width, seed].sizes[key]) for width in part])
+                for seed in seeds
+            ]
+            for part in (widths, half)
+        )
+        fitted, last = t_interval(slopes), sum(wider) / len(wider)
+        verdict = _verdict(*fitted, last, law, tolerance, len(seeds), len(judged))
+        result.append(LayerSlope(*key, *fitted, law, verdict, last))
     return result, found
 
 
@@ -160,16 +170,19 @@ def _verdict(
     fitted: float,
     low: float,
     high: float,
+    wider: float,
     law: tuple[float, float],
     tolerance: float,
     seeds: int,
     slopes: int,
 ) -> str:
-    """slopes: how many there are."""
+    """wider: as LayerSlope has it. slopes: how many there are."""
     least, most = law
     if least - tolerance <= fitted <= most + tolerance:
         told = least - 2 * tolerance < low and high < most + 2 * tolerance
         return "right" if told else "unclear"
+    if least - tolerance <= wider <= most + tolerance:
+        return "unclear"
     if not low < high:  # one seed; or no difference between them at all
         return "unclear" if seeds < 2 else "grows" if fitted > most else "vanishes"
     beyond = max(fitted - most, least - fitted) / ((high - low) / 2 / student(seeds))

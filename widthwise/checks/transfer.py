@@ -19,7 +19,7 @@ from widthwise.checks.given import Loss, batches_of, inputs_of, loss_of
 from widthwise.checks.regret import Curve, Curves
 from widthwise.errors import UserError, did_you_mean
 from widthwise.parametrization.recipes import Recipe, recipe
-from widthwise.tracing.roles import made, roles
+from widthwise.tracing.roles import made, roles, width_of
 
 RATES = tuple(2.0**k for k in range(-10, -3))
 TUNE: Mapping[str, Sequence[float]] = MappingProxyType({"lr": RATES, "weight_decay": (0.0,)})
@@ -31,12 +31,19 @@ WIDE_SEEDS = 1_000  # the first seed of wide models: none of the narrow one's
 class Transfer(Curves):
     """What a comparison found (`widthwise.checks.regret.Curves`); printed, a table.
 
-    weight_decay: the narrow model's best, with which all were trained.
+    weight_decay: the narrow model's best, with which all were trained. sizes: width, or depth
+    where all have one width -> the model's size in words.
     """
 
-    def __init__(self, curves: Mapping[tuple[str, float], Curve], weight_decay: float = 0.0):
+    def __init__(
+        self,
+        curves: Mapping[tuple[str, float], Curve],
+        weight_decay: float = 0.0,
+        sizes: Mapping[float, str] = MappingProxyType({}),
+    ):
         super().__init__(curves)
         self.weight_decay = weight_decay
+        self.sizes = {width: sizes.get(width, f"width {width:g}") for width in self.widths}
 
     def __str__(self) -> str:
         widest, rate = self.widest, self.proxy_rate()
@@ -44,18 +51,19 @@ class Transfer(Curves):
         def regret(name: str) -> tuple[float, float, float]:
             return self.interval(lambda each: self.regret(name, widest, each))
 
+        wide = max(16, *map(len, self.names))
         lines = [
-            f"tuned at width {self.base:g}: best rate {rate:.3g}"
+            f"tuned at {self.sizes[self.base]}: best rate {rate:.3g}"
             + (f", weight decay {self.weight_decay:.3g}" if self.weight_decay else "")
             + ", loss "
             f"{self.tuned(self.names[0], self.base).mean():.4f}; {len(self.seeds)} seeds",
-            f"at width {widest:g}, losses and 95 % intervals:",
-            f"{'':16} {'best rate':>10} {'at the narrow one':>18} {'tuned':>9}   regret",
+            f"at {self.sizes[widest]}, losses and 95 % intervals:",
+            f"{'':{wide}} {'best rate':>10} {'at the narrow one':>18} {'tuned':>9}   regret",
         ]
         for name in self.names:
             edge = " (at the edge of those tried)" if self.at_edge(name, widest) else ""
             lines.append(
-                f"{name:16} {self.best_rate(name, widest):10.3g} "
+                f"{name:{wide}} {self.best_rate(name, widest):10.3g} "
                 f"{self.transferred(name, widest).mean():18.4f} "
                 f"{self.tuned(name, widest).mean():9.4f}   "
                 + "{:.4f} [{:.4f}, {:.4f}]".format(*regret(name))
@@ -74,6 +82,7 @@ def transfer(
     batches: Callable[[int], Sequence],
     widths: Sequence[int],
     *,
+    depths: Sequence[int] | None = None,
     tune: Mapping[str, Sequence[float]] = TUNE,
     seeds: int = 3,
     optimizer: Callable[[Any], torch.optim.Optimizer] | None = None,
@@ -84,9 +93,12 @@ def transfer(
 ) -> Transfer:
     """Tune a model at the least of the widths, train wider ones with what was found.
 
-    make: width -> the module. recipes: names, paths of files, or Recipes, of one optimizer.
+    make: width -> the module, or {"width": ..., "depth": ...} where `depths` are given.
+    recipes: names, paths of files, or Recipes, of one optimizer.
     batches: seed -> (inputs, targets), ...; a run goes through them once, so as many steps are
         taken, the learning rate warming up for a tenth and falling to 0.
+    depths: of the models of `widths`, as many, increasing with them: (64, 2), (256, 8). Recipes
+        have a rule for the depth then.
     tune: "lr" and, where there is any, "weight_decay" -> those tried at the least width. The best
         decay there is every wide model's; rates are tried at every width.
     seeds: two or more, of every setting.
@@ -96,7 +108,8 @@ def transfer(
     optimizer, rates that are not above 0 and finite, losses that are finite at none of them, and
     a narrow model whose loss does not fall by a twentieth, as the functions it calls.
     """
-    widths = sorted(set(widths))
+    sizes = _sizes(widths, depths)
+    widths = list(sizes)
     if odd := set(tune) - set(TUNE):
         raise UserError(f"transfer: tune: {did_you_mean(str(odd.pop()), TUNE)}")
     rates, decays = (_numbers(key, tune.get(key, TUNE[key])) for key in ("lr", "weight_decay"))
@@ -124,7 +137,11 @@ def transfer(
     first = batches_of(batches, 0)
     if len(first) < LAST:
         raise UserError(f"transfer: batches gives {len(first)} of them: give {LAST} or more")
-    found = roles(make, widths[0], inputs_of(first[0]), other=widths[-1], given=given)
+    base = sizes[widths[0]]
+    other = {**base, "width": width_of(sizes[widths[-1]])} if depths else sizes[widths[-1]]
+    if other == base:  # the depth alone differs
+        other = {**base, "width": 2 * base["width"]}
+    found = roles(make, base, inputs_of(first[0]), other=other, given=given)
 
     begun: list[float] = []  # the loss of the narrow model before its first step
 
@@ -132,7 +149,7 @@ def transfer(
         """The mean loss over the last part of a run; infinite if it diverged."""
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            model = made(make, width)
+            model = made(make, sizes[width])
             its_optimizer = planned(model, found, named[name], rate, decay, optimizer, readout)
             start, end = _train(model, its_optimizer, batches_of(batches, seed), loss)
             if not math.isfinite(start):
@@ -167,7 +184,33 @@ def transfer(
         )
     curves: dict[tuple[str, float], Curve] = {(n, widths[0]): narrow[best] for n in named}
     curves |= {(name, width): curve(name, width, best) for name in named for width in widths[1:]}
-    return Transfer(curves, best)
+    return Transfer(curves, best, _in_words(sizes))
+
+
+def _sizes(widths: Sequence[int], depths: Sequence[int] | None) -> dict[int, Any]:
+    """Width, or depth where all widths are one -> what `make` takes, increasing."""
+    if depths is None:
+        return {width: width for width in sorted(set(widths))}
+    both = sorted(set(zip(widths, depths, strict=False)))
+    # Sorted by width: with them the depths are to increase.
+    if len(both) == len(widths) == len(depths) and [d for _, d in both] == sorted(depths):
+        for axis in (0, 1):
+            if len({each[axis] for each in both}) == len(both):
+                return {
+                    each[axis]: dict(zip(("width", "depth"), each, strict=True)) for each in both
+                }
+    raise UserError(
+        f"transfer: depths {list(depths)} of widths {list(widths)}: give as many, increasing with "
+        "them"
+    )
+
+
+def _in_words(sizes: Mapping[int, Any]) -> dict[float, str]:
+    return {
+        key: ", ".join(f"{what} {number}" for what, number in size.items())
+        for key, size in sizes.items()
+        if isinstance(size, Mapping)
+    }
 
 
 def _train(

@@ -85,11 +85,13 @@ def plan(
         is no layer: `F.linear(x, self.embedding.weight)`.
     branches: where the depth is another than the base's, the layers whose outputs are added to the
         residual stream, by name or a pattern of names with `*` ("*.o_proj"): they get the recipe's
-        factor for residual branches. (): make has that itself.
+        factor for residual branches. None: those that were found where roles were traced, in layers
+        that return what they are given plus what modules in them return. (): make has the factor
+        itself.
     A second plan with the same recipe is the first one.
     Raises UserError where the model has a plan of another recipe, the roles are of another module,
-    a readout is no layer and none is given, a tied one has no factor (LVP), or attention computes
-    its logits itself.
+    a readout is no layer and none is given, a tied one has no factor (LVP), attention computes
+    its logits itself, or residual branches cannot be told.
     """
     asked = _recipe(recipe)
     found: Plan | None = vars(model).get(PLAN) if roles is not None else None
@@ -136,6 +138,9 @@ class Plan:
         traced there; wider, that of a matrix falls as fan_in^-1/2, times the table's factor. Roles
         that a model states say what the spreads are, at any width.
 
+        A layer of a deeper model has the spread of the one at the base that it is like: what make
+        does with the depth itself (GPT-2's 1/sqrt(2 L)) is undone, as CompleteP has it.
+
         generator: None: the model's own draws are kept and scaled: where no width differs from the
             base's nothing is touched, and neither are values that are all equal, as gains of 1.
             Else every tensor has its values anew, drawn in the model's order, gains, biases and
@@ -180,7 +185,8 @@ class Plan:
                 f"init_: {name} has no values yet (their root mean square is {own}): give a "
                 "generator, and all are drawn"
             )
-        if own > 0 and (self.roles is None or not role.width_in == role.width_out == 1):
+        alike = role.width_in == role.width_out == role.depth == 1
+        if own > 0 and (self.roles is None or not alike):
             parameter.mul_(std / own)
 
     def groups(

@@ -29,8 +29,8 @@ DECAYS: Mapping[str, Callable[[Rule], Power]] = MappingProxyType(
 
 # How residual branches shrink with the depth L, by name -> alpha in L^-alpha (Dey et al.,
 # CompleteP, arXiv 2505.01618): with Adam's kin rates of a layer follow as L^(alpha - 1), its eps as
-# L^-alpha.
-DEPTHS: Mapping[str, float] = MappingProxyType({"1/sqrt(L)": 0.5, "1/L": 1.0})
+# L^-alpha. "plain": nothing follows the depth.
+DEPTHS: Mapping[str, float | None] = MappingProxyType({"1/sqrt(L)": 0.5, "1/L": 1.0, "plain": None})
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class Recipe:
     @property
     def branch(self) -> Power:
         """The factor on what a layer's residual branches add."""
-        return Power(depth=-DEPTHS[self.depth]) if self.depth else ONE
+        alpha = DEPTHS[self.depth] if self.depth else None
+        return ONE if alpha is None else Power(depth=-alpha)
 
     @property
     def label(self) -> str:
@@ -144,19 +145,20 @@ def recipe(
     if depth is not None:
         if depth not in DEPTHS:
             raise UserError(f"recipe: depth {depth!r}: {did_you_mean(depth, DEPTHS)}")
-        if known.degree or known.matrices is not None:
+        alpha = DEPTHS[depth]
+        if alpha is not None and (known.degree or known.matrices is not None):
             raise UserError(
                 f"recipe: depth={depth!r} is known for Adam's kin, and not for {known.name}"
             )
-        alpha = DEPTHS[depth]
-        rules = {
-            kind: replace(
-                rule,
-                lr=replace(rule.lr, depth=alpha - 1),
-                eps=replace(rule.eps, depth=-alpha),
-            )
-            for kind, rule in rules.items()
-        }
+        if alpha is not None:
+            rules = {
+                kind: replace(
+                    rule,
+                    lr=replace(rule.lr, depth=alpha - 1),
+                    eps=replace(rule.eps, depth=-alpha),
+                )
+                for kind, rule in rules.items()
+            }
     return Recipe(name, known, decay, dict(rules), table.tied, table.attention, depth)
 
 

@@ -33,10 +33,13 @@ def trace(model: nn.Module, inputs: Any) -> Trace:
     if device.type == "meta":
         inputs = tree_map_only(torch.Tensor, lambda t: t.to("meta"), inputs)
     with torch.no_grad(), taken_apart(), running(model) as stack:
-        with Operators(model, inputs, stack) as seen, FusedAttention(seen):
+        operators = Operators(model, inputs, stack)
+        watched = operators.residuals.watching(model)
+        with operators as seen, FusedAttention(seen), watched:
             outputs = [t for t in tensors(called(model, inputs)) if t.ndim > 1]
     if outputs:
         seen.trace.output = seen.data.get(outputs[0], 1.0)
+    seen.trace.branches = seen.residuals.found()
     return seen.trace
 
 

@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 from widthwise.errors import UserError
 from widthwise.parametrization.recipes import Recipe
-from widthwise.parametrization.rules import Role
+from widthwise.parametrization.rules import ONE, Role
 from widthwise.tracing.roles import AttentionScale, Roles
 
 MARKER = "widthwise_factors"  # a buffer: weights alone do not say what they are to be used with
@@ -46,7 +46,7 @@ def attach(
     at = roles.at(model)
     if all(role.width_in == role.width_out == role.depth == 1 for role in at.values()):
         return ()
-    factors = _branches(model, at, recipe, branches)
+    factors = _branches(model, roles, at, recipe, branches)
     roles = roles.like(model)
     for name, each in roles.found.items():
         role = at[name]
@@ -101,10 +101,14 @@ def attach(
 
 
 def _branches(
-    model: nn.Module, at: Mapping[str, Role], recipe: Recipe, branches: Sequence[str] | None
+    model: nn.Module,
+    roles: Roles,
+    at: Mapping[str, Role],
+    recipe: Recipe,
+    branches: Sequence[str] | None,
 ) -> dict[tuple[str, str], float]:
     """The factors on what residual branches add, where the depth is another than the base's."""
-    deep = {name: role for name, role in at.items() if role.depth != 1}
+    deep = {name: role.depth for name, role in at.items() if role.depth != 1}
     if not deep:
         return {}
     if recipe.depth is None:
@@ -112,25 +116,24 @@ def _branches(
             f"plan: {next(iter(deep))} lies in a stack of another depth than the base's: give the "
             'recipe a rule for it, depth="1/L" or "1/sqrt(L)", or hold the depth fixed'
         )
-    if branches is None:
-        raise UserError(
-            "plan: the depth is another than the base's: give branches=, names (or patterns with "
-            "*) of the layers whose outputs are added to the residual stream; () where make "
-            f"multiplies them by {recipe.branch} itself"
-        )
-    factors: dict[tuple[str, str], float] = {}
-    for pattern in branches:
-        places = [n for n, _ in model.named_modules() if n and fnmatchcase(n, pattern)]
-        within = [
-            (place, role)
-            for place in places
-            for name, role in at.items()
-            if name.startswith(f"{place}.") and role.depth != 1
-        ]
+    if recipe.branch == ONE:
+        return {}
+    found = roles.residual(model) if branches is None else {}
+    for pattern in branches or ():
+        within = {
+            place: depth
+            for place, _ in model.named_modules()
+            if fnmatchcase(place, pattern)
+            for name, depth in deep.items()
+            if name.startswith(f"{place}.")
+        }
         if not within:
             raise UserError(f"plan: branches: {pattern!r} is no layer of a stack")
-        factors |= {(place, "output"): recipe.branch(role) for place, role in within}
-    return factors
+        found |= within
+    return {
+        (place, "output"): recipe.branch(Role("hidden", depth=depth))
+        for place, depth in found.items()
+    }
 
 
 def _check_marker(module: nn.Module, state: dict, prefix: str, *_: Any) -> None:

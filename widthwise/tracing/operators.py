@@ -11,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from widthwise.tracing.branches import Residuals
 from widthwise.tracing.shapes import aligned, number, pointwise, reshaped, tensors
 from widthwise.tracing.sizes import size
 from widthwise.tracing.uses import (
@@ -49,6 +50,7 @@ class Operators(TorchDispatchMode):
         self.logits = WeakTensorKeyDictionary()  # a product of data with data -> its Attention
         self.pairs = WeakTensorKeyDictionary()  # the same, entry by entry -> (size, a Use or None)
         self.lookups = WeakTensorKeyDictionary()  # what an embedding returned -> the embedding
+        self.residuals = Residuals()
         self.reads = 1.0  # the size of what a product with a parameter reads
         self.fused = False  # whether within an attention that was noted already
         self.trace = Trace({}, {})
@@ -58,6 +60,7 @@ class Operators(TorchDispatchMode):
             self.trace.uses[name], self.trace.unknown[name] = [], set()
         for tensor in tensors(inputs):
             self.data[tensor] = 1.0
+            self.residuals.new(tensor)
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -69,6 +72,7 @@ class Operators(TorchDispatchMode):
             return out
         if made or any(t in self.data for t in given):
             self.follow_data(name, args, kwargs, given, out)
+            self.residuals.follow(name, given, out)
         return out
 
     # What is made of parameters

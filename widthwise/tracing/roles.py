@@ -26,7 +26,7 @@ from widthwise.tracing.constants import Buffer, fill_undrawn, kept_buffers
 from widthwise.tracing.draws import FewDraws
 from widthwise.tracing.forward import trace
 from widthwise.tracing.kinds import Found, find, from_plain, plain
-from widthwise.tracing.stacks import Stack, stacks
+from widthwise.tracing.stacks import Stack, depth_at, stacks
 from widthwise.tracing.uses import Trace
 from widthwise.tracing.warnings import of_products, of_roles
 
@@ -36,7 +36,8 @@ class Roles(Mapping[str, Role]):
 
     found: parameter -> `Found`. attention: those whose head dimension grows. warnings: what a user
     should look at, a line each. inside: parameters whose outputs another one reads. buffers: what
-    `make` gives them. `at(model)` gives the roles of the module at another width.
+    `make` gives them. branches: layer of a list -> its residual branches (`tracing.branches`).
+    `at(model)` gives the roles of the module at another width.
     """
 
     def __init__(
@@ -47,9 +48,11 @@ class Roles(Mapping[str, Role]):
         widths: tuple[float, float],
         inside: frozenset[str],
         buffers: Mapping[str, Buffer] = MappingProxyType({}),
+        branches: Mapping[str, tuple[str, ...] | str] = MappingProxyType({}),
     ):
         self.found, self.attention, self.warnings = dict(found), attention, warnings
         self.widths, self.inside, self.buffers = widths, inside, dict(buffers)
+        self.branches = dict(branches)
 
     def __getitem__(self, name: str) -> Role:
         return self.found[name].role
@@ -67,15 +70,9 @@ class Roles(Mapping[str, Role]):
         that does not grow with the width.
         """
         shapes = {name: tuple(p.shape) for name, p in model.named_parameters()}
-        deep = {s.place: s for s in self._stacks(model)}
-        if deep:
+        if deep := self._stacks(model):
             at = self.like(model).at(model)
-            return {
-                name: replace(
-                    role, depth=math.prod(s.count / s.base for s in deep.values() if s.holds(name))
-                )
-                for name, role in at.items()
-            }
+            return {name: replace(role, depth=depth_at(name, deep)) for name, role in at.items()}
         if odd := sorted(set(shapes) ^ set(self.found)):
             where = "the model has no role for" if odd[0] in shapes else "the model does not have"
             raise UserError(
@@ -124,6 +121,32 @@ class Roles(Mapping[str, Role]):
         inside = frozenset(name for name in found if base(name) in self.inside)
         return Roles(found, attention, self.warnings, self.widths, inside)
 
+    def residual(self, model: nn.Module) -> dict[str, float]:
+        """The modules whose outputs are added to the residual stream, in layers of a stack that has
+        another depth than at the base -> the depth over the base's.
+
+        Raises UserError, with the reason, where they cannot be told.
+        """
+        result: dict[str, float] = {}
+        deep = self._stacks(model)
+        for stack in deep:
+            layers = [f"{stack.place}.{i}" for i in range(stack.base)]
+            told = {self.branches.get(layer, "it is not called as a module") for layer in layers}
+            why = next((each for each in told if isinstance(each, str)), None)
+            if why is None and len(told) > 1:
+                why = "its layers have not the same ones"
+            if why is not None:
+                raise UserError(
+                    f"plan: the residual branches of {layers[0]} cannot be told: {why}; give "
+                    "branches=, names (or patterns with *) of the layers whose outputs are added "
+                    "to the residual stream; () where make has the factor itself"
+                )
+            for i in range(stack.count):
+                for place in told.copy().pop():
+                    name = f"{stack.place}.{i}.{place}"
+                    result[name] = depth_at(name, deep)
+        return result
+
     def _stacks(self, model: nn.Module) -> list[Stack]:
         base = {name: (each.role.kind, each.shape) for name, each in self.found.items()}
         return stacks(base, [name for name, _ in model.named_parameters()])
@@ -137,6 +160,7 @@ class Roles(Mapping[str, Role]):
             "warnings": self.warnings,
             "inside": sorted(self.inside),
             "buffers": {name: buffer.plain() for name, buffer in self.buffers.items()},
+            "branches": self.branches,
         }
         Path(path).write_text(json.dumps(kept, indent=1) + "\n")
 
@@ -149,9 +173,13 @@ class Roles(Mapping[str, Role]):
             attention = tuple(AttentionScale(**each) for each in kept["attention"])
             rest = tuple(kept["warnings"]), tuple(kept["widths"]), frozenset(kept["inside"])
             buffers = {name: Buffer.from_plain(each) for name, each in kept["buffers"].items()}
+            branches = {
+                layer: each if isinstance(each, str) else tuple(each)
+                for layer, each in kept.get("branches", {}).items()  # 0.2.0 had none
+            }
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise UserError(f"{path}: is no file that Roles.save wrote") from error
-        return Roles(found, attention, *rest, buffers)
+        return Roles(found, attention, *rest, buffers, branches)
 
     def fill_(self, model: nn.Module) -> None:
         """Give a module's gains, biases and buffers, whatever nothing draws, the values that `make`
@@ -271,15 +299,18 @@ def roles(
     if other == base:
         raise UserError(f"roles: other={other} is the base width; give another one")
     widths = width_of(base), width_of(other)
-    with torch.random.fork_rng(enabled=True), FewDraws():
-        model = made(make, base)
-        wide = _on_meta(make, other)
+    with torch.random.fork_rng(enabled=True):
+        with FewDraws():  # not while a pass is traced, whose every operator it would see too
+            model = made(make, base)
+            wide = _on_meta(make, other)
         if wide is not None:
             try:
                 return between(model, wide, inputs, widths, given)
             except UserError:
                 pass  # a branch on values, say
-        return between(model, made(make, other), inputs, widths, given)
+        with FewDraws():
+            wide = made(make, other)
+        return between(model, wide, inputs, widths, given)
 
 
 def width_of(size: Any) -> Any:
@@ -311,7 +342,8 @@ def between(
     }
     attention = attention_of(seen, seen_wide)
     warned = (*of_roles(found, attention, seen), *of_products(seen, seen_wide, widths))
-    return Roles(found, attention, warned, widths, frozenset(seen.inside), buffers)
+    inside = frozenset(seen.inside)
+    return Roles(found, attention, warned, widths, inside, buffers, seen.branches)
 
 
 def made(make: Callable, width: Any) -> nn.Module:

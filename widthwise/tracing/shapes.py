@@ -6,9 +6,18 @@ from collections.abc import Sequence
 import torch
 from torch.utils._pytree import tree_leaves
 
+_PLAIN = {int, float, bool, str, type(None), torch.dtype, torch.device}
+
 
 def tensors(tree: object) -> list[torch.Tensor]:
     """The tensors in nested containers."""
+    if isinstance(tree, torch.Tensor):
+        return [tree]
+    if isinstance(tree, list) or (isinstance(tree, tuple) and type(tree) is tuple):
+        # As an operator's arguments are, of which there are many.
+        return [found for each in tree for found in tensors(each)]
+    if type(tree) in _PLAIN:
+        return []
     return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
 
 

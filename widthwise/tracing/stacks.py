@@ -1,7 +1,8 @@
 """A module of another depth: which of its layers is like which at the base depth. No torch."""
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from widthwise.errors import UserError
 
@@ -21,11 +22,32 @@ class Stack:
         index, dot, rest = name[len(self.place) + 1 :].partition(".")
         return f"{self.place}.{int(index) % self.base}{dot}{rest}" if index.isdigit() else name
 
+    def at(self, names: Iterable[str]) -> "Stack":
+        """The same layers in a module with these parameters."""
+        return replace(self, count=len(_indices(names)[self.place]))
+
+    def pooled(self, name: str) -> str:
+        """A name with `*` for the layer that it lies in; other names as they are."""
+        if not name.startswith(f"{self.place}."):
+            return name
+        index, dot, rest = name[len(self.place) + 1 :].partition(".")
+        return f"{self.place}.*{dot}{rest}" if index.isdigit() else name
+
+    def in_last(self, name: str) -> bool:
+        """Whether what a name stands for is in no layer but the last."""
+        index = name.removeprefix(f"{self.place}.").partition(".")[0]
+        return self.pooled(name) == name or int(index) == self.count - 1
+
     def holds(self, name: str) -> bool:
         """Whether something lies in a layer."""
         return self.like(name) != name or any(
             name.startswith(f"{self.place}.{i}.") for i in range(self.base)
         )
+
+
+def depth_at(name: str, deep: Iterable[Stack]) -> float:
+    """The depth over the base's, where a parameter or module lies."""
+    return math.prod(stack.count / stack.base for stack in deep if stack.holds(name))
 
 
 def stacks(base: Mapping[str, object], names: Iterable[str]) -> list[Stack]:

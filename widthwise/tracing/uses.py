@@ -44,7 +44,7 @@ class Trace:
     it and are not known here. inside: those whose products reach another weight's. attention: in
     order. products: all products of data with data, those in attention among them. embedded: of an
     embedding -> the number its output is multiplied by. output: the size of the module's output
-    (`tracing.sizes`).
+    (`tracing.sizes`). branches: as `tracing.branches` finds them.
     """
 
     uses: dict[str, list[Use]]
@@ -54,3 +54,4 @@ class Trace:
     products: list[Attention] = field(default_factory=list)
     embedded: dict[str, float] = field(default_factory=dict)
     output: float = 1.0
+    branches: dict[str, tuple[str, ...] | str] = field(default_factory=dict)
