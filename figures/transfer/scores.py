@@ -16,6 +16,7 @@ from repro.suite.registry import ROOT
 from widthwise.parametrization import shipped
 
 TITLE = "Tuned narrow, trained wide: the scores"
+OUTCOME = "muP loses {scores.median-lost} % of what width gains, in the median over workloads"
 CAPTION = (
     "Every parametrization on every workload it is defined for, at the largest width, beside the "
     "others with the same optimizer. Slope: of log2 of the best rate against log2 of the width, 0 "
