@@ -10,6 +10,7 @@ from repro.judge.power import Laws
 from repro.statistics import jackknife, slope, t_interval
 
 TITLE = "Section I.1. Growth of the kernels with depth"
+OUTCOME = "What blocks add to the kernel grows as depth^{depth.linear}"
 CAPTION = (
     "Mean kernel G of the residual stream, same token and two tokens, over random initializations "
     "of a Vision Transformer and of a language encoder with 24 attention-MLP pairs (Dinan, Yaida & "

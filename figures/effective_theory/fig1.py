@@ -33,6 +33,7 @@ from repro.judge.power import Laws
 from studies.effective_theory._strategies import COMPARED, STRATEGIES, matrix_factor
 
 TITLE = "Figure 1. ViT, searches in learning rate and weight decay"
+OUTCOME = "lr* n^-3/2 of neural-tangent is {fig1.equivalent-lr} times lr* of standard"
 CAPTION = (
     "Above: top-1 validation accuracy of the ViT against epochs, mean over seeds, for every (lr, "
     "wd) that a strategy's search tried in steps of 2 (Dinan et al., Figure 1). Colour: lr; black: "

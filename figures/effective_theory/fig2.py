@@ -22,6 +22,7 @@ from repro.suite.study import OVERNIGHT
 from studies.effective_theory._strategies import COMPARED, STANDARD, STRATEGIES, TANGENT
 
 TITLE = "Figure 2. ViT, the four strategies at their best learning rate and weight decay"
+OUTCOME = "Neural-tangent's top-1 is {fig2.nt-better} points above standard's"
 CAPTION = (
     "Top-1 validation accuracy of the ViT against epochs at (lr*, wd*), the optimum of each "
     "strategy's search, one line a seed that the search did not see (Dinan et al., Figure 2). "

@@ -8,6 +8,9 @@ from repro.judge.figure import View
 from studies.effective_theory._strategies import COMPARED
 
 TITLE = "Figure 4. BART under the standard and the neural-tangent strategy, each at its best rate"
+OUTCOME = (
+    "BART's validation loss under standard is {fig4.marginal} nats above that under neural-tangent"
+)
 CAPTION = (
     "Validation loss of BART against updates at the rates that Figure 3's sweeps select: mean over "
     "seeds, band: range over seeds (Dinan et al., Figure 4). In brackets the smallest loss along "

@@ -12,6 +12,7 @@ from repro.statistics import left_out_interval, slope
 from studies.effective_theory import _encoders
 
 TITLE = "Section I.1. Kernels of Transformers at initialization and their recursions"
+OUTCOME = "Kernels of width n approach their recursions as n^{kernels.one-over-n}"
 CAPTION = (
     "Means of the kernels G and F and of the output's over random initializations of a Vision "
     "Transformer and of a language encoder with a tied head, against the recursions at leading "

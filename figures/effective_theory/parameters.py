@@ -4,6 +4,10 @@ from repro.judge.claims import ARITHMETIC, STATED, Claim, Expectation, all_scale
 from repro.judge.typeset import Table
 
 TITLE = "Parameter counts of the paper's models"
+OUTCOME = (
+    "The built models have {parameters.vit} (ViT), {parameters.bart} (BART) and "
+    "{parameters.r2c2} (R2C2) parameters"
+)
 CAPTION = (
     "Parameters of the built models beside the sums the paper writes out, term by term (Dinan et "
     "al., II.1.B and II.2.B)."

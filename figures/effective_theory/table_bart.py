@@ -8,6 +8,10 @@ from repro.statistics import slope
 from widthwise.parametrization import format_power, tied_multiplier
 
 TITLE = "Table II.2.E. BART and R2C2: initial standard deviations, rescaling, learning rates"
+OUTCOME = (
+    "Exponents are the printed ones to {table_bart.exponents}, initial deviations to a share "
+    "of {table_bart.init}"
+)
 CAPTION = (
     "In every cell left the printed value, right that of the built models: the standard deviation "
     "of the drawn weights, and the powers of the width n in the output's rescaling N_rescale and "

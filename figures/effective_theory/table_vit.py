@@ -4,6 +4,10 @@ from repro.judge.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most
 from repro.judge.typeset import Table
 
 TITLE = "Table II.1.E. ViT-B/16: initial standard deviations and relative learning-rate factors"
+OUTCOME = (
+    "Factors are the printed ones to {table_vit.factors}, initial deviations to a share of "
+    "{table_vit.init}"
+)
 CAPTION = (
     "In every cell left the printed value, right that of the built model: the standard deviation "
     "of the drawn weights, and the relative learning-rate factor in its optimizer (Dinan et al., "

@@ -35,6 +35,10 @@ from studies.effective_theory import _encoders
 from widthwise.parametrization import s_of
 
 TITLE = "Section I.3. Tangent kernels of Transformers at initialization, by group"
+OUTCOME = (
+    "Tangent kernels differ from the stated powers of n by n^{tangent_kernels.uniform-sgd} at "
+    "most with SGD, n^{tangent_kernels.uniform-adamw} with AdamW"
+)
 CAPTION = (
     "Each group's part of the neural tangent kernel of a Vision Transformer and of a language "
     "encoder with a tied head, mean over random initializations. First and second row: exponents "

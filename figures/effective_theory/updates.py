@@ -22,6 +22,10 @@ from repro.statistics import t_interval
 from widthwise.parametrization import s_of
 
 TITLE = "Sections I.2 and I.3. Updates of the network function and of the stream, in training"
+OUTCOME = (
+    "A step changes the outputs as n^{updates.output-vit} in the ViT and as "
+    "n^{updates.output-bart} in BART, where the paper says n^0"
+)
 CAPTION = (
     "Root mean square change of the outputs (left) and of the stream that the last LayerNorm reads "
     "(right), on held-out data after the first steps of AdamW, against the width: mean of "

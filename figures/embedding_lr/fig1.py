@@ -19,6 +19,7 @@ from repro.judge.sweep import gathered
 from repro.judge.tables import joined
 
 TITLE = "Figure 1. Optimal embedding learning rate against width, fixed vocabulary"
+OUTCOME = "The best embedding rate goes as width^{fig1.optimum-falls}"
 CAPTION = (
     "Left: training loss against the embedding learning rate, best over the other "
     "hyperparameters, mean and range (band) over seeds; thick: rates of near-best loss (edge, in "

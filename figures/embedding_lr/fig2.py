@@ -18,6 +18,10 @@ from repro.judge.printed import numbers
 from repro.theory import zipf
 
 TITLE = "Figure 2. Token frequency against rank"
+OUTCOME = (
+    "Frequency falls as 1 / rank^{fig2.zipf-exponent}; Zipf's law leaves {fig2.zipf-fit} "
+    "times a log-normal's residual"
+)
 CAPTION = (
     "Frequency of BPE tokens by rank in the tokenizer's training text, vocabulary sizes m. Lines: "
     "least-squares fits in the logarithms, dashed Zipf's law, dotted Zipf-Mandelbrot's, grey a "

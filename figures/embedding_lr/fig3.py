@@ -23,6 +23,7 @@ from repro.judge.tables import joined
 from repro.suite.study import OVERNIGHT
 
 TITLE = "Figure 3. Optimal embedding learning rate against width, vocabulary m = 8d"
+OUTCOME = "With m = 8d the best embedding rate goes as width^{fig3.sqrt-d-rule}"
 CAPTION = (
     "Top left: training loss against the embedding learning rate, mean and range (band) over "
     "seeds; thick: rates of near-best loss (edge, beside it: it meets the grid's end). Top right: "

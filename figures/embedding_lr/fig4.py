@@ -20,6 +20,7 @@ from repro.judge.power import SIGN, Laws
 from repro.statistics import t_interval
 
 TITLE = "Figure 4. Pretraining perplexity by ratio of the embedding's learning rate to the rest"
+OUTCOME = "Ratio sqrt(d) ends at {fig4.sqrt-d-better} times ratio 1's training perplexity"
 CAPTION = (
     "Training perplexity against tokens by ratio of the embedding's learning rate to the rest: (a) "
     "1 and sqrt(d); (b) ratios around sqrt(d) on fewer tokens, and at their end. Lines: "

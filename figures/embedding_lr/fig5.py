@@ -11,6 +11,7 @@ from repro.judge.power import SIGN
 from repro.statistics import t_interval
 
 TITLE = "Figure 5. Word-level perplexity of the test split along pretraining"
+OUTCOME = "Ratio sqrt(d) is better than ratio 1 at a share of {fig5.consistent} of all evaluations"
 CAPTION = (
     "Word-level perplexity of the test split of WikiText-2, or of the generated text in its place "
     "(last line): negative log-likelihood of all tokens, in a sliding window, over the number of "

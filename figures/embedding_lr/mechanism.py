@@ -19,6 +19,10 @@ from repro.judge.printed import numbers
 from repro.statistics import slope, t_interval
 
 TITLE = "Mechanism. One sign step of an untrained decoder: what balances embedding and output"
+OUTCOME = (
+    "The ratio of rates that balances embedding and output goes as d^{mechanism.ratio}; with "
+    "a small vocabulary as d^{mechanism.mup-regime}"
+)
 CAPTION = (
     "Left: root mean square change of the logits at a learning rate of 1, by a step of the "
     "embedding and one of the output, m = 8d; guides: Theorem 2's powers of d where what the "

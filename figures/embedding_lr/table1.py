@@ -4,6 +4,7 @@ from figures.embedding_lr import _exponents
 from repro.judge.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most
 
 TITLE = "Table 1. muP's init variance and learning rate"
+OUTCOME = "Exponents of the built model are within {table1.exponents} of the printed ones"
 CAPTION = (
     "Powers of the width d as printed and, in brackets, as fitted over built and initialized "
     "decoders; of several parameters of a kind, the one farthest from the printed power "

@@ -4,6 +4,7 @@ from figures.embedding_lr import _exponents
 from repro.judge.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most
 
 TITLE = "Table 2. Init variance and learning rate of SP, muP and LVP"
+OUTCOME = "Exponents of the built models are within {table2.exponents} of the printed ones"
 CAPTION = (
     "Powers of the width d as printed and, in brackets, as fitted over built and initialized "
     "decoders; of several parameters of a kind, the one farthest from the printed power "

@@ -4,6 +4,7 @@ from repro.judge.claims import ARITHMETIC, Claim, all_scales, exact, reported
 from repro.judge.typeset import Table
 
 TITLE = "Table 3. The pretrained decoder and its parameters"
+OUTCOME = "The model as printed has {table3.parameters} parameters"
 CAPTION = (
     "The configuration as printed; below it, how many parameters the model built from it has "
     "(Hayou & Liu, Table 3)."

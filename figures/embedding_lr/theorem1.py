@@ -24,6 +24,10 @@ from repro.statistics import slope, t_interval
 from repro.theory import sign_sgd
 
 TITLE = "Theorem 1. Feature changes of one SignSGD step, measured over predicted"
+OUTCOME = (
+    "Measured over predicted is {theorem1.head-tokens} for the most frequent token; the "
+    "embedding's change is within {theorem1.delta-embedding} of the prediction"
+)
 CAPTION = (
     "Change of the outputs by the update of the embedding (delta_E) and of the output projection "
     "(delta_W). Left and middle: mean over seeds and its 95 % interval, in the middle a mark for "

@@ -21,6 +21,11 @@ from repro.statistics import t_interval
 from repro.suite.names import StageName
 
 TITLE = "Tuned narrow, trained wide: with one rate for all layers, and with the embedding's apart"
+OUTCOME = (
+    "A tuned embedding ratio lowers muP's loss by {anatomy.ratio-decoder} nats (decoder), "
+    "{anatomy.ratio-gpt2} (GPT-2), {anatomy.ratio-mlp} (MLP), {anatomy.ratio-gru} (GRU), "
+    "{anatomy.ratio-bart} (BART)"
+)
 CAPTION = (
     "Loss of the largest width at the narrow model's best learning rate, under SP and muP, a panel "
     "a workload. Left pair: one rate for the embedding and all else. Right pair: the embedding's "

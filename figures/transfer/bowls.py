@@ -7,6 +7,9 @@ from figures.transfer._losses import WORKLOADS, Losses, reduce  # noqa: F401
 from repro.judge.claims import CONTROL, Claim, Measurement, over_seeds, reported, trained_scales
 
 TITLE = "Loss against learning rate, narrow to wide"
+OUTCOME = (
+    "A rate an octave off costs from {bowls.octave-mlp} nats (MLP) to {bowls.octave-bart} (BART)"
+)
 CAPTION = (
     "Final training loss, on data seen once, against the learning rate: a row a workload, a column "
     "a parametrization it is defined for, a colour a width; mean and range (band) over seeds. "

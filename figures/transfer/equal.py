@@ -9,6 +9,10 @@ from repro.judge.claims import ARITHMETIC, TOLERANCE, Claim, all_scales, at_most
 from repro.judge.typeset import Table
 
 TITLE = "Names of the same training"
+OUTCOME = (
+    "Losses of five steps under both names differ by {equal.embedding-alone} (SP with the "
+    "embedding's rate, full alignment)"
+)
 CAPTION = (
     "Parametrizations under which the first steps of training are the same at four times the base "
     "width, in float64 on one random batch: joined by an equals sign where all losses agree to one "

@@ -28,6 +28,12 @@ from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, SIDES, SIGN, Laws
 
 TITLE = "Tuned narrow, trained wide: what is lost"
+OUTCOME = (
+    "Regret of SP minus that of muP, nats: {leaderboard.sp-regret-decoder} (decoder), "
+    "{leaderboard.sp-regret-gpt2} (GPT-2), {leaderboard.sp-regret-mlp} (MLP), "
+    "{leaderboard.sp-regret-vit} (ViT), {leaderboard.sp-regret-gru} (GRU), "
+    "{leaderboard.sp-regret-bart} (BART)"
+)
 CAPTION = (
     "Of what the largest width gains over the narrow model, written above, the share that is lost "
     "under each parametrization with the narrow model's best learning rate, against the workload's "

@@ -15,6 +15,10 @@ from repro.judge.sweep import gathered
 from repro.judge.tables import joined
 
 TITLE = "Muon, tuned narrow and trained wide"
+OUTCOME = (
+    "Under Muon's two adjustments the slopes of the best rate over the width differ by "
+    "{muon.match-rms-falls}"
+)
 CAPTION = (
     "The decoder with Muon for hidden matrices and AdamW for the rest, under muP. Left, middle: "
     "final training loss, on data seen once, against the learning rate, a panel an adjustment of "

@@ -10,6 +10,7 @@ from repro.judge.claims import CONTROL, Claim, Measurement, reported, trained_sc
 from widthwise.checks.regret import Curves
 
 TITLE = "Tuned narrow, trained wide: over workloads"
+OUTCOME = "muP's mean rank over the workloads is {profile.rank-mup}"
 CAPTION = (
     "Left: the performance profile, the share of workloads on which a parametrization loses at "
     "most so much of what the largest width gains, with the narrow model's best learning rate; "

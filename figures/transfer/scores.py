@@ -18,6 +18,7 @@ from repro.suite.registry import ROOT
 from widthwise.parametrization import shipped
 
 TITLE = "Tuned narrow, trained wide: the scores"
+OUTCOME = "muP loses {scores.median-lost} % of what width gains, in the median over workloads"
 CAPTION = (
     "Every parametrization with an optimizer on every workload that it is defined for, at the "
     "largest width, against the workload's reference, which is fixed under a version. Slope: of "

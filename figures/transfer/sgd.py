@@ -16,6 +16,10 @@ from repro.judge.claims import (
 from repro.judge.power import Laws
 
 TITLE = "Tuned narrow, trained wide, with SGD"
+OUTCOME = (
+    "With SGD the tuned loss of SP is {sgd.lead-mlp} nats (MLP) and {sgd.lead-resnet} nats "
+    "(ResNet-18) above that of muP"
+)
 CAPTION = (
     "SGD with momentum 0.9, a row a workload. Left, middle: final training loss, on data seen "
     "once, against the learning rate under SP and muP, a colour a width; mean and range (band) "

@@ -11,6 +11,10 @@ from repro.judge.noise import Design
 from repro.judge.power import Laws
 
 TITLE = "Where the best learning rate goes with the width"
+OUTCOME = (
+    "The best rate goes as width^{shift.sp-decoder} (decoder) and width^{shift.sp-mlp} (MLP) "
+    "under SP, width^{shift.mup-decoder} and width^{shift.mup-mlp} under muP"
+)
 CAPTION = (
     "The best learning rate, vertex of a parabola through three rates of the curves in `bowls`, "
     "against the width under each parametrization, a panel a workload. Bars: 95 % interval over "

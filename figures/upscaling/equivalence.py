@@ -18,6 +18,10 @@ from repro.judge.claims import (
 from repro.judge.power import AS_CLAIMED, Laws
 
 TITLE = "Dynamic equivalence. A widened run against its base in float64, along training"
+OUTCOME = (
+    "A widened run leaves its base by at most {equivalence.mlp} (MLP), {equivalence.resnet} "
+    "(ResNet-18), {equivalence.gpt2} (GPT-2)"
+)
 FLOOR = 1e-17  # a difference of exactly zero is drawn here
 CAPTION = (
     "Largest output difference over largest output in every five steps, the worst of the factors k "

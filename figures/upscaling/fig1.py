@@ -17,6 +17,10 @@ from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
 
 TITLE = "Figure 1. Leaving the widened subspace, and hyperparameter transfer"
+OUTCOME = (
+    "Without noise a widened model leaves the subspace by {fig1.stays-inside} of the distance "
+    "it moves"
+)
 CAPTION = (
     "The paper's Figure 1 is a schematic; these are runs of the MLP with AdamW. Left: distance of "
     "the wide weights from the subspace of widened models against their movement along it, both "

@@ -6,6 +6,10 @@ from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
 
 SETTING = SETTINGS["gpt2"]
 TITLE = "Figure 10. Upscaling against training from scratch, GPT-2 with AdamW"
+OUTCOME = (
+    "Noise changes the final training loss by {fig10.noise-nonzero} nats at the transferred "
+    "rates, by {fig10.noise-at-target} at the target's own"
+)
 CAPTION = f"{_drawing.MEANING} (Ma et al., Figure 10.)"
 STUDIES = (SETTING.study,)
 VIEW = _drawing.CURVES

@@ -6,6 +6,7 @@ from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
 
 SETTING = SETTINGS["gpt2"]
 TITLE = "Figure 11. Sweep over learning rate and noise, GPT-2 with AdamW"
+OUTCOME = "Noise at the ends of its grid ends at {fig11.optimal-noise} times the best loss, or more"
 CAPTION = _drawing.SWEPT.format("Ma et al., Figure 11")
 STUDIES = _claims.sweep_studies(SETTING, "tune_upscaled_code")
 CLAIMS = _claims.sweep_claims("fig11", "Figure 11; F.3")

@@ -6,6 +6,12 @@ from figures.upscaling._runs import SETTINGS, by_stage, reduce  # noqa: F401
 
 SHOWN = [SETTINGS[key] for key in ("mlp", "resnet", "gpt2")]
 TITLE = "Figure 2. Upscaled models against wide ones trained from scratch"
+OUTCOME = (
+    "Training loss, upscaled over from scratch: {fig2.upscaled-wins-long-mlp} (MLP), "
+    "{fig2.upscaled-wins-long-resnet} (ResNet-18), {fig2.upscaled-wins-long-gpt2} (GPT-2) "
+    "with the base's steps added; at equal steps {fig2.upscaled-wins-mlp}, "
+    "{fig2.upscaled-wins-resnet}, {fig2.upscaled-wins-gpt2}"
+)
 CAPTION = (
     f"{_drawing.MEANING} {_drawing.EARLY} Middle: where the training losses end, mean and 95 % "
     "interval over seeds; left of it each curve's line, name and learning rate. Below, as in the "

@@ -33,6 +33,10 @@ from repro.statistics import t_interval
 from repro.suite import registry
 
 TITLE = "Figure 3. Hyperparameter transfer of upscaled models"
+OUTCOME = (
+    "The best rate goes as target width^{fig3.transfer-lr-gpt2} (GPT-2), "
+    "width^{fig3.transfer-lr-mlp-sgd} (MLP, SGD), width^{fig3.transfer-lr-mlp} (MLP, AdamW)"
+)
 CAPTION = (
     "Final training loss, a mean since the last evaluation, against the learning rate at fixed "
     "noise (top) and against the noise at a fixed rate (bottom), one curve a target width. "

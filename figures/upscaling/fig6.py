@@ -20,6 +20,10 @@ from repro.judge.tables import joined, last_step
 
 SETTING, SGD = SETTINGS["mlp"], SETTINGS["mlp-sgd"]
 TITLE = "Figure 6. Upscaling against training from scratch, MLP with AdamW"
+OUTCOME = (
+    "Noise changes the final training loss by {fig6.noise-nonzero} nats; the validation loss "
+    "ends at {fig6.overfits} times that half way"
+)
 CAPTION = f"{_drawing.MEANING} {_drawing.ENDS} (Ma et al., Figure 6.)"
 STUDIES = (SETTING.study, f"{SGD.study}/tune_upscaled", f"{SGD.study}/upscaled")
 VIEW = View("step", "train_loss", {"study": SETTING.study, "stage": _drawing.CURVES.only["stage"]})

@@ -8,6 +8,7 @@ from repro.judge.claims import TRAINING, Claim, below, over_seeds, reported
 
 SETTING = SETTINGS["resnet"]
 TITLE = "Figure 8. Upscaling against training from scratch, ResNet-18 with SGD"
+OUTCOME = "Noise changes the final training loss by {fig8.noise-nonzero} nats"
 CAPTION = f"{_drawing.MEANING} {_drawing.ENDS} (Ma et al., Figure 8.)"
 STUDIES = (SETTING.study,)
 VIEW = _drawing.CURVES

@@ -6,6 +6,7 @@ from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
 
 SETTING = SETTINGS["resnet"]
 TITLE = "Figure 9. Sweep over learning rate and noise, ResNet-18 with SGD"
+OUTCOME = "Noise at the ends of its grid ends at {fig9.optimal-noise} times the best loss, or more"
 CAPTION = _drawing.SWEPT.format("Ma et al., Figure 9")
 STUDIES = _claims.sweep_studies(SETTING)
 CLAIMS = _claims.sweep_claims("fig9", "Figure 9; F.2")

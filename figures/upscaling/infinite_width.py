@@ -23,6 +23,7 @@ from repro.suite import registry
 from repro.theory import upscaling_limit
 
 TITLE = "Appendix E.3, E.4. Upscaled deep linear networks and their infinite-width limit"
+OUTCOME = "Networks of width n approach their limit as n^{infinite_width.limit}"
 CAPTION = (
     "Deep linear networks trained, widened twofold, perturbed and trained on. Above: mean and "
     "standard deviation (bars) of the output over networks, beside the recursions of infinite "

@@ -8,6 +8,7 @@ from figures.upscaling._runs import LEVEL, SETTINGS, reduce  # noqa: F401
 
 SETTING = replace(SETTINGS["resnet"], study="upscaling/resnet_at_target", target=("lr",))
 TITLE = "ResNet-18 with SGD: the learning rate tuned at the target too"
+OUTCOME = "Tuning the small model loses a share of {resnet_target.regret} of what upscaling gains"
 CAPTION = (
     f"As Figure 8, on other seeds. {_drawing.ARMS} with the rate tuned at the target, at the noise "
     f"that was transferred. {_drawing.ENDS} (Ours, on Ma et al., Figure 8.)"

@@ -4,6 +4,7 @@ from figures.upscaling import _scalings
 from repro.judge.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most
 
 TITLE = "Table 1. Weights and hyperparameters of a widened model"
+OUTCOME = "Multipliers are Table 1's to a share of {table1.widening}"
 CAPTION = (
     "What weights, learning rate, weight decay and eps are multiplied by when widths grow by k_in "
     "and k_out: as printed, and in brackets as `widen` does it with k_in = 2, k_out = 3, or of the "

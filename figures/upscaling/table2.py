@@ -4,6 +4,7 @@ from figures.upscaling import _scalings
 from repro.judge.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most
 
 TITLE = "Table 2. muP's scalings by type of weight"
+OUTCOME = "Powers of the width are within {table2.powers} of the printed ones"
 CAPTION = (
     "Powers of the widths n_in and n_out as printed and, in brackets, as fitted over built layers "
     "of widths 16 and 256 (Ma et al., Table 2)."

@@ -4,6 +4,7 @@ from figures.upscaling import _scalings
 from repro.judge.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most
 
 TITLE = "Table 3. muP's scalings as they are built"
+OUTCOME = "Powers of the width are within {table3.powers} of the printed ones"
 CAPTION = (
     "Powers of the widths n_in and n_out as printed and, in brackets, as fitted over built layers "
     "of widths 16 and 256 (Ma et al., Table 3)."

@@ -14,6 +14,10 @@ from repro.judge.claims import (
 from repro.judge.typeset import Table
 
 TITLE = "Table 4 and Appendix F.4. Training costs, printed and computed"
+OUTCOME = (
+    "A step of the wide model costs {table4.speedup-mlp} (MLP), {table4.speedup-resnet} "
+    "(ResNet-18), {table4.speedup-gpt2} (GPT-2) times one of the small model"
+)
 CAPTION = (
     "Speed-ups and total costs as printed, computed by the formulas of Appendix F.4, and recounted "
     "with what the printed GPT-2 totals count: nanoGPT's padded vocabulary, biases and norms. "

@@ -13,6 +13,7 @@ What a figure is written with
 How a claim is judged
   judging.py       makes a figure from its runs: table, judged claims, picture
   judged.py        a judged claim as JSON and CSV have it
+  outcome.py       what came out of a figure, in a sentence
   noise.py         tables like a recorded one, from other seeds, under another law
   power.py         what a claim's test says under each law
   trials.py        counts the verdicts of tables drawn from laws

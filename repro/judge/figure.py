@@ -146,6 +146,17 @@ class FigureWithView(Figure, Protocol):
     VIEW: View
 
 
+class FigureWithOutcome(Figure, Protocol):
+    """What a figure's module defines besides so that its picture's title says what came out.
+
+    OUTCOME: a sentence that is true whatever came out, with `{claim}` in the place of what a claim
+        of CLAIMS measured: `the best rate goes as width^{fig1.slope}`. The verdict of the claims
+        that it names follows it (`repro.judge.outcome`); without it the title counts verdicts.
+    """
+
+    OUTCOME: str
+
+
 class FigureWithLaws(Figure, Protocol):
     """What a figure's module defines besides where its claims' tests are themselves tested: every
     claim about training that has a bound below paper scale should be.
@@ -170,5 +181,6 @@ class FigureWithLaws(Figure, Protocol):
 def figure_module(name: str) -> Figure:
     """`registry.figure` with its type, which `repro.suite` does not know: it imports no judge.
 
-    What a figure need not define (`table`, `asides`, `VIEW`, `LAWS`) a caller asks for first."""
+    What a figure need not define (`table`, `asides`, `VIEW`, `OUTCOME`, `LAWS`) a caller asks for
+    first."""
     return cast(Figure, registry.figure(name))

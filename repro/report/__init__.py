@@ -2,6 +2,9 @@
 
 pages.py     writes the site from templates/ and static/
 model.py     what the pages show, as plain data
+front.py     what they show first: findings, registered verdicts, a claim at every scale
+places.py    scales and data of which there are records
+address.py   where the project is published
 settings.py  the settings of a figure's runs, here and in the paper
 plot.py      a figure's data as columns, for the plot of its page
 strip.py     a claim's bound and interval on one axis

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from urllib.parse import quote
 
 from repro.errors import UserError
@@ -15,14 +14,16 @@ from repro.judge.evidence import Evidence, find
 from repro.judge.figure import Asides, figure_module
 from repro.judge.judged import JudgedClaim
 from repro.judge.judging import table_of
+from repro.judge.outcome import outcome
 from repro.judge.printed import is_a_paper
-from repro.judge.records import RECORDS, describe
+from repro.judge.records import describe
 from repro.judge.typeset import Table
 from repro.report import asides, settings
+from repro.report.places import others
 from repro.report.plot import Plot, plot
 from repro.report.strip import Strip, strip
 from repro.report.text import counted, sentence, tally
-from repro.suite import config, registry
+from repro.suite import registry
 from repro.suite.registry import ROOT
 from repro.suite.study import SCALES
 from repro.suite.suite import Suite
@@ -47,6 +48,20 @@ class ClaimView:
     def href(self) -> str:
         """Its card, from the site's root."""
         return f"{self.page}#{self.row['claim']}"
+
+    @property
+    def address(self) -> str:
+        """Its own page, the same at every scale and on all data, from the site's root."""
+        return quote(f"claims/{self.name}.html")
+
+    @property
+    def place(self) -> str:
+        """`reduced scale`, and other data than synthetic ones: `, wikitext2 of a folder`."""
+        data, *others = self.row["data"].split("+")
+        words = [f"{data} data"] if data != "embedded" else []
+        for name, _, kind in (each.partition("=") for each in others):
+            words.append(f"{name} of a folder" if kind.startswith("folder") else f"{name} {kind}")
+        return ", ".join([f"{self.row['scale']} scale", *words])
 
     @property
     def seeds(self) -> str:
@@ -158,6 +173,11 @@ class FigureView:
         if self.table is None:
             return None
         return asides.asides(self.name, self.evidence.data, self.suite.config.scale, self.table)
+
+    @property
+    def outcome(self) -> str:
+        """What came out of it, as its picture's title says."""
+        return outcome(self.name, self.evidence.claims)
 
     @property
     def sentence(self) -> str:
@@ -320,25 +340,6 @@ def views(suite: Suite, names: Iterable[str]) -> list[FigureView]:
     """Those of some figures of which there are results or records under a configuration."""
     found = (find(suite, name) for name in names if suite.offers(name))
     return [FigureView(suite, evidence) for evidence in found if evidence]
-
-
-def others(suite: Suite) -> list[Suite]:
-    """Other scales and data of which there may be results or records, the largest scale first.
-
-    Not those of a user's own folder, which only a configuration can name.
-    """
-    folders = [folder for root in (RECORDS, Path("results")) for folder in root.glob("*/*/")]
-    places = dict.fromkeys((folder.parent.name, folder.name) for folder in sorted(folders))
-    known = [(scale, label) for scale, label in places if scale in SCALES]
-    known.sort(key=lambda place: -SCALES.index(place[0]))
-    found = []
-    for scale, label in known:
-        data, *sources = label.split("+")
-        values = {"scale": scale, "data": data} | dict(s.split("=", 1) for s in sources if "=" in s)
-        kinds = {data, *values.values()} - {scale}
-        if kinds <= set(config.SOURCES) and (scale, label) != (suite.config.scale, suite.label):
-            found.append(Suite(config.parse(values, registry.dataset_names())))
-    return found
 
 
 def paper(slug: str, figures: list[FigureView]) -> PaperView:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from repro.errors import UserError, did_you_mean
 from repro.files import json_bytes, sha256_file, write_bytes
@@ -16,7 +16,7 @@ from repro.judge.evidence import origin
 from repro.judge.figure import Aside
 from repro.judge.page import unclean
 from repro.judge.scoreboard import table
-from repro.report import asides, text
+from repro.report import address, asides, front, text
 from repro.report.model import FigureView, PaperView, Site, site
 from repro.suite import arithmetic, registry
 from repro.suite.provenance import code_versions, commit, listed, standing
@@ -25,6 +25,7 @@ from repro.suite.suite import Suite
 
 HERE = Path(__file__).parent
 MARK = "<!-- a report of scaling-repro -->"  # what may be replaced by the next one
+CHALLENGE = "source/CONTRIBUTING.md.txt"  # has the section; where no issue form is known
 LISTED = "files.txt"  # of all files that a report has
 # Scripts, styles and pictures come from beside the page, which `file:` names where it is opened
 # from a disk; sizes of bars are attributes. Nothing is asked of a network, nothing is sent.
@@ -104,8 +105,19 @@ def write(shown: Site, folder: Path) -> None:
     every = json_bytes([claim.filed for claim in shown.claims])
     write_bytes(folder / "claims.json", every, durable=False)
     fill = filler(shown, folder)
-    sure, place = text.how_sure(shown.main_rows), origin(f.evidence for f in shown.main)
-    fill(folder / "index.html", "index.html", sure=sure, origin=place)
+    _copy(ROOT / "CONTRIBUTING.md", folder / CHALLENGE)
+    claims_of = front.stated(shown)
+    first = {
+        "findings": front.findings(shown, claims_of),
+        "registered": front.registered(shown),
+        "sure": text.how_sure(shown.main_rows),
+        "origin": origin(f.evidence for f in shown.main),
+    }
+    fill(folder / "index.html", "index.html", stated=claims_of, **first)
+    fill(folder / "claims.html", "claims.html", groups=front.groups(shown))
+    fill(folder / "figures.html", "figures.html")
+    for claim in claims_of.values():
+        fill(folder / unquote(claim.page), "claim.html", stated=claim)
     for paper in shown.papers:
         fill(folder / paper.page, "paper.html", paper=paper, body=findings(shown, paper))
     for figure in shown.figures:
@@ -115,8 +127,9 @@ def write(shown: Site, folder: Path) -> None:
         page = folder / f"{figure.path}.html"
         beside = figure.asides.rows if figure.asides else ()
         links = [row_links(shown, figure, row, folder) for row in beside]
-        values = {"files": files, "plot": plot, "links": links}
-        fill(page, "figure.html", figure=figure, paper=paper, **values)
+        values = {"files": files, "plot": plot, "links": links, "stated": claims_of}
+        sorted_claims = front.refuted_first(figure.claims)
+        fill(page, "figure.html", figure=figure, paper=paper, claims=sorted_claims, **values)
 
 
 def copy_files(figure: FigureView, folder: Path) -> dict[str, str]:
@@ -168,9 +181,13 @@ def copy_source(figure: FigureView, path: str, folder: Path) -> str:
     if not (source.is_file() and source.is_relative_to(root)):
         raise UserError(f"figures/{figure.name}.py: asides link to {path}, no file of the checkout")
     name = f"source/{source.relative_to(root).as_posix()}.txt"
-    (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, folder / name)
+    _copy(source, folder / name)
     return quote(name)
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
 
 
 def script_json(value: object) -> str:
@@ -208,6 +225,7 @@ def filler(shown: Site, folder: Path) -> Callable:
         "formulae": text.formulae,
         "interval": judged.interval,
         "counted": text.counted,
+        "held": text.held,
         "number": claims.number,
         "minutes": text.minutes,
         "sha256": sha256_file,
@@ -216,6 +234,7 @@ def filler(shown: Site, folder: Path) -> Callable:
         "versions": lambda made: listed(code_versions(made)),
         "standing": standing,
         "unclean": unclean,
+        "absolute": address.absolute,
     }
     environment.globals |= {
         "mark": MARK,
@@ -226,12 +245,16 @@ def filler(shown: Site, folder: Path) -> Callable:
         "verdicts": claims.VERDICTS,
         "kinds": claims.KINDS,
         "of_a_paper": claims.OF_A_PAPER,
+        "form_of": address.challenge,
+        "how_to_challenge": CHALLENGE,
         "seens": (claims.AGREES, claims.DIFFERS, claims.UNCLEAR),
     }
 
     def fill(path: Path, template: str, **values: object) -> None:
-        root = "../" * (len(path.relative_to(folder).parts) - 1)
-        page = environment.get_template(template).render(root=root, **values)
+        name = path.relative_to(folder)
+        root = "../" * (len(name.parts) - 1)
+        here = quote(name.as_posix())
+        page = environment.get_template(template).render(root=root, here=here, **values)
         write_bytes(path, page.encode(), durable=False)
 
     return fill

@@ -59,10 +59,7 @@ def data_settings(suite: Suite, figure_name: str) -> list[Setting]:
         for pair in zip(suite.stage_datasets(stage), real.stage_datasets(stage), strict=True)
     }
 
-    def described(of: Suite, name: str) -> str:
-        return registry.dataset(name).describe(of.source(name))
-
-    return [Setting(here, described(suite, here), described(real, there)) for here, there in pairs]
+    return [Setting(here, suite.described(here), real.described(there)) for here, there in pairs]
 
 
 def axes(figure_name: str) -> set[str]:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,12 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
     chosen = values.get("arithmetic", arithmetic.DEFAULT)
     chosen = _choice("arithmetic", chosen, tuple(arithmetic.SETTINGS))
     return Config(scale, data, sources, tuple(figures), hours, at_edge, chosen)
+
+
+def in_folders(chosen: Config, datasets: Iterable[str], folder: Path) -> Config:
+    """A configuration with some datasets in a folder, which need not be there."""
+    moved = dict.fromkeys(datasets, Source("folder", folder))
+    return replace(chosen, sources={**chosen.sources, **moved})
 
 
 def _choice(key: str, value: object, choices: tuple[str, ...]) -> str:

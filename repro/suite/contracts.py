@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TypeGuard
 
 from repro.errors import UserError, did_you_mean, nearest
+from repro.suite.names import CLAIM_IN_TEXT
 from repro.suite.spec import lookup, override, settings
 from repro.suite.study import REFERENCES, SCALES, Best, Study
 from repro.tasks import TASKS
@@ -54,6 +55,7 @@ def check_figure(file: str, module: ModuleType) -> None:
     view = getattr(module, "VIEW", None)
     if view is not None and not all(hasattr(view, name) for name in ("x", "y", "only")):
         raise UserError(f"{file}: VIEW is {_kind(view)}; give a repro.judge.figure.View")
+    _check_outcome(file, module)
 
 
 def _check_claims(file: str, claims: object) -> None:
@@ -79,6 +81,17 @@ def _check_claims(file: str, claims: object) -> None:
                     f"{file}: claim {claim.id!r}: {bound}: says not where the bound comes from; "
                     "give it a basis, STATED, TOLERANCE or OURS of repro/judge/claims.py, and why"
                 )
+
+
+def _check_outcome(file: str, module: ModuleType) -> None:
+    """Check a name that a figure need not have: OUTCOME."""
+    text = getattr(module, "OUTCOME", "")
+    if not isinstance(text, str) or "\n" in text:
+        raise UserError(f"{file}: OUTCOME is {_kind(text)}; give one line of text")
+    ids = [claim.id for claim in module.CLAIMS]
+    for name in CLAIM_IN_TEXT.findall(text):
+        if name not in ids:
+            raise UserError(f"{file}: OUTCOME names {name!r}, no claim of it: {_hint(name, ids)}")
 
 
 def _check_laws(file: str, module: ModuleType) -> None:

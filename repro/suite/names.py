@@ -1,8 +1,11 @@
-"""The names of stages."""
+"""The names of stages, and of claims in a sentence."""
 
+import re
 from dataclasses import dataclass, replace
 
 from repro.errors import UserError
+
+CLAIM_IN_TEXT = re.compile(r"\{([^{}]+)\}")  # of an OUTCOME, `{fig1.slope}`
 
 
 @dataclass(frozen=True)

@@ -322,8 +322,11 @@ class Suite:
     def data_description(self, figure_name: str) -> str:
         """The data behind a figure in words, for its footer."""
         names = self.figure_datasets(figure_name)
-        described = [dataset(name).describe(self.source(name)) for name in names]
-        return "; ".join(described) or "none needed"
+        return "; ".join(map(self.described, names)) or "none needed"
+
+    def described(self, dataset_name: str) -> str:
+        """A dataset under this configuration, in words."""
+        return dataset(dataset_name).describe(self.source(dataset_name))
 
     def is_embedded(self, figure_name: str) -> bool:
         """Whether the suite itself generated any of the data behind a figure."""

@@ -3,24 +3,26 @@
 import csv
 import json
 import math
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import unquote, urldefrag
+from urllib.parse import parse_qsl, unquote, urldefrag, urlsplit
 
 import pytest
+import yaml
 from recorded import RECORDED
 
 from repro.__main__ import main
 from repro.errors import UserError
 from repro.files import read_json
-from repro.judge import register
+from repro.judge import confirmed, register
 from repro.judge.claims import above, reported, within
 from repro.judge.figure import Aside, Asides, Bar, View
 from repro.judge.typeset import Table
-from repro.report import asides, model, pages, settings, text
+from repro.report import address, asides, model, pages, settings, text
 from repro.report.plot import LAST, plot
 from repro.report.strip import strip
 from repro.suite import registry
@@ -34,16 +36,17 @@ PAGE = "figures/reduced/embedded/embedding_lr/table2"
 
 
 class Elements(HTMLParser):
-    """Ids and addresses of a page, its pictures' words, and its texts."""
+    """Ids and addresses of a page, its pictures' words, the verdicts of its rows, and its texts."""
 
-    def __init__(self, page: Path):
+    def __init__(self, page: Path | str):
         super().__init__()
-        self.ids, self.addresses, self.labels, self.texts = [], [], [], []
-        self.feed(page.read_text("utf-8"))
+        self.ids, self.addresses, self.labels, self.texts, self.verdicts = [], [], [], [], []
+        self.feed(page if isinstance(page, str) else page.read_text("utf-8"))
 
     def handle_starttag(self, tag, attrs):
         found = dict(attrs)
         self.ids += [found["id"]] if "id" in found else []
+        self.verdicts += [found["data-verdict"]] if "data-verdict" in found else []
         self.labels += [found["aria-label"]] if "%" in found.get("aria-label", "") else []
         self.addresses += [(tag, found[name]) for name in ("href", "src") if name in found]
 
@@ -86,36 +89,50 @@ def test_a_fresh_clone_has_a_report_and_is_told_where_from(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("name", ["site", "transfer"])
 def test_every_address_leads_somewhere_and_nothing_is_asked_of_a_network(name, request):
-    found = sorted(request.getfixturevalue(name).rglob("*.html"))
-    assert len(found) == 1 + 1 + 2 * 2, "the start, a paper, two figures at two scales"
+    root = request.getfixturevalue(name)
+    found = sorted(root.rglob("*.html"))
+    counts = {
+        folder: len([page for page in found if page.is_relative_to(root / folder)])
+        for folder in ("papers", "figures", "claims")
+    }
+    claims = {(row["paper"], row["claim"]) for row in read_json(root / "claims.json")}
+    assert counts["claims"] == len(claims) > 0, "a page each, whatever the scale"
+    # Two figures at two scales; of one there are records of WikiText-2 itself as well.
+    assert counts["figures"] == 2 * 2 + (name == "site") and counts["papers"] == 1
+    start = {root / f"{page}.html" for page in ("index", "claims", "figures")}
+    assert len(found) == sum(counts.values()) + len(start) and start <= {*found}
     assert len(registry.figure_names()) > 5
     elements = {page: Elements(page) for page in found}
     for page, content in elements.items():
         assert len(content.ids) == len(set(content.ids)), page
-        for tag, address in content.addresses:
-            assert address, f"{page}: {tag} leads nowhere"
-            if address.startswith("https://"):
-                assert tag == "a", f"{page}: {tag} {address}"
+        for tag, to in content.addresses:
+            assert to, f"{page}: {tag} leads nowhere"
+            if to.startswith("https://"):
+                assert tag == "a", f"{page}: {tag} {to}"
                 continue
-            path, anchor = urldefrag(address)
+            path, anchor = urldefrag(to)
             target = (page.parent / unquote(path)).resolve() if path else page
-            assert target.is_file(), f"{page}: {address}"
+            assert target.is_file(), f"{page}: {to}"
             if anchor and "=" not in anchor and target in elements:
-                assert unquote(anchor) in elements[target].ids, f"{page}: {address}"
+                assert unquote(anchor) in elements[target].ids, f"{page}: {to}"
 
 
 def test_every_claim_has_a_row_a_card_and_a_line_in_the_downloads(site):
-    index = Elements(site / "index.html")
+    index = Elements(site / "claims.html")
     with (site / "claims.csv").open(newline="") as lines:
         table = list(csv.DictReader(lines))
     rows = json.loads((site / "claims.json").read_text())
-    assert len(rows) == len(table) == 6  # of two figures at two scales
+    assert len(rows) == len(table) == 6 + 2  # of two figures at two scales, one on a folder too
     for row in rows:
         assert f"{row['scale']}/{row['data']}/{row['paper']}/{row['claim']}" in index.ids
         page = site / f"figures/{row['scale']}/{row['data']}/{row['figure']}.html"
         assert row["claim"] in Elements(page).ids
+        own = Elements(site / f"claims/{row['paper']}/{row['claim']}.html")
+        target = f"../../{page.relative_to(site).as_posix()}#{row['claim']}"
+        assert target in [unquote(address) for _, address in own.addresses]
     recorded = read_json(RECORDED / "embedding_lr/table2.json")
-    last = [row for row in rows if row["scale"] == "reduced"][-1]
+    place = {"scale": "reduced", "data": "embedded"}
+    last = [row for row in rows if place.items() <= {k: row[k] for k in place}.items()][-1]
     assert recorded["claims"][-1].items() <= last.items()
     assert last["data_sha256"] == recorded["data_sha256"]
     assert (site / f"{PAGE}.csv").read_bytes() == (
@@ -125,6 +142,90 @@ def test_every_claim_has_a_row_a_card_and_a_line_in_the_downloads(site):
         RECORDED / "embedding_lr/table2.png"
     ).read_bytes()
     assert read_json(site / f"{PAGE}-provenance.json") == recorded["provenance"]
+
+
+def test_records_of_a_folder_are_reached_from_the_start(site):
+    """Found in review: no page of the report led to what was measured on real text."""
+    [folder] = (site / "figures/reduced").glob("embedded+wikitext2=folder-*")
+    assert folder.name in Elements(site / "claims.html").text, "a choice of data"
+    page = f"figures/reduced/{folder.name}/embedding_lr/fig2.html"
+    assert "reduced scale, wikitext2 of a folder" in Elements(site / "claims.html").text
+    words = Elements(site / page).text
+    assert "text from folder wikitext-2 (train.txt sha256 f0737ed3)" in words
+    assert "wikitext2=FOLDER" in words, "the command says where one's own folder goes"
+    of_claim = Elements(site / "claims/embedding_lr/fig2.zipf-exponent.html")
+    places = ("reduced scale", "reduced scale, wikitext2 of a folder", "smoke scale")
+    assert all(place in of_claim.text for place in places), "every verdict beside the others"
+
+
+@pytest.fixture(scope="module")
+def headline(tmp_path_factory):
+    return a_report(tmp_path_factory.mktemp("clone"), "embedding_lr/fig3,upscaling/table1")
+
+
+def test_answers_come_before_counts_and_registered_verdicts_before_demonstrations(headline):
+    words = Elements(headline / "index.html").text
+    order = [
+        "registered before their runs",
+        "Does the best embedding rate fall as",
+        "Registered before its runs; its settings",
+        "These are tests",
+        "How sure is this?",
+        "By paper and kind of claim",
+    ]
+    assert [words.index(each) for each in order] == sorted(words.index(each) for each in order)
+    registered = words[words.index("These are tests") : words.index("How sure is this?")]
+    verdicts = [row["verdict"] for row in read_json(headline / "claims.json")]
+    assert {"cannot be told", "reproduced"} <= {*verdicts}
+    assert registered.index("cannot be told") < registered.index("reproduced")
+    assert "overnight scale" in registered and "reduced scale" in registered, "beside each other"
+
+
+def test_a_table_of_claims_is_by_paper_and_kind_and_refuted_first(headline):
+    page = (headline / "claims.html").read_text()
+    groups = [Elements(part) for part in page.split('class="group"')[1:]]
+    heads = [" ".join(group.texts[:2]).strip() for group in groups]
+    assert [head.split(",")[1].split()[0] for head in heads] == [
+        "training",
+        "control",
+        "self-check",
+    ]
+    ranks = [confirmed.VERDICTS_FIRST.index(each) for each in groups[0].verdicts]
+    assert ranks == sorted(ranks) and len({*ranks}) > 2
+
+
+def test_a_shared_link_shows_a_picture_and_a_verdict(headline):
+    for name in (
+        "index",
+        "claims/embedding_lr/fig3.sqrt-d-rule",
+        "claims/upscaling/table1.widening",
+    ):
+        page = headline / f"{name}.html"
+        head = page.read_text().partition("</head>")[0]
+        values = dict(re.findall(r'<meta property="og:(\w+)" content="([^"]*)">', head))
+        assert {"title", "type", "image", "description"} <= {*values}
+        assert (page.parent / unquote(values["image"])).resolve().is_file()
+        assert "eproduced" in values["title"] + values["description"]
+
+
+def test_published_pages_have_addresses_and_a_form_to_challenge(headline, tmp_path, monkeypatch):
+    """Where the project has no repository yet, CONTRIBUTING says how; nothing leads nowhere."""
+    page = "claims/embedding_lr/fig3.sqrt-d-rule.html"
+    assert ("a", "../../source/CONTRIBUTING.md.txt") in Elements(headline / page).addresses
+    assert "## Challenge a verdict" in (headline / "source/CONTRIBUTING.md.txt").read_text()
+    urls = {"report": "https://site.test/r", "repository": "https://git.test/a/b"}
+    monkeypatch.setattr(address, "_urls", lambda: urls)
+    monkeypatch.chdir(tmp_path)
+    folder = a_report(tmp_path, "embedding_lr/fig3")
+    text = (folder / page).read_text()
+    assert f'<link rel="canonical" href="https://site.test/r/{page}">' in text
+    picture = "figures/overnight/embedded/embedding_lr/fig3.png"  # where it was registered
+    assert f'<meta property="og:image" content="https://site.test/r/{picture}">' in text
+    [form] = [a for _, a in Elements(folder / page).addresses if a.startswith("https://git.test")]
+    asked = dict(parse_qsl(urlsplit(form).query))
+    assert asked["template"] == address.FORM and asked["claim"] == "embedding_lr/fig3.sqrt-d-rule"
+    fields = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE" / address.FORM).read_text())["body"]
+    assert {*asked} - {"template", "title"} <= {field["id"] for field in fields}
 
 
 def test_a_card_shows_what_was_registered_and_no_record_does(tmp_path, monkeypatch):

@@ -107,6 +107,8 @@ def draw_tables(law, recorded, scale, rng):
         ({"draw": lambda data, scale, size: 0}, r"as draw\(data, scale\): missing a required"),
         ({"LAWS": LAWS}, r"does not define simulate; see repro/judge/figure.py"),
         ({"VIEW": ("lr", "loss")}, r"VIEW is a tuple; give a repro.judge.figure.View"),
+        ({"OUTCOME": ("a", "b")}, r"OUTCOME is a tuple; give one line of text"),
+        ({"OUTCOME": "it is {f.slop}"}, r"OUTCOME names 'f.slop', no claim of it"),
         ({"asides": lambda data, scale: 0}, "defines asides but no table, beside whose rows"),
         (
             {"draw": None, "table": lambda data, scale: 0, "asides": lambda data: 0},

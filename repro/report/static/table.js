@@ -1,13 +1,17 @@
-// The table of claims: search, filters and order, kept in the address after the #.
+// The table of claims: search, filters and order, kept in the address after the #. Unless something
+// is asked, of each group only what is not reproduced is shown until the group is opened.
 "use strict";
 (() => {
   const form = document.getElementById("filters");
   const body = document.querySelector("#table tbody");
   const count = document.getElementById("count");
   const none = document.getElementById("none");
-  const rows = [...body.rows];
-  rows.forEach((row, place) => {
-    row.place = place;
+  const every = [...body.rows];
+  every.forEach((row, place) => { row.place = place; });
+  const heads = every.filter((row) => row.className === "group");
+  const rows = every.filter((row) => row.className !== "group");
+  const opened = new Set();
+  rows.forEach((row) => {
     row.words = `${row.textContent} ${row.dataset.search}`.toLowerCase().replace(/\s+/g, " ");
   });
   const total = rows.length;
@@ -24,7 +28,6 @@
   };
 
   function compare(a, b) {
-    if (!order.key) return a.place - b.place;
     const [first, second] = [keys[order.key](a), keys[order.key](b)];
     if (Number.isNaN(first) || Number.isNaN(second)) { // what has no number comes last
       return Number.isNaN(first) - Number.isNaN(second) || a.place - b.place;
@@ -38,20 +41,57 @@
     // A place is one word: `figure 3` is not every figure with a 3 somewhere.
     const place = /(?:figures?|table|section|theorem|lemma|appendix|footnote) \S+|\S+/g;
     const words = asked.q.toLowerCase().replace(/\s+/g, " ").match(place) ?? [];
+    const all = order.key !== "" || fields.some((field) => field.value !== standard(field));
+    const members = new Map(heads.map((head) => [head.dataset.group, 0]));
     let shown = 0;
     for (const row of rows) {
+      const { group, verdict } = row.dataset;
       const fits = fields.every(
         ({ name }) => name === "q" || !asked[name] || row.dataset[name] === asked[name],
       ) && words.every((word) => row.words.includes(word));
-      row.hidden = !fits;
+      row.hidden = !(fits && (all || opened.has(group) || verdict === "not reproduced"));
       shown += fits;
+      members.set(group, members.get(group) + fits);
+    }
+    for (const head of heads) {
+      const number = members.get(head.dataset.group);
+      const button = head.querySelector("button");
+      head.hidden = number === 0 || order.key !== "";
+      head.querySelector(".chips").hidden = all;
+      button.disabled = all;
+      button.setAttribute("aria-expanded", String(all || opened.has(head.dataset.group)));
+      button.dataset.count = number;
     }
     count.textContent = `${shown} of ${total} claims`;
     none.hidden = shown > 0;
   }
 
+  for (const head of heads) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(head.firstElementChild.firstChild);
+    head.firstElementChild.prepend(button);
+    button.addEventListener("click", () => {
+      const { group } = head.dataset;
+      if (!opened.delete(group)) opened.add(group);
+      show();
+    });
+  }
+
+  // An address that names a row opens its group.
+  function visit() {
+    const row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!row || !rows.includes(row)) return;
+    opened.add(row.dataset.group);
+    for (const field of fields) {
+      if (field.value && row.dataset[field.name] !== field.value) field.value = "";
+    }
+    show();
+    row.scrollIntoView();
+  }
+
   function sort() {
-    body.append(...rows.toSorted(compare));
+    body.append(...(order.key ? [...heads, ...rows.toSorted(compare)] : every));
     for (const head of document.querySelectorAll("#table th[data-sort]")) {
       if (head.dataset.sort === order.key) {
         head.setAttribute("aria-sort", order.up ? "ascending" : "descending");
@@ -89,6 +129,7 @@
     button.addEventListener("click", () => {
       const again = order.key === head.dataset.sort;
       Object.assign(order, { key: head.dataset.sort, up: again ? !order.up : true });
+      show();
       sort();
       remember();
     });
@@ -109,7 +150,8 @@
     remember();
     fields[0].focus();
   });
-  addEventListener("hashchange", () => { if (location.hash.includes("=")) recall(); });
+  addEventListener("hashchange", () => { if (location.hash.includes("=")) recall(); else visit(); });
   form.hidden = false;
   recall();
+  visit();
 })();

@@ -1,0 +1,127 @@
+"""What the report shows first: findings, registered verdicts, and each claim wherever it is judged.
+
+A negative result is a result: claims that are not reproduced stand first everywhere.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from repro.judge import register
+from repro.judge.claims import KINDS
+from repro.judge.confirmed import VERDICTS_FIRST
+from repro.judge.outcome import decided_by
+from repro.judge.printed import is_a_paper
+from repro.report.model import ClaimView, FigureView, Site
+from repro.report.text import tally
+from repro.suite.study import SCALES
+
+SMOKE = SCALES[0]
+# Figures whose outcome is an answer to what is asked first, one a paper, ours last.
+QUESTIONS = {
+    "embedding_lr/fig3": "Does the best embedding rate fall as width^-1/2?",
+    "upscaling/fig2": "Does widening a trained model beat training a wide one from scratch?",
+    "effective_theory/positions": "Does the neural-tangent strategy train a better ViT?",
+    "transfer/leaderboard": "What does a rate tuned on a narrow model cost a wide one?",
+}
+
+
+@dataclass(frozen=True)
+class Stated:
+    """One claim, wherever it is judged. views: at each scale and on all data, where it was
+    registered before its runs first, then as configured, then the largest scale."""
+
+    views: list[ClaimView]
+
+    @property
+    def first(self) -> ClaimView:
+        """Where it is shown from."""
+        return self.views[0]
+
+    @property
+    def name(self) -> str:
+        """`<paper>/<claim>`."""
+        return self.first.name
+
+    @property
+    def judged(self) -> list[ClaimView]:
+        """Where it is judged, but for smoke, which proves the pipeline and no claim."""
+        return [claim for claim in self.views if claim.row["scale"] != SMOKE]
+
+    @property
+    def page(self) -> str:
+        """Its page, which has one address whatever is configured, from the site's root."""
+        return self.first.address
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A question, the figure that answers it, and the claims that decide, wherever judged. figure:
+    where these were registered before their runs, if they were; else as configured."""
+
+    question: str
+    figure: FigureView
+    claims: list[Stated]
+
+    @property
+    def registered(self) -> bool:
+        """Whether what decides was registered before its runs."""
+        own = (claim for claim in self.figure.claims if claim.name in {c.name for c in self.claims})
+        return any(claim.badge.word == register.BEFORE for claim in own)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Claims of one paper that rest on the same kind of evidence."""
+
+    paper: str
+    kind: str
+    claims: list[ClaimView]
+
+    def tally(self, scale: str, data: str) -> dict[str, int]:
+        """Verdict -> how many have it at a scale and on its data."""
+        rows = [claim.row for claim in self.claims]
+        return tally([row for row in rows if (row["scale"], row["data"]) == (scale, data)])
+
+
+def stated(site: Site) -> dict[str, Stated]:
+    """`<paper>/<claim>` -> the claim, in the order of the papers and figures."""
+    found: dict[str, list[ClaimView]] = {}
+    for claim in site.claims:
+        found.setdefault(claim.name, []).append(claim)
+    for views in found.values():
+        views.sort(key=lambda claim: claim.badge.word != register.BEFORE)
+    return {name: Stated(views) for name, views in found.items()}
+
+
+def findings(site: Site, claims: dict[str, Stated]) -> list[Finding]:
+    """The questions whose figures the site shows, each with what decides it."""
+    found = []
+    for name, question in QUESTIONS.items():
+        views = [figure for figure in site.figures if figure.name == name]
+        if any(view.suite is site.suite for view in views):
+            paper = name.split("/")[0]
+            decisive = [claims[f"{paper}/{claim}"] for claim in decided_by(name)]
+            every = [Finding(question, view, decisive) for view in views]
+            found.append(next((each for each in every if each.registered), every[0]))
+    return found
+
+
+def registered(site: Site) -> list[ClaimView]:
+    """The claims that were registered before the runs that judge them, not reproduced first."""
+    return refuted_first(c for c in site.claims if c.badge.word == register.BEFORE)
+
+
+def refuted_first(claims: Iterable[ClaimView]) -> list[ClaimView]:
+    """Claims by verdict; else in the order they have."""
+    return sorted(claims, key=lambda claim: VERDICTS_FIRST.index(claim.row["verdict"]))
+
+
+def groups(site: Site) -> list[Group]:
+    """All claims by paper, ours last, and by kind, training first; not reproduced first in each."""
+    papers: Sequence[str] = sorted((p.slug for p in site.papers), key=lambda p: not is_a_paper(p))
+    return [
+        Group(paper, kind, refuted_first(own))
+        for paper in papers
+        for kind in KINDS
+        if (own := [c for c in site.claims if (c.row["paper"], c.row["kind"]) == (paper, kind)])
+    ]
