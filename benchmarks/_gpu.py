@@ -23,7 +23,7 @@ if notice := arithmetic.apply(arithmetic.DEFAULT):  # before torch reads the env
 from benchmarks import _gpu_fast as fast
 from benchmarks import _gpu_right as right
 from benchmarks._gpu_bench import Bench, Late, Left, clear
-from repro.training import device as devices
+from repro import backend
 
 LIMIT = 600.0  # seconds in all
 
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in args.stages:
         if name not in named:
             parser.error(f"{name}: no such stage, choose from {', '.join(named)}")
-    bench = Bench(devices.select("cpu" if args.cpu else "cuda", threads=1))
+    bench = Bench(backend.select("cpu" if args.cpu else "cuda", threads=1))
     begin, failed = time.monotonic(), []
     with open(args.out, "w") as file:
         for name in args.stages or named:

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 
 from benchmarks import step
 from benchmarks._gpu_bench import Bench, Late, clear, size
+from repro import backend
 from repro.data.random_data import random_data
 from repro.suite import config, registry
 from repro.suite.plan import Run
@@ -20,7 +21,6 @@ from repro.suite.spec import override
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
 from repro.training import cross_entropy
-from repro.training import device as devices
 
 HALF = ("bfloat16", "float16")
 
@@ -32,7 +32,7 @@ def speeds(bench: Bench) -> dict:
     n = 8192 if bench.on_gpu else 512
     for precision in ("float32", *(("tf32", *HALF) if bench.on_gpu else ())):
         kind = getattr(torch, precision) if precision in HALF else torch.float32
-        with devices.autocast(bench.device, precision):  # sets TF32
+        with backend.autocast(bench.device, precision):  # sets TF32
             a, b = (torch.randn(n, n, device=bench.device, dtype=kind) for _ in range(2))
             with torch.autocast(bench.device.type, enabled=False):
                 flops[precision] = 2 * n**3 / bench.seconds(partial(torch.matmul, a, b))

@@ -14,13 +14,14 @@ from typing import Any
 import torch
 
 from benchmarks._gpu_bench import STEPS, Bench, Left, apart, built, losses, plain, trained
+from repro import backend
 from repro.files import sha256_file
 from repro.suite import arithmetic, config, foreign, measured, registry
 from repro.suite.registry import ROOT
 from repro.suite.spec import override
 from repro.suite.suite import Suite
 from repro.training import checkpoints, distributed, loop, ranks
-from repro.training import device as devices
+from repro.training.loss_scale import LossScaler
 
 FIGURE = "upscaling/fig7"  # of five stages: widened models, and what one tunes the next take
 NEAR = 2e-3  # of a loss, between float32 on a CPU and on a GPU after STEPS steps
@@ -31,7 +32,7 @@ def machine(bench: Bench) -> dict:
     """What device, driver and libraries these are."""
     found: dict[str, Any] = {
         "format": measured.FORMAT,
-        "device": devices.describe(bench.device),
+        "device": backend.describe(bench.device),
         "name": foreign.plain(arithmetic.cpu_model()),
         "python": sys.version.split()[0],
         "torch": torch.__version__,
@@ -62,7 +63,7 @@ def driver() -> str | None:
 
 
 def tests(bench: Bench) -> dict:
-    """The suite's own tests of devices."""
+    """The suite's own tests of backend."""
     call = [sys.executable, "-m", "pytest", "-o", "addopts=", "-q", "-m", "not slow"]
     done = subprocess.run(
         [*call, str(ROOT / "tests" / "training" / "test_device.py")],
@@ -179,11 +180,11 @@ def sharded(bench: Bench) -> dict:
         model, optimizer = training.model, training.optimizer
         blocks = [b for b in distributed._blocks(model) if any(True for _ in b.children())]
         distributed._shard(model, optimizer, blocks)
-        scaler = devices.LossScaler(bench.device, precision)
+        scaler = LossScaler(bench.device, precision)
         batch, found = next(training.batches.from_step(0)), []
         for _ in range(4):
             optimizer.zero_grad()
-            with devices.autocast(bench.device, precision):
+            with backend.autocast(bench.device, precision):
                 loss = training.loss(model, batch)
             scaler.scale(loss).backward()
             scaler.step(optimizer, clip=training.clip)
