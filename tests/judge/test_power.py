@@ -499,6 +499,12 @@ def test_a_design_is_planned_from_a_table_with_seeds_it_does_not_have(monkeypatc
     assert len(more) == 7 * len(table) // table["seed"].nunique()
     with pytest.raises(UserError, match="the table has one seed"):
         trials.repeated(table[table["seed"] == table["seed"].iloc[0]], 7)
+    # Each arm has seeds of its own, and a sweep that only chooses has one, which stays.
+    arms = pd.DataFrame({"stage": ["sweep", "ours", "ours"], "seed": [0, 7, 8], "loss": [1, 2, 3]})
+    found = trials.repeated(arms, 3)
+    assert found[found["stage"] == "sweep"].to_dict("list") == arms[:1].to_dict("list")
+    ours = found[found["stage"] == "ours"]
+    assert [*ours["seed"]] == [0, 1, 2] and [*ours["loss"]] == [2, 3, 2]
     monkeypatch.setattr(trials, "DRAWS", 3)
     suite = Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
     (line,) = trials.plan(suite, name, str(folder / f"{name}.csv"), 7)
