@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from repro.errors import UserError
 from repro.files import REMEDY
 
-NUMBER = float  # stands for every finite number in a form
+NUMBER = float  # stands for every finite number in a form, integers as far as 64 bits hold them
 WORDS = r"[A-Za-z0-9(][\w ()@.,:;/+#*-]{0,199}"
 RELEASE = r"\w[\w.+!-]{0,59}"
 DIGEST = r"[0-9a-f]{64}"
@@ -65,7 +65,12 @@ def fits(value: object, form: object) -> bool:
         entries = value.items() if isinstance(value, dict) else [(None, None)]
         return all(fits(k, key) and fits(v, inner) for k, v in entries)
     if form is NUMBER:
-        return isinstance(value, int | float) and abs(value) < 2**63 and math.isfinite(value)
+        # A run that diverges ends at losses of any size. An integer has the digits it was given.
+        return (
+            isinstance(value, float)
+            and math.isfinite(value)
+            or (isinstance(value, int) and abs(value) < 2**63)
+        )
     return value is None
 
 
