@@ -66,11 +66,9 @@ def fits(value: object, form: object) -> bool:
         return all(fits(k, key) and fits(v, inner) for k, v in entries)
     if form is NUMBER:
         # A run that diverges ends at losses of any size. An integer has the digits it was given.
-        return (
-            isinstance(value, float)
-            and math.isfinite(value)
-            or (isinstance(value, int) and abs(value) < 2**63)
-        )
+        if isinstance(value, float):
+            return math.isfinite(value)
+        return isinstance(value, int) and abs(value) < 2**63
     return value is None
 
 
