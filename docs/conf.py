@@ -45,6 +45,7 @@ autodoc_default_options = {"members": True, "exclude-members": "__init__, __new_
 maximum_signature_line_length = 80
 add_module_names = False
 default_role = "code"  # in docstrings
+highlight_language = "text"  # where a block of code names none: calls, and what they print
 
 html_theme = "furo"
 html_title = project
