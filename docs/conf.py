@@ -78,6 +78,7 @@ def _colours(page: str, raised: str, line: str, text: str, soft: str, link: str)
         "color-background-border": line,
         "color-foreground-primary": text,
         "color-foreground-secondary": soft,
+        "color-sidebar-caption-text": soft,
         "color-brand-primary": link,
         "color-brand-content": link,
         "color-brand-visited": link,
