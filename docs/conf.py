@@ -45,6 +45,7 @@ autodoc_default_options = {"members": True, "exclude-members": "__init__, __new_
 maximum_signature_line_length = 80
 add_module_names = False
 default_role = "code"  # in docstrings
+highlight_language = "text"  # where a block of code names none: calls, and what they print
 
 html_theme = "furo"
 html_title = project
@@ -77,6 +78,7 @@ def _colours(page: str, raised: str, line: str, text: str, soft: str, link: str)
         "color-background-border": line,
         "color-foreground-primary": text,
         "color-foreground-secondary": soft,
+        "color-sidebar-caption-text": soft,
         "color-brand-primary": link,
         "color-brand-content": link,
         "color-brand-visited": link,

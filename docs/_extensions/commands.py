@@ -7,7 +7,7 @@ import os
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-COLUMNS = "84"
+COLUMNS = "80"
 
 
 def commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:

@@ -43,13 +43,17 @@ def papers(folder: Path) -> list[tuple[str, str]]:
     return [(page, html.unescape(heading)) for page, heading in re.findall(PAPER, nav)]
 
 
-def name_papers(app, pagename, templatename, context, doctree) -> None:
-    """For the template of the bar at the side."""
+def at_the_side(app, pagename, templatename, context, doctree) -> None:
+    """What the bar at the side has: the papers, and headings that say of which level they are."""
     context["report_papers"] = papers(Path(app.outdir) / FOLDER)
+    tree = context["furo_navigation_tree"]
+    context["furo_navigation_tree"] = tree.replace(
+        'role="heading"', 'role="heading" aria-level="2"'
+    )
 
 
 def setup(app) -> dict[str, bool]:
     """As an extension of Sphinx."""
     app.connect("builder-inited", make)
-    app.connect("html-page-context", name_papers)
+    app.connect("html-page-context", at_the_side, priority=900)  # behind the theme's own
     return {"parallel_read_safe": True}

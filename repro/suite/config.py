@@ -59,7 +59,10 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
     known = {"scale", "data", "figures", "max_gpu_hours", "at_edge", "arithmetic", *datasets}
     for key in values:
         if key not in known:
-            raise UserError(f"unknown config key {key!r}: {did_you_mean(str(key), known)}")
+            raise UserError(
+                f"unknown config key {key!r}: {did_you_mean(str(key), known)} "
+                "(other settings are a study's: docs/own-settings.md)"
+            )
     scale = _choice("scale", values.get("scale", "reduced"), SCALES)
     data = _choice("data", values.get("data", "embedded"), SOURCES)
     sources = {}

@@ -16,18 +16,21 @@ from widthwise.__main__ import parser as widthwise_parser
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md")),
     *sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("studies/*/README.md")]),
+    *sorted(ROOT.glob(".github/ISSUE_TEMPLATE/*.yml")),
 ]
 TO_COME = {"embedding_lr/lvp", "embedding_lr/fig3_ratio_2"}  # figures that a page has one write
 
 
+IN_A_LINE = r"`(uv run [^`\n]*|widthwise \w+ \w+\.py[^`\n]*)`"  # other code in a line is a name
+
+
 def blocks(text):
-    """What stands in fences without a language, or indented by four, and in a line after `uv run`;
-    else code in a line is a name."""
+    """What stands in fences without a language, or indented by four, and commands in a line."""
     fences = re.findall(r"^```([^\n]*)\n(.*?)^```$", text, re.M | re.S)
     fenced = [block for language, block in fences if language in ("", "sh")]
     prose = re.sub(r"^```[^\n]*\n.*?^```$", "", text, flags=re.M | re.S)
     indented = re.findall(r"(?:^    .*\n)+", prose, re.M)
-    return "\n".join([*fenced, *indented, *re.findall(r"`(uv run [^`\n]*)`", prose)])
+    return "\n".join([*fenced, *indented, *re.findall(IN_A_LINE, prose)])
 
 
 def commands(text):

@@ -48,7 +48,7 @@ def checkout(tmp_path):
 
 def call(command, checkout):
     """A command of the page, by this interpreter's programs in place of uv's."""
-    program, *words = shlex.split(command.removeprefix("uv run "))
+    program, *words = shlex.split(command.removeprefix("uv run ").removeprefix("python -m "))
     env = os.environ | {"PYTEST_ADDOPTS": "-n 0", "PYTHONPATH": str(checkout)}
     env["PATH"] = f"{Path(sys.executable).parent}:{env['PATH']}"
     words = [sys.executable, "-m", program, *words]
@@ -79,6 +79,21 @@ def test_a_figure_is_added_as_the_page_says(checkout):
     done = call(test, checkout)
     assert done.returncode == 0, done.stdout
     assert "fig5, table1, table2, table3, theorem1, mechanism, lvp |" in readme.read_text()
+
+
+@pytest.mark.slow
+def test_a_figure_with_own_settings_is_built_as_the_page_says(checkout):
+    page = (ROOT / "docs" / "own-settings.md").read_text()
+    files = re.findall(r"`([\w/]+\.py)`(?:(?!```).)*?```python\n(.*?)```", page, re.S)
+    assert len(files) == 3
+    for name, text in files:
+        (checkout / name).write_text(text)
+    done = call("uv run python -m repro list", checkout)
+    assert done.returncode == 0 and "warning" not in done.stdout, done.stdout
+    first, _ = re.findall(r"^uv run snakemake .*$", page, re.M)
+    done = call(first, checkout)
+    assert done.returncode == 0 and "fig3_ratio_2.sqrt-d-rule" in done.stdout, done.stdout
+    assert (checkout / "figures/embedding_lr/fig3_ratio_2.pdf").exists()
 
 
 def put_in(readme, line):

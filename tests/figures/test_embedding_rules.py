@@ -144,7 +144,7 @@ def test_and_a_figure_of_a_page_judges_the_rules_on_it(page):
     data = figure.reduce({figure.STUDIES[0]: runs})
     found = figure.measure(data, "reduced")
     assert {claim.id for claim in figure.CLAIMS} == set(found)
-    assert found["fig3-ratio-2.sqrt-d-rule"].value == pytest.approx(-0.5, abs=1e-6)
+    assert found["fig3_ratio_2.sqrt-d-rule"].value == pytest.approx(-0.5, abs=1e-6)
     drawn = figure.draw(data, "reduced")
     assert len(drawn.axes) == 4
     drawing.plt.close(drawn)

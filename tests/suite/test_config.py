@@ -25,6 +25,7 @@ def test_a_key_twice_in_a_configuration_file_is_named_with_its_lines(tmp_path):
     ("values", "message"),
     [
         ({"scal": "smoke"}, "unknown config key 'scal': did you mean 'scale'"),
+        ({"seeds": 3}, "(other settings are a study's: docs/own-settings.md)"),
         ({"wikitxt2": "real"}, "did you mean 'wikitext2'"),
         (
             {"scale": "reducd"},
