@@ -16,7 +16,7 @@ from repro.judge.evidence import origin
 from repro.judge.figure import Aside
 from repro.judge.page import unclean
 from repro.judge.scoreboard import table
-from repro.report import asides, text
+from repro.report import asides, board, text
 from repro.report.model import FigureView, PaperView, Site, site
 from repro.suite import arithmetic, registry
 from repro.suite.provenance import code_versions, commit, listed, standing
@@ -117,6 +117,7 @@ def write(shown: Site, folder: Path) -> None:
         links = [row_links(shown, figure, row, folder) for row in beside]
         values = {"files": files, "plot": plot, "links": links}
         fill(page, "figure.html", figure=figure, paper=paper, **values)
+    board.write(shown, folder, fill, lambda figure, aside: row_links(shown, figure, aside, folder))
 
 
 def copy_files(figure: FigureView, folder: Path) -> dict[str, str]:
@@ -222,6 +223,7 @@ def filler(shown: Site, folder: Path) -> Callable:
         "policy": POLICY,
         "heading": {paper.slug: paper.heading for paper in shown.papers},
         "site": shown,
+        "has_board": board.is_shown(shown),
         "commit": commit(),
         "verdicts": claims.VERDICTS,
         "kinds": claims.KINDS,

@@ -87,7 +87,8 @@ def test_a_fresh_clone_has_a_report_and_is_told_where_from(tmp_path, monkeypatch
 @pytest.mark.parametrize("name", ["site", "transfer"])
 def test_every_address_leads_somewhere_and_nothing_is_asked_of_a_network(name, request):
     found = sorted(request.getfixturevalue(name).rglob("*.html"))
-    assert len(found) == 1 + 1 + 2 * 2, "the start, a paper, two figures at two scales"
+    boards = 2 * (name == "transfer")
+    assert len(found) - boards == 1 + 1 + 2 * 2, "the start, a paper, two figures at two scales"
     assert len(registry.figure_names()) > 5
     elements = {page: Elements(page) for page in found}
     for page, content in elements.items():
@@ -151,8 +152,9 @@ def test_every_bar_says_its_numbers_and_leads_to_bowls_runs_and_files(transfer):
     page = Elements(transfer / f"{SCORES}.html")
     with (transfer / f"{SCORES}-table.csv").open(newline="") as lines:
         rows = list(csv.DictReader(lines))
-    assert len(page.labels) == len(rows)
-    for row, label in zip(rows, page.labels, strict=True):
+    told = [row for row in rows if row["lost, %"] != "-"]
+    assert len(page.labels) == len(told) > 20, "what is undefined has no bar"
+    for row, label in zip(told, page.labels, strict=True):
         lost = label.partition(" %")[0]
         assert abs(float(lost) - float(row["lost, %"].split()[0])) <= 0.5, "as the table has it"
         assert "regret" in label and "penalty" in label
