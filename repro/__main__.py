@@ -120,6 +120,8 @@ def parser() -> argparse.ArgumentParser:
     added = add("submit", entry={"metavar": "FILE.py"})
     words = "studies of transfer; default: decoder, mlp, gru and vit"
     added.add_argument("--workloads", nargs="+", help=words)
+    words = "say how long it takes, and train nothing"
+    added.add_argument("--price", action="store_true", help=words)
     words = "where to, in place of studies/transfer/entries"
     added.add_argument("--folder", type=Path, help=words)
 

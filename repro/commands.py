@@ -244,8 +244,10 @@ def submit(suite: Suite, arguments: Namespace) -> str:
     from repro.judge import entries
     from repro.suite.entry import CHEAP
 
-    folder = arguments.folder or entries.FOLDER
-    return entries.submit(suite, arguments.entry, arguments.workloads or CHEAP, folder)
+    workloads = arguments.workloads or CHEAP
+    if arguments.price:
+        return entries.price(suite, arguments.entry, workloads)
+    return entries.submit(suite, arguments.entry, workloads, arguments.folder or entries.FOLDER)
 
 
 def verify(suite: Suite, arguments: Namespace) -> str | None:

@@ -35,6 +35,12 @@ def of_study(workload: str) -> tuple[str, str]:
     return OPTIMIZERS.get(workload, (workload, ADAMW))
 
 
+def study_of(column: str, optimizer: str) -> str:
+    """The study of the suite's own runs of a column with an optimizer."""
+    studies = {place: name for name, place in OPTIMIZERS.items()}
+    return studies.get((column, optimizer), column)
+
+
 def sweeps(rows) -> dict[float, Sweep]:
     """Ratio -> sweep, of runs that differ in ratio, rate and seed alone."""
     found = {}

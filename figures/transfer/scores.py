@@ -182,6 +182,15 @@ def aside(workload: str, name: str, found: Score) -> Aside:
     return Aside(bar(found), links(workload, name), files(workload, name))
 
 
+def aside_of(row: Entry, column: str) -> Aside:
+    """What a cell of the board leads to: bowls, runs and files; of an entry that was sent in, its
+    file, which has all three."""
+    if row.source:
+        return Aside(None, {}, [f"studies/transfer/entries/{row.source}"])
+    study = _board.study_of(column, row.optimizer)
+    return Aside(None, links(study, row.parametrization), files(study, row.parametrization))
+
+
 def bar(found: Score) -> Bar | None:
     """Regret and penalty, of the gain; one part where its own optimum is not known; None where
     nothing is."""

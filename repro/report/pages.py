@@ -16,7 +16,7 @@ from repro.judge.evidence import origin
 from repro.judge.figure import Aside
 from repro.judge.page import unclean
 from repro.judge.scoreboard import table
-from repro.report import address, asides, front, text
+from repro.report import address, asides, board, front, text
 from repro.report.model import FigureView, PaperView, Site, site
 from repro.suite import arithmetic, registry
 from repro.suite.provenance import code_versions, commit, listed, standing
@@ -130,6 +130,7 @@ def write(shown: Site, folder: Path) -> None:
         values = {"files": files, "plot": plot, "links": links, "stated": claims_of}
         sorted_claims = front.refuted_first(figure.claims)
         fill(page, "figure.html", figure=figure, paper=paper, claims=sorted_claims, **values)
+    board.write(shown, folder, fill, lambda figure, aside: row_links(shown, figure, aside, folder))
 
 
 def copy_files(figure: FigureView, folder: Path) -> dict[str, str]:
@@ -241,6 +242,7 @@ def filler(shown: Site, folder: Path) -> Callable:
         "policy": POLICY,
         "heading": {paper.slug: paper.heading for paper in shown.papers},
         "site": shown,
+        "has_board": board.is_shown(shown),
         "commit": commit(),
         "verdicts": claims.VERDICTS,
         "kinds": claims.KINDS,

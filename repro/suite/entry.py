@@ -74,7 +74,10 @@ def read(path: str) -> EntryFile:
     octaves = defined.get("OCTAVES", 0.0)
     if not isinstance(octaves, int | float) or not abs(octaves) <= 20:
         raise UserError(f"{path}: OCTAVES must be a number of octaves, got {octaves!a}")
-    find(parametrization)  # raises UserError where there is none, or the file lacks something
+    # Raises UserError where there is none, or the file lacks something.
+    rows = find(parametrization).rules("sgd" if settings.get("name") == "sgd" else "adam")
+    if any(rule.init is None for rule in rows.values()):
+        raise UserError(f"{path}: leaves initial values as made, which the board's models draw")
     return EntryFile(path, name, parametrization, dict(settings), float(octaves))
 
 

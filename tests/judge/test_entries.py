@@ -13,7 +13,7 @@ from repro.files import read_sealed, sha256, write_sealed
 from repro.judge import entries, leaders
 from repro.judge.records import recorded_at
 from repro.suite import config, registry
-from repro.suite.entry import EntryFile, Point, drawn, read
+from repro.suite.entry import CHEAP, Entered, EntryFile, Point, drawn, read
 from repro.suite.suite import Suite
 
 MINE = '''"""muP whose readout's rate is SP's."""
@@ -185,6 +185,7 @@ def test_a_name_that_is_on_the_board_is_refused(recorded, tmp_path):
         ("NAME = 'a'\nPARAMETRIZATION = 'muP'\nOPTIMIZER = 3", "OPTIMIZER must be a mapping"),
         ("NAME = 'a'\nPARAMETRIZATION = 'muP'\nOCTAVES = 99", "OCTAVES must be a number"),
         ("NAME = 'a'\nrules = lambda family: {}\nPARAMETRIZATION = 'muP'", "define rules"),
+        ("NAME = 'a'\nPARAMETRIZATION = 'as-made'", "leaves initial values as made"),
         ("1 / 0", "ZeroDivisionError"),
     ],
 )
@@ -214,3 +215,52 @@ def test_infinite_losses_keep_their_place_in_json():
     ]
     content = {"columns": ["lr", "train_loss"], "losses": [[1, "inf"], [2, 0.5]]}
     assert [*entries.table_of(content)["train_loss"]] == [math.inf, 0.5]
+
+
+EXAMPLES = sorted((registry.ROOT / "examples" / "entries").glob("*.py"))
+
+
+def planned(path, workload="decoder", scale="smoke"):
+    """Width of a run's model -> the ids of an entry's runs."""
+    suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
+    entered = Entered(suite, read(str(path)), [workload])
+    found = {}
+    for run in (r for cells in entered.entered_cells().values() for c in cells for r in c.runs):
+        found.setdefault(run.spec["model"]["width"], set()).add(run.id)
+    return found
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("scale", ["smoke", "reduced"])
+def test_an_example_is_an_entry_that_can_be_planned_on_every_cheap_workload(path, scale):
+    for workload in CHEAP:
+        found = planned(path, workload, scale)
+        assert len(found) == (2 if scale == "smoke" or workload == "vit" else 3)
+
+
+def test_what_the_examples_differ_in_is_what_they_say():
+    ids = {path.stem: planned(path) for path in EXAMPLES}
+    plain, independent = ids["plain_decay"], ids["independent_decay"]
+    assert plain[32] == independent[32], "on the narrow model they are one"
+    assert not plain[64] & independent[64]
+    original, matched = ids["muon_original"], ids["muon_match_rms"]
+    assert not original[32] & matched[32], "two adjustments are two trainings at every width"
+
+
+def test_an_entry_s_grids_are_moved_and_nobody_else_s():
+    suite = Suite(config.parse({"scale": "smoke"}, registry.dataset_names()))
+    entered = Entered(suite, EntryFile("x.py", "x", "muP", {}, 1.0), ["decoder"])
+    rates = [
+        {run.spec["lr"] for cell in which.cells("transfer/decoder/proxy") for run in cell.runs}
+        for which in (suite, entered)
+    ]
+    assert {2 * rate for rate in rates[0]} == rates[1]
+
+
+def test_a_price_is_said_before_anything_is_trained(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["submit", str(EXAMPLES[0]), "--price"]) == 0
+    said = capsys.readouterr().out
+    minutes = float(said.partition(" core-minutes")[0].rpartition(" ")[2])
+    assert 1 < minutes < 15, said
+    assert not (tmp_path / "results").exists()

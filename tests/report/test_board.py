@@ -1,0 +1,143 @@
+"""The page of the board: the matrix, what is undefined, where each cell leads, its version."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from repro.__main__ import main
+from repro.judge import entries, leaders, references
+from repro.suite import config, registry
+from repro.suite.suite import Suite
+
+FIGURES = "transfer/scores,transfer/bowls,transfer/sgd"
+
+
+class Matrix(HTMLParser):
+    """Rows of the board's table: what a row is, and a cell's words and addresses by column."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.rows, self.cell, self.within = [], None, False
+        self.feed(page.read_text("utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        if tag == "tr" and "data-optimizer" in found:
+            self.rows.append({"name": found["data-name"], "cells": {}})
+        elif tag == "td" and self.rows and "data-column" in found:
+            self.cell = {"words": [], "links": [], **found}
+            self.rows[-1]["cells"][found["data-column"]] = self.cell
+        elif tag == "a" and self.cell is not None:
+            self.cell["links"].append(found["href"])
+
+    def handle_endtag(self, tag):
+        if tag == "td":
+            self.cell = None
+
+    def handle_data(self, data):
+        if self.cell is not None:
+            self.cell["words"].append(data)
+
+
+def words(cell):
+    return " ".join(" ".join(cell["words"]).split())
+
+
+def a_report(folder):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main(["report", "--config", f"figures={FIGURES}"]) == 0
+    return folder / "report"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    return a_report(tmp_path_factory.mktemp("clone"))
+
+
+@pytest.fixture(scope="module")
+def board():
+    return leaders.board(Suite(config.parse({"scale": "reduced"}, registry.dataset_names())))
+
+
+def test_every_row_and_cell_of_the_board_is_on_its_page_in_its_order(site, board):
+    rows = Matrix(site / "board.html").rows
+    assert [row["name"] for row in rows] == [row.name for row in board.rows]
+    for shown, row in zip(rows, board.rows, strict=True):
+        for column, cell in shown["cells"].items():
+            found = row.scores.get(column)
+            if found is None:
+                assert words(cell) == "not trained" and "data-key" not in cell
+            elif found.problem:
+                assert words(cell).startswith("undefined") and cell["data-key"] == ""
+                assert found.problem in words(cell), "and why"
+            else:
+                assert float(cell["data-key"]) == found.lost.value
+                assert leaders.numbers(found.lost).split()[0] in words(cell)
+            starred = "best" in cell.get("class", "").split()
+            assert starred == (board.best.get(column, [""])[0] == row.name)
+
+
+def test_a_cell_leads_to_its_bowls_runs_and_files(site):
+    by_name = {row["name"]: row["cells"] for row in Matrix(site / "board.html").rows}
+    place = "figures/reduced/embedded/transfer"
+    asked = "#workload=gru&parametrization=LVP"
+    assert by_name["LVP, AdamW"]["gru"]["links"] == [
+        f"{place}/bowls.html{asked}",
+        f"{place}/bowls.html{asked}&table=open",
+        "source/studies/transfer/gru.py.txt",
+        "source/widthwise/parametrization/tables/lvp.py.txt",
+    ]
+    with_sgd = by_name["muP, SGD"]["mlp"]["links"]
+    assert with_sgd[0] == f"{place}/sgd.html#workload=mlp_sgd&parametrization=muP"
+    for row in by_name.values():
+        for cell in row.values():
+            for link in cell["links"]:
+                assert (site / link.partition("#")[0]).is_file(), link
+
+
+def test_a_scale_without_references_says_undefined_and_why_everywhere(site):
+    page = site / "board" / "smoke-embedded.html"
+    cells = [cell for row in Matrix(page).rows for cell in row["cells"].values()]
+    trained = [cell for cell in cells if words(cell) != "not trained"]
+    assert trained and all(words(cell).startswith("undefined") for cell in trained)
+    assert "none at this scale on these data" in page.read_text()
+    assert 'href="../board.html"' in page.read_text()
+    assert 'href="board/smoke-embedded.html"' in (site / "board.html").read_text()
+
+
+def test_the_version_and_what_every_column_is_held_against_are_said(site, board):
+    text = (site / "board.html").read_text()
+    assert f"version {board.version}" in text and board.version in references.versions()
+    for column, reference in board.references.items():
+        line = re.search(rf"<tr><th scope=\"row\">{board.columns[column]}</th>.*", text).group()
+        assert reference.of in line and f"{reference.gain:.3f}" in line
+
+
+def test_an_entry_that_was_sent_in_is_a_row_that_leads_to_its_file(tmp_path, monkeypatch):
+    """Beside the record of the smallest scale, where a file that a stranger made is in the tree."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text('NAME = "mine"\nPARAMETRIZATION = "muP"\n')
+    file = entries.FOLDER / "mine.json"
+    assert not file.exists()
+    try:
+        made = ["submit", "mine.py", "--workloads", "mlp", "--config", "scale=smoke"]
+        assert main(made) == 0
+        folder = a_report(tmp_path)
+        page = folder / "board" / "smoke-embedded.html"
+        (row,) = [row for row in Matrix(page).rows if row["name"] == "mine, AdamW"]
+        (link,) = row["cells"]["mlp"]["links"]
+        assert link == "../source/studies/transfer/entries/mine.json.txt"
+        assert (page.parent / link).read_bytes() == file.read_bytes()
+        assert "mine, AdamW" not in (folder / "board.html").read_text(), "it is of another scale"
+    finally:
+        file.unlink(missing_ok=True)
+        file.with_suffix(".tar.gz").unlink(missing_ok=True)
+
+
+def test_a_report_without_the_scores_has_no_board(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", "--config", "figures=embedding_lr/table2"]) == 0
+    assert not (tmp_path / "report" / "board.html").exists()
+    assert "board.html" not in (tmp_path / "report" / "index.html").read_text()

@@ -1,0 +1,117 @@
+"""The board in a real browser: order, filters, an address that keeps them, a narrow screen."""
+
+import shutil
+
+import pytest
+
+from repro.__main__ import main
+
+CHROMIUM = shutil.which("chromium")
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
+]
+PHONE = {"width": 390, "height": 800}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("clone")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main(["report", "--config", "figures=transfer/scores,transfer/bowls"]) == 0
+    return folder / "report"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def visit(browser, site):
+    """A function (address, **options of a new context) -> that page of the board; at the end
+    nothing may have been said on the console."""
+    said, contexts = [], []
+
+    def visit(asked="", **options):
+        context = browser.new_context(**{"viewport": {"width": 1240, "height": 900}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(f"file://{site / 'board.html'}{asked}")
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert not said
+
+
+def names(page):
+    return page.locator("#board tbody tr:visible").evaluate_all("r => r.map(x => x.dataset.name)")
+
+
+def keys(page, column):
+    cells = page.locator(f"#board tbody tr:visible td[data-column={column}]")
+    found = cells.evaluate_all("c => c.map(x => x.dataset.key ?? '')")
+    return [float(key) for key in found if key], found
+
+
+def test_a_column_s_head_orders_by_it_and_what_is_undefined_comes_last(visit):
+    page = visit()
+    first = names(page)
+    page.get_by_role("button", name="GRU").click()
+    numbers, every = keys(page, "gru")
+    assert numbers == sorted(numbers) and len(numbers) == 5
+    assert every[len(numbers) :] == [""] * (len(every) - len(numbers))
+    page.get_by_role("button", name="GRU").click()
+    assert keys(page, "gru")[0] == numbers[::-1]
+    assert page.locator("th[aria-sort=descending]").inner_text().startswith("GRU")
+    page.reload()
+    assert keys(page, "gru")[0] == numbers[::-1], "the address keeps it"
+    page.get_by_role("button", name="Reset").click()
+    assert names(page) == first
+
+
+def test_filters_leave_the_entries_asked_for(visit):
+    page = visit("#optimizer=SGD")
+    assert names(page) and all(name.endswith("SGD") for name in names(page))
+    page.locator("[name=optimizer]").select_option("")
+    page.locator("[name=trained]").select_option("bart")
+    assert sorted(names(page)) == ["SP, AdamW", "muP, AdamW"]
+    page.get_by_role("searchbox").fill("nobody")
+    assert names(page) == []
+    page.get_by_role("button", name="Show all").click()
+    assert len(names(page)) == 7
+
+
+def test_a_cell_opens_and_leads_to_its_bowls(visit):
+    page = visit()
+    cell = page.locator("tr[data-name='LVP, AdamW'] td[data-column=gru]")
+    assert not cell.get_by_role("link", name="bowls").is_visible()
+    cell.locator("summary").click()
+    assert "regret" in cell.inner_text() and "nats" in cell.inner_text()
+    cell.get_by_role("link", name="bowls").click()
+    page.wait_for_url("**/bowls.html#workload=gru&parametrization=LVP")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("opened", [False, True])
+def test_at_390_pixels_nothing_runs_over_and_all_can_be_read(visit, scheme, opened):
+    page = visit(viewport=PHONE, color_scheme=scheme)
+    if opened:
+        page.locator("#board details").evaluate_all("all => all.forEach(d => { d.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    table = page.locator("#board")
+    assert table.evaluate("t => t.scrollWidth <= t.parentElement.clientWidth")
+    label = page.locator("#board tbody tr").first.locator("td[data-column=decoder]")
+    assert label.evaluate("c => getComputedStyle(c, '::before').content") == '"decoder"'
+    found = axe.Axe().run(page, options={"preload": False})
+    assert not found.response["violations"], found.generate_report()
