@@ -22,6 +22,7 @@ paper.py        the numbers that Ma et al. print
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from repro.errors import UserError
 
@@ -42,7 +43,11 @@ ACTIVATION_PASSES = 4
 STATE_PASSES = 2
 BYTES = 4  # float32
 GPU_SHARE = 0.95  # share of a GPU's memory that state and activations may fill
-REPLICA_SHARE = 0.5  # the same with a full copy on each of several GPUs; above it, state is sharded
+REPLICA_SHARE = 0.8  # the same with a full copy on each of several GPUs; above it, state is sharded
+# The same when microbatches are made larger than the run says, which it does not need to be.
+LARGER_SHARE = 0.6
+# A run this long is compiled: that takes a minute or two as it starts, and saves a sixth or more.
+COMPILED_SECONDS = 600.0
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,7 @@ class Cost:
     microbatches: of a step, processed one after another on one GPU.
     steps: how many training steps. layers: matrix products or convolutions of a forward pass.
     precision: of the products, a key of GPU_RATES.
+    drops: whether it draws dropout, which is seeded by microbatch.
     """
 
     flops: int = 0
@@ -73,6 +79,7 @@ class Cost:
     steps: int = 0
     layers: int = 0
     precision: str = "bfloat16"
+    drops: bool = False
 
     @property
     def memory_bytes(self) -> int:
@@ -91,13 +98,15 @@ class Layout:
     shard: parameters, gradients and optimizer state are split among the GPUs (FSDP2); otherwise
         every GPU holds all of them.
     recompute: a block's activations are computed again for the backward pass (checkpointing).
-    compile: blocks are compiled (torch.compile); only if the user asks for it.
+    compile: blocks are compiled (torch.compile).
+    microbatches: how many a step has, on all GPUs together, in place of as many as the run says.
     """
 
     gpus: int = 1
     shard: bool = False
     recompute: bool = False
     compile: bool = False
+    microbatches: int | None = None
 
     def __str__(self) -> str:
         words = {"sharded": self.shard, "recomputing": self.recompute}
@@ -105,11 +114,31 @@ class Layout:
 
 
 def layout(cost: Cost, gpus: int, memory: float) -> Layout:
-    """The layout of a run on this number of GPUs with `memory` bytes each."""
-    activations = cost.activation_bytes * cost.microbatches / math.lcm(cost.microbatches, gpus)
-    shard = gpus > 1 and cost.state_bytes + activations > REPLICA_SHARE * memory
+    """The layout of a run on this number of GPUs with `memory` bytes each; not what it compiles.
+
+    A step has as few microbatches as fit, none smaller than the run says: for each of them weights
+    are cast and gradients accumulated anew. The loss is the same within rounding. Dropout would be
+    other, so a run that draws it keeps its own.
+    """
+    step = cost.activation_bytes * cost.microbatches  # of all its microbatches together
+
+    def activations(count: int) -> float:
+        return step / math.lcm(count, gpus)
+
+    most = activations(cost.microbatches)
+    shard = gpus > 1 and cost.state_bytes + most > REPLICA_SHARE * memory
     state = cost.state_bytes / (gpus if shard else 1)
-    return Layout(gpus, shard, recompute=state + activations > GPU_SHARE * memory)
+    recompute = state + most > GPU_SHARE * memory
+    free = LARGER_SHARE * memory - state
+    fit = [n for n in divisors(cost.microbatches) if activations(n) <= free]
+    count = cost.microbatches if cost.drops or recompute or not fit else fit[0]
+    return Layout(gpus, shard, recompute, microbatches=math.lcm(count, gpus))
+
+
+@cache
+def divisors(number: int) -> list[int]:
+    """Of a number, the smallest first."""
+    return [n for n in range(1, number + 1) if number % n == 0]
 
 
 def optimizer_copies(optimizer: Mapping) -> int:
@@ -157,6 +186,7 @@ def of_training(
         steps=spec["steps"],
         layers=layers,
         precision=spec.get("precision", "float32"),
+        drops=any(value for key, value in spec["model"].items() if "dropout" in key),
     )
 
 
