@@ -16,13 +16,13 @@ transformer.py  what the Transformers share
 transfer.py     task `transfer`, by its model
 warm_start.py   task `warm_start`, by its model
 kernels.py      the two tasks that measure kernels
+roofline.py     what a step on an H100 should take, part by part
 paper.py        the numbers that Ma et al. print
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 
 from repro.errors import UserError
 
@@ -43,9 +43,9 @@ ACTIVATION_PASSES = 4
 STATE_PASSES = 2
 BYTES = 4  # float32
 GPU_SHARE = 0.95  # share of a GPU's memory that state and activations may fill
-REPLICA_SHARE = 0.8  # the same with a full copy on each of several GPUs; above it, state is sharded
-# The same when microbatches are made larger than the run says, which it does not need to be.
-LARGER_SHARE = 0.6
+# The same where there is another way: a full copy on each of several GPUs, above which state is
+# sharded, and microbatches larger than the run says.
+SAFE_SHARE = 0.8
 # A run this long is compiled: that takes a minute or two as it starts, and saves a sixth or more.
 COMPILED_SECONDS = 600.0
 
@@ -63,9 +63,9 @@ class Cost:
     rows: number of independent samples or sequences in a step, which data parallelism can split;
         1 if the task cannot be split.
     microbatches: of a step, processed one after another on one GPU.
+    drops: whether it draws dropout, which is seeded by microbatch.
     steps: how many training steps. layers: matrix products or convolutions of a forward pass.
     precision: of the products, a key of GPU_RATES.
-    drops: whether it draws dropout, which is seeded by microbatch.
     """
 
     flops: int = 0
@@ -76,10 +76,10 @@ class Cost:
     activation_bytes: int = 0
     rows: int = 1
     microbatches: int = 1
+    drops: bool = False
     steps: int = 0
     layers: int = 0
     precision: str = "bfloat16"
-    drops: bool = False
 
     @property
     def memory_bytes(self) -> int:
@@ -126,19 +126,19 @@ def layout(cost: Cost, gpus: int, memory: float) -> Layout:
         return step / math.lcm(count, gpus)
 
     most = activations(cost.microbatches)
-    shard = gpus > 1 and cost.state_bytes + most > REPLICA_SHARE * memory
+    shard = gpus > 1 and cost.state_bytes + most > SAFE_SHARE * memory
     state = cost.state_bytes / (gpus if shard else 1)
     recompute = state + most > GPU_SHARE * memory
-    free = LARGER_SHARE * memory - state
+    free = SAFE_SHARE * memory - state
     fit = [n for n in divisors(cost.microbatches) if activations(n) <= free]
     count = cost.microbatches if cost.drops or recompute or not fit else fit[0]
     return Layout(gpus, shard, recompute, microbatches=math.lcm(count, gpus))
 
 
-@cache
 def divisors(number: int) -> list[int]:
     """Of a number, the smallest first."""
-    return [n for n in range(1, number + 1) if number % n == 0]
+    small = [n for n in range(1, math.isqrt(number) + 1) if number % n == 0]
+    return sorted({*small, *(number // n for n in small)})
 
 
 def optimizer_copies(optimizer: Mapping) -> int:
@@ -183,10 +183,10 @@ def of_training(
         activation_bytes=BYTES * batch * activations // microbatches,
         rows=rows,
         microbatches=microbatches,
+        drops=any(value for key, value in spec["model"].items() if "dropout" in key),
         steps=spec["steps"],
         layers=layers,
         precision=spec.get("precision", "float32"),
-        drops=any(value for key, value in spec["model"].items() if "dropout" in key),
     )
 
 

@@ -34,6 +34,7 @@ Arithmetic
 
 What it takes
   budget.py        what figures cost, as a table
+  largest_steps.py what a step of the largest runs should take on a GPU
   cluster.py       what a job asks of a Slurm cluster
 
 What one sees
