@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch.nn.attention import flex_attention
 
 from repro import backend
+from repro.models.blocks import GroupedQueryAttention, rotary_table
 from repro.models.gpt2 import GPT2
 from repro.suite.registry import ROOT
 
@@ -87,6 +88,23 @@ def test_attention_by_blocks_is_attention_under_the_window_s_mask(
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=2e-4, atol=2e-4)
     assert backend._block_mask(length, window, place) is blocks, "one for all layers and steps"
+
+
+def test_a_layer_with_attention_by_blocks_is_one_graph(monkeypatch):
+    """As the compiler takes it on a GPU; here it is traced, and kernels are not made."""
+    monkeypatch.setattr(flex_attention, "_validate_device", lambda *tensors: None)
+    layer, x = GroupedQueryAttention(32, 4, 2, 8), torch.randn(1, 140, 32)
+    table, place = rotary_table(140, 8), torch.device("cpu")
+    forward = torch.compile(layer.forward, backend="aot_eager", fullgraph=True)
+    found, expected = (
+        with_gradients(lambda x, take=take, mask=mask: take(x, table, mask), x)
+        for take, mask in (
+            (forward, backend._block_mask(140, 64, place)),
+            (layer, backend.sliding_window(140, 64)),
+        )
+    )
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=2e-4, atol=2e-4)
 
 
 def test_a_gpu_takes_blocks_where_it_can_compile_and_no_mask_where_the_window_holds_all(
