@@ -47,7 +47,8 @@ WORDS = {  # argument -> what it is
 FORCED = {
     "shard": "cut the state among the ranks, also where it fits",
     "recompute": "recompute activations, also where they fit",
-    "compile": "compile the model's blocks, on CUDA",
+    "compile": "compile the model's blocks on CUDA, also of a short run",
+    "eager": "compile nothing",
 }
 
 

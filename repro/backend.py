@@ -224,8 +224,9 @@ def readout(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     missing = -len(weight) % ALIGNED
     if not missing or not is_gpu(x.device):
         return F.linear(x, weight)
-    if torch.is_autocast_enabled(x.device.type):
-        weight = weight.to(torch.get_autocast_dtype(x.device.type))  # half of the bytes to copy
+    kind = x.device.type
+    if kind != "meta" and torch.is_autocast_enabled(kind):  # torch raises for the meta device
+        weight = weight.to(torch.get_autocast_dtype(kind))  # half of the bytes to copy
     return F.linear(x, F.pad(weight, (0, 0, 0, missing)))[..., : len(weight)]
 
 

@@ -16,6 +16,7 @@ transformer.py  what the Transformers share
 transfer.py     task `transfer`, by its model
 warm_start.py   task `warm_start`, by its model
 kernels.py      the two tasks that measure kernels
+roofline.py     what a step on an H100 should take, part by part
 paper.py        the numbers that Ma et al. print
 """
 
@@ -43,7 +44,11 @@ ACTIVATION_PASSES = 4
 STATE_PASSES = 2
 BYTES = 4  # float32
 GPU_SHARE = 0.95  # share of a GPU's memory that state and activations may fill
-REPLICA_SHARE = 0.5  # the same with a full copy on each of several GPUs; above it, state is sharded
+# The same where there is another way: a full copy on each of several GPUs, above which state is
+# sharded, and microbatches larger than the run says.
+SAFE_SHARE = 0.8
+# A run this long is compiled: that takes a minute or two as it starts, and saves a sixth or more.
+COMPILED_SECONDS = 600.0
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,7 @@ class Cost:
     rows: number of independent samples or sequences in a step, which data parallelism can split;
         1 if the task cannot be split.
     microbatches: of a step, processed one after another on one GPU.
+    drops: whether it draws dropout, which is seeded by microbatch.
     steps: how many training steps. layers: matrix products or convolutions of a forward pass.
     precision: of the products, a key of GPU_RATES. model: its name; "" where nothing is trained.
     """
@@ -71,6 +77,7 @@ class Cost:
     activation_bytes: int = 0
     rows: int = 1
     microbatches: int = 1
+    drops: bool = False
     steps: int = 0
     layers: int = 0
     precision: str = "bfloat16"
@@ -93,13 +100,15 @@ class Layout:
     shard: parameters, gradients and optimizer state are split among the GPUs (FSDP2); otherwise
         every GPU holds all of them.
     recompute: a block's activations are computed again for the backward pass (checkpointing).
-    compile: blocks are compiled (torch.compile); only if the user asks for it.
+    compile: blocks are compiled (torch.compile).
+    microbatches: how many a step has, on all GPUs together, in place of as many as the run says.
     """
 
     gpus: int = 1
     shard: bool = False
     recompute: bool = False
     compile: bool = False
+    microbatches: int | None = None
 
     def __str__(self) -> str:
         words = {"sharded": self.shard, "recomputing": self.recompute}
@@ -107,11 +116,31 @@ class Layout:
 
 
 def layout(cost: Cost, gpus: int, memory: float) -> Layout:
-    """The layout of a run on this number of GPUs with `memory` bytes each."""
-    activations = cost.activation_bytes * cost.microbatches / math.lcm(cost.microbatches, gpus)
-    shard = gpus > 1 and cost.state_bytes + activations > REPLICA_SHARE * memory
+    """The layout of a run on this number of GPUs with `memory` bytes each; not what it compiles.
+
+    A step has as few microbatches as fit, none smaller than the run says: for each of them weights
+    are cast and gradients accumulated anew. The loss is the same within rounding. Dropout would be
+    other, so a run that draws it keeps its own.
+    """
+    step = cost.activation_bytes * cost.microbatches  # of all its microbatches together
+
+    def activations(count: int) -> float:
+        return step / math.lcm(count, gpus)
+
+    most = activations(cost.microbatches)
+    shard = gpus > 1 and cost.state_bytes + most > SAFE_SHARE * memory
     state = cost.state_bytes / (gpus if shard else 1)
-    return Layout(gpus, shard, recompute=state + activations > GPU_SHARE * memory)
+    recompute = state + most > GPU_SHARE * memory
+    free = SAFE_SHARE * memory - state
+    fit = [n for n in divisors(cost.microbatches) if activations(n) <= free]
+    count = cost.microbatches if cost.drops or recompute or not fit else fit[0]
+    return Layout(gpus, shard, recompute, microbatches=math.lcm(count, gpus))
+
+
+def divisors(number: int) -> list[int]:
+    """Of a number, the smallest first."""
+    small = [n for n in range(1, math.isqrt(number) + 1) if number % n == 0]
+    return sorted({*small, *(number // n for n in small)})
 
 
 def optimizer_copies(optimizer: Mapping) -> int:
@@ -156,6 +185,7 @@ def of_training(
         activation_bytes=BYTES * batch * activations // microbatches,
         rows=rows,
         microbatches=microbatches,
+        drops=any(value for key, value in spec["model"].items() if "dropout" in key),
         steps=spec["steps"],
         layers=layers,
         precision=spec.get("precision", "float32"),

@@ -31,6 +31,7 @@ from repro.suite.provenance import (
     device_name,
     input_digests,
     listed,
+    of_gpu,
     provenance,
     stopwatch,
 )
@@ -108,10 +109,10 @@ def run_cell(
                 seconds = stopwatch(device)
                 report = progress(index, run) if main else lambda step, loss: None
                 context = {"inputs": inputs, "device": device, "progress": report}
-                records = _train(cell, unfinished, store, layout, context)
+                records, used = _train(cell, unfinished, store, layout, context)
                 if not main:
                     continue
-                made = provenance(setup, made_by, ranks.count(), seconds())
+                made = provenance(setup, made_by, ranks.count(), seconds(), used)
                 result = unfinished.result(records, made)
                 write_sealed(store / f"{run.id}.json", result, CELL_SEAL)
             results.append(result)
@@ -211,10 +212,11 @@ def _train(
     store: Path,
     layout: Callable[[Cost], Layout],
     context: Mapping,
-) -> list[dict]:
-    """Train a run and return its records; a UserError from the task gets the run's axes added."""
+) -> tuple[list[dict], Mapping]:
+    """Train a run and return its records, and how it used its GPUs (`of_gpu`); a UserError from
+    the task gets the run's axes added."""
     if unfinished.is_skipped:
-        return []
+        return [], {}
     if context["device"] == "cpu":  # where nothing is compiled
         from repro.training import late_compiler
 
@@ -223,8 +225,10 @@ def _train(
     final: dict = {"final": unfinished.final} if unfinished.final else {}
     try:
         arithmetic.refuse_half(spec.get("precision", ""), unfinished.setup["arithmetic"])
-        with ranks.laid_out(layout(task.cost(spec))):
-            return task.run(spec, **context, checkpoint=unfinished.state(store), **final)
+        cost = task.cost(spec)
+        with ranks.laid_out(chosen := layout(cost)):
+            records = task.run(spec, **context, checkpoint=unfinished.state(store), **final)
+        return records, of_gpu(context["device"], chosen, cost.microbatches)
     except UserError as error:
         point = ", ".join([cell.study, *(f"{k} {v}" for k, v in axes.items())])
         raise UserError(f"{point}: {error}") from error

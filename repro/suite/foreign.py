@@ -34,6 +34,8 @@ NEEDED = {
 KNOWN = NEEDED | {
     "arithmetic": (WORDS, None),
     "ranks": NUMBER,
+    "layout": {r"[a-z]{1,20}": NUMBER},
+    "gpu": {RELEASE: (RELEASE, None)},
     "runs": NUMBER,
     "python": RELEASE,
     "modules": [r"\w+(?:\.\w+)*"],

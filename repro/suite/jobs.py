@@ -23,7 +23,7 @@ class Place:
 
     device: "cpu" or "cuda". ranks: how many processes share a run, each with its own GPU.
     shard, recompute, compile: the user asks for them although the run's cost does not require it
-        (`repro.cost.Layout`).
+        (`repro.cost.Layout`). eager: nothing is compiled.
     """
 
     device: str = "cpu"
@@ -31,6 +31,7 @@ class Place:
     shard: bool = False
     recompute: bool = False
     compile: bool = False
+    eager: bool = False
 
     def __post_init__(self):
         if self.ranks < 1:
@@ -38,7 +39,7 @@ class Place:
 
     @property
     def forced(self) -> dict[str, bool]:
-        """shard, recompute and compile, by name."""
+        """shard, recompute, compile and eager, by name."""
         return {key: value for key, value in asdict(self).items() if isinstance(value, bool)}
 
 

@@ -1,19 +1,24 @@
 """Where and with what a run was made; not part of its id."""
 
 import json
+import math
 import platform
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import MappingProxyType
 
+from repro.cost import Layout
 from repro.files import json_bytes, read_sealed, sha256
 from repro.suite import code, history
 from repro.suite.arithmetic import cpu_model
 from repro.suite.registry import FOLDERS, ROOT
 
+NO_GPU: Mapping = MappingProxyType({})
 PACKAGES = ("torch", "numpy", "tokenizers")
 EVERY_FILE = "every file"  # what the digest of runs is of that were made before they named modules
 
@@ -54,18 +59,38 @@ def stopwatch(device: str) -> Callable[[], float]:
     return seconds
 
 
-def provenance(setup: Mapping, made_by: Mapping, ranks: int, seconds: float) -> dict:
+def provenance(
+    setup: Mapping, made_by: Mapping, ranks: int, seconds: float, gpu: Mapping = NO_GPU
+) -> dict:
     """A run's provenance. setup: its "device", "arithmetic" and digests of "inputs", which must be
     the same wherever the run is reused. made_by: `code_of` the run. ranks: number of processes that
-    trained it."""
+    trained it. gpu: see `of_gpu`."""
     return {
         **setup,
+        **gpu,
         "ranks": ranks,
         "host_cpu": cpu_model(),
         "python": platform.python_version(),
         "versions": releases(),
         "seconds": round(seconds, 3),
         **made_by,
+    }
+
+
+def of_gpu(device: str, chosen: Layout, own: int) -> dict:
+    """What a GPU's numbers hang on besides, in their last digits. "layout": how the run used its
+    GPUs, "microbatches" of a step included. "gpu": driver, CUDA, cuDNN, Triton. {} on a CPU.
+
+    own: microbatches that the run says itself.
+    """
+    if device == "cpu":
+        return {}
+    from repro.backend import software
+
+    microbatches = math.lcm(chosen.microbatches or own, chosen.gpus)
+    return {
+        "layout": asdict(chosen) | {"microbatches": microbatches},
+        "gpu": software(device),
     }
 
 

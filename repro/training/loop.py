@@ -94,7 +94,8 @@ def train(
         `checkpoint_interval`. A resumed run gives the same result as an uninterrupted one. The
         caller removes the file after storing the result, so that a job killed in between does not
         start again from step 0.
-    Several ranks share the microbatches of a batch; if there are fewer than ranks, more are made.
+    Several ranks share the microbatches of a batch; if there are fewer than ranks, more are made,
+    and a GPU with memory to spare takes fewer and larger ones (`repro.cost.layout`).
     A loss that is not finite ends the run: train_loss is infinite in the remaining records. At
     float16 such a step is skipped and left out of train_loss, and `skipped` counts these steps;
     the run ends in the same way once the loss scale is exhausted (`LossScaler`).
@@ -102,7 +103,8 @@ def train(
     model, optimizer, steps = training.model, training.optimizer, training.steps
     device = next(model.parameters()).device
     distributed.prepare(model, optimizer)
-    microbatches, own = distributed.split_microbatches(training.microbatches)
+    asked = ranks.current_layout().microbatches or training.microbatches
+    microbatches, own = distributed.split_microbatches(asked)
     torch.manual_seed(training.seed)
     losses = torch.zeros(steps, device=device)  # on the device: reading one waits for its step
     rates = [group["lr"] for group in optimizer.param_groups]

@@ -9,10 +9,11 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from repro.cost import Cost, Layout, layout
+from repro.cost import COMPILED_SECONDS, Cost, Layout, gpu_hours, layout
 from repro.errors import UserError
 from repro.training import launch
 
@@ -93,16 +94,36 @@ def device_memory(device: str) -> float:
 
 
 def choose_layout(
-    cost: Cost, device: str, *, shard: bool, recompute: bool, compile: bool
+    cost: Cost,
+    device: str,
+    *,
+    shard: bool,
+    recompute: bool,
+    compile: bool = False,
+    eager: bool = False,
 ) -> Layout:
-    """The layout that a run's cost and this GPU's memory call for; shard, recompute: force these.
+    """The layout that a run's cost and this GPU's memory call for; shard, recompute, compile:
+    force these; eager: compile nothing.
 
-    Raises UserError on compile for a CPU, whose runs must give the same bits again.
+    On a GPU a run that takes long is compiled, where there is what compiling needs. On a CPU,
+    whose runs must give the same bits again, nothing is, and microbatches are the run's own.
+    Raises UserError where compiling is asked for on a CPU, or where there is no compiler.
     """
     if compile and device == "cpu":
         raise UserError("--compile: runs on a CPU are not compiled; leave it out")
+    if compile and eager:
+        raise UserError("--compile and --eager: give one of them")
     chosen = layout(cost, count(), device_memory(device))
-    return Layout(count(), chosen.shard or shard, chosen.recompute or recompute, compile)
+    forced = {"shard": chosen.shard or shard, "recompute": chosen.recompute or recompute}
+    if device == "cpu":
+        return replace(chosen, **forced, microbatches=None)
+    from repro import backend
+
+    if compile and not backend.can_compile():
+        raise UserError("--compile: needs Triton and a C compiler (cc); leave it out")
+    long = 3600 * gpu_hours(cost) > COMPILED_SECONDS
+    compiled = compile or (long and not eager and backend.can_compile())
+    return replace(chosen, **forced, compile=compiled)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from golden import SPECS
 from kept import kept_numbers
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -417,6 +418,36 @@ def test_hours_of_a_gpu_are_work_and_memory_or_else_starting_layers():
     narrow = {"model": GPT2_SPEC["model"] | {"width": 192}, "precision": "bfloat16"}
     split = warm_start_cost(GPT2_SPEC | narrow | {"microbatches": 512})
     assert cost.gpu_hours(split) == pytest.approx(10_000 * 512 * 49 * 2.5e-4 / 3600)
+
+
+def split(**changes):
+    """A run of 128 microbatches, each of 1 GB beside a state of 10 GB."""
+    whole = {"state_bytes": 10**10, "activation_bytes": 10**9, "microbatches": 128, "rows": 512}
+    return cost.Cost(**whole | changes)
+
+
+def test_a_gpu_with_memory_to_spare_takes_fewer_and_larger_microbatches():
+    """Of 80 GB 0.8 are filled: the state and 32 of them at once. Two GPUs share them; where a state
+    is sharded there is room for more."""
+    assert cost.layout(split(), 1, 80e9).microbatches == 4
+    assert cost.layout(split(), 2, 80e9).microbatches == 4
+    assert cost.layout(split(), 8, 80e9).microbatches == 8, "one on each"
+    assert cost.layout(split(), 1, 80e9 / 4).microbatches == 32
+    large = split(state_bytes=7 * 10**10)
+    assert cost.layout(large, 1, 80e9) == cost.Layout(1, microbatches=128)
+    assert cost.layout(large, 8, 80e9) == cost.Layout(8, shard=True, microbatches=8)
+    assert cost.layout(split(activation_bytes=10**11), 1, 80e9).microbatches == 128, "recomputes"
+    assert cost.layout(split(microbatches=3), 2, 80e9).microbatches == 2
+
+
+def test_dropout_is_drawn_by_microbatch_so_these_stay_as_they_are():
+    assert cost.layout(split(drops=True), 1, 80e9).microbatches == 128
+    bart = SPECS["span_denoising"]
+    assert TASKS["span_denoising"].cost(bart).drops
+    assert bart["model"]["dropout"] and bart["model"]["attention_dropout"]
+    still = bart["model"] | {"dropout": 0.0, "attention_dropout": 0.0}
+    assert not TASKS["span_denoising"].cost(bart | {"model": still}).drops
+    assert not warm_start_cost(GPT2_SPEC).drops
 
 
 def test_hours_of_a_gpu_count_every_run_once_and_no_finished_one(monkeypatch):

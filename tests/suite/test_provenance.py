@@ -6,8 +6,19 @@ import time
 
 import pytest
 
-from repro.suite import history
-from repro.suite.provenance import code_versions, commit, doubts, mixture, standing, stopwatch
+from repro.cost import Layout
+from repro.errors import UserError
+from repro.suite import foreign, history
+from repro.suite.provenance import (
+    code_versions,
+    commit,
+    doubts,
+    mixture,
+    of_gpu,
+    provenance,
+    standing,
+    stopwatch,
+)
 
 
 def git(folder, *words):
@@ -123,6 +134,27 @@ def test_runs_stand_in_a_history_by_their_commit_or_by_their_trees(checkout, mon
     forget()
     monkeypatch.setenv("PATH", "")
     assert standing(runs, checkout) == "unknown"
+
+
+def test_a_gpu_s_runs_name_its_software_and_how_they_used_it():
+    """Two runs that differ in these differ in their last digits. A CPU's name nothing more."""
+    layout = Layout(gpus=2, compile=True, microbatches=None)
+    found = of_gpu("cuda", layout, own=3)
+    assert found["layout"] == {
+        "gpus": 2,
+        "shard": False,
+        "recompute": False,
+        "compile": True,
+        "microbatches": 6,
+    }
+    assert found["gpu"].keys() == {"driver", "cuda", "cudnn", "triton"}
+    assert of_gpu("cpu", layout, own=3) == {}
+    setup = {"device": "nvidia-h100", "arithmetic": "cuda", "inputs": {}}
+    made = provenance(setup, {"commit": None}, 2, 1.0, found)
+    foreign.check_provenance(made, "a run")
+    assert made | found == made
+    with pytest.raises(UserError, match="gpu"):
+        foreign.check_provenance(made | {"gpu": {"driver": "<b>"}}, "a run")
 
 
 def test_what_a_machine_does_beside_a_run_is_no_part_of_its_seconds():

@@ -13,6 +13,7 @@ from golden import SPECS, text_inputs
 from ranks import carry_out
 from torch import nn
 
+from repro import backend
 from repro.cost import Cost, Layout
 from repro.errors import UserError
 from repro.files import sha256_file
@@ -329,3 +330,38 @@ def test_a_job_whose_steps_cannot_be_shared_goes_on_in_one_process(suite, capsys
 def test_a_run_on_a_cpu_is_not_compiled():
     with pytest.raises(UserError, match="--compile: runs on a CPU are not compiled"):
         ranks.choose_layout(Cost(), "cpu", shard=False, recompute=False, compile=True)
+    cost = Cost(microbatches=8, steps=10**9, layers=10**3)
+    assert ranks.choose_layout(cost, "cpu", shard=False, recompute=False) == Layout()
+
+
+def test_a_gpu_s_long_runs_are_compiled_and_microbatches_follow_its_memory(monkeypatch):
+    """0.25 ms a layer: a second, and 40 minutes."""
+    monkeypatch.setattr(backend, "memory", lambda device: 80e9)
+    monkeypatch.setattr(backend, "can_compile", lambda: True)
+    short, long = (Cost(microbatches=8, steps=s, layers=100, state_bytes=1) for s in (5, 12_000))
+
+    def chosen(cost, **asked):
+        return ranks.choose_layout(cost, "cuda", shard=False, recompute=False, **asked)
+
+    assert chosen(short) == Layout(microbatches=1)
+    assert chosen(long) == chosen(short, compile=True) == Layout(compile=True, microbatches=1)
+    assert chosen(long, eager=True) == Layout(microbatches=1)
+    with pytest.raises(UserError, match="--compile and --eager: give one"):
+        chosen(long, compile=True, eager=True)
+    monkeypatch.setattr(backend, "can_compile", lambda: False)
+    assert chosen(long) == Layout(microbatches=1)
+    with pytest.raises(UserError, match="--compile: needs Triton and a C compiler"):
+        chosen(long, compile=True)
+
+
+@pytest.mark.parametrize("case", ["pretraining", "gpt2", "denoising"])
+def test_fewer_microbatches_draw_the_same_curve(case, inputs, tmp_path):
+    """Each case has two; a GPU with memory to spare takes one."""
+    expected = golden_run(case, inputs, tmp_path / "two")
+    steps = []
+    with pytest.MonkeyPatch.context() as patch:
+        split = loop.split
+        patch.setattr(loop, "split", lambda *a: steps.append(found := split(*a)) or found)
+        found = golden_run(case, inputs, tmp_path / "one", Layout(microbatches=1))
+    assert {len(parts) for parts in steps} == {1}
+    assert distance(found, expected) < TOLERANCE

@@ -1,0 +1,144 @@
+"""What a GPU computes in another way than a CPU: the same numbers, on a CPU."""
+
+import ast
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import flex_attention
+
+from repro import backend
+from repro.models.blocks import GroupedQueryAttention, rotary_table
+from repro.models.gpt2 import GPT2
+from repro.suite.registry import ROOT
+
+MEASURED = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+DEVICES = ["cpu", pytest.param("cuda", marks=MEASURED)]
+
+
+@pytest.fixture
+def as_on_a_gpu(monkeypatch):
+    """The CPU takes a GPU's ways."""
+    monkeypatch.setattr(backend, "is_gpu", lambda device: True)
+
+
+def with_gradients(function, *inputs):
+    """What a function returns, and the gradients of the sum of its squares."""
+    own = [x.clone().requires_grad_() for x in inputs]
+    y = function(*own)
+    return [y.detach(), *torch.autograd.grad(y.float().square().sum(), own)]
+
+
+@pytest.mark.parametrize("vocabulary", [1, 63, 64, 257])
+@pytest.mark.parametrize("half", [False, True])
+def test_a_padded_readout_is_the_plain_one(as_on_a_gpu, vocabulary, half):
+    generator = torch.Generator().manual_seed(1)
+    dtype = torch.float32 if half else torch.float64
+    x = torch.randn(2, 5, 16, generator=generator, dtype=dtype)
+    weight = torch.randn(vocabulary, 16, generator=generator, dtype=dtype)
+    with torch.autocast("cpu", torch.bfloat16, enabled=half):
+        found = with_gradients(backend.readout, x, weight)
+        expected = with_gradients(F.linear, x, weight)
+    assert found[0].shape == (2, 5, vocabulary)
+    assert found[0].dtype == (torch.bfloat16 if half else dtype)
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == other.dtype and one.shape == other.shape
+        torch.testing.assert_close(one, other)
+
+
+def test_on_a_gpu_the_logits_lie_in_rows_that_its_kernels_can_read():
+    """GPT-2's 50,257, whose rows of bfloat16 begin at odd places; on a CPU nothing is padded."""
+    with torch.device("meta"):
+        net = GPT2(
+            vocab_size=50_257,
+            sequence_length=8,
+            depth=1,
+            heads=2,
+            width=16,
+            base_width=16.0,
+            attention_constant=8.0,
+            embedding_std=0.02,
+            output_multiplier=1.0,
+        )
+        logits = net(torch.zeros(2, 8, dtype=torch.int64))
+    assert logits.shape == (2, 8, 50_257) and logits.stride() == (8 * 50_304, 50_304, 1)
+    assert 50_304 % backend.ALIGNED == 0
+    assert backend.readout(torch.ones(3, 4), torch.ones(5, 4)).is_contiguous()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("length", "window"), [(24, 5), (160, 130), (300, 128)])
+def test_attention_by_blocks_is_attention_under_the_window_s_mask(
+    monkeypatch, device, length, window
+):
+    """As on a GPU: torch's attention by blocks, on a CPU neither compiled nor fused."""
+    generator = torch.Generator().manual_seed(2)
+    q, k, v = (torch.randn(2, heads, length, 16, generator=generator) for heads in (4, 2, 2))
+    q, k, v = (x.to(device) for x in (q, k, v))
+    place = torch.device(device)
+    if device == "cpu":
+        monkeypatch.setattr(flex_attention, "_validate_device", lambda *tensors: None)
+        monkeypatch.setattr(backend, "_compiled", lambda function: function)
+    blocks = backend._block_mask(length, window, place)
+    dense = backend.sliding_window(length, window, place)
+    found, expected = (
+        with_gradients(lambda *x, mask=mask: backend.attention_in_window(*x, mask), q, k, v)
+        for mask in (blocks, dense)
+    )
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=2e-4, atol=2e-4)
+    assert backend._block_mask(length, window, place) is blocks, "one for all layers and steps"
+
+
+def test_a_layer_with_attention_by_blocks_is_one_graph(monkeypatch):
+    """As the compiler takes it on a GPU; here it is traced, and kernels are not made."""
+    monkeypatch.setattr(flex_attention, "_validate_device", lambda *tensors: None)
+    layer, x = GroupedQueryAttention(32, 4, 2, 8), torch.randn(1, 140, 32)
+    table, place = rotary_table(140, 8), torch.device("cpu")
+    forward = torch.compile(layer.forward, backend="aot_eager", fullgraph=True)
+    found, expected = (
+        with_gradients(lambda x, take=take, mask=mask: take(x, table, mask), x)
+        for take, mask in (
+            (forward, backend._block_mask(140, 64, place)),
+            (layer, backend.sliding_window(140, 64)),
+        )
+    )
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=2e-4, atol=2e-4)
+
+
+def test_a_gpu_takes_blocks_where_it_can_compile_and_no_mask_where_the_window_holds_all(
+    monkeypatch,
+):
+    cuda = torch.device("cuda")
+    monkeypatch.setattr(backend, "_block_mask", lambda *shape: shape)
+    monkeypatch.setattr(backend, "sliding_window", lambda *shape: ("dense", *shape))
+    monkeypatch.setattr(backend, "can_compile", lambda: True)
+    assert backend.window_mask(64, 16, cuda) == (64, 16, cuda)
+    assert backend.window_mask(64, 16, torch.device("cpu"))[0] == "dense"
+    assert backend.window_mask(64, 64, cuda) is None
+    monkeypatch.setattr(backend, "can_compile", lambda: False)
+    assert backend.window_mask(64, 16, cuda)[0] == "dense"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_heads_that_share_keys_are_repeated_or_grouped(as_on_a_gpu, monkeypatch, dtype):
+    """In half precision and without a mask a GPU's kernel takes the groups as they are."""
+    generator = torch.Generator().manual_seed(3)
+    q, k, v = (torch.randn(2, h, 9, 8, generator=generator).to(dtype) for h in (4, 2, 2))
+    found = backend.attention_in_window(q, k, v, None)
+    monkeypatch.setattr(backend, "is_gpu", lambda device: False)
+    torch.testing.assert_close(found, backend.attention_in_window(q, k, v, None))
+
+
+def test_the_backend_alone_names_devices():
+    """What trains asks it, so that a device is added in one file."""
+    folders = ("models", "tasks", "training", "theory")
+    named = {}
+    for path in (path for folder in folders for path in (ROOT / "repro" / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            text = ast.unparse(node) if isinstance(node, ast.expr) else ""
+            compared = isinstance(node, ast.Compare) and ".type" in text
+            if compared or text in ("'cuda'", "torch.cuda") or text.endswith(".is_cuda"):
+                named.setdefault(path.name, []).append(text)
+    assert not named
