@@ -3,7 +3,8 @@
 embedded: synthetic, the suite's Zipf-Mandelbrot language, deterministic.
 real: the Hugging Face hub at a pinned revision; line counts as torchtext publishes them. Trusted on
     first use (`repro.data.lockfiles`).
-folder: train.txt, and optionally valid.txt and test.txt.
+folder: train.txt, and optionally valid.txt and test.txt; or the files of the published archives,
+    wiki.train.tokens or wiki.train.raw and so on, or the hub's, train-*.parquet and so on.
 """
 
 import hashlib
@@ -69,8 +70,8 @@ def describe(source: Source) -> str:
         return "embedded text (a generated Zipf-Mandelbrot language)"
     if source.kind == "real":
         return f"WikiText-2 ({SUBSET}, revision {REVISION[:8]})"
-    digest = text.folder_digests("wikitext2", source.folder)["train.txt"]
-    return f"text from folder {source.folder.name} (train.txt sha256 {digest[:8]})"
+    name, digest = next(iter(text.folder_digests("wikitext2", source.folder).items()))
+    return f"text from folder {source.folder.name} ({name} sha256 {digest[:8]})"
 
 
 def splits(source: Source) -> Mapping[str, str | Path]:
@@ -91,7 +92,7 @@ def splits(source: Source) -> Mapping[str, str | Path]:
         lockfiles.check("wikitext2", LOCK, REVISION, said)
         print(f"wikitext2: the text is {'' if is_published(rows) else 'not '}the published one")
         return found
-    return text.folder_files("wikitext2", source.folder)
+    return text.folder_texts("wikitext2", source.folder)
 
 
 def is_published(rows: Mapping[str, list[str]]) -> bool:

@@ -8,6 +8,7 @@ import errno
 import os
 import stat
 import time
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
@@ -247,8 +248,11 @@ class ImageFiles:
 
         path = self.folder / self.paths[row]
         try:
-            with Image.open(path) as file:
-                return file.convert("RGB")
+            with warnings.catch_warnings():
+                # Of some ImageNet files the metadata are damaged, which their pixels do not need.
+                warnings.filterwarnings("ignore", "Corrupt EXIF data")
+                with Image.open(path) as file:
+                    return file.convert("RGB")
         except Exception as error:  # truncated, no image, gone: PIL raises many kinds
             raise UserError(
                 f"{self.dataset}: {path} cannot be decoded ({error}); replace it with an intact "

@@ -6,6 +6,7 @@ Looked for in a user's folder: what is generated or published is known by its di
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from hashlib import blake2b
+from io import BytesIO
 from pathlib import Path
 
 from repro.data.text import PIECE
@@ -86,15 +87,17 @@ def check_files(dataset: str, files: Mapping[str, Iterable[Path]]) -> None:
                 )
 
 
-def check_texts(dataset: str, files: Mapping[str, Path]) -> None:
-    """`check_files` and `check_rows` of a text's lines."""
-    check_files(dataset, {split: [path] for split, path in files.items()})
-    check_rows(dataset, {split: _lines(path) for split, path in files.items()})
+def check_texts(dataset: str, texts: Mapping[str, str | Path]) -> None:
+    """`check_files` of the texts that are files, and `check_rows` of all lines."""
+    files = {split: [text] for split, text in texts.items() if isinstance(text, Path)}
+    if "train" in files:
+        check_files(dataset, files)
+    check_rows(dataset, {split: _lines(text) for split, text in texts.items()})
 
 
-def _lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file that are not SHORT; a very long one in parts."""
-    with open_file(path) as file:
+def _lines(text: str | Path) -> Iterator[bytes]:
+    """The lines of a text or a file that are not SHORT; a very long one in parts."""
+    with open_file(text) if isinstance(text, Path) else BytesIO(text.encode()) as file:
         for line in iter(partial(file.readline, PIECE), b""):
             if len(line := line.strip()) >= SHORT:
                 yield line

@@ -7,11 +7,13 @@ from functools import partial
 from pathlib import Path
 
 from repro.data.digests import of_users_file
+from repro.data.parquet import File
 from repro.errors import UserError
 from repro.files import open_file, read_sealed, sha256, vouched
 
-FILES = {"train": "train.txt", "valid": "valid.txt", "test": "test.txt"}
 HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
+# How a folder names the files of a split: our own, those in WikiText's two archives, the hub's.
+KINDS = ("{split}.txt", "wiki.{split}.tokens", "wiki.{split}.raw", "{hub}-*.parquet")
 
 PIECE = 2**17  # bytes that are read at once; a tokenizer takes a hundred times as many
 # The last place to cut a text without changing its tokens: before a blank or a line end that a word
@@ -21,25 +23,64 @@ CUT = re.compile(r"(?s:.*)(?=[ \n]\S)")
 LONGEST_WORD = 1_000_000  # characters; their pairs take a quarter of an hour to merge
 
 
-def folder_files(dataset: str, folder: Path) -> dict[str, Path]:
-    """Split name -> its file, of those that exist; raises UserError without train.txt."""
-    found = {split: folder / name for split, name in FILES.items() if (folder / name).exists()}
-    if "train" not in found:
-        path = folder / FILES["train"]
-        raise UserError(f"{dataset}: {path} is missing; a text folder holds train.txt")
-    return found
+def folder_files(dataset: str, folder: Path) -> dict[str, list[Path]]:
+    """Split name -> its files, in order, of those that exist: train.txt and so on, or WikiText's as
+    they are published.
+
+    Raises UserError without a file to train on, or with files of several kinds.
+    """
+    kinds = {
+        kind: {
+            split: found
+            for split, hub in HUB_SPLITS.items()
+            if (found := sorted(folder.glob(kind.format(split=split, hub=hub))))
+        }
+        for kind in KINDS
+    }
+    used = {kind: files for kind, files in kinds.items() if files}
+    if len(used) > 1:
+        names = ", ".join(files[0].name for each in used.values() for files in [*each.values()][:1])
+        raise UserError(
+            f"{dataset}: {folder} holds files of several kinds ({names}), expected one; keep those "
+            "to be read"
+        )
+    chosen: dict[str, list[Path]] = next(iter(used.values()), {})
+    if "train" not in chosen:
+        path = folder / "train.txt"
+        raise UserError(
+            f"{dataset}: {path} is missing; a text folder holds train.txt, wiki.train.tokens, "
+            "wiki.train.raw or train-*.parquet"
+        )
+    return chosen
+
+
+def folder_texts(dataset: str, folder: Path) -> dict[str, str | Path]:
+    """Split name -> its file, or its text where that lies in parquet, a line a row."""
+    files = folder_files(dataset, folder)
+    return {split: _text(dataset, paths) for split, paths in files.items()}
+
+
+def _text(dataset: str, paths: list[Path]) -> str | Path:
+    if paths[0].suffix != ".parquet":
+        return paths[0]
+    return "".join(row for path in paths for row in File(dataset, str(path)).texts())
 
 
 def folder_digests(dataset: str, folder: Path) -> dict[str, str]:
     """File name -> SHA-256 of every text file of a folder; raises UserError naming file and
     fault."""
     check = partial(check_text, dataset)
-    files = folder_files(dataset, folder).values()
+    files = [path for paths in folder_files(dataset, folder).values() for path in paths]
     return {path.name: of_users_file(path, check) for path in files}
 
 
 def check_text(dataset: str, path: Path) -> None:
-    """Raise UserError, naming file and fault, unless a file is UTF-8 and has some text."""
+    """Raise UserError, naming file and fault, unless a file is UTF-8, or parquet, and has some
+    text."""
+    if path.suffix == ".parquet":
+        if not any(row.strip() for row in File(dataset, str(path)).texts()):
+            raise UserError(f"{dataset}: {path} is empty; give a file with text or remove it")
+        return
     try:
         if not [True for block in blocks(path) if block.strip()]:
             raise UserError(f"{path} is empty; give a file with text or remove it")

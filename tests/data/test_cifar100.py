@@ -1,5 +1,12 @@
 import hashlib
+import io
 import pickle
+import shutil
+import struct
+import tarfile
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -158,6 +165,100 @@ def test_the_published_files_are_read_through_torchvision(trusted, place):
         expected = content["data"].reshape(-1, 3, 32, 32)
         np.testing.assert_array_equal(found[split]["inputs"], expected)
         assert found[split]["labels"].tolist() == content["fine_labels"]
+
+
+class Python2(pickle._Pickler):
+    """Writes bytes as Python 2 wrote its `str`, which CIFAR-100's keys and pixels are."""
+
+    dispatch: ClassVar = dict(pickle._Pickler.dispatch)
+
+    def save_str(self, value):
+        short = len(value) < 256
+        size = bytes([len(value)]) if short else struct.pack("<i", len(value))
+        self.write((pickle.SHORT_BINSTRING if short else pickle.BINSTRING) + size + value)
+
+    dispatch[bytes] = save_str
+
+
+def python2(content):
+    file = io.BytesIO()
+    Python2(file, protocol=2).dump(content)
+    return file.getvalue()
+
+
+def published_archive(tmp_path):
+    """cifar-100-python.tar.gz in small, as it is published: pickles of Python 2 with labels of both
+    kinds and file names, a folder's entry and a leftover of its author's editor."""
+    rng = np.random.default_rng(1)
+    members = {"file.txt~": b""}
+    for name, rows in (("train", 6), ("test", 3)):
+        content = {
+            b"filenames": [b"bos_taurus_s_000507.png"] * rows,
+            b"batch_label": f"{name}ing batch 1 of 1".encode(),
+            b"fine_labels": rng.integers(0, 100, size=rows).tolist(),
+            b"coarse_labels": rng.integers(0, 20, size=rows).tolist(),
+            b"data": rng.integers(0, 256, size=(rows, 3072), dtype=np.uint8),
+        }
+        members[name] = python2(content)
+    names = {b"fine_label_names": [b"apple", b"aquarium_fish"], b"coarse_label_names": [b"fish"]}
+    members["meta"] = python2(names)
+    path = tmp_path / "cifar-100-python.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        folder = tarfile.TarInfo("cifar-100-python")
+        folder.type = tarfile.DIRTYPE
+        folder.mode = 0o755
+        archive.addfile(folder)
+        for name, content in members.items():
+            entry = tarfile.TarInfo(f"cifar-100-python/{name}")
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return path, members
+
+
+@pytest.fixture
+def server(tmp_path):
+    """The address under which a folder's files can be downloaded."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def __init__(self, *arguments):
+            super().__init__(*arguments, directory=str(tmp_path))
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as serving:
+        Thread(target=serving.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{serving.server_port}"
+        serving.shutdown()
+
+
+def test_the_published_archive_is_downloaded_checked_and_read(tmp_path, monkeypatch, server):
+    from torchvision.datasets import CIFAR100
+
+    def md5(content):
+        return hashlib.md5(content).hexdigest()
+
+    path, members = published_archive(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(CIFAR100, "url", f"{server}/{path.name}")
+    with pytest.raises(UserError, match=r"fetched \(File not found or corrupted.*cifar100=FOLDER"):
+        cifar100.arrays(Source("real"))  # its MD5 is not the published one
+    shutil.rmtree(tmp_path / "resources")
+    monkeypatch.setattr(CIFAR100, "tgz_md5", md5(path.read_bytes()))
+    monkeypatch.setattr(CIFAR100, "train_list", [["train", md5(members["train"])]])
+    monkeypatch.setattr(CIFAR100, "test_list", [["test", md5(members["test"])]])
+    monkeypatch.setattr(CIFAR100, "meta", CIFAR100.meta | {"md5": md5(members["meta"])})
+    monkeypatch.setattr(cifar100, "ROWS", {"train": 6, "valid": 3})
+    downloaded = cifar100.arrays(Source("real"))
+    with tarfile.open(path) as archive:
+        archive.extractall(tmp_path / "extracted", filter="data")
+    from_folder = arrays(tmp_path / "extracted")
+    for split, name in (("train", "train"), ("valid", "test")):
+        content = pickle.loads(members[name], encoding="bytes")
+        for found in (downloaded[split], from_folder[split]):
+            expected = content[b"data"].reshape(-1, 3, 32, 32)
+            np.testing.assert_array_equal(found["inputs"], expected)
+            assert found["labels"].tolist() == content[b"fine_labels"]
 
 
 @pytest.mark.parametrize("name", ["train", "test", "meta"])

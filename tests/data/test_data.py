@@ -3,10 +3,12 @@ import json
 import re
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from data import wikitext2
-from repro.data import lockfiles, text, tokenization
+from repro.data import lockfiles, prepare, text, tokenization
 from repro.data.source import Source
 from repro.errors import UserError
 from repro.files import read_json, sha256, write_bytes, write_json, write_sealed
@@ -33,6 +35,61 @@ def test_a_faulty_folder_is_named_with_the_fault(text_folder, name, content, mes
         (text_folder / name).write_bytes(content)
     with pytest.raises(UserError, match=message):
         wikitext2.identity(folder_source(text_folder))
+
+
+WIKITEXT = {
+    "train": ["", " = Robert <unk> = \n", "", " Robert <unk> is an actor . \n", " He acts . \n"],
+    "valid": ["", " = Homarus gammarus = \n", " A lobster , of the genus Homarus . \n"],
+    "test": [" = Du Fu = \n", " A poet of the Tang dynasty . \n"],
+}
+
+
+def wikitext_folder(folder, kind):
+    """The rows in one of the layouts in which WikiText is published."""
+    folder.mkdir()
+    for split, rows in WIKITEXT.items():
+        if kind == "parquet":
+            for i, part in enumerate((rows[:-1], rows[-1:])):
+                name = f"{text.HUB_SPLITS[split]}-0000{i}-of-00002.parquet"
+                pq.write_table(pa.table({"text": part}), folder / name)
+        else:
+            (folder / kind.format(split)).write_text("".join(rows))
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["{}.txt", "wiki.{}.tokens", "wiki.{}.raw", "parquet"])
+def test_wikitext_is_read_in_every_layout_in_which_it_is_published(tmp_path, kind):
+    source = folder_source(wikitext_folder(tmp_path / "wikitext-2", kind))
+    identity = wikitext2.identity(source)
+    assert len(identity["sha256"]) == (6 if kind == "parquet" else 3)
+    assert "train" in wikitext2.describe(source)
+    prepare.prepare(wikitext2, source, identity, tmp_path / "p" / "manifest.json")
+    for split, rows in WIKITEXT.items():
+        assert text.read_split(tmp_path / "p" / "manifest.json", split) == "".join(rows)
+    tokenization.tokenize(
+        tmp_path / "p" / "manifest.json", 64, tmp_path / "p" / "t" / "tokens.json"
+    )
+    path = next(path for path in source.folder.iterdir() if "train" in path.name)
+    path.write_bytes(b"")
+    with pytest.raises(UserError, match=rf"^wikitext2: .*{path.name}"):
+        wikitext2.identity(source)
+
+
+def test_a_folder_of_two_layouts_is_refused(tmp_path):
+    folder = wikitext_folder(tmp_path / "wikitext-2", "parquet")
+    (folder / "wiki.train.raw").write_text("the same, raw")
+    with pytest.raises(UserError, match=r"several kinds \(wiki.train.raw, train-00000-of-00002"):
+        wikitext2.identity(folder_source(folder))
+
+
+def test_parquet_whose_validation_is_trained_on_is_refused(tmp_path):
+    folder = wikitext_folder(tmp_path / "wikitext-2", "parquet")
+    rows = [f"A sentence number {i} of more than forty characters . \n" for i in range(9)]
+    for name, part in {"train": rows, "validation": rows[::-1]}.items():
+        for path in folder.glob(f"{name}-*"):
+            pq.write_table(pa.table({"text": part}), path)
+    with pytest.raises(UserError, match="more than half of the 9 different rows of valid are rows"):
+        prepare.prepare(wikitext2, folder_source(folder), {}, tmp_path / "p" / "manifest.json")
 
 
 def test_a_folder_is_known_by_its_content_wherever_it_lies(text_folder, tmp_path):

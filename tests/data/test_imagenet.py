@@ -2,6 +2,8 @@ import os
 import random
 import shutil
 import time
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -222,6 +224,58 @@ def test_every_mode_becomes_rgb(folder, tmp_path, mode):
     image = found["train"].image(row)
     assert image.mode == "RGB" and image.size == (60, 48)
     assert recipe.training_transform(DATA, 32)(image).shape == (3, 32, 32)
+
+
+def as_published(root):
+    """Files as ILSVRC 2012 has them besides the usual: a PNG by the name of a JPEG, JPEGs of four
+    inks, grey, turned or with damaged metadata; as the archives are extracted, with their lists."""
+    turned = Image.Exif()
+    turned[0x0112] = 6  # orientation: to be turned by 90 degrees
+    rng = np.random.default_rng(3)
+    pixels = np.kron(rng.integers(0, 256, (6, 6, 3)), np.ones((8, 10, 1))).astype(np.uint8)
+    rgb = Image.fromarray(pixels)
+    kinds = {
+        "n02105855_2933.JPEG": (rgb, {"format": "PNG"}),
+        "n01739381_1309.JPEG": (rgb.convert("CMYK"), {}),
+        "n02077923_14822.JPEG": (rgb.convert("L"), {}),
+        "n04371774_5854.JPEG": (rgb, {"exif": turned}),
+        "n04152593_17460.JPEG": (rgb, {"exif": b"Exif\0\0II*\0\xff\xff\xff\xff cut"}),
+        "n02447366_23489.JPEG": (rgb, {"progressive": True, "subsampling": 2}),
+    }
+    for name, (image, options) in kinds.items():
+        for place in (root / "train" / name[:9] / name, root / "val" / name[:9] / f"val_{name}"):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            image.save(place, **{"format": "JPEG", "quality": 90} | options)
+            image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    (root / "train" / "n01739381" / "n01739381.txt").write_text("a list, no image")
+    (root / "val" / "ILSVRC2012_validation_ground_truth.txt").write_text("490\n361\n")
+    return pixels, list(kinds)
+
+
+@pytest.mark.filterwarnings("error:Corrupt EXIF")
+def test_imagenet_s_odd_files_are_read_as_torchvision_reads_them(tmp_path):
+    from torchvision.datasets import ImageFolder
+
+    pixels, names = as_published(tmp_path / "images")
+    found = index(tmp_path / "images", tmp_path)
+    theirs = ImageFolder(tmp_path / "images" / "train")
+    ours = found["train"]
+    assert [tmp_path / "images" / "train" / path for path in ours.paths] == [
+        Path(path) for path, _ in theirs.samples
+    ]
+    assert ours.labels.tolist() == theirs.targets and len(names) == len(ours) == 6
+    for row, path in enumerate(ours.paths):
+        with warnings.catch_warnings(action="ignore"):
+            image = theirs[row][0]
+        assert ours.image(row).mode == "RGB" and ours.image(row).size == (60, 48)
+        np.testing.assert_array_equal(np.asarray(ours.image(row)), np.asarray(image))
+        if path.endswith(names[0]):
+            np.testing.assert_array_equal(np.asarray(image), pixels)
+    batches = recipe.AugmentedBatches(
+        ours, recipe.training_transform(DATA, 32), 6, 0, torch.device("cpu"), workers=1
+    )
+    ((images, labels),) = first(batches, 0, 1)
+    assert images.shape == (6, 3, 32, 32) and sorted(labels.tolist()) == list(range(6))
 
 
 def test_a_broken_image_is_named_from_a_worker_too(folder, tmp_path):
