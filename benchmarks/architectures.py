@@ -119,7 +119,9 @@ def judge(case: Case, grow: str) -> tuple[str, str]:
         trained, lr=RATE, eps=1e-6, weight_decay=0.1
     )
     try:
-        wide, grown, growth = widthwise.widen(model, optimizer, 2, make, case.inputs(0), untie=True)
+        wide, grown, growth = widthwise.widen(
+            model, optimizer, 2, make, case.inputs(0), untie=True, scale_logits=True
+        )
     except UserError as error:
         return "refused", str(error)
     except Exception as error:

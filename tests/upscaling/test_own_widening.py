@@ -396,3 +396,65 @@ def test_a_widened_language_model_learns_its_loss_through_the_model_output():
         assert abs(losses[0].item() - losses[1].item()) <= 1e-12
         for loss, o in zip(losses, (optimizer, grown), strict=True):
             o.zero_grad(), loss.backward(), o.step()
+
+
+class Fused(nn.Module):
+    """Two heads whose dimension grows, by torch's own function with its usual scale."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.first, self.norm = nn.Linear(5, width), nn.LayerNorm(width)
+        self.q, self.k, self.v, self.o = (nn.Linear(width, width) for _ in "qkvo")
+        self.readout = nn.Linear(width, 3)
+
+    def attend(self, q, k, v):
+        return F.scaled_dot_product_attention(q, k, v)
+
+    def forward(self, x):
+        x = self.first(x)
+        read = self.norm(x)
+        q, k, v = (
+            layer(read).unflatten(-1, (2, -1)).transpose(-2, -3)
+            for layer in (self.q, self.k, self.v)
+        )
+        x = x + self.o(self.attend(q, k, v).transpose(-2, -3).flatten(-2))
+        return self.readout(x)
+
+
+class Stepwise(Fused):
+    def attend(self, q, k, v):
+        return (q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5).softmax(-1) @ v
+
+
+SENTENCES = torch.randn(4, 6, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+def test_logits_are_scaled_where_head_dim_grows_if_that_is_asked_for():
+    make = times(Fused)
+    model = make(1)
+    optimizer = adam(model)
+    with pytest.raises(UserError, match="as head_dim\\^-0.5: .* or scale_logits=True$"):
+        widthwise.widen(model, optimizer, 4, make, SENTENCES)
+    average = torch.optim.swa_utils.AveragedModel(model)
+    wide, grown, growth = widthwise.widen(model, optimizer, 4, make, SENTENCES, scale_logits=True)
+    torch.testing.assert_close(
+        growth.shadow(average, wide)(SENTENCES), average(SENTENCES), rtol=1e-9, atol=1e-12
+    )
+    again = copy.deepcopy(wide)
+    assert apart((model, [optimizer]), (wide, [grown]), x=SENTENCES) < 1e-9
+    again.load_state_dict(wide.state_dict())
+    torch.testing.assert_close(again(SENTENCES), wide(SENTENCES))
+    with pytest.raises(RuntimeError, match="widthwise_factors"):
+        make(4).load_state_dict(wide.state_dict())
+
+
+def test_logits_that_no_function_of_torch_s_computes_are_not_scaled():
+    with pytest.raises(UserError, match="let heads grow in number$"):
+        widthwise.widen(
+            Stepwise(8).double(), None, 4, times(Stepwise), SENTENCES, scale_logits=True
+        )
+    with pytest.raises(UserError, match="scale_logits needs inputs"):
+        widthwise.widen(Fused(8), None, 4, Fused, unchecked=True, scale_logits=True)
+    heads = times(lambda width: mlp(width))
+    plain, _, _ = widthwise.widen(heads(1), None, 4, heads, ROWS.double(), scale_logits=True)
+    assert "widthwise_factors" not in plain.state_dict()  # nothing to scale

@@ -44,7 +44,7 @@ def default_loss(model: nn.Module, batch: Any) -> torch.Tensor:
     numbers, or mean squared error."""
     output = called(model, batch if isinstance(batch, Mapping) else inputs_of(batch))
     if isinstance(batch, Mapping):
-        loss = output["loss"] if isinstance(output, Mapping) else getattr(output, "loss", None)
+        loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
         if loss is None:
             raise UserError(
                 "loss: the model returns none on a batch of keywords: give labels, or loss="

@@ -86,18 +86,26 @@ def attach(
             layer.register_forward_hook(ScaleOutput(factor.value))
         else:
             layer.register_forward_pre_hook(ScaleInput(factor.value))
-    for scale, power in powers.items():
-        if power:
-            attention: Any = model.get_submodule(scale.module)
-            attention.attention_scale = LogitScale(scale.head_dim, power)
-            attention.__class__ = _scaled(attention.__class__)
-            found.append(Factor(scale.module, "logits", scale.head_dim**-power))
-    if found:
+    found += [scale_logits(model, scale, power) for scale, power in powers.items() if power]
+    mark(model, found)
+    return tuple(found)
+
+
+def scale_logits(model: nn.Module, scale: AttentionScale, power: float) -> Factor:
+    """Multiply the logits of an attention by (head_dim over the base's)^power, in place."""
+    attention: Any = model.get_submodule(scale.module)
+    attention.attention_scale = LogitScale(scale.head_dim, power)
+    attention.__class__ = _scaled(attention.__class__)
+    return Factor(scale.module, "logits", scale.head_dim**-power)
+
+
+def mark(model: nn.Module, factors: Sequence[Factor]) -> None:
+    """Let a model's state_dict say that it has factors, where there are any."""
+    if factors:
         device = next(model.parameters()).device
-        values = torch.tensor([each.value for each in found], device=device)
+        values = torch.tensor([each.value for each in factors], device=device)
         model.register_buffer(MARKER, values)
         model.register_load_state_dict_pre_hook(_check_marker)
-    return tuple(found)
 
 
 def _branches(

@@ -1,5 +1,6 @@
 """Widening of any module with its optimizers, held against the narrow one on a batch."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -11,6 +12,9 @@ from torch import nn
 
 from widthwise.errors import UserError, did_you_mean
 from widthwise.optimizers.known import Update
+from widthwise.tracing import multipliers
+from widthwise.tracing.attention import AttentionScale
+from widthwise.tracing.multipliers import Factor, mark
 from widthwise.tracing.roles import Roles, between
 from widthwise.upscaling.alongside import Growths
 from widthwise.upscaling.blocks import Blocks, blocks_of
@@ -37,6 +41,7 @@ def widen(
     averages: Sequence[str] | None = None,
     block: int | None = None,
     untie: bool = False,
+    scale_logits: bool = False,
     given: Mapping[str, str] = MappingProxyType({}),
     updates: Mapping[type, Update] = MappingProxyType({}),
     tolerance: float = TOLERANCE,
@@ -64,6 +69,10 @@ def widen(
         all). None: what holds on inputs.
     untie: give a readout that is the embedding too weights of its own, with their values. The wide
         pair then trains as a copy of the narrow one does that was untied.
+    scale_logits: give the wide model's attention the factor on its logits by which they scale as
+        1 / head_dim, where head_dim grows and they do not, on calls of torch's
+        scaled_dot_product_attention. Its state_dict says so (`widthwise_factors`), and a module
+        from make, which has no such factor, does not take it.
     given: as in `roles`. updates: optimizers of your own, class -> `Update`.
     tolerance: relative; to be raised only for kernels of your own that know no float64.
     The wide model has the narrow one's dtypes, device, frozen tensors, modes of its modules, and
@@ -89,6 +98,10 @@ def widen(
     readouts: tuple[str, ...] = ()
     if untie:
         model, own, make, readouts = _untied(model, own, factor, make, inputs, given, tolerance)
+    scaled: tuple[AttentionScale, ...] = ()
+    if scale_logits:
+        scaled = _scaled(model, factor, make, inputs, given)
+        make = _scaling(make, scaled)
     wide = made(model, factor, make)
     kept = buffers_of_width(model, wide, factor, make)
     roles = None
@@ -101,6 +114,7 @@ def widen(
         roles = traced.at(wide)
     fill(model, wide, growth, kept, choice[1])
     carry_gradients(model, wide, growth)
+    mark(wide, [Factor(each.module, "logits", _power(each)) for each in scaled])
     growths = Growths(growth, wide, kept, *choice, roles, readouts)
     if optimizer is None:
         return wide, None, growths
@@ -156,6 +170,39 @@ def _untied(
             "(it draws random numbers, or asks whether they are tied): untie it in make"
         )
     return copied, others, untying(make, readouts), readouts
+
+
+def _scaled(
+    model: nn.Module, factor, make: Callable, inputs: object, given: Mapping[str, str]
+) -> tuple[AttentionScale, ...]:
+    """The attention whose logits get a factor: of those that torch's own function computes, all
+    that do not scale as 1 / head_dim."""
+    if inputs is None:
+        raise UserError("widen: scale_logits needs inputs, which show how logits scale")
+    narrow, wide = twin(model), twin(made(model, factor, make))
+    roles = _traced(narrow, wide, factor, make, in_float64(inputs), given)
+    return tuple(
+        each
+        for each in roles.attention
+        if each.fused and math.isfinite(each.exponent) and abs(_power(each)) > 1e-6
+    )
+
+
+def _power(scale: AttentionScale) -> float:
+    """The power of head_dim that logits lack to scale as 1 / head_dim."""
+    return -1 - scale.exponent
+
+
+def _scaling(make: Callable[[Any], nn.Module], scaled: Sequence[AttentionScale]) -> Callable:
+    """`make`, with factors on the logits of attention."""
+
+    def scaling(factor: Any) -> nn.Module:
+        module = make(factor)
+        for each in scaled:
+            multipliers.scale_logits(module, each, _power(each))
+        return module
+
+    return scaling
 
 
 def _told_by_owners(
@@ -298,6 +345,7 @@ def _refused(
             why = (
                 f"its logits scale as head_dim^{each.exponent:.2g}: scale them as 1 / head_dim in "
                 "make, or hold head_dim fixed and let heads grow in number"
+                + (", or scale_logits=True" if each.fused else "")
             )
     tied = [name for name, found in roles.found.items() if found.tied]
     if tied and furthest.layer in (None, *roles.found[tied[0]].readouts):

@@ -1,0 +1,112 @@
+"""Hugging Face's Llama and Trainer: batches of keywords, training, saving, loading, resuming."""
+
+import pytest
+import torch
+
+import widthwise as ww
+from widthwise.errors import UserError
+
+pytestmark = pytest.mark.slow  # imports transformers
+
+BASE, WIDTH, HEADS = 32, 64, 2
+STEPS, SAVED = 6, 3
+
+
+def make(width):
+    """Two heads, whose dimension grows: their logits get a factor."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    sizes = {"hidden_size": width, "intermediate_size": 2 * width, "num_attention_heads": HEADS}
+    return LlamaForCausalLM(LlamaConfig(vocab_size=32, num_hidden_layers=2, **sizes))
+
+
+def rows():
+    """24 examples, mappings of keywords, as a data set of Trainer holds them."""
+    tokens = torch.randint(0, 32, (24, 8), generator=torch.Generator().manual_seed(0))
+    return [{"input_ids": row, "labels": row} for row in tokens]
+
+
+def batch(seed=0):
+    tokens = torch.stack([row["input_ids"] for row in rows()[:4]])
+    return {"input_ids": tokens, "labels": tokens}
+
+
+def planned(seed):
+    torch.manual_seed(seed)
+    model = make(WIDTH)
+    roles = ww.roles(make, BASE, {"input_ids": batch()["input_ids"]})
+    plan = ww.plan(model, roles, "muP").init_()
+    return model, plan
+
+
+def trainer(folder, model, plan, steps=STEPS):
+    from transformers import Trainer, TrainingArguments
+
+    optimizer = torch.optim.AdamW(plan.groups(lr=0.01, weight_decay=0.1))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step))
+    arguments = TrainingArguments(
+        str(folder),
+        max_steps=steps,
+        save_steps=SAVED,
+        per_device_train_batch_size=4,
+        report_to=[],
+        disable_tqdm=True,
+        use_cpu=True,
+        logging_strategy="no",
+    )
+    return Trainer(model, arguments, train_dataset=rows(), optimizers=(optimizer, schedule))
+
+
+def test_a_llama_is_trained_saved_loaded_and_resumed_through_trainer(tmp_path):
+    model, plan = planned(0)
+    assert len(plan.factors) == 2  # attention's
+    whole = trainer(tmp_path, model, plan)
+    whole.train()
+    plan.check(whole.optimizer)
+
+    other, its_plan = planned(1)  # other values, which the checkpoint replaces
+    resumed = trainer(tmp_path, other, its_plan)
+    resumed.train(resume_from_checkpoint=str(tmp_path / f"checkpoint-{SAVED}"))
+    its_plan.check(resumed.optimizer)
+    for (name, mine), theirs in zip(model.named_parameters(), other.parameters(), strict=True):
+        assert torch.equal(mine, theirs), name
+
+
+def test_what_trainer_saved_is_the_same_function_with_a_plan_and_says_so_without(tmp_path):
+    from safetensors.torch import load_file
+
+    model, plan = planned(0)
+    trainer(tmp_path, model, plan, SAVED).train()
+    state = load_file(tmp_path / f"checkpoint-{SAVED}" / "model.safetensors")
+    again, _ = planned(1)
+    again.load_state_dict(state)
+    model.eval(), again.eval()
+    keywords = {"input_ids": batch()["input_ids"]}
+    with torch.no_grad():
+        assert torch.equal(model(**keywords).logits, again(**keywords).logits)
+    bare = make(WIDTH)
+    with pytest.raises(RuntimeError, match="Unexpected key.* widthwise_factors|widthwise_factors"):
+        bare.load_state_dict(state)
+    del state["widthwise_factors"]
+    with pytest.raises(UserError, match="the weights are of a model without a plan"):
+        again.load_state_dict(state)
+
+
+def test_batches_of_keywords_are_checked_transferred_and_clipped():
+    def keyed(seed):
+        return [batch(seed)] * 6
+
+    check = ww.coordinate_check(make, "muP", keyed, [32, 64], lr=0.004, seeds=2)
+    assert any(each.quantity == "output change" for each in check.slopes)
+    found = ww.transfer(make, ["muP"], keyed, [32, 64], tune={"lr": [0.003, 0.01, 0.03]}, seeds=2)
+    assert found.widths == [32, 64]
+    with pytest.raises(UserError, match="the model returns none on a batch of keywords"):
+        ww.coordinate_check(make, "muP", [{"input_ids": batch()["input_ids"]}], [32, 64])
+
+
+def test_a_bucket_of_transformers_is_a_mapping_too():
+    """BatchEncoding, which tokenizers return, is no dict."""
+    from transformers import BatchEncoding
+
+    tokens = BatchEncoding({"input_ids": batch()["input_ids"]})
+    assert dict(ww.roles(make, BASE, tokens)) == dict(ww.roles(make, BASE, tokens["input_ids"]))
