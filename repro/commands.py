@@ -15,11 +15,34 @@ from repro.suite.suite import Suite
 
 
 def list(suite: Suite, arguments: Namespace) -> str:
-    """The figures there are; on stderr, the files that cannot be used."""
+    """The figures there are, with the minutes and verdicts that are known at the configured scale;
+    on stderr, the files that cannot be used."""
     for line in suite.faults():
         print(f"warning: {line}", file=sys.stderr)
     names = suite.usable_figures()
-    return "\n".join(f"figures/{name}.pdf  {registry.figure(name).TITLE}" for name in names)
+    lines = [f"scale {suite.config.scale}, data {suite.label}; minutes of one core:"]
+    for name in names:
+        lines.append(
+            f"figures/{name}.pdf  {registry.figure(name).TITLE}\n    {_known(suite, name)}"
+        )
+    return "\n".join(lines)
+
+
+def _known(suite: Suite, name: str) -> str:
+    """What a figure took and how its claims fared, as far as results or records say."""
+    from repro.errors import UserError
+    from repro.judge.evidence import find
+    from repro.judge.forecast import minutes
+    from repro.judge.outcome import fared
+
+    try:
+        known = find(suite, name) if suite.offers(name) else None
+    except UserError as error:
+        return str(error)
+    if known is None:
+        return "no results and no records"
+    spent = sum(entry["seconds"] for entry in known.provenance["made"])
+    return f"{minutes(spent)}; {fared(known.claims) or 'no claim'}"
 
 
 def cost(suite: Suite, arguments: Namespace) -> str | None:

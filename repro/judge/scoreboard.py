@@ -8,7 +8,13 @@ from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge import confirmed
 from repro.judge.board import board, counts_by_paper, of_a_paper
-from repro.judge.claims import CANNOT_BE_TOLD, NOT_REPRODUCED, VERDICTS
+from repro.judge.claims import (
+    CANNOT_BE_TOLD,
+    DOES_NOT_BIND,
+    NOT_REPRODUCED,
+    REPORTED,
+    REPRODUCED,
+)
 from repro.judge.evidence import Evidence, find_all, origin
 from repro.judge.judged import JudgedClaim, interval
 from repro.judge.products import digests, finished_folder
@@ -17,10 +23,13 @@ from repro.judge.typeset import markdown, no_formula
 from repro.suite import registry
 from repro.suite.progress import duration
 from repro.suite.provenance import mixture
+from repro.suite.study import SCALES
 from repro.suite.suite import Suite
 
 PAGE = "scoreboard --page"
 COLUMNS = [*JudgedClaim.__annotations__]
+SMOKE = SCALES[0]
+TOLD_FIRST = (NOT_REPRODUCED, REPRODUCED, CANNOT_BE_TOLD, REPORTED, DOES_NOT_BIND)
 
 
 def scoreboard(suite: Suite) -> str:
@@ -72,6 +81,8 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
     built: figure -> whether it was built or up to date. seconds: how long the workflow took.
     """
     lines = [f"scale {suite.config.scale}, data {suite.label}, {duration(seconds)}"]
+    if suite.config.scale == SMOKE:
+        lines.insert(0, "smoke proves the pipeline only: its runs are too short for any claim")
     rows: list[JudgedClaim] = []
     for figure_name, finished in sorted(built.items()):
         file = f"figures/{figure_name}.pdf"
@@ -84,8 +95,12 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
             lines.append(file if finished else f"{file}: not built, see the errors above")
         except UserError as error:
             lines.append(f"{file}: {error}")
-    for verdict in VERDICTS:
+    for verdict in TOLD_FIRST:
         having = [row for row in rows if row["verdict"] == verdict]
+        if having and verdict == DOES_NOT_BIND:
+            names = ", ".join(row["claim"] for row in having)
+            lines.append(f"{verdict} at this scale or on these data: {len(having)} ({names})")
+            continue
         lines += [f"{verdict}: {len(having)}"] if having else []
         for row in having:
             why = f": {row['reason']}" if row["reason"] else ""

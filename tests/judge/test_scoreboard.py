@@ -1,9 +1,12 @@
 """The tables of verdicts: counts by kind, and each verdict with what it rests on."""
 
 import re
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from repro.judge import scoreboard as board_module
 from repro.judge.board import (
     board,
     counts,
@@ -193,3 +196,41 @@ def test_settings_chosen_after_seeing_results_are_named_below_paper_scale():
     assert "prototypes" in chosen_after_seeing("embedding_lr/fig3", "reduced")
     assert chosen_after_seeing("embedding_lr/fig3", "paper") == ""
     assert chosen_after_seeing("embedding_lr/table3", "reduced") == ""
+
+
+def test_the_terminal_tells_first_what_is_told_and_what_does_not_bind_in_a_line(monkeypatch):
+    """Found in review: a first figure at smoke ended in eight lines that do not bind."""
+    verdicts = ["does not bind", "does not bind", "reported", "reproduced", "not reproduced"]
+    rows = [a_row(f"f.c{i}", verdict) for i, verdict in enumerate(verdicts)]
+    monkeypatch.setattr(board_module, "finished_folder", lambda suite, name: Path("nowhere"))
+    files = {"claims.json": rows, "provenance.json": {"made": []}}
+    monkeypatch.setattr(board_module, "read_json", lambda path: files[path.name])
+    config, command = SimpleNamespace(scale="smoke"), lambda *words, **options: "explain it"
+    suite = SimpleNamespace(config=config, label="embedded", command=command)
+    lines = board_module.summary(suite, {"p/f": True}, 1.0).splitlines()
+    assert lines[0].startswith("smoke proves the pipeline only")
+    heads = [line for line in lines if line.split(":")[0].split(" at ")[0] in {*verdicts}]
+    assert [line.split(":")[0] for line in heads[:3]] == [
+        "not reproduced",
+        "reproduced",
+        "reported",
+    ]
+    assert heads[3:] == ["does not bind at this scale or on these data: 2 (f.c0, f.c1)"]
+    suite.config.scale = "reduced"
+    assert "smoke" not in board_module.summary(suite, {"p/f": True}, 1.0)
+
+
+def a_row(claim, verdict):
+    return {
+        "claim": claim,
+        "verdict": verdict,
+        "statement": "it holds",
+        "expected": "above 0",
+        "measured": 1.0,
+        "low": 0.5,
+        "high": 1.5,
+        "n": 3,
+        "reason": "",
+        "kind": "training",
+        "paper": "upscaling",
+    }
