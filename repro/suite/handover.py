@@ -28,7 +28,7 @@ def hand_over(words: list[str]) -> None:
     """End this process as the worker's child ends that carries out a command in its place; return
     where there is no worker for it, or no longer."""
     address = os.environ.pop(ADDRESS, None)
-    if not address or not words or words[0] not in LIBRARIES or "cuda" in words:
+    if not address or not words or words[0] not in LIBRARIES or "--ranks" in words:
         return
     if any(os.environ.get(name) != "1" for name in THREADS):
         return

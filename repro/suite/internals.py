@@ -92,11 +92,6 @@ class Call:
         return int(resources["gpu"].value) if "gpu" in resources else None
 
     @property
-    def may_fork(self) -> bool:
-        """Whether jobs may be forked from one process: they run on this machine, on no GPU."""
-        return self.is_local and not self.gpus
-
-    @property
     def groups_short_jobs(self) -> bool:
         """Whether short jobs go into one submission, or this is such a submission on its node."""
         groups = self.workflow.group_settings
@@ -190,3 +185,19 @@ def remember_signatures() -> None:
     from snakemake import common, rules
 
     common.get_function_params = rules.get_function_params = cache(common.get_function_params)
+
+
+def say_why_groups_fail() -> None:
+    """Have Snakemake print why a submission of several jobs failed, as it does of one (9.27 leaves
+    out what sbatch said)."""
+    from snakemake.jobs import GroupJob
+    from snakemake.logging import logger
+
+    log_error = GroupJob.log_error
+
+    def with_reason(self, msg=None, **kwargs):
+        if msg:
+            logger.error(msg)
+        log_error(self, msg=msg, **kwargs)
+
+    GroupJob.log_error = with_reason

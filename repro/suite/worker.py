@@ -7,8 +7,11 @@ that does the same, in the same folder, with the same environment and log, and e
 status. Signals are passed on, and what kills the one kills the other. No module of the suite is
 kept from job to job: a job runs the code that is on the disk when it begins.
 
+On a GPU likewise: the worker has imported torch, but never used CUDA, which a forked process could
+not go on with; each job starts CUDA anew, on the GPU that it was given.
+
 A job that cannot be handed over is carried out where it is, as without a worker: with several
-threads, on GPUs, in a container, on a cluster, and where the worker was killed. Linux only.
+threads or ranks, in a container, on a cluster, and where the worker was killed. Linux only.
 """
 
 import ctypes

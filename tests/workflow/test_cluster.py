@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from workflow import SMOKE, command, snakemake
+from workflow import SMOKE, command, runs_apart, snakemake
 
 from repro.errors import UserError
 from repro.suite import config, registry
@@ -282,9 +282,9 @@ def machine(tmp_path, monkeypatch):
     return make
 
 
-def on_slurm(*words, directory):
+def on_slurm(*words, **where):
     quick = ("--retries", "0", "--slurm-init-seconds-before-status-checks", "1")
-    return snakemake(*words, *quick, directory=directory, profile="slurm")
+    return snakemake(*words, *quick, profile="slurm", **where)
 
 
 def test_the_cluster_s_profile_where_there_is_no_slurm_ends_in_one_line(machine, tmp_path):
@@ -302,6 +302,18 @@ def test_a_site_without_sacct_is_submitted_to(machine, tmp_path):
     assert "queue is closed" in done.stdout and "Traceback" not in done.stdout
     call = (tmp_path / "bin" / "sbatch.call").read_text()
     assert "-p only" in call and "-A" not in call.split()
+
+
+def test_what_slurm_refuses_of_several_jobs_is_said(machine, clone, tmp_path):
+    """And no job goes to a node that the user has seen fail."""
+    runs_apart(clone)
+    machine(sbatch='echo "$@" >> "$0.call"; echo queue is closed >&2; exit 1')
+    words = ("figures/upscaling/fig5.pdf", *SMOKE, "--slurm-exclude-failed-nodes", "gpu07")
+    done = on_slurm(*words, directory=tmp_path / "work", root=clone)
+    assert "queue is closed" in done.stdout, done.stdout
+    call = (tmp_path / "bin" / "sbatch.call").read_text().splitlines()[0]
+    assert call.count("train_base:study=upscaling/mlp_sgd/tune,cell=") == 2, "all rates"
+    assert "--exclude=gpu07" in call.split()
 
 
 @pytest.mark.slow

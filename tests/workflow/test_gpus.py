@@ -92,42 +92,40 @@ def test_nothing_is_done_where_nothing_is_shared():
         assert mine == {VISIBLE: "3"}
 
 
-# Jobs that would use CUDA train on the CPU and note which GPU they had, and when.
+# Jobs that would use CUDA train on the CPU and note which GPU they had, when, and who forked them.
 INSTEAD = """
-import json, os, sys, time
 
-if "train" in sys.orig_argv:
-    from repro.suite import jobs
+import json, os, time
 
-    train = jobs.train
+_train = train
 
-    def noting(suite, cell, place):
-        assert place.device == "cuda"
-        begun = time.time()
-        train(suite, cell, jobs.Place())
-        had = os.environ["CUDA_VISIBLE_DEVICES"], begun, time.time()
-        with open(os.environ["NOTES"], "a") as file:
-            file.write(json.dumps(had) + "\\n")
-
-    jobs.train = noting
+def train(suite, cell, place):
+    assert place.device == "cuda"
+    begun = time.time()
+    _train(suite, cell, Place())
+    forked = "repro.suite.worker" in Path(f"/proc/{os.getppid()}/cmdline").read_text()
+    had = os.environ["CUDA_VISIBLE_DEVICES"], begun, time.time(), forked
+    with open(os.environ["NOTES"], "a") as file:
+        file.write(json.dumps(had) + "\\n")
 """
 
 
 @pytest.mark.slow
-def test_the_profile_runs_a_job_a_gpu(tmp_path, monkeypatch):
-    """Four jobs on two GPUs: no two at once have the same one, and both are used."""
-    (tmp_path / "sitecustomize.py").write_text(INSTEAD)
+def test_the_profile_runs_a_job_a_gpu(tmp_path, clone, monkeypatch):
+    """Four jobs on two GPUs: no two at once have the same one, both are used, and none of them
+    imports torch by itself."""
+    with open(clone / "repro" / "suite" / "jobs.py", "a") as file:
+        file.write(INSTEAD)
     notes = tmp_path / "notes"
     monkeypatch.setenv("NOTES", str(notes))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     two = ("--resources", "gpu=2")
-    done = snakemake(
-        "figures/embedding_lr/fig3.pdf", *SMOKE, *two, directory=tmp_path / "work", profile="gpu"
-    )
+    place = {"directory": tmp_path / "work", "profile": "gpu", "root": clone}
+    done = snakemake("figures/embedding_lr/fig3.pdf", *SMOKE, *two, **place)
     assert done.returncode == 0, done.stdout
     had = [json.loads(line) for line in Path(notes).read_text().splitlines()]
     assert len(had) == 4 and {name for name, *_ in had} == {"0", "1"}
-    for i, (name, begun, ended) in enumerate(had):
+    assert all(forked for *_, forked in had)
+    for i, (name, begun, ended, _) in enumerate(had):
         others = had[:i] + had[i + 1 :]
-        assert not any(n == name and b < ended and begun < e for n, b, e in others)
+        assert not any(n == name and b < ended and begun < e for n, b, e, _ in others)

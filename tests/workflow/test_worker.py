@@ -8,12 +8,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+import torch
 
 from repro.suite import handover
-from repro.suite.internals import Call
 from repro.suite.registry import ROOT
 from repro.suite.worker import Worker
 
@@ -121,6 +120,19 @@ def test_a_job_is_the_same_from_the_worker_and_alone(tmp_path, worker, alone):
     assert not children(process)
 
 
+def test_a_job_on_a_gpu_is_forked_from_what_has_imported_torch(tmp_path, worker):
+    """CUDA cannot be used on both sides of a fork: that the worker never did is seen by its child,
+    which either trains or, without a GPU, ends with torch's own answer."""
+    address, process = worker
+    started = job(tmp_path, *TRAIN, "--device", "cuda", address=address)
+    assert wait_for(lambda: children(process))
+    there = torch.cuda.is_available()
+    assert started.wait() == (0 if there else 1)
+    last = (tmp_path / "log").read_text().strip().rpartition("\n")[2]
+    assert last.startswith("resumed 0 runs" if there else "error: device cuda: "), last
+    assert "fork" not in last and not children(process)
+
+
 @pytest.mark.parametrize("victim", ["child", "job"])
 def test_after_kill_9_the_job_goes_on_where_it_was(tmp_path, worker, alone, victim):
     address, process = worker
@@ -215,12 +227,12 @@ def test_where_the_call_is_killed_nothing_is_left(tmp_path, owned):
     ("words", "changed"),
     [
         (("cost",), {}),
-        ((*TRAIN, "--device", "cuda"), {}),
+        ((*TRAIN, "--device", "cuda", "--ranks", "2"), {}),
         (TRAIN, {"OMP_NUM_THREADS": "2"}),
         (TRAIN, {handover.ADDRESS: "/nowhere"}),
         ((), {}),
     ],
-    ids=["of a person", "on a GPU", "with two threads", "no worker is there", "no command"],
+    ids=["of a person", "by two ranks", "with two threads", "no worker is there", "no command"],
 )
 def test_what_was_not_tried_is_not_handed_over(tmp_path, monkeypatch, words, changed):
     for name in handover.THREADS:
@@ -236,11 +248,3 @@ def test_what_was_not_tried_is_not_handed_over(tmp_path, monkeypatch, words, cha
         with pytest.raises(BlockingIOError):
             listener.accept()
     assert handover.ADDRESS not in os.environ, "what it starts is no job"
-
-
-@pytest.mark.parametrize(
-    ("here", "gpus", "forked"), [(True, None, True), (True, 1, False), (False, None, False)]
-)
-def test_jobs_of_a_cluster_and_of_gpus_have_no_worker(here, gpus, forked):
-    offered = {} if gpus is None else {"gpu": SimpleNamespace(value=gpus)}
-    assert Call(SimpleNamespace(local_exec=here, global_resources=offered)).may_fork == forked

@@ -19,7 +19,13 @@ from repro.errors import UserError, did_you_mean, nearest
 from repro.judge import code, forecast, freshness, scoreboard
 from repro.suite import calls, cluster, gpus, jobs, origin, registry
 from repro.suite import config as settings
-from repro.suite.internals import Call, ask_for_no_account, remember_signatures, targets
+from repro.suite.internals import (
+    Call,
+    ask_for_no_account,
+    remember_signatures,
+    say_why_groups_fail,
+    targets,
+)
 from repro.suite.paths import check_folders
 from repro.suite.progress import Monitor
 from repro.suite.study import GPU_SCALES
@@ -244,7 +250,8 @@ def short_group(wildcards):
 
 def prepare_slurm():
     """With the Slurm executor: stop on a machine without Slurm; on one without sacct, keep the
-    plugin from asking it for an account, which would end every submission."""
+    plugin from asking it for an account, which would end every submission; and have it say what
+    Slurm refuses."""
     if CALL.executor != "slurm":
         return
     if not shutil.which("sbatch"):
@@ -254,11 +261,12 @@ def prepare_slurm():
         )
     if not shutil.which("sacct"):
         ask_for_no_account()
+    say_why_groups_fail()
 
 
 def start_worker():
-    """Have jobs forked from one process (`repro.suite.worker`)."""
-    if CALL.may_fork and not SITE.container:
+    """Have jobs of this machine forked from one process (`repro.suite.worker`)."""
+    if CALL.is_local and not SITE.container:
         WORKER.start(SUITE.config.arithmetic, PREFIX)
 
 
