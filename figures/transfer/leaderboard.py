@@ -40,8 +40,10 @@ CAPTION = (
     "rate would win back. Pale: penalty, the tuned loss above that of the best parametrization. "
     "Bars: 95 % interval over seeds, paired, and over the rates that would have been chosen "
     "without each of the narrow model's; its ratio is taken as chosen, and rates are a grid of "
-    "octaves. The axes differ. Data are seen once, losses are of the last fifth of the steps, and "
-    "a tuned loss is read at the rate that is best for the other seeds."
+    "octaves. The best stands at the top; a number with an arrow is a bar that goes on, a dot one "
+    "of no length, the dotted line all that width gains. Data are seen once, losses are of the "
+    "last fifth of the steps, and a tuned loss is read at the rate that is best for the other "
+    "seeds."
 )
 STUDIES = _losses.STUDIES
 TENSOR_PROGRAMS = "Yang et al. (arXiv 2203.03466)"
