@@ -20,12 +20,10 @@ def list(suite: Suite, arguments: Namespace) -> str:
     for line in suite.faults():
         print(f"warning: {line}", file=sys.stderr)
     names = suite.usable_figures()
-    lines = [f"scale {suite.config.scale}, data {suite.label}; minutes of one core:"]
-    for name in names:
-        lines.append(
-            f"figures/{name}.pdf  {registry.figure(name).TITLE}\n    {_known(suite, name)}"
-        )
-    return "\n".join(lines)
+    return "\n".join(
+        f"figures/{name}.pdf  {registry.figure(name).TITLE}  [{_known(suite, name)}]"
+        for name in names
+    )
 
 
 def _known(suite: Suite, name: str) -> str:
@@ -42,7 +40,7 @@ def _known(suite: Suite, name: str) -> str:
     if known is None:
         return "no results and no records"
     spent = sum(entry["seconds"] for entry in known.provenance["made"])
-    return f"{minutes(spent)}; {fared(known.claims) or 'no claim'}"
+    return f"{minutes(spent)} of one core; {fared(known.claims) or 'no claim'}"
 
 
 def cost(suite: Suite, arguments: Namespace) -> str | None:

@@ -1,6 +1,7 @@
 """How strategies and learning rates look, the same in every figure of the paper, and best rates
 that are compared."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from math import isnan
@@ -46,16 +47,21 @@ def rate_styles(rates, best):
 
 def mark_rates(panel, printed, rivals):
     """Vertical lines, named in the legend, at the rate that the paper prints and at those that
-    rival laws have.
+    rival laws have; one that lies far from all that was run is named and not drawn.
 
     rivals: name -> rate.
     """
     from repro.judge.drawing import PAPER
 
     panel.axvline(printed, ls="--", lw=1, color=PAPER, zorder=0, label="the paper's")
+    low, high = panel.get_xlim()
     for (name, rate), line in zip(rivals.items(), (":", "-."), strict=False):
-        name = name.replace("^1/2", "^{1/2}")
-        panel.axvline(rate, ls=line, lw=1.2, color="0.5", zorder=0, label=f"rival: ${name}$")
+        label = f"rival: ${name.replace('^1/2', '^{1/2}')}$"
+        if low <= rate <= high:
+            panel.axvline(rate, ls=line, lw=1.2, color="0.5", zorder=0, label=label)
+        else:
+            label += f", at $2^{{{math.log2(rate):.0f}}}$"
+            panel.plot([], [], ls=line, lw=1.2, color="0.5", label=label)
 
 
 def in_words(found):

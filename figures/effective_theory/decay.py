@@ -17,8 +17,9 @@ OUTCOME = (
 CAPTION = (
     "The ViT whose positions begin with standard deviation 1 (reduced: 12 epochs). Left: largest "
     "top-1 along the run for every (lr, wd) of a search by II.1.E's rule (Dinan et al.), against "
-    "the sum of lr wd along the run; a line a rate, that of the matrices in powers of 2; circle: "
-    "the optimum. Right: fresh seeds at it, circles; line: their mean; above, what is judged."
+    "the sum of lr wd along the run; a line a rate, that of the matrices in powers of 2, of one "
+    "colour in both panels, where the search has been; circle: the optimum. Right: fresh seeds at "
+    "it, circles; line: their mean; above, what is judged."
 )
 # A search and runs at its optimum; and where decay acts in any case.
 ACTING = ("decay_search", "decay")
@@ -113,31 +114,40 @@ def draw(data, scale):
     figure, axes = drawing.panels(3, width=3.4, height=3.4)
     axes[0, 1].sharey(axes[0, 0])
     search, runs = parts(data)
-    for panel, strategy in zip(axes[0], COMPARED, strict=False):
-        rows = _vit.rows_of(data, strategy, search)
-        draw_search(panel, rows, strategy, scale, lambda product: summed(scale, runs, product))
+    width = _vit.setting(scale, "model.width")
+    found = {strategy: _vit.rows_of(data, strategy, search) for strategy in COMPARED}
+    rates = {
+        strategy: {lr: round(math.log2(lr * matrix_factor(strategy, width))) for lr in rows["lr"]}
+        for strategy, rows in found.items()
+    }
+    # One colour a rate in both panels.
+    colors = drawing.ramp(power for powers in rates.values() for power in powers.values())
+    for panel, (strategy, rows) in zip(axes[0], found.items(), strict=False):
+        styles = {lr: (power, colors[power]) for lr, power in rates[strategy].items()}
+        draw_search(panel, rows, styles, lambda product: summed(scale, runs, product))
+        panel.set_title(f"{strategy}: search", fontsize=9)
     draw_runs(axes[0, 2], top1(data, runs), measure(data, scale)["decay.nt-better"])
     return figure
 
 
-def draw_search(panel, rows, strategy, scale, total):
+def draw_search(panel, rows, styles, total):
     """Largest top-1 against the sum of lr wd, a line a rate, a circle around the optimum.
 
-    total: lr wd -> its sum along a run.
+    styles: lr -> log2 of the matrices' rate, its colour. total: lr wd -> its sum along a run.
     """
     top = {point: _vit.top1(group).mean() for point, group in rows.groupby(["lr", DECAY])}
-    factor = matrix_factor(strategy, _vit.setting(scale, "model.width"))
-    for i, lr in enumerate(sorted(rows["lr"].unique())):
+    for lr in sorted(rows["lr"].unique()):
+        power, color = styles[lr]
         line = {total(lr * wd): mean for (rate, wd), mean in top.items() if rate == lr}
-        label = f"$2^{{{round(math.log2(lr * factor))}}}$"
-        panel.plot([*line], [*line.values()], "o-", ms=4, lw=1, color=f"C{i}", label=label)
+        label = f"$2^{{{power}}}$"
+        panel.plot([*line], [*line.values()], "o-", ms=4, lw=1, color=color, label=label)
     best = _vit.SEARCH.optimum(rows).point
-    panel.plot(total(math.prod(best)), top[best], "o", ms=13, mfc="none", color="black")
+    ring = {"ms": 13, "mfc": "none", "color": "black", "ls": "none"}
+    panel.plot(total(math.prod(best)), top[best], "o", **ring, label="optimum")
     panel.set_xscale("log", base=2)
     panel.set_xlabel("sum of lr wd along the run")
     panel.set_ylabel("largest top-1 (%)")
-    panel.set_title(f"{strategy}: search", fontsize=9)
-    panel.legend(title="matrices' rate", fontsize=8, title_fontsize=8)
+    panel.legend(title="matrices' rate", fontsize=8, title_fontsize=8, labelspacing=0.8)
 
 
 def draw_runs(panel, both, difference):

@@ -199,7 +199,7 @@ def draw(data, scale):
         printed = PRINTED[strategy] * matrix_factor(strategy, _vit.setting("paper", "model.width"))
         mark_rates(panel, printed, rivals if strategy == "neural-tangent" else {})
     ratio = in_words(measure(data, scale)["fig1.equivalent-lr"])
-    axes[1, 1].set_title(f"best, over the standard's: {ratio}", fontsize=8)
+    axes[1, 1].set_title(f"best rate over the standard's\n{ratio}", fontsize=8)
     drawing.log2_axis(axes[1, 0].xaxis)
     shown = {"frameon": True, "framealpha": 1, "edgecolor": "none", "borderpad": 0}
     for panel in axes[1]:
@@ -245,4 +245,5 @@ def draw_search(panel, rows, factor):
         panel.plot(point[0] * factor, top[point].mean(), "o", **circle)
     panel.set_xscale("log")
     panel.set_ylabel("largest top-1 (%)")
-    panel.set_title("the optimum is a tie" if len(found.ties) > 1 else "", fontsize=8)
+    tied = len(found.ties) > 1
+    panel.set_title("two points equally good" if tied else "best point circled", fontsize=8)

@@ -226,9 +226,10 @@ def draw(data, scale):
         rows = _bart.rows_of(data, strategy, "sweep")
         rates = sorted(rows["lr"].unique())
         for lr, look in rate_styles(rates, _bart.SWEEP.optimum(rows).point[0]).items():
-            _bart.draw_curve(panel, rows[rows["lr"] == lr], f"{lr:.4g}", **look)
+            power = round(math.log2(lr / _bart.factor(scale, strategy)))
+            _bart.draw_curve(panel, rows[rows["lr"] == lr], f"$2^{{{power}}}$", **look)
         decay = _bart.setting(scale, strategy, "optimizer.weight_decay")
-        _bart.finish(panel, f"{strategy}, wd = {decay:.2g}", "lr [smallest loss]")
+        _bart.finish(panel, f"{strategy}, wd = {decay:.2g}", "matrices' rate [smallest loss]")
     draw_rates(rates_panel, data, scale)
     return figure
 
@@ -255,8 +256,8 @@ def draw_rates(panel, data, scale):
             panel.plot(best[strategy], ends[0], "*", ms=14, color="white", mec=color)
             if low:
                 panel.plot([low, low], ends, "-", lw=3, alpha=0.4, color=color)
-                beside = {"xytext": (4, 2), "textcoords": "offset points", "fontsize": 8}
-                panel.annotate(f"{ends[1] - ends[0]:+.2f}", (low, ends[0]), **beside)
+                label = f"{ends[1] - ends[0]:+.2f} at a quarter"
+                panel.plot([], [], "-", lw=3, alpha=0.4, color=color, label=label)
     width = _bart.setting(scale, "standard", "model.width")
     rivals = {
         law: best["standard"] * width ** (power - POWERS["n^3/2"])
@@ -273,4 +274,4 @@ def draw_rates(panel, data, scale):
         in_words(found[f"fig3.{name}"]) for name in ("equivalent-lr", "robust-to-low-lr")
     )
     panel.set_title(f"best rates' ratio {ratio},\nharm of a quarter, ratio {harm}", fontsize=9)
-    panel.legend(fontsize=8, loc="upper right")
+    panel.legend(fontsize=7, loc="upper right")

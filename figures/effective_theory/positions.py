@@ -230,24 +230,29 @@ def draw(data, scale):
     from repro.judge import drawing
 
     figure, axes = drawing.panels(1, 2, width=8.0, height=3.0)
-    draw_runs(axes[0, 0], data)
+    names = draw_runs(axes[0, 0], data)
     panel = axes[1, 0]
     found = {claim: measured for claim, measured in measure(data, scale).items() if measured.n}
     shown = [claim for claim in COMPARISONS if claim in found]
     bars = [(found[name].value, found[name].low, found[name].high) for name in shown]
-    drawing.bars(panel, range(len(shown)), bars, fmt="s", color="black")
+    # Below the place of the runs that something is taken from.
+    part = {name: COMPARISONS[name][1][1] for name in shown}
+    at = [next(i for i, place in enumerate(names) if part[n] in PLACES[place]) for n in shown]
+    drawing.bars(panel, at, bars, fmt="s", color="black")
     panel.axhline(0, color="0.6", lw=0.8)
-    panel.set_xticks(range(len(shown)), [COMPARISONS[name][0] for name in shown], fontsize=7)
-    panel.set_xlim(-0.6, len(shown) - 0.4)
+    panel.set_xticks(at, [COMPARISONS[name][0] for name in shown], fontsize=7)
+    panel.set_xlim(axes[0, 0].get_xlim())
     panel.set_ylabel("difference (points)")
     panel.set_title(
-        "faster or slower minus as printed; then neural-tangent minus standard", fontsize=8
+        "positions faster or slower: that minus the same strategy as in the paper; all others: "
+        "neural-tangent minus standard",
+        fontsize=8,
     )
     return figure
 
 
 def draw_runs(panel, data):
-    """A column of circles for every strategy at every place."""
+    """A column of circles for every strategy at every place; returns the places."""
     names = []
     for name, parts in PLACES.items():
         shown = False
@@ -265,4 +270,6 @@ def draw_runs(panel, data):
     panel.set_xticks(range(len(names)), names, fontsize=7)
     panel.set_xlim(-0.6, len(names) - 0.4)
     panel.set_ylabel("largest top-1 (%)")
+    panel.plot([], [], "o", color="0.4", mfc="none", ms=5, label="a seed")
     panel.legend(fontsize=7)
+    return names

@@ -94,11 +94,18 @@ def table(data, scale):
         for strategy in PRINTED:
             std, factor = printed(strategy, parameter)
             found = built.loc[(strategy, parameter)]
-            cells += [f"{std:.4g} | {found['init_std']:.4g}", f"{factor:.4g} | {found['lr']:.4g}"]
+            cells += [against(std, found["init_std"]), against(factor, found["lr"])]
         rows.append(cells)
     names = ["standard", *list(PRINTED)[1:]]
     columns = [
         "parameters",
         *(f"{name}\n{what}" for name in names for what in ("initial std", "lr factor")),
     ]
-    return Table(columns, rows, "printed | as built, n = 768, M = 4 left out")
+    return Table(columns, rows, "printed (as built over printed), n = 768, M = 4 left out")
+
+
+def against(value, built):
+    """A printed number, and what is built over it where they are not alike to four digits."""
+    if not value or f"{value:.4g}" == f"{built:.4g}":
+        return f"{value:.4g}" if value == built or value else f"{value:.4g} ({built:.4g} built)"
+    return f"{value:.4g} ({built / value:.4f})"

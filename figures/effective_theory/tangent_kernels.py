@@ -275,8 +275,8 @@ def draw(data, scale):
             draw_exponents(axis, heads, kind, value, factor)
             axis.set_title(f"{name}: {optimizer}, output's parts", fontsize=9)
         if _further.solved(data, kind):
-            draw_errors(column[2], data, kind)
             column[2].set_title(f"{name}: parts against the recursions", fontsize=9)
+            draw_errors(column[2], data, kind)
         else:
             column[2].axis("off")
         draw_blocks(column[3], data, kind, drawing)
@@ -336,6 +336,8 @@ def interval(values, widths):
 
 def draw_errors(axes, data, kind):
     """Errors of each part at every width, and where a line in 1/n has them at 1/n = 0."""
+    from repro.judge import drawing
+
     head = at_head(data)[kind, 0.0]
     of, names = left_over({(kind, 0.0): head}, lambda group: True, [kind])
     seeds = range(head.seeds)
@@ -351,6 +353,11 @@ def draw_errors(axes, data, kind):
             axes.plot(place, 100 * value, "o", ms=4, mfc=face, mec=color)
         axes.errorbar(place + 0.15, 100 * end, 100 * bar, fmt="_", ms=6, lw=1, color="C3")
     axes.axhline(0, lw=0.8, color="0.6")
+    widths = f"{head.widths[0]:g} (pale) to {head.widths[-1]:g} (black)"
+    axes.plot([], [], "o", ms=4, color="black", label=f"same token, n = {widths}")
+    axes.plot([], [], "o", ms=4, mfc="none", mec="black", label="two tokens")
+    axes.errorbar([], [], [], fmt="_", ms=6, lw=1, color="C3", label="at 1/n = 0, one error")
+    drawing.legend_above(axes, 3)
     axes.set_xticks(range(len(head.parts)), head.parts, rotation=60, fontsize=8)
     axes.set_ylabel("less recursion, % of the part")
 

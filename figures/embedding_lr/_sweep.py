@@ -192,11 +192,13 @@ def draw_losses(axes, sweep: Sweep, window: float, label) -> None:
     The line is the best configuration of the mean over seeds, the band the range over seeds of
     each seed's own best. label: of a width.
     """
-    from repro.judge.drawing import COLORS, diverged, log2_axis
+    from repro.judge.drawing import diverged, log2_axis, ramp
 
     found = optima(sweep, sweep.seeds, window)
     thick = {"lw": 4, "alpha": 0.5, "solid_capstyle": "round"}
-    for color, (width, lr) in zip(COLORS, sweep.rates.items(), strict=False):
+    colors = ramp(sweep.rates)
+    for width, lr in sweep.rates.items():
+        color = colors[width]
         losses = np.array([sweep.curve(width, [seed]) for seed in sweep.seeds])
         curve = sweep.curve(width, sweep.seeds)
         finite = np.isfinite(curve)

@@ -122,9 +122,10 @@ def draw(data, scale):
     sweep = sweep_of(data)
     m = data["vocab_reached"].max()
     unit = sweep_of(data[data[INIT] == UNIT_INIT])
-    for color, (width, lr) in zip(drawing.COLORS, unit.rates.items(), strict=False):
-        axes[0, 0].plot(lr, unit.curve(width, unit.seeds), "--", lw=1, color=color)
-    axes[0, 0].plot([], [], "--", lw=1, color="0.5", label="std 1")
+    colors = drawing.ramp(sweep.rates)
+    for width, lr in unit.rates.items():
+        axes[0, 0].plot(lr, unit.curve(width, unit.seeds), "--", lw=1, color=colors[width])
+    axes[0, 0].plot([], [], "--", lw=1, color="0.5", label="dashes, in each colour: std 1")
     window = _sweep.WINDOW[scale]
     _sweep.draw_losses(axes[0, 0], sweep, window, lambda width: f"d = {width}, m = {m}")
     (power,) = numbers("embedding_lr", "fig1.optimum-falls")

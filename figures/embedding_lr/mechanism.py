@@ -242,7 +242,7 @@ def draw_exponents(axes, data, metric, title, scale):
     axes.set_xticks(range(len(names)), [f"m = {name}" for name in names])
     axes.set_ylabel(r"exponent of $d$ in the balancing $\eta_E / \eta_W$")
     axes.set_title(title, fontsize=9)
-    axes.legend(fontsize=7)
+    drawing.legend_above(axes, 2)
 
 
 def draw(data, scale):

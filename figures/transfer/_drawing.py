@@ -11,6 +11,20 @@ from repro.judge.score import Estimate, Interval, Score
 from repro.statistics import t_interval
 
 SMALL = {"width": 1.75, "height": 1.7}
+COLUMNS = 3  # of panels, one a workload
+CUT = 130  # % of the width's gain lost at which an axis ends
+PARTS = ("by the parametrization", "for want of retuning")
+
+
+def workload_panels(number: int, **size):
+    """(figure, axes) of one panel a workload, in rows of COLUMNS; what is left over is empty."""
+    from repro.judge import drawing
+
+    columns = min(number, COLUMNS)
+    figure, axes = drawing.panels(columns, -(-number // columns), **size)
+    for place in axes.flat[number:]:
+        place.axis("off")
+    return figure, [*axes.flat[:number]]
 
 
 def short_interval(values: np.ndarray) -> tuple[float, float]:
@@ -39,6 +53,8 @@ def draw_all_bowls(workloads: dict[str, Losses]):
         for place, name in zip(row, names, strict=True):
             if name not in losses.names:
                 place.axis("off")
+                where = {"ha": "center", "va": "center", "transform": place.transAxes}
+                place.text(0.5, 0.5, f"{name}: not run", fontsize=7, color="0.5", **where)
                 continue
             draw_bowls(place, losses, name)
             place.set_title(name, fontsize=8)
@@ -50,8 +66,15 @@ def draw_all_bowls(workloads: dict[str, Losses]):
             last = place
         row[0].set_ylabel(f"{WORKLOADS[workload]}\nloss (nats)", fontsize=8)
         beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
-        last.legend(fontsize=6, title="width", title_fontsize=6, **beside)
+        name_marks(last)
+        last.legend(fontsize=6, **beside)
     return figure
+
+
+def name_marks(axes) -> None:
+    """Put what `draw_bowls` marks into a panel's legend."""
+    axes.plot([], [], "o", ms=6, mfc="none", color="0.3", label="best of a width")
+    axes.plot([], [], ":", color="0.3", lw=1, label="best of the narrowest")
 
 
 def draw_shift(workloads: dict[str, Losses]):
@@ -59,15 +82,15 @@ def draw_shift(workloads: dict[str, Losses]):
     from repro.judge import drawing
 
     names = [n for n in ORDER if any(n in losses.names for losses in workloads.values())]
-    figure, axes = drawing.panels(len(workloads), width=2.9, height=2.8)
-    for place, (workload, losses) in zip(axes[0], workloads.items(), strict=True):
+    figure, axes = workload_panels(len(workloads), width=3.1, height=2.6)
+    for place, (workload, losses) in zip(axes, workloads.items(), strict=True):
         draw_optima(place, losses, names)
         drawing.log2_axis(place.xaxis)
         place.set_title(WORKLOADS[workload], fontsize=9)
         place.set_xlabel("width")
-    axes[0, 0].set_ylabel("best learning rate")
-    if axes[0, 0].get_legend_handles_labels()[1]:
-        axes[0, 0].legend(fontsize=7, handlelength=1)
+        place.set_ylabel("best learning rate")
+    if (most := max(axes, key=lambda place: len(place.get_legend_handles_labels()[1]))).lines:
+        drawing.legend_above(most, 3, fontsize=6)
     return figure
 
 
@@ -76,13 +99,13 @@ def draw_bowls(axes, losses: Losses, name: str) -> None:
 
     Rings: the curve's minimum, a parabola through its best rate and the two neighbours.
     """
-    from repro.judge.drawing import COLORS
+    from repro.judge.drawing import ramp
 
-    for color, width in zip(COLORS, losses.widths, strict=False):
+    for width, color in ramp(losses.widths).items():
         rates, found = losses.curves[name, width]
         shown = np.isfinite(found).all(0)
         mean = found[:, shown].mean(0)
-        axes.plot(rates[shown], mean, "o-", ms=2, lw=1, color=color, label=f"{width:g}")
+        axes.plot(rates[shown], mean, "o-", ms=2, lw=1, color=color, label=f"width {width:g}")
         axes.fill_between(
             rates[shown],
             found[:, shown].min(0),
@@ -109,6 +132,7 @@ def draw_optima(axes, losses: Losses, names: list[str]) -> None:
     if not np.isfinite(start):
         axes.text(0.5, 0.5, "no minimum\ninside", ha="center", transform=axes.transAxes, fontsize=7)
         return
+    shown = []
     for i, name in enumerate(names):
         if name not in losses.names:
             continue
@@ -117,12 +141,17 @@ def draw_optima(axes, losses: Losses, names: list[str]) -> None:
         ends = np.array([short_interval(each) for each in optima]).T
         low, high = 2**centre - 2 ** (centre - ends[0]), 2 ** (centre + ends[1]) - 2**centre
         place = widths * 2 ** (0.06 * (i - len(names) / 2))
+        shown.append(2**centre)
         axes.errorbar(
             place, 2**centre, (low, high), fmt="o-", ms=3, lw=1, color=COLORS[i], label=name
         )
-    axes.plot(widths, np.full(len(widths), start), ":", color="0.3", lw=1)
-    axes.plot(widths, start * widths[0] / widths, "-.", color="0.3", lw=1)
+    flat, falling = np.full(len(widths), start), start * widths[0] / widths
+    axes.plot(widths, flat, ":", color="0.3", lw=1, label="the same at every width")
+    axes.plot(widths, falling, "-.", color="0.3", lw=1, label="1 / width")
     axes.set_yscale("log", base=2)
+    # An interval may be far wider than all that is drawn; it ends at the panel's edge.
+    drawn = np.concatenate([*shown, flat, falling])
+    axes.set_ylim(drawn[np.isfinite(drawn)].min() / 2, 2 * drawn[np.isfinite(drawn)].max())
     log2_axis(axes.yaxis)
 
 
@@ -219,22 +248,53 @@ def draw_interval(place, y: int, found: Estimate | Interval) -> None:
             place.plot(end, y, mark, ms=3, color="0.2", clip_on=False)
 
 
+def name_parts(place) -> None:
+    """The legend of what `draw_lost` stacks."""
+    from repro.judge.drawing import COLORS
+
+    looks = ({"color": COLORS[0], "alpha": 0.35}, {"color": COLORS[3]})
+    for words, look in zip(PARTS, looks, strict=True):
+        place.barh([0], [0], label=words, **look)
+    place.legend(loc="upper right", fontsize=7)
+
+
 def draw_lost(place, losses: Losses, words: str) -> None:
-    """A bar a parametrization: what is lost of the width's gain. words: the workload's name."""
+    """A bar a parametrization, the best at the top: what is lost of the width's gain. All panels
+    have one axis; a bar that goes on beyond it ends in an arrow with its number.
+
+    words: the workload's name."""
     from repro.judge.drawing import COLORS
 
     gain, widest = losses.gain(), losses.widest
-    for y, name in enumerate(reversed(losses.names)):
-        regret, penalty = losses.regret(name, widest), losses.penalty(name)
+    shares = {
+        name: [
+            100 * each.mean() / gain for each in (losses.penalty(name), losses.regret(name, widest))
+        ]
+        for name in losses.names
+    }
+    found = {name: sum(parts) for name, parts in shares.items()}
+    total = {name: end if np.isfinite(end) else np.inf for name, end in found.items()}
+    order = sorted(losses.names, key=lambda name: -total[name])
+    for y, name in enumerate(order):
+        if not np.isfinite(total[name]):
+            place.text(1, y, "cannot be told", va="center", fontsize=7, color="0.4")
+            continue
+        (penalty, regret), end = shares[name], total[name]
         mean, low, high = losses.interval(partial(losses.lost, name))
-        shares = [100 * each.mean() / gain for each in (penalty, regret)]
-        place.barh(y, shares[0], color=COLORS[0], alpha=0.35, label="by the parametrization")
-        place.barh(y, shares[1], left=shares[0], color=COLORS[3], label="for want of retuning")
+        place.barh(y, penalty, color=COLORS[0], alpha=0.35)
+        place.barh(y, regret, left=penalty, color=COLORS[3])
         if np.isfinite([mean, low, high]).all():
             error = np.array([[mean - low], [high - mean]])
             place.errorbar(mean, y, xerr=error, fmt="none", ecolor="0.2", lw=1, capsize=2)
-    place.set_yticks(range(len(losses.names)), list(reversed(losses.names)), fontsize=8)
+        if end > CUT:
+            look = {"ha": "right", "va": "top", "fontsize": 7, "color": "white"}
+            place.text(0.96 * CUT, y - 0.1, f"{end:.0f} \N{RIGHTWARDS ARROW}", **look)
+        elif end < 1:
+            place.plot(end, y, "o", ms=4, color="0.2")
+    place.set_xlim(-10, CUT)
+    place.set_yticks(range(len(order)), order, fontsize=8)
     place.axvline(0, color="0.3", lw=0.8)
+    place.axvline(100, color="0.7", lw=0.8, ls=":")
     place.set_title(f"{words}, width {losses.base:g} to {widest:g}", fontsize=9)
     place.set_xlabel(f"% of {gain:.3f} nats lost", fontsize=8)
 
@@ -255,10 +315,10 @@ def draw_optimizer(workloads: dict[str, Losses]):
             place.set_title(f"{words}, {name}", fontsize=9)
             place.set_xlabel("learning rate")
         row[0].set_ylabel("loss (nats)")
-        row[0].legend(title="width", fontsize=7, title_fontsize=7)
+        name_marks(row[0])
+        drawing.legend_above(row[0], 3)
         draw_lost(row[-1], losses, words)
-    handles, labels = axes[0, -1].get_legend_handles_labels()
-    axes[0, -1].legend(handles[:2], labels[:2], fontsize=7)
+    name_parts(axes[0, -1])
     return figure
 
 
@@ -267,39 +327,73 @@ def draw_anatomy(arms: dict[str, dict[str, Losses]], words: dict[str, str], name
 
     arms: arm -> workload -> losses. words: arm -> its name in the figure. names: parametrizations.
     """
-    from repro.judge import drawing
-    from repro.judge.drawing import COLORS
 
     workloads = next(iter(arms.values()))
-    figure, axes = drawing.panels(len(workloads), width=2.4, height=2.8)
-    for place, workload in zip(axes[0], workloads, strict=True):
-        shown: list[float] = []
-        for left, arm in zip((0.0, 2.5), words, strict=True):
-            losses = arms[arm][workload]
-            narrow = float(losses.tuned(losses.names[0], losses.base).mean())
-            place.plot([left - 0.5, left + 1.5], [narrow, narrow], "--", color="0.3", lw=1)
-            shown.append(narrow)
-            for k, name in enumerate(names):
-                x = left + k
-                ends = losses.transferred(name, losses.widest)
-                tuned = float(losses.tuned(name, losses.widest).mean())
-                end = float(ends.mean())
-                if not np.isfinite(end):
-                    continue
-                place.bar(x, tuned, color=COLORS[0], alpha=0.35)
-                place.bar(x, end - tuned, bottom=tuned, color=COLORS[3])
-                error = np.array(short_interval(ends))[:, None]
-                place.errorbar(x, end, yerr=error, fmt="none", ecolor="0.2", lw=1, capsize=2)
-                shown += [tuned, end]
-        room = max(shown) - min(shown)
-        show(place, min(shown) - 0.3 * room, max(shown) + 0.3 * room)
-        place.set_xticks([0, 1, 2.5, 3.5], [*names, *names], fontsize=7)
-        place.set_xlabel("     ".join(words.values()), fontsize=8)
+    figure, axes = workload_panels(len(workloads), width=3.1, height=2.5)
+    for place, workload in zip(axes, workloads, strict=True):
+        draw_pairs(place, {words[arm]: arms[arm][workload] for arm in words}, names)
         losses = arms["tuned"][workload]
         title = f"{WORKLOADS[workload]}, {losses.base:g} to {losses.widest:g}"
         place.set_title(title, fontsize=9)
-    axes[0, 0].set_ylabel("loss (nats)")
+        place.set_ylabel("loss (nats)")
+    axes[0].legend(fontsize=7)
     return figure
+
+
+def draw_pairs(place, arms: dict[str, Losses], names) -> None:
+    """A pair of parametrizations an arm: the loss at the transferred rate, what retuning would make
+    of it, and between them the regret; the narrow model's loss as dashes."""
+    from repro.judge.drawing import COLORS
+
+    shown: list[float] = []
+    for left, losses in zip((0.0, 2.5), arms.values(), strict=True):
+        first = left == 0.0  # names each mark once
+        narrow = float(losses.tuned(losses.names[0], losses.base).mean())
+        label = "narrow, tuned" if first else None
+        place.plot([left - 0.5, left + 1.5], [narrow] * 2, "--", color="0.3", lw=1, label=label)
+        shown.append(narrow)
+        for k, name in enumerate(names):
+            x, ends = left + k, losses.transferred(name, losses.widest)
+            tuned, end = float(losses.tuned(name, losses.widest).mean()), float(ends.mean())
+            if not np.isfinite(end):
+                place.text(x, 0.5, "diverged", rotation=90, transform=place.get_xaxis_transform())
+                continue
+            marked = first and k == 0
+            place.plot(
+                [x, x],
+                [tuned, end],
+                color=COLORS[3],
+                lw=5,
+                solid_capstyle="butt",
+                label="regret" if marked else None,
+            )
+            place.plot(
+                x,
+                tuned,
+                "o",
+                mfc="white",
+                color=COLORS[0],
+                ms=6,
+                label="wide, retuned" if marked else None,
+            )
+            place.errorbar(
+                x,
+                end,
+                yerr=np.array(short_interval(ends))[:, None],
+                fmt="o",
+                ms=4,
+                color="black",
+                lw=1,
+                capsize=2,
+                label="wide, narrow's rate" if marked else None,
+            )
+            shown += [tuned, end]
+    # Intervals of few seeds may be far wider than all that is drawn: they end at the edge.
+    room = max(shown) - min(shown)
+    show(place, min(shown) - 0.3 * room, max(shown) + 0.4 * room)
+    place.set_xlim(-0.7, 4.2)
+    ticks = [f"{name}\n{arm}" if name == names[0] else name for arm in arms for name in names]
+    place.set_xticks([0, 1, 2.5, 3.5], ticks, fontsize=7)
 
 
 def draw_muon(arms: dict[str, Losses]):
@@ -331,9 +425,11 @@ def draw_muon(arms: dict[str, Losses]):
         )
         for power, style in ((0, ":"), (-0.5, "-.")):
             guide = 2 ** centre[0] * (widths / widths[0]) ** power
-            last.plot(widths, guide, style, color=color, lw=0.8)
+            label = f"width^{power:g}" if drawn == 1 else None
+            last.plot(widths, guide, style, color="0.4", lw=0.8, label=label)
     axes[0, 0].set_ylabel("loss (nats)")
-    axes[0, 0].legend(title="width", fontsize=7, title_fontsize=7)
+    name_marks(axes[0, 0])
+    drawing.legend_above(axes[0, 0], 3)
     if not drawn:
         last.text(0.5, 0.5, "no minimum\ninside", ha="center", transform=last.transAxes, fontsize=7)
         return figure

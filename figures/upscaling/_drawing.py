@@ -140,11 +140,11 @@ def mark_early(panel, stages, setting, share):
     steps = last_step(stages["upscaled"])["step"].max()
     paper = printed_share(setting)
     style = {"ls": "--", "lw": 1, "color": drawing.PAPER, "zorder": 1}
-    marks = [panel.axvline(paper * steps, **style, label=f"the paper's: {paper:.0%}")]
+    marks = [panel.axvline(paper * steps, **style, label=f"in the paper: {paper:.0%}")]
     if math.isfinite(share.value) and math.isfinite(end):
         panel.plot([share.value * steps, steps], [end, end], "-", lw=0.8, color="0.4")
         style = {"fmt": "D", "color": LINES["upscaled"]["color"], "zorder": 4}
-        style["label"] = f"there after {share.value:.0%} of the steps"
+        style["label"] = f"loss from scratch reached after {share.value:.0%} of the steps"
         found = np.array([[share.value, share.low, share.high]]) * steps
         shown = panel.get_xlim()
         drawing.bars(panel, [end], found, across=True, **style)
@@ -229,8 +229,10 @@ def draw_heatmap(figure, panel, rows, setting, title, selected):
         place = [where(v, axis) for v, axis in ((lr, table.columns), (noise, table.index))]
         inside = None not in place
         ring = {"ms": 10, "mfc": "none", "mec": drawing.PAPER, "mew": 2}
-        words = f"paper: {lr:.2g}, {noise:g}{'' if inside else ' (outside)'}"
-        panel.plot(*([x] if inside else [] for x in place), "o", **ring, label=words)
+        words = f"paper: {lr:.2g}, {noise:g}{'' if inside else ' (off the grid)'}"
+        shown = [[x] for x in place] if inside else [[], []]
+        marker = "o" if inside else "none"
+        panel.plot(*shown, **ring, marker=marker, ls="none", label=words)
     panel.set_xlabel("learning rate (base constant)")
     panel.set_ylabel(setting.noise)
     panel.set_title(title, fontsize=9, pad=20)
@@ -288,7 +290,10 @@ def draw_judged(panel, stages, rows):
     for name, place in zip(SMALL, (levels.index(chosen), 0, len(levels) - 1), strict=True):
         found = t_interval(last_step(stages[name])["train_loss"])
         if math.isfinite(found[0]):
-            drawing.bars(panel, [place + 0.15], [found], color="C1")
+            label = "judged: other seeds, 95 %" if name == next(iter(SMALL)) else None
+            drawing.bars(panel, [place + 0.15], [found], color="C1", label=label)
+    panel.set_title(panel.get_title(), fontsize=9)
+    drawing.legend_above(panel, 3)
 
 
 def draw_ends_by_level(panel, rows, setting, title):
@@ -298,16 +303,17 @@ def draw_ends_by_level(panel, rows, setting, title):
     lowest = last_step(rows).groupby(LEVEL)[setting.metric_of("tune_upscaled")].min()
     ends = lowest.where(np.isfinite(lowest)).to_numpy()
     places = np.arange(len(ends))
-    panel.plot(places, ends, "o-", ms=5, color="C0")
+    panel.plot(places, ends, "o-", ms=5, color="C0", label="the sweep's one seed")
     drawing.diverged(panel, places[np.isnan(ends)], "C0")
     if np.isfinite(ends).any():
         panel.axhline(ends[0], ls=":", lw=1, color="0.5", label="at zero noise")
-        panel.plot(np.nanargmin(ends), np.nanmin(ends), "*", ms=14, color="white", mec="black")
+        star = {"ms": 14, "color": "white", "mec": "black", "ls": "none", "label": "its best"}
+        panel.plot(np.nanargmin(ends), np.nanmin(ends), "*", **star)
         high = np.nanquantile(ends, 0.8)
         if np.nanmax(ends) > 3 * high:
             panel.set_yscale("log")
-        panel.legend(fontsize=8)
     panel.set_xticks(places, map(on_grid, lowest.index))
     panel.set_xlabel(setting.noise)
     panel.set_ylabel("final training loss (nats)")
     panel.set_title(f"{title}, each at its own best rate", fontsize=9)
+    drawing.legend_above(panel, 3)

@@ -115,9 +115,9 @@ def draw(data, scale):
     sweep = data[data["stage"] == "by_lr"]
     colors = fig3.width_colors(sweep)
     ends = {width: colors[width] for width in (min(colors), max(colors))}
+    curves.set_title("tuned small, used large: target width n", fontsize=9)
     fig3.draw_panel(curves, sweep, "lr", ends)
     fig3.mark_optima(curves, sweep, "lr", ends, "SP")
     curves.set_xlabel("learning rate (base constant)")
     curves.set_ylabel("final training loss (nats)")
-    curves.set_title("tuned small, used large", fontsize=9)
     return figure

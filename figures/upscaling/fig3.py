@@ -39,12 +39,13 @@ OUTCOME = (
 )
 CAPTION = (
     "Final training loss, a mean since the last evaluation, against the learning rate at fixed "
-    "noise (top) and against the noise at a fixed rate (bottom), one curve a target width. "
+    "noise (top) and against the noise at a fixed rate (bottom), one curve a target width n. "
     "Mean, and range over seeds (band). Stars: vertex of a parabola through two octaves to either "
-    "side of the best, mean over seeds with its 95 % interval. Crosses: where a rival would have "
-    "it, from the narrowest's: SP's rate, as 1/n (top), or noise of one standard deviation at all "
-    "widths, a level as n^1/2 (bottom). In the titles: the slope of the vertex against the target "
-    "width, as it is judged. Arrows at the top edge: a mean above the panel, or a seed that "
+    "side of the best, mean over seeds with its 95 % interval, unless it is wider than the grid. "
+    "Crosses: where a rival would have it, from the narrowest's: SP's rate, as 1/n (top), or noise "
+    "of one standard deviation at all widths, a level as n^1/2 (bottom). In the titles: the slope "
+    "of the vertex against the target width, as it is judged. Arrows at the top edge: a mean above "
+    "the panel, or a seed that "
     "diverged. (Ma et al., Figure 3.)"
 )
 # Name in ids -> in words, study, how its stages end.
@@ -219,8 +220,6 @@ def draw(data, scale):
                 panel.axis("off")
                 continue
             rows = rows_of(data, key, sweep)
-            draw_panel(panel, rows, axis, width_colors(rows))
-            mark_optima(panel, rows, axis, width_colors(rows), RIVAL[sweep])
             panel.set_xlabel(f"{label} (base constant)")
             panel.set_ylabel("final training loss (nats)")
             declared = registry.study(f"{study}/{stage}{end}").scales[scale].spec
@@ -230,6 +229,8 @@ def draw(data, scale):
                 f"{words}, {fixed[0]} {declared[fixed[1]]:.3g}\nslope against width {found}",
                 fontsize=9,
             )
+            draw_panel(panel, rows, axis, width_colors(rows))
+            mark_optima(panel, rows, axis, width_colors(rows), RIVAL[sweep])
     return figure
 
 
@@ -237,13 +238,14 @@ def width_colors(rows):
     """Target width -> its colour."""
     from repro.judge import drawing
 
-    widths = sorted(rows[WIDTH].unique())
-    return dict(zip(widths, drawing.sns.color_palette("viridis", len(widths)), strict=True))
+    return drawing.ramp(rows[WIDTH])
 
 
 def mark_optima(panel, rows, axis, colors, rival):
     """The best value with its interval at each width of `colors`, and where a rival law would have
     it."""
+    from repro.judge import drawing
+
     limits, first = panel.get_xlim(), None
     for width, color in colors.items():
         curve = by_width(rows, axis)[width]
@@ -254,7 +256,8 @@ def mark_optima(panel, rows, axis, colors, rival):
         if not math.isfinite(best):
             continue
         height = np.interp(best, x[finite], y[finite])
-        if math.isfinite(low):
+        told = high - low < x[-1] - x[0]  # else a line across the panel, which looks like a guide
+        if math.isfinite(low) and told:
             ends = np.array([[2.0**best - 2.0**low], [2.0**high - 2.0**best]])
             panel.errorbar(2.0**best, height, xerr=ends, fmt="none", ecolor="black", lw=1)
         panel.plot(2.0**best, height, "*", color=color, ms=11, mec="black", mew=0.5)
@@ -264,6 +267,10 @@ def mark_optima(panel, rows, axis, colors, rival):
             height = np.interp(there, x[finite], y[finite])
             panel.plot(2.0**there, height, "X", color=color, ms=6, mec="black", mew=0.5)
     panel.set_xlim(limits)  # an interval of two seeds may be far wider than the grid
+    look = {"ls": "none", "color": "0.7", "mec": "black", "mew": 0.5}
+    panel.plot([], [], "*", **look, ms=9, label="best, 95 %")
+    panel.plot([], [], "X", **look, ms=6, label="rival law")
+    drawing.legend_above(panel, 3, fontsize=6.5, handlelength=1.2)
 
 
 def draw_panel(panel, rows, axis, colors, grid=None):
@@ -278,7 +285,7 @@ def draw_panel(panel, rows, axis, colors, grid=None):
         losses = rows[rows[WIDTH] == width].groupby(axis)["train_loss"].agg(["mean", "min", "max"])
         losses.index = losses.index.map(places)
         curves[width] = curve = losses.where(np.isfinite(losses["mean"]))
-        style = {"ms": 2.5, "lw": 1.2, "color": color, "label": f"{int(width)}"}
+        style = {"ms": 2.5, "lw": 1.2, "color": color, "label": f"n = {int(width)}"}
         panel.plot(curve.index, curve["mean"], "-o", **style)
         panel.fill_between(curve.index, curve["min"], curve["max"], color=color, alpha=0.2, lw=0)
     ticks = whole_powers([v for v in grid if v > 0])
@@ -295,7 +302,7 @@ def draw_panel(panel, rows, axis, colors, grid=None):
         top = high + 0.3 * room if means.max() > high + 0.6 * room else means.max() + 0.05 * room
         panel.set_ylim(low - 0.05 * (high - low), top)
         draw_arrows(panel, curves, colors, top)
-    panel.legend(title="target width", fontsize=6.5, title_fontsize=7)
+    panel.legend(fontsize=6.5)
 
 
 def draw_arrows(panel, curves, colors, top):

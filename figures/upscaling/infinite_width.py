@@ -323,7 +323,7 @@ def draw_outputs(axes, grid, layers, colors):
     )
     axes.set_xlabel("step $t$")
     axes.set_ylabel("output $y_t$, mean and std")
-    axes.legend(loc="lower right", fontsize=8)
+    axes.legend(loc="upper left", fontsize=7)
 
 
 def draw_deviations(axes, grid, layers, drawing):

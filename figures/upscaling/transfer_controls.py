@@ -189,11 +189,11 @@ def draw(data, scale):
                 {v for arm in (ours, control) for losses in arm.values() for v in losses.index}
             )
             fig3.draw_panel(panel, rows, axis, colors, grid)
+            panel.set_title(MODELS[key], fontsize=9)
             mark_best(panel, ours, grid, colors, ms=10)
             draw_control(panel, control, grid, colors)
             panel.set_xlabel(f"{label} (base constant)")
             panel.set_ylabel("final training loss (nats)")
-            panel.set_title(MODELS[key], fontsize=9)
         draw_regret(lost, data, sweep)
         draw_judged(judged, measure(data, scale), sweep)
     return figure
@@ -212,6 +212,8 @@ def mark_best(panel, curves, grid, colors, **size):
 def draw_control(panel, curves, grid, colors):
     """The control's curves, dashed, down to their lowest, but at zero noise, where they are the
     same; what is far above the paper's curves is cut off."""
+    from repro.judge import drawing
+
     low, high = panel.get_ylim()
     low = min(low, *(0.98 * float(losses.mean(axis=1).min()) for losses in curves.values()))
     for width, losses in curves.items():
@@ -219,6 +221,9 @@ def draw_control(panel, curves, grid, colors):
         panel.plot(mean[(mean.index > 0) & np.isfinite(mean)], "--", lw=1, color=colors[width])
     mark_best(panel, curves, grid, colors, ms=6)
     panel.set_ylim(low, high)
+    panel.plot([], [], "--", lw=1, color="0.4", label="control")
+    panel.plot([], [], "*", ms=10, color="0.7", mec="black", mew=0.5, ls="none", label="lowest")
+    drawing.legend_above(panel, 3, fontsize=6.5, handlelength=1.2)
 
 
 def draw_regret(panel, data, sweep):
@@ -236,7 +241,8 @@ def draw_regret(panel, data, sweep):
     panel.set_xscale("log", base=2)
     panel.set_xlabel("target width")
     panel.set_ylabel("regret (nats)")
-    panel.legend(fontsize=7)
+    panel.set_title("cost of the narrowest's best", fontsize=9)
+    drawing.legend_above(panel, 2)
 
 
 def draw_judged(panel, measured, sweep):
@@ -251,3 +257,4 @@ def draw_judged(panel, measured, sweep):
     panel.set_xlim(-0.5, len(MODELS) - 0.5)
     panel.set_xticks(places, MODELS.values())
     panel.set_ylabel("loss at the widest, over the control's")
+    panel.set_title("what is judged, 95 %", fontsize=9)

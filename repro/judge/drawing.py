@@ -3,6 +3,7 @@
 import io
 import math
 import os
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -32,6 +33,7 @@ POINTS = 72  # of a PDF, in an inch
 PAPER = "#b0003a"  # what a paper prints
 DIVERGED = "crosses: diverged"
 UNBROKEN = "\N{NO-BREAK SPACE}"
+MINUS = re.compile(r"(?<![\w.)\]-])-(?=\d)")  # before a number, no hyphen
 
 
 def style() -> None:
@@ -61,6 +63,13 @@ def panels(columns: int, rows: int = 1, width: float = 4.2, height: float = 3.4)
         squeeze=False,
     )
     return figure, axes
+
+
+def ramp(values: Iterable) -> dict:
+    """Value -> its colour, from dark to light in the order of the values: of widths, or any other
+    setting that has an order. What has none has COLORS."""
+    ordered = sorted({*values})
+    return dict(zip(ordered, sns.color_palette("viridis", len(ordered)), strict=True))
 
 
 def check_panels(file: str, figure: object) -> None:
@@ -100,19 +109,28 @@ def claim_lines(claim: JudgedClaim, characters: int) -> list[str]:
     ]
 
 
-def finish(figure: Figure, title: str, last_line: str) -> None:
-    """Add the title above a figure and one small line below it, in added height."""
+def finish(figure: Figure, title: str, outcome: str, last_line: str) -> None:
+    """Add what a figure is called and what came out of it above, and one small line below it, in
+    added height. outcome: may be ""."""
     width, height = figure.get_size_inches()
-    titles = textwrap.wrap(title, int(width * 11.5))
-    head = 0.35 + 0.17 * (len(titles) - 1)  # above, inches
+    found = wrapped(MINUS.sub("\N{MINUS SIGN}", outcome), int(width * 11.5))
+    titles = textwrap.wrap(title, int(width * (14 if found else 11.5)))
+    line = 0.14 if found else 0.17  # height of one of the title's, inches
+    head = 0.2 + 0.17 * len(found) + line * len(titles)  # above, inches
     foot = 1.3 * LINE_INCHES  # below, inches
     total = height + foot + head
     figure.set_size_inches(width, total)
     layout = figure.get_layout_engine()
     if isinstance(layout, ConstrainedLayoutEngine):  # always: `check_panels` made sure
         layout.set(rect=(0, foot / total, 1, height / total))
+    above: dict[str, Any] = {"va": "top", "parse_math": False}
     top = 1 - 0.08 / total
-    figure.text(0.01, top, "\n".join(titles), va="top", fontsize=10, fontweight="bold")
+    if found:
+        figure.text(0.01, top, "\n".join(found), fontsize=10, fontweight="bold", **above)
+        top -= (0.17 * len(found) + 0.02) / total
+    look: dict[str, Any]
+    look = {"fontsize": 8, "color": "0.35"} if found else {"fontsize": 10, "fontweight": "bold"}
+    figure.text(0.01, top, "\n".join(titles), **above, **look)
     fitting = width * POINTS / (0.57 * len(last_line))  # letters are about half as wide as high
     below: dict[str, Any] = {"va": "bottom", "fontsize": min(6, fitting), "color": "0.45"}
     figure.text(0.01, 0.25 * LINE_INCHES / total, last_line, parse_math=False, **below)
@@ -196,6 +214,20 @@ def of_table(shown: Table) -> Figure:
     if shown.note:
         axes.set_title(shown.note, fontsize=8, loc="left", parse_math=False)
     return figure
+
+
+def legend_above(axes, columns: int, **options) -> None:
+    """A panel's legend between the panel and its title, where it lies on no data."""
+    options = {
+        "fontsize": 7,
+        "title_fontsize": 7,
+        "columnspacing": 1,
+        "handlelength": 1.8,
+    } | options
+    shown = axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, **options)
+    lines = -(-len(shown.get_texts()) // columns) + bool(options.get("title"))
+    if axes.get_title():
+        axes.set_title(axes.get_title(), fontsize=9, pad=9 + 1.7 * options["fontsize"] * lines)
 
 
 def log2_axis(axis) -> None:

@@ -25,6 +25,7 @@ from repro.judge.claims import (
 )
 from repro.judge.figure import figure_module
 from repro.judge.judged import JudgedClaim
+from repro.judge.outcome import outcome
 from repro.judge.printed import printed_for
 from repro.judge.typeset import Table
 from repro.suite import registry
@@ -199,7 +200,8 @@ def render(figure_name: str, data: Path, provenance: dict, folder: Path) -> list
         with called(figure_name, "draw"):
             drawn = module.draw(values, provenance["scale"])
     drawing.check_panels(f"figures/{figure_name}.py", drawn)
-    drawing.finish(drawn, module.TITLE, source_line(figure_name, provenance, digest))
+    last_line = source_line(figure_name, provenance, digest)
+    drawing.finish(drawn, module.TITLE, outcome(figure_name, rows), last_line)
     picture = folder / "figure.pdf"
     drawing.save(drawn, picture, folder / "figure.png")
     made_of = footer(figure_name, provenance, digest)

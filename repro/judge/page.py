@@ -11,6 +11,7 @@ from repro.judge.board import HEAD, entries
 from repro.judge.figure import figure_module
 from repro.judge.judged import JudgedClaim
 from repro.judge.judging import footer, table_of
+from repro.judge.outcome import outcome
 from repro.judge.typeset import markdown, plain
 
 
@@ -25,7 +26,9 @@ def write_page(
     table = table_of(figure_name, data, provenance["scale"])
     shown = table.markdown() if table else [f"![{module.TITLE}]({base.name}.png)"]
     rows = [entries(row, f"`{row['claim']}`") for row in claims]
-    lines = [f"# {plain(module.TITLE)}", "", *shown, "", plain(module.CAPTION), ""]
+    found = outcome(figure_name, claims)
+    lines = [f"# {plain(module.TITLE)}", "", *([f"**{plain(found)}.**", ""] if found else [])]
+    lines += [*shown, "", plain(module.CAPTION), ""]
     lines += [*markdown([HEAD, *rows]), ""] if rows else []
     lines += [f"{plain(unclean(provenance))}", ""] if unclean(provenance) else []
     lines += [plain(footer(figure_name, provenance, sha256_file(data)))]

@@ -11,6 +11,7 @@ from repro.errors import UserError
 from repro.files import read_json
 from repro.judge import judging, products, records
 from repro.judge.explain import explain
+from repro.judge.outcome import outcome
 from repro.judge.scoreboard import COLUMNS, scoreboard
 from repro.suite import config, packs, registry
 from repro.suite.registry import ROOT
@@ -99,6 +100,8 @@ def check_published(name, rows, data):
         assert found <= {"does not bind", "reported"}, "smoke judges no training"
     picture = words_of(base.with_suffix(".pdf"))
     assert all(word in picture for word in module.TITLE.split())
+    found = outcome(name, rows).replace("-", "\N{MINUS SIGN}").split()
+    assert all(word in picture.replace("-", "\N{MINUS SIGN}") for word in found), "what came out"
     assert f"{name}, smoke scale, embedded" in picture and "data, cpu, data.csv " in picture
     assert not any(row["claim"] in picture for row in rows) and module.CAPTION not in picture
     page = base.with_suffix(".md").read_text()

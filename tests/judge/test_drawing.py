@@ -26,16 +26,21 @@ CLAIM = {
 
 @pytest.mark.parametrize("columns", [1, 2])
 @pytest.mark.parametrize("words", [1, 4, 8])
-def test_a_title_lies_inside_the_figure_and_above_the_panels(columns, words):
+@pytest.mark.parametrize("found", [0, 1, 5])
+def test_a_title_lies_inside_the_figure_and_above_the_panels(columns, words, found):
     figure, axes = drawing.panels(columns)
     axes[0][0].set_title("panel")
     title = " ".join(["Upscaled models against wide ones"] * words)
-    drawing.finish(figure, title, "scale: smoke")
+    found = " ".join(["It goes as n^-0.5 [-0.75, -0.25]: reproduced"] * found)
+    drawing.finish(figure, title, found, "scale: smoke")
     figure.draw_without_rendering()
-    title = figure.texts[0].get_window_extent()
+    boxes = [text.get_window_extent() for text in figure.texts[:-1]]
+    assert len(boxes) == 1 + bool(found)
     panel = axes[0][0].get_tightbbox()
-    assert title.x0 >= 0 and title.x1 <= figure.bbox.width
-    assert panel.y1 <= title.y0 and title.y1 <= figure.bbox.height
+    for box in boxes:
+        assert box.x0 >= 0 and box.x1 <= figure.bbox.width
+        assert panel.y1 <= box.y0 and box.y1 <= figure.bbox.height
+    assert len(boxes) == 1 or boxes[1].y1 <= boxes[0].y0, "what came out, then what it is of"
     drawing.plt.close(figure)
 
 
@@ -44,7 +49,7 @@ def test_a_picture_is_the_plot_its_title_and_one_line(label):
     figure, axes = drawing.panels(1)
     axes[0][0].set_xlabel("step")
     last = f"effective_theory/table_vit, reduced scale, {label} data, cpu, data.csv 0123456789ab"
-    drawing.finish(figure, "title", last)
+    drawing.finish(figure, "title", "", last)
     figure.draw_without_rendering()
     assert [text.get_text() for text in figure.texts] == ["title", last]
     line = figure.texts[1].get_window_extent()
@@ -58,7 +63,7 @@ def test_a_sheet_has_caption_and_claims_below_the_picture(tmp_path, words):
     """Selectable text in reading order, each line on the page and none on another."""
     figure, axes = drawing.panels(2)
     axes[0][0].set_xlabel("step")
-    drawing.finish(figure, "the title", "its last line")
+    drawing.finish(figure, "the title", "", "its last line")
     drawing.save(figure, tmp_path / "a.pdf", tmp_path / "a.png")
     caption = " ".join(["cost in $"] * words)
     for name in ("one", "two"):
@@ -96,7 +101,7 @@ def test_the_texts_of_a_table_lie_inside_their_cells():
     rows = [["LVP", "lr (Adam)", printed, printed, printed]]
     heads = ["", "", "embedding", "output", "hidden\nweights"]
     figure = drawing.of_table(Table(heads, rows, "a | b"))
-    drawing.finish(figure, "title", "scale: smoke")
+    drawing.finish(figure, "title", "", "scale: smoke")
     figure.draw_without_rendering()
     (axes,) = figure.axes
     for cell in axes.tables[0].get_celld().values():
@@ -173,4 +178,23 @@ def test_ticks_are_plain_numbers(scale, ends, shown):
     drawing.plain_ticks(axes.yaxis)
     figure.draw_without_rendering()
     assert shown in [label.get_text() for label in axes.get_yticklabels()]
+    drawing.plt.close(figure)
+
+
+def test_a_setting_with_an_order_is_a_ramp_whose_colours_stay():
+    ramp = drawing.ramp([64, 16, 32, 16])
+    assert [*ramp] == [16, 32, 64] and len({*ramp.values()}) == 3
+    light = [sum(color) for color in ramp.values()]
+    assert light == sorted(light), "from dark to light"
+
+
+def test_a_legend_above_a_panel_lies_on_no_data_and_below_its_title():
+    figure, ((panel,),) = drawing.panels(1)
+    panel.set_title("what it is of")
+    for label in ("one", "two", "three", "four", "five"):
+        panel.plot([0, 1], [0, 1], label=label)
+    drawing.legend_above(panel, 3, title="widths")
+    figure.draw_without_rendering()
+    legend, title = panel.get_legend().get_window_extent(), panel.title.get_window_extent()
+    assert panel.bbox.y1 <= legend.y0 + 1 and legend.y1 <= title.y0 + 1
     drawing.plt.close(figure)
