@@ -223,7 +223,8 @@ def test_every_mode_becomes_rgb(folder, tmp_path, mode):
     row = found["train"].paths.index(f"{CLASSES[0]}/{name}")
     image = found["train"].image(row)
     assert image.mode == "RGB" and image.size == (60, 48)
-    assert recipe.training_transform(DATA, 32)(image).shape == (3, 32, 32)
+    drawn = recipe.training_transform(DATA, 32)(image).image
+    assert drawn.shape == (3, 32, 32) and drawn.dtype == torch.uint8
 
 
 def as_published(root):
@@ -429,6 +430,28 @@ def test_a_batch_depends_on_seed_and_step_alone(images):
     torch.testing.assert_close(targets.sum(1), torch.ones(4))
 
 
+def test_the_device_finishes_a_batch_in_the_bits_of_image_by_image(images):
+    """torchvision's and timm's own steps on one image at a time, as before images were passed on in
+    bytes."""
+    from timm.data.random_erasing import RandomErasing
+    from torchvision.transforms import v2
+
+    transform = recipe.training_transform(DATA | {"erasing": 1.0}, 32)
+    finish = v2.Compose(
+        [v2.ToDtype(torch.float32, scale=True), v2.Normalize(recipe.MEAN, recipe.STD)]
+    )
+    erase = RandomErasing(1.0, mode="pixel", max_count=1, device="cpu")
+    expected = []
+    for row in range(12):
+        with recipe.seeded(1, 0, row, recipe.IMAGE_STREAM):
+            expected.append(erase(finish(transform.change(images["train"].image(row)))))
+    order = torch.arange(12)
+    keys = [[(0, row) for row in part.tolist()] for part in order.split(5)]
+    drawn = recipe._Drawn(images["train"], transform, 1)
+    found = [chunk for chunk, _ in recipe._loader(drawn, iter(keys), torch.device("cpu"), 0)]
+    assert torch.equal(torch.cat(found), torch.stack(expected))
+
+
 def test_workers_draw_what_one_process_draws(images):
     def batches(workers):
         transform = recipe.training_transform(DATA, 32)
@@ -496,7 +519,8 @@ def test_the_images_are_those_of_timm_s_own_pipeline(images, monkeypatch):
             with recipe.seeded(row, key):
                 expected = theirs(image)
             with recipe.seeded(row, key):
-                found = ours(image)
+                boxes, drawn, pixels, _ = recipe._collate([(ours(image), 0)])
+            (found,) = recipe.Finish(torch.device("cpu"))(drawn, boxes, pixels)
             torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
             erased += bool(found.max() > 2.8)  # beyond white, (1 - 0.406) / 0.225 = 2.64
     assert 20 < erased < 100, "Random Erasing draws normal pixels in a quarter of 240 images"
@@ -505,7 +529,7 @@ def test_the_images_are_those_of_timm_s_own_pipeline(images, monkeypatch):
 def test_the_strongest_posterize_is_black_and_no_error(images):
     """timm keeps 4 - int(4 * magnitude / 10) bits: 0 at magnitude 10, which m9-mstd0.5 reaches."""
     transform = recipe.training_transform(DATA | {"randaugment": "rand-m10-inc1"}, 32)
-    (augment,) = (part for part in transform.transforms if hasattr(part, "ops"))
+    (augment,) = (part for part in transform.change.transforms if hasattr(part, "ops"))
     (posterize,) = (op for op in augment.ops if op.name == "PosterizeIncreasing")
     image = images["train"].image(0)
     found = {np.asarray(posterize(image)).max() for _ in range(20)}
