@@ -470,7 +470,10 @@ def test_the_ends_are_drawn_with_their_rates_intervals_and_what_diverged():
 def test_where_upscaled_is_as_low_as_from_scratch_is_marked_beside_the_paper_s():
     training = registry.figure("upscaling/fig4").draw(made_up("mlp-sgd"), "reduced").axes[0]
     labels = [text.get_text() for text in training.get_legend().get_texts()]
-    assert labels == ["there after 67% of the steps", "the paper's: 5%"]  # 598 of 11,326
+    assert labels == [
+        "loss from scratch reached after 67% of the steps",
+        "in the paper: 5%",
+    ]  # 598 of 11,326
 
 
 def test_the_paper_s_selection_is_drawn_where_it_lies_on_the_grid():
