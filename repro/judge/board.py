@@ -68,10 +68,12 @@ def counts_by_paper(
 ) -> list[list[str]]:
     """The papers' claims, a line a paper and what they rest on: about training first, all of them
     together last. The first cell is Markdown with a link to the paper's page from the checkout.
-    registered: those that were registered before their runs, the first line."""
+    registered: those that were registered before their runs, the first line; controls of the
+    suite's own are not counted."""
     own, _ = _apart(rows)
     table = [["claims of", "rest on", *VERDICTS]]
-    table.append(["**registered before their runs**", TRAINING, *_counted(registered)])
+    of_papers = [row for row in registered if row["kind"] == TRAINING]
+    table.append(["**registered before their runs**", TRAINING, *_counted(of_papers)])
     for on in ((TRAINING,), tuple(kind for kind in OF_A_PAPER if kind != TRAINING)):
         some = [row for row in own if row["kind"] in on]
         words = " and ".join(on)

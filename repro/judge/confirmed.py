@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from repro.judge import register
-from repro.judge.board import survivors
+from repro.judge.board import families, survivors
 from repro.judge.claims import (
     CANNOT_BE_TOLD,
     DOES_NOT_BIND,
@@ -45,25 +45,28 @@ def lines() -> list[str]:
     return markdown([head, *found])
 
 
-def _registered() -> Iterator[tuple[JudgedClaim, bool, register.Badge]]:
+def _registered() -> Iterator[tuple[JudgedClaim, bool | None, register.Badge]]:
     """The judged claims on record that the register has a row of: each with whether it stands by
-    Holm's method and its badge."""
+    Holm's method, None where it is none of those that are counted, and its badge."""
     for paper in dict.fromkeys(name.split("/")[0] for name in registry.figure_names()):
         tests = {row.key for row in register.registered(paper)}
         for scale, data in sorted({(scale, data) for _, scale, data in tests}):
             saved = [read_record(base) for base in _bases_of(paper, scale, data)]
             of = [(claim, each["provenance"]) for each in saved for claim in each["claims"]]
             standing = survivors([claim for claim, _ in of])
+            family = families([claim for claim, _ in of]).get(paper, ())
+            counted = {claim["claim"] for claim in family}
             for claim, provenance in of:
                 if (claim["claim"], scale, data) in tests:
-                    stands = (paper, claim["claim"]) in standing
+                    name = claim["claim"]
+                    stands = (paper, name) in standing if name in counted else None
                     yield claim, stands, register.badge(claim, provenance)
 
 
-def _line(claim: JudgedClaim, stands: bool, badge: register.Badge) -> list[str]:
+def _line(claim: JudgedClaim, stands: bool | None, badge: register.Badge) -> list[str]:
     p = "-" if claim["p"] is None else f"{claim['p']:.2g}"
     name = f"`{claim['paper']}` {claim['claim']}: {claim['statement']}"
-    holm = "-" if claim["p"] is None else "stands" if stands else "falls"
+    holm = {None: "-", True: "stands", False: "falls"}[stands]
     earlier = _verdicts(claim["paper"], "reduced", claim["data"]).get(claim["claim"], "-")
     measured = [claim["expected"], interval(claim), str(claim["n"]), p, holm]
     lacking = f"; {claim['never']} could hardly come out" if claim["never"] else ""

@@ -25,6 +25,7 @@ from repro.suite.study import SCALES
 
 LEAST_POWER = 0.9  # planned, of what is registered
 SEEDS = re.compile(r"\d+(-\d+)?( \d+(-\d+)?)*")  # 2000-2007 2010
+NAMED = re.compile(r"\bseeds?,? (\d+)(?:( to |-| and )(\d+))?")  # seed, 0; seeds 2020 to 2024
 BLAMED = re.compile(r"([0-9a-f]{40}) \d+ (\d+)")  # of git: a commit, and the line it brought
 UNCOMMITTED = "0" * 40
 
@@ -42,7 +43,8 @@ class Registered:
     scale, data: of the runs, as in the paths of results/. claim: its id. estimator: how the
     quantity is taken from the runs. bound: what is expected, as the claim's `Expectation` prints
     it. why: why this bound. rivals: the laws that the test must tell from the paper's. widths,
-    grid: of the runs. seeds: those that are run, whatever for, as `2000-2007 2010`. extension:
+    grid: of the runs. seeds: those that are judged, as `2000-2007 2010`; others, which only choose,
+    stand here too or in the estimator's words. extension:
     those of the one extension that is permitted, empty if none is. power: share of tables that
     agree, planned, under the paper's law. error: the largest share of tables, under a rival or at
     the bound's edge, that would be judged falsely. hours: price in hours of one core. known: what
@@ -92,8 +94,18 @@ class Registered:
 
     @property
     def permitted(self) -> frozenset[int]:
-        """The seeds with the extension's."""
-        return self.planned | numbers("extension", self.extension)
+        """The seeds with the extension's, and those that the estimator names, as of a sweep that
+        only chooses."""
+        return self.planned | numbers("extension", self.extension) | self.named
+
+    @property
+    def named(self) -> frozenset[int]:
+        """The seeds that the estimator names in words."""
+        found: set[int] = set()
+        for first, joined, last in NAMED.findall(self.estimator):
+            ends = int(first), int(last or first)
+            found |= {*ends} if joined == " and " else {*range(ends[0], ends[1] + 1)}
+        return frozenset(found)
 
     @property
     def lines(self) -> list[str]:
@@ -260,7 +272,7 @@ def _other_seeds(paper: str, row: Registered, provenance: Mapping) -> str:
         return f"seeds beyond the registered: {listed(beyond)}"
     if missing := row.planned - made:
         return f"seeds that were registered and not run: {listed(missing)}"
-    extension = row.permitted - row.planned
+    extension = numbers("extension", row.extension)
     if extension & made and extension - made:
         return f"seeds of the extension that were not run: {listed(extension - made)}"
     return ""

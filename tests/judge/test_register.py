@@ -171,6 +171,16 @@ def test_claims_of_a_figure_may_have_seeds_of_their_own(checkout):
     assert shown(at, seeds=[*SEEDS, 2010, 2011, 2012]) == "registered before"
 
 
+def test_seeds_that_only_choose_may_stand_in_the_estimator_s_words(checkout):
+    words = f"{ROW.estimator}; the sweep has one seed, 0, the base is of seeds 2020 to 2022"
+    checkout.write(replace(ROW, estimator=words))
+    at = checkout.commit()
+    assert shown(at, seeds=[0, *SEEDS, 2020, 2021, 2022]) == "registered before"
+    assert shown(at, seeds=[0, *SEEDS, 2020, 2023]) == (
+        "not registered before: seeds beyond the registered: 2023"
+    )
+
+
 def test_data_that_do_not_say_of_which_seeds_they_are(checkout):
     checkout.write(ROW)
     provenance = {"made": [{"commit": checkout.commit()}]}
