@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from figures.transfer import _board, _drawing, _losses
+from figures.transfer import _board, _losses, _matrix
 from figures.transfer._losses import (  # noqa: F401
     LR,
     NAME,
@@ -219,4 +219,4 @@ def levels(design, losses: Losses, rows, log2, law: str, side: int, workload: st
 
 
 def draw(data, scale):
-    return _drawing.draw_board(_board.matrix(data, scale))
+    return _matrix.draw_board(_board.matrix(data, scale))

@@ -49,7 +49,8 @@ from repro.judge.tables import joined, last_step
 from repro.suite.study import OVERNIGHT
 
 LONG = "upscaled-wins-long"
-STILL = "the paper's sign, where scratch has as many steps in all"
+STILL = below(1, SUITE, "the paper's sign, where scratch has as many steps in all")
+AT_NIGHT = {LONG: {OVERNIGHT: STILL}}
 OURS = (  # beside the paper's claims: id, statement, loss, baseline, what below 1 means
     (
         "upscaled-wins-tuned",
@@ -185,7 +186,7 @@ def win_claims(figure, where, setting):
                 source="suite",
                 quantity=f"final {loss} loss, upscaled over from scratch{how}",
                 expected=trained_scales(reported(f"no bound: below 1 if it {what}"))
-                | ({OVERNIGHT: below(1, SUITE, STILL)} if name == LONG else {}),
+                | AT_NIGHT.get(name, {}),
             )
             for name, statement, loss, how, what in ours(setting)
         ),
@@ -391,12 +392,9 @@ def measure_sweep(figure, data, setting):
     words = f"Sweep 2, one seed: {point(best(rows, ['lr', LEVEL], metric))}: {lowest:.4g}, {gains}"
     if SMALL[0] in stages:
         winner, *others = (losses(stages, name) for name in SMALL)
-        found = over_seeds(
-            lambda seeds: min(ratio(other, winner)(seeds) for other in others),
-            winner.index,
-            problem,
-            words,
-        )
-    else:
-        found = of_one_run(float(ends.min()) / lowest, problem, words)
-    return {f"{figure}.optimal-noise": found}
+
+        def least(seeds):
+            return min(ratio(other, winner)(seeds) for other in others)
+
+        return {f"{figure}.optimal-noise": over_seeds(least, winner.index, problem, words)}
+    return {f"{figure}.optimal-noise": of_one_run(float(ends.min()) / lowest, problem, words)}

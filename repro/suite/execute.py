@@ -228,7 +228,7 @@ def _train(
         cost = task.cost(spec)
         with ranks.laid_out(chosen := layout(cost)):
             records = task.run(spec, **context, checkpoint=unfinished.state(store), **final)
-        return records, of_gpu(context["device"], chosen, cost.microbatches)
+        return records, of_gpu(context["device"], chosen, cost)
     except UserError as error:
         point = ", ".join([cell.study, *(f"{k} {v}" for k, v in axes.items())])
         raise UserError(f"{point}: {error}") from error

@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import MappingProxyType
 
-from repro.cost import Layout
+from repro.cost import Cost, Layout
 from repro.files import json_bytes, read_sealed, sha256
 from repro.suite import code, history
 from repro.suite.arithmetic import cpu_model
@@ -77,17 +77,17 @@ def provenance(
     }
 
 
-def of_gpu(device: str, chosen: Layout, own: int) -> dict:
+def of_gpu(device: str, chosen: Layout, cost: Cost) -> dict:
     """What a GPU's numbers hang on besides, in their last digits. "layout": how the run used its
     GPUs, "microbatches" of a step included. "gpu": driver, CUDA, cuDNN, Triton. {} on a CPU.
 
-    own: microbatches that the run says itself.
+    cost: the run's, with the microbatches that it says itself.
     """
     if device == "cpu":
         return {}
     from repro.backend import software
 
-    microbatches = math.lcm(chosen.microbatches or own, chosen.gpus)
+    microbatches = math.lcm(chosen.microbatches or cost.microbatches, chosen.gpus)
     return {
         "layout": asdict(chosen) | {"microbatches": microbatches},
         "gpu": software(device),

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -139,7 +140,8 @@ def test_runs_stand_in_a_history_by_their_commit_or_by_their_trees(checkout, mon
 def test_a_gpu_s_runs_name_its_software_and_how_they_used_it():
     """Two runs that differ in these differ in their last digits. A CPU's name nothing more."""
     layout = Layout(gpus=2, compile=True, microbatches=None)
-    found = of_gpu("cuda", layout, own=3)
+    cost = SimpleNamespace(microbatches=3)
+    found = of_gpu("cuda", layout, cost)
     assert found["layout"] == {
         "gpus": 2,
         "shard": False,
@@ -148,7 +150,7 @@ def test_a_gpu_s_runs_name_its_software_and_how_they_used_it():
         "microbatches": 6,
     }
     assert found["gpu"].keys() == {"driver", "cuda", "cudnn", "triton"}
-    assert of_gpu("cpu", layout, own=3) == {}
+    assert of_gpu("cpu", layout, cost) == {}
     setup = {"device": "nvidia-h100", "arithmetic": "cuda", "inputs": {}}
     made = provenance(setup, {"commit": None}, 2, 1.0, found)
     foreign.check_provenance(made, "a run")

@@ -29,7 +29,8 @@ from widthwise.checks.slopes import (
 from widthwise.errors import UserError
 from widthwise.parametrization.plans import plan
 from widthwise.parametrization.recipes import Recipe
-from widthwise.tracing.roles import Roles, made, roles
+from widthwise.tracing.making import made
+from widthwise.tracing.roles import Roles, roles
 from widthwise.tracing.stacks import stacks
 
 

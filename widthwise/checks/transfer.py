@@ -19,7 +19,8 @@ from widthwise.checks.given import Loss, batches_of, inputs_of, loss_of
 from widthwise.checks.regret import Curve, Curves
 from widthwise.errors import UserError, did_you_mean
 from widthwise.parametrization.recipes import Recipe, recipe
-from widthwise.tracing.roles import made, roles, width_of
+from widthwise.tracing.making import made
+from widthwise.tracing.roles import roles, width_of
 
 RATES = tuple(2.0**k for k in range(-10, -3))
 TUNE: Mapping[str, Sequence[float]] = MappingProxyType({"lr": RATES, "weight_decay": (0.0,)})

@@ -11,6 +11,7 @@ kinds.py        what a parameter is, from what was seen of it
 roles.py        the role of each parameter
 attention.py    attention whose head dimension grows
 branches.py     residual branches of layers in a stack
+making.py       models of a width, as `make` makes them
 stacks.py       which layer of a deeper module is like which
 draws.py        initial values of large tensors, drawn for their spread alone
 multipliers.py  factors on readouts and on attention's logits

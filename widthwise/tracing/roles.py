@@ -26,6 +26,7 @@ from widthwise.tracing.constants import Buffer, fill_undrawn, kept_buffers
 from widthwise.tracing.draws import FewDraws
 from widthwise.tracing.forward import trace
 from widthwise.tracing.kinds import Found, find, from_plain, plain
+from widthwise.tracing.making import check_widths, made, on_meta, shapes_of
 from widthwise.tracing.stacks import Stack, depth_at, stacks
 from widthwise.tracing.uses import Trace
 from widthwise.tracing.warnings import of_products, of_roles
@@ -302,7 +303,7 @@ def roles(
     with torch.random.fork_rng(enabled=True):
         with FewDraws():  # not while a pass is traced, whose every operator it would see too
             model = made(make, base)
-            wide = _on_meta(make, other)
+            wide = on_meta(make, other)
         if wide is not None:
             try:
                 return between(model, wide, inputs, widths, given)
@@ -331,8 +332,8 @@ def between(
     both, for messages. Raises UserError as `roles`."""
     width, other = widths
     spreads = {name: _spread(p) for name, p in model.named_parameters()}
-    shapes, others = _shapes(model), _shapes(wide)
-    _check_widths(shapes, others, width, other)
+    shapes, others = shapes_of(model), shapes_of(wide)
+    check_widths(shapes, others, width, other)
     kinds = _given_kinds(given, shapes)
     buffers = kept_buffers(model, wide)  # before a pass changes running statistics
     seen, seen_wide = _traced(model, inputs, width), _traced(wide, inputs, other)
@@ -344,51 +345,6 @@ def between(
     warned = (*of_roles(found, attention, seen), *of_products(seen, seen_wide, widths))
     inside = frozenset(seen.inside)
     return Roles(found, attention, warned, widths, inside, buffers, seen.branches)
-
-
-def made(make: Callable, width: Any) -> nn.Module:
-    """The module of a width; raises UserError where there is none."""
-    model = calling(f"make({width}) failed", make, width)
-    if not isinstance(model, nn.Module):
-        raise UserError(f"make({width}) returned {type(model).__name__}, not a torch.nn.Module")
-    for name, parameter in model.named_parameters():
-        if nn.parameter.is_lazy(parameter):
-            raise UserError(
-                f"{name}: is built lazily and has no shape yet; run a batch through it in make"
-            )
-    if not list(model.parameters()):
-        raise UserError(f"make({width}) returned a module without parameters")
-    return model
-
-
-def _on_meta(make: Callable, width: Any) -> nn.Module | None:
-    """The module without values, which takes no time; None where `make` needs them."""
-    try:
-        with torch.device("meta"):
-            model = made(make, width)
-    except UserError:
-        return None
-    return model if all(p.is_meta for p in model.parameters()) else None
-
-
-def _shapes(model: nn.Module) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(p.shape) for name, p in model.named_parameters()}
-
-
-def _check_widths(shapes: Mapping, others: Mapping, width: int, other: int) -> None:
-    """Raise UserError on two modules that differ in more, or less, than their width."""
-    if odd := sorted(set(shapes) ^ set(others)):
-        raise UserError(
-            f"{odd[0]}: only one of make({width}) and make({other}) has it ({len(odd)} such "
-            "parameters); hold everything but the width fixed, and tie the same weights"
-        )
-    for name, shape in shapes.items():
-        if len(shape) != len(others[name]):
-            raise UserError(
-                f"{name}: has {len(shape)} axes at width {width} and {len(others[name])} at {other}"
-            )
-    if shapes == others:
-        raise UserError(f"make ignores its width: every shape is the same at {width} and {other}")
 
 
 def _given_kinds(given: Mapping[str, str], names: Mapping) -> dict[str, str]:

@@ -1,0 +1,99 @@
+"""The board as a picture: a row an entry, a panel a workload, all on one scale."""
+
+import numpy as np
+
+from repro.judge.matrix import FEWEST, Board, Entry
+from repro.judge.score import Estimate, Interval, Score
+
+
+def draw_board(board: Board):
+    """The matrix: a row an entry, the least lost first, a panel a workload and one for the medians,
+    all on one scale. Bars: regret dark, penalty pale, of what the width gains."""
+    from repro.judge import drawing
+    from repro.judge.drawing import COLORS
+
+    heads = {
+        column: f"{words}\n{board.references[column].gain:.2f} nats"
+        if column in board.references
+        else f"{words}\nno reference"
+        for column, words in board.columns.items()
+    }
+    rows = len(board.rows)
+    figure, axes = drawing.panels(len(heads) + 1, width=1.5, height=0.42 * rows + 0.9)
+    for place, column in zip(axes[0], [*heads, None], strict=True):
+        for y, row in enumerate(board.rows):
+            if column is None:
+                draw_median(place, y, row, board.group.get(row.name))
+            else:
+                found, best = row.scores.get(column), row.name in board.best.get(column, ())
+                held = found is not None and found.reference == row.name
+                draw_cell(place, y, found, best, held)
+        place.axvline(0, color="0.3", lw=0.8)
+        place.set_xlim(SHOWN[0], SHOWN[1])
+        place.set_ylim(rows - 0.5, -0.5)
+        place.set_yticks([])
+        place.set_xticks([0, 50, 100, 150])
+        place.tick_params(labelsize=7)
+        title = f"median\nof {FEWEST} or more" if column is None else heads[column]
+        place.set_title(title, fontsize=8)
+    axes[0, 0].set_yticks(range(rows), [row.name for row in board.rows], fontsize=8)
+    axes[0, 0].set_xlabel("% of the width's gain lost", fontsize=8, loc="left")
+    label = {"for want of retuning": (COLORS[3], 1.0), "by the parametrization": (COLORS[0], 0.35)}
+    marks = [
+        axes[0, -1].barh(-5, 0, color=color, alpha=alpha, label=words)
+        for words, (color, alpha) in label.items()
+    ]
+    figure.legend(handles=marks, loc="outside lower right", ncols=2, fontsize=7, frameon=False)
+    return figure
+
+
+SHOWN = (-30.0, 170.0)  # % of the gain; what lies beyond is cut, and an arrow says so
+
+
+def draw_cell(place, y: int, found: Score | None, best: bool, reference: bool) -> None:
+    """What an entry loses on a workload: a bar, its interval, a star where nothing loses less.
+    reference: whether its runs are what the workload is held against."""
+    from repro.judge.drawing import COLORS
+
+    if found is None or found.problem:
+        words = "not trained" if found is None else "undefined"
+        place.text(70, y, words, ha="center", va="center", fontsize=6, color="0.5")
+        return
+    lost, share = found.lost, 100 / found.gain
+    if reference:
+        end = max(lost.high if np.isfinite(lost.high) else lost.value, 0)
+        place.text(min(end + 6, 110), y, "ref.", va="center", fontsize=6, color="0.5")
+    if found.own:
+        place.barh(y, lost.value, height=0.55, color="0.7")
+    else:
+        penalty, regret = found.penalty.value * share, found.regret.value * share
+        place.barh(y, penalty, height=0.55, color=COLORS[0], alpha=0.35)
+        place.barh(y, regret, left=penalty, height=0.55, color=COLORS[3])
+    draw_interval(place, y, lost)
+    if best:
+        place.text(SHOWN[1] - 3, y, "*", ha="right", va="center", fontsize=11)
+
+
+def draw_median(place, y: int, row: Entry, group: int | None) -> None:
+    """The median of what an entry loses, and its place: those of one number are tied."""
+    if not np.isfinite(row.median.value):
+        few = f"{len(row.defined)} of {len(row.scores)} defined"
+        place.text(70, y, few, ha="center", va="center", fontsize=6, color="0.5")
+        return
+    place.plot(row.median.value, y, "o", ms=4, color="0.1")
+    draw_interval(place, y, row.median)
+    place.text(SHOWN[1] - 3, y, f"{group}.", ha="right", va="center", fontsize=8)
+
+
+def draw_interval(place, y: int, found: Estimate | Interval) -> None:
+    """A 95 % interval, with an arrow where it or its value goes on beyond the scale."""
+    if not np.isfinite([found.low, found.high]).all():
+        return
+    ends = np.clip([found.low, found.high], *SHOWN)
+    place.plot(ends, [y, y], color="0.2", lw=1)
+    for end, mark, beyond in (
+        (SHOWN[0], "<", found.low < SHOWN[0]),
+        (SHOWN[1], ">", found.high > SHOWN[1]),
+    ):
+        if beyond:
+            place.plot(end, y, mark, ms=3, color="0.2", clip_on=False)

@@ -1,0 +1,56 @@
+"""Models of a width, as `make` makes them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from widthwise.errors import UserError
+from widthwise.files import calling
+
+
+def made(make: Callable, width: Any) -> nn.Module:
+    """The module of a width; raises UserError where there is none."""
+    model = calling(f"make({width}) failed", make, width)
+    if not isinstance(model, nn.Module):
+        raise UserError(f"make({width}) returned {type(model).__name__}, not a torch.nn.Module")
+    for name, parameter in model.named_parameters():
+        if nn.parameter.is_lazy(parameter):
+            raise UserError(
+                f"{name}: is built lazily and has no shape yet; run a batch through it in make"
+            )
+    if not list(model.parameters()):
+        raise UserError(f"make({width}) returned a module without parameters")
+    return model
+
+
+def on_meta(make: Callable, width: Any) -> nn.Module | None:
+    """The module without values, which takes no time; None where `make` needs them."""
+    try:
+        with torch.device("meta"):
+            model = made(make, width)
+    except UserError:
+        return None
+    return model if all(p.is_meta for p in model.parameters()) else None
+
+
+def shapes_of(model: nn.Module) -> dict[str, tuple[int, ...]]:
+    """Name of each parameter -> its shape."""
+    return {name: tuple(p.shape) for name, p in model.named_parameters()}
+
+
+def check_widths(shapes: Mapping, others: Mapping, width: int, other: int) -> None:
+    """Raise UserError on two modules that differ in more, or less, than their width."""
+    if odd := sorted(set(shapes) ^ set(others)):
+        raise UserError(
+            f"{odd[0]}: only one of make({width}) and make({other}) has it ({len(odd)} such "
+            "parameters); hold everything but the width fixed, and tie the same weights"
+        )
+    for name, shape in shapes.items():
+        if len(shape) != len(others[name]):
+            raise UserError(
+                f"{name}: has {len(shape)} axes at width {width} and {len(others[name])} at {other}"
+            )
+    if shapes == others:
+        raise UserError(f"make ignores its width: every shape is the same at {width} and {other}")
