@@ -160,7 +160,7 @@ def test_figure_1_marks_where_rival_laws_have_the_optimum_and_says_what_is_judge
         # Far from all that was run it is named, and stretches no axis.
         named = label.endswith(f", at $2^{{{np.log2(rate):.0f}}}$") and not at
         assert named or at[0] == pytest.approx(rate)
-    assert rates["the paper's"] == pytest.approx(20 * 768**-1.5)
+    assert rates["the paper's"][0] == pytest.approx(20 * 768**-1.5)
     assert tangent.get_title() == "best rate over the standard's\n1 [1, 1]"
     plt.close(drawn)
 
