@@ -154,7 +154,7 @@ def test_figure_1_says_where_the_optimum_is_a_tie():
 def test_figure_1_marks_where_rival_laws_have_the_optimum_and_says_what_is_judged():
     drawn = fig1.draw(table(EQUAL), "reduced")
     tangent = drawn.axes[5]
-    rates = {line.get_label(): [*line.get_xdata()] for line in tangent.lines}
+    rates = {each.get_label(): [*np.ravel(each.get_xdata())] for each in tangent.lines}
     for law, rate in (("n", 2.0**-7 / WIDTH**0.5), ("n^{1/2}", 2.0**-7 / WIDTH)):
         [(label, at)] = [each for each in rates.items() if each[0].startswith(f"rival: ${law}$")]
         # Far from all that was run it is named, and stretches no axis.
