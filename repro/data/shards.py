@@ -79,19 +79,22 @@ class _Derived:
         if self.array is not None or self.is_made():
             return
         lock = self.path.with_name(f".{self.path.name}.lock")
+        made = None
         try:
             with FileLock(lock, blocking=wait, fallback_to_soft=False):
-                if not self.is_made():
-                    made = make(shard)
-                    with atomic_path(self.path) as temporary:
-                        np.save(temporary, made)
-                    found = sha256_file(self.path)
-                    write_sealed(self.note, {"made_with": self.made_with, "sha256": found})
-                lock.unlink(missing_ok=True)
+                try:
+                    if not self.is_made():
+                        made = make(shard)
+                        with atomic_path(self.path) as temporary:
+                            np.save(temporary, made)
+                        found = sha256_file(self.path)
+                        write_sealed(self.note, {"made_with": self.made_with, "sha256": found})
+                finally:
+                    lock.unlink(missing_ok=True)
         except Timeout:
             return
         except (OSError, NotImplementedError, UserError):  # read-only, full, or without locks
-            self.array = make(shard)
+            self.array = make(shard) if made is None else made
 
     def read(self) -> np.ndarray:
         """The array, memory-mapped."""

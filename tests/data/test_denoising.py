@@ -471,6 +471,17 @@ def test_a_folder_that_cannot_be_written_is_cut_in_memory(stored, cuts_made, mon
     assert len(cuts_made) == 6 and not list(tmp_path.glob("*.blocks-14.*"))
 
 
+def test_a_disk_that_is_full_loses_no_cut_that_was_made(stored, cuts_made, monkeypatch, tmp_path):
+    _, read = stored
+
+    def refuse(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("numpy.save", refuse)
+    assert read().rows > 300
+    assert len(cuts_made) == 3 and not list(tmp_path.glob("*.blocks-14.*"))
+
+
 def test_windows_change_no_block(monkeypatch):
     rng = np.random.default_rng(0)
     for separator in (19, None):

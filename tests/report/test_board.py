@@ -4,6 +4,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from recorded import a_report
 
 from repro.__main__ import main
 from repro.judge import entries, leaders, references
@@ -44,16 +45,9 @@ def words(cell):
     return " ".join(" ".join(cell["words"]).split())
 
 
-def a_report(folder):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        assert main(["report", "--config", f"figures={FIGURES}"]) == 0
-    return folder / "report"
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    return a_report(tmp_path_factory.mktemp("clone"))
+    return a_report(tmp_path_factory.mktemp("clone"), FIGURES)
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +118,7 @@ def test_an_entry_that_was_sent_in_is_a_row_that_leads_to_its_file(tmp_path, mon
     try:
         made = ["submit", "mine.py", "--workloads", "mlp", "--config", "scale=smoke"]
         assert main(made) == 0
-        folder = a_report(tmp_path)
+        folder = a_report(tmp_path, FIGURES)
         page = folder / "board" / "smoke-embedded.html"
         (row,) = [row for row in Matrix(page).rows if row["name"] == "mine, AdamW"]
         (link,) = row["cells"]["mlp"]["links"]

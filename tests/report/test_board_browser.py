@@ -1,57 +1,21 @@
 """The board in a real browser: order, filters, an address that keeps them, a narrow screen."""
 
-import shutil
-
 import pytest
+from in_browser import MARKS, PHONE, axe, browser, opening  # noqa: F401
+from recorded import a_report
 
-from repro.__main__ import main
-
-CHROMIUM = shutil.which("chromium")
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
-]
-PHONE = {"width": 390, "height": 800}
+pytestmark = MARKS
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("clone")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        assert main(["report", "--config", "figures=transfer/scores,transfer/bowls"]) == 0
-    return folder / "report"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
+    return a_report(tmp_path_factory.mktemp("clone"), "transfer/scores,transfer/bowls")
 
 
 @pytest.fixture
-def visit(browser, site):
-    """A function (address, **options of a new context) -> that page of the board; at the end
-    nothing may have been said on the console."""
-    said, contexts = [], []
-
-    def visit(asked="", **options):
-        context = browser.new_context(**{"viewport": {"width": 1240, "height": 900}, **options})
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.goto(f"file://{site / 'board.html'}{asked}")
-        return page
-
-    yield visit
-    for context in contexts:
-        context.close()
-    assert not said
+def visit(browser, site):  # noqa: F811
+    with opening(browser, site) as visit:
+        yield lambda asked="", **options: visit(f"board.html{asked}", **options)
 
 
 def names(page):

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urldefrag, urlsplit
 
 import pytest
 import yaml
-from recorded import RECORDED
+from recorded import RECORDED, a_report
 
 from repro.__main__ import main
 from repro.errors import UserError
@@ -56,14 +56,6 @@ class Elements(HTMLParser):
     @property
     def text(self):
         return " ".join(" ".join(self.texts).split())
-
-
-def a_report(folder, figures):
-    """The report of some figures, as a fresh clone has it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        assert main(["report", "--config", f"figures={figures}"]) == 0
-    return folder / "report"
 
 
 @pytest.fixture(scope="module")

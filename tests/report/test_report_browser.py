@@ -3,19 +3,12 @@ against the rules of accessibility by axe. `.ci/run browser` installs what it ne
 
 import csv
 import json
-import shutil
 
 import pytest
+from in_browser import DESK, MARKS, PHONE, axe, browser, opening  # noqa: F401
+from recorded import a_report
 
-from repro.__main__ import main
-
-CHROMIUM = shutil.which("chromium")
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
-]
+pytestmark = MARKS
 FIGURE = "figures/reduced/embedded/embedding_lr/fig3.html"
 CURVES = "figures/reduced/embedded/upscaling/fig2.html"
 TABLE = "figures/reduced/embedded/embedding_lr/table3.html"
@@ -24,54 +17,17 @@ BOWLS = "figures/reduced/embedded/transfer/bowls.html"
 SHOWN = "embedding_lr,upscaling/fig2,transfer/scores,transfer/bowls"
 PAPER = "papers/embedding_lr.html"
 CLAIM = "claims/embedding_lr/fig3.sqrt-d-rule.html"
-PHONE = {"width": 390, "height": 800}
-DESK = {"width": 1400, "height": 900}
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("clone")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        assert main(["report", "--config", f"figures={SHOWN}"]) == 0
-    return folder / "report"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        # Its sandbox needs rights that a container's root has not; the pages are our own.
-        started = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
+    return a_report(tmp_path_factory.mktemp("clone"), SHOWN)
 
 
 @pytest.fixture
-def visit(browser, site):
-    """A function (page, **options of a new context) -> that page, opened; at the end nothing may
-    have been said on the console or asked of a network."""
-    said, asked, contexts = [], [], []
-
-    def failed(request):
-        if request.failure != "net::ERR_ABORTED":  # so ends what becomes a download
-            said.append(f"{request.failure}: {request.url}")
-
-    def visit(path, **options):
-        context = browser.new_context(**{"viewport": DESK, **options})
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("requestfailed", failed)
-        page.goto(f"file://{site / path}")
-        return page
-
-    yield visit
-    for context in contexts:
-        context.close()
-    assert not said
-    assert all(url.startswith("file://") for url in asked)
+def visit(browser, site):  # noqa: F811
+    with opening(browser, site) as visit:
+        yield visit
 
 
 def claims(site, **wanted):
