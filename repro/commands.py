@@ -58,6 +58,8 @@ def cost(suite: Suite, arguments: Namespace) -> str | None:
 
     names = arguments.figures or suite.config.figures
     figures = registry.selected_figures(names, "cost")
+    if not arguments.figures:  # of all, those that the scale has
+        figures = [name for name in figures if suite.offers(name)]
     by_record = arguments.device_flops is None and not arguments.measure
     if arguments.measured:
         price = budget.by_file(arguments.measured, suite, figures)

@@ -1,9 +1,7 @@
 """Snakemake as a person calls it, for the tests."""
 
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 from repro.suite.registry import ROOT
 
@@ -21,11 +19,9 @@ def command(*words, root=ROOT, directory=None, profile="default"):
 
 def snakemake(*words, **where):
     """Run Snakemake; returns the finished process with its output as text."""
-    env = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     return subprocess.run(
         command(*words, **where),
         cwd=where.get("root", ROOT),
-        env=env,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

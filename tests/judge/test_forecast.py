@@ -125,6 +125,14 @@ def test_costs_of_what_runs_on_a_cpu_are_minutes_of_this_machine(capsys):
     assert 1 < float(total.split()[-1]) < of_record(load([])) / 60 / 2 / 2 + 1
 
 
+def test_of_a_scale_that_some_figures_lack_the_others_are_priced(capsys):
+    assert main(["cost", "--scale", "overnight"]) == 0
+    priced = capsys.readouterr().out
+    assert "embedding_lr/fig3 " in priced and "embedding_lr/fig1 " not in priced
+    assert main(["cost", "embedding_lr/fig1", "--scale", "overnight"]) == 1
+    assert "has no overnight scale" in capsys.readouterr().err
+
+
 def test_one_matrix_product_measures_this_machine(monkeypatch):
     monkeypatch.undo()
     assert 0.01 < forecast.speed("native") < 100

@@ -53,6 +53,16 @@ def test_braces_in_a_path_are_no_names_of_snakemake(clone, text_folder, tmp_path
 
 
 @pytest.mark.slow
+def test_jobs_run_under_the_python_of_the_call(tmp_path, monkeypatch):
+    """As in `.venv/bin/snakemake`, where another Python is the first on the PATH."""
+    (trap := tmp_path / "bin" / "python").parent.mkdir()
+    trap.write_text("#!/bin/sh\necho another python ran; exit 1\n")
+    trap.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{trap.parent}:{os.environ['PATH']}")
+    build("figures/embedding_lr/table3.pdf", *SMOKE, directory=tmp_path / "work")
+
+
+@pytest.mark.slow
 def test_only_targets_are_taken_for_figures(clone):
     words = ("scoreboard", *SMOKE, "figures=embedding_lr/table2")
     (clone / "figures/out/figures").mkdir(parents=True)

@@ -107,11 +107,14 @@ GPUS = 0 if CALL.is_job else CALL.gpus or 0
 SHARING = f"export {gpus.SHARED}={GPUS}; " if GPUS > 1 else ""
 PROLOGUE = SITE.prologue() if CALL.is_job else ""
 SOURCE = shlex.quote(str(workflow.basedir))
+# The Python of this call, which need not be the first on the PATH; a container has its own.
+PYTHON = shlex.quote(str(Path(sys.executable).parent))
+FIRST = "" if SITE.container else f"export PATH={PYTHON}:$PATH; "
 # It replaces Snakemake's own prefix, so it too must stop at the first error, also within a pipe.
 PREFIX = (
     "set -euo pipefail; "
     f"export REPRO_CHECKOUT={SOURCE} PYTHONPATH={SOURCE}${{PYTHONPATH:+:$PYTHONPATH}}; "
-    f"{SHARING}"
+    f"{FIRST}{SHARING}"
 )
 
 
