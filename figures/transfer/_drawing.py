@@ -95,7 +95,7 @@ def draw_shift(workloads: dict[str, Losses]):
 def draw_bowls(axes, losses: Losses, name: str) -> None:
     """Loss against learning rate at every width; runs that diverged are left out.
 
-    Rings: the curve's minimum, a parabola through its best rate and the two neighbours.
+    Rings: the curve's minimum, a parabola through the rates within an octave of the best.
     """
     from repro.judge.drawing import ramp
 

@@ -1,17 +1,18 @@
 """The final losses of one workload, and what a user loses who tunes its narrow model."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from repro.judge.claims import Measurement, over_seeds
+from repro.judge.claims import Claim, Expectation, Measurement, exact, over_seeds, reported
 from repro.judge.intervals import no_finer_than, of_estimators
 from repro.judge.optimum import parabola_optimum
 from repro.judge.sweep import by_seed, gathered
 from repro.judge.tables import joined
 from repro.statistics import slope
+from repro.suite.study import OVERNIGHT
 from widthwise.checks.regret import Curve, Curves
 
 WORKLOADS = {
@@ -22,6 +23,7 @@ WORKLOADS = {
     "gru": "GRU",
     "bart": "BART, tied",
 }
+NIGHT = ("decoder", "mlp")  # what is trained overnight
 STUDIES = tuple(f"transfer/{name}/{stage}" for name in WORKLOADS for stage in ("proxy", "wide"))
 WIDTH, LR, RATIO, NAME, LOSS = (
     "model.width",
@@ -126,9 +128,21 @@ def curve(rows) -> Curve:
 
 
 def by_workload(data, names: Iterable[str] = WORKLOADS) -> dict[str, Losses]:
-    """Workload -> its losses, in the order of the names."""
+    """Workload -> its losses, of those that a table has, in the order of the names."""
     of = dict(list(data.groupby("workload")))
-    return {name: Losses(of[name]) for name in names}
+    return {name: Losses(of[name]) for name in names if name in of}
+
+
+def at_night(workload: str) -> dict[str, Expectation]:
+    """What is expected overnight, besides `trained_scales`: nothing of a workload left out."""
+    left_out = reported("no night trains it")
+    return {} if workload in NIGHT else {OVERNIGHT: left_out}
+
+
+def of_all(claims: Iterable[Claim], found: Mapping[str, Measurement]) -> dict[str, Measurement]:
+    """What was found of every claim; nothing of those whose workload a scale leaves out."""
+    nothing = exact(math.nan, 0, "it is not run at this scale")
+    return {claim.id: found.get(claim.id, nothing) for claim in claims}
 
 
 def slope_measurement(losses: Losses, name: str) -> Measurement:
@@ -147,7 +161,7 @@ def slope_measurement(losses: Losses, name: str) -> Measurement:
     optima = ", ".join(
         f"{width:g}: 2^{losses.optimum(name, width).mean():.2f}" for width in losses.widths
     )
-    words = f"best rates by width {optima}; {second.value:z.2f} by a parabola through five rates"
+    words = f"best rates by width {optima}; {second.value:z.2f} by a parabola of two octaves"
     return of_estimators(replace(first, detail=words), second)
 
 

@@ -15,8 +15,8 @@ CAPTION = (
     "a parametrization it is defined for, a colour a width; mean and range (band) over seeds. "
     "Dotted: the rate that is best for the narrow model, which is the same model under all of them "
     "and is what a wide one is given. Rings: each width's own best rate, the vertex of a parabola "
-    "through three rates. Losses far above the best are cut off. An empty place: not trained, "
-    "since it is the same training under another name, or asks for two rates of a readout that is "
+    "through the rates within an octave. Losses far above the best are cut off. An empty place: "
+    "not trained, since it is the same training under another name, or asks for two rates of a readout that is "
     "the embedding."
 )
 STUDIES = _losses.STUDIES
@@ -47,9 +47,9 @@ def measure(data, scale):
     def found(losses: Losses) -> Measurement:
         return over_seeds(lambda k: octave(losses, k[0]), losses.seeds, losses.problem("muP"))
 
-    return {
-        f"bowls.octave-{name}": found(losses) for name, losses in _losses.by_workload(data).items()
-    }
+    workloads = _losses.by_workload(data)
+    octaves = {f"bowls.octave-{name}": found(losses) for name, losses in workloads.items()}
+    return _losses.of_all(CLAIMS, octaves)
 
 
 def draw(data, scale):

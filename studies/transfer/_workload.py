@@ -20,7 +20,7 @@ rates between which the narrow model cannot decide, and more seeds would hardly 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from repro.suite.study import Best, Scale, Study, octaves
+from repro.suite.study import OVERNIGHT, Best, Scale, Study, octaves
 
 CHOSEN = "sizes, steps and grids are a prototype's, whose slopes and losses were known"
 MORE = f"{CHOSEN}; six seeds instead of three, new ones, because three had told too little"
@@ -34,7 +34,8 @@ SEEDS: dict[str, tuple[list[int], list[int]]] = {
     "paper": ([400, 401, 402], [410, 411, 412]),
 }
 SIX = SEEDS | {"reduced": ([*range(760, 766)], [*range(770, 776)])}
-ROUNDS = {"smoke": 0, "reduced": 2, "workstation": 2, "paper": 3}
+NIGHT = ([*range(3000, 3008)], [*range(3010, 3018)])  # of none that was looked at before
+ROUNDS = {"smoke": 0, "reduced": 2, OVERNIGHT: 2, "workstation": 2, "paper": 3}
 ALL = ("SP", "muP", "LVP", "full-alignment", "u-muP")
 EVEN = ("SP", "muP")
 # A readout that is the embedding transposed has one rate for both; the others ask for two.
@@ -80,6 +81,7 @@ def workload(
     decays: Sequence[float] = DECAYS,
     seeds: Mapping[str, tuple[Sequence[int], Sequence[int]]] = SEEDS,
     arms: Mapping[str, Sequence] = MappingProxyType({}),
+    night: Mapping[str, Sequence[float]] | None = None,
     chosen: str = CHOSEN,
 ) -> dict[str, Study]:
     """Stage name -> Study.
@@ -87,10 +89,18 @@ def workload(
     spec: of task `transfer` at paper scale, without what RUN has. scales: scale -> its changes.
     widths: scale -> the proxy's and the wide ones'. lr: scale -> learning rates.
     parametrizations: those defined for the model. ratios, seeds: see RATIOS and SEEDS. decays:
-    those tried at paper scale. arms: further axes, tuned apart from each other. chosen: of
-    `Study`'s `chosen_after_seeing`.
+    those tried at paper scale. arms: further axes, tuned apart from each other. night: `widths`,
+    `lr` and `ratios` of a night, whose runs are else those of reduced scale; {} of a workload that
+    is left out of nights, None where there is no such scale. chosen: of `Study`'s
+    `chosen_after_seeing`.
     """
     whole = {**RUN, **spec}
+    nights = () if night is None else (OVERNIGHT,)
+    at_night = {"widths": widths["reduced"], "lr": lr["reduced"], "ratios": ratios, **(night or {})}
+    widths = {**widths, OVERNIGHT: at_night["widths"]}
+    lr = {**lr, OVERNIGHT: at_night["lr"]}
+    seeds = {**seeds, OVERNIGHT: NIGHT if night else ([], [])}
+    scales = {**scales, OVERNIGHT: scales["reduced"]}
     free = ("model.width", "lr", "embedding_ratio", "seed")
     tuned = Best("proxy", "embedding_ratio", over=free)
 
@@ -98,17 +108,17 @@ def workload(
         name: str, grid: Mapping, same_job: tuple[str, ...], decay_of: str | None = None
     ) -> Scale:
         """decay_of: the stage that the weight decay is taken from, where it is tuned."""
-        jobs = {"smoke": tuple(grid), "reduced": same_job, "workstation": ("seed",), "paper": ()}
+        jobs = {"smoke": tuple(grid), "workstation": ("seed",), "paper": ()}
         changes = {**scales[name], "model.base_width": widths[name][0]}
         if decay_of and len(decays_at(name)) > 1:
             changes[DECAY] = Best(decay_of, DECAY, over=free)
-        return Scale(changes, grid, jobs[name], ROUNDS[name])
+        return Scale(changes, grid, jobs.get(name, same_job), ROUNDS[name])
 
     def decays_at(name: str) -> Sequence[float]:
         return decays if name == "paper" else [0.0]
 
     def proxy(name: str) -> Scale:
-        few = {"smoke": ratios[:2]}.get(name, ratios)
+        few = {"smoke": ratios[:2], OVERNIGHT: at_night["ratios"]}.get(name, ratios)
         grid = {
             **arms,
             "model.width": widths[name][:1],
@@ -153,8 +163,8 @@ def workload(
         }
         return scale(name, grid, ("lr", "seed"), "even_proxy")
 
-    def study(of, changes: Mapping, search: tuple, neighbourhood) -> Study:
-        made = {name: of(name) for name in scales}
+    def study(of, changes: Mapping, search: tuple, neighbourhood, nights=()) -> Study:
+        made = {name: of(name) for name in scales if name != OVERNIGHT or nights}
         return Study(
             task="transfer",
             spec={**whole, **changes},
@@ -167,8 +177,8 @@ def workload(
 
     crosswise = ((-1, 0), (1, 0), (0, -1), (0, 1))
     return {
-        "proxy": study(proxy, {}, ("lr", "embedding_ratio"), crosswise),
-        "wide": study(wide, {"embedding_ratio": tuned}, ("lr",), None),
+        "proxy": study(proxy, {}, ("lr", "embedding_ratio"), crosswise, nights),
+        "wide": study(wide, {"embedding_ratio": tuned}, ("lr",), None, nights),
         "even_proxy": study(even_proxy, {"embedding_ratio": 1.0}, ("lr",), None),
         "even": study(even, {"embedding_ratio": 1.0}, ("lr",), None),
     }

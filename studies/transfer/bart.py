@@ -80,5 +80,6 @@ STAGES = workload(
     parametrizations=TIED,
     ratios=[1.0, 4.0, 16.0],
     seeds=SIX,
+    night={},
     chosen=f"{CHOSEN}; of this workload one trial of another seed was seen",
 )

@@ -50,4 +50,5 @@ STAGES = workload(
     lr=LR,
     parametrizations=TIED,
     ratios=[1.0, 4.0, 16.0],
+    night={},
 )

@@ -37,5 +37,6 @@ STAGES = workload(
     },
     lr=LR,
     seeds=SIX,
+    night={},
     chosen=f"{CHOSEN}; of this workload one trial of another seed was seen",
 )

@@ -60,5 +60,6 @@ STAGES = workload(
         "paper": octaves(-13, -6, 0.5),
     },
     ratios=[0.25, 1.0, 4.0],
+    night={},
     chosen=TRIED,
 )
