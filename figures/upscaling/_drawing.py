@@ -33,11 +33,11 @@ NAMES = WIDE | BASELINES | TUNED
 LINES = {
     "base": {"color": "0.6", "ls": "-", "lw": 0.9},
     "scratch": {"color": "C1", "ls": "-", "lw": 2},
-    "scratch_tuned": {"color": "C3", "ls": "--", "lw": 1.6},
-    "scratch_long": {"color": "0.25", "ls": ":", "lw": 1.6},
-    "upscaled_without_noise": {"color": "C9", "ls": "-.", "lw": 1.6},
+    "scratch_tuned": {"color": "C3", "ls": "--", "lw": 1.1},
+    "scratch_long": {"color": "0.25", "ls": ":", "lw": 1.1},
+    "upscaled_without_noise": {"color": "C9", "ls": "-.", "lw": 1.1},
     "upscaled": {"color": "C0", "ls": "-", "lw": 2},
-    "upscaled_tuned": {"color": "C2", "ls": "--", "lw": 1.6},
+    "upscaled_tuned": {"color": "C2", "ls": "--", "lw": 1.1},
 }
 AXIS = {
     "train_loss": "training loss (nats)",
