@@ -17,8 +17,8 @@ CAPTION = (
     "most so much of what the largest width gains, with the narrow model's best learning rate; "
     "(n): of so many that it is defined for; equal shares are drawn side by side. Top right: this "
     f"share at {LITTLE} %. Below, left: the median over these workloads of what is lost. Right: "
-    "the rank by what is lost, 1 the least, a mean over the workloads that all are defined for. Bars: "
-    "95 % of 400 tables drawn with the noise between the seeds on record."
+    "the rank by what is lost, 1 the least, a mean over the workloads that all are defined for. "
+    "Bars: 95 % of 400 tables drawn with the noise between the seeds on record."
 )
 STUDIES = _losses.STUDIES
 DRAWS = 400
