@@ -309,6 +309,8 @@ def draw_arrows(panel, curves, colors, top):
     """An arrow at the top edge, side by side, for every mean above it or not finite."""
     edge = {"xycoords": panel.get_xaxis_transform(), "textcoords": "offset points"}
     style = {"ha": "center", "va": "center", "fontsize": 8, "annotation_clip": False}
+    if any((~(curve["mean"] <= top)).any() for curve in curves.values()):
+        panel.plot([], [], "^", ms=5, color="0.5", label="above, or diverged")
     for i, (width, curve) in enumerate(curves.items()):
         aside = 6 * (i - (len(curves) - 1) / 2)
         for x in curve.index[~(curve["mean"] <= top)]:
