@@ -41,7 +41,8 @@ CAPTION = (
     "matrices' rate; thick: the optimum, no worse than its six neighbours (search limit: some were "
     "not tried); dashed: higher rates. Below: the largest top-1 along the run against the "
     "matrices' rate, a line a weight decay, a small mark a seed. Circle: the optimum; grey circle: "
-    "a tie with it; dashed: the paper's, and where rival laws have neural-tangent's (width and data are not the paper's)."
+    "a tie with it; dashed: the paper's, and where rival laws have neural-tangent's (width and "
+    "data are not the paper's)."
 )
 STUDIES = _vit.stages("search")
 PRINTED = {"standard": 1e-3, "neural-tangent": 20.0}
