@@ -31,18 +31,21 @@ def style(strategy: str) -> dict:
     }
 
 
-def rate_styles(rates, best):
-    """Rate -> how its curve is drawn: the best black and thick, lower ones blue, higher ones red
-    and dashed, paler the farther. rates: ascending."""
-    from repro.judge.drawing import sns
+def matrices_powers(rates, factor):
+    """Rate -> the matrices' rate as a power of two. factor: matrices' rate over rate."""
+    return {rate: round(math.log2(rate * factor)) for rate in sorted(rates)}
 
-    lower, higher = ([rate for rate in rates if (rate - best) * side > 0] for side in (-1, 1))
-    blues = sns.color_palette("Blues_r", len(lower) + 2)[: len(lower)][::-1]
-    reds = sns.color_palette("Reds_r", len(higher) + 2)[: len(higher)]
-    styles = {rate: {"color": color} for rate, color in zip(lower, blues, strict=True)}
-    styles[best] = {"color": "black", "lw": 2.2, "zorder": 3}
-    reds = zip(higher, reds, strict=True)
-    return styles | {rate: {"color": color, "ls": "--"} for rate, color in reds}
+
+def rate_styles(powers, best, colors):
+    """Rate -> how its curve is drawn: the best thick, higher ones dashed. powers: as of
+    `matrices_powers`.
+    colors: power -> its colour, the same in all panels."""
+    styles = {
+        rate: {"color": colors[power], "ls": "--" if rate > best else "-"}
+        for rate, power in powers.items()
+    }
+    styles[best] |= {"lw": 2.2, "zorder": 3}
+    return styles
 
 
 def mark_rates(panel, printed, rivals):

@@ -18,8 +18,8 @@ CAPTION = (
     "The ViT whose positions begin with standard deviation 1 (reduced: 12 epochs). Left: largest "
     "top-1 along the run for every (lr, wd) of a search by II.1.E's rule (Dinan et al.), against "
     "the sum of lr wd along the run; a line a rate, that of the matrices in powers of 2, of one "
-    "colour in both panels, where the search has been; circle: the optimum. Right: fresh seeds at "
-    "it, circles; line: their mean; above, what is judged."
+    "colour in both panels, without a mark where the search has not been; circle: the optimum. "
+    "Right: fresh seeds at it, circles; line: their mean; above, what is judged."
 )
 # A search and runs at its optimum; and where decay acts in any case.
 ACTING = ("decay_search", "decay")
@@ -156,6 +156,9 @@ def draw_runs(panel, both, difference):
         color = style(strategy)["color"]
         panel.plot([x] * len(largest), largest, "o", color=color, mfc="none", ms=5)
         panel.plot([x - 0.2, x + 0.2], [largest.mean()] * 2, color=color, lw=2)
+    panel.plot([], [], "o", color="0.4", mfc="none", ms=5, label="a seed")
+    panel.plot([], [], lw=2, color="0.4", label="mean")
+    panel.legend(fontsize=8, loc="upper left")
     panel.set_xticks(range(len(COMPARED)), COMPARED)
     panel.set_xlim(-0.6, len(COMPARED) - 0.4)
     panel.set_ylabel("largest top-1 (%)")

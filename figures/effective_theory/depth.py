@@ -112,6 +112,7 @@ def draw(data, scale):
             drawing.bars(panel, by_block.index, found, ms=3, color=color, label=label)
             expected = rows.groupby("block")[f"{entry}_expected"].first()
             panel.plot(expected.index, expected, "-", lw=1, color=color)
+        panel.plot([], [], "-", lw=1, color="0.3", label="recursions")
         draw_rivals(panel, rows)
         found = jackknife(lambda sample, kind=kind: exponents(data, sample)[kind], seeds)
         panel.set_title("{}: exponent {:.3f} [{:.3f}, {:.3f}]".format(name, *found), fontsize=9)

@@ -10,6 +10,7 @@ from figures.effective_theory._strategies import (
     OCTAVE,
     in_words,
     mark_rates,
+    matrices_powers,
     rate_styles,
     ratio_of_rates,
 )
@@ -36,11 +37,12 @@ TITLE = "Figure 1. ViT, searches in learning rate and weight decay"
 OUTCOME = "lr* n^-3/2 of neural-tangent is {fig1.equivalent-lr} times lr* of standard"
 CAPTION = (
     "Above: top-1 validation accuracy of the ViT against epochs, mean over seeds, for every (lr, "
-    "wd) that a strategy's search tried in steps of 2 (Dinan et al., Figure 1). Colour: lr; black: "
-    "the best; thick: the optimum, no worse than its six neighbours (search limit: some were not "
-    "tried). Below: the largest top-1 along the run against the matrices' rate, a line a weight "
-    "decay, a small mark a seed. Circle: the optimum; grey circle: a tie with it; dashed: the "
-    "paper's, and where rival laws have neural-tangent's (width and data are not the paper's)."
+    "wd) that a strategy's search tried in steps of 2 (Dinan et al., Figure 1). Colour: the "
+    "matrices' rate; thick: the optimum, no worse than its six neighbours (search limit: some were "
+    "not tried); dashed: higher rates. Below: the largest top-1 along the run against the "
+    "matrices' rate, a line a weight decay, a small mark a seed. Circle: the optimum; grey circle: "
+    "a tie with it; dashed: the paper's, and where rival laws have neural-tangent's (width and "
+    "data are not the paper's)."
 )
 STUDIES = _vit.stages("search")
 PRINTED = {"standard": 1e-3, "neural-tangent": 20.0}
@@ -172,20 +174,25 @@ def simulate(law, recorded, scale, rng):
 def draw(data, scale):
     from repro.judge import drawing
 
-    figure, axes = drawing.panels(len(STRATEGIES), 2, width=3.1, height=3.1)
+    figure, axes = drawing.panels(len(STRATEGIES), 2, width=3.1, height=3.4)
     for row in axes:
         for panel in row[1:]:
             panel.sharey(row[0])
     for panel in axes[1, 1:]:
         panel.sharex(axes[1, 0])
     width = _vit.setting(scale, "model.width")
+    searched = {name: _vit.rows_of(data, name, "search") for name in STRATEGIES}
+    factors = {name: matrix_factor(name, width) for name in STRATEGIES}
+    powers = {
+        name: matrices_powers(searched[name]["lr"].unique(), factors[name]) for name in STRATEGIES
+    }
+    colors = drawing.ramp(power for each in powers.values() for power in each.values())
     rates = {}
     for (above, beneath), strategy in zip(axes.T, STRATEGIES, strict=True):
-        rows = _vit.rows_of(data, strategy, "search")
-        draw_curves(above, rows, scale)
+        rows, factor = searched[strategy], factors[strategy]
         closed = "" if not _vit.edges(data, strategy) else ", search limit"
         above.set_title(strategy + closed, fontsize=9)
-        factor = matrix_factor(strategy, width)
+        draw_curves(above, rows, scale, powers[strategy], colors)
         draw_search(beneath, rows, factor)
         rates[strategy] = _vit.SEARCH.optimum(rows).point[0] * factor
         power = Fraction(np.log(factor) / np.log(width)).limit_denominator(8)
@@ -201,29 +208,32 @@ def draw(data, scale):
     ratio = in_words(measure(data, scale)["fig1.equivalent-lr"])
     axes[1, 1].set_title(f"best rate over the standard's\n{ratio}", fontsize=8)
     drawing.log2_axis(axes[1, 0].xaxis)
-    shown = {"frameon": True, "framealpha": 1, "edgecolor": "none", "borderpad": 0}
     for panel in axes[1]:
-        panel.legend(title="wd", fontsize=8, title_fontsize=8, loc="lower left", **shown)
+        drawing.legend_above(panel, 2, title="wd")
     for panel in axes[:, 1:].flat:
         panel.tick_params(labelleft=False)
         panel.set_ylabel("")
     return figure
 
 
-def draw_curves(panel, rows, scale):
-    """Top-1 against epochs of every point of a search, a colour a rate, the optimum thick."""
+def draw_curves(panel, rows, scale, powers, colors):
+    """Top-1 against epochs of every point of a search, a colour a rate, the optimum thick. powers,
+    colors: as of `rate_styles`."""
+    from repro.judge import drawing
+
     best = _vit.SEARCH.optimum(rows).point
-    styles = rate_styles(sorted(rows["lr"].unique()), best[0])
+    styles = rate_styles(powers, best[0], colors)
     named = set()
     for point, group in rows.groupby(["lr", DECAY]):
         curve = group.groupby("step", as_index=False)["valid_accuracy"].mean()
         style = styles[point[0]] | ({} if point == best else {"lw": 1, "zorder": 2})
-        label = None if point[0] in named else f"{point[0]:.3g}"
+        power = f"$2^{{{powers[point[0]]}}}$"
+        label = None if point[0] in named else f"{point[0]:.3g}, {power}"
         named.add(point[0])
         _vit.draw_curve(panel, curve, scale, label=label, **style)
     _vit.label_axes(panel, scale)
-    legend = {"fontsize": 8, "title_fontsize": 8, "loc": "upper left"}
-    panel.legend(title=f"lr (lr* = {best[0]:.3g}, wd* = {best[1]:.3g})", **legend)
+    chosen = f"lr* = {best[0]:.3g}, wd* = {best[1]:.3g}"
+    drawing.legend_above(panel, 2, title=f"{chosen}; lr, matrices' rate:")
 
 
 def draw_search(panel, rows, factor):

@@ -10,6 +10,7 @@ from figures.effective_theory._strategies import (
     OCTAVE,
     in_words,
     mark_rates,
+    matrices_powers,
     rate_styles,
     ratio_of_rates,
     style,
@@ -41,8 +42,8 @@ OUTCOME = (
 )
 CAPTION = (
     "Validation loss of BART against updates, a curve a learning rate: mean over seeds, band: "
-    "range over seeds (Dinan et al., Figure 3). Black: the best rate; blue: lower, red and dashed: "
-    "higher ones, paler the farther from it. In brackets the smallest loss along the run, mean "
+    "range over seeds (Dinan et al., Figure 3). Thick: the best rate; dashed: higher ones. "
+    "In brackets the smallest loss along the run, mean "
     "over seeds. Right: that against the rate of the matrices, a mark a seed, stars the best; "
     "thick: the rise at a quarter of it; dashed: the paper's rate for both, and where rival laws "
     "have neural-tangent's best (widths and data are not the paper's)."
@@ -222,14 +223,21 @@ def draw(data, scale):
     curves, rates_panel = axes[0, :-1], axes[0, -1]
     for panel in curves[1:]:
         panel.sharey(curves[0])
-    for panel, strategy in zip(curves, STRATEGIES, strict=True):
-        rows = _bart.rows_of(data, strategy, "sweep")
-        rates = sorted(rows["lr"].unique())
-        for lr, look in rate_styles(rates, _bart.SWEEP.optimum(rows).point[0]).items():
-            power = round(math.log2(lr / _bart.factor(scale, strategy)))
-            _bart.draw_curve(panel, rows[rows["lr"] == lr], f"$2^{{{power}}}$", **look)
+    swept = {strategy: _bart.rows_of(data, strategy, "sweep") for strategy in STRATEGIES}
+    powers = {
+        strategy: matrices_powers(rows["lr"].unique(), 1 / _bart.factor(scale, strategy))
+        for strategy, rows in swept.items()
+    }
+    colors = drawing.ramp(power for each in powers.values() for power in each.values())
+    for panel, (strategy, rows) in zip(curves, swept.items(), strict=True):
+        best = _bart.SWEEP.optimum(rows).point[0]
+        for lr, look in rate_styles(powers[strategy], best, colors).items():
+            label = f"$2^{{{powers[strategy][lr]}}}$"
+            _bart.draw_curve(panel, rows[rows["lr"] == lr], label, **look)
         decay = _bart.setting(scale, strategy, "optimizer.weight_decay")
-        _bart.finish(panel, f"{strategy}, wd = {decay:.2g}", "matrices' rate [smallest loss]")
+        words = "matrices' rate [smallest loss]"
+        _bart.finish(panel, f"{strategy}, wd = {decay:.2g}", words)
+        drawing.legend_above(panel, 3, title=words)
     draw_rates(rates_panel, data, scale)
     return figure
 
@@ -264,8 +272,8 @@ def draw_rates(panel, data, scale):
         for law, power in POWERS.items()
         if law != "n^3/2"
     }
+    panel.set_xscale("log")  # before the lines, which are drawn where they stretch no axis
     mark_rates(panel, PRINTED["standard"], rivals)
-    panel.set_xscale("log")
     drawing.log2_axis(panel.xaxis)
     panel.set_xlabel(r"matrices' rate: lr, neural-tangent lr $n^{-3/2}$")
     panel.set_ylabel("smallest validation loss (nats)")
@@ -274,4 +282,4 @@ def draw_rates(panel, data, scale):
         in_words(found[f"fig3.{name}"]) for name in ("equivalent-lr", "robust-to-low-lr")
     )
     panel.set_title(f"best rates' ratio {ratio},\nharm of a quarter, ratio {harm}", fontsize=9)
-    panel.legend(fontsize=7, loc="upper right")
+    drawing.legend_above(panel, 2)

@@ -357,7 +357,7 @@ def draw_errors(axes, data, kind):
     axes.plot([], [], "o", ms=4, color="black", label=f"same token, n = {widths}")
     axes.plot([], [], "o", ms=4, mfc="none", mec="black", label="two tokens")
     axes.errorbar([], [], [], fmt="_", ms=6, lw=1, color="C3", label="at 1/n = 0, one error")
-    drawing.legend_above(axes, 3)
+    drawing.legend_above(axes, 2)
     axes.set_xticks(range(len(head.parts)), head.parts, rotation=60, fontsize=8)
     axes.set_ylabel("less recursion, % of the part")
 

@@ -200,6 +200,8 @@ def draw(data, scale):
                 first = np.exp(np.log(start[start[WIDTH] == widths[0]][change]).mean())
                 laws = {"paper: $n^0$": 0.0, "rival:\n$n^{-1/2}$": -0.5}
                 drawing.guides(panel, widths, first, laws, "paper: $n^0$")
+            else:
+                panel.plot([], [], "--", color="0.3", lw=0.8, label="dashes: the paper's power")
             panel.set_xscale("log", base=2)
             panel.set_yscale("log")
             drawing.log2_axis(panel.xaxis)

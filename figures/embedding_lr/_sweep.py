@@ -310,6 +310,8 @@ def draw_estimates(axes, sweep: Sweep, window: float, paper: float) -> None:
     for row, (name, found) in enumerate(each.items()):
         color = "black" if name == first else "0.45"
         bars(axes, [row], [(found.value, found.low, found.high)], across=True, color=color)
+        if math.isnan(found.value):
+            names[row] += ": none"
     if math.isfinite(judged.high - judged.low):
         axes.axvspan(judged.low, judged.high, color="0.9", lw=0, zorder=0, label="judged interval")
     axes.axvline(paper, ls="--", lw=1, color=PAPER, zorder=1, label=f"the paper's {paper:g}")

@@ -69,9 +69,12 @@ def draw(data, scale):
     found = comparison(data)
     right.plot(found.index, found.where(np.isfinite(found)), "-", lw=0.8, color="0.7", zorder=1)
     means = [t_interval(row) for row in found.to_numpy() if np.isfinite(row).all()]
-    drawing.bars(right, found.index[: len(means)], means, fmt="o-", color="black")
+    drawing.bars(
+        right, found.index[: len(means)], means, fmt="o-", color="black", label="mean, 95 %"
+    )
+    right.plot([], [], "-", lw=0.8, color="0.7", label="a seed")
     right.axhline(1, ls="--", color=drawing.PAPER, lw=1, zorder=0, label="the paper: below 1")
-    right.legend(fontsize=7)
+    drawing.legend_above(right, 3)
     drawing.plain_ticks(right.xaxis)
     right.set_xlabel("tokens")
     right.set_ylabel(r"word-level perplexity, ratio $\sqrt{d}$ over ratio 1")

@@ -199,7 +199,7 @@ def draw_changes(axes, data):
 
     rows = chosen(data, EIGHT, SMALL_INIT, "post")
     table = changes(rows, CHANGE)
-    for layer, color, power in (("embedding", drawing.COLORS[0], 0.5), ("output", "black", 1.0)):
+    for layer, color, power in (("embedding", drawing.COLORS[2], 0.5), ("output", "black", 1.0)):
         values = table[layer].unstack(WIDTH)
         d, mean = values.columns.to_numpy(), values.mean().to_numpy()
         name = {"embedding": "E", "output": "W"}[layer]
@@ -249,6 +249,7 @@ def draw(data, scale):
     from repro.judge import drawing
 
     figure, axes = drawing.panels(3)
+    axes[0, 2].sharey(axes[0, 1])
     draw_changes(axes[0, 0], data)
     draw_exponents(axes[0, 1], data, CHANGE, "all of the change", scale)
     draw_exponents(axes[0, 2], data, ALONG, "along the residual", scale)

@@ -317,11 +317,11 @@ def draw(data, scale):
         drawing.bars(left, places, found, fmt="os^"[i] + "-", color=color, label=f"d = {d}")
     left.set_xscale("log", base=2)
     left.set_xlim(embedding["vocab_size"].min() / 1.3, embedding["vocab_size"].max() * 1.3)
-    left.axhspan(0.97, 1.03, color="0.9", lw=0)
+    left.axhspan(0.97, 1.03, color="0.9", lw=0, label="the claim's bound")
     drawing.log2_axis(left.xaxis)
     left.set_xlabel("vocabulary $m$")
     left.set_ylabel(r"$\bar\delta_E$, measured / predicted")
-    left.legend()
+    drawing.legend_above(left, 2)
 
     output = grid[grid["quantity"] == "delta_W"]
     labels = list(dict.fromkeys(output["ranks"]))
@@ -336,12 +336,12 @@ def draw(data, scale):
         )
         look = {"fmt": "os^"[i], "ms": 3, "color": drawing.COLORS[i], "capsize": 0}
         drawing.bars(middle, x, rows["ratio"], label=f"a = {a:g}", **look)
-    middle.axhspan(0.95, 1.05, color="0.9", lw=0)
+    middle.axhspan(0.95, 1.05, color="0.9", lw=0, label="the claims' bound")
     middle.set_xticks(range(len(labels)), labels)
     middle.set_xlabel("token rank")
     middle.set_ylabel(r"$\bar\delta_W$, measured / predicted")
-    middle.set_title("a mark each width and vocabulary, 95 %", fontsize=9)
-    drawing.legend_above(middle, 3, title="frequencies $i^{-a}$")
+    middle.set_title("from left to right by width, then vocabulary; 95 %", fontsize=9)
+    drawing.legend_above(middle, 4, title="frequencies $i^{-a}$")
 
     judged = measure(data, scale)
     for vocab_size, label, name, marker, color in (
@@ -364,5 +364,6 @@ def draw(data, scale):
     drawing.plain_ticks(right.yaxis)
     right.set_xlabel("width $d$")
     right.set_ylabel(r"$\bar\delta_E / (\eta_E\sigma_W)$")
-    right.legend(fontsize=7)
+    right.plot([], [], "-", lw=1, color="0.3", label="predicted")
+    drawing.legend_above(right, 1)
     return figure

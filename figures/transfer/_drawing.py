@@ -37,6 +37,16 @@ def show(axes, low: float, high: float) -> None:
         axes.set_ylim(low, high)
 
 
+def mark_cut(axes, x, low, high, color) -> None:
+    """Arrows where intervals of few seeds, far wider than all else that is drawn, go on beyond the
+    panel."""
+    bottom, top = axes.get_ylim()
+    for edge, mark, beyond in ((bottom, "v", low < bottom), (top, "^", high > top)):
+        at = np.asarray(x)[beyond]
+        (arrows,) = axes.plot(at, [edge] * len(at), mark, ms=3, color=color, clip_on=False)
+        arrows.set_in_layout(False)  # they belong to the panel's edge
+
+
 def draw_all_bowls(workloads: dict[str, Losses]):
     """Bowls, a row a workload and a column a parametrization."""
     from matplotlib.ticker import LogLocator
@@ -65,7 +75,8 @@ def draw_all_bowls(workloads: dict[str, Losses]):
         row[0].set_ylabel(f"{WORKLOADS[workload]}\nloss (nats)", fontsize=8)
         beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
         name_marks(last)
-        last.legend(fontsize=6, **beside)
+        # Right of all columns also where the last is empty, else it parts the columns before.
+        row[-1].legend(*last.get_legend_handles_labels(), fontsize=6, **beside)
     return figure
 
 
@@ -87,8 +98,11 @@ def draw_shift(workloads: dict[str, Losses]):
         place.set_title(WORKLOADS[workload], fontsize=9)
         place.set_xlabel("width")
         place.set_ylabel("best learning rate")
-    if (most := max(axes, key=lambda place: len(place.get_legend_handles_labels()[1]))).lines:
-        drawing.legend_above(most, 3, fontsize=6)
+    found = [place.get_legend_handles_labels() for place in axes]
+    named = {word: mark for marks, words in found for mark, word in zip(marks, words, strict=True)}
+    if named:
+        look = {"handles": [*named.values()], "labels": [*named]}
+        drawing.legend_above(axes[0], 2, fontsize=6, **look)
     return figure
 
 
@@ -130,7 +144,7 @@ def draw_optima(axes, losses: Losses, names: list[str]) -> None:
     if not np.isfinite(start):
         axes.text(0.5, 0.5, "no minimum\ninside", ha="center", transform=axes.transAxes, fontsize=7)
         return
-    shown = []
+    shown, intervals = [], []
     for i, name in enumerate(names):
         if name not in losses.names:
             continue
@@ -140,27 +154,24 @@ def draw_optima(axes, losses: Losses, names: list[str]) -> None:
         low, high = 2**centre - 2 ** (centre - ends[0]), 2 ** (centre + ends[1]) - 2**centre
         place = widths * 2 ** (0.06 * (i - len(names) / 2))
         shown.append(2**centre)
+        intervals.append((place, 2**centre - low, 2**centre + high, COLORS[i]))
         axes.errorbar(
             place, 2**centre, (low, high), fmt="o-", ms=3, lw=1, color=COLORS[i], label=name
         )
+        lacking = place[~np.isfinite(centre)]
+        if len(lacking):
+            edge = {"transform": axes.get_xaxis_transform(), "color": COLORS[i]}
+            axes.plot(lacking, [0.03] * len(lacking), "x", ms=5, **edge)
+            axes.plot([], [], "x", ms=5, color="0.3", label="no minimum inside the grid")
     flat, falling = np.full(len(widths), start), start * widths[0] / widths
     axes.plot(widths, flat, ":", color="0.3", lw=1, label="the same at every width")
     axes.plot(widths, falling, "-.", color="0.3", lw=1, label="1 / width")
     axes.set_yscale("log", base=2)
-    # An interval may be far wider than all that is drawn; it ends at the panel's edge.
     drawn = np.concatenate([*shown, flat, falling])
     axes.set_ylim(drawn[np.isfinite(drawn)].min() / 2, 2 * drawn[np.isfinite(drawn)].max())
+    for interval in intervals:
+        mark_cut(axes, *interval)
     log2_axis(axes.yaxis)
-
-
-def name_parts(place) -> None:
-    """The legend of what `draw_lost` stacks."""
-    from repro.judge.drawing import COLORS
-
-    looks = ({"color": COLORS[0], "alpha": 0.35}, {"color": COLORS[3]})
-    for words, look in zip(PARTS, looks, strict=True):
-        place.barh([0], [0], label=words, **look)
-    place.legend(loc="upper right", fontsize=7)
 
 
 def draw_lost(place, losses: Losses, words: str) -> None:
@@ -186,8 +197,11 @@ def draw_lost(place, losses: Losses, words: str) -> None:
             continue
         (penalty, regret), end = shares[name], total[name]
         mean, low, high = losses.interval(partial(losses.lost, name))
-        place.barh(y, penalty, color=COLORS[0], alpha=0.35)
-        place.barh(y, regret, left=penalty, color=COLORS[3])
+        looks = ({"color": COLORS[0], "alpha": 0.35}, {"color": COLORS[3], "left": penalty})
+        for part, label, look in zip((penalty, regret), PARTS, looks, strict=True):
+            known = place.get_legend_handles_labels()[1]
+            # Named is what is seen.
+            place.barh(y, part, label=None if part < 1 or label in known else label, **look)
         if np.isfinite([mean, low, high]).all():
             error = np.array([[mean - low], [high - mean]])
             place.errorbar(mean, y, xerr=error, fmt="none", ecolor="0.2", lw=1, capsize=2)
@@ -221,9 +235,10 @@ def draw_optimizer(workloads: dict[str, Losses]):
             place.set_xlabel("learning rate")
         row[0].set_ylabel("loss (nats)")
         name_marks(row[0])
-        drawing.legend_above(row[0], 3)
+        drawing.legend_above(row[0], 2)
         draw_lost(row[-1], losses, words)
-    name_parts(axes[0, -1])
+        if row[-1].get_legend_handles_labels()[1]:
+            drawing.legend_above(row[-1], 1)
     return figure
 
 
@@ -232,6 +247,7 @@ def draw_anatomy(arms: dict[str, dict[str, Losses]], words: dict[str, str], name
 
     arms: arm -> workload -> losses. words: arm -> its name in the figure. names: parametrizations.
     """
+    from repro.judge import drawing
 
     workloads = next(iter(arms.values()))
     figure, axes = workload_panels(len(workloads), width=3.1, height=2.5)
@@ -241,7 +257,7 @@ def draw_anatomy(arms: dict[str, dict[str, Losses]], words: dict[str, str], name
         title = f"{WORKLOADS[workload]}, {losses.base:g} to {losses.widest:g}"
         place.set_title(title, fontsize=9)
         place.set_ylabel("loss (nats)")
-    axes[0].legend(fontsize=7)
+    drawing.legend_above(axes[0], 2)
     return figure
 
 
@@ -251,6 +267,7 @@ def draw_pairs(place, arms: dict[str, Losses], names) -> None:
     from repro.judge.drawing import COLORS
 
     shown: list[float] = []
+    intervals: list[tuple[float, float, float]] = []  # place, low, high
     for left, losses in zip((0.0, 2.5), arms.values(), strict=True):
         first = left == 0.0  # names each mark once
         narrow = float(losses.tuned(losses.names[0], losses.base).mean())
@@ -260,6 +277,7 @@ def draw_pairs(place, arms: dict[str, Losses], names) -> None:
         for k, name in enumerate(names):
             x, ends = left + k, losses.transferred(name, losses.widest)
             tuned, end = float(losses.tuned(name, losses.widest).mean()), float(ends.mean())
+            below, above = short_interval(ends)
             if not np.isfinite(end):
                 place.text(x, 0.5, "diverged", rotation=90, transform=place.get_xaxis_transform())
                 continue
@@ -284,7 +302,7 @@ def draw_pairs(place, arms: dict[str, Losses], names) -> None:
             place.errorbar(
                 x,
                 end,
-                yerr=np.array(short_interval(ends))[:, None],
+                yerr=[[below], [above]],
                 fmt="o",
                 ms=4,
                 color="black",
@@ -293,9 +311,12 @@ def draw_pairs(place, arms: dict[str, Losses], names) -> None:
                 label="wide, narrow's rate" if marked else None,
             )
             shown += [tuned, end]
-    # Intervals of few seeds may be far wider than all that is drawn: they end at the edge.
+            intervals.append((x, end - below, end + above))
     room = max(shown) - min(shown)
-    show(place, min(shown) - 0.3 * room, max(shown) + 0.4 * room)
+    low, high = min(shown) - 0.6 * room, max(shown) + 0.6 * room
+    shown += [value for _, *ends in intervals for value in ends if low <= value <= high]
+    show(place, min(shown) - 0.05 * room, max(shown) + 0.05 * room)
+    mark_cut(place, *np.array(intervals).reshape(-1, 3).T, "black")
     place.set_xlim(-0.7, 4.2)
     ticks = [f"{name}\n{arm}" if name == names[0] else name for arm in arms for name in names]
     place.set_xticks([0, 1, 2.5, 3.5], ticks, fontsize=7)
@@ -334,7 +355,7 @@ def draw_muon(arms: dict[str, Losses]):
             last.plot(widths, guide, style, color="0.4", lw=0.8, label=label)
     axes[0, 0].set_ylabel("loss (nats)")
     name_marks(axes[0, 0])
-    drawing.legend_above(axes[0, 0], 3)
+    drawing.legend_above(axes[0, 0], 2)
     if not drawn:
         last.text(0.5, 0.5, "no minimum\ninside", ha="center", transform=last.transAxes, fontsize=7)
         return figure

@@ -43,7 +43,16 @@ def draw_board(board: Board):
         axes[0, -1].barh(-5, 0, color=color, alpha=alpha, label=words)
         for words, (color, alpha) in label.items()
     ]
-    figure.legend(handles=marks, loc="outside lower right", ncols=2, fontsize=7, frameon=False)
+    told = {
+        "the least lost, or tied with it": ("$*$", 5),
+        "interval goes on": (">", 4),
+        "place, the same if tied": ("$1.$", 5),
+        "what losses are held against": (r"$\mathrm{ref.}$", 11),
+    }
+    for words, (marker, size) in told.items():
+        look = {"ls": "none", "mew": 0, "color": "0.2", "marker": marker, "ms": size}
+        marks += axes[0, -1].plot([], [], label=words, **look)
+    figure.legend(handles=marks, loc="outside lower right", ncols=3, fontsize=7, frameon=False)
     return figure
 
 

@@ -30,7 +30,7 @@ CAPTION = (
     "Loss of the largest width under SP and muP, a panel a workload. Left pair: one rate for the "
     "embedding and all else. Right pair: the embedding's rate times the ratio that is best for the "
     "narrow model. Dots: at the narrow model's best learning rate, with a 95 % interval over "
-    "seeds that ends where the panel does. Circles: at its own best rate. Between them, red: "
+    "seeds (arrows: it goes on). Circles: at its own best rate. Between them, red: "
     "regret, what retuning would win back. Dashes: the tuned loss of the narrow model. The axes "
     "differ, as losses do."
 )

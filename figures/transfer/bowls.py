@@ -16,8 +16,8 @@ CAPTION = (
     "Dotted: the rate that is best for the narrow model, which is the same model under all of them "
     "and is what a wide one is given. Rings: each width's own best rate, the vertex of a parabola "
     "through the rates within an octave. Losses far above the best are cut off. An empty place: "
-    "not trained, since it is the same training under another name, or asks for two rates of a readout that is "
-    "the embedding."
+    "not trained, since it is the same training under another name, or asks for two rates of a "
+    "readout that is the embedding."
 )
 STUDIES = _losses.STUDIES
 CLAIMS = tuple(

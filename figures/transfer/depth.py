@@ -126,22 +126,23 @@ def draw(data, scale):
     low = min(each.min() for each in finite)
     top = max(float(np.nanmean(losses.transferred(a, losses.widest))) for a in ARMS)
     for place, arm in zip(axes[0], ARMS, strict=False):
-        for color, depth in zip(drawing.COLORS, losses.widths, strict=False):
+        for depth, color in drawing.ramp(losses.widths).items():
             rates, found = losses.curves[arm, depth]
             shown = np.isfinite(found).all(0)
             each = found[:, shown]
             place.plot(
-                rates[shown], each.mean(0), "o-", ms=3, lw=1, color=color, label=f"{depth:g}"
+                rates[shown], each.mean(0), "o-", ms=3, lw=1, color=color, label=f"{depth:g} blocks"
             )
             place.fill_between(rates[shown], each.min(0), each.max(0), color=color, alpha=0.2, lw=0)
-        place.axvline(losses.proxy_rate(), ls=":", color="0.3", lw=1)
+        label = f"best of {losses.base:g} blocks"
+        place.axvline(losses.proxy_rate(), ls=":", color="0.3", lw=1, label=label)
         place.set_xscale("log", base=2)
         drawing.log2_axis(place.xaxis)
         place.set_ylim(low - 0.05, top + max(0.3, 1.5 * (top - low)))  # worse ones are cut off
-        place.set_title(arm, fontsize=9)
+        place.set_title(f"residual branches: {arm}", fontsize=9)
+        drawing.legend_above(place, 2)
         place.set_xlabel("learning rate")
     axes[0, 0].set_ylabel("loss (nats)")
-    axes[0, 0].legend(title="blocks", fontsize=7, title_fontsize=7)
     last, rate = axes[0, 2], losses.proxy_rate()
     for k, arm in enumerate(ARMS):
         start = losses.transferred(arm, losses.base, rate)
@@ -150,10 +151,10 @@ def draw(data, scale):
         ends = np.array([(start.mean(),) * 3, *(start.mean() + np.array(f) for f in found)])
         color = drawing.COLORS[3 * k]
         drawing.bars(last, place, ends, fmt="o-", color=color, label=arm)
-    last.axhline(start.mean(), ls=":", color="0.3", lw=1)
+    last.axhline(start.mean(), ls=":", color="0.3", lw=1, label=f"as {losses.base:g} blocks")
     last.set_xscale("log", base=2)
     last.set_xticks(losses.widths, [f"{each:g}" for each in losses.widths])
     last.set_xlabel("blocks L")
     last.set_title("at the rate of two blocks", fontsize=9)
-    last.legend(title="residual branches", fontsize=7, title_fontsize=7)
+    drawing.legend_above(last, 2)
     return figure

@@ -11,16 +11,17 @@ from widthwise.checks.regret import Curves
 
 TITLE = "Tuned narrow, trained wide: over workloads"
 OUTCOME = "muP's mean rank over the workloads is {profile.rank-mup}"
+LITTLE = 10  # % of the width's gain
 CAPTION = (
-    "Left: the performance profile, the share of workloads on which a parametrization loses at "
+    "Top left: the performance profile, the share of workloads on which a parametrization loses at "
     "most so much of what the largest width gains, with the narrow model's best learning rate; "
-    "(n): of so many that it is defined for. Middle: the median over these of what is lost. "
-    "Right: its rank by what is lost, 1 the least, a mean over the workloads that all are defined "
-    "for. Bands and bars: 95 % of 400 tables drawn with the noise between the seeds on record."
+    "(n): of so many that it is defined for; equal shares are drawn side by side. Top right: this "
+    f"share at {LITTLE} %. Below, left: the median over these workloads of what is lost. Right: "
+    "the rank by what is lost, 1 the least, a mean over the workloads that all are defined for. "
+    "Bars: 95 % of 400 tables drawn with the noise between the seeds on record."
 )
 STUDIES = _losses.STUDIES
 DRAWS = 400
-LITTLE = 10  # % of the width's gain
 CLAIMS = (
     Claim(
         id="profile.rank-mup",
@@ -87,6 +88,11 @@ def profile(shares: Shares, name: str, within: np.ndarray) -> np.ndarray:
     return (each[:, None] <= within).mean(0)
 
 
+def little(shares: Shares) -> dict[str, float]:
+    """Parametrization -> share of its workloads on which it loses at most LITTLE %."""
+    return {name: float(profile(shares, name, np.array([LITTLE]))[0]) for name in medians(shares)}
+
+
 def redrawn(workloads: Mapping[str, Curves]) -> list[Shares]:
     """`lost` of tables drawn with the recorded noise."""
     rng = np.random.default_rng(0)
@@ -126,9 +132,7 @@ def measure(data, scale):
     each = ", ".join(f"{WORKLOADS[k]} {of['muP']:.0f} %" for k, of in shares.items())
     return {
         "profile.rank-mup": measured(lambda of: ranks(of).get("muP", np.nan), every),
-        "profile.little-mup": measured(
-            lambda of: float(profile(of, "muP", np.array([LITTLE]))[0]), each
-        ),
+        "profile.little-mup": measured(lambda of: little(of)["muP"], each),
     }
 
 
@@ -137,45 +141,48 @@ def draw(data, scale):
 
     workloads, _ = told(data)
     shares, drawn = lost(workloads), redrawn(workloads)
-    figure, ((left, middle, right),) = drawing.panels(3, width=3.4, height=2.9)
-    draw_profile(left, shares, drawn)
-    draw_scores(middle, shares, drawn, medians)
-    middle.set_xlabel("% of the width's gain lost, median")
-    draw_scores(right, shares, drawn, ranks)
+    figure, axes = drawing.panels(2, 2, width=4.2, height=2.6)
     common = sum(set(of) == set(ranks(shares)) for of in shares.values())
-    right.set_xlabel(f"mean rank, {common} workloads")
+    draw_profile(axes[0, 0], shares)
+    for place, scores, words in (
+        (axes[0, 1], little, f"share of workloads with at most {LITTLE} % lost"),
+        (axes[1, 0], medians, "% of the width's gain lost, median"),
+        (axes[1, 1], ranks, f"mean rank, {common} workloads, 1 the best"),
+    ):
+        draw_scores(place, shares, drawn, scores)
+        place.set_xlabel(words)
     return figure
 
 
-def draw_profile(place, shares: Shares, drawn: list[Shares]) -> None:
-    """Share of workloads against what is lost at most."""
-    from repro.judge.drawing import COLORS
+def draw_profile(place, shares: Shares) -> None:
+    """Share of workloads against what is lost at most. Its intervals would lie over each other:
+    `draw_scores` has them at LITTLE."""
+    from repro.judge.drawing import COLORS, legend_above
 
     within = np.linspace(0, 150, 301)
-    for color, name in zip(COLORS, ORDER, strict=False):
+    for aside, (color, name) in enumerate(zip(COLORS, ORDER, strict=False)):
         number = sum(name in of for of in shares.values())
         if not number:
             continue
-        ends = interval([profile(each, name, within) for each in drawn])
         label = f"{name} ({number})"
-        place.step(within, profile(shares, name, within), color=color, label=label, where="post")
-        place.fill_between(within, *ends, color=color, alpha=0.12, lw=0, step="post")
+        height = profile(shares, name, within) + 0.012 * (aside - (len(ORDER) - 1) / 2)
+        place.step(within, height, color=color, label=label, where="post")
+    place.axvline(LITTLE, ls=":", lw=1, color="0.5", label=f"{LITTLE} %")
     place.set_xlabel("% of the width's gain lost, at most")
     place.set_ylabel("share of workloads")
-    place.set_ylim(-0.03, 1.03)
-    place.legend(fontsize=7, loc="lower right")
+    legend_above(place, 3)
 
 
 def draw_scores(place, shares: Shares, drawn: list[Shares], scores: Callable) -> None:
     """A point a parametrization. scores: `Shares` -> parametrization -> number."""
-    from repro.judge.drawing import COLORS
+    from repro.judge.drawing import COLORS, bars
 
     found = scores(shares)
     several = [scores(each) for each in drawn]
     for y, (color, name) in enumerate(zip(COLORS, ORDER, strict=False)):
-        if name not in found:
-            continue
-        place.plot(interval([each[name] for each in several]), [y, y], color=color, lw=1.5)
-        place.plot(found[name], y, "o", color=color)
+        if name in found:
+            value, (low, high) = found[name], interval([each[name] for each in several])
+            ends = (value, min(low, value), max(high, value))
+            bars(place, [y], [ends], across=True, color=color)
     place.set_yticks(range(len(ORDER)), ORDER, fontsize=8)
     place.set_ylim(len(ORDER) - 0.5, -0.5)

@@ -33,23 +33,25 @@ NAMES = WIDE | BASELINES | TUNED
 LINES = {
     "base": {"color": "0.6", "ls": "-", "lw": 0.9},
     "scratch": {"color": "C1", "ls": "-", "lw": 2},
-    "scratch_tuned": {"color": "C3", "ls": "--", "lw": 1.6},
-    "scratch_long": {"color": "0.25", "ls": ":", "lw": 1.6},
-    "upscaled_without_noise": {"color": "C9", "ls": "-.", "lw": 1.6},
+    "scratch_tuned": {"color": "C3", "ls": "--", "lw": 1.1},
+    "scratch_long": {"color": "0.25", "ls": ":", "lw": 1.1},
+    "upscaled_without_noise": {"color": "C9", "ls": "-.", "lw": 1.1},
     "upscaled": {"color": "C0", "ls": "-", "lw": 2},
-    "upscaled_tuned": {"color": "C2", "ls": "--", "lw": 1.6},
+    "upscaled_tuned": {"color": "C2", "ls": "--", "lw": 1.1},
 }
 AXIS = {
     "train_loss": "training loss (nats)",
     "valid_loss": "validation loss (nats)",
     "valid_accuracy": "validation accuracy",
 }
+COMPARED = ("scratch", "upscaled")  # the paper's; their range over seeds is drawn too
 CURVES = View("step", "train_loss", {"stage": (*WIDE, "scratch_long")})
 ARMS = (
-    "Mean, and range over seeds (band), against steps; a training loss is the mean since the last "
-    "point, at step 0 that of the first batch. Base, wide from scratch and upscaled are the "
-    "paper's runs. Ours: upscaled without noise, from scratch, each at its own best rate, from "
-    "scratch with the base's steps added, and upscaled"
+    "Mean over seeds against steps, of from scratch and upscaled with the range (band); a training "
+    "loss is the mean since the last point, at step 0 that of the first batch. Where the start of "
+    "the curves lies far from the rest, its axis is that of the steps after the first fifth. Base, "
+    "wide from scratch and upscaled are the paper's runs. Ours: upscaled without noise, from "
+    "scratch, each at its own best rate, from scratch with the base's steps added, and upscaled"
 )
 MEANING = f"{ARMS} with rate and noise tuned at the target."
 ENDS = (
@@ -62,11 +64,13 @@ EARLY = (
 )
 SWEPT = (
     "Heatmaps: final training loss of the small upscaled system over learning rate and noise, one "
-    "seed; colours end at the 80 % quantile. Star: the best. Red circle: what the paper selects, "
-    "in its code's convention of noise. Curves: training loss, a mean since the last point, at the "
-    "best rate, one a noise level; where a first point lies far above the rest, the axis is cut "
-    "and the legend gives it. Last: the end at every noise level, each at its own best rate; with "
-    "95 % intervals over other seeds, where there are some, none, the best and the largest ({})."
+    "seed, in % above the map's best. Star: the best. Red circle: what the paper selects, in its "
+    "code's convention of noise. Curves: training loss, a mean since the last point, at the best "
+    "rate, one a noise level; where a first point lies far above the rest, the axis is cut and the "
+    "legend gives it. Last: the end at every noise level, each at its own best rate. The star is "
+    "the lowest of many runs of one seed, and lies lower than it would on others (the winner's "
+    "curse). Black, where there are other seeds: what is judged, the same settings on these, with "
+    "95 % intervals, at no noise, the chosen and the largest ({})."
 )
 
 
@@ -90,14 +94,28 @@ def lines(setting):
 
 
 def draw_curve(panel, stages, metric, setting):
-    """Base, from scratch and upscaled with baselines against steps: mean, and range over seeds."""
+    """Base, from scratch and upscaled with baselines against steps: mean, and of COMPARED the range
+    over seeds: seven ranges over each other would show none."""
+    curves = {name: spread(stages, name, metric) for name in lines(setting)}
     for name, line in lines(setting).items():
-        curve = spread(stages, name, metric)
+        curve = curves[name]
         panel.plot(curve.index, curve["mean"], **line, label=NAMES[name])
-        shade = {"color": line["color"], "alpha": 0.2, "lw": 0}
-        panel.fill_between(curve.index, curve["min"], curve["max"], **shade)
+        if name in COMPARED:
+            shade = {"color": line["color"], "alpha": 0.2, "lw": 0}
+            panel.fill_between(curve.index, curve["min"], curve["max"], **shade)
     panel.set_xlabel("step")
     panel.set_ylabel(AXIS[metric])
+    leave_out_start(panel, [curve["mean"].dropna() for curve in curves.values()])
+
+
+def leave_out_start(panel, means):
+    """End an axis where the curves are after the first fifth of the steps, if all of them would
+    take more than three times as much and squeeze what is compared."""
+    start = 0.2 * min((mean.index.max() for mean in means if len(mean)), default=0)
+    settled = np.concatenate([mean[mean.index >= start] for mean in means])
+    if len(settled) and np.ptp(np.concatenate(means)) > 3 * np.ptp(settled) > 0:
+        low, room = settled.min(), np.ptp(settled)
+        panel.set_ylim(low - 0.1 * room, low + 1.1 * room)
 
 
 def draw_ends(panel, stages, setting):
@@ -140,17 +158,17 @@ def mark_early(panel, stages, setting, share):
     steps = last_step(stages["upscaled"])["step"].max()
     paper = printed_share(setting)
     style = {"ls": "--", "lw": 1, "color": drawing.PAPER, "zorder": 1}
-    marks = [panel.axvline(paper * steps, **style, label=f"in the paper: {paper:.0%}")]
+    marks = [panel.axvline(paper * steps, **style, label=f"in the paper at {paper:.0%}")]
     if math.isfinite(share.value) and math.isfinite(end):
         panel.plot([share.value * steps, steps], [end, end], "-", lw=0.8, color="0.4")
         style = {"fmt": "D", "color": LINES["upscaled"]["color"], "zorder": 4}
-        style["label"] = f"loss from scratch reached after {share.value:.0%} of the steps"
+        style["label"] = f"upscaled reaches scratch's final loss at {share.value:.0%} of its steps"
         found = np.array([[share.value, share.low, share.high]]) * steps
         shown = panel.get_xlim()
         drawing.bars(panel, [end], found, across=True, **style)
         panel.set_xlim(shown)  # an interval of few seeds may be wide
         marks = [*panel.containers, *marks]
-    panel.legend(handles=marks, fontsize=8)
+    drawing.legend_above(panel, 1, handles=marks, fontsize=8)
 
 
 def draw_curves(data, setting, share=None):
@@ -175,15 +193,21 @@ def draw_sweep(data, setting):
 
     stages = by_stage(data)
     conventions = {"tune_upscaled": "Algorithm 2's noise", "tune_upscaled_code": "the code's noise"}
-    found = [name for name in conventions if name in stages]
-    titles = conventions if len(found) > 1 else {"tune_upscaled": "Sweep 2"}
-    shape = {"columns": 2, "rows": 2} if len(found) > 1 else {"columns": 3}
+    maps = {name: stage_rows(stages, name) for name in conventions if name in stages}
+    titles = conventions if len(maps) > 1 else {"tune_upscaled": "Sweep 2"}
+    shape = {"columns": 2, "rows": 2} if len(maps) > 1 else {"columns": 3}
     figure, axes = drawing.panels(**shape, width=4.6, height=3.5)
-    for panel, name in zip(axes.flat, found, strict=False):
-        rows = stage_rows(stages, name)
-        draw_heatmap(figure, panel, rows, setting, titles[name], name == code_sweep(stages))
-    curves, levels = axes.flat[len(found) :]
-    rows, title = stage_rows(stages, "tune_upscaled"), titles["tune_upscaled"]
+    above = {name: above_best(rows, setting) for name, rows in maps.items()}
+    steps = shades(np.concatenate([table.to_numpy().ravel() for table in above.values()]))
+    shown, (curves, levels) = axes.flat[: len(maps)], axes.flat[len(maps) :]
+    for panel, (name, rows) in zip(shown, maps.items(), strict=True):
+        image = draw_heatmap(panel, above[name], steps, rows, setting)
+        mark_selected(panel, above[name], setting, titles[name], name == code_sweep(stages))
+    words = "final training loss above the best, %"
+    bar = figure.colorbar(image, ax=[*shown], label=words, extend="both")
+    bar.set_ticks(steps, labels=[f"{step:g}" for step in steps], minor=False)
+    bar.minorticks_off()
+    rows, title = maps["tune_upscaled"], titles["tune_upscaled"]
     draw_levels(curves, rows, setting, title)
     draw_ends_by_level(levels, rows, setting, title)
     if SMALL[0] in stages:
@@ -197,26 +221,41 @@ def on_grid(value):
     return f"$2^{{{round(power)}}}$" if power == round(power) else f"{value:.3g}"
 
 
-def draw_heatmap(figure, panel, rows, setting, title, selected):
-    """Final loss over learning rate and noise, the optimum starred, diverged cells grey and
-    crossed. selected: whether the paper's selection is in this convention of noise."""
-    from matplotlib.colors import ListedColormap
-
-    from repro.judge import drawing
-
+def above_best(rows, setting):
+    """Table of a sweep's final losses in % above their lowest, a row a noise level, a column a
+    rate; infinite where a run diverged, NaN where there is none."""
     metric = setting.metric_of("tune_upscaled")
-    table = last_step(rows).pivot(index=LEVEL, columns="lr", values=metric)
+    table = last_step(rows).pivot(index=LEVEL, columns="lr", values=metric).astype(float)
+    lowest = table.where(np.isfinite(table)).min().min()
+    return 100 * (table / lowest - 1).where(np.isfinite(table), table)
+
+
+def shades(above):
+    """Values 1, 2, 5, 10, ... of `above_best` from the first to the last shade of logarithmic
+    colours: in equal steps of the loss most of a map would have one colour."""
+    worse = above[np.isfinite(above) & (above > 0)]
+    low, high = np.quantile(worse, [0.02, 0.98]) if len(worse) else (1, 1)
+    steps = np.outer(10.0 ** np.arange(-3, 4), [1, 2, 5]).ravel()
+    first = max(np.searchsorted(steps, low, side="right") - 1, 0)
+    return steps[first : max(np.searchsorted(steps, high), first + 1) + 1]
+
+
+def draw_heatmap(panel, table, steps, rows, setting):
+    """A table of `above_best` in colours from the first of `shades` to the last, the optimum
+    starred, diverged cells grey and crossed."""
+    from matplotlib.colors import ListedColormap, LogNorm
+
     values = np.where(np.isfinite(table), table, np.nan)
-    top = np.nanquantile(values, 0.8) if np.isfinite(values).any() else None
-    image = panel.imshow(values, origin="lower", aspect="auto", cmap="viridis", vmax=top)
-    infinite = np.isinf(table.to_numpy(float))
+    norm = LogNorm(steps[0], steps[-1])
+    shown = np.maximum(values, steps[0])  # the best is 0, which has no logarithm
+    image = panel.imshow(shown, origin="lower", aspect="auto", cmap="viridis", norm=norm)
+    infinite = np.isinf(table.to_numpy())
     grey = np.where(infinite, 1.0, np.nan)
     panel.imshow(grey, origin="lower", aspect="auto", cmap=ListedColormap(["0.85"]))
-    figure.colorbar(image, ax=panel, label="final training loss (nats)", extend="max")
     panel.set_xticks(range(len(table.columns)), map(on_grid, table.columns))
     panel.set_yticks(range(len(table.index)), map(on_grid, table.index))
     if np.isfinite(values).any():
-        chosen = best(rows, ["lr", LEVEL], metric)
+        chosen = best(rows, ["lr", LEVEL], setting.metric_of("tune_upscaled"))
         star = table.columns.get_loc(chosen["lr"]), table.index.get_loc(chosen[LEVEL])
         panel.plot(*star, "*", color="white", ms=14, mec="black", label="best")
     lost = np.argwhere(infinite)
@@ -224,20 +263,27 @@ def draw_heatmap(figure, panel, rows, setting, title, selected):
         panel.plot(lost[:, 1], lost[:, 0], "x", color="0.3", ms=5, label="diverged")
     if table.isna().to_numpy().any():
         panel.plot([], [], "s", color="white", mec="0.6", label="not run")
+    panel.set_xlabel("learning rate (base constant)")
+    panel.set_ylabel(setting.noise)
+    return image
+
+
+def mark_selected(panel, table, setting, title, selected):
+    """Title and legend of a heatmap, and where the paper's selection lies, if it is in this
+    convention of noise; one off the grid is named in the title."""
+    from repro.judge import drawing
+
     if selected:
         _, lr, noise = setting.selected
         place = [where(v, axis) for v, axis in ((lr, table.columns), (noise, table.index))]
-        inside = None not in place
-        ring = {"ms": 10, "mfc": "none", "mec": drawing.PAPER, "mew": 2}
-        words = f"paper: {lr:.2g}, {noise:g}{'' if inside else ' (off the grid)'}"
-        shown = [[x] for x in place] if inside else [[], []]
-        marker = "o" if inside else "none"
-        panel.plot(*shown, **ring, marker=marker, ls="none", label=words)
-    panel.set_xlabel("learning rate (base constant)")
-    panel.set_ylabel(setting.noise)
-    panel.set_title(title, fontsize=9, pad=20)
-    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 3, "columnspacing": 1}
-    panel.legend(fontsize=8, handletextpad=0.2, **above)
+        words = f"paper: {lr:.2g}, {noise:g}"
+        if None in place:
+            title = f"{title} ({words}, off the grid)"
+        else:
+            ring = {"ms": 10, "mfc": "none", "mec": drawing.PAPER, "mew": 2}
+            panel.plot(*place, "o", **ring, label=words)
+    panel.set_title(title, fontsize=9)
+    drawing.legend_above(panel, 3, fontsize=8, markerscale=0.8)
 
 
 def where(value, grid):
@@ -260,8 +306,7 @@ def draw_levels(panel, rows, setting, title):
     finite = curves.where(np.isfinite(curves))
     highest = finite.iloc[1:].max().max()  # of all but the first points
     cut = [level for level in finite if finite[level].iloc[0] > 2 * highest]
-    colors = drawing.sns.color_palette("viridis", len(curves.columns))
-    for color, level in zip(colors, curves, strict=True):
+    for level, color in drawing.ramp(curves.columns).items():
         label = on_grid(level)
         if level in cut:
             label += f", from {finite[level].iloc[0]:.3g}"
@@ -278,7 +323,7 @@ def draw_levels(panel, rows, setting, title):
     panel.set_xlabel("step")
     panel.set_ylabel("training loss (nats)")
     panel.set_title(f"{title}, learning rate {on_grid(chosen['lr'])}", fontsize=9)
-    panel.legend(title=setting.noise, fontsize=7.5, title_fontsize=8, ncols=2, loc="upper right")
+    drawing.legend_above(panel, 5, title=setting.noise)
 
 
 def draw_judged(panel, stages, rows):
@@ -290,10 +335,9 @@ def draw_judged(panel, stages, rows):
     for name, place in zip(SMALL, (levels.index(chosen), 0, len(levels) - 1), strict=True):
         found = t_interval(last_step(stages[name])["train_loss"])
         if math.isfinite(found[0]):
-            label = "judged: other seeds, 95 %" if name == next(iter(SMALL)) else None
-            drawing.bars(panel, [place + 0.15], [found], color="C1", label=label)
-    panel.set_title(panel.get_title(), fontsize=9)
-    drawing.legend_above(panel, 3)
+            label = "judged: other seeds, 95 %" if name == SMALL[0] else None
+            drawing.bars(panel, [place + 0.15], [found], color="black", label=label)
+    drawing.legend_above(panel, 2, markerscale=0.8)
 
 
 def draw_ends_by_level(panel, rows, setting, title):
@@ -303,11 +347,12 @@ def draw_ends_by_level(panel, rows, setting, title):
     lowest = last_step(rows).groupby(LEVEL)[setting.metric_of("tune_upscaled")].min()
     ends = lowest.where(np.isfinite(lowest)).to_numpy()
     places = np.arange(len(ends))
-    panel.plot(places, ends, "o-", ms=5, color="C0", label="the sweep's one seed")
+    panel.plot(places, ends, "o-", ms=5, color="C0", label="one seed, of the sweep")
     drawing.diverged(panel, places[np.isnan(ends)], "C0")
     if np.isfinite(ends).any():
         panel.axhline(ends[0], ls=":", lw=1, color="0.5", label="at zero noise")
-        star = {"ms": 14, "color": "white", "mec": "black", "ls": "none", "label": "its best"}
+        star = {"ms": 14, "color": "white", "mec": "black", "ls": "none"}
+        star["label"] = "chosen as the lowest (winner's curse)"
         panel.plot(np.nanargmin(ends), np.nanmin(ends), "*", **star)
         high = np.nanquantile(ends, 0.8)
         if np.nanmax(ends) > 3 * high:
@@ -316,4 +361,4 @@ def draw_ends_by_level(panel, rows, setting, title):
     panel.set_xlabel(setting.noise)
     panel.set_ylabel("final training loss (nats)")
     panel.set_title(f"{title}, each at its own best rate", fontsize=9)
-    drawing.legend_above(panel, 3)
+    drawing.legend_above(panel, 2, markerscale=0.8)

@@ -27,11 +27,11 @@ CAPTION = (
     "Largest output difference over largest output in every five steps, the worst of the factors k "
     f"for each architecture and optimizer; a difference of zero is drawn at {FLOOR:g}. Upper "
     "row: the paper's models. Lower row: what they leave out, widened by the library; the ResNet's "
-    "stages by k, k + 1, k and k + 1. Last: gradients "
-    "clipped at every step, by the plain global norm (solid) or by one with squared "
-    "norms weighted k (vectors) and k_out / k_in (matrices) (dashed). Dotted: the bound of the "
-    "claims; grey: the rival that they are held against, broken as slowly as the run that clipping "
-    "disturbs least. (Ma et al., Appendix C.4; clipping is the suite's.)"
+    "stages by k, k + 1, k and k + 1. Last column: "
+    "gradients clipped at every step, by the plain global norm (above) or by one with squared "
+    "norms weighted k (vectors) and k_out / k_in (matrices) (below). Dotted: the bound of the "
+    "claims; dashed: the rival that they are held against, broken as slowly as the run that "
+    "clipping disturbs least. (Ma et al., Appendix C.4; clipping is the suite's.)"
 )
 FREE, CLIPPING = "upscaling/architectures", "upscaling/clipping"
 OWN = "upscaling/own_widenings"
@@ -44,6 +44,8 @@ KINDS = {
 }
 BOUND = 1e-9
 ROUNDING = "what rounding of float64 grows to along training; what breaks it is far above"
+OPTIMIZERS = ("C0", "C1", "C2", "C3", "C4", "C7")  # their colours
+MARKERS = {"mlp": "o", "gpt2": "^", "resnet": "s"}  # of architectures, where they share a panel
 PLAIN, AWARE = "plain norm", "width-aware norm"
 BLOCK = 5  # steps, of which the largest difference is kept
 RUN = ["architecture", "optimizer", "factor"]
@@ -180,51 +182,40 @@ def over_factors(rows):
 def draw(data, scale):
     from repro.judge import drawing
 
-    figure, axes = drawing.panels(4, 2, width=3.7, height=3.0)
-    palette = [drawing.COLORS[i] for i in (0, 1, 2, 3, 4, 7)]
+    figure, axes = drawing.panels(4, 2, width=3.7, height=3.1)
+    colors = dict(zip(data["optimizer"].unique(), OPTIMIZERS, strict=False))
     last = data["step"].max() + BLOCK
     broken = worst(data[data["clipping"] == PLAIN]).min()
-    shown = zip(axes[:, :3].flat, (ARCHITECTURES | KINDS).items(), strict=True)
-    for axis, (key, name) in shown:
-        rows = data[(data["architecture"] == key) & (data["clipping"] == "none")]
-        for color, (optimizer, part) in zip(
-            palette, rows.groupby("optimizer", sort=False), strict=True
-        ):
+    free, clipped = ((data["clipping"] == "none") == kept for kept in (True, False))
+    for axis, (key, name) in zip(axes[:, :3].flat, (ARCHITECTURES | KINDS).items(), strict=True):
+        rows = data[(data["architecture"] == key) & free]
+        for optimizer, part in rows.groupby("optimizer", sort=False):
             curve = over_factors(part)
-            axis.semilogy(curve.index, curve, lw=1, color=color, label=optimizer)
-        rival = {"ls": "--", "lw": 1, "color": "0.6", "label": "rival: broken as by clipping"}
+            axis.semilogy(curve.index, curve, lw=1, color=colors[optimizer], label=optimizer)
+        rival = {"ls": "--", "lw": 1, "color": "0.6", "label": "rival: as by clipping"}
         steps = np.arange(BLOCK, last + 1, BLOCK)
         axis.semilogy(steps - BLOCK, broken * steps / last, **rival)
-        axis.set_title(f"{name}, k = {factors(rows)}", fontsize=9)
-    legend, axis = axes[:, 3]
-    legend.set_axis_off()
-    clipped = data[data["clipping"] != "none"]
-    runs = clipped.groupby(["architecture", "optimizer"], sort=False)
-    for color, marker, ((key, optimizer), rows) in zip(
-        (drawing.COLORS[i] for i in (0, 4, 9)), "os^", runs, strict=True
-    ):
-        for name, style in ((PLAIN, "-"), (AWARE, "--")):
-            curve = over_factors(rows[rows["clipping"] == name])
-            label = f"{ARCHITECTURES[key]} {optimizer}, {name}"
-            look = {"ls": style, "marker": marker, "ms": 3, "markevery": 5, "lw": 1, "color": color}
-            axis.semilogy(curve.index, curve, label=label, **look)
-    axis.set_title(f"clipped at every step, k = {factors(clipped)}", fontsize=9)
+        axis.set_title(f"{name}\nk = {factors(rows)}", fontsize=9)
+    for axis, name in zip(axes[:, 3], (PLAIN, AWARE), strict=True):
+        rows = data[clipped & (data["clipping"] == name)]
+        for (key, optimizer), part in rows.groupby(["architecture", "optimizer"], sort=False):
+            curve = over_factors(part)
+            look = {"marker": MARKERS[key], "ms": 4, "markevery": 5, "lw": 1, "mfc": "white"}
+            label = f"{ARCHITECTURES[key]}, {optimizer}"
+            axis.semilogy(curve.index, curve, color=colors[optimizer], label=label, **look)
+        axis.set_title(f"clipped at every step by the\n{name}, k = {factors(rows)}", fontsize=9)
     highest = data["difference"][np.isfinite(data["difference"])].max()
-    drawn = [*axes[:, :3].flat, axis]
-    for each in drawn:
-        each.axhline(BOUND, color="0.5", lw=0.8, ls=":")
-        each.set_xlabel("step after widening")
-        each.set_ylim(FLOOR / 2, max(10, 2 * highest))
-    for each in axes[:, 0]:
-        each.set_ylabel(r"$\max|f_{wide} - f_{base}|\ /\ \max|f_{base}|$")
-    axes[0, 0].text(0, BOUND / 2, "bound: $10^{-9}$", va="top", fontsize=8, color="0.4")
-    entries = [of.get_legend_handles_labels() for of in (axes[0, 0], axis)]
-    titles = ("without clipping", "clipped")
-    for (handles, labels), title, place in zip(entries, titles, ("upper", "lower"), strict=True):
-        small = {"fontsize": 7, "labelspacing": 0.2, "title_fontsize": 8, "borderaxespad": 0}
-        block = legend.legend(handles, labels, title=title, loc=f"{place} left", **small)
-        if place == "upper":
-            legend.add_artist(block)  # else the next one takes its place
+    for axis in axes.flat:
+        axis.axhline(
+            BOUND, color="0.5", lw=0.8, ls=":", label=f"bound: $10^{{{math.log10(BOUND):.0f}}}$"
+        )
+        axis.set_xlabel("step after widening")
+        axis.set_ylim(FLOOR / 2, max(10, 2 * highest))
+    for axis in axes[:, 0]:
+        axis.set_ylabel(r"$\max|f_{wide} - f_{base}|\ /\ \max|f_{base}|$")
+    # Between the bound and the rival there is room in every panel.
+    for axis in (axes[0, 0], *axes[:, 3]):
+        axis.legend(fontsize=7, ncols=2, loc="center", bbox_to_anchor=(0.5, 0.62))
     return figure
 
 

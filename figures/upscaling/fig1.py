@@ -107,10 +107,11 @@ def draw(data, scale):
             path.plot(rows["inside"], rows["outside"], **style, label=label)
     drawing.printed(path, (0, farthest), 0, "the paper,\nzero noise: 0")
     path.set_xlabel("movement along the widened subspace (norm)")
-    path.set_ylabel("distance from the widened subspace (norm)")
+    path.set_ylabel("distance from it (norm)")
     path.set_title("a curve a seed, a mark a record", fontsize=9)
     low, high = path.get_ylim()
-    path.set_ylim(low, high + 0.15 * (high - low))  # room for the legend
+    # Room for the legend, and for the name of what the paper says.
+    path.set_ylim(low - 0.05 * (high - low), high + 0.15 * (high - low))
     path.legend(fontsize=8, loc="upper left")
     sweep = data[data["stage"] == "by_lr"]
     colors = fig3.width_colors(sweep)

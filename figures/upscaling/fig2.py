@@ -13,9 +13,9 @@ OUTCOME = (
     "{fig2.upscaled-wins-resnet}, {fig2.upscaled-wins-gpt2}"
 )
 CAPTION = (
-    f"{_drawing.MEANING} {_drawing.EARLY} Middle: where the training losses end, mean and 95 % "
-    "interval over seeds; left of it each curve's line, name and learning rate. Below, as in the "
-    "paper, validation accuracy, for GPT-2 validation loss. (Ma et al., Figure 2.)"
+    "Top: where the training losses end, mean and 95 % interval over seeds; left of it the line, "
+    f"name and learning rate of each curve below. {_drawing.MEANING} {_drawing.EARLY} Last row, as "
+    "in the paper: validation accuracy, for GPT-2 validation loss. (Ma et al., Figure 2.)"
 )
 STUDIES = tuple(setting.study for setting in SHOWN)
 VIEW = _drawing.CURVES
@@ -38,11 +38,11 @@ def draw(data, scale):
 
     figure, axes = drawing.panels(len(SHOWN), 3, width=4.2, height=3.1)
     measured = measure(data, scale)
-    for (top, middle, bottom), setting in zip(axes.T, SHOWN, strict=True):
+    for (ends, training, validation), setting in zip(axes.T, SHOWN, strict=True):
         stages = by_stage(data[data["study"] == setting.study])
-        _drawing.draw_curve(top, stages, "train_loss", setting)
-        _drawing.mark_early(top, stages, setting, measured[f"fig2.faster-{setting.key}"])
-        _drawing.draw_ends(middle, stages, setting)
-        _drawing.draw_curve(bottom, stages, setting.validation, setting)
-        top.set_title(setting.name, fontsize=9)
+        _drawing.draw_ends(ends, stages, setting)
+        ends.set_title(setting.name, fontsize=9)
+        _drawing.draw_curve(training, stages, "train_loss", setting)
+        _drawing.mark_early(training, stages, setting, measured[f"fig2.faster-{setting.key}"])
+        _drawing.draw_curve(validation, stages, setting.validation, setting)
     return figure

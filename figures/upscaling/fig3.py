@@ -246,7 +246,7 @@ def mark_optima(panel, rows, axis, colors, rival):
     it."""
     from repro.judge import drawing
 
-    limits, first = panel.get_xlim(), None
+    limits, first, marks = panel.get_xlim(), None, {"*": "best, 95 %"}
     for width, color in colors.items():
         curve = by_width(rows, axis)[width]
         curve = curve[curve.index > 0]
@@ -266,10 +266,11 @@ def mark_optima(panel, rows, axis, colors, rival):
         if width != first[0] and x[finite][0] <= there <= x[finite][-1]:
             height = np.interp(there, x[finite], y[finite])
             panel.plot(2.0**there, height, "X", color=color, ms=6, mec="black", mew=0.5)
+            marks["X"] = "rival law"
     panel.set_xlim(limits)  # an interval of two seeds may be far wider than the grid
     look = {"ls": "none", "color": "0.7", "mec": "black", "mew": 0.5}
-    panel.plot([], [], "*", **look, ms=9, label="best, 95 %")
-    panel.plot([], [], "X", **look, ms=6, label="rival law")
+    for marker, words in marks.items():
+        panel.plot([], [], marker, **look, ms={"*": 9, "X": 6}[marker], label=words)
     drawing.legend_above(panel, 3, fontsize=6.5, handlelength=1.2)
 
 
@@ -309,6 +310,8 @@ def draw_arrows(panel, curves, colors, top):
     """An arrow at the top edge, side by side, for every mean above it or not finite."""
     edge = {"xycoords": panel.get_xaxis_transform(), "textcoords": "offset points"}
     style = {"ha": "center", "va": "center", "fontsize": 8, "annotation_clip": False}
+    if any((~(curve["mean"] <= top)).any() for curve in curves.values()):
+        panel.plot([], [], "^", ms=5, color="0.5", label="above, or diverged")
     for i, (width, curve) in enumerate(curves.items()):
         aside = 6 * (i - (len(curves) - 1) / 2)
         for x in curve.index[~(curve["mean"] <= top)]:

@@ -274,7 +274,7 @@ def draw(data, scale):
     grid = data[data["study"] == "grid"]
     figure, axes = drawing.panels(2, 3, width=4.8, height=3.2)
     for column, (layers, example) in zip(axes.T, EXAMPLES.items(), strict=True):
-        draw_outputs(column[0], grid, layers, drawing.sns.color_palette("magma", 3))
+        draw_outputs(column[0], grid, layers, drawing)
         draw_deviations(column[1], grid, layers, drawing)
         draw_gaps(column[2], grid, layers, drawing)
         noise = rf"{example}: noise on all weights, $\gamma_\mathrm{{up}} = \gamma$"
@@ -285,7 +285,7 @@ def draw(data, scale):
     return figure
 
 
-def draw_outputs(axes, grid, layers, colors):
+def draw_outputs(axes, grid, layers, drawing):
     """Mean and standard deviation of y_t for three widths, and the limits."""
     rows = grid[(grid["layers"] == layers) & (grid["noise"] == EVERY)]
     before, _ = last_steps(rows)
@@ -296,7 +296,8 @@ def draw_outputs(axes, grid, layers, colors):
     alone = limits.loc[before + 1 :, "limit_alone"]
     axes.plot(alone, "--", color="black", lw=1.2, label="limit without upscaling")
     widths = sorted(rows["width"].unique())
-    for i, n in enumerate((widths[0], widths[len(widths) // 2], widths[-1])):
+    colors = drawing.ramp((widths[0], widths[len(widths) // 2], widths[-1]))
+    for i, (n, color) in enumerate(colors.items()):
         of_width = rows[rows["width"] == n].groupby("step")
         mean = of_width["mean"].mean()
         spread = of_width["spread"].apply(lambda s: np.sqrt(np.mean(s**2)))
@@ -307,7 +308,7 @@ def draw_outputs(axes, grid, layers, colors):
             fmt="os^"[i],
             ms=3,
             lw=1,
-            color=colors[i],
+            color=color,
             label=f"$n = {n}$",
         )
     axes.axvline(before + 0.5, color="0.6", lw=0.8, ls=":")
@@ -346,7 +347,8 @@ def draw_gaps(axes, grid, layers, drawing):
         rows = curve(grid, layers, noise, last)
         difference = abs(float((rows["limit"] - rows["limit_alone"]).iloc[0]))
         if difference > 1e-9:
-            axes.axhline(difference, color=color, lw=0.8, ls="--")
+            ends = [*widths[[0, -1]]]  # beyond them stand the laws' names
+            axes.plot(ends, [difference] * 2, color=color, lw=0.8, ls="--")
             draw_points(axes, widths, values[:, 0], label, color, marker)
         else:
             draw_power(axes, widths, values[:, 0], label, color, marker)

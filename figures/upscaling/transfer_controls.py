@@ -256,5 +256,5 @@ def draw_judged(panel, measured, sweep):
     panel.axhline(1, ls="--", lw=1, color="0.6")
     panel.set_xlim(-0.5, len(MODELS) - 0.5)
     panel.set_xticks(places, MODELS.values())
-    panel.set_ylabel("loss at the widest, over the control's")
+    panel.set_ylabel("widest, loss over control's")
     panel.set_title("what is judged, 95 %", fontsize=9)

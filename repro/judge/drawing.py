@@ -28,7 +28,8 @@ from repro.judge.typeset import Table
 MARKS = {REPRODUCED: "+", NOT_REPRODUCED: "x"}
 COLORS = sns.color_palette("colorblind")
 LINE_INCHES = 0.145  # height of a line of text below a figure
-ROW_INCHES, LETTER_INCHES = 0.3, 0.075  # of a table: a row's height, a letter's width
+ROW_INCHES, LETTER_INCHES = 0.3, 0.075  # of a table: a line's height, a letter's width
+CELL_LETTERS = 60  # of a table: in a line of a cell
 POINTS = 72  # of a PDF, in an inch
 PAPER = "#b0003a"  # what a paper prints
 DIVERGED = "crosses: diverged"
@@ -186,17 +187,22 @@ def _settle(figure: Figure) -> None:
 
 
 def of_table(shown: Table) -> Figure:
-    """A table set as text, its columns as wide as their longest texts need."""
-    heads = [len(head.split("\n")) for head in shown.columns]
+    """A table set as text, its columns as wide as their longest lines need. A text longer than
+    CELL_LETTERS has several lines: on a page a remark of one would make all else too small."""
+    rows = [["\n".join(wrapped(text, CELL_LETTERS)) for text in row] for row in shown.rows]
+    heads = max(head.count("\n") + 1 for head in shown.columns)
+    heights = [heads] + [1 + 0.5 * max(text.count("\n") for text in row) for row in rows]
     longest = [
         max(len(line) for text in column for line in text.split("\n")) + 4
-        for column in zip(shown.columns, *shown.rows, strict=True)
+        for column in zip(shown.columns, *rows, strict=True)
     ]
-    height = ROW_INCHES * (len(shown.rows) + max(heads) + bool(shown.note))
-    figure, ((axes,),) = panels(1, width=LETTER_INCHES * sum(longest), height=height)
+    width = LETTER_INCHES * sum(longest)
+    note = "\n".join(wrapped(shown.note, int(width / LETTER_INCHES)))
+    height = ROW_INCHES * (sum(heights) + len(note.split("\n")) * bool(note))
+    figure, ((axes,),) = panels(1, width=width, height=height)
     axes.axis("off")
     drawn = axes.table(
-        cellText=shown.rows,
+        cellText=rows,
         colLabels=shown.columns,
         colWidths=[length / sum(longest) for length in longest],
         loc="center",
@@ -208,11 +214,11 @@ def of_table(shown: Table) -> Figure:
     for (row, _), cell in drawn.get_celld().items():
         cell.set_edgecolor("0.8")
         cell.get_text().set_parse_math(False)
+        cell.set_height(heights[row] * cell.get_height())
         if row == 0:
             cell.set_text_props(fontweight="bold")
-            cell.set_height(max(heads) * cell.get_height())
-    if shown.note:
-        axes.set_title(shown.note, fontsize=8, loc="left", parse_math=False)
+    if note:
+        axes.set_title(note, fontsize=8, loc="left", parse_math=False)
     return figure
 
 

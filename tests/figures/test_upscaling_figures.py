@@ -9,7 +9,7 @@ import pytest
 
 from figures.upscaling import _drawing, _runs, _transfer, fig3
 from figures.upscaling._transfer import WIDTH
-from repro.judge import judging
+from repro.judge import drawing, judging
 from repro.judge.sweep import Grid
 from repro.suite import registry
 
@@ -471,9 +471,34 @@ def test_where_upscaled_is_as_low_as_from_scratch_is_marked_beside_the_paper_s()
     training = registry.figure("upscaling/fig4").draw(made_up("mlp-sgd"), "reduced").axes[0]
     labels = [text.get_text() for text in training.get_legend().get_texts()]
     assert labels == [
-        "loss from scratch reached after 67% of the steps",
-        "in the paper: 5%",
+        "upscaled reaches scratch's final loss at 67% of its steps",
+        "in the paper at 5%",
     ]  # 598 of 11,326
+
+
+def test_a_start_far_from_the_rest_leaves_the_axis_and_only_then():
+    for first, cut in ((2.0, False), (9.0, True)):
+        _, ((panel,),) = drawing.panels(1)
+        curve = pd.Series([first, *np.linspace(1.9, 1.0, 10)], index=range(0, 110, 10))
+        panel.plot(curve)
+        _drawing.leave_out_start(panel, [curve, curve[:0]])
+        assert (panel.get_ylim()[1] < first) == cut
+        drawing.plt.close(panel.figure)
+
+
+def test_no_shade_of_a_heatmap_holds_half_of_it():
+    """Losses of a sweep are near the best in its middle, and many times that at its ends."""
+    above = np.append(np.geomspace(0.3, 900, 50), [0, INF, np.nan])
+    steps = _drawing.shades(above)
+    assert steps[0] == 0.2 and steps[-1] == 1000 and all(np.diff(np.log(steps)) < 1)
+    assert len(_drawing.shades(np.array([0.0, INF]))) > 1, "nothing is worse than the best"
+    table = _drawing.above_best(
+        pd.DataFrame(
+            {"lr": [1.0, 2.0, 4.0], _runs.LEVEL: 0.5, "step": 1, "train_loss": [2.0, 3.0, INF]}
+        ),
+        _runs.SETTINGS["mlp"],
+    )
+    assert table.to_numpy().tolist() == [[0, 50, INF]]
 
 
 def test_the_paper_s_selection_is_drawn_where_it_lies_on_the_grid():

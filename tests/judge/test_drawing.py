@@ -98,7 +98,8 @@ def test_n_is_printed_where_all_seeds_agree():
 
 def test_the_texts_of_a_table_lie_inside_their_cells():
     printed = "d^-1/2  (measured d^-0.500)"
-    rows = [["LVP", "lr (Adam)", printed, printed, printed]]
+    remark = "the width's gain, 0.194 nats, is below 5 standard errors of it, of ratio 1 alone"
+    rows = [["LVP", "lr (Adam)", printed, printed, printed], ["SP", "lr", "1", "1", remark]]
     heads = ["", "", "embedding", "output", "hidden\nweights"]
     figure = drawing.of_table(Table(heads, rows, "a | b"))
     drawing.finish(figure, "title", "", "scale: smoke")
