@@ -96,18 +96,17 @@ def submit(suite: Suite, path: str, workloads: Sequence[str], folder: Path) -> s
 
 
 def price(suite: Suite, path: str, workloads: Sequence[str]) -> str:
-    """What `submit` would train, and for how long on this machine, by the seconds on record."""
+    """What `submit` would train, and for how long by the seconds on record."""
     entered = Entered(suite, entry.read(path), workloads)
     cells = [cell for some in entered.entered_cells().values() for cell in some]
     runs = {run.id: run for cell in cells for run in cell.runs if not suite.is_finished(run)}
     known = forecast.recorded_seconds(suite, [FIGURE], cells)
     if not known:
         return f"{len(runs)} runs; no record at this scale says how long they take"
-    speed = forecast.speed(suite.config.arithmetic)
-    minutes = sum(known[name] for name in runs) / speed / 60
+    minutes = sum(known[name] for name in runs) / 60
     return (
         f"{path}: at most {len(runs)} runs on {', '.join(workloads)}, {minutes:.2g} core-minutes "
-        "on this machine"
+        "by the seconds on record"
     )
 
 

@@ -1,11 +1,8 @@
-"""How long jobs will take on this machine: the seconds on record, scaled by one matrix product."""
+"""How long jobs will take: the seconds on record. A machine that multiplies large matrices twice as
+fast trains small models no faster, so nothing is scaled."""
 
 import math
-import os
-import subprocess
-import sys
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import TypeVar
@@ -13,7 +10,7 @@ from typing import TypeVar
 from repro.cores import usable_cores
 from repro.errors import UserError
 from repro.judge.records import RECORDS, read_record, recorded
-from repro.suite import arithmetic, registry
+from repro.suite import registry
 from repro.suite.budget import Price, effort
 from repro.suite.plan import Cell, Run
 from repro.suite.suite import Suite
@@ -22,44 +19,10 @@ from repro.suite.terminal import Ahead
 Job = TypeVar("Job", bound=Hashable)
 Work = tuple[str, Cell | None]  # of a job: its rule, and the cell if it trains one
 
-# What one core of the machine of records/ finds in PRODUCT: the Intel Xeon that they name.
-RECORDED_RATE = 5e10
 # Of a job that trains before its first step, importing torch; of the others altogether.
 TRAIN_START = 4.0
 OTHER_JOBS = {"fetch": 4.0, "tokenize": 5.0, "code": 1.0, "reduce": 2.0, "draw": 5.0}
 ANY_JOB = 1.0
-
-# Operations per second of one core: the best of several float32 products. In a process of its own,
-# whose library obeys the arithmetic and takes one thread.
-PRODUCT = """
-import time
-import numpy
-a = numpy.ones((512, 512), "f4")
-seconds = []
-for _ in range(10):
-    start = time.process_time()
-    a @ a
-    seconds.append(time.process_time() - start)
-print(2 * 512**3 / min(seconds))
-"""
-
-
-@cache
-def speed(name: str = arithmetic.DEFAULT) -> float:
-    """This machine's speed, of one core, in that of the machine of records/; takes half a second.
-
-    name: the arithmetic of the runs.
-    """
-    chosen, _ = arithmetic.choose(name)
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    done = subprocess.run(
-        [sys.executable, "-c", PRODUCT],
-        env=os.environ | arithmetic.SETTINGS[chosen] | threads,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return float(done.stdout) / RECORDED_RATE
 
 
 def recorded_seconds(
@@ -128,17 +91,15 @@ def job_seconds(
     return times
 
 
-def wall(times: Sequence[float], cores: int, speed: float) -> float:
-    """Seconds that jobs take side by side, a core each. times: their own, on the machine of
-    records/. speed: of this machine in that one's."""
-    return max(sum(times) / cores, max(times, default=0.0)) / speed
+def wall(times: Sequence[float], cores: int) -> float:
+    """Seconds that jobs take side by side, a core each. times: their own."""
+    return max(sum(times) / cores, max(times, default=0.0))
 
 
 def price(suite: Suite, figures: Sequence[str]) -> Price:
-    """What the runs behind these figures take on all cores of this machine, for a table of costs;
-    nothing is said of runs that were never recorded."""
+    """What the runs behind these figures take on as many cores as this machine has, for a table of
+    costs; nothing is said of runs that were never recorded."""
     seconds = recorded_seconds(suite, figures)
-    rate = speed(suite.config.arithmetic)
 
     def spent(cells: Sequence[Cell], unfinished: Sequence[Run]) -> float | None:
         left = {run.id for run in unfinished}
@@ -147,12 +108,9 @@ def price(suite: Suite, figures: Sequence[str]) -> Price:
         known = [time for time in times if time is not None]
         if len(known) < len(times):
             return None
-        return math.ceil(wall(known, usable_cores(), rate) / 6) / 10
+        return math.ceil(wall(known, usable_cores()) / 6) / 10
 
-    words = (
-        f"minutes: on this machine's {usable_cores()} cores, by the seconds on record and one "
-        f"matrix product, {rate:.1f} times as fast here"
-    )
+    words = f"minutes: on {usable_cores()} cores, as many as here, by the seconds on record"
     return Price("minutes", words, spent)
 
 
@@ -181,15 +139,15 @@ def to_build(suite: Suite, figures: Iterable[str]) -> str:
 
 
 def in_words(suite: Suite, cells: Sequence[Cell], cores: int) -> str:
-    """`3 training jobs, about 4 minutes on 2 cores of this machine`; the jobs alone where nothing
-    like them was recorded."""
+    """`3 training jobs, about 4 minutes on 2 cores, by the seconds on record`; the jobs alone where
+    nothing like them was recorded."""
     count = f"{len(cells)} training job{'s' * (len(cells) != 1)}"
     times = job_seconds(suite, cells, recorded_seconds(suite, figures_of(suite, cells), cells))
     known = [time for time in times if time is not None]
     if not cells or len(known) < len(times):
         return count
-    time = minutes(wall(known, cores, speed(suite.config.arithmetic)))
-    return f"{count}, {time} on {cores} core{'s' * (cores > 1)} of this machine"
+    time = minutes(wall(known, cores))
+    return f"{count}, {time} on {cores} core{'s' * (cores > 1)}, by the seconds on record"
 
 
 def job_times(suite: Suite, jobs: Mapping[Job, Work]) -> dict[Job, float | None]:
@@ -247,8 +205,7 @@ def ahead(
     known = [seconds for job in jobs if (seconds := times[job]) is not None]
     if len(known) < len(jobs):
         return Ahead(f"{words}; how long they take is not on record", len(jobs))
-    rate = speed(suite.config.arithmetic) if cells else 1.0
-    time = minutes(wall(known, cores, rate))
-    words += f": {time} on {cores} core{'s' * (cores > 1)} of this machine"
-    here = {job: seconds / rate for job, seconds in zip(jobs, known, strict=True)}
+    time = minutes(wall(known, cores))
+    words += f": {time} on {cores} core{'s' * (cores > 1)}, by the seconds on record"
+    here = dict(zip(jobs, known, strict=True))
     return Ahead(words, len(jobs), here, cores)

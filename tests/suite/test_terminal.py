@@ -118,13 +118,12 @@ def test_a_logger_of_the_user_s_own_is_left_alone():
 
 def test_what_is_ahead_is_counted_and_timed(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(forecast, "speed", lambda name: 1.0)
     suite = load(["scale=smoke"])
     (cell,) = suite.cells("embedding_lr/parametrizations")
     jobs = {7: ("train", cell), 8: ("draw", None), 9: ("publish", None)}
     ahead = forecast.ahead(suite, jobs, cores=2)
     assert ahead.words == (
-        "3 jobs, 1 of them training: less than a minute on 2 cores of this machine"
+        "3 jobs, 1 of them training: less than a minute on 2 cores, by the seconds on record"
     )
     assert ahead.seconds[7] > forecast.TRAIN_START and ahead.seconds[8] == 5.0
     elsewhere = forecast.ahead(suite, jobs, cores=None)
