@@ -16,13 +16,14 @@ from repro.suite.suite import Suite
 PAGE = "board --page"
 REFERENCE = " \N{DAGGER}"
 FIGURE = "transfer/scores"  # whose data.csv has the runs of all rows
+WITHOUT_SGD = "transfer/leaderboard"  # the same of a scale at which nothing is trained with SGD
 
 
 def _data(suite: Suite):
     """The recorded table of the configured scale and data, and its file."""
     import pandas as pd
 
-    bases = recorded(suite, FIGURE)
+    bases = recorded(suite, FIGURE) or recorded(suite, WITHOUT_SGD)
     if not bases:
         raise UserError(f"board: no record of {FIGURE} for {describe(suite)}")
     read_record(bases[0])  # refuses one that was changed
