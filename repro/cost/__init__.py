@@ -39,6 +39,10 @@ GPU_RATES = {
 GPU_FLOPS = GPU_RATES["bfloat16"]
 GPU_BANDWIDTH = 0.7 * 3.35e12
 LAYER_SECONDS = 2.5e-4
+# Decoding, cropping and augmenting a JPEG of ImageNet, seconds of one core (docs/speed.md), and how
+# many cores feed a GPU.
+IMAGE_SECONDS = 5.4e-3
+CORES = 8
 # How often what is kept for a backward pass goes through memory: it and its gradient, out and in.
 ACTIVATION_PASSES = 4
 STATE_PASSES = 2
@@ -67,6 +71,7 @@ class Cost:
     drops: whether it draws dropout, which is seeded by microbatch.
     steps: how many training steps. layers: matrix products or convolutions of a forward pass.
     precision: of the products, a key of GPU_RATES. model: its name; "" where nothing is trained.
+    images: how many image files the training steps read, repetitions included.
     """
 
     flops: int = 0
@@ -82,6 +87,7 @@ class Cost:
     layers: int = 0
     precision: str = "bfloat16"
     model: str = ""
+    images: int = 0
 
     @property
     def memory_bytes(self) -> int:
@@ -233,7 +239,7 @@ ASSUMED = Speeds(GPU_RATES, GPU_BANDWIDTH, LAYER_SECONDS)
 def gpu_hours(cost: Cost, speeds: Speeds = ASSUMED) -> float:
     """Hours of a run on one GPU, by default an H100 as assumed, not measured: its operations and
     what goes through memory, one after the other, but no less than starting every layer of every
-    microbatch takes."""
+    microbatch takes, nor than CORES cores take for its image files."""
     if rate := speeds.of_steps(cost):
         work = cost.flops / rate
     else:
@@ -241,4 +247,4 @@ def gpu_hours(cost: Cost, speeds: Speeds = ASSUMED) -> float:
         moved += STATE_PASSES * cost.state_bytes
         work = cost.flops / speeds.rates[cost.precision] + cost.steps * moved / speeds.bandwidth
     starts = cost.steps * cost.microbatches * cost.layers * speeds.layer_seconds
-    return max(work, starts) / 3600
+    return max(work, starts, cost.images * IMAGE_SECONDS / CORES) / 3600

@@ -1,6 +1,7 @@
 """The Vision Transformer of Dinan et al. (arXiv 2304.02034), II.1.B."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from repro.cost import Cost, of_training, transformer
 
@@ -41,7 +42,7 @@ def image_classification_cost(spec: Mapping) -> Cost:
     shape = {key: sizes[key] for key in ("width", "depth", "expansion")}
     tokens = patches(resolution=sizes["resolution"], patch=sizes["patch"])
     a_token = 3 * sizes["patch"] ** 2 + transformer.activations(**shape, vocab_size=0)
-    return of_training(
+    found = of_training(
         spec,
         flops=flops(**sizes),
         batch=spec["data"]["batch_size"],
@@ -51,3 +52,5 @@ def image_classification_cost(spec: Mapping) -> Cost:
         rows=1,  # not split: every rank would augment the whole batch, which takes longest
         layers=4 * sizes["depth"] + 2,  # query with key and value, output, up, down; both ends
     )
+    files = spec["data"]["dataset"] == "imagenet" and spec["data"].get("randaugment")
+    return replace(found, images=found.seen if files else 0)

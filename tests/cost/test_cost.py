@@ -1,6 +1,7 @@
 """Operations, parameters and memory against torch's own counts, and the paper's printed numbers."""
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -424,6 +425,22 @@ def split(**changes):
     """A run of 128 microbatches, each of 1 GB beside a state of 10 GB."""
     whole = {"state_bytes": 10**10, "activation_bytes": 10**9, "microbatches": 128, "rows": 512}
     return cost.Cost(**whole | changes)
+
+
+def test_files_of_images_take_the_cores_that_feed_a_gpu():
+    """Those of ImageNet; generated images and CIFAR-100's take none."""
+    paper, workstation = (
+        Suite(config.parse({"scale": scale, "data": "real"}, registry.dataset_names()))
+        for scale in ("paper", "workstation")
+    )
+    (run, *_), (small, *_) = (
+        [run for cell in suite.cells("effective_theory/vit/standard_best") for run in cell.runs]
+        for suite in (paper, workstation)
+    )
+    read = run.spec["steps"] * run.spec["data"]["batch_size"]
+    assert (run.cost.images, small.cost.images) == (read, 0)
+    assert cost.gpu_hours(run.cost) == pytest.approx(read * 5.4e-3 / 8 / 3600)
+    assert cost.gpu_hours(run.cost) > cost.gpu_hours(replace(run.cost, images=0))
 
 
 def test_a_gpu_with_memory_to_spare_takes_fewer_and_larger_microbatches():
