@@ -25,6 +25,8 @@ from torch.utils import backend_registration
 from torch.utils._python_dispatch import return_and_correct_aliasing
 from torch.utils._pytree import tree_iter, tree_map
 
+from repro.cost import Layout
+
 NAME = "simulated"
 aten = torch.ops.aten
 # Forward-mode derivatives of tensors that wrap others crash torch.
@@ -210,9 +212,11 @@ def golden_records() -> dict:
     """{task: records} of every golden run."""
     from golden import SPECS, records
 
+    from repro.training import ranks
+
     found = {}
     for task in SPECS.keys() - NOT_SIMULATED:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, ranks.laid_out(ON_GPU):
             try:
                 found[task] = records(task, Path(folder), NAME)
             except RuntimeError as error:
@@ -220,6 +224,7 @@ def golden_records() -> dict:
     return found
 
 
+ON_GPU = Layout(augment=True)  # images are changed on the device, as on a GPU
 STEPS = 3  # the difference between a longer and a shorter run of each case
 TRAINED = (
     *("language_model", "pretraining", "warm_start", "transfer"),
@@ -240,6 +245,9 @@ def cases() -> dict[str, tuple[str, Mapping]]:
     model = {"name": "resnet", "width": 0.0625, "classes": 3, "base_width": 0.0625}
     data = {"dataset": "golden", "batch_size": 16, "augment": True, "resolution": 8}
     found["images"] = ("warm_start", {"model": model, "data": data})
+    randomly = {"crop": [0.3, 1.0], "randaugment": "rand-m9-mstd0.5-inc1"}
+    changed = SPECS["image_classification"]["data"] | randomly
+    found["augmented"] = ("image_classification", {"data": changed})
     found["muon"] = ("transfer", {"optimizer": SPECS["transfer"]["optimizer"] | muon})
     found["sgd"] = ("transfer", {"optimizer": sgd})
     return found
@@ -255,7 +263,7 @@ def waits_of_steps() -> dict[str, dict[str, int]]:
     from repro import backend
     from repro.data.needs import Arrays
     from repro.tasks import TASKS
-    from repro.training import loop
+    from repro.training import loop, ranks
 
     loop.time = SimpleNamespace(monotonic=lambda: 0.0)  # no progress, which reads a loss a second
     backend.CHUNK[NAME] = 64  # so that losses go by chunks, as those of a large vocabulary do
@@ -264,7 +272,7 @@ def waits_of_steps() -> dict[str, dict[str, int]]:
         spec = SPECS[task] | changes
         counts = []
         for steps in (2, 2 + STEPS):
-            with tempfile.TemporaryDirectory() as folder:
+            with tempfile.TemporaryDirectory() as folder, ranks.laid_out(ON_GPU):
                 path = Path(folder)
                 place = backend.select(NAME, 1)
                 module = import_module(TASKS[task].module)

@@ -108,6 +108,8 @@ class Layout:
     recompute: a block's activations are computed again for the backward pass (checkpointing).
     compile: blocks are compiled (torch.compile).
     microbatches: how many a step has, on all GPUs together, in place of as many as the run says.
+    augment: what changes an image once it is cropped is done here, for a batch at once, and not by
+        the CPU.
     """
 
     gpus: int = 1
@@ -115,6 +117,7 @@ class Layout:
     recompute: bool = False
     compile: bool = False
     microbatches: int | None = None
+    augment: bool = False
 
     def __str__(self) -> str:
         words = {"sharded": self.shard, "recomputing": self.recompute}

@@ -29,6 +29,8 @@ What a run reads
   batches.py           batches in an order fixed by the seed
   augmentation.py      crop, flip and pooling, on the device
   recipe.py            the augmentation of Dinan, Yaida & Zhang
+  transforms.py        its part that is done to an image by itself
+  image_batch.py       its part that is done to a batch on the device
   denoising.py         span denoising
   cutting.py           a corpus cut into its blocks
 """

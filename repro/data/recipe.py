@@ -7,14 +7,11 @@ row) and restored afterwards, so an image does not depend on the process that ma
 
 A process passes on an image as it is decoded, cropped and augmented, in bytes, and which rectangle
 is to be erased: a quarter of the memory, and the device normalises all images of a batch at once.
+Where the device is a GPU, what changes an image once it is cropped is left to it too.
 """
 
-import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,158 +20,24 @@ import torch.nn.functional as F
 from repro.cores import usable_cores
 from repro.data.augmentation import Normalize
 from repro.data.batches import ArrayBatches, Batches, Epochs, OrderedBatches
+from repro.data.image_batch import MEAN, STD, Finish
 from repro.data.image_folder import ImageFiles
+from repro.data.transforms import (
+    Augmented,
+    Cropping,
+    Transform,
+    evaluation_cropping,
+    evaluation_transform,
+    seeded,
+    training_cropping,
+    training_transform,
+)
 from repro.errors import UserError
 
-MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 MIXED = 128  # images a GPU has at once in ConvNeXt's recipe, 4,096 on 32 GPUs
 IMAGE_STREAM, MIX_STREAM = 2, 3  # keep these seeds different from those of the order of rows
 EVALUATION_BATCH = 500
 CHUNK = 64  # images a worker passes on at once: 10 MB at 224 x 224
-
-
-@contextmanager
-def seeded(*key: int):
-    """Context with all global generators seeded by a key of integers, and restored after it."""
-    kept = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    first, second, third = map(int, np.random.SeedSequence(key).generate_state(3))
-    random.seed(first)
-    np.random.seed(second)
-    torch.default_generator.manual_seed(third)
-    try:
-        yield
-    finally:
-        random.setstate(kept[0])
-        np.random.set_state(kept[1])
-        torch.set_rng_state(kept[2])
-
-
-class Augmented(NamedTuple):
-    """An image (3, height, width) uint8, and rectangles to erase once it is normalised: (top, left,
-    their pixels (3, height, width) float32)."""
-
-    image: torch.Tensor
-    erased: Sequence[tuple[int, int, torch.Tensor]] = ()
-
-
-class _Rectangles:
-    """What timm's Random Erasing does to an image, if it is given this in the image's place."""
-
-    dtype = torch.float32
-
-    def __init__(self, size: torch.Size):
-        self.shape = size
-        self.found: list[tuple[int, int, torch.Tensor]] = []
-
-    def size(self) -> torch.Size:
-        return self.shape
-
-    def __setitem__(self, where: tuple[slice, slice, slice], pixels: torch.Tensor) -> None:
-        _, rows, columns = where
-        self.found.append((rows.start, columns.start, pixels))
-
-
-@dataclass(frozen=True)
-class Transform:
-    """PIL image -> `Augmented`. change: PIL image -> uint8 (3, height, width). erase: timm's Random
-    Erasing, or None."""
-
-    change: Callable
-    erase: Callable | None = None
-
-    def __call__(self, image) -> Augmented:
-        pixels = self.change(image)
-        rectangles = _Rectangles(pixels.size())
-        if self.erase is not None:
-            self.erase(rectangles)
-        return Augmented(pixels, rectangles.found)
-
-
-def training_transform(data: Mapping, resolution: int) -> Transform:
-    """PIL image -> `Augmented` of (resolution, resolution), random at every call.
-
-    data: "crop", smallest and largest share of the image's area that a random resized crop keeps,
-    None for no crop; "flip", whether to mirror with probability 1/2; "randaugment", timm's string
-    or None; "erasing", the probability of one rectangle of random pixels.
-    """
-    from PIL import Image
-    from timm.data.auto_augment import rand_augment_transform
-    from timm.data.random_erasing import RandomErasing
-    from timm.data.transforms import RandomResizedCropAndInterpolation
-    from torchvision.transforms import InterpolationMode, v2
-
-    bicubic = InterpolationMode.BICUBIC
-    parts = [
-        RandomResizedCropAndInterpolation(resolution, scale=data["crop"], interpolation="bicubic")
-        if data["crop"]
-        else v2.Compose([v2.Resize(resolution, bicubic), v2.CenterCrop(resolution)])
-    ]
-    if data["flip"]:
-        parts.append(v2.RandomHorizontalFlip())
-    if data["randaugment"]:
-        settings = {
-            "translate_const": int(0.45 * resolution),  # timm's share of the side
-            "img_mean": tuple(round(255 * mean) for mean in MEAN),  # fills what moves in
-            "interpolation": Image.Resampling.BICUBIC,
-        }
-        parts.append(mended(rand_augment_transform(data["randaugment"], settings)))
-    erase = RandomErasing(data["erasing"], mode="pixel", max_count=1, device="cpu")
-    return Transform(v2.Compose([*parts, v2.ToImage(), _plain]), erase if data["erasing"] else None)
-
-
-def mended(augment):
-    """timm's RandAugment with `_posterize`."""
-    for operation in augment.ops:
-        if operation.name.startswith("Posterize"):
-            operation.aug_fn = _posterize
-    return augment
-
-
-def _posterize(image, bits: int, **_):
-    """timm's posterize. Its strongest asks for 0 bits: black in old Pillow, an error in new."""
-    from PIL import ImageOps
-
-    return ImageOps.posterize(image, bits) if bits else image.point(lambda level: 0)
-
-
-def evaluation_transform(data: Mapping, resolution: int) -> Transform:
-    """PIL image -> `Augmented` of (resolution, resolution): resized, centre crop.
-
-    data: "evaluation_resize", the shorter side in pixels before the crop; None: the resolution.
-    """
-    from torchvision.transforms import InterpolationMode, v2
-
-    resize = v2.Resize(data["evaluation_resize"] or resolution, InterpolationMode.BICUBIC)
-    return Transform(v2.Compose([resize, v2.CenterCrop(resolution), v2.ToImage(), _plain]))
-
-
-def _plain(image: torch.Tensor) -> torch.Tensor:
-    return image.as_subclass(torch.Tensor)
-
-
-class Finish:
-    """What is left to do on the device: to normalise images, then to erase.
-
-    (images (batch, 3, height, width) uint8, boxes (rectangles, 5) int64 on the CPU, a row, top,
-    left, height, width; their pixels, one after the other) -> float32 (batch, 3, height, width).
-    """
-
-    def __init__(self, device: torch.device):
-        mean, std = (torch.tensor(values, device=device) for values in (MEAN, STD))
-        self.mean, self.std = mean[:, None, None], std[:, None, None]
-
-    def __call__(
-        self, images: torch.Tensor, boxes: torch.Tensor, pixels: torch.Tensor
-    ) -> torch.Tensor:
-        # In torchvision's order of operations, and so in its bits.
-        found = images.to(torch.float32).mul_(1 / 255).sub_(self.mean).div_(self.std)
-        begin = 0
-        for row, top, left, height, width in boxes.tolist():
-            end = begin + 3 * height * width
-            place = found[row, :, top : top + height, left : left + width]
-            place.copy_(pixels[begin:end].view(3, height, width))
-            begin = end
-        return found
 
 
 class ArrayImages:
@@ -192,6 +55,10 @@ class ArrayImages:
 
         return Image.fromarray(np.ascontiguousarray(self.images[row].transpose(1, 2, 0)))
 
+    def pixels(self, row: int) -> torch.Tensor:
+        """One image, (3, height, width) uint8."""
+        return torch.from_numpy(self.images[row])
+
 
 class _Drawn(torch.utils.data.Dataset):
     """(step, row) -> (transformed image, label), which depends on these and the seed alone.
@@ -199,14 +66,17 @@ class _Drawn(torch.utils.data.Dataset):
     A UserError is returned as an item: raised in a worker it would reach the user as a traceback.
     """
 
-    def __init__(self, images: ImageFiles | ArrayImages, transform: Callable, seed: int):
+    def __init__(
+        self, images: ImageFiles | ArrayImages, transform: Transform | Cropping, seed: int
+    ):
         self.images, self.transform, self.seed = images, transform, seed
+        self.read = images.pixels if isinstance(transform, Cropping) else images.image
 
     def __getitem__(self, key: tuple[int, int]) -> tuple[Augmented, int] | UserError:
         step, row = key
         try:
             with seeded(self.seed, step, row, IMAGE_STREAM):
-                image = self.transform(self.images.image(row))
+                image = self.transform(self.read(row))
         except UserError as error:
             return error
         return image, int(self.images.labels[row])
@@ -228,13 +98,13 @@ def _loader(dataset: _Drawn, keys: Iterator, device: torch.device, workers: int 
     for batch in loader:
         if isinstance(batch, UserError):
             raise batch
-        boxes, *rest = batch
+        operations, boxes, *rest = batch
         images, pixels, labels = (tensor.to(device, non_blocking=True) for tensor in rest)
-        yield finish(images, boxes, pixels), labels
+        yield finish(images, operations, boxes, pixels), labels
 
 
-def _collate(items: list) -> tuple[torch.Tensor, ...] | UserError:
-    """(boxes, images, pixels of the boxes, labels), see `Finish`."""
+def _collate(items: list) -> tuple | UserError:
+    """(operations, boxes, images, pixels of the boxes, labels), see `Finish`."""
     for item in items:
         if isinstance(item, UserError):
             return item
@@ -242,6 +112,7 @@ def _collate(items: list) -> tuple[torch.Tensor, ...] | UserError:
     erased = [(row, *found) for row, one in enumerate(drawn) for found in one.erased]
     boxes = [(row, top, left, *pixels.shape[1:]) for row, top, left, pixels in erased]
     return (
+        [one.operations for one in drawn],
         torch.tensor(boxes, dtype=torch.int64).view(-1, 5),
         torch.stack([one.image for one in drawn]),
         torch.cat([torch.empty(0), *(pixels.flatten() for *_, pixels in erased)]),
@@ -325,12 +196,19 @@ class MixedBatches:
 
 
 def training_batches(
-    dataset: str, images, data: Mapping, model: Mapping, seed: int, device
+    dataset: str,
+    images,
+    data: Mapping,
+    model: Mapping,
+    seed: int,
+    device,
+    on_device: bool = False,
 ) -> Batches:
     """Endless augmented batches of images: `ImageFiles`, or `ArrayImages`.
 
     data: "batch_size", `training_transform`'s keys, and "mixup" and "cutmix", None for neither.
-    model: "resolution", "classes".
+    model: "resolution", "classes". on_device: what changes an image once it is cropped is left to
+    the device.
     Raises UserError when there are fewer images than a batch, a label is not among the model's
     classes, or Mixup or CutMix should pair the images of a batch of odd size.
     """
@@ -348,7 +226,8 @@ def training_batches(
     if any(data[key] for key in ("crop", "flip", "randaugment", "erasing")) or not _fits(
         images, resolution
     ):
-        transform = training_transform(data, resolution)
+        cropping = training_cropping(data, resolution) if on_device else None
+        transform = cropping or training_transform(data, resolution)
         batches: Batches = AugmentedBatches(images, transform, size, seed, device)
     else:
         normalize = Normalize(np.array(MEAN), np.array(STD), device)
@@ -363,12 +242,13 @@ def training_batches(
     return MixedBatches(batches, mixer)
 
 
-def evaluation_batches(images, data: Mapping, resolution: int, device):
-    """Every image once, resized and cropped as `evaluation_transform` says."""
+def evaluation_batches(images, data: Mapping, resolution: int, device, on_device: bool = False):
+    """Every image once, resized and cropped as `evaluation_transform` says. on_device: as in
+    `training_batches`."""
     if data["evaluation_resize"] is None and _fits(images, resolution):
         normalize = Normalize(np.array(MEAN), np.array(STD), device)
         return OrderedBatches(images.images, images.labels, EVALUATION_BATCH, device, normalize)
-    transform = evaluation_transform(data, resolution)
+    transform = (evaluation_cropping if on_device else evaluation_transform)(data, resolution)
     return ImagesInOrder(images, transform, device)
 
 

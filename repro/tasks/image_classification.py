@@ -12,7 +12,7 @@ from repro.data.image_folder import load_index
 from repro.data.loading import Data
 from repro.data.needs import Arrays
 from repro.data.recipe import ArrayImages, cross_entropy, evaluation_batches, training_batches
-from repro.training import clipping
+from repro.training import clipping, ranks
 from repro.training.loop import Training
 from repro.training.optimizer import make_groups, make_optimizer
 from repro.training.schedule import make_schedule
@@ -31,9 +31,11 @@ def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
     data, model = spec["data"], spec["model"]
     dataset = data["dataset"]
     images = load_images(dataset, inputs[Arrays(dataset)])
+    on_device = ranks.current_layout().augment
+    seed, side = spec["seed"], model["resolution"]
     return Data(
-        training_batches(dataset, images["train"], data, model, spec["seed"], device),
-        evaluation_batches(images["valid"], data, model["resolution"], device),
+        training_batches(dataset, images["train"], data, model, seed, device, on_device),
+        evaluation_batches(images["valid"], data, side, device, on_device),
     )
 
 

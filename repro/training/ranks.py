@@ -105,8 +105,9 @@ def choose_layout(
     """The layout that a run's cost and this GPU's memory call for; shard, recompute, compile:
     force these; eager: compile nothing.
 
-    On a GPU a run that takes long is compiled, where there is what compiling needs. On a CPU,
-    whose runs must give the same bits again, nothing is, and microbatches are the run's own.
+    On a GPU a run that takes long is compiled, where there is what compiling needs, and images are
+    changed there once they are cropped. On a CPU, whose runs must give the same bits again, neither
+    is, and microbatches are the run's own.
     Raises UserError where compiling is asked for on a CPU, or where there is no compiler.
     """
     if compile and device == "cpu":
@@ -123,7 +124,7 @@ def choose_layout(
         raise UserError("--compile: needs Triton and a C compiler (cc); leave it out")
     long = 3600 * gpu_hours(cost) > COMPILED_SECONDS
     compiled = compile or (long and not eager and backend.can_compile())
-    return replace(chosen, **forced, compile=compiled)
+    return replace(chosen, **forced, compile=compiled, augment=cost.images > 0)
 
 
 @contextmanager

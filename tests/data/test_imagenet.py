@@ -519,8 +519,8 @@ def test_the_images_are_those_of_timm_s_own_pipeline(images, monkeypatch):
             with recipe.seeded(row, key):
                 expected = theirs(image)
             with recipe.seeded(row, key):
-                boxes, drawn, pixels, _ = recipe._collate([(ours(image), 0)])
-            (found,) = recipe.Finish(torch.device("cpu"))(drawn, boxes, pixels)
+                operations, boxes, drawn, pixels, _ = recipe._collate([(ours(image), 0)])
+            (found,) = recipe.Finish(torch.device("cpu"))(drawn, operations, boxes, pixels)
             torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
             erased += bool(found.max() > 2.8)  # beyond white, (1 - 0.406) / 0.225 = 2.64
     assert 20 < erased < 100, "Random Erasing draws normal pixels in a quarter of 240 images"

@@ -139,7 +139,7 @@ def test_runs_stand_in_a_history_by_their_commit_or_by_their_trees(checkout, mon
 
 def test_a_gpu_s_runs_name_its_software_and_how_they_used_it():
     """Two runs that differ in these differ in their last digits. A CPU's name nothing more."""
-    layout = Layout(gpus=2, compile=True, microbatches=None)
+    layout = Layout(gpus=2, compile=True, microbatches=None, augment=True)
     cost = SimpleNamespace(microbatches=3)
     found = of_gpu("cuda", layout, cost)
     assert found["layout"] == {
@@ -148,6 +148,7 @@ def test_a_gpu_s_runs_name_its_software_and_how_they_used_it():
         "recompute": False,
         "compile": True,
         "microbatches": 6,
+        "augment": True,
     }
     assert found["gpu"].keys() == {"driver", "cuda", "cudnn", "triton"}
     assert of_gpu("cpu", layout, cost) == {}
