@@ -177,7 +177,7 @@ def at_most(run: Run, microbatches: int = 4) -> dict:
 
 def reading(bench: Bench) -> dict:
     """What a CPU feeds: tokens from shards to the device, and, where torchvision is, images that
-    are decoded, and augmented as the ViT's; a second and core."""
+    are decoded, and cropped as the ViT's; a second and core. How many the device finishes."""
     import numpy as np
 
     from benchmarks.loading import rate
@@ -193,35 +193,45 @@ def reading(bench: Bench) -> dict:
         tokens = rate(batches, min(200, batches.per_epoch), bench.device)
     found = {"tokens_a_second": tokens, "mb_a_second": 2 * tokens / 1e6}
     try:
-        return found | images(rng)
+        return found | images(bench, rng)
     except ImportError as error:
         return found | {"images": f"left out: no {error.name}"}
 
 
-def images(rng) -> dict:
-    """Decoded images a second, 500 x 375, and ones that the ViT's recipe has changed besides."""
-    import io
-
+def images(bench: Bench, rng) -> dict:
+    """Images of 500 x 375 a second that a core decodes, and that it decodes and crops for the ViT
+    of paper scale; cropped ones that the device augments and normalises."""
     from PIL import Image
 
-    from repro.data.recipe import seeded, training_transform
+    from repro.data.image_batch import Finish
+    from repro.data.image_folder import ImageFiles
+    from repro.data.transforms import seeded, training_cropping
 
-    files = []
-    for _ in range(16):
-        coarse = Image.fromarray(rng.integers(0, 256, (47, 63, 3), dtype="uint8"))
-        buffer = io.BytesIO()
-        coarse.resize((500, 375), Image.Resampling.BICUBIC).save(buffer, "JPEG", quality=90)
-        files.append(buffer)
+    names = [f"{number}.JPEG" for number in range(16)]
     suite = Suite(config.parse({"scale": "paper"}, registry.dataset_names()))
     spec = suite.cells("effective_theory/vit/standard_search")[0].runs[0].spec
-    transform = training_transform(spec["data"], spec["model"]["resolution"])
+    cropping = training_cropping(spec["data"], spec["model"]["resolution"])
+    assert cropping is not None, "a batch knows all of the recipe"
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            coarse = Image.fromarray(rng.integers(0, 256, (47, 63, 3), dtype="uint8"))
+            photograph = coarse.resize((500, 375), Image.Resampling.BICUBIC)
+            photograph.save(Path(folder, name), quality=90)
+        files = ImageFiles("random", Path(folder), {".": dict.fromkeys(names, 0)})
 
-    def timed(call: Callable[[Image.Image], object]) -> float:
-        begin = time.perf_counter()
-        for number, file in enumerate(files):
-            with seeded(0, 0, number):
-                call(Image.open(file).convert("RGB"))
-        return len(files) / (time.perf_counter() - begin)
+        def timed(call: Callable[[torch.Tensor], Any]) -> tuple[list, float]:
+            begin, found = time.perf_counter(), []
+            for row in range(len(files)):
+                with seeded(0, 0, row):
+                    found.append(call(files.pixels(row)))
+            return found, len(files) / (time.perf_counter() - begin)
 
-    timed(transform)  # the first loads what it needs
-    return {"decoded_a_second": timed(lambda image: image), "images_a_second": timed(transform)}
+        timed(cropping)  # the first loads what it needs
+        _, decoded = timed(lambda pixels: None)
+        drawn, cropped = timed(cropping)
+    finish, operations = Finish(bench.device), [one.operations for one in drawn]
+    batch = torch.stack([one.image for one in drawn]).to(bench.device)
+    nothing = torch.empty(0, 5, dtype=torch.int64), torch.empty(0, device=bench.device)
+    seconds = bench.seconds(lambda: finish(batch.clone(), operations, *nothing))
+    found = {"decoded_a_second": decoded, "images_a_second": cropped}
+    return found | {"finished_a_second": len(batch) / seconds}

@@ -61,18 +61,19 @@ def cost(suite: Suite, arguments: Namespace) -> str | None:
     if not arguments.figures:  # of all, those that the scale has
         figures = [name for name in figures if suite.offers(name)]
     by_record = arguments.device_flops is None and not arguments.measure
+    site = load_site(registry.ROOT / "profiles" / "slurm")
     if arguments.measured:
-        price = budget.by_file(arguments.measured, suite, figures)
+        price = budget.by_file(arguments.measured, suite, figures, site.cpus_per_gpu)
     elif by_record and suite.config.scale not in GPU_SCALES:  # for a CPU: records/ has seconds
         price = forecast.price(suite, figures)
     else:
-        price = budget.device_price(arguments.device_flops, arguments.measure)
+        price = budget.device_price(arguments.device_flops, arguments.measure, site.cpus_per_gpu)
     if arguments.json:
         return json.dumps(budget.hours_by_paper(suite, figures, price), indent=1)
-    site = load_site(registry.ROOT / "profiles" / "slurm")
     by_study = bool(arguments.figures)
     lines = budget.table(suite, figures, price, site, by_study)
-    return "\n".join([*lines, *budget.passes(suite, figures)])
+    more = [*budget.feeding(suite, figures, price), *budget.passes(suite, figures)]
+    return "\n".join([*lines, *more])
 
 
 def bounds(suite: Suite, arguments: Namespace) -> str | None:

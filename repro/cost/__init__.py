@@ -39,9 +39,9 @@ GPU_RATES = {
 GPU_FLOPS = GPU_RATES["bfloat16"]
 GPU_BANDWIDTH = 0.7 * 3.35e12
 LAYER_SECONDS = 2.5e-4
-# Decoding, cropping and augmenting a JPEG of ImageNet, seconds of one core (docs/speed.md), and how
-# many cores feed a GPU.
-IMAGE_SECONDS = 5.4e-3
+# What a worker of a GPU does to a JPEG of ImageNet, decoding and cropping, in seconds of one core
+# (docs/speed.md), and how many cores feed a GPU.
+IMAGE_SECONDS = 2.4e-3
 CORES = 8
 # How often what is kept for a backward pass goes through memory: it and its gradient, out and in.
 ACTIVATION_PASSES = 4
@@ -215,12 +215,15 @@ class Speeds:
     memory. layer_seconds: the least that a layer of a microbatch takes.
     steps: (model, precision) -> (parameters, operations per second of a whole training step) of
     models of this name, the smallest first. Such a rate takes the place of the other numbers.
+    image_seconds: of one core, an image file. cores: how many of them feed the GPU.
     """
 
     rates: Mapping[str, float]
     bandwidth: float
     layer_seconds: float
     steps: Mapping[tuple[str, str], Sequence[tuple[int, float]]] = field(default_factory=dict)
+    image_seconds: float = IMAGE_SECONDS
+    cores: int = CORES
 
     def of_steps(self, cost: Cost) -> float | None:
         """Operations per second of a run's steps: between two measured sizes of its model, linear
@@ -240,9 +243,19 @@ ASSUMED = Speeds(GPU_RATES, GPU_BANDWIDTH, LAYER_SECONDS)
 
 
 def gpu_hours(cost: Cost, speeds: Speeds = ASSUMED) -> float:
-    """Hours of a run on one GPU, by default an H100 as assumed, not measured: its operations and
-    what goes through memory, one after the other, but no less than starting every layer of every
-    microbatch takes, nor than CORES cores take for its image files."""
+    """Hours of a run on one GPU, by default an H100 as assumed, not measured: `fed_hours`, but no
+    less than the cores beside it take for its image files."""
+    return max(fed_hours(cost, speeds), cost.images * speeds.image_seconds / speeds.cores / 3600)
+
+
+def cores_needed(cost: Cost, speeds: Speeds = ASSUMED) -> float:
+    """How many cores decode a run's images as fast as its GPU takes them."""
+    return cost.images * speeds.image_seconds / (3600 * fed_hours(cost, speeds))
+
+
+def fed_hours(cost: Cost, speeds: Speeds) -> float:
+    """Hours of a run on one GPU that never waits for data: its operations and what goes through
+    memory, one after the other, but no less than starting every layer of every microbatch takes."""
     if rate := speeds.of_steps(cost):
         work = cost.flops / rate
     else:
@@ -250,4 +263,4 @@ def gpu_hours(cost: Cost, speeds: Speeds = ASSUMED) -> float:
         moved += STATE_PASSES * cost.state_bytes
         work = cost.flops / speeds.rates[cost.precision] + cost.steps * moved / speeds.bandwidth
     starts = cost.steps * cost.microbatches * cost.layers * speeds.layer_seconds
-    return max(work, starts, cost.images * IMAGE_SECONDS / CORES) / 3600
+    return max(work, starts) / 3600

@@ -4,7 +4,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from repro import cost
@@ -36,13 +36,15 @@ class Price:
     """What runs are paid in, the last column of the table.
 
     unit: its head. words: what it rests on, of which notes say more, a line each. of: (cells, their
-    unfinished runs) -> an amount, None where it is not known.
+    unfinished runs) -> an amount, None where it is not known. speeds: of the GPU, where it is one's
+    hours.
     """
 
     unit: str
     words: str
     of: Callable[[Sequence[Cell], Sequence[Run]], float | None]
     notes: tuple[str, ...] = ()
+    speeds: cost.Speeds | None = None
 
 
 def at_rate(rate: float, words: str) -> Price:
@@ -54,13 +56,14 @@ def at_rate(rate: float, words: str) -> Price:
     return Price("hours", words, hours)
 
 
-def on_gpu() -> Price:
-    """Hours on one H100 (`cost.gpu_hours`)."""
+def on_gpu(cores: int = cost.CORES) -> Price:
+    """Hours on one H100 (`cost.gpu_hours`), fed by so many cores."""
     words = (
         "hours: one H100 at 40 % (assumed) of its dense peaks and 70 % (assumed) of its memory's "
         "speed, at least 0.25 ms (assumed) a layer"
     )
-    return Price("hours", words, at_speeds(cost.ASSUMED))
+    speeds = replace(cost.ASSUMED, cores=cores)
+    return Price("hours", words, at_speeds(speeds), speeds=speeds)
 
 
 def at_speeds(speeds: cost.Speeds) -> Callable[[Sequence[Cell], Sequence[Run]], float]:
@@ -68,14 +71,14 @@ def at_speeds(speeds: cost.Speeds) -> Callable[[Sequence[Cell], Sequence[Run]], 
     return lambda cells, unfinished: sum(cost.gpu_hours(run.cost, speeds) for run in unfinished)
 
 
-def by_file(path: Path, suite: Suite, figures: Iterable[str]) -> Price:
-    """Hours on the device that a file of `benchmarks/gpu.sh` is of. Its notes say which of the
-    numbers behind these figures are measured, and which assumed.
+def by_file(path: Path, suite: Suite, figures: Iterable[str], cores: int = cost.CORES) -> Price:
+    """Hours on the device that a file of `benchmarks/gpu.sh` is of, fed by so many cores. Its notes
+    say which of the numbers behind these figures are measured, and which assumed.
 
     Raises UserError on any other file.
     """
     found = measured.read(path)
-    speeds = found.speeds
+    speeds = replace(found.speeds, cores=cores)
     cells = [c for name in figures for part in suite.figure_cells(name).values() for c in part]
     costs = [run.cost for cell in cells for run in cell.runs if run.cost.seen]
     trained = sorted({(each.model, each.precision) for each in costs})
@@ -88,7 +91,7 @@ def by_file(path: Path, suite: Suite, figures: Iterable[str]) -> Price:
         f"measured {speeds.bandwidth / 1e9:.3g} GB/s, for {others}",
     )
     words = f"hours: one {found.name}, measured ({path.name})"
-    return Price("hours", words, at_speeds(speeds), notes if others else notes[:1])
+    return Price("hours", words, at_speeds(speeds), notes if others else notes[:1], speeds)
 
 
 def matmul_peak(
@@ -115,11 +118,11 @@ def matmul_peak(
     return best
 
 
-def device_price(device_flops: float | None, measure: bool) -> Price:
+def device_price(device_flops: float | None, measure: bool, cores: int = cost.CORES) -> Price:
     """Hours on a device.
 
     device_flops: at this rate. measure: at `SHARE` of this machine's `matmul_peak`, on its
-    GPU if it has one. With neither: on one H100.
+    GPU if it has one. With neither: on one H100, fed by so many cores.
     Raises UserError unless device_flops is positive and finite.
     """
     if device_flops is not None:
@@ -127,7 +130,7 @@ def device_price(device_flops: float | None, measure: bool) -> Price:
             raise UserError(f"--device-flops {device_flops:g}: give operations per second, above 0")
         return at_rate(device_flops, f"hours: at {device_flops:.3g} FLOP/s, as given")
     if not measure:
-        return on_gpu()
+        return on_gpu(cores)
     import torch
 
     if torch.cuda.is_available():
@@ -148,6 +151,27 @@ def effort(run: Run) -> float:
 def _number(value: float) -> str:
     """A number with three significant digits; `-` for 0."""
     return f"{float(f'{value:.3g}'):,g}" if value else "-"
+
+
+def feeding(suite: Suite, figures: Iterable[str], price: Price) -> list[str]:
+    """A line on the cores that decode image files for a GPU, of the run that reads most of them;
+    none where no run reads any, or the price is of no GPU."""
+    read = [
+        (run.cost.images, cost.cores_needed(run.cost, price.speeds), study)
+        for name in figures
+        for study, cells in suite.figure_cells(name).items()
+        for run in (run for cell in cells for run in cell.runs)
+        if price.speeds and run.cost.images
+    ]
+    if not read or not price.speeds:
+        return []
+    _, needed, study = max(read)
+    there, each = price.speeds.cores, _number(1e3 * price.speeds.image_seconds)
+    words = f"images: {each} ms of a core each; {_number(needed)} cores feed a run of {study}"
+    if needed <= there:
+        return [f"{words}, and {there} are there: the GPU binds"]
+    slower = _number(needed / there)
+    return [f"warning: {words}, and {there} are there: they bind, it takes {slower} times as long"]
 
 
 def passes(suite: Suite, figures: Iterable[str]) -> list[str]:

@@ -72,7 +72,7 @@ class Site:
     gpu_model: str = ""
     gpu_memory_gb: float = 80.0
     gpus_per_node: int = 8
-    cpus_per_gpu: int = 4
+    cpus_per_gpu: int = cost.CORES
     max_hours: float = math.inf
 
     def slurm_resources(self, gpus: int = 0) -> dict[str, str]:
@@ -163,13 +163,18 @@ def request(cell: Cell, scale: str, site: Site, attempt: int = 1) -> Request:
     costs = [run.cost for run in cell.runs]
     spec = cell.runs[0].spec
 
-    def minutes(rate: float, step_seconds: float) -> float:
-        seconds = sum(max(c.flops / rate, spec.get("steps", 0) * step_seconds) for c in costs)
+    def minutes(rate: float, step_seconds: float, cores: float = math.inf) -> float:
+        least = spec.get("steps", 0) * step_seconds
+        files = cost.IMAGE_SECONDS / cores
+        seconds = sum(max(c.flops / rate, least, c.images * files) for c in costs)
         return (START_SECONDS + MARGIN * seconds) / 60
 
     if any(c.seen for c in costs) and scale in site.gpu_scales:
         rate = cost.GPU_RATES[spec.get("precision", "float32")]
-        times = {n: minutes(n * rate, STEP_SECONDS["gpu"]) for n in gpu_counts(costs, site)}
+        times = {
+            n: minutes(n * rate, STEP_SECONDS["gpu"], n * site.cpus_per_gpu)
+            for n in gpu_counts(costs, site)
+        }
         wanted = 60 * min(WANTED_HOURS, site.max_hours)
         # The fewest GPUs that finish in time; if none do, the fastest.
         gpus = min(times, key=lambda n: (max(times[n], wanted), n))

@@ -7,6 +7,7 @@ A line of JSON a stage. What is read here:
         "memory": bytes a second}
     {"stage": "steps", "steps": [{"model", "precision", "parameters", "flops": of a step,
         "microbatches", "layers", "seconds": of a step, ...}, ...]}
+    {"stage": "reading", "images_a_second": that one core decodes and crops}, which may be missing
 """
 
 from collections import defaultdict
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from repro.cost import GPU_RATES, Speeds
+from repro.cost import GPU_RATES, IMAGE_SECONDS, Speeds
 from repro.errors import UserError
 from repro.files import open_file, parse_json
 from repro.suite.foreign import NUMBER, RELEASE, WORDS, fits
@@ -75,11 +76,15 @@ def read(path: Path) -> Measured:
     for step in steps:
         rate = step["flops"] / step["seconds"]
         by_model[step["model"], step["precision"]].append((step["parameters"], rate))
+    images = stages.get("reading", {}).get("images_a_second", 1 / IMAGE_SECONDS)
+    if not (fits(images, NUMBER) and images > 0):
+        raise UserError(f"{path}: has no images_a_second of a stage reading to read; {REMEDY}")
     speeds = Speeds(
         rates={p: SHARE * products.get(p, products["float32"]) for p in GPU_RATES},
         bandwidth=memory,
         # A step that does little else than start kernels takes as long as its layers.
         layer_seconds=min(s["seconds"] / (s["microbatches"] * s["layers"]) for s in steps),
         steps={pair: sorted(found) for pair, found in by_model.items()},
+        image_seconds=1 / images,
     )
     return Measured(stages["machine"]["name"], speeds)

@@ -439,8 +439,36 @@ def test_files_of_images_take_the_cores_that_feed_a_gpu():
     )
     read = run.spec["steps"] * run.spec["data"]["batch_size"]
     assert (run.cost.images, small.cost.images) == (read, 0)
-    assert cost.gpu_hours(run.cost) == pytest.approx(read * 5.4e-3 / 8 / 3600)
-    assert cost.gpu_hours(run.cost) > cost.gpu_hours(replace(run.cost, images=0))
+    needed = cost.cores_needed(run.cost)
+    alone = cost.gpu_hours(replace(run.cost, images=0))
+    assert needed * alone == pytest.approx(read * cost.IMAGE_SECONDS / 3600)
+    assert cost.gpu_hours(run.cost) == alone and needed < cost.CORES, "eight cores are enough"
+    four = replace(cost.ASSUMED, cores=4)
+    assert cost.gpu_hours(run.cost, four) == pytest.approx(alone * needed / 4)
+    assert cost.cores_needed(small.cost) == 0
+
+
+def test_a_price_says_whether_the_cores_or_the_gpu_bind(monkeypatch, tmp_path, capsys):
+    call = ["cost", "effective_theory/fig1", "--scale", "paper", "--config", "data=real"]
+
+    def said(cores):
+        site = tmp_path / "site.yaml"
+        site.write_text(f"cpus_per_gpu: {cores}\n")
+        monkeypatch.setenv("REPRO_SITE", str(site))
+        assert main(call) == 0
+        lines = capsys.readouterr().out.splitlines()
+        (total,) = [line.split()[-1] for line in lines if line.startswith("total")]
+        (images,) = [line for line in lines if "images: " in line]
+        return float(total.replace(",", "")), images
+
+    (enough, plain), (few, warned) = said(16), said(2)
+    needed = float(re.search(r"; ([\d.]+) cores feed a run of effective_theory/vit/", plain)[1])
+    assert plain.endswith("16 are there: the GPU binds") and not plain.startswith("warning")
+    assert warned.startswith("warning: ") and "and 2 are there: they bind" in warned
+    assert few / enough == pytest.approx(needed / 2, rel=0.01)
+    monkeypatch.delenv("REPRO_SITE")
+    assert main(["cost", "upscaling/fig4", "--scale", "paper"]) == 0
+    assert "images: " not in capsys.readouterr().out
 
 
 def test_a_gpu_with_memory_to_spare_takes_fewer_and_larger_microbatches():

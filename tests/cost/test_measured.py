@@ -76,6 +76,15 @@ def test_another_model_takes_a_share_of_the_products_and_its_memory(tmp_path):
     assert cost.gpu_hours(moved, speeds) == pytest.approx(1e6 * 2e9 / 2.6e12 / 3600)
 
 
+def test_the_cores_of_a_file_decode_as_fast_as_they_did(tmp_path):
+    read = {"stage": "reading", "images_a_second": 250.0}
+    speeds = measured.read(written(tmp_path / "gpu.jsonl", [*LINES, read])).speeds
+    files = cost.Cost(flops=1, images=10**6, steps=1, model="vit")
+    assert cost.gpu_hours(files, speeds) == pytest.approx(1e6 / 250 / cost.CORES / 3600)
+    without = measured.read(written(tmp_path / "gpu.jsonl")).speeds
+    assert without.image_seconds == pytest.approx(cost.IMAGE_SECONDS)
+
+
 def test_no_layer_takes_less_than_the_fastest_that_was_timed(tmp_path):
     speeds = measured.read(written(tmp_path / "gpu.jsonl")).speeds
     small = cost.Cost(flops=1, steps=1000, layers=4, model="mlp", precision="float32")
@@ -116,6 +125,7 @@ def test_the_table_says_what_is_measured_and_what_assumed(tmp_path, capsys):
         (with_steps(step("mlp", "float32", 10, 0.0)), "or a speed of 0"),
         (with_steps(step("mlp", "float64", 10, 1.0)), "has a step that lacks something"),
         (with_steps(step("mlp", "float32", None, 1.0)), "has a step that lacks something"),
+        ([*LINES, {"stage": "reading", "images_a_second": 0}], "no images_a_second of a stage"),
         ([*LINES[:2], LINES[2] | {"flops": {"tf32": 1.0}}, LINES[3]], "no products in float32"),
     ],
 )
