@@ -19,7 +19,8 @@ def draw_board(board: Board):
         for column, words in board.columns.items()
     }
     rows = len(board.rows)
-    figure, axes = drawing.panels(len(heads) + 1, width=1.5, height=0.42 * rows + 0.9)
+    width = max(1.5, WIDE / (len(heads) + 1))
+    figure, axes = drawing.panels(len(heads) + 1, width=width, height=0.42 * rows + 0.9)
     for place, column in zip(axes[0], [*heads, None], strict=True):
         for y, row in enumerate(board.rows):
             if column is None:
@@ -56,6 +57,7 @@ def draw_board(board: Board):
     return figure
 
 
+WIDE = 10.0  # inches that the panels have at least, or the legend would cover the line at the foot
 SHOWN = (-30.0, 170.0)  # % of the gain; what lies beyond is cut, and an arrow says so
 
 

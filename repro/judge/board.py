@@ -68,11 +68,11 @@ def counts_by_paper(
 ) -> list[list[str]]:
     """The papers' claims, a line a paper and what they rest on: about training first, all of them
     together last. The first cell is Markdown with a link to the paper's page from the checkout.
-    registered: those that were registered before their runs, the first line; controls of the
-    suite's own are not counted."""
+    registered: those that were registered before their runs, the first line; what is the
+    suite's own is not counted."""
     own, _ = _apart(rows)
     table = [["claims of", "rest on", *VERDICTS]]
-    of_papers = [row for row in registered if row["kind"] == TRAINING]
+    of_papers = [r for r in registered if r["kind"] == TRAINING and of_a_paper(r)]
     table.append(["**registered before their runs**", TRAINING, *_counted(of_papers)])
     for on in ((TRAINING,), tuple(kind for kind in OF_A_PAPER if kind != TRAINING)):
         some = [row for row in own if row["kind"] in on]

@@ -66,7 +66,7 @@ def test_no_link_is_dead_and_every_path_is_there(page):
 def test_the_first_page_is_short_leads_to_all_others_and_says_its_terms():
     assert len(README.splitlines()) < 130
     prose = re.sub(r"\]\([^)]*\)|<!--.*?-->", "]", README)
-    assert len(re.findall(r"[A-Za-z][\w'^/.-]*|\d[\d.,]*", prose)) <= 1020
+    assert len(re.findall(r"[A-Za-z][\w'^/.-]*|\d[\d.,]*", prose)) <= 1060
     contents = (ROOT / "docs" / "index.md").read_text()
     for page in ROOT.glob("docs/*.md"):
         in_contents = re.search(rf"^{page.stem}$", contents, re.M) or page.stem == "index"

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 from pathlib import Path
 
@@ -30,11 +31,13 @@ def test_ctrl_c_is_one_line_and_ends_jobs_that_do_not_end_by_themselves(tmp_path
     deaf.parent.mkdir()
     deaf.write_text(f"#!/bin/sh\ntrap '' INT\necho $$ > {tmp_path}/job\nexec sleep 600\n")
     deaf.chmod(0o755)
-    folders = [str(deaf.parent), str(Path(sys.executable).parent), os.environ["PATH"]]
+    # Jobs run the `python` beside the one that runs Snakemake.
+    (beside := deaf.with_name("python3")).symlink_to(sys.executable)
+    _, *words = command("figures/embedding_lr/table2.pdf", *SMOKE, directory=tmp_path / "work")
     call = subprocess.Popen(
-        command("figures/embedding_lr/table2.pdf", *SMOKE, directory=tmp_path / "work"),
+        [str(beside), *words],
         cwd=ROOT,
-        env=os.environ | {"PATH": ":".join(folders)},
+        env=os.environ | {"PYTHONPATH": sysconfig.get_path("purelib")},
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
