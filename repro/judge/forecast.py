@@ -1,5 +1,5 @@
-"""How long jobs will take: the seconds on record. A machine that multiplies large matrices twice as
-fast trains small models no faster, so nothing is scaled."""
+"""How long jobs will take: the seconds on record. How fast a core multiplies large matrices says
+little of how fast it trains small models, so they are not scaled by that."""
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
