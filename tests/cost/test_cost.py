@@ -575,7 +575,9 @@ def test_made_runs_are_found_in_the_store(suite):
 @pytest.mark.slow
 def test_without_a_figure_every_one_has_a_line_and_what_they_share_another(capsys):
     assert main(["cost", "--scale", "paper"]) == 0
-    header, *lines = (x for x in capsys.readouterr().out.splitlines()[4:] if "passes over" not in x)
+    told = [x for x in capsys.readouterr().out.splitlines()[4:] if "passes over" not in x]
+    header, *lines, images = told
+    assert images.startswith("images: ") and images.endswith("the GPU binds")
     rows = {re.split(r"  +", line)[0]: re.split(r"  +", line)[1:] for line in lines}
     assert list(rows) == [*registry.figure_names(), "of these in several figures", "total"]
     assert len(re.split(r"  +", header)) == len(rows["total"]) + 1
