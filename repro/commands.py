@@ -21,7 +21,7 @@ def list(suite: Suite, arguments: Namespace) -> str:
         print(f"warning: {line}", file=sys.stderr)
     names = suite.usable_figures()
     return "\n".join(
-        f"figures/{name}.pdf  {registry.figure(name).TITLE}  [{_known(suite, name)}]"
+        f"figures/{name}.pdf  {registry.figure(name).title}  [{_known(suite, name)}]"
         for name in names
     )
 

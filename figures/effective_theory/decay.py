@@ -6,26 +6,13 @@ from figures.effective_theory import _vit
 from figures.effective_theory._strategies import AHEAD_TOO, in_words, ratio_of_rates, style
 from figures.effective_theory._vit import DECAY
 from repro.judge.claims import CONTROL, OURS, TRAINING, Claim, above, reported
-from repro.judge.figure import View
+from repro.judge.figure import Figure, View
 from repro.judge.power import SIDES, SIGN
 from studies.effective_theory._strategies import COMPARED, STANDARD, TANGENT, matrix_factor
 
-TITLE = "Control. ViT, standard against neural-tangent where weight decay acts"
-OUTCOME = (
-    "Where weight decay acts, neural-tangent's top-1 is {decay.nt-better} points above standard's"
-)
-CAPTION = (
-    "The ViT whose positions begin with standard deviation 1 (reduced: 12 epochs). Left: largest "
-    "top-1 along the run for every (lr, wd) of a search by II.1.E's rule (Dinan et al.), against "
-    "the sum of lr wd along the run; a line a rate, that of the matrices in powers of 2, of one "
-    "colour in both panels, without a mark where the search has not been; circle: the optimum. "
-    "Right: fresh seeds at it, circles; line: their mean; above, what is judged."
-)
 # A search and runs at its optimum; and where decay acts in any case.
 ACTING = ("decay_search", "decay")
 ANYWAY = ("order_one_search", "order_one")
-STUDIES = _vit.stages(*ACTING, *ANYWAY, of=COMPARED)
-VIEW = View("step", "valid_accuracy", {"part": "decay"})
 TOP1 = "largest top-1 in percentage points, neural-tangent minus standard"
 BOTH = "both with positions of standard deviation 1"
 CLAIMS = (
@@ -163,3 +150,28 @@ def draw_runs(panel, both, difference):
     panel.set_xlim(-0.6, len(COMPARED) - 0.4)
     panel.set_ylabel("largest top-1 (%)")
     panel.set_title(f"at the optima, points: {in_words(difference)}", fontsize=9)
+
+
+FIGURE = Figure(
+    title="Control. ViT, standard against neural-tangent where weight decay acts",
+    outcome=(
+        "Where weight decay acts, neural-tangent's top-1 is {decay.nt-better} points above "
+        "standard's"
+    ),
+    caption=(
+        "The ViT whose positions begin with standard deviation 1 (reduced: 12 epochs). Left: "
+        "largest top-1 along the run for every (lr, wd) of a search by II.1.E's rule (Dinan et "
+        "al.), against the sum of lr wd along the run; a line a rate, that of the matrices in "
+        "powers of 2, of one colour in both panels, without a mark where the search has not been; "
+        "circle: the optimum. Right: fresh seeds at it, circles; line: their mean; above, what is "
+        "judged."
+    ),
+    studies=_vit.stages(*ACTING, *ANYWAY, of=COMPARED),
+    view=View("step", "valid_accuracy", {"part": "decay"}),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

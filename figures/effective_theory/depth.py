@@ -3,25 +3,14 @@
 import numpy as np
 
 from repro.judge.claims import THEORY, TOLERANCE, Claim, over_means, trained_scales, within
-from repro.judge.figure import View
+from repro.judge.figure import Figure, View
 from repro.judge.intervals import farthest
 from repro.judge.noise import Design
 from repro.judge.power import Laws
 from repro.statistics import jackknife, slope, t_interval
 
-TITLE = "Section I.1. Growth of the kernels with depth"
-OUTCOME = "What blocks add to the kernel grows as depth^{depth.linear}"
-CAPTION = (
-    "Mean kernel G of the residual stream, same token and two tokens, over random initializations "
-    "of a Vision Transformer and of a language encoder with 24 attention-MLP pairs (Dinan, Yaida & "
-    "Zhang, I.1.C to E): dots measured, lines the recursions 1.65 and 1.77; bars, mostly hidden, "
-    "and brackets: 95 % intervals. The exponent is that of the number of pairs in the same token's "
-    "growth; dashed: the rivals that it is held against."
-)
 GRID = "effective_theory/deep_encoder_kernels"
-STUDIES = (GRID,)
 KINDS = {"vision": "ViT", "language": "language encoder"}
-VIEW = View("block", "diagonal", {"kind": "vision"})
 CLAIMS = (
     Claim(
         id="depth.linear",
@@ -132,3 +121,24 @@ def draw_rivals(panel, rows):
     panel.plot(blocks, first + (last - first) * share**0.5, **line)
     words = "rivals: square root (above), exponential"
     panel.plot(blocks, first * (last / first) ** share, **line, label=words)
+
+
+FIGURE = Figure(
+    title="Section I.1. Growth of the kernels with depth",
+    outcome="What blocks add to the kernel grows as depth^{depth.linear}",
+    caption=(
+        "Mean kernel G of the residual stream, same token and two tokens, over random "
+        "initializations of a Vision Transformer and of a language encoder with 24 attention-MLP "
+        "pairs (Dinan, Yaida & Zhang, I.1.C to E): dots measured, lines the recursions 1.65 and "
+        "1.77; bars, mostly hidden, and brackets: 95 % intervals. The exponent is that of the "
+        "number of pairs in the same token's growth; dashed: the rivals that it is held against."
+    ),
+    studies=(GRID,),
+    view=View("block", "diagonal", {"kind": "vision"}),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -27,28 +27,15 @@ from repro.judge.claims import (
     over_seeds,
     trained_scales,
 )
-from repro.judge.figure import View
+from repro.judge.figure import Figure, View
 from repro.judge.intervals import half_step, no_finer_than
 from repro.judge.noise import Design
 from repro.judge.power import Laws
 from studies.effective_theory._strategies import COMPARED, STRATEGIES, matrix_factor
 
-TITLE = "Figure 1. ViT, searches in learning rate and weight decay"
-OUTCOME = "lr* n^-3/2 of neural-tangent is {fig1.equivalent-lr} times lr* of standard"
-CAPTION = (
-    "Above: top-1 validation accuracy of the ViT against epochs, mean over seeds, for every (lr, "
-    "wd) that a strategy's search tried in steps of 2 (Dinan et al., Figure 1). Colour: the "
-    "matrices' rate; thick: the optimum, no worse than its six neighbours (search limit: some were "
-    "not tried); dashed: higher rates. Below: the largest top-1 along the run against the "
-    "matrices' rate, a line a weight decay, a small mark a seed. Circle: the optimum; grey circle: "
-    "a tie with it; dashed: the paper's, and where rival laws have neural-tangent's (width and "
-    "data are not the paper's)."
-)
-STUDIES = _vit.stages("search")
 PRINTED = {"standard": 1e-3, "neural-tangent": 20.0}
 EPOCH = 312  # iterations
 LAST = {"standard": 5 * EPOCH, "neural-tangent": 10}  # in which lr_min takes over
-VIEW = View("lr", "valid_accuracy", {"strategy": "standard"})
 CLAIMS = (
     Claim(
         id="fig1.optimum-lr",
@@ -257,3 +244,26 @@ def draw_search(panel, rows, factor):
     panel.set_ylabel("largest top-1 (%)")
     tied = len(found.ties) > 1
     panel.set_title("two points equally good" if tied else "best point circled", fontsize=8)
+
+
+FIGURE = Figure(
+    title="Figure 1. ViT, searches in learning rate and weight decay",
+    outcome="lr* n^-3/2 of neural-tangent is {fig1.equivalent-lr} times lr* of standard",
+    caption=(
+        "Above: top-1 validation accuracy of the ViT against epochs, mean over seeds, for every "
+        "(lr, wd) that a strategy's search tried in steps of 2 (Dinan et al., Figure 1). Colour: "
+        "the matrices' rate; thick: the optimum, no worse than its six neighbours (search limit: "
+        "some were not tried); dashed: higher rates. Below: the largest top-1 along the run "
+        "against the matrices' rate, a line a weight decay, a small mark a seed. Circle: the "
+        "optimum; grey circle: a tie with it; dashed: the paper's, and where rival laws have "
+        "neural-tangent's (width and data are not the paper's)."
+    ),
+    studies=_vit.stages("search"),
+    view=View("lr", "valid_accuracy", {"strategy": "standard"}),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -4,7 +4,7 @@ import math
 
 from figures.effective_theory import _vit
 from figures.effective_theory._strategies import AHEAD_TOO, AS_LONG, PAPER, style
-from figures.effective_theory._vit import reduce  # noqa: F401
+from figures.effective_theory._vit import reduce
 from repro.judge.claims import (
     CONTROL,
     OURS,
@@ -15,25 +15,14 @@ from repro.judge.claims import (
     over_seeds,
     trained_scales,
 )
-from repro.judge.figure import View
+from repro.judge.figure import Figure, View
 from repro.judge.intervals import no_finer_than
 from repro.judge.power import SIDES, SIGN
 from repro.suite.study import OVERNIGHT
 from studies.effective_theory._strategies import COMPARED, STANDARD, STRATEGIES, TANGENT
 
-TITLE = "Figure 2. ViT, the four strategies at their best learning rate and weight decay"
-OUTCOME = "Neural-tangent's top-1 is {fig2.nt-better} points above standard's"
-CAPTION = (
-    "Top-1 validation accuracy of the ViT against epochs at (lr*, wd*), the optimum of each "
-    "strategy's search, one line a seed that the search did not see (Dinan et al., Figure 2). "
-    "Colour and line style: the strategy; in brackets the largest top-1 along each seed's run. "
-    "Right (ours, at reduced scale): the same (lr*, wd*) for three times the epochs. Last: the "
-    "differences that claims are about, with 95 % intervals over seeds."
-)
-STUDIES = (*_vit.stages("search", "best", "long"), *_vit.stages("fresh", of=COMPARED))
 SPIKE = 0.05  # of top-1: five points
 PANELS = {"best": "at (lr*, wd*)", "long": "three times the epochs, same (lr*, wd*)"}
-VIEW = View("step", "valid_accuracy", {"part": "best"})
 CLAIMS = (
     Claim(
         id="fig2.nt-better",
@@ -181,3 +170,24 @@ def draw_judged(panel, measured):
     panel.set_ylabel("difference of the largest top-1 (points)")
     panel.set_title("what claims are about", fontsize=9)
     panel.legend(fontsize=8)
+
+
+FIGURE = Figure(
+    title="Figure 2. ViT, the four strategies at their best learning rate and weight decay",
+    outcome="Neural-tangent's top-1 is {fig2.nt-better} points above standard's",
+    caption=(
+        "Top-1 validation accuracy of the ViT against epochs at (lr*, wd*), the optimum of each "
+        "strategy's search, one line a seed that the search did not see (Dinan et al., Figure 2). "
+        "Colour and line style: the strategy; in brackets the largest top-1 along each seed's run. "
+        "Right (ours, at reduced scale): the same (lr*, wd*) for three times the epochs. Last: the "
+        "differences that claims are about, with 95 % intervals over seeds."
+    ),
+    studies=(*_vit.stages("search", "best", "long"), *_vit.stages("fresh", of=COMPARED)),
+    view=View("step", "valid_accuracy", {"part": "best"}),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

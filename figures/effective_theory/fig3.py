@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from figures.effective_theory import _bart
-from figures.effective_theory._bart import reduce  # noqa: F401
+from figures.effective_theory._bart import reduce
 from figures.effective_theory._strategies import (
     OCTAVE,
     in_words,
@@ -29,6 +29,7 @@ from repro.judge.claims import (
     over_seeds,
     trained_scales,
 )
+from repro.judge.figure import Figure
 from repro.judge.intervals import half_step, no_finer_than
 from repro.judge.noise import Design
 from repro.judge.optimum import parabola_optimum
@@ -36,19 +37,6 @@ from repro.judge.power import SIDES, SIGN, Laws
 from studies.effective_theory._bart import STRATEGIES
 from studies.effective_theory._strategies import COMPARED
 
-TITLE = "Figure 3. Learning rates of BART under the standard and the neural-tangent strategy"
-OUTCOME = (
-    "The best rate of neural-tangent, times n^-3/2, is {fig3.equivalent-lr} times that of standard"
-)
-CAPTION = (
-    "Validation loss of BART against updates, a curve a learning rate: mean over seeds, band: "
-    "range over seeds (Dinan et al., Figure 3). Thick: the best rate; dashed: higher ones. "
-    "In brackets the smallest loss along the run, mean "
-    "over seeds. Right: that against the rate of the matrices, a mark a seed, stars the best; "
-    "thick: the rise at a quarter of it; dashed: the paper's rate for both, and where rival laws "
-    "have neural-tangent's best (widths and data are not the paper's)."
-)
-STUDIES = tuple(_bart.SWEEPS.values())
 PRINTED = {"standard": 1e-3, "neural-tangent": 32.768}
 CLAIMS = (
     Claim(
@@ -283,3 +271,27 @@ def draw_rates(panel, data, scale):
     )
     panel.set_title(f"best rates' ratio {ratio},\nharm of a quarter, ratio {harm}", fontsize=9)
     drawing.legend_above(panel, 2)
+
+
+FIGURE = Figure(
+    title="Figure 3. Learning rates of BART under the standard and the neural-tangent strategy",
+    outcome=(
+        "The best rate of neural-tangent, times n^-3/2, is {fig3.equivalent-lr} times that of "
+        "standard"
+    ),
+    caption=(
+        "Validation loss of BART against updates, a curve a learning rate: mean over seeds, band: "
+        "range over seeds (Dinan et al., Figure 3). Thick: the best rate; dashed: higher ones. In "
+        "brackets the smallest loss along the run, mean over seeds. Right: that against the rate "
+        "of the matrices, a mark a seed, stars the best; thick: the rise at a quarter of it; "
+        "dashed: the paper's rate for both, and where rival laws have neural-tangent's best "
+        "(widths and data are not the paper's)."
+    ),
+    studies=tuple(_bart.SWEEPS.values()),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -1,24 +1,12 @@
 """Figure 4: BART at the best learning rate of each strategy."""
 
 from figures.effective_theory import _bart
-from figures.effective_theory._bart import METRIC, STRATEGIES, reduce  # noqa: F401
+from figures.effective_theory._bart import METRIC, STRATEGIES, reduce
 from figures.effective_theory._strategies import style
 from repro.judge.claims import TOLERANCE, TRAINING, Claim, inside, over_seeds, reported
-from repro.judge.figure import View
+from repro.judge.figure import Figure, View
 from studies.effective_theory._strategies import COMPARED
 
-TITLE = "Figure 4. BART under the standard and the neural-tangent strategy, each at its best rate"
-OUTCOME = (
-    "BART's validation loss under standard is {fig4.marginal} nats above that under neural-tangent"
-)
-CAPTION = (
-    "Validation loss of BART against updates at the rates that Figure 3's sweeps select: mean over "
-    "seeds, band: range over seeds (Dinan et al., Figure 4). In brackets the smallest loss along "
-    "the run, mean over seeds. Right: their difference, and that of the smallest losses, which the "
-    "claim is about."
-)
-STUDIES = ("effective_theory/bart",)
-VIEW = View("step", "valid_loss", {"part": "best"})
 CLAIMS = (
     Claim(
         id="fig4.marginal",
@@ -74,3 +62,26 @@ def draw(data, scale):
     words = "standard minus neural-tangent"
     _bart.draw_difference(difference, gap, words, found, "smallest losses, 95 % interval")
     return figure
+
+
+FIGURE = Figure(
+    title=(
+        "Figure 4. BART under the standard and the neural-tangent strategy, each at its best rate"
+    ),
+    outcome=(
+        "BART's validation loss under standard is {fig4.marginal} nats above that under "
+        "neural-tangent"
+    ),
+    caption=(
+        "Validation loss of BART against updates at the rates that Figure 3's sweeps select: mean "
+        "over seeds, band: range over seeds (Dinan et al., Figure 4). In brackets the smallest "
+        "loss along the run, mean over seeds. Right: their difference, and that of the smallest "
+        "losses, which the claim is about."
+    ),
+    studies=("effective_theory/bart",),
+    view=View("step", "valid_loss", {"part": "best"}),
+    claims=CLAIMS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from figures.effective_theory import _bart
-from figures.effective_theory._bart import R2C2, STRATEGIES, reduce  # noqa: F401
+from figures.effective_theory._bart import R2C2, STRATEGIES, reduce
 from figures.effective_theory._strategies import style
 from repro.judge.claims import (
     TRAINING,
@@ -16,23 +16,9 @@ from repro.judge.claims import (
     reported,
     trained_scales,
 )
-from repro.judge.figure import View
+from repro.judge.figure import Figure, View
 from studies.effective_theory._strategies import COMPARED
 
-TITLE = "Figure 5. R2C2 under the standard and the neural-tangent strategy, untuned"
-OUTCOME = (
-    "R2C2's validation loss under neural-tangent ends {fig5.nt-better-at-end} nats above that "
-    "under standard"
-)
-CAPTION = (
-    "Validation loss against updates: mean over seeds, band: range over seeds (Dinan et al., "
-    "Figure 5). Thick: R2C2, at rates taken over from elsewhere; thin: BART, the runs of Figure 4; "
-    "colour and dashes: the strategy. In brackets the smallest loss along the run, mean over "
-    "seeds. Right: R2C2's difference at every update, and its mean over all, which the claim is "
-    "about."
-)
-STUDIES = (R2C2, "effective_theory/bart")
-VIEW = View("step", "valid_loss", {"part": "untuned"})
 CLAIMS = (
     Claim(
         id="fig5.nt-faster",
@@ -130,3 +116,25 @@ def draw(data, scale):
         difference, tangent - standard, words, found, "mean of all, 95 % interval"
     )
     return figure
+
+
+FIGURE = Figure(
+    title="Figure 5. R2C2 under the standard and the neural-tangent strategy, untuned",
+    outcome=(
+        "R2C2's validation loss under neural-tangent ends {fig5.nt-better-at-end} nats above that "
+        "under standard"
+    ),
+    caption=(
+        "Validation loss against updates: mean over seeds, band: range over seeds (Dinan et al., "
+        "Figure 5). Thick: R2C2, at rates taken over from elsewhere; thin: BART, the runs of "
+        "Figure 4; colour and dashes: the strategy. In brackets the smallest loss along the run, "
+        "mean over seeds. Right: R2C2's difference at every update, and its mean over all, which "
+        "the claim is about."
+    ),
+    studies=(R2C2, "effective_theory/bart"),
+    view=View("step", "valid_loss", {"part": "untuned"}),
+    claims=CLAIMS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+)

@@ -4,29 +4,17 @@ import numpy as np
 
 from figures.effective_theory import _further
 from repro.judge.claims import THEORY, TOLERANCE, Claim, Measurement, all_scales, within
-from repro.judge.figure import View
+from repro.judge.figure import Figure, View
 from repro.judge.intervals import farthest
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
 from repro.statistics import left_out_interval, slope
 from studies.effective_theory import _encoders
 
-TITLE = "Section I.1. Kernels of Transformers at initialization and their recursions"
-OUTCOME = "Kernels of width n approach their recursions as n^{kernels.one-over-n}"
-CAPTION = (
-    "Means of the kernels G and F and of the output's over random initializations of a Vision "
-    "Transformer and of a language encoder with a tied head, against the recursions at leading "
-    "order in 1/n (Dinan, Yaida & Zhang, equations 1.41 to 1.84). Top and bottom: marks measured, "
-    "lines the recursions, dashed for two tokens or images. Middle: relative error against width, "
-    "lines its fitted powers of n, in brackets 95 % intervals, bars and dotted lines one standard "
-    "error. Dashed grey: the rivals that the claims are held against."
-)
 GRID = "effective_theory/encoder_kernels"
-STUDIES = (GRID,)
 KINDS = {"vision": "ViT", "language": "language encoder"}
 QUANTITIES = ("G", "F")
 COLORS = {"G": "C0", "F": "C1", "output": "C2", "contact": "C4"}
-VIEW = View("block", "diagonal", {"quantity": "G", "width": 64, "left_out": -1})
 NO_RIVAL = "a round figure; the nearest rival, n^-1/2, is outside"
 CLAIMS = (
     Claim(
@@ -384,3 +372,25 @@ def width_axis(axes, drawing):
     axes.set_yscale("log")
     drawing.log2_axis(axes.xaxis)
     axes.set_xlabel("width $n$")
+
+
+FIGURE = Figure(
+    title="Section I.1. Kernels of Transformers at initialization and their recursions",
+    outcome="Kernels of width n approach their recursions as n^{kernels.one-over-n}",
+    caption=(
+        "Means of the kernels G and F and of the output's over random initializations of a Vision "
+        "Transformer and of a language encoder with a tied head, against the recursions at leading "
+        "order in 1/n (Dinan, Yaida & Zhang, equations 1.41 to 1.84). Top and bottom: marks "
+        "measured, lines the recursions, dashed for two tokens or images. Middle: relative error "
+        "against width, lines its fitted powers of n, in brackets 95 % intervals, bars and dotted "
+        "lines one standard error. Dashed grey: the rivals that the claims are held against."
+    ),
+    studies=(GRID,),
+    view=View("block", "diagonal", {"quantity": "G", "width": 64, "left_out": -1}),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -1,20 +1,11 @@
 """How many parameters the paper's models have."""
 
 from repro.judge.claims import ARITHMETIC, STATED, Claim, Expectation, all_scales, exact
+from repro.judge.figure import Figure
 from repro.judge.typeset import Table
 
-TITLE = "Parameter counts of the paper's models"
-OUTCOME = (
-    "The built models have {parameters.vit} (ViT), {parameters.bart} (BART) and "
-    "{parameters.r2c2} (R2C2) parameters"
-)
-CAPTION = (
-    "Parameters of the built models beside the sums the paper writes out, term by term (Dinan et "
-    "al., II.1.B and II.2.B)."
-)
 VIT = "effective_theory/vit_parameters/count"
 BART = "effective_theory/bart_parameters/count"
-STUDIES = (VIT, BART)
 
 
 def bart_sum(n, depth):
@@ -103,3 +94,21 @@ def table(data, scale):
         rows += [[NAMES[model], name, f"{n:,}", f"{counted[name]:,}"] for name, n in terms.items()]
         rows.append([NAMES[model], "all", f"{sum(terms.values()):,}", f"{counted.sum():,}"])
     return Table(["model", "parameters of", "the paper's sum", "built"], rows)
+
+
+FIGURE = Figure(
+    title="Parameter counts of the paper's models",
+    outcome=(
+        "The built models have {parameters.vit} (ViT), {parameters.bart} (BART) and "
+        "{parameters.r2c2} (R2C2) parameters"
+    ),
+    caption=(
+        "Parameters of the built models beside the sums the paper writes out, term by term (Dinan "
+        "et al., II.1.B and II.2.B)."
+    ),
+    studies=(VIT, BART),
+    claims=CLAIMS,
+    reduce=reduce,
+    measure=measure,
+    table=table,
+)

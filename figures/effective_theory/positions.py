@@ -4,7 +4,7 @@ import math
 
 from figures.effective_theory import _vit
 from figures.effective_theory._strategies import AHEAD_TOO, AS_LONG, style
-from figures.effective_theory._vit import reduce  # noqa: F401
+from figures.effective_theory._vit import reduce
 from repro.judge.claims import (
     CONTROL,
     OURS,
@@ -18,23 +18,11 @@ from repro.judge.claims import (
     reported,
     trained_scales,
 )
+from repro.judge.figure import Figure
 from repro.judge.power import SIDES, SIGN
 from repro.suite.study import WORKSTATION
 from studies.effective_theory._strategies import COMPARED, STANDARD, TANGENT
 
-TITLE = "Footnote 44. ViT, what makes the neural-tangent strategy better"
-OUTCOME = (
-    "Faster positions change standard's top-1 by {positions.raised} points, slower ones "
-    "neural-tangent's by {positions.lowered}; from large positions on, neural-tangent leads "
-    "by {positions.order-one}"
-)
-CAPTION = (
-    "Above, largest top-1 of the ViT along the run: as in the paper, and with one thing changed "
-    "(Dinan et al., footnotes 39 and 44; ours: a head's rate as at the paper's n / n_out, and "
-    "positions that begin with standard deviation 1, at the optimum of a search of their own; "
-    "right: for three times the epochs). Circles: seeds; line: their mean; colour: the strategy. "
-    "Below, what is judged: differences, mean over seeds that both have, with 95 % intervals."
-)
 PLACES = {  # under what name -> the parts shown
     "as in the\npaper": ("best", "fresh"),
     "positions\nn times\nfaster": ("positions_raised",),
@@ -48,7 +36,6 @@ PLACES = {  # under what name -> the parts shown
     "order one,\nhead, 3x": ("head_order_one_long",),
 }
 PARTS = [part for parts in PLACES.values() for part in parts]
-STUDIES = _vit.stages("search", "order_one_search", *PARTS, of=COMPARED)
 WHERE = "II.1.E, footnote 44"
 TOP1 = "largest top-1 in percentage points, "
 LARGE = "both with positions of standard deviation 1 and tuned anew"
@@ -273,3 +260,28 @@ def draw_runs(panel, data):
     panel.plot([], [], "o", color="0.4", mfc="none", ms=5, label="a seed")
     panel.legend(fontsize=7)
     return names
+
+
+FIGURE = Figure(
+    title="Footnote 44. ViT, what makes the neural-tangent strategy better",
+    outcome=(
+        "Faster positions change standard's top-1 by {positions.raised} points, slower ones "
+        "neural-tangent's by {positions.lowered}; from large positions on, neural-tangent leads "
+        "by {positions.order-one}"
+    ),
+    caption=(
+        "Above, largest top-1 of the ViT along the run: as in the paper, and with one thing "
+        "changed (Dinan et al., footnotes 39 and 44; ours: a head's rate as at the paper's n / "
+        "n_out, and positions that begin with standard deviation 1, at the optimum of a search of "
+        "their own; right: for three times the epochs). Circles: seeds; line: their mean; colour: "
+        "the strategy. Below, what is judged: differences, mean over seeds that both have, with 95 "
+        "% intervals."
+    ),
+    studies=_vit.stages("search", "order_one_search", *PARTS, of=COMPARED),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -3,23 +3,12 @@
 import numpy as np
 
 from repro.judge.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most, exact
+from repro.judge.figure import Figure
 from repro.judge.typeset import Table
 from repro.statistics import slope
 from widthwise.parametrization import format_power, tied_multiplier
 
-TITLE = "Table II.2.E. BART and R2C2: initial standard deviations, rescaling, learning rates"
-OUTCOME = (
-    "Exponents are the printed ones to {table_bart.exponents}, initial deviations to a share "
-    "of {table_bart.init}"
-)
-CAPTION = (
-    "In every cell left the printed value, right that of the built models: the standard deviation "
-    "of the drawn weights, and the powers of the width n in the output's rescaling N_rescale and "
-    "in the optimizer's relative learning rates, fitted over widths (Dinan et al., Table II.2.E). "
-    "Of a group's parameters the one farthest from the printed value is shown."
-)
 STUDY = "effective_theory/bart_parameters/strategies"
-STUDIES = (STUDY,)
 GROUPS = ("word embedding", "positional embedding", "Q, K, V, U, W, X")
 # Printed: initial standard deviation and power of n in the rate per group; power of n in N.
 PRINTED = {
@@ -125,3 +114,24 @@ def table(data, scale):
 def power_words(exponent):
     """`n^-1/2`, `1`."""
     return format_power(exponent).replace("d^", "n^")
+
+
+FIGURE = Figure(
+    title="Table II.2.E. BART and R2C2: initial standard deviations, rescaling, learning rates",
+    outcome=(
+        "Exponents are the printed ones to {table_bart.exponents}, initial deviations to a share "
+        "of {table_bart.init}"
+    ),
+    caption=(
+        "In every cell left the printed value, right that of the built models: the standard "
+        "deviation of the drawn weights, and the powers of the width n in the output's rescaling "
+        "N_rescale and in the optimizer's relative learning rates, fitted over widths (Dinan et "
+        "al., Table II.2.E). Of a group's parameters the one farthest from the printed value is "
+        "shown."
+    ),
+    studies=(STUDY,),
+    claims=CLAIMS,
+    reduce=reduce,
+    measure=measure,
+    table=table,
+)

@@ -1,20 +1,10 @@
 """Table II.1.E: initial spread and relative learning rates of the ViT's parameters."""
 
 from repro.judge.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most, exact
+from repro.judge.figure import Figure
 from repro.judge.typeset import Table
 
-TITLE = "Table II.1.E. ViT-B/16: initial standard deviations and relative learning-rate factors"
-OUTCOME = (
-    "Factors are the printed ones to {table_vit.factors}, initial deviations to a share of "
-    "{table_vit.init}"
-)
-CAPTION = (
-    "In every cell left the printed value, right that of the built model: the standard deviation "
-    "of the drawn weights, and the relative learning-rate factor in its optimizer (Dinan et al., "
-    "Table II.1.E, constants of II.1.C)."
-)
 STUDY = "effective_theory/vit_parameters/strategies"
-STUDIES = (STUDY,)
 N, N_PATCH, N_OUT = 768, 768, 1_000
 SHARP = {"qkv": 1 / 2, "out": 1 / 3, "up": 2 / 5, "down": 8 / 5 / 4}  # II.1.C, M = 4
 GROUPS = {  # parameter -> its row
@@ -109,3 +99,22 @@ def against(value, built):
     if not value or f"{value:.4g}" == f"{built:.4g}":
         return f"{value:.4g}" if value == built or value else f"{value:.4g} ({built:.4g} built)"
     return f"{value:.4g} ({built / value:.4f})"
+
+
+FIGURE = Figure(
+    title="Table II.1.E. ViT-B/16: initial standard deviations and relative learning-rate factors",
+    outcome=(
+        "Factors are the printed ones to {table_vit.factors}, initial deviations to a share of "
+        "{table_vit.init}"
+    ),
+    caption=(
+        "In every cell left the printed value, right that of the built model: the standard "
+        "deviation of the drawn weights, and the relative learning-rate factor in its optimizer "
+        "(Dinan et al., Table II.1.E, constants of II.1.C)."
+    ),
+    studies=(STUDY,),
+    claims=CLAIMS,
+    reduce=reduce,
+    measure=measure,
+    table=table,
+)

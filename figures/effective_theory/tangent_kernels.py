@@ -26,7 +26,7 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
-from repro.judge.figure import View
+from repro.judge.figure import Figure, View
 from repro.judge.intervals import farthest
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
@@ -34,30 +34,13 @@ from repro.statistics import left_out_interval
 from studies.effective_theory import _encoders
 from widthwise.parametrization import s_of
 
-TITLE = "Section I.3. Tangent kernels of Transformers at initialization, by group"
-OUTCOME = (
-    "Tangent kernels differ from the stated powers of n by n^{tangent_kernels.uniform-sgd} at "
-    "most with SGD, n^{tangent_kernels.uniform-adamw} with AdamW"
-)
-CAPTION = (
-    "Each group's part of the neural tangent kernel of a Vision Transformer and of a language "
-    "encoder with a tied head, mean over random initializations. First and second row: exponents "
-    "in n with 95 % intervals, with one learning rate for all, as stated (solid red) and half a "
-    "power off (dashed), and with the factors of equations 1.99 to 1.116, stated 0 (Dinan, Yaida & "
-    "Zhang). AdamW: gradients over their group's root mean square. Third row: each part against "
-    "the recursions, filled for the same token or image, open for two, the darker the wider; bars: "
-    "a line in 1/n at 1/n = 0, one standard error. Last: the kernel of every block at one width, "
-    "all groups together; lines the recursions."
-)
 GRID = "effective_theory/encoder_tangent_kernels"
 S_FAMILY = "effective_theory/encoder_s_family"
-STUDIES = (GRID, S_FAMILY)
 SCATTERED = ("Q", "K")  # whose parts scatter most from one initialization to the next
 FARTHEST = "the farthest over groups and networks"
 # At smoke few draws of small widths, whose terms of order 1/n change exponents by 0.1 and more,
 # leave them to noise.
 POWERS = all_scales(within(0, 0.15, TOLERANCE, "a round figure; rivals are 1/2 away"))
-VIEW = View("width", "sgd", {"kind": "language", "block": 6, "s": 0.0})
 EVERY_EQUATION = "eq. 1.98 with 1.117 to 1.190"
 FEW_DRAWS = "room for the scatter of this many draws; a round figure, held against no rival"
 LEFT_OVER = (
@@ -380,3 +363,30 @@ def draw_blocks(axes, data, kind, drawing):
     axes.set_xlabel(rf"block $\ell$ ({blocks[-1]}: {last})")
     axes.set_ylabel(r"$\Theta^{(\ell)}$, mean over tokens")
     axes.legend(loc="upper left", fontsize=8)
+
+
+FIGURE = Figure(
+    title="Section I.3. Tangent kernels of Transformers at initialization, by group",
+    outcome=(
+        "Tangent kernels differ from the stated powers of n by n^{tangent_kernels.uniform-sgd} at "
+        "most with SGD, n^{tangent_kernels.uniform-adamw} with AdamW"
+    ),
+    caption=(
+        "Each group's part of the neural tangent kernel of a Vision Transformer and of a language "
+        "encoder with a tied head, mean over random initializations. First and second row: "
+        "exponents in n with 95 % intervals, with one learning rate for all, as stated (solid red) "
+        "and half a power off (dashed), and with the factors of equations 1.99 to 1.116, stated 0 "
+        "(Dinan, Yaida & Zhang). AdamW: gradients over their group's root mean square. Third row: "
+        "each part against the recursions, filled for the same token or image, open for two, the "
+        "darker the wider; bars: a line in 1/n at 1/n = 0, one standard error. Last: the kernel of "
+        "every block at one width, all groups together; lines the recursions."
+    ),
+    studies=(GRID, S_FAMILY),
+    view=View("width", "sgd", {"kind": "language", "block": 6, "s": 0.0}),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

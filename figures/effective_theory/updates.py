@@ -14,31 +14,18 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
-from repro.judge.figure import View
+from repro.judge.figure import Figure, View
 from repro.judge.intervals import farthest
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
 from repro.statistics import t_interval
 from widthwise.parametrization import s_of
 
-TITLE = "Sections I.2 and I.3. Updates of the network function and of the stream, in training"
-OUTCOME = (
-    "A step changes the outputs as n^{updates.output-vit} in the ViT and as "
-    "n^{updates.output-bart} in BART, where the paper says n^0"
-)
-CAPTION = (
-    "Root mean square change of the outputs (left) and of the stream that the last LayerNorm reads "
-    "(right), on held-out data after the first steps of AdamW, against the width: mean of "
-    "logarithms and 95 % interval over seeds. Every s gives the matrices one rate at one width; "
-    "uniform rates are the rival. Above: exponents in n with their intervals; dashed, right: "
-    "n^-(1-s)/2 (Dinan, Yaida & Zhang, I.2 and footnote 21)."
-)
 STUDIES = ("effective_theory/update_sizes/vit", "effective_theory/update_sizes/bart")
 MODELS = {"vit": "ViT", "bart": "BART"}
 UNIFORM = "uniform rates"
 S_FAMILY = ("neural-tangent", "hybrid", "maximal-update")
 WIDTH = "width"
-VIEW = View(WIDTH, "output_change", {"model": "vit"})
 
 
 def output(name, model):
@@ -228,3 +215,27 @@ def draw_change(panel, rows, change, **style):
         n = logs.index.to_numpy(float)
         guide = found[0][0] * (n / n[0]) ** hidden_power(s_of(strategy))
         panel.plot(n, guide, "--", lw=0.8, color=style["color"])
+
+
+FIGURE = Figure(
+    title="Sections I.2 and I.3. Updates of the network function and of the stream, in training",
+    outcome=(
+        "A step changes the outputs as n^{updates.output-vit} in the ViT and as "
+        "n^{updates.output-bart} in BART, where the paper says n^0"
+    ),
+    caption=(
+        "Root mean square change of the outputs (left) and of the stream that the last LayerNorm "
+        "reads (right), on held-out data after the first steps of AdamW, against the width: mean "
+        "of logarithms and 95 % interval over seeds. Every s gives the matrices one rate at one "
+        "width; uniform rates are the rival. Above: exponents in n with their intervals; dashed, "
+        "right: n^-(1-s)/2 (Dinan, Yaida & Zhang, I.2 and footnote 21)."
+    ),
+    studies=STUDIES,
+    view=View(WIDTH, "output_change", {"model": "vit"}),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -14,24 +14,11 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
+from repro.judge.figure import Figure
 from repro.judge.printed import numbers
 from repro.judge.sweep import gathered
 from repro.judge.tables import joined
 
-TITLE = "Figure 1. Optimal embedding learning rate against width, fixed vocabulary"
-OUTCOME = "The best embedding rate goes as width^{fig1.optimum-falls}"
-CAPTION = (
-    "Left: training loss against the embedding learning rate, best over the other "
-    "hyperparameters, mean and range (band) over seeds; thick: rates of near-best loss (edge, in "
-    "the middle: it meets the grid's end); dashed: embeddings of std 1. Middle: its optimum "
-    "against width. Dots: vertex of a parabola through the rates within two octaves of the best, "
-    "bars: 95 % interval over seeds; diamonds, and the dots at paper scale: the paper's rule, "
-    "geometric mean of the grid's rates within 20 %; dashed: powers of d from the first dot. "
-    "Right: the slope by every estimator, black the one whose value counts, and of the last "
-    "octave of width, with 95 % intervals; shaded, and in brackets: the interval that is judged, "
-    "which spans those of all estimators where two differ by more than one (Hayou & Liu, Figure "
-    "1)."
-)
 STUDIES = ("embedding_lr/width",)
 CLAIMS = (
     Claim(
@@ -132,3 +119,28 @@ def draw(data, scale):
     _sweep.draw_optima(axes[0, 1], sweep, window, "optimum", "black", paper=power)
     _sweep.draw_estimates(axes[0, 2], sweep, window, power)
     return figure
+
+
+FIGURE = Figure(
+    title="Figure 1. Optimal embedding learning rate against width, fixed vocabulary",
+    outcome="The best embedding rate goes as width^{fig1.optimum-falls}",
+    caption=(
+        "Left: training loss against the embedding learning rate, best over the other "
+        "hyperparameters, mean and range (band) over seeds; thick: rates of near-best loss (edge, "
+        "in the middle: it meets the grid's end); dashed: embeddings of std 1. Middle: its optimum "
+        "against width. Dots: vertex of a parabola through the rates within two octaves of the "
+        "best, bars: 95 % interval over seeds; diamonds, and the dots at paper scale: the paper's "
+        "rule, geometric mean of the grid's rates within 20 %; dashed: powers of d from the first "
+        "dot. Right: the slope by every estimator, black the one whose value counts, and of the "
+        "last octave of width, with 95 % intervals; shaded, and in brackets: the interval that is "
+        "judged, which spans those of all estimators where two differ by more than one (Hayou & "
+        "Liu, Figure 1)."
+    ),
+    studies=STUDIES,
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

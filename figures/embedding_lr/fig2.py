@@ -12,24 +12,11 @@ from repro.judge.claims import (
     between,
     exact,
 )
-from repro.judge.figure import View
+from repro.judge.figure import Figure, View
 from repro.judge.power import Laws
 from repro.judge.printed import numbers
 from repro.theory import zipf
 
-TITLE = "Figure 2. Token frequency against rank"
-OUTCOME = (
-    "Frequency falls as 1 / rank^{fig2.zipf-exponent}; Zipf's law leaves {fig2.zipf-fit} "
-    "times a log-normal's residual"
-)
-CAPTION = (
-    "Frequency of BPE tokens by rank in the tokenizer's training text, vocabulary sizes m. Lines: "
-    "least-squares fits in the logarithms, dashed Zipf's law, dotted Zipf-Mandelbrot's, grey a "
-    "log-normal law, to the ranks drawn, evenly spaced in log rank up to the last token that "
-    "occurs (Hayou & Liu, Figure 2)."
-)
-STUDIES = ("embedding_lr/frequencies",)
-VIEW = View("rank", "count")
 CLAIMS = (
     Claim(
         id="fig2.zipf-exponent",
@@ -179,3 +166,26 @@ def draw(data, scale):
         ax.set_ylabel("frequency (share of tokens)")
         ax.legend(fontsize=7)
     return figure
+
+
+FIGURE = Figure(
+    title="Figure 2. Token frequency against rank",
+    outcome=(
+        "Frequency falls as 1 / rank^{fig2.zipf-exponent}; Zipf's law leaves {fig2.zipf-fit} "
+        "times a log-normal's residual"
+    ),
+    caption=(
+        "Frequency of BPE tokens by rank in the tokenizer's training text, vocabulary sizes m. "
+        "Lines: least-squares fits in the logarithms, dashed Zipf's law, dotted Zipf-Mandelbrot's, "
+        "grey a log-normal law, to the ranks drawn, evenly spaced in log rank up to the last token "
+        "that occurs (Hayou & Liu, Figure 2)."
+    ),
+    studies=("embedding_lr/frequencies",),
+    view=View("rank", "count"),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -17,27 +17,12 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
+from repro.judge.figure import Figure
 from repro.judge.power import Laws
 from repro.judge.sweep import gathered
 from repro.judge.tables import joined
 from repro.suite.study import OVERNIGHT
 
-TITLE = "Figure 3. Optimal embedding learning rate against width, vocabulary m = 8d"
-OUTCOME = "With m = 8d the best embedding rate goes as width^{fig3.sqrt-d-rule}"
-CAPTION = (
-    "Top left: training loss against the embedding learning rate, mean and range (band) over "
-    "seeds; thick: rates of near-best loss (edge, beside it: it meets the grid's end). Top right: "
-    "its optimum against width. Dots: vertex of a parabola through the rates within two octaves "
-    "of the best, bars: 95 % interval over seeds; diamonds, and the dots at paper scale: the "
-    "paper's rule, geometric mean of the grid's rates within 20 %; dashed, from the first dot: "
-    "the sqrt(d) rule, muP's constant, SP's 1/d. Coloured: embeddings of std 1, for which the "
-    "paper's formula says slope 0, and the network as printed. Bottom left: the slope by every "
-    "estimator, black the one whose value counts, and of the last octave of width, with 95 % "
-    "intervals; shaded, and in brackets: the interval that is judged, which spans those of all "
-    "estimators where two differ by more than one. Bottom right: what each rule costs where its "
-    "constant is tuned once (overnight on seeds of its own), with 95 % intervals (Hayou & Liu, "
-    "Figure 3; Section 3.1)."
-)
 MAIN = "embedding_lr/width_and_vocabulary"
 UNIT = "embedding_lr/unit_init/embedding_alone"
 POSITIONS = "embedding_lr/unit_init/with_positions"
@@ -244,3 +229,30 @@ def draw(data, scale):
             continue
         _sweep.draw_optima(figure.axes[1], sweep_of(data, study), window, label, color, marker)
     return figure
+
+
+FIGURE = Figure(
+    title="Figure 3. Optimal embedding learning rate against width, vocabulary m = 8d",
+    outcome="With m = 8d the best embedding rate goes as width^{fig3.sqrt-d-rule}",
+    caption=(
+        "Top left: training loss against the embedding learning rate, mean and range (band) over "
+        "seeds; thick: rates of near-best loss (edge, beside it: it meets the grid's end). Top "
+        "right: its optimum against width. Dots: vertex of a parabola through the rates within two "
+        "octaves of the best, bars: 95 % interval over seeds; diamonds, and the dots at paper "
+        "scale: the paper's rule, geometric mean of the grid's rates within 20 %; dashed, from the "
+        "first dot: the sqrt(d) rule, muP's constant, SP's 1/d. Coloured: embeddings of std 1, for "
+        "which the paper's formula says slope 0, and the network as printed. Bottom left: the "
+        "slope by every estimator, black the one whose value counts, and of the last octave of "
+        "width, with 95 % intervals; shaded, and in brackets: the interval that is judged, which "
+        "spans those of all estimators where two differ by more than one. Bottom right: what each "
+        "rule costs where its constant is tuned once (overnight on seeds of its own), with 95 % "
+        "intervals (Hayou & Liu, Figure 3; Section 3.1)."
+    ),
+    studies=STUDIES,
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -15,19 +15,11 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
+from repro.judge.figure import Figure
 from repro.judge.noise import Design
 from repro.judge.power import SIGN, Laws
 from repro.statistics import t_interval
 
-TITLE = "Figure 4. Pretraining perplexity by ratio of the embedding's learning rate to the rest"
-OUTCOME = "Ratio sqrt(d) ends at {fig4.sqrt-d-better} times ratio 1's training perplexity"
-CAPTION = (
-    "Training perplexity against tokens by ratio of the embedding's learning rate to the rest: (a) "
-    "1 and sqrt(d); (b) ratios around sqrt(d) on fewer tokens, and at their end. Lines: "
-    "geometric mean over seeds; bands: range over seeds. Right: perplexity over that at sqrt(d) "
-    "of the same seed, mean and 95 % interval. At paper scale the decoder of Table 3, below it a "
-    "smaller one of its kind (Hayou & Liu, Figure 4)."
-)
 LONG, SHORT = "embedding_lr/pretraining", "embedding_lr/pretraining_ratios"
 STUDIES = (LONG, SHORT)
 METRIC = "train_perplexity"
@@ -198,3 +190,23 @@ def draw(data, scale):
     draw_ends(right, short)
     right.set_title("(b), at its end", fontsize=9, loc="left")
     return figure
+
+
+FIGURE = Figure(
+    title="Figure 4. Pretraining perplexity by ratio of the embedding's learning rate to the rest",
+    outcome="Ratio sqrt(d) ends at {fig4.sqrt-d-better} times ratio 1's training perplexity",
+    caption=(
+        "Training perplexity against tokens by ratio of the embedding's learning rate to the rest: "
+        "(a) 1 and sqrt(d); (b) ratios around sqrt(d) on fewer tokens, and at their end. Lines: "
+        "geometric mean over seeds; bands: range over seeds. Right: perplexity over that at "
+        "sqrt(d) of the same seed, mean and 95 % interval. At paper scale the decoder of Table 3, "
+        "below it a smaller one of its kind (Hayou & Liu, Figure 4)."
+    ),
+    studies=STUDIES,
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -5,22 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from figures.embedding_lr import _pretraining
-from figures.embedding_lr._pretraining import BASELINE, RULE, simulate  # noqa: F401
+from figures.embedding_lr._pretraining import BASELINE, RULE, simulate
 from repro.judge.claims import TOLERANCE, TRAINING, Claim, above, trained_scales
+from repro.judge.figure import Figure
 from repro.judge.power import SIGN
 from repro.statistics import t_interval
 
-TITLE = "Figure 5. Word-level perplexity of the test split along pretraining"
-OUTCOME = "Ratio sqrt(d) is better than ratio 1 at a share of {fig5.consistent} of all evaluations"
-CAPTION = (
-    "Word-level perplexity of the test split of WikiText-2, or of the generated text in its place "
-    "(last line): negative log-likelihood of all tokens, in a sliding window, over the number of "
-    "words. Figure 4a's runs, by ratio of the embedding's learning rate to the rest. Left: "
-    "geometric mean and range (band) over seeds. Right: the one over the other, a thin line a "
-    "seed, and mean and 95 % interval (Hayou & Liu, Figure 5)."
-)
 STUDY = "embedding_lr/pretraining"
-STUDIES = (STUDY,)
 METRIC = "word_perplexity"
 CLAIMS = (
     Claim(
@@ -79,3 +70,25 @@ def draw(data, scale):
     right.set_xlabel("tokens")
     right.set_ylabel(r"word-level perplexity, ratio $\sqrt{d}$ over ratio 1")
     return figure
+
+
+FIGURE = Figure(
+    title="Figure 5. Word-level perplexity of the test split along pretraining",
+    outcome=(
+        "Ratio sqrt(d) is better than ratio 1 at a share of {fig5.consistent} of all evaluations"
+    ),
+    caption=(
+        "Word-level perplexity of the test split of WikiText-2, or of the generated text in its "
+        "place (last line): negative log-likelihood of all tokens, in a sliding window, over the "
+        "number of words. Figure 4a's runs, by ratio of the embedding's learning rate to the rest. "
+        "Left: geometric mean and range (band) over seeds. Right: the one over the other, a thin "
+        "line a seed, and mean and 95 % interval (Hayou & Liu, Figure 5)."
+    ),
+    studies=(STUDY,),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

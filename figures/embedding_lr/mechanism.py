@@ -13,25 +13,12 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
+from repro.judge.figure import Figure
 from repro.judge.noise import Design
 from repro.judge.power import Laws
 from repro.judge.printed import numbers
 from repro.statistics import slope, t_interval
 
-TITLE = "Mechanism. One sign step of an untrained decoder: what balances embedding and output"
-OUTCOME = (
-    "The ratio of rates that balances embedding and output goes as d^{mechanism.ratio}; with "
-    "a small vocabulary as d^{mechanism.mup-regime}"
-)
-CAPTION = (
-    "Left: root mean square change of the logits at a learning rate of 1, by a step of the "
-    "embedding and one of the output, m = 8d; guides: Theorem 2's powers of d where what the "
-    "layers read has order one, as behind a LayerNorm. Middle: exponent of the width in the "
-    "ratio eta_E / eta_W for which both change the logits equally, by vocabulary; grey lines: 0, "
-    "1/2 and 1, dashed: what the paper says of it. Right: the same where only the part along the "
-    "residual counts, by which the loss falls. Bars: 95 % interval over seeds; filled: LayerNorm "
-    "after the sum, open: before the layer (Hayou & Liu, Section 3)."
-)
 STUDIES = ("embedding_lr/decoder_step/every_case", "embedding_lr/decoder_step/claimed")
 WIDTH, VOCABULARY, INIT, NORM = "model.width", "data.vocab_size", "init.embedding", "model.norm"
 SMALL_INIT, UNIT_INIT = "LVP", "SP"  # standard deviations d^-1/2 and 1
@@ -254,3 +241,28 @@ def draw(data, scale):
     draw_exponents(axes[0, 1], data, CHANGE, "all of the change", scale)
     draw_exponents(axes[0, 2], data, ALONG, "along the residual", scale)
     return figure
+
+
+FIGURE = Figure(
+    title="Mechanism. One sign step of an untrained decoder: what balances embedding and output",
+    outcome=(
+        "The ratio of rates that balances embedding and output goes as d^{mechanism.ratio}; with "
+        "a small vocabulary as d^{mechanism.mup-regime}"
+    ),
+    caption=(
+        "Left: root mean square change of the logits at a learning rate of 1, by a step of the "
+        "embedding and one of the output, m = 8d; guides: Theorem 2's powers of d where what the "
+        "layers read has order one, as behind a LayerNorm. Middle: exponent of the width in the "
+        "ratio eta_E / eta_W for which both change the logits equally, by vocabulary; grey lines: "
+        "0, 1/2 and 1, dashed: what the paper says of it. Right: the same where only the part "
+        "along the residual counts, by which the loss falls. Bars: 95 % interval over seeds; "
+        "filled: LayerNorm after the sum, open: before the layer (Hayou & Liu, Section 3)."
+    ),
+    studies=STUDIES,
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -2,15 +2,8 @@
 
 from figures.embedding_lr import _exponents
 from repro.judge.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most
+from repro.judge.figure import Figure
 
-TITLE = "Table 2. Init variance and learning rate of SP, muP and LVP"
-OUTCOME = "Exponents of the built models are within {table2.exponents} of the printed ones"
-CAPTION = (
-    "Powers of the width d as printed and, in brackets, as fitted over built and initialized "
-    "decoders; of several parameters of a kind, the one farthest from the printed power "
-    "(Hayou & Liu, Table 2)."
-)
-STUDIES = (_exponents.STUDY,)
 NAMES = ("SP", "muP", "LVP")
 CLAIMS = (
     Claim(
@@ -34,3 +27,19 @@ def measure(data, scale):
 
 def table(data, scale):
     return _exponents.table(data, NAMES)
+
+
+FIGURE = Figure(
+    title="Table 2. Init variance and learning rate of SP, muP and LVP",
+    outcome="Exponents of the built models are within {table2.exponents} of the printed ones",
+    caption=(
+        "Powers of the width d as printed and, in brackets, as fitted over built and initialized "
+        "decoders; of several parameters of a kind, the one farthest from the printed power "
+        "(Hayou & Liu, Table 2)."
+    ),
+    studies=(_exponents.STUDY,),
+    claims=CLAIMS,
+    reduce=reduce,
+    measure=measure,
+    table=table,
+)

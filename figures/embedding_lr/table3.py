@@ -1,16 +1,10 @@
 """Table 3: the pretrained decoder, and how many parameters it has."""
 
 from repro.judge.claims import ARITHMETIC, Claim, all_scales, exact, reported
+from repro.judge.figure import Figure
 from repro.judge.typeset import Table
 
-TITLE = "Table 3. The pretrained decoder and its parameters"
-OUTCOME = "The model as printed has {table3.parameters} parameters"
-CAPTION = (
-    "The configuration as printed; below it, how many parameters the model built from it has "
-    "(Hayou & Liu, Table 3)."
-)
 STUDY = "embedding_lr/llm_parameters"
-STUDIES = (STUDY,)
 CLAIMS = (
     Claim(
         id="table3.parameters",
@@ -79,3 +73,18 @@ def table(data, scale):
     return Table(
         ["hyperparameter, or part of the model", "as printed", "parameters built, 24 layers"], rows
     )
+
+
+FIGURE = Figure(
+    title="Table 3. The pretrained decoder and its parameters",
+    outcome="The model as printed has {table3.parameters} parameters",
+    caption=(
+        "The configuration as printed; below it, how many parameters the model built from it has "
+        "(Hayou & Liu, Table 3)."
+    ),
+    studies=(STUDY,),
+    claims=CLAIMS,
+    reduce=reduce,
+    measure=measure,
+    table=table,
+)

@@ -17,24 +17,13 @@ from repro.judge.claims import (
     over_batches,
     within,
 )
+from repro.judge.figure import Figure
 from repro.judge.noise import Design
 from repro.judge.power import Laws
 from repro.judge.printed import numbers
 from repro.statistics import slope, t_interval
 from repro.theory import sign_sgd
 
-TITLE = "Theorem 1. Feature changes of one SignSGD step, measured over predicted"
-OUTCOME = (
-    "Measured over predicted is {theorem1.head-tokens} for the most frequent token; the "
-    "embedding's change is within {theorem1.delta-embedding} of the prediction"
-)
-CAPTION = (
-    "Change of the outputs by the update of the embedding (delta_E) and of the output projection "
-    "(delta_W). Left and middle: mean over seeds and its 95 % interval, in the middle a mark for "
-    "each (d, m). Grey: the claims' bounds on these means; in the middle claimed for a = 0 past "
-    "rank 1 and for every a past rank 100. Right: marks measured, with the 95 % interval of their "
-    "slope, lines predicted (Hayou & Liu, Theorem 1)."
-)
 GRID, REGIMES = "embedding_lr/rank_dependence", "embedding_lr/regimes"
 REAL = "embedding_lr/real_residual"
 STUDIES = (GRID, REGIMES, REAL)
@@ -367,3 +356,26 @@ def draw(data, scale):
     right.plot([], [], "-", lw=1, color="0.3", label="predicted")
     drawing.legend_above(right, 1)
     return figure
+
+
+FIGURE = Figure(
+    title="Theorem 1. Feature changes of one SignSGD step, measured over predicted",
+    outcome=(
+        "Measured over predicted is {theorem1.head-tokens} for the most frequent token; the "
+        "embedding's change is within {theorem1.delta-embedding} of the prediction"
+    ),
+    caption=(
+        "Change of the outputs by the update of the embedding (delta_E) and of the output "
+        "projection (delta_W). Left and middle: mean over seeds and its 95 % interval, in the "
+        "middle a mark for each (d, m). Grey: the claims' bounds on these means; in the middle "
+        "claimed for a = 0 past rank 1 and for every a past rank 100. Right: marks measured, with "
+        "the 95 % interval of their slope, lines predicted (Hayou & Liu, Theorem 1)."
+    ),
+    studies=STUDIES,
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -316,7 +316,8 @@ def draw_pairs(place, arms: dict[str, Losses], names) -> None:
     low, high = min(shown) - 0.6 * room, max(shown) + 0.6 * room
     shown += [value for _, *ends in intervals for value in ends if low <= value <= high]
     show(place, min(shown) - 0.05 * room, max(shown) + 0.05 * room)
-    mark_cut(place, *np.array(intervals).reshape(-1, 3).T, "black")
+    at, lows, highs = np.array(intervals).reshape(-1, 3).T
+    mark_cut(place, at, lows, highs, "black")
     place.set_xlim(-0.7, 4.2)
     ticks = [f"{name}\n{arm}" if name == names[0] else name for arm in arms for name in names]
     place.set_xticks([0, 1, 2.5, 3.5], ticks, fontsize=7)

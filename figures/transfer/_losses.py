@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -151,8 +152,12 @@ def slope_measurement(losses: Losses, name: str) -> Measurement:
     Two estimators may differ by more than seeds do: then the interval spans those of both.
     """
     problem = losses.problem(name)
+
+    def of_seed(seeds, reach):
+        return losses.slope(name, seeds[0], reach)
+
     first, second = (
-        over_seeds(lambda k, reach=reach: losses.slope(name, k[0], reach), losses.seeds, problem)
+        over_seeds(partial(of_seed, reach=reach), losses.seeds, problem)
         for reach in (NEAR, 2 * NEAR)
     )
     if math.isnan(first.value):

@@ -14,31 +14,14 @@ from repro.judge.claims import (
     reported,
     trained_scales,
 )
+from repro.judge.figure import Figure
 from repro.judge.noise import Design
 from repro.judge.power import SIDES, SIGN
 from repro.judge.tables import joined
 from repro.statistics import t_interval
 from repro.suite.names import StageName
 
-TITLE = "Tuned narrow, trained wide: with one rate for all layers, and with the embedding's apart"
-OUTCOME = (
-    "A tuned embedding ratio lowers muP's loss by {anatomy.ratio-decoder} nats (decoder), "
-    "{anatomy.ratio-gpt2} (GPT-2), {anatomy.ratio-mlp} (MLP), {anatomy.ratio-gru} (GRU), "
-    "{anatomy.ratio-bart} (BART)"
-)
-CAPTION = (
-    "Loss of the largest width under SP and muP, a panel a workload. Left pair: one rate for the "
-    "embedding and all else. Right pair: the embedding's rate times the ratio that is best for the "
-    "narrow model. Dots: at the narrow model's best learning rate, with a 95 % interval over "
-    "seeds (arrows: it goes on). Circles: at its own best rate. Between them, red: "
-    "regret, what retuning would win back. Dashes: the tuned loss of the narrow model. The axes "
-    "differ, as losses do."
-)
 ARMS = {"even": "one rate", "tuned": "tuned ratio"}
-STUDIES = (
-    *_losses.STUDIES,
-    *(f"transfer/{name}/{stage}" for name in WORKLOADS for stage in ("even_proxy", "even")),
-)
 # The ViT's narrow model is best at ratio 1, which its records showed before there was this figure.
 TOLD = {name: words for name, words in WORKLOADS.items() if name != "vit"}
 SHOWN = ("SP", "muP")
@@ -175,3 +158,33 @@ def follow(design: Design, ours: np.ndarray, other: np.ndarray, x: np.ndarray) -
 
 def draw(data, scale):
     return _drawing.draw_anatomy(by_arm(data), ARMS, SHOWN)
+
+
+FIGURE = Figure(
+    title=(
+        "Tuned narrow, trained wide: with one rate for all layers, and with the embedding's apart"
+    ),
+    outcome=(
+        "A tuned embedding ratio lowers muP's loss by {anatomy.ratio-decoder} nats (decoder), "
+        "{anatomy.ratio-gpt2} (GPT-2), {anatomy.ratio-mlp} (MLP), {anatomy.ratio-gru} (GRU), "
+        "{anatomy.ratio-bart} (BART)"
+    ),
+    caption=(
+        "Loss of the largest width under SP and muP, a panel a workload. Left pair: one rate for "
+        "the embedding and all else. Right pair: the embedding's rate times the ratio that is best "
+        "for the narrow model. Dots: at the narrow model's best learning rate, with a 95 % "
+        "interval over seeds (arrows: it goes on). Circles: at its own best rate. Between them, "
+        "red: regret, what retuning would win back. Dashes: the tuned loss of the narrow model. "
+        "The axes differ, as losses do."
+    ),
+    studies=(
+        *_losses.STUDIES,
+        *(f"transfer/{name}/{stage}" for name in WORKLOADS for stage in ("even_proxy", "even")),
+    ),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -3,23 +3,10 @@
 import numpy as np
 
 from figures.transfer import _drawing, _losses
-from figures.transfer._losses import WORKLOADS, Losses, reduce  # noqa: F401
+from figures.transfer._losses import WORKLOADS, Losses, reduce
 from repro.judge.claims import CONTROL, Claim, Measurement, over_seeds, reported, trained_scales
+from repro.judge.figure import Figure
 
-TITLE = "Loss against learning rate, narrow to wide"
-OUTCOME = (
-    "A rate an octave off costs from {bowls.octave-mlp} nats (MLP) to {bowls.octave-bart} (BART)"
-)
-CAPTION = (
-    "Final training loss, on data seen once, against the learning rate: a row a workload, a column "
-    "a parametrization it is defined for, a colour a width; mean and range (band) over seeds. "
-    "Dotted: the rate that is best for the narrow model, which is the same model under all of them "
-    "and is what a wide one is given. Rings: each width's own best rate, the vertex of a parabola "
-    "through the rates within an octave. Losses far above the best are cut off. An empty place: "
-    "not trained, since it is the same training under another name, or asks for two rates of a "
-    "readout that is the embedding."
-)
-STUDIES = _losses.STUDIES
 CLAIMS = tuple(
     Claim(
         id=f"bowls.octave-{workload}",
@@ -54,3 +41,26 @@ def measure(data, scale):
 
 def draw(data, scale):
     return _drawing.draw_all_bowls(_losses.by_workload(data))
+
+
+FIGURE = Figure(
+    title="Loss against learning rate, narrow to wide",
+    outcome=(
+        "A rate an octave off costs from {bowls.octave-mlp} nats (MLP) to {bowls.octave-bart} "
+        "(BART)"
+    ),
+    caption=(
+        "Final training loss, on data seen once, against the learning rate: a row a workload, a "
+        "column a parametrization it is defined for, a colour a width; mean and range (band) over "
+        "seeds. Dotted: the rate that is best for the narrow model, which is the same model under "
+        "all of them and is what a wide one is given. Rings: each width's own best rate, the "
+        "vertex of a parabola through the rates within an octave. Losses far above the best are "
+        "cut off. An empty place: not trained, since it is the same training under another name, "
+        "or asks for two rates of a readout that is the embedding."
+    ),
+    studies=_losses.STUDIES,
+    claims=CLAIMS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+)

@@ -6,25 +6,13 @@ import numpy as np
 
 from figures.transfer._losses import LR, PROXY, RATIO, Losses, curve, of_rates
 from repro.judge.claims import TRAINING, Claim, above, below, trained_scales
+from repro.judge.figure import Figure
 from repro.judge.noise import Design
 from repro.judge.power import SIDES, SIGN
 from repro.judge.sweep import gathered
 from repro.statistics import t_interval
 from widthwise.checks.regret import Curves
 
-TITLE = "Tuned shallow, trained deep"
-OUTCOME = (
-    "At the shallow model's rate, depth lowers the loss by {depth.better-with-1-over-l} nats "
-    "with branches scaled by 1/L, by {depth.worse-without} without"
-)
-CAPTION = (
-    "A decoder of one width, made deeper. Left, middle: final training loss, on data seen once, "
-    "against the learning rate, mean and range (band) over seeds, a colour a depth; dotted: the "
-    "rate that is best for two blocks, where both are the same model. Right: the loss at that rate "
-    "against the depth, bars: 95 % interval over seeds of the difference to two blocks, paired. "
-    "Plain: residual branches as they are. 1/L: divided by the depth over 2 (CompleteP)."
-)
-STUDIES = tuple(f"transfer/decoder_depth/{stage}" for stage in ("proxy", "shallow", "deep"))
 DEPTH, POWER, LOSS = "model.depth", "model.branch_power", "train_loss"
 ARMS = {"plain": 0.0, "1/L": 1.0}
 COLUMNS = ["stage", POWER, DEPTH, RATIO, LR, "seed", LOSS, "chance"]
@@ -158,3 +146,27 @@ def draw(data, scale):
     last.set_title("at the rate of two blocks", fontsize=9)
     drawing.legend_above(last, 2)
     return figure
+
+
+FIGURE = Figure(
+    title="Tuned shallow, trained deep",
+    outcome=(
+        "At the shallow model's rate, depth lowers the loss by {depth.better-with-1-over-l} nats "
+        "with branches scaled by 1/L, by {depth.worse-without} without"
+    ),
+    caption=(
+        "A decoder of one width, made deeper. Left, middle: final training loss, on data seen "
+        "once, against the learning rate, mean and range (band) over seeds, a colour a depth; "
+        "dotted: the rate that is best for two blocks, where both are the same model. Right: the "
+        "loss at that rate against the depth, bars: 95 % interval over seeds of the difference to "
+        "two blocks, paired. Plain: residual branches as they are. 1/L: divided by the depth over "
+        "2 (CompleteP)."
+    ),
+    studies=tuple(f"transfer/decoder_depth/{stage}" for stage in ("proxy", "shallow", "deep")),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

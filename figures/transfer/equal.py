@@ -6,21 +6,10 @@ import numpy as np
 
 from figures.transfer._losses import WORKLOADS
 from repro.judge.claims import ARITHMETIC, TOLERANCE, Claim, all_scales, at_most, exact
+from repro.judge.figure import Figure
 from repro.judge.typeset import Table
 
-TITLE = "Names of the same training"
-OUTCOME = (
-    "Losses of five steps under both names differ by {equal.embedding-alone} (SP with the "
-    "embedding's rate, full alignment)"
-)
-CAPTION = (
-    "Parametrizations under which the first steps of training are the same at four times the base "
-    "width, in float64 on one random batch: joined by an equals sign where all losses agree to one "
-    "part in 10^9. SP (embedding x n): SP at a rate divided by the width, with the embedding's "
-    "multiplied by it. All others differ. A tied readout is defined under the names shown alone."
-)
 STUDY = "transfer/equal_runs"
-STUDIES = (STUDY,)
 SAME = 1e-9  # largest relative difference of a loss
 DIGITS = 12  # of a loss: what comes after them, MKL's float64 tanh decides by the kind of CPU
 # Claim -> workload, the two names, and who says that they are the same.
@@ -123,3 +112,24 @@ def table(data, scale):
         alone = ", ".join(group[0] for group in groups if len(group) == 1)
         rows.append([words, same or "none", alone or "-"])
     return Table(["workload", "the same training", "of their own"], rows)
+
+
+FIGURE = Figure(
+    title="Names of the same training",
+    outcome=(
+        "Losses of five steps under both names differ by {equal.embedding-alone} (SP with the "
+        "embedding's rate, full alignment)"
+    ),
+    caption=(
+        "Parametrizations under which the first steps of training are the same at four times the "
+        "base width, in float64 on one random batch: joined by an equals sign where all losses "
+        "agree to one part in 10^9. SP (embedding x n): SP at a rate divided by the width, with "
+        "the embedding's multiplied by it. All others differ. A tied readout is defined under the "
+        "names shown alone."
+    ),
+    studies=(STUDY,),
+    claims=CLAIMS,
+    reduce=reduce,
+    measure=measure,
+    table=table,
+)

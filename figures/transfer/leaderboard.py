@@ -3,7 +3,7 @@
 import numpy as np
 
 from figures.transfer import _board, _losses, _matrix
-from figures.transfer._losses import (  # noqa: F401
+from figures.transfer._losses import (
     LR,
     NAME,
     PROXY,
@@ -24,29 +24,10 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
+from repro.judge.figure import Figure
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, SIDES, SIGN, Laws
 
-TITLE = "Tuned narrow, trained wide: what is lost"
-OUTCOME = (
-    "Regret of SP minus that of muP, nats: {leaderboard.sp-regret-decoder} (decoder), "
-    "{leaderboard.sp-regret-gpt2} (GPT-2), {leaderboard.sp-regret-mlp} (MLP), "
-    "{leaderboard.sp-regret-vit} (ViT), {leaderboard.sp-regret-gru} (GRU), "
-    "{leaderboard.sp-regret-bart} (BART)"
-)
-CAPTION = (
-    "Of what the largest width gains over the narrow model, written above, the share that is lost "
-    "under each parametrization with the narrow model's best learning rate, against the workload's "
-    f"reference of version {_board.VERSION}, on one scale; sorted by the median over the workloads "
-    "that it is defined on, three or more. Dark: regret, what retuning the rate would win back, by "
-    "parabolas. Pale: penalty, the tuned loss above the reference's. Bars: 95 % interval of the "
-    "whole chain, over tuning and judging seeds; arrows: it goes on. Stars: the least lost of a "
-    "workload, and what a paired test does not part from it. Numbers at the medians: entries of "
-    "one number are tied. Ref.: its own tuned loss is the reference. Undefined: `scores` says why. "
-    "Data are seen once, losses are of the last fifth of the steps. The claims below read regret "
-    "off the grid of rates, as they did when they were first judged."
-)
-STUDIES = _losses.STUDIES
 TENSOR_PROGRAMS = "Yang et al. (arXiv 2203.03466)"
 EVERETT = "Everett et al. (arXiv 2407.05872)"
 KALRA = "Kalra & Barkeshli (arXiv 2605.21486)"
@@ -220,3 +201,34 @@ def levels(design, losses: Losses, rows, log2, law: str, side: int, workload: st
 
 def draw(data, scale):
     return _matrix.draw_board(_board.matrix(data, scale))
+
+
+FIGURE = Figure(
+    title="Tuned narrow, trained wide: what is lost",
+    outcome=(
+        "Regret of SP minus that of muP, nats: {leaderboard.sp-regret-decoder} (decoder), "
+        "{leaderboard.sp-regret-gpt2} (GPT-2), {leaderboard.sp-regret-mlp} (MLP), "
+        "{leaderboard.sp-regret-vit} (ViT), {leaderboard.sp-regret-gru} (GRU), "
+        "{leaderboard.sp-regret-bart} (BART)"
+    ),
+    caption=(
+        "Of what the largest width gains over the narrow model, written above, the share that is "
+        "lost under each parametrization with the narrow model's best learning rate, against the "
+        f"workload's reference of version {_board.VERSION}, on one scale; sorted by the median "
+        "over the workloads that it is defined on, three or more. Dark: regret, what retuning the "
+        "rate would win back, by parabolas. Pale: penalty, the tuned loss above the reference's. "
+        "Bars: 95 % interval of the whole chain, over tuning and judging seeds; arrows: it goes "
+        "on. Stars: the least lost of a workload, and what a paired test does not part from it. "
+        "Numbers at the medians: entries of one number are tied. Ref.: its own tuned loss is the "
+        "reference. Undefined: `scores` says why. Data are seen once, losses are of the last "
+        "fifth of the steps. The claims below read regret off the grid of rates, as they did when "
+        "they were first judged."
+    ),
+    studies=_losses.STUDIES,
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -11,22 +11,10 @@ from repro.judge.claims import (
     reported,
     trained_scales,
 )
+from repro.judge.figure import Figure
 from repro.judge.sweep import gathered
 from repro.judge.tables import joined
 
-TITLE = "Muon, tuned narrow and trained wide"
-OUTCOME = (
-    "Under Muon's two adjustments the slopes of the best rate over the width differ by "
-    "{muon.match-rms-falls}"
-)
-CAPTION = (
-    "The decoder with Muon for hidden matrices and AdamW for the rest, under muP. Left, middle: "
-    "final training loss, on data seen once, against the learning rate, a panel an adjustment of "
-    "the rate to a matrix' shape, a colour a width; mean and range (band) over seeds; dotted: the "
-    "rate that is best for the narrow model. Right: the best rate against the width; bars: 95 % "
-    "interval over seeds. Guides: constant (dotted) and n^-1/2 (dash-dotted)."
-)
-STUDIES = ("transfer/decoder_muon/proxy", "transfer/decoder_muon/wide")
 ARM = "optimizer.adjust_lr_fn"
 ARMS = ("original", "match_rms_adamw")
 COLUMNS = [ARM, *_losses.COLUMNS[1:]]
@@ -104,3 +92,25 @@ def measure(data, scale):
 
 def draw(data, scale):
     return _drawing.draw_muon(by_arm(data))
+
+
+FIGURE = Figure(
+    title="Muon, tuned narrow and trained wide",
+    outcome=(
+        "Under Muon's two adjustments the slopes of the best rate over the width differ by "
+        "{muon.match-rms-falls}"
+    ),
+    caption=(
+        "The decoder with Muon for hidden matrices and AdamW for the rest, under muP. Left, "
+        "middle: final training loss, on data seen once, against the learning rate, a panel an "
+        "adjustment of the rate to a matrix' shape, a colour a width; mean and range (band) over "
+        "seeds; dotted: the rate that is best for the narrow model. Right: the best rate against "
+        "the width; bars: 95 % interval over seeds. Guides: constant (dotted) and n^-1/2 "
+        "(dash-dotted)."
+    ),
+    studies=("transfer/decoder_muon/proxy", "transfer/decoder_muon/wide"),
+    claims=CLAIMS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+)

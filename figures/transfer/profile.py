@@ -5,22 +5,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from figures.transfer import _losses
-from figures.transfer._losses import ORDER, WORKLOADS, Losses, reduce  # noqa: F401
+from figures.transfer._losses import ORDER, WORKLOADS, Losses, reduce
 from repro.judge.claims import CONTROL, Claim, Measurement, reported, trained_scales
+from repro.judge.figure import Figure
 from widthwise.checks.regret import Curves
 
-TITLE = "Tuned narrow, trained wide: over workloads"
-OUTCOME = "muP's mean rank over the workloads is {profile.rank-mup}"
 LITTLE = 10  # % of the width's gain
-CAPTION = (
-    "Top left: the performance profile, the share of workloads on which a parametrization loses at "
-    "most so much of what the largest width gains, with the narrow model's best learning rate; "
-    "(n): of so many that it is defined for; equal shares are drawn side by side. Top right: this "
-    f"share at {LITTLE} %. Below, left: the median over these workloads of what is lost. Right: "
-    "the rank by what is lost, 1 the least, a mean over the workloads that all are defined for. "
-    "Bars: 95 % of 400 tables drawn with the noise between the seeds on record."
-)
-STUDIES = _losses.STUDIES
 DRAWS = 400
 CLAIMS = (
     Claim(
@@ -186,3 +176,23 @@ def draw_scores(place, shares: Shares, drawn: list[Shares], scores: Callable) ->
             bars(place, [y], [ends], across=True, color=color)
     place.set_yticks(range(len(ORDER)), ORDER, fontsize=8)
     place.set_ylim(len(ORDER) - 0.5, -0.5)
+
+
+FIGURE = Figure(
+    title="Tuned narrow, trained wide: over workloads",
+    outcome="muP's mean rank over the workloads is {profile.rank-mup}",
+    caption=(
+        "Top left: the performance profile, the share of workloads on which a parametrization "
+        "loses at most so much of what the largest width gains, with the narrow model's best "
+        "learning rate; (n): of so many that it is defined for; equal shares are drawn side by "
+        f"side. Top right: this share at {LITTLE} %. Below, left: the median over these workloads "
+        "of what is lost. Right: the rank by what is lost, 1 the least, a mean over the workloads "
+        "that all are defined for. Bars: 95 % of 400 tables drawn with the noise between the "
+        "seeds on record."
+    ),
+    studies=_losses.STUDIES,
+    claims=CLAIMS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+)

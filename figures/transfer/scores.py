@@ -6,10 +6,10 @@ from urllib.parse import urlencode
 import numpy as np
 
 from figures.transfer import _board, _losses, sgd
-from figures.transfer._losses import WORKLOADS, Losses, reduce  # noqa: F401
+from figures.transfer._losses import WORKLOADS, Losses, reduce
 from repro.judge import references
 from repro.judge.claims import CONTROL, Claim, Measurement, reported, trained_scales
-from repro.judge.figure import Aside, Asides, Bar
+from repro.judge.figure import Aside, Asides, Bar, Figure
 from repro.judge.matrix import Board, Entry
 from repro.judge.score import Estimate, Interval, Score
 from repro.judge.tables import joined
@@ -17,23 +17,9 @@ from repro.judge.typeset import Table
 from repro.suite.registry import ROOT
 from widthwise.parametrization import shipped
 
-TITLE = "Tuned narrow, trained wide: the scores"
-OUTCOME = "muP loses {scores.median-lost} % of what width gains, in the median over workloads"
-CAPTION = (
-    "Every parametrization with an optimizer on every workload that it is defined for, at the "
-    "largest width, against the workload's reference, which is fixed under a version. Slope: of "
-    "log2 of the best rate against log2 of the width, 0 if it transfers. Regret: what retuning "
-    "would win back, both optima by a parabola. Penalty: the tuned loss above the reference's. "
-    "Lost: both, of what the width gains; a dash is undefined, and the last column says why. "
-    "Margin: octaves from the transferred rate to the first one at which a run of the largest "
-    "width diverges or ends no better than chance; at least so many where none does. Wider: "
-    "whether the loss at the transferred rate falls with every width. Brackets: 95 % interval of "
-    "the whole chain, over the seeds that tune and those that judge."
-)
 VERSION, NAMES, entries = _board.VERSION, _losses.ORDER, _board.entries
 WITH_SGD = sgd.WORKLOADS
 ALL = WORKLOADS | WITH_SGD
-STUDIES = (*_losses.STUDIES, *sgd.STUDIES)
 CLAIMS = (
     Claim(
         id="scores.median-lost",
@@ -215,3 +201,26 @@ def files(workload: str, name: str) -> list[str]:
     """The files that made a row's runs."""
     rules = Path(shipped()[name]["__file__"]).relative_to(ROOT).as_posix()
     return [f"studies/transfer/{workload}.py", rules]
+
+
+FIGURE = Figure(
+    title="Tuned narrow, trained wide: the scores",
+    outcome="muP loses {scores.median-lost} % of what width gains, in the median over workloads",
+    caption=(
+        "Every parametrization with an optimizer on every workload that it is defined for, at the "
+        "largest width, against the workload's reference, which is fixed under a version. Slope: "
+        "of log2 of the best rate against log2 of the width, 0 if it transfers. Regret: what "
+        "retuning would win back, both optima by a parabola. Penalty: the tuned loss above the "
+        "reference's. Lost: both, of what the width gains; a dash is undefined, and the last "
+        "column says why. Margin: octaves from the transferred rate to the first one at which a "
+        "run of the largest width diverges or ends no better than chance; at least so many where "
+        "none does. Wider: whether the loss at the transferred rate falls with every width. "
+        "Brackets: 95 % interval of the whole chain, over the seeds that tune and those that judge."
+    ),
+    studies=(*_losses.STUDIES, *sgd.STUDIES),
+    claims=CLAIMS,
+    reduce=reduce,
+    measure=measure,
+    table=table,
+    asides=asides,
+)

@@ -2,7 +2,7 @@
 AdamW."""
 
 from figures.transfer import _drawing, _losses, shift
-from figures.transfer._losses import reduce  # noqa: F401
+from figures.transfer._losses import reduce
 from repro.judge.claims import (
     CONTROL,
     TOLERANCE,
@@ -13,23 +13,9 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
+from repro.judge.figure import Figure
 from repro.judge.power import Laws
 
-TITLE = "Tuned narrow, trained wide, with SGD"
-OUTCOME = (
-    "With SGD the tuned loss of SP is {sgd.lead-mlp} nats (MLP) and {sgd.lead-resnet} nats "
-    "(ResNet-18) above that of muP"
-)
-CAPTION = (
-    "SGD with momentum 0.9, a row a workload. Left, middle: final training loss, on data seen "
-    "once, against the learning rate under SP and muP, a colour a width; mean and range (band) "
-    "over seeds; dotted: the rate that is best for the narrow model, which is the same model under "
-    "both; rings: each width's own best rate. Losses far above the best are cut off. Right: the "
-    "share of what the largest width gains that is lost at the narrow model's rate; dark: regret, "
-    "what retuning would win back; pale: penalty, the tuned loss above that of the better "
-    "parametrization; bars: 95 % interval over seeds and over the rates that would have been "
-    "chosen without each of the narrow model's."
-)
 WORKLOADS = {"mlp_sgd": "MLP", "resnet_sgd": "ResNet-18"}
 STUDIES = tuple(f"transfer/{name}/{stage}" for name in WORKLOADS for stage in ("proxy", "wide"))
 SOURCE = "Yang et al. (arXiv 2203.03466), Figure 3"
@@ -113,3 +99,29 @@ def simulate(law, recorded, scale, rng):
 def draw(data, scale):
     workloads = _losses.by_workload(data, WORKLOADS)
     return _drawing.draw_optimizer({WORKLOADS[k]: losses for k, losses in workloads.items()})
+
+
+FIGURE = Figure(
+    title="Tuned narrow, trained wide, with SGD",
+    outcome=(
+        "With SGD the tuned loss of SP is {sgd.lead-mlp} nats (MLP) and {sgd.lead-resnet} nats "
+        "(ResNet-18) above that of muP"
+    ),
+    caption=(
+        "SGD with momentum 0.9, a row a workload. Left, middle: final training loss, on data seen "
+        "once, against the learning rate under SP and muP, a colour a width; mean and range (band) "
+        "over seeds; dotted: the rate that is best for the narrow model, which is the same model "
+        "under both; rings: each width's own best rate. Losses far above the best are cut off. "
+        "Right: the share of what the largest width gains that is lost at the narrow model's rate; "
+        "dark: regret, what retuning would win back; pale: penalty, the tuned loss above that of "
+        "the better parametrization; bars: 95 % interval over seeds and over the rates that would "
+        "have been chosen without each of the narrow model's."
+    ),
+    studies=STUDIES,
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -5,24 +5,12 @@ from collections.abc import Callable
 import numpy as np
 
 from figures.transfer import _drawing, _losses
-from figures.transfer._losses import LR, NAME, PROXY, WIDTH, WORKLOADS, reduce  # noqa: F401
+from figures.transfer._losses import LR, NAME, PROXY, WIDTH, WORKLOADS, reduce
 from repro.judge.claims import TOLERANCE, TRAINING, Claim, trained_scales, within
+from repro.judge.figure import Figure
 from repro.judge.noise import Design
 from repro.judge.power import Laws
 
-TITLE = "Where the best learning rate goes with the width"
-OUTCOME = (
-    "The best rate goes as width^{shift.sp-decoder} (decoder) and width^{shift.sp-mlp} (MLP) "
-    "under SP, width^{shift.mup-decoder} and width^{shift.mup-mlp} under muP"
-)
-CAPTION = (
-    "The best learning rate, vertex of a parabola through the rates within an octave of the best "
-    "of the curves in `bowls`, against the width under each parametrization, a panel a workload. "
-    "Bars: 95 % interval over seeds, arrows: it goes on; a cross and no point where a seed's curve "
-    "has no minimum inside its rates. Guides: constant (dotted) and 1/n (dash-dotted), from the "
-    "narrow model's best rate, which is the same model under all of them."
-)
-STUDIES = _losses.STUDIES
 SOURCES = {
     "SP": "Yang et al. (arXiv 2203.03466), Figure 1; Everett et al. (arXiv 2407.05872), Table 1",
     "muP": "Yang et al. (arXiv 2203.03466), Section 6",
@@ -104,3 +92,27 @@ def moved(recorded, rng, slope: Callable[[str], float]):
 
 def draw(data, scale):
     return _drawing.draw_shift(_losses.by_workload(data))
+
+
+FIGURE = Figure(
+    title="Where the best learning rate goes with the width",
+    outcome=(
+        "The best rate goes as width^{shift.sp-decoder} (decoder) and width^{shift.sp-mlp} (MLP) "
+        "under SP, width^{shift.mup-decoder} and width^{shift.mup-mlp} under muP"
+    ),
+    caption=(
+        "The best learning rate, vertex of a parabola through the rates within an octave of the "
+        "best of the curves in `bowls`, against the width under each parametrization, a panel a "
+        "workload. Bars: 95 % interval over seeds, arrows: it goes on; a cross and no point where "
+        "a seed's curve has no minimum inside its rates. Guides: constant (dotted) and 1/n "
+        "(dash-dotted), from the narrow model's best rate, which is the same model under all of "
+        "them."
+    ),
+    studies=_losses.STUDIES,
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

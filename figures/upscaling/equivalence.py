@@ -15,27 +15,12 @@ from repro.judge.claims import (
     at_most,
     exact,
 )
+from repro.judge.figure import Figure
 from repro.judge.power import AS_CLAIMED, Laws
 
-TITLE = "Dynamic equivalence. A widened run against its base in float64, along training"
-OUTCOME = (
-    "A widened run leaves its base by at most {equivalence.mlp} (MLP), {equivalence.resnet} "
-    "(ResNet-18), {equivalence.gpt2} (GPT-2)"
-)
 FLOOR = 1e-17  # a difference of exactly zero is drawn here
-CAPTION = (
-    "Largest output difference over largest output in every five steps, the worst of the factors k "
-    f"for each architecture and optimizer; a difference of zero is drawn at {FLOOR:g}. Upper "
-    "row: the paper's models. Lower row: what they leave out, widened by the library; the ResNet's "
-    "stages by k, k + 1, k and k + 1. Last column: "
-    "gradients clipped at every step, by the plain global norm (above) or by one with squared "
-    "norms weighted k (vectors) and k_out / k_in (matrices) (below). Dotted: the bound of the "
-    "claims; dashed: the rival that they are held against, broken as slowly as the run that "
-    "clipping disturbs least. (Ma et al., Appendix C.4; clipping is the suite's.)"
-)
 FREE, CLIPPING = "upscaling/architectures", "upscaling/clipping"
 OWN = "upscaling/own_widenings"
-STUDIES = (FREE, OWN, CLIPPING)
 ARCHITECTURES = {"mlp": "MLP", "resnet": "ResNet", "gpt2": "GPT-2"}
 KINDS = {
     "summing": "MLP whose readout sums",
@@ -222,3 +207,29 @@ def draw(data, scale):
 def factors(rows):
     """The factors k of some rows, in words."""
     return ", ".join(str(k) for k in sorted(rows["factor"].unique()))
+
+
+FIGURE = Figure(
+    title="Dynamic equivalence. A widened run against its base in float64, along training",
+    outcome=(
+        "A widened run leaves its base by at most {equivalence.mlp} (MLP), {equivalence.resnet} "
+        "(ResNet-18), {equivalence.gpt2} (GPT-2)"
+    ),
+    caption=(
+        "Largest output difference over largest output in every five steps, the worst of the "
+        "factors k for each architecture and optimizer; a difference of zero is drawn at "
+        f"{FLOOR:g}. Upper row: the paper's models. Lower row: what they leave out, widened by the "
+        "library; the ResNet's stages by k, k + 1, k and k + 1. Last column: gradients clipped at "
+        "every step, by the plain global norm (above) or by one with squared norms weighted k "
+        "(vectors) and k_out / k_in (matrices) (below). Dotted: the bound of the claims; dashed: "
+        "the rival that they are held against, broken as slowly as the run that clipping disturbs "
+        "least. (Ma et al., Appendix C.4; clipping is the suite's.)"
+    ),
+    studies=(FREE, OWN, CLIPPING),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -12,31 +12,15 @@ from repro.judge.claims import (
     over_seeds,
     reported,
 )
-from repro.judge.figure import View
+from repro.judge.figure import Figure, View
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
 
-TITLE = "Figure 1. Leaving the widened subspace, and hyperparameter transfer"
-OUTCOME = (
-    "Without noise a widened model leaves the subspace by {fig1.stays-inside} of the distance "
-    "it moves"
-)
-CAPTION = (
-    "The paper's Figure 1 is a schematic; these are runs of the MLP with AdamW. Left: distance of "
-    "the wide weights from the subspace of widened models against their movement along it, both "
-    "Euclidean norms over all weights; grey: the rival that the claim is held against. Right: "
-    "final training loss, a mean since the last evaluation, of a small and a large upscaled "
-    "system; mean, and range over seeds (band), stars: vertex of a parabola, 95 % intervals "
-    "over seeds, cross: where SP's 1/n would have it, arrows at the top edge: a mean above the "
-    "panel, or a seed that diverged. (Ma et al., Figure 1.)"
-)
 MLP, TRANSFER = "upscaling/mlp_adamw", "upscaling/mlp_adamw_transfer/by_lr"
 STAGES = {
     "upscaled": "with noise, at its best rate",
     "upscaled_without_noise": "zero noise, at its best rate",
 }
-STUDIES = (*(f"{MLP}/{stage}" for stage in STAGES), TRANSFER)
-VIEW = View("step", "outside", {"stage": tuple(STAGES)})
 CLAIMS = (
     Claim(
         id="fig1.stays-inside",
@@ -122,3 +106,29 @@ def draw(data, scale):
     curves.set_xlabel("learning rate (base constant)")
     curves.set_ylabel("final training loss (nats)")
     return figure
+
+
+FIGURE = Figure(
+    title="Figure 1. Leaving the widened subspace, and hyperparameter transfer",
+    outcome=(
+        "Without noise a widened model leaves the subspace by {fig1.stays-inside} of the distance "
+        "it moves"
+    ),
+    caption=(
+        "The paper's Figure 1 is a schematic; these are runs of the MLP with AdamW. Left: distance "
+        "of the wide weights from the subspace of widened models against their movement along it, "
+        "both Euclidean norms over all weights; grey: the rival that the claim is held against. "
+        "Right: final training loss, a mean since the last evaluation, of a small and a large "
+        "upscaled system; mean, and range over seeds (band), stars: vertex of a parabola, 95 % "
+        "intervals over seeds, cross: where SP's 1/n would have it, arrows at the top edge: a mean "
+        "above the panel, or a seed that diverged. (Ma et al., Figure 1.)"
+    ),
+    studies=(*(f"{MLP}/{stage}" for stage in STAGES), TRANSFER),
+    view=View("step", "outside", {"stage": tuple(STAGES)}),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -1,18 +1,11 @@
 """Figure 10: base, from scratch and upscaled, GPT-2 with AdamW."""
 
 from figures.upscaling import _claims, _drawing, _laws
-from figures.upscaling._laws import simulate  # noqa: F401
-from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
+from figures.upscaling._laws import simulate
+from figures.upscaling._runs import SETTINGS, reduce
+from repro.judge.figure import Figure
 
 SETTING = SETTINGS["gpt2"]
-TITLE = "Figure 10. Upscaling against training from scratch, GPT-2 with AdamW"
-OUTCOME = (
-    "Noise changes the final training loss by {fig10.noise-nonzero} nats at the transferred "
-    "rates, by {fig10.noise-at-target} at the target's own"
-)
-CAPTION = f"{_drawing.MEANING} (Ma et al., Figure 10.)"
-STUDIES = (SETTING.study,)
-VIEW = _drawing.CURVES
 CLAIMS = _claims.curve_claims("fig10", "Figure 10; F.3", SETTING)
 LAWS = _laws.curve_laws("fig10", SETTING)
 
@@ -23,3 +16,21 @@ def measure(data, scale):
 
 def draw(data, scale):
     return _drawing.draw_curves(data, SETTING)
+
+
+FIGURE = Figure(
+    title="Figure 10. Upscaling against training from scratch, GPT-2 with AdamW",
+    outcome=(
+        "Noise changes the final training loss by {fig10.noise-nonzero} nats at the transferred "
+        "rates, by {fig10.noise-at-target} at the target's own"
+    ),
+    caption=f"{_drawing.MEANING} (Ma et al., Figure 10.)",
+    studies=(SETTING.study,),
+    view=_drawing.CURVES,
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -1,24 +1,11 @@
 """Figure 2: base, from scratch and upscaled, three architectures."""
 
 from figures.upscaling import _claims, _drawing, _laws
-from figures.upscaling._laws import simulate  # noqa: F401
-from figures.upscaling._runs import SETTINGS, by_stage, reduce  # noqa: F401
+from figures.upscaling._laws import simulate
+from figures.upscaling._runs import SETTINGS, by_stage, reduce
+from repro.judge.figure import Figure
 
 SHOWN = [SETTINGS[key] for key in ("mlp", "resnet", "gpt2")]
-TITLE = "Figure 2. Upscaled models against wide ones trained from scratch"
-OUTCOME = (
-    "Training loss, upscaled over from scratch: {fig2.upscaled-wins-long-mlp} (MLP), "
-    "{fig2.upscaled-wins-long-resnet} (ResNet-18), {fig2.upscaled-wins-long-gpt2} (GPT-2) "
-    "with the base's steps added; at equal steps {fig2.upscaled-wins-mlp}, "
-    "{fig2.upscaled-wins-resnet}, {fig2.upscaled-wins-gpt2}"
-)
-CAPTION = (
-    "Top: where the training losses end, mean and 95 % interval over seeds; left of it the line, "
-    f"name and learning rate of each curve below. {_drawing.MEANING} {_drawing.EARLY} Last row, as "
-    "in the paper: validation accuracy, for GPT-2 validation loss. (Ma et al., Figure 2.)"
-)
-STUDIES = tuple(setting.study for setting in SHOWN)
-VIEW = _drawing.CURVES
 CLAIMS = tuple(
     claim for s in SHOWN for claim in _claims.win_claims("fig2", "Figure 2; Section 4", s)
 )
@@ -46,3 +33,28 @@ def draw(data, scale):
         _drawing.mark_early(training, stages, setting, measured[f"fig2.faster-{setting.key}"])
         _drawing.draw_curve(validation, stages, setting.validation, setting)
     return figure
+
+
+FIGURE = Figure(
+    title="Figure 2. Upscaled models against wide ones trained from scratch",
+    outcome=(
+        "Training loss, upscaled over from scratch: {fig2.upscaled-wins-long-mlp} (MLP), "
+        "{fig2.upscaled-wins-long-resnet} (ResNet-18), {fig2.upscaled-wins-long-gpt2} (GPT-2) "
+        "with the base's steps added; at equal steps {fig2.upscaled-wins-mlp}, "
+        "{fig2.upscaled-wins-resnet}, {fig2.upscaled-wins-gpt2}"
+    ),
+    caption=(
+        "Top: where the training losses end, mean and 95 % interval over seeds; left of it the "
+        f"line, name and learning rate of each curve below. {_drawing.MEANING} {_drawing.EARLY} "
+        "Last row, as in the paper: validation accuracy, for GPT-2 validation loss. (Ma et al., "
+        "Figure 2.)"
+    ),
+    studies=tuple(setting.study for setting in SHOWN),
+    view=_drawing.CURVES,
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

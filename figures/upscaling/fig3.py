@@ -24,6 +24,7 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
+from repro.judge.figure import Figure
 from repro.judge.intervals import in_words
 from repro.judge.noise import Design
 from repro.judge.optimum import parabola_optimum
@@ -32,22 +33,6 @@ from repro.judge.sweep import gathered
 from repro.statistics import t_interval
 from repro.suite import registry
 
-TITLE = "Figure 3. Hyperparameter transfer of upscaled models"
-OUTCOME = (
-    "The best rate goes as target width^{fig3.transfer-lr-gpt2} (GPT-2), "
-    "width^{fig3.transfer-lr-mlp-sgd} (MLP, SGD), width^{fig3.transfer-lr-mlp} (MLP, AdamW)"
-)
-CAPTION = (
-    "Final training loss, a mean since the last evaluation, against the learning rate at fixed "
-    "noise (top) and against the noise at a fixed rate (bottom), one curve a target width n. "
-    "Mean, and range over seeds (band). Stars: vertex of a parabola through two octaves to either "
-    "side of the best, mean over seeds with its 95 % interval, unless it is wider than the grid. "
-    "Crosses: where a rival would have it, from the narrowest's: SP's rate, as 1/n (top), or noise "
-    "of one standard deviation at all widths, a level as n^1/2 (bottom). In the titles: the slope "
-    "of the vertex against the target width, as it is judged. Arrows at the top edge: a mean above "
-    "the panel, or a seed that "
-    "diverged. (Ma et al., Figure 3.)"
-)
 # Name in ids -> in words, study, how its stages end.
 MODELS = {
     "gpt2": ("GPT-2 with AdamW", "upscaling/gpt2_transfer", ""),
@@ -73,7 +58,6 @@ SWEEPS = {
     "noise": ("by_noise", LEVEL, "noise level", "the best noise"),
 }
 SERIES = [(key, sweep) for key in MODELS for sweep in SWEEPS if sweep == "lr" or key not in PRINTED]
-STUDIES = tuple(f"{MODELS[key][1]}/{SWEEPS[sweep][0]}{MODELS[key][2]}" for key, sweep in SERIES)
 HALF_WAY = (
     "half way to 1/2, the slope of a noise of one standard deviation at every width; a quarter of "
     "the way to -1, that of SP's rate"
@@ -329,3 +313,29 @@ def whole_powers(values):
     """Exponents of the powers of two in a range, at most about eight of them."""
     first, last = math.ceil(math.log2(values[0])), math.floor(math.log2(values[-1]))
     return list(range(first, last + 1, max(1, (last - first) // 8 + 1)))
+
+
+FIGURE = Figure(
+    title="Figure 3. Hyperparameter transfer of upscaled models",
+    outcome=(
+        "The best rate goes as target width^{fig3.transfer-lr-gpt2} (GPT-2), "
+        "width^{fig3.transfer-lr-mlp-sgd} (MLP, SGD), width^{fig3.transfer-lr-mlp} (MLP, AdamW)"
+    ),
+    caption=(
+        "Final training loss, a mean since the last evaluation, against the learning rate at fixed "
+        "noise (top) and against the noise at a fixed rate (bottom), one curve a target width n. "
+        "Mean, and range over seeds (band). Stars: vertex of a parabola through two octaves to "
+        "either side of the best, mean over seeds with its 95 % interval, unless it is wider than "
+        "the grid. Crosses: where a rival would have it, from the narrowest's: SP's rate, as 1/n "
+        "(top), or noise of one standard deviation at all widths, a level as n^1/2 (bottom). In "
+        "the titles: the slope of the vertex against the target width, as it is judged. Arrows at "
+        "the top edge: a mean above the panel, or a seed that diverged. (Ma et al., Figure 3.)"
+    ),
+    studies=tuple(f"{MODELS[key][1]}/{SWEEPS[sweep][0]}{MODELS[key][2]}" for key, sweep in SERIES),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

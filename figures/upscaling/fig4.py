@@ -1,17 +1,11 @@
 """Figure 4: base, from scratch and upscaled, MLP with SGD."""
 
 from figures.upscaling import _claims, _drawing, _laws
-from figures.upscaling._laws import simulate  # noqa: F401
-from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
+from figures.upscaling._laws import simulate
+from figures.upscaling._runs import SETTINGS, reduce
+from repro.judge.figure import Figure
 
 SETTING = SETTINGS["mlp-sgd"]
-TITLE = "Figure 4. Upscaling against training from scratch, MLP with SGD"
-OUTCOME = (
-    "Upscaled, the MLP ends at {fig4.upscaled-wins-mlp-sgd} times the training loss from scratch"
-)
-CAPTION = f"{_drawing.MEANING} {_drawing.EARLY} {_drawing.ENDS} (Ma et al., Figure 4.)"
-STUDIES = (SETTING.study,)
-VIEW = _drawing.CURVES
 CLAIMS = (
     *_claims.curve_claims("fig4", "Figure 4; F.1", SETTING),
     *_claims.win_claims("fig4", "Figure 4; F.1", SETTING),
@@ -28,3 +22,21 @@ def measure(data, scale):
 def draw(data, scale):
     share = _claims.measure_wins("fig4", data, SETTING, scale)[f"fig4.faster-{SETTING.key}"]
     return _drawing.draw_curves(data, SETTING, share)
+
+
+FIGURE = Figure(
+    title="Figure 4. Upscaling against training from scratch, MLP with SGD",
+    outcome=(
+        "Upscaled, the MLP ends at {fig4.upscaled-wins-mlp-sgd} times the training loss from "
+        "scratch"
+    ),
+    caption=f"{_drawing.MEANING} {_drawing.EARLY} {_drawing.ENDS} (Ma et al., Figure 4.)",
+    studies=(SETTING.study,),
+    view=_drawing.CURVES,
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from figures.upscaling import _claims, _drawing, _laws, _runs
-from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
+from figures.upscaling._runs import SETTINGS, reduce
 from repro.judge.claims import (
     STATED,
     TRAINING,
@@ -14,19 +14,11 @@ from repro.judge.claims import (
     reported,
     trained_scales,
 )
-from repro.judge.figure import View
+from repro.judge.figure import Figure, View
 from repro.judge.power import SIDES, SIGN
 from repro.judge.tables import joined, last_step
 
 SETTING, SGD = SETTINGS["mlp"], SETTINGS["mlp-sgd"]
-TITLE = "Figure 6. Upscaling against training from scratch, MLP with AdamW"
-OUTCOME = (
-    "Noise changes the final training loss by {fig6.noise-nonzero} nats; the validation loss "
-    "ends at {fig6.overfits} times that half way"
-)
-CAPTION = f"{_drawing.MEANING} {_drawing.ENDS} (Ma et al., Figure 6.)"
-STUDIES = (SETTING.study, f"{SGD.study}/tune_upscaled", f"{SGD.study}/upscaled")
-VIEW = View("step", "train_loss", {"study": SETTING.study, "stage": _drawing.CURVES.only["stage"]})
 CLAIMS = (
     *_claims.curve_claims("fig6", "Figure 6; F.1", SETTING),
     Claim(
@@ -120,3 +112,23 @@ def beside_sgd(law, design):
 
 def draw(data, scale):
     return _drawing.draw_curves(data[data["study"] == SETTING.study], SETTING)
+
+
+FIGURE = Figure(
+    title="Figure 6. Upscaling against training from scratch, MLP with AdamW",
+    outcome=(
+        "Noise changes the final training loss by {fig6.noise-nonzero} nats; the validation loss "
+        "ends at {fig6.overfits} times that half way"
+    ),
+    caption=f"{_drawing.MEANING} {_drawing.ENDS} (Ma et al., Figure 6.)",
+    studies=(SETTING.study, f"{SGD.study}/tune_upscaled", f"{SGD.study}/upscaled"),
+    view=View(
+        "step", "train_loss", {"study": SETTING.study, "stage": _drawing.CURVES.only["stage"]}
+    ),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

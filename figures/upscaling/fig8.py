@@ -1,17 +1,13 @@
 """Figure 8: base, from scratch and upscaled, ResNet-18 with SGD."""
 
 from figures.upscaling import _claims, _drawing, _laws, _runs
-from figures.upscaling._laws import simulate  # noqa: F401
-from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
+from figures.upscaling._laws import simulate
+from figures.upscaling._runs import SETTINGS, reduce
 from repro.judge import tables
 from repro.judge.claims import TRAINING, Claim, below, over_seeds, reported
+from repro.judge.figure import Figure
 
 SETTING = SETTINGS["resnet"]
-TITLE = "Figure 8. Upscaling against training from scratch, ResNet-18 with SGD"
-OUTCOME = "Noise changes the final training loss by {fig8.noise-nonzero} nats"
-CAPTION = f"{_drawing.MEANING} {_drawing.ENDS} (Ma et al., Figure 8.)"
-STUDIES = (SETTING.study,)
-VIEW = _drawing.CURVES
 CLAIMS = (
     *_claims.curve_claims("fig8", "Figure 8; F.2", SETTING),
     Claim(
@@ -44,3 +40,18 @@ def measure(data, scale):
 
 def draw(data, scale):
     return _drawing.draw_curves(data, SETTING)
+
+
+FIGURE = Figure(
+    title="Figure 8. Upscaling against training from scratch, ResNet-18 with SGD",
+    outcome="Noise changes the final training loss by {fig8.noise-nonzero} nats",
+    caption=f"{_drawing.MEANING} {_drawing.ENDS} (Ma et al., Figure 8.)",
+    studies=(SETTING.study,),
+    view=_drawing.CURVES,
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -1,14 +1,11 @@
 """Figure 9: Sweep 2 over learning rate and noise, ResNet-18 with SGD."""
 
 from figures.upscaling import _claims, _drawing, _laws
-from figures.upscaling._laws import simulate  # noqa: F401
-from figures.upscaling._runs import SETTINGS, reduce  # noqa: F401
+from figures.upscaling._laws import simulate
+from figures.upscaling._runs import SETTINGS, reduce
+from repro.judge.figure import Figure
 
 SETTING = SETTINGS["resnet"]
-TITLE = "Figure 9. Sweep over learning rate and noise, ResNet-18 with SGD"
-OUTCOME = "Noise at the ends of its grid ends at {fig9.optimal-noise} times the best loss, or more"
-CAPTION = _drawing.SWEPT.format("Ma et al., Figure 9")
-STUDIES = _claims.sweep_studies(SETTING)
 CLAIMS = _claims.sweep_claims("fig9", "Figure 9; F.2")
 LAWS = _laws.sweep_laws("fig9")
 
@@ -19,3 +16,19 @@ def measure(data, scale):
 
 def draw(data, scale):
     return _drawing.draw_sweep(data, SETTING)
+
+
+FIGURE = Figure(
+    title="Figure 9. Sweep over learning rate and noise, ResNet-18 with SGD",
+    outcome=(
+        "Noise at the ends of its grid ends at {fig9.optimal-noise} times the best loss, or more"
+    ),
+    caption=_drawing.SWEPT.format("Ma et al., Figure 9"),
+    studies=_claims.sweep_studies(SETTING),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from figures.upscaling._powers import POWERS, draw_laws, draw_points, draw_power, finish_power
 from repro.judge.claims import (
     THEORY,
     TOLERANCE,
@@ -14,27 +15,16 @@ from repro.judge.claims import (
     over_batches,
     within,
 )
-from repro.judge.figure import View
+from repro.judge.figure import Figure, View
 from repro.judge.intervals import farthest
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
-from repro.statistics import jackknife, slope
+from repro.statistics import slope
 from repro.suite import registry
 from repro.theory import upscaling_limit
 
-TITLE = "Appendix E.3, E.4. Upscaled deep linear networks and their infinite-width limit"
-OUTCOME = "Networks of width n approach their limit as n^{infinite_width.limit}"
-CAPTION = (
-    "Deep linear networks trained, widened twofold, perturbed and trained on. Above: mean and "
-    "standard deviation (bars) of the output over networks, beside the recursions of infinite "
-    "width. Middle and below: root mean squares over networks with their fitted exponents of n and "
-    "95 % intervals; where the limits differ (dashed) there is no power law and none is fitted. "
-    "Dashed from one point: the paper's power, and in grey its rivals'. (Ma et al., equations 24 "
-    "to 30.)"
-)
 GRID = "upscaling/deep_linear_widths"
 ALONE = "upscaling/deep_linear_zero_noise"
-STUDIES = (GRID, ALONE)
 EXAMPLES = {3: "E.3, three layers", 4: "E.4, four layers"}
 HIDDEN, EVERY, RULE = "hidden", "every", "rule"
 NOISES = {
@@ -42,7 +32,6 @@ NOISES = {
     EVERY: r"noise on all weights, $\gamma_\mathrm{up} = \gamma$",
     RULE: r"noise on all weights, $\gamma_\mathrm{up}$ by the rule",
 }
-VIEW = View("step", "mean", {"study": "grid", "noise": "hidden", "layers": 3, "phase": "before"})
 NO_RIVAL = "a round figure; the nearest rival, n^-1/4, is outside"
 EXPONENT = {"smoke": within(-0.5, 0.2, TOLERANCE, NO_RIVAL)}
 EXPONENT |= dict.fromkeys(("reduced", "paper"), within(-0.5, 0.06, TOLERANCE, NO_RIVAL))
@@ -107,7 +96,6 @@ CLAIMS = (
         expected=all_scales(at_most(1e-12, TOLERANCE, "rounding of float64")),
     ),
 )
-POWERS = {AS_CLAIMED: -0.5, "n^-1/4": -0.25, "n^-1": -1.0}  # of distances that vanish
 CONVERGES = Laws(AS_CLAIMED, ("n^-1/4", "n^-1"))
 NO_FACTOR, NO_OUTER, UNALTERED = "no 1/k terms", "outer noise left out", "limit unaltered"
 NOT_CONFINED = "as with noise"
@@ -358,43 +346,23 @@ def draw_gaps(axes, grid, layers, drawing):
     finish_power(axes, drawing, "RMS of $y_t - y'_{t-1}$, last step")
 
 
-def draw_points(axes, widths, values, label, color, marker):
-    """Root mean squares against n; values: (seeds, widths)."""
-    axes.loglog(widths, pooled(values), marker, ms=4, color=color, label=label)
-
-
-def pooled(values):
-    """Root mean squares over seeds."""
-    return np.sqrt((values**2).mean(0))
-
-
-def draw_power(axes, widths, values, label, color, marker):
-    """`draw_points` with the fitted power law, its exponent and the 95 % interval of that."""
-
-    def fit(seeds):
-        return np.polyfit(np.log(widths), np.log(pooled(values[list(seeds)])), 1)
-
-    power, intercept = fit(range(len(values)))
-    found = jackknife(lambda seeds: float(fit(seeds)[0]), range(len(values)))
-    words = "{:.2f} [{:.2f}, {:.2f}]".format(*found)
-    draw_points(axes, widths, values, f"{label}: {words}", color, marker)
-    axes.loglog(widths, np.exp(intercept) * widths**power, "-", lw=0.8, color=color)
-
-
-def draw_laws(axes, drawing, widths):
-    """The paper's power of n and its rivals, from above all that is drawn."""
-    start = 1.3 * max(line.get_ydata()[0] for line in axes.lines if len(line.get_ydata()))
-    paper = "paper: $n^{-1/2}$"
-    rivals = {"$n^{-1/4}$": POWERS["n^-1/4"], "$n^{-1}$": POWERS["n^-1"]}
-    drawing.guides(axes, widths, start, {paper: POWERS[AS_CLAIMED], **rivals}, paper)
-
-
-def finish_power(axes, drawing, label):
-    axes.set_xscale("log", base=2)
-    drawing.log2_axis(axes.xaxis)
-    drawing.plain_ticks(axes.yaxis)
-    axes.set_xlabel("width $n$ before upscaling")
-    axes.set_ylabel(label)
-    low, high = axes.get_ylim()
-    axes.set_ylim(low / (high / low) ** 0.75, high)  # room for the legend
-    axes.legend(loc="lower left", fontsize=8)
+FIGURE = Figure(
+    title="Appendix E.3, E.4. Upscaled deep linear networks and their infinite-width limit",
+    outcome="Networks of width n approach their limit as n^{infinite_width.limit}",
+    caption=(
+        "Deep linear networks trained, widened twofold, perturbed and trained on. Above: mean and "
+        "standard deviation (bars) of the output over networks, beside the recursions of infinite "
+        "width. Middle and below: root mean squares over networks with their fitted exponents of n "
+        "and 95 % intervals; where the limits differ (dashed) there is no power law and none is "
+        "fitted. Dashed from one point: the paper's power, and in grey its rivals'. (Ma et al., "
+        "equations 24 to 30.)"
+    ),
+    studies=(GRID, ALONE),
+    view=View("step", "mean", {"study": "grid", "noise": "hidden", "layers": 3, "phase": "before"}),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

@@ -3,18 +3,11 @@
 from dataclasses import replace
 
 from figures.upscaling import _drawing, _laws, _runs, _target
-from figures.upscaling._laws import simulate  # noqa: F401
-from figures.upscaling._runs import LEVEL, SETTINGS, reduce  # noqa: F401
+from figures.upscaling._laws import simulate
+from figures.upscaling._runs import LEVEL, SETTINGS, reduce
+from repro.judge.figure import Figure
 
 SETTING = replace(SETTINGS["resnet"], study="upscaling/resnet_at_target", target=("lr",))
-TITLE = "ResNet-18 with SGD: the learning rate tuned at the target too"
-OUTCOME = "Tuning the small model loses a share of {resnet_target.regret} of what upscaling gains"
-CAPTION = (
-    f"As Figure 8, on other seeds. {_drawing.ARMS} with the rate tuned at the target, at the noise "
-    f"that was transferred. {_drawing.ENDS} (Ours, on Ma et al., Figure 8.)"
-)
-STUDIES = (SETTING.study,)
-VIEW = _drawing.CURVES
 NAME = "resnet_target"
 CLAIMS = _target.claims(NAME, "suite, on Figure 8", SETTING)
 LAWS = _laws.target_laws(NAME)
@@ -29,3 +22,23 @@ def measure(data, scale):
 
 def draw(data, scale):
     return _drawing.draw_curves(data, SETTING)
+
+
+FIGURE = Figure(
+    title="ResNet-18 with SGD: the learning rate tuned at the target too",
+    outcome=(
+        "Tuning the small model loses a share of {resnet_target.regret} of what upscaling gains"
+    ),
+    caption=(
+        f"As Figure 8, on other seeds. {_drawing.ARMS} with the rate tuned at the target, at the "
+        f"noise that was transferred. {_drawing.ENDS} (Ours, on Ma et al., Figure 8.)"
+    ),
+    studies=(SETTING.study,),
+    view=_drawing.CURVES,
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

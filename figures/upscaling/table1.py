@@ -2,15 +2,8 @@
 
 from figures.upscaling import _scalings
 from repro.judge.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most
+from repro.judge.figure import Figure
 
-TITLE = "Table 1. Weights and hyperparameters of a widened model"
-OUTCOME = "Multipliers are Table 1's to a share of {table1.widening}"
-CAPTION = (
-    "What weights, learning rate, weight decay and eps are multiplied by when widths grow by k_in "
-    "and k_out: as printed, and in brackets as `widen` does it with k_in = 2, k_out = 3, or of the "
-    "width a vector has (Ma et al., Table 1)."
-)
-STUDIES = (_scalings.STUDY,)
 CLAIMS = (
     Claim(
         id="table1.widening",
@@ -34,3 +27,19 @@ def measure(data, scale):
 
 def table(data, scale):
     return _scalings.table_of_widening(data)
+
+
+FIGURE = Figure(
+    title="Table 1. Weights and hyperparameters of a widened model",
+    outcome="Multipliers are Table 1's to a share of {table1.widening}",
+    caption=(
+        "What weights, learning rate, weight decay and eps are multiplied by when widths grow by "
+        "k_in and k_out: as printed, and in brackets as `widen` does it with k_in = 2, k_out = 3, "
+        "or of the width a vector has (Ma et al., Table 1)."
+    ),
+    studies=(_scalings.STUDY,),
+    claims=CLAIMS,
+    reduce=reduce,
+    measure=measure,
+    table=table,
+)

@@ -2,14 +2,8 @@
 
 from figures.upscaling import _scalings
 from repro.judge.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most
+from repro.judge.figure import Figure
 
-TITLE = "Table 2. muP's scalings by type of weight"
-OUTCOME = "Powers of the width are within {table2.powers} of the printed ones"
-CAPTION = (
-    "Powers of the widths n_in and n_out as printed and, in brackets, as fitted over built layers "
-    "of widths 16 and 256 (Ma et al., Table 2)."
-)
-STUDIES = (_scalings.STUDY,)
 CLAIMS = (
     Claim(
         id="table2.powers",
@@ -32,3 +26,18 @@ def measure(data, scale):
 
 def table(data, scale):
     return _scalings.table_of_powers(data, _scalings.TABLE_2)
+
+
+FIGURE = Figure(
+    title="Table 2. muP's scalings by type of weight",
+    outcome="Powers of the width are within {table2.powers} of the printed ones",
+    caption=(
+        "Powers of the widths n_in and n_out as printed and, in brackets, as fitted over built "
+        "layers of widths 16 and 256 (Ma et al., Table 2)."
+    ),
+    studies=(_scalings.STUDY,),
+    claims=CLAIMS,
+    reduce=reduce,
+    measure=measure,
+    table=table,
+)

@@ -11,22 +11,10 @@ from repro.judge.claims import (
     reported,
     within,
 )
+from repro.judge.figure import Figure
 from repro.judge.typeset import Table
 
-TITLE = "Table 4 and Appendix F.4. Training costs, printed and computed"
-OUTCOME = (
-    "A step of the wide model costs {table4.speedup-mlp} (MLP), {table4.speedup-resnet} "
-    "(ResNet-18), {table4.speedup-gpt2} (GPT-2) times one of the small model"
-)
-CAPTION = (
-    "Speed-ups and total costs as printed, computed by the formulas of Appendix F.4, and recounted "
-    "with what the printed GPT-2 totals count: nanoGPT's padded vocabulary, biases and norms. "
-    "Those totals correspond to 262,144 tokens a step, half of the 0.5M that F.3 states, and so "
-    "does this table. End-to-end speed-ups, not judged, divide our totals by the costs of upscaled "
-    "training that the paper measured and prints. (Ma et al., Table 4, Appendix F.4.)"
-)
 STUDY = "upscaling/costs"
-STUDIES = (STUDY,)
 SPEEDUPS = {"mlp": 23.6, "resnet": 16.0, "gpt2": 48.2}
 MODELS = {
     "mlp": "MLP",
@@ -148,3 +136,25 @@ def table(data, scale):
     words = "GPT-2: speed-up of upscaling, base and tuning charged (ours)"
     rows.append([words, "times", "", *ratios, ""])
     return Table(["quantity", "unit", "printed", "computed by F.4", "recounted", "off by"], rows)
+
+
+FIGURE = Figure(
+    title="Table 4 and Appendix F.4. Training costs, printed and computed",
+    outcome=(
+        "A step of the wide model costs {table4.speedup-mlp} (MLP), {table4.speedup-resnet} "
+        "(ResNet-18), {table4.speedup-gpt2} (GPT-2) times one of the small model"
+    ),
+    caption=(
+        "Speed-ups and total costs as printed, computed by the formulas of Appendix F.4, and "
+        "recounted with what the printed GPT-2 totals count: nanoGPT's padded vocabulary, biases "
+        "and norms. Those totals correspond to 262,144 tokens a step, half of the 0.5M that F.3 "
+        "states, and so does this table. End-to-end speed-ups, not judged, divide our totals by "
+        "the costs of upscaled training that the paper measured and prints. (Ma et al., Table 4, "
+        "Appendix F.4.)"
+    ),
+    studies=(STUDY,),
+    claims=CLAIMS,
+    reduce=reduce,
+    measure=measure,
+    table=table,
+)

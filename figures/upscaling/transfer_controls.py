@@ -6,7 +6,7 @@ import numpy as np
 
 from figures.upscaling import fig3
 from figures.upscaling._transfer import LEVEL, WIDTH, at_end, by_width, log2_places
-from figures.upscaling.fig3 import reduce  # noqa: F401
+from figures.upscaling.fig3 import reduce
 from repro.judge.claims import (
     CONTROL,
     OURS,
@@ -16,6 +16,7 @@ from repro.judge.claims import (
     reported,
     trained_scales,
 )
+from repro.judge.figure import Figure
 from repro.judge.intervals import no_finer_than
 from repro.judge.noise import Design
 from repro.judge.power import SIDES, SIGN
@@ -23,21 +24,6 @@ from repro.judge.tables import joined
 from repro.statistics import t_interval
 from widthwise.checks.regret import half_step
 
-TITLE = "What the transfer of Figure 3 is held against"
-OUTCOME = (
-    "The narrowest target's best rate ends at {transfer_controls.lr-mlp} times the control's "
-    "loss at the widest with AdamW, {transfer_controls.lr-mlp-sgd} with SGD"
-)
-CAPTION = (
-    "Upscaled MLPs as in Figure 3. Left: final training loss, a mean since the last evaluation, "
-    "against the learning rate (top) and the noise (bottom), one curve a target width; mean, and "
-    "range over seeds (band). Dashed: under the standard parametrization (top), with noise of one "
-    "standard deviation at every width (bottom). Stars: lowest mean. Third column: regret, what is "
-    "lost at each target with the value that is best at the narrowest, against its own best; "
-    "dashed: the control's. Right: final training loss at the widest target with the narrowest's "
-    "best value, over the control's. Bars: 95 % intervals over seeds. (Ours, on Ma et al., Figure "
-    "3.)"
-)
 MODELS = {"mlp-sgd": "MLP with SGD", "mlp": "MLP with AdamW"}
 STUDY = {"mlp-sgd": "upscaling/mlp_sgd_controls", "mlp": "upscaling/mlp_adamw_controls"}
 # Sweep -> its stage, the control's, the axis in both, its name, and what the claim says.
@@ -58,7 +44,6 @@ SWEEPS = {
     ),
 }
 PAIRS = [(sweep, key) for sweep in SWEEPS for key in MODELS]
-STUDIES = tuple(f"{STUDY[key]}/{stage}" for sweep, key in PAIRS for stage in SWEEPS[sweep][:2])
 CLAIMS = (
     *(
         Claim(
@@ -258,3 +243,29 @@ def draw_judged(panel, measured, sweep):
     panel.set_xticks(places, MODELS.values())
     panel.set_ylabel("widest, loss over control's")
     panel.set_title("what is judged, 95 %", fontsize=9)
+
+
+FIGURE = Figure(
+    title="What the transfer of Figure 3 is held against",
+    outcome=(
+        "The narrowest target's best rate ends at {transfer_controls.lr-mlp} times the control's "
+        "loss at the widest with AdamW, {transfer_controls.lr-mlp-sgd} with SGD"
+    ),
+    caption=(
+        "Upscaled MLPs as in Figure 3. Left: final training loss, a mean since the last "
+        "evaluation, against the learning rate (top) and the noise (bottom), one curve a target "
+        "width; mean, and range over seeds (band). Dashed: under the standard parametrization "
+        "(top), with noise of one standard deviation at every width (bottom). Stars: lowest mean. "
+        "Third column: regret, what is lost at each target with the value that is best at the "
+        "narrowest, against its own best; dashed: the control's. Right: final training loss at the "
+        "widest target with the narrowest's best value, over the control's. Bars: 95 % intervals "
+        "over seeds. (Ours, on Ma et al., Figure 3.)"
+    ),
+    studies=tuple(f"{STUDY[key]}/{stage}" for sweep, key in PAIRS for stage in SWEEPS[sweep][:2]),
+    claims=CLAIMS,
+    laws=LAWS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    simulate=simulate,
+)

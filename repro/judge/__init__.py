@@ -1,7 +1,7 @@
 """What is shown and claimed, and how it is judged. No torch at import.
 
 What a figure is written with
-  figure.py        what its file must define, and what it may
+  figure.py        what it is: its texts, claims and functions
   claims.py        claims, what is expected of them, verdicts
   tables.py        what figures share when they read a table of runs
   optimum.py       the optimum of a curve

@@ -15,6 +15,7 @@ from repro.judge.claims import (
     Claim,
     Expectation,
 )
+from repro.judge.figure import figure_named
 from repro.judge.typeset import markdown
 from repro.suite import registry
 
@@ -30,7 +31,7 @@ def by_paper() -> dict[str, list[Claim]]:
     """Paper -> its claims, in the order of their figures."""
     found: dict[str, list[Claim]] = {}
     for name in registry.figure_names():
-        found.setdefault(name.split("/")[0], []).extend(registry.figure(name).CLAIMS)
+        found.setdefault(name.split("/")[0], []).extend(figure_named(name).claims)
     return found
 
 

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from repro.files import sha256, write_bytes
-from repro.judge.figure import figure_module
-from repro.suite import code
+from repro.suite import code, registry
 from repro.suite.registry import ROOT
 
 JUDGING = "repro/judge/judging.py"
@@ -17,7 +16,7 @@ def files(figure_name: str) -> list[str]:
     """Every file of the checkout whose code makes a figure's table, verdicts and picture.
 
     These are all files imported, directly or not, also within functions, by the figure's file and
-    by `repro.judge.judging`, which calls it; and the files of its STUDIES, which say what was
+    by `repro.judge.judging`, which calls it; and the files of its studies, which say what was
     chosen after seeing results, what the paper prints, and what its claims' tests can tell. Not
     included are
       the training code: LEFT_OUT, and modules of tasks, which are imported by name at run time. Its
@@ -26,7 +25,7 @@ def files(figure_name: str) -> list[str]:
       a package's __init__.py where only a module of the package is imported;
       libraries: uv.lock fixes their versions.
     """
-    named = figure_module(figure_name).STUDIES
+    named = registry.figure(figure_name).studies
     from_figure = code.reached([f"figures/{figure_name}.py"], LEFT_OUT)
     studies = ["studies/" + "/".join(name.split("/")[:2]) + ".py" for name in named]
     folder = f"studies/{figure_name.split('/')[0]}"

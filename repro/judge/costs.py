@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from repro.judge import marks
-from repro.judge.figure import figure_module
+from repro.judge.figure import figure_named
 from repro.judge.records import read_record, recorded
 from repro.judge.typeset import markdown
 from repro.suite import budget, registry
@@ -51,7 +51,7 @@ def of_figure(suite: Suite, name: str) -> Figure:
         made = read_record(bases[0])["provenance"]["made"] if bases else None
         hours = sum(entry["seconds"] for entry in made) / 3600 if made else None
     embedded = suite.is_embedded(name)
-    judged = sum(claim.binds(scale, embedded) for claim in figure_module(name).CLAIMS)
+    judged = sum(claim.binds(scale, embedded) for claim in figure_named(name).claims)
     return Figure(hours, room.memory, room.disk, tuple(suite.figure_datasets(name)), judged)
 
 
@@ -69,7 +69,7 @@ def lines(names: Sequence[str] | None = None) -> list[str]:
     found = {n: {scale: of_figure(suites[scale], n) for scale in SCALES} for n in names}
     time, room, papers = [], [], []
     for name, at in found.items():
-        claims = len(figure_module(name).CLAIMS)
+        claims = len(figure_named(name).claims)
         judged = ", ".join(str(at[scale].judged) for scale in SCALES)
         hours = [number(at[s].hours, 2 if s in GPU_SCALES else 1) for s in SCALES]
         time.append([f"`{name}`", *hours, f"{judged} of {claims}"])

@@ -276,7 +276,9 @@ def bars(
         axes.errorbar([*x], value, yerr=reach, **look)
 
 
-def guides(axes, x: Sequence[float], start: float, laws: Mapping[str, float], paper: str) -> None:
+def guides(
+    axes, x: Sequence[float] | np.ndarray, start: float, laws: Mapping[str, float], paper: str
+) -> None:
     """Power laws y = start (x / x[0])^power, each named at its end.
 
     laws: name -> power. paper: the name of the paper's law, drawn as `printed` draws its values.

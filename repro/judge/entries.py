@@ -48,7 +48,7 @@ PROXY = "(proxy)"
 def submit(suite: Suite, path: str, workloads: Sequence[str], folder: Path) -> str:
     """Run an entry's file on workloads; write its JSON and a pack of its finished runs into a
     folder. Returns what came out, in words."""
-    board = registry.figure(FIGURE)
+    board = registry.figure_module(FIGURE)
     found = entry.read(path)
     entered = Entered(suite, found, workloads)
     refuse_taken(found, [*board.NAMES], folder)
@@ -126,7 +126,7 @@ def stem(name: str) -> str:
 
 def scored(optimizer: str, table, scale: str, version: str, source: str = "") -> Entry:
     """The row of an entry's table of runs."""
-    (row,) = registry.figure(FIGURE).entries(table, scale, version, source, optimizer)
+    (row,) = registry.figure_module(FIGURE).entries(table, scale, version, source, optimizer)
     return row
 
 

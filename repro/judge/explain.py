@@ -8,7 +8,7 @@ from repro.judge import register
 from repro.judge.board import in_words, paper_scale
 from repro.judge.claims import Claim
 from repro.judge.evidence import Evidence, find
-from repro.judge.figure import figure_module
+from repro.judge.figure import figure_named
 from repro.judge.judged import interval
 from repro.judge.page import unclean
 from repro.judge.printed import printed
@@ -28,7 +28,7 @@ def find_claim(word: str) -> tuple[str, str, Claim]:
     known = {
         f"{figure_name.split('/')[0]}/{claim.id}": (figure_name, claim)
         for figure_name in registry.loadable_figures()
-        for claim in figure_module(figure_name).CLAIMS
+        for claim in figure_named(figure_name).claims
     }
     matches = [key for key in known if word in (key, key.split("/", 1)[1])]
     if len(matches) != 1:

@@ -1,72 +1,28 @@
-"""What a figure's file must define, and what it may. No torch.
+"""What a figure is: its texts, its claims, and the functions that make it. No torch.
 
-`figures/<paper>/<figure>.py` is the figure; nothing else names it. `repro.suite.contracts` holds
-every file against `Figure` before it is used.
+`figures/<paper>/<figure>.py` defines `FIGURE = Figure(...)`; nothing else names it.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, cast
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from repro.errors import UserError, did_you_mean
+from repro.judge.claims import Claim, Measurement
+from repro.judge.power import Laws
+from repro.judge.typeset import Table
 from repro.suite import registry
+from repro.suite.contracts import check_call, is_listed, kind
+from repro.suite.figure import Shown, check_text
+from repro.suite.names import CLAIM_IN_TEXT
+from repro.suite.study import SCALES
 
 if TYPE_CHECKING:
     import matplotlib.figure
     import numpy as np
     import pandas as pd
-
-    from repro.judge.claims import Claim, Measurement
-    from repro.judge.power import Laws
-    from repro.judge.typeset import Table
-
-
-class Figure(Protocol):
-    """A module of figures/: four constants and three functions, called in this order.
-
-    TITLE: one line, shown above the picture and in `python -m repro list`.
-    CAPTION: what every mark means, and where the paper has it; text beside the picture.
-    STUDIES: whose runs it shows: `<paper>/<study>` for all stages of a study, or
-        `<paper>/<study>/<stage>` for one.
-    CLAIMS: what the paper says about it; each id begins with `<figure>.`.
-
-    The suite imports every figure's file to list the figures, which must stay fast: import pandas,
-    numpy and `repro.judge.drawing` inside the functions that use them, and torch nowhere.
-    """
-
-    TITLE: str
-    CAPTION: str
-    STUDIES: tuple[str, ...]
-    CLAIMS: "tuple[Claim, ...]"
-
-    def reduce(self, runs: "Mapping[str, pd.DataFrame]") -> "pd.DataFrame":
-        """The table that is kept as data.csv; called once, when all runs are finished.
-
-        runs: name of a stage (`<paper>/<study>/<stage>`, `+<round>` for those of a search) -> a
-        table with a row for each evaluation of each run. Its columns are the axes of the study's
-        grid (`model.width`, `lr.embedding`, `seed`), the values tuned upstream, and what the task
-        records (`step`, `train_loss`); a diverged loss is infinite.
-        Keep what `measure` and `draw` need, in an order that is always the same.
-        """
-
-    def measure(self, data: "pd.DataFrame", scale: str) -> "Mapping[str, Measurement]":
-        """Claim id -> its Measurement, for every claim of CLAIMS and no other.
-
-        data: data.csv, read back. scale: smoke, reduced or paper.
-        """
-
-    def draw(self, data: "pd.DataFrame", scale: str) -> "matplotlib.figure.Figure":
-        """The picture, on panels from `repro.judge.drawing.panels`.
-
-        The suite adds the title and one line of where it is from; only the layout of those panels
-        can make room for them.
-        """
-
-
-class FigureOfTable(Protocol):
-    """What the module of a figure that is a table defines in place of `draw`."""
-
-    def table(self, data: "pd.DataFrame", scale: str) -> "Table":
-        """Its heads and cells: set as text in PDF, Markdown, CSV and the report."""
 
 
 @dataclass(frozen=True)
@@ -115,14 +71,6 @@ class Asides:
         return list(dict.fromkeys(name for bar in bars for name in bar.parts))
 
 
-class FigureWithAsides(FigureOfTable, Protocol):
-    """What the module of a figure that is a table defines besides where the report shows more
-    beside its rows: bars, links to what other figures plot of a row, files of the checkout."""
-
-    def asides(self, data: "pd.DataFrame", scale: str) -> Asides:
-        """What stands beside the rows of `table(data, scale)`, in the same order."""
-
-
 @dataclass(frozen=True)
 class View:
     """Columns of a figure's data.csv, and which of their values.
@@ -136,51 +84,130 @@ class View:
     only: Mapping[str, object] = field(default_factory=dict)
 
 
-class FigureWithView(Figure, Protocol):
-    """What a figure's module defines besides where the report's plot of its data would otherwise
-    begin with something else than the picture shows.
+@dataclass(frozen=True, kw_only=True)
+class Figure(Shown):
+    """A figure: what it is made of, what the paper says about it, and the functions that make it.
 
-    VIEW: what over what, and of which runs, by columns of data.csv.
+    The suite imports every figure's file to list the figures, which must stay fast: import pandas,
+    numpy and `repro.judge.drawing` inside the functions that use them, and torch nowhere.
+
+    title, studies: as of `Shown`.
+    caption: what every mark means, and where the paper has it; text beside the picture.
+    claims: what the paper says about it; each id begins with `<figure>.`.
+    reduce(runs): the table that is kept as data.csv; called once, when all runs are finished.
+        runs: name of a stage (`<paper>/<study>/<stage>`, `+<round>` for those of a search) -> a
+        table with a row for each evaluation of each run. Its columns are the axes of the study's
+        grid (`model.width`, `lr.embedding`, `seed`), the values tuned upstream, and what the task
+        records (`step`, `train_loss`); a diverged loss is infinite. Keep what the functions below
+        need, in an order that is always the same.
+    measure(data, scale): claim id -> its Measurement, for every claim and nothing else. data:
+        data.csv, read back. scale: smoke, reduced, overnight, workstation or paper.
+    draw(data, scale): the picture, on panels from `repro.judge.drawing.panels`. The suite adds the
+        title and one line of where it is from; only the layout of those panels can make room.
+    table(data, scale): in place of `draw`, of a figure that is a table: heads and cells, set as
+        text in PDF, Markdown, CSV and the report.
+
+    Where it has more to say:
+    outcome: the picture's title, a sentence that is true whatever came out, with `{claim}` in the
+        place of what a claim measured: `the best rate goes as width^{fig1.slope}`. The verdict of
+        these claims follows it (`repro.judge.outcome`); without it the title counts verdicts.
+    view: where the report's plot of its data should begin, if not with what the picture shows.
+    asides(data, scale): of a table, what the report shows beside its rows: bars, links to what
+        other figures plot of a row, files of the checkout.
+    laws: claim id -> the paper's law and its rivals, between which the claim's test must tell:
+        every claim about training that has a bound below paper scale should have them.
+        `python -m repro power` draws tables from each and counts how often the claim agrees.
+    simulate(law, recorded, scale, rng): a table as `recorded` would be if a law of `laws` held: the
+        same columns, grid and seeds. recorded: data.csv on record, from which comes what a law does
+        not fix and the size of the noise between seeds (`repro.judge.noise`). rng: the only source
+        of randomness.
     """
 
-    VIEW: View
+    caption: str
+    claims: tuple[Claim, ...]
+    reduce: "Callable[[Mapping[str, pd.DataFrame]], pd.DataFrame]"
+    measure: "Callable[[pd.DataFrame, str], Mapping[str, Measurement]]"
+    draw: "Callable[[pd.DataFrame, str], matplotlib.figure.Figure] | None" = None
+    table: "Callable[[pd.DataFrame, str], Table] | None" = None
+    outcome: str = ""
+    view: View | None = None
+    asides: "Callable[[pd.DataFrame, str], Asides] | None" = None
+    laws: Mapping[str, Laws] = field(default_factory=dict)
+    simulate: "Callable[[str, pd.DataFrame, str, np.random.Generator], pd.DataFrame] | None" = None
+
+    def check(self, file: str) -> None:
+        """Raise UserError, in one line that names the file, for what the fields' types do not say:
+        which go together, and whether each function can be called as it will be."""
+        super().check(file)
+        check_text(file, "caption", self.caption)
+        self._check_claims(file)
+        self._check_outcome(file)
+        if (self.draw is None) == (self.table is None):
+            raise UserError(f"{file}: give draw or table, the one that it is")
+        if self.asides and not self.table:
+            raise UserError(f"{file}: has asides but no table, beside whose rows they would be")
+        self._check_laws(file)
+        arguments = {name: ["data", "scale"] for name in ("measure", "draw", "table", "asides")}
+        arguments |= {"reduce": ["runs"], "simulate": ["law", "recorded", "scale", "rng"]}
+        for name, positional in arguments.items():
+            if (function := getattr(self, name)) is not None:
+                check_call(file, name, function, positional)
+        if not isinstance(self.view, View | None):
+            raise UserError(
+                f"{file}: view is {kind(self.view)}; give a View of repro/judge/figure.py"
+            )
+
+    def _check_claims(self, file: str) -> None:
+        figure = Path(file).stem
+        if not is_listed(self.claims):
+            raise UserError(f"{file}: claims is {kind(self.claims)}; give a tuple of Claim")
+        seen = set()
+        for claim in self.claims:
+            if not isinstance(claim, Claim):
+                raise UserError(f"{file}: claims holds {kind(claim)}, not a Claim")
+            if not claim.id.startswith(f"{figure}."):
+                raise UserError(f"{file}: claim {claim.id!r} must be named '{figure}.<name>'")
+            if claim.id in seen:
+                raise UserError(f"{file}: claim {claim.id!r} is there twice")
+            seen.add(claim.id)
+            for scale in claim.expected:
+                if scale not in SCALES:
+                    hint = did_you_mean(scale, SCALES)
+                    raise UserError(f"{file}: claim {claim.id!r}: unknown scale {scale!r}, {hint}")
+            for bound in claim.expected.values():
+                if not bound.basis and not math.isnan(bound.low):
+                    raise UserError(
+                        f"{file}: claim {claim.id!r}: {bound}: says not where the bound comes "
+                        "from; give it a basis, STATED, TOLERANCE or OURS of "
+                        "repro/judge/claims.py, and why"
+                    )
+
+    def _check_outcome(self, file: str) -> None:
+        if not isinstance(self.outcome, str) or "\n" in self.outcome:
+            raise UserError(f"{file}: outcome is {kind(self.outcome)}; give one line of text")
+        for name in CLAIM_IN_TEXT.findall(self.outcome):
+            self._check_is_claim(file, "outcome", name)
+
+    def _check_laws(self, file: str) -> None:
+        if not isinstance(self.laws, Mapping):
+            raise UserError(f"{file}: laws is {kind(self.laws)}; give a mapping, claim id to Laws")
+        if bool(self.laws) != bool(self.simulate):
+            raise UserError(f"{file}: laws and simulate go together; give both or neither")
+        for claim, laws in self.laws.items():
+            self._check_is_claim(file, "laws", claim)
+            if not isinstance(laws, Laws):
+                raise UserError(f"{file}: laws of {claim!r} is {kind(laws)}, not a Laws")
+
+    def _check_is_claim(self, file: str, field_name: str, name: str) -> None:
+        ids = [claim.id for claim in self.claims]
+        if name not in ids:
+            hint = did_you_mean(str(name), ids) if ids else "it has none"
+            raise UserError(f"{file}: {field_name} names {name!r}, no claim of it: {hint}")
 
 
-class FigureWithOutcome(Figure, Protocol):
-    """What a figure's module defines besides so that its picture's title says what came out.
-
-    OUTCOME: a sentence that is true whatever came out, with `{claim}` in the place of what a claim
-        of CLAIMS measured: `the best rate goes as width^{fig1.slope}`. The verdict of the claims
-        that it names follows it (`repro.judge.outcome`); without it the title counts verdicts.
-    """
-
-    OUTCOME: str
-
-
-class FigureWithLaws(Figure, Protocol):
-    """What a figure's module defines besides where its claims' tests are themselves tested: every
-    claim about training that has a bound below paper scale should be.
-
-    LAWS: claim id -> Laws, the paper's law and its rivals, by name. `python -m repro power` draws
-    tables from each and counts how often the claim agrees (`repro.judge.power`).
-    """
-
-    LAWS: "Mapping[str, Laws]"
-
-    def simulate(
-        self, law: str, recorded: "pd.DataFrame", scale: str, rng: "np.random.Generator"
-    ) -> "pd.DataFrame":
-        """A table as `recorded` would be if a law held: the same columns, grid and seeds.
-
-        law: a name in LAWS. recorded: data.csv on record, from which comes what a law does not fix
-        and the size of the noise between seeds (`repro.judge.noise`). rng: the only source of
-        randomness.
-        """
-
-
-def figure_module(name: str) -> Figure:
-    """`registry.figure` with its type, which `repro.suite` does not know: it imports no judge.
-
-    What a figure need not define (`table`, `asides`, `VIEW`, `OUTCOME`, `LAWS`) a caller asks for
-    first."""
-    return cast(Figure, registry.figure(name))
+def figure_named(name: str) -> Figure:
+    """A figure by its name, `<paper>/<figure>`; raises UserError if there is none of that name, or
+    its file is broken."""
+    found = registry.figure(name)
+    assert isinstance(found, Figure)  # what `Shown` is a part of
+    return found

@@ -23,7 +23,7 @@ from repro.judge.claims import (
     judge,
     too_few,
 )
-from repro.judge.figure import figure_module
+from repro.judge.figure import figure_named
 from repro.judge.judged import JudgedClaim
 from repro.judge.outcome import outcome
 from repro.judge.printed import printed_for
@@ -53,9 +53,9 @@ def called(figure_name: str, function: str) -> Iterator[None]:
 def tabulate(figure_name: str, contents: Mapping[str, Sequence[Mapping]]):
     """A figure's table, a DataFrame. contents: name of a stage -> the contents of its cells."""
     frames = {stage: frame(cells) for stage, cells in contents.items()}
-    module = figure_module(figure_name)
+    figure = figure_named(figure_name)
     with called(figure_name, "reduce"):
-        table = module.reduce(frames)
+        table = figure.reduce(frames)
     if not hasattr(table, "to_csv"):
         kind = type(table).__name__
         raise UserError(f"figures/{figure_name}.py: reduce returned a {kind}, not a DataFrame")
@@ -67,15 +67,15 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[JudgedClaim]:
 
     table: its data.csv. provenance: its provenance.json.
     """
-    module = figure_module(figure_name)
+    figure = figure_named(figure_name)
     scale = provenance["scale"]
     with called(figure_name, "measure"):
-        measured = module.measure(table, scale)
-    check_measured(f"figures/{figure_name}.py", module.CLAIMS, measured)
+        measured = figure.measure(table, scale)
+    check_measured(f"figures/{figure_name}.py", figure.claims, measured)
     rows: list[JudgedClaim] = []
     paper = figure_name.split("/")[0]
     chosen = chosen_after_seeing(figure_name, scale)
-    for claim in module.CLAIMS:
+    for claim in figure.claims:
         judgement = judge(claim, measured[claim.id], scale, provenance["embedded"])
         trials = power.of_claim(paper, claim.id, scale, provenance["label"])
         others = second.of_claim(paper, claim.id, scale, provenance["label"])
@@ -139,7 +139,7 @@ def check_measured(file: str, claims: Sequence[Claim], measured: object) -> None
             kind = f"a {type(entry).__name__}, not a Measurement" if entry else "nothing"
             raise UserError(f"{file}: measure returned {kind} for claim {claim.id!r}")
     for name in measured.keys() - {claim.id for claim in claims}:
-        raise UserError(f"{file}: measure returned {name!r}, which is no claim of CLAIMS")
+        raise UserError(f"{file}: measure returned {name!r}, which is no claim of its")
 
 
 def _finite(value: float) -> float | None:
@@ -169,14 +169,14 @@ def _devices(provenance: Mapping) -> str:
 
 def table_of(figure_name: str, data: Path, scale: str) -> Table | None:
     """The table that a figure is; None where it is a plot. data: its data.csv."""
-    module = figure_module(figure_name)
-    if not hasattr(module, "table"):
+    figure = figure_named(figure_name)
+    if figure.table is None:
         return None
 
     import pandas as pd
 
     with called(figure_name, "table"):
-        shown = module.table(pd.read_csv(data), scale)
+        shown = figure.table(pd.read_csv(data), scale)
     if not isinstance(shown, Table):
         kind = type(shown).__name__
         raise UserError(f"figures/{figure_name}.py: table returned a {kind}, not a Table")
@@ -190,20 +190,21 @@ def render(figure_name: str, data: Path, provenance: dict, folder: Path) -> list
 
     from repro.judge import drawing
 
-    module = figure_module(figure_name)
+    figure = figure_named(figure_name)
     values, digest = pd.read_csv(data), sha256_file(data)
     rows = judge_all(figure_name, values, provenance)
     drawing.style()
     if shown := table_of(figure_name, data, provenance["scale"]):
         drawn = drawing.of_table(shown)
     else:
+        assert figure.draw  # what is no table
         with called(figure_name, "draw"):
-            drawn = module.draw(values, provenance["scale"])
+            drawn = figure.draw(values, provenance["scale"])
     drawing.check_panels(f"figures/{figure_name}.py", drawn)
     last_line = source_line(figure_name, provenance, digest)
-    drawing.finish(drawn, module.TITLE, outcome(figure_name, rows), last_line)
+    drawing.finish(drawn, figure.title, outcome(figure_name, rows), last_line)
     picture = folder / "figure.pdf"
     drawing.save(drawn, picture, folder / "figure.png")
     made_of = footer(figure_name, provenance, digest)
-    drawing.save_sheet(picture, module.CAPTION, rows, made_of, folder / "sheet.pdf")
+    drawing.save_sheet(picture, figure.caption, rows, made_of, folder / "sheet.pdf")
     return rows

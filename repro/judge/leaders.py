@@ -39,7 +39,7 @@ def board(suite: Suite, data: Path | None = None) -> Board:
     import pandas as pd
 
     table = pd.read_csv(data) if data else _data(suite)[0]
-    figure = registry.figure(FIGURE)
+    figure = registry.figure_module(FIGURE)
     more = entries.sent_in(suite.config.scale, suite.label, figure.VERSION)
     return figure.matrix(table, suite.config.scale, more)
 
@@ -47,7 +47,7 @@ def board(suite: Suite, data: Path | None = None) -> Board:
 def freeze(suite: Suite, version: str) -> str:
     """Fix the references of a version; returns what became of it."""
     table, file = _data(suite)
-    figure = registry.figure(FIGURE)
+    figure = registry.figure_module(FIGURE)
     new = figure.references_of(table, suite.config.scale, version, suite.label, sha256_file(file))
     if not new:
         raise UserError(

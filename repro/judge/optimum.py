@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from repro.suite import search
 from repro.suite.search import Offset, Point
@@ -32,7 +33,7 @@ class Optimum:
         return (self.low + self.high) / 2
 
 
-def window_optimum(lr: Sequence[float], loss: Sequence[float], window: float) -> Optimum:
+def window_optimum(lr: ArrayLike, loss: ArrayLike, window: float) -> Optimum:
     """Centre, in log2 lr, of where the interpolated loss is at most (1 + window) times its best.
 
     The continuous form of Hayou & Liu's geometric mean of every learning rate whose loss is within
@@ -69,13 +70,13 @@ def _crossing(x: np.ndarray, y: np.ndarray, level: float) -> float:
     return float(x[0] + (x[1] - x[0]) * (level - y[0]) / (y[1] - y[0]))
 
 
-def grid_optimum(lr: Sequence[float], loss: Sequence[float], window: float) -> float:
+def grid_optimum(lr: ArrayLike, loss: ArrayLike, window: float) -> float:
     """log2 of the geometric mean of the grid's rates in the window, as Hayou & Liu compute it."""
     x, y = np.log2(np.asarray(lr, dtype=float)), np.asarray(loss, dtype=float)
     return float(x[y <= np.nanmin(y) * (1 + window)].mean())
 
 
-def parabola_optimum(lr: Sequence[float], loss: Sequence[float], reach: float = 2.0) -> float:
+def parabola_optimum(lr: ArrayLike, loss: ArrayLike, reach: float = 2.0) -> float:
     """log2 of the vertex of a parabola through the points around the best, in log2 lr.
 
     reach: octaves to either side within which points are taken, so that a finer grid has more of

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from repro.judge.board import CHOSEN
 from repro.judge.claims import DOES_NOT_BIND, REPORTED, REPRODUCED, VERDICTS
-from repro.judge.figure import figure_module
+from repro.judge.figure import figure_named
 from repro.judge.judged import JudgedClaim, interval
 from repro.suite.names import CLAIM_IN_TEXT
 
@@ -12,10 +12,10 @@ WORDS = {DOES_NOT_BIND: "not judged at this scale or on these data"}
 
 
 def outcome(figure_name: str, rows: Sequence[JudgedClaim]) -> str:
-    """What came out of a figure: its OUTCOME with what was measured, and the verdict of the claims
+    """What came out of a figure: its sentence with what was measured, and the verdict of the claims
     that this names. How all of its claims fared, where it has none or a value is not finite; ""
     where it has no claims. rows: its judged claims."""
-    stated = getattr(figure_module(figure_name), "OUTCOME", "")
+    stated = figure_named(figure_name).outcome
     found = {row["claim"]: row for row in rows}
     shown = [found[claim] for claim in decided_by(figure_name) if claim in found]
     known = {row["claim"]: interval(row) for row in shown if row["measured"] is not None}
@@ -28,8 +28,8 @@ def outcome(figure_name: str, rows: Sequence[JudgedClaim]) -> str:
 
 
 def decided_by(figure_name: str) -> list[str]:
-    """The claims that a figure's OUTCOME names, each once, in its order."""
-    stated = getattr(figure_module(figure_name), "OUTCOME", "")
+    """The claims that a figure's sentence names, each once, in its order."""
+    stated = figure_named(figure_name).outcome
     return list(dict.fromkeys(CLAIM_IN_TEXT.findall(stated)))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from repro.files import sha256_file, write_bytes
 from repro.judge.board import HEAD, entries
-from repro.judge.figure import figure_module
+from repro.judge.figure import figure_named
 from repro.judge.judged import JudgedClaim
 from repro.judge.judging import footer, table_of
 from repro.judge.outcome import outcome
@@ -22,13 +22,13 @@ def write_page(
 
     data: its data.csv. provenance: as in provenance.json.
     """
-    module = figure_module(figure_name)
+    figure = figure_named(figure_name)
     table = table_of(figure_name, data, provenance["scale"])
-    shown = table.markdown() if table else [f"![{module.TITLE}]({base.name}.png)"]
+    shown = table.markdown() if table else [f"![{figure.title}]({base.name}.png)"]
     rows = [entries(row, f"`{row['claim']}`") for row in claims]
     found = outcome(figure_name, claims)
-    lines = [f"# {plain(module.TITLE)}", "", *([f"**{plain(found)}.**", ""] if found else [])]
-    lines += [*shown, "", plain(module.CAPTION), ""]
+    lines = [f"# {plain(figure.title)}", "", *([f"**{plain(found)}.**", ""] if found else [])]
+    lines += [*shown, "", plain(figure.caption), ""]
     lines += [*markdown([HEAD, *rows]), ""] if rows else []
     lines += [f"{plain(unclean(provenance))}", ""] if unclean(provenance) else []
     lines += [plain(footer(figure_name, provenance, sha256_file(data)))]

@@ -1,6 +1,6 @@
 """What a claim's test would say if the paper's law held, another did, or the truth lay at an edge.
 
-A figure's file names the laws (`LAWS`) and draws tables from them (`simulate`), of the design on
+A figure names the laws (`laws`) and draws tables from them (`simulate`), of the design on
 record and with seed noise of its size; `repro.judge.trials` puts many through the figure's own
 `measure` and the verdict's own rule, and keeps the counts in `studies/<paper>/power.csv`.
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from repro.errors import UserError, did_you_mean
 from repro.judge import rows
-from repro.judge.figure import figure_module
+from repro.judge.figure import figure_named
 from repro.suite import registry
 from repro.suite.registry import ROOT
 
@@ -114,7 +114,7 @@ def claims_of(paper: str) -> tuple[set[str], set[str]]:
     for name in registry.figure_names():
         if name.startswith(f"{paper}/"):
             try:
-                ids |= {claim.id for claim in figure_module(name).CLAIMS}
+                ids |= {claim.id for claim in figure_named(name).claims}
             except UserError:
                 broken.add(name.split("/")[1])
     return ids, broken

@@ -20,7 +20,7 @@ from repro.judge.claims import (
     Measurement,
     judge,
 )
-from repro.judge.figure import figure_module
+from repro.judge.figure import figure_named
 from repro.judge.judged import JudgedClaim
 from repro.judge.judging import called, check_measured
 from repro.judge.power import EDGE, LOWER, PAPER, RIVAL, UPPER, Trial
@@ -36,9 +36,8 @@ PAGE = "power --page"
 def tested(figure_name: str, scale: str, embedded: bool) -> list[Claim]:
     """The claims of a figure whose power counts: those with laws that bind at this scale on this
     data."""
-    module = registry.figure(figure_name)
-    laws = getattr(module, "LAWS", {})
-    return [claim for claim in module.CLAIMS if claim.id in laws and claim.binds(scale, embedded)]
+    figure = figure_named(figure_name)
+    return [c for c in figure.claims if c.id in figure.laws and c.binds(scale, embedded)]
 
 
 def measured(
@@ -49,24 +48,25 @@ def measured(
     table: the recorded data.csv. Every draw has its own random numbers, fixed by names alone.
     stream: another one gives other draws.
     """
-    module = registry.figure(figure_name)
+    figure = figure_named(figure_name)
     file = f"figures/{figure_name}.py"
-    claims = [c for c in tested(figure_name, scale, embedded) if law in module.LAWS[c.id].names]
+    claims = [c for c in tested(figure_name, scale, embedded) if law in figure.laws[c.id].names]
     found: dict[str, list[Measurement]] = {claim.id: [] for claim in claims}
     before = None
     name = int(sha256(f"{figure_name} {law} {scale}".encode())[:16], 16)
     for number in range(draws):
         rng = np.random.default_rng([name, number, *([stream] if stream else [])])
         with called(figure_name, f"simulate({law!r})"):
-            drawn = module.simulate(law, table.copy(), scale, rng)
+            assert figure.simulate  # there are laws
+            drawn = figure.simulate(law, table.copy(), scale, rng)
         if list(getattr(drawn, "columns", [])) != list(table.columns):
             raise UserError(
                 f"{file}: simulate({law!r}) did not return a table with the columns of data.csv: "
                 + ",".join(table.columns)
             )
         with called(figure_name, "measure"):
-            values = module.measure(drawn, scale)
-        check_measured(file, module.CLAIMS, values)
+            values = figure.measure(drawn, scale)
+        check_measured(file, figure.claims, values)
         for claim in claims:
             found[claim.id].append(values[claim.id])
         if number == 1 and drawn.equals(before):  # nothing in it is random: the rest is the same
@@ -167,7 +167,7 @@ def of_table(suite: Suite, figure_name: str, table, digest: str) -> list[Trial]:
     """The trials of a figure's claims, drawn from a table. digest: of its file."""
     scale, embedded = suite.config.scale, suite.is_embedded(figure_name)
     claims = tested(figure_name, scale, embedded)
-    laws = registry.figure(figure_name).LAWS
+    laws = figure_named(figure_name).laws
     names = dict.fromkeys(law for claim in claims for law in laws[claim.id].names)
     found = {law: measured(figure_name, law, table, scale, embedded, DRAWS) for law in names}
 
@@ -200,7 +200,7 @@ def outdated(suite: Suite, selection: list[str]) -> Iterator[str]:
         digest = read_record(bases[0])["data_sha256"] if bases else None
         for claim in tested(figure_name, scale, suite.is_embedded(figure_name)):
             found = power.of_claim(paper, claim.id, scale, suite.label)
-            names = list(registry.figure(figure_name).LAWS[claim.id].names)
+            names = list(figure_named(figure_name).laws[claim.id].names)
             if [t.law for t in found if t.role != EDGE] != names:
                 yield f"{paper}/{claim.id}: has no trials of its laws: {power.MAKE} {figure_name}"
             elif {t.digest for t in found} != {digest}:
@@ -218,9 +218,9 @@ def update(suite: Suite, selection: list[str]) -> Iterator[str]:
         figures = [name for name in registry.figure_names() if name.startswith(f"{paper}/")]
         order = [
             claim.id
-            for module in map(registry.figure, figures)
-            for claim in module.CLAIMS
-            if claim.id in getattr(module, "LAWS", {})
+            for figure in map(figure_named, figures)
+            for claim in figure.claims
+            if claim.id in figure.laws
         ]
         here = (suite.config.scale, suite.label)
 
@@ -248,7 +248,7 @@ def false_verdicts(rows: Sequence[JudgedClaim]) -> list[list[str]]:
     a line a paper and verdict. Of a claim the law counts under which that is the most often."""
 
     def worst(row: JudgedClaim, seen: str) -> float | None:
-        stated = next(c for c in figure_module(row["figure"]).CLAIMS if c.id == row["claim"])
+        stated = next(c for c in figure_named(row["figure"]).claims if c.id == row["claim"])
         found = power.of_claim(row["paper"], row["claim"], row["scale"], row["data"])
         value = math.nan if row["measured"] is None else row["measured"]
         shares = power.chances(seen, value, stated.at(row["scale"]), found)

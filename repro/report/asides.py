@@ -6,7 +6,7 @@ from pathlib import Path
 
 from repro.errors import UserError, did_you_mean
 from repro.judge.claims import number
-from repro.judge.figure import Asides, Bar, figure_module
+from repro.judge.figure import Asides, Bar, figure_named
 from repro.judge.judging import called
 from repro.judge.typeset import Table
 
@@ -28,16 +28,16 @@ class Drawn:
 
 
 def asides(figure_name: str, data: Path, scale: str, table: Table) -> Asides | None:
-    """What a figure's module defines as asides, None if it does not. data: its data.csv. Raises
+    """What a figure shows beside its table's rows; None if nothing. data: its data.csv. Raises
     UserError where that does not fit the table."""
     import pandas as pd
 
-    module = figure_module(figure_name)
-    if not hasattr(module, "asides"):
+    make = figure_named(figure_name).asides
+    if make is None:
         return None
     file = f"figures/{figure_name}.py"
     with called(figure_name, "asides"):
-        found = module.asides(pd.read_csv(data), scale)
+        found = make(pd.read_csv(data), scale)
     if not isinstance(found, Asides):
         raise UserError(f"{file}: asides returned a {type(found).__name__}, not Asides")
     if len(found.rows) != len(table.rows):

@@ -143,7 +143,7 @@ def held_against(board: Board, column: str) -> tuple[str, str]:
 
 def row_of(figure: FigureView, board: Board, row: Entry, linked: Callable) -> Row:
     """A row with its cells."""
-    module = registry.figure(leaders.FIGURE)
+    module = registry.figure_module(leaders.FIGURE)
     cells: list[Cell | None] = []
     for column in board.columns:
         found = row.scores.get(column)

@@ -11,7 +11,7 @@ from repro.judge.board import of_a_paper
 from repro.judge.claims import CONTROL, KINDS, TRAINING, Claim, Expectation
 from repro.judge.claims_json import FiledClaim, filed
 from repro.judge.evidence import Evidence, find
-from repro.judge.figure import Asides, figure_module
+from repro.judge.figure import Asides, figure_named
 from repro.judge.judged import JudgedClaim
 from repro.judge.judging import table_of
 from repro.judge.outcome import outcome
@@ -143,7 +143,7 @@ class FigureView:
     @property
     def title(self) -> str:
         """Its title."""
-        return figure_module(self.name).TITLE
+        return figure_named(self.name).title
 
     @property
     def short(self) -> str:
@@ -153,12 +153,12 @@ class FigureView:
     @property
     def caption(self) -> str:
         """What every mark of its picture means."""
-        return figure_module(self.name).CAPTION
+        return figure_named(self.name).caption
 
     @cached_property
     def claims(self) -> list[ClaimView]:
         """Its judged claims."""
-        stated = {claim.id: claim for claim in figure_module(self.name).CLAIMS}
+        stated = {claim.id: claim for claim in figure_named(self.name).claims}
         found = self.evidence
         return [ClaimView(row, self.page, stated.get(row["claim"]), found) for row in found.claims]
 
@@ -215,7 +215,7 @@ class FigureView:
     @cached_property
     def plot(self) -> Plot | None:
         """What the plot of its data is made of; None if there is nothing to plot."""
-        view = getattr(figure_module(self.name), "VIEW", None)
+        view = figure_named(self.name).view
         return plot(self.evidence.data, settings.axes(self.name), view)
 
 

@@ -62,7 +62,7 @@ def plot(path: Path, axes: Collection[str], view: View | None = None) -> Plot | 
     wanted = {view.x, *view.only} if view else set()
     names = [column.name for column in known]
     for name in {*wanted, view.y} - {*names} if view else ():
-        raise UserError(f"{path}: VIEW names {name!r}, {did_you_mean(name, names)}")
+        raise UserError(f"{path}: view names {name!r}, {did_you_mean(name, names)}")
     numeric = [column for column in columns if is_numeric(column)]
     measured = [c for c in numeric if is_measured(c, axes) and c.name not in wanted]
     settings = [c for c in columns if c not in measured and c.name != SEED]

@@ -8,6 +8,7 @@ What runs
   search.py        a grid that extends itself until its optimum lies inside
   registry.py      the datasets, studies and figures that there are
   contracts.py     whether a file of theirs defines what it must
+  figure.py        what is known of a figure here: its title and studies
   config.py        the configuration: scale, data, figures
   suite.py         the suite under one configuration
   paths.py         where files are, relative to the work folder

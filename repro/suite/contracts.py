@@ -1,8 +1,8 @@
-"""Checks that a file of figures/, studies/ or data/ defines what the suite uses. No torch.
+"""Checks that a file of studies/ or data/ defines what the suite uses. No torch.
 
-What it must define is written in `repro.judge.figure.Figure`, `repro.suite.study.Study` and
-`repro.data.prepare.Dataset`. Every check raises UserError with one line that names the file and
-what is missing or wrong.
+What it must define is written in `repro.suite.study.Study` and `repro.data.prepare.Dataset`; a
+figure's file is checked by `repro.judge.figure.Figure` itself. Every check raises UserError with
+one line that names the file and what is missing or wrong.
 """
 
 import ast
@@ -16,104 +16,12 @@ from types import ModuleType
 from typing import TypeGuard
 
 from repro.errors import UserError, did_you_mean, nearest
-from repro.suite.names import CLAIM_IN_TEXT
 from repro.suite.spec import lookup, override, settings
-from repro.suite.study import REFERENCES, SCALES, Best, Study
+from repro.suite.study import REFERENCES, Best, Study
 from repro.tasks import TASKS
 
 # Arguments of a task that the suite passes; all others are the study's settings (`repro.tasks`).
 CONTEXT = {"inputs", "device", "progress", "checkpoint", "loaded"}
-FUNCTIONS = {"reduce": ["runs"], "measure": ["data", "scale"]}
-SHOWN = {"draw": ["data", "scale"], "table": ["data", "scale"]}  # one of them: a plot, or a table
-ASIDES = ["data", "scale"]
-SIMULATE = ["law", "recorded", "scale", "rng"]
-
-
-def check_figure(file: str, module: ModuleType) -> None:
-    """Check a file of figures/ against `repro.judge.figure.Figure`."""
-    texts = ("TITLE", "CAPTION")
-    shown = "table" if hasattr(module, "table") else "draw"
-    functions = FUNCTIONS | {shown: SHOWN[shown]}
-    wanted = [*texts, "STUDIES", "CLAIMS", *functions]
-    _check_names(file, module, wanted, "repro/judge/figure.py")
-    for name in texts:
-        if not isinstance(getattr(module, name), str):
-            raise UserError(f"{file}: {name} is {_kind(getattr(module, name))}, not a text")
-    if shown == "table" and hasattr(module, "draw"):
-        raise UserError(f"{file}: defines draw and table; leave out the one it is not")
-    for name, arguments in functions.items():
-        _check_call(file, name, getattr(module, name), arguments)
-    studies = module.STUDIES
-    if not _is_listed(studies) or not studies or not all(isinstance(s, str) for s in studies):
-        raise UserError(f"{file}: STUDIES is {studies!r}; give names, as ('paper/study',)")
-    _check_claims(file, module.CLAIMS)
-    _check_laws(file, module)
-    if hasattr(module, "asides"):
-        if shown != "table":
-            raise UserError(f"{file}: defines asides but no table, beside whose rows they would be")
-        _check_call(file, "asides", module.asides, ASIDES)
-    view = getattr(module, "VIEW", None)
-    if view is not None and not all(hasattr(view, name) for name in ("x", "y", "only")):
-        raise UserError(f"{file}: VIEW is {_kind(view)}; give a repro.judge.figure.View")
-    _check_outcome(file, module)
-
-
-def _check_claims(file: str, claims: object) -> None:
-    figure = Path(file).stem
-    if not _is_listed(claims):
-        raise UserError(f"{file}: CLAIMS is {_kind(claims)}; give a tuple of Claim")
-    seen = set()
-    for claim in claims:
-        if not hasattr(claim, "expected"):
-            raise UserError(f"{file}: CLAIMS holds {_kind(claim)}, not a Claim")
-        if not claim.id.startswith(f"{figure}."):
-            raise UserError(f"{file}: claim {claim.id!r} must be named '{figure}.<name>'")
-        if claim.id in seen:
-            raise UserError(f"{file}: claim {claim.id!r} is there twice")
-        seen.add(claim.id)
-        for scale in claim.expected:
-            if scale not in SCALES:
-                hint = did_you_mean(scale, SCALES)
-                raise UserError(f"{file}: claim {claim.id!r}: unknown scale {scale!r}, {hint}")
-        for bound in claim.expected.values():
-            if not bound.basis and not math.isnan(bound.low):
-                raise UserError(
-                    f"{file}: claim {claim.id!r}: {bound}: says not where the bound comes from; "
-                    "give it a basis, STATED, TOLERANCE or OURS of repro/judge/claims.py, and why"
-                )
-
-
-def _check_outcome(file: str, module: ModuleType) -> None:
-    """Check a name that a figure need not have: OUTCOME."""
-    text = getattr(module, "OUTCOME", "")
-    if not isinstance(text, str) or "\n" in text:
-        raise UserError(f"{file}: OUTCOME is {_kind(text)}; give one line of text")
-    ids = [claim.id for claim in module.CLAIMS]
-    for name in CLAIM_IN_TEXT.findall(text):
-        if name not in ids:
-            raise UserError(f"{file}: OUTCOME names {name!r}, no claim of it: {_hint(name, ids)}")
-
-
-def _check_laws(file: str, module: ModuleType) -> None:
-    """Check the two names that go together, and that a figure need not have: LAWS and simulate."""
-    if not hasattr(module, "LAWS"):
-        if hasattr(module, "simulate"):
-            raise UserError(f"{file}: defines simulate but no LAWS{_near('LAWS', module)}")
-        return
-    if not isinstance(module.LAWS, Mapping):
-        raise UserError(f"{file}: LAWS is {_kind(module.LAWS)}; give a mapping, claim id to Laws")
-    ids = [claim.id for claim in module.CLAIMS]
-    for claim, laws in module.LAWS.items():
-        if claim not in ids:
-            raise UserError(f"{file}: LAWS names {claim!r}, no claim of it: {_hint(claim, ids)}")
-        if not hasattr(laws, "rivals"):
-            raise UserError(f"{file}: LAWS of {claim!r} is {_kind(laws)}, not a Laws")
-    _check_names(file, module, ["simulate"], "repro/judge/figure.py")
-    _check_call(file, "simulate", module.simulate, SIMULATE)
-
-
-def _hint(word: object, known: Sequence[str]) -> str:
-    return did_you_mean(str(word), known) if known else "it has none"
 
 
 def check_dataset(file: str, module: ModuleType) -> None:
@@ -125,14 +33,14 @@ def check_dataset(file: str, module: ModuleType) -> None:
         raise UserError(f"{file}: defines none of {', '.join(kinds)}; see Dataset in {contract}")
     for name in ("identity", "describe", "splits", "arrays", "image_folder"):
         if hasattr(module, name):
-            _check_call(file, name, getattr(module, name), ["source"])
+            check_call(file, name, getattr(module, name), ["source"])
 
 
 def check_studies(file: str, module: ModuleType) -> None:
     """Check a file of studies/ against `Study`: its STUDY, or each of its STAGES."""
     has_study, has_stages = hasattr(module, "STUDY"), hasattr(module, "STAGES")
     if not has_study and not has_stages:
-        near = _near("STAGES", module) or _near("STUDY", module)
+        near = near_name("STAGES", module) or near_name("STUDY", module)
         raise UserError(f"{file}: defines neither STUDY nor STAGES{near}")
     if has_study and has_stages:
         raise UserError(f"{file}: defines STUDY and STAGES; make the one a stage of the other")
@@ -152,7 +60,7 @@ def check_studies(file: str, module: ModuleType) -> None:
 def _check_study(place: str, study: Study, earlier: Mapping[str, Study]) -> None:
     """Check one stage. earlier: the stages above it in the file, which it may refer to."""
     if not isinstance(study, Study):
-        raise UserError(f"{place}: is {_kind(study)}, not a Study")
+        raise UserError(f"{place}: is {kind(study)}, not a Study")
     if study.task not in TASKS:
         raise UserError(f"{place}: unknown task {study.task!r}: {did_you_mean(study.task, TASKS)}")
     _check_values(f"{place}: spec", study.spec)
@@ -179,7 +87,7 @@ def _check_values(place: str, value: object, key: str = "") -> None:
     if isinstance(value, Mapping):
         for name, each in value.items():
             _check_values(f"{place}: {name}", each, f"{key}.{name}")
-    elif _is_listed(value):
+    elif is_listed(value):
         for each in value:
             _check_values(place, each, key)
     elif isinstance(value, float) and not math.isfinite(value):
@@ -187,7 +95,7 @@ def _check_values(place: str, value: object, key: str = "") -> None:
     elif isinstance(value, (int, float)) and value < 0 and _is_learning_rate(key):
         raise UserError(f"{place}: is {value}; a learning rate is 0 or more")
     elif not isinstance(value, (str, int, float, type(None), *REFERENCES)):
-        raise UserError(f"{place}: is {_kind(value)}; a setting is a number, a text or a list")
+        raise UserError(f"{place}: is {kind(value)}; a setting is a number, a text or a list")
 
 
 def _is_learning_rate(key: str) -> bool:
@@ -198,7 +106,7 @@ def _is_learning_rate(key: str) -> bool:
 
 def _check_grid(place: str, grid: Mapping[str, Sequence]) -> None:
     for axis, values in grid.items():
-        if not _is_listed(values):
+        if not is_listed(values):
             raise UserError(f"{place}: axis {axis} is {values!r}; give a list of values")
         _check_values(f"{place}: {axis}", values, axis)
 
@@ -310,22 +218,22 @@ def task_arguments(task: str) -> frozenset[str]:
 
 
 def _check_names(file: str, module: ModuleType, wanted: list[str], contract: str) -> None:
-    missing = [name + _near(name, module) for name in wanted if not hasattr(module, name)]
+    missing = [name + near_name(name, module) for name in wanted if not hasattr(module, name)]
     if missing:
         raise UserError(f"{file}: does not define {', '.join(missing)}; see {contract}")
 
 
-def _near(name: str, module: ModuleType) -> str:
+def near_name(name: str, module: ModuleType) -> str:
     """A hint at a similar name that the module does define, probably a misspelling; or ""."""
     similar = nearest(name, [other for other in vars(module) if not other.startswith("_")])
     return f" (there is {similar!r})" if similar else ""
 
 
-def _check_call(file: str, name: str, function: object, arguments: list[str]) -> None:
+def check_call(file: str, name: str, function: object, arguments: list[str]) -> None:
     """Check that a function can be called with these positional arguments."""
     call = f"{name}({', '.join(arguments)})"
     if not callable(function):
-        raise UserError(f"{file}: {name} is {_kind(function)}, not a function {call}")
+        raise UserError(f"{file}: {name} is {kind(function)}, not a function {call}")
     try:
         inspect.signature(function).bind(*arguments)
     except TypeError as error:
@@ -334,11 +242,12 @@ def _check_call(file: str, name: str, function: object, arguments: list[str]) ->
         ) from None
 
 
-def _is_listed(value: object) -> TypeGuard[Sequence]:
+def is_listed(value: object) -> TypeGuard[Sequence]:
+    """Whether a value is a list or a tuple, and no text."""
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
-def _kind(value: object) -> str:
+def kind(value: object) -> str:
     """The type of a value, with its article."""
     name = type(value).__name__
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

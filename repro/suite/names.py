@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from repro.errors import UserError
 
-CLAIM_IN_TEXT = re.compile(r"\{([^{}]+)\}")  # of an OUTCOME, `{fig1.slope}`
+CLAIM_IN_TEXT = re.compile(r"\{([^{}]+)\}")  # of a figure's outcome, `{fig1.slope}`
 
 
 @dataclass(frozen=True)

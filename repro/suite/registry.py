@@ -14,7 +14,8 @@ from pathlib import Path
 from types import ModuleType
 
 from repro.errors import UserError, did_you_mean
-from repro.suite.contracts import check_dataset, check_figure, check_studies
+from repro.suite.contracts import check_dataset, check_studies, near_name
+from repro.suite.figure import Shown
 from repro.suite.names import StageName
 from repro.suite.spec import settings
 from repro.suite.study import Checkpoint, Study
@@ -120,8 +121,20 @@ def _natural(name: str) -> tuple:
 
 
 @cache
-def figure(name: str) -> ModuleType:
-    """The module of a figure; raises UserError if there is none of that name, or it is broken."""
+def figure(name: str) -> Shown:
+    """A figure; raises UserError if there is none of that name, or its file is broken."""
+    file, module = f"figures/{name}.py", figure_module(name)
+    found = getattr(module, "FIGURE", None)
+    if not isinstance(found, Shown):
+        near = near_name("FIGURE", module)
+        raise UserError(f"{file}: defines no FIGURE{near}; see Figure in repro/judge/figure.py")
+    found.check(file)
+    return found
+
+
+@cache
+def figure_module(name: str) -> ModuleType:
+    """The file of a figure, imported; raises UserError as `figure` does."""
     if name not in figure_names():
         raise UserError(f"unknown figure {name!r}: {did_you_mean(name, figure_names())}")
     file = f"figures/{name}.py"
@@ -130,9 +143,7 @@ def figure(name: str) -> ModuleType:
             f"{file}: is named as studies/{name}.py is; their results would be mixed: rename one, "
             f"for example the study to {name.split('/')[-1]}_runs.py"
         )
-    module = _load(file)
-    check_figure(file, module)
-    return module
+    return _load(file)
 
 
 @cache
@@ -229,11 +240,11 @@ def figure_stages(name: str) -> list[str]:
 
     Raises UserError if the figure or one of these studies is unknown or broken.
     """
-    studies = figure(name).STUDIES
+    studies = figure(name).studies
     try:
         return [stage for study_name in studies for stage in stages(study_name)]
     except UserError as error:
-        raise UserError(f"figures/{name}.py: STUDIES: {error}") from error
+        raise UserError(f"figures/{name}.py: studies: {error}") from error
 
 
 def loadable_figures() -> list[str]:

@@ -275,10 +275,10 @@ class Suite:
         try:
             by_stage = {name: self.cells(name) for name in names if self.cells(name)}
         except UserError as error:
-            raise UserError(f"figures/{figure_name}.py: STUDIES: {error}") from error
+            raise UserError(f"figures/{figure_name}.py: studies: {error}") from error
         if not by_stage:
             raise UserError(
-                f"figures/{figure_name}.py: STUDIES: none has a run at scale {self.config.scale}"
+                f"figures/{figure_name}.py: studies: none has a run at scale {self.config.scale}"
             )
         return by_stage
 

@@ -141,9 +141,9 @@ def test_more_seeds_are_a_study_that_shares_the_runs_that_are_there(page):
 def test_and_a_figure_of_a_page_judges_the_rules_on_it(page):
     figure = loaded(page["figures/embedding_lr/fig3_ratio_2"])
     runs = table(-0.5).assign(step=140, vocab_reached=256)
-    data = figure.reduce({figure.STUDIES[0]: runs})
+    data = figure.reduce({figure.RUNS: runs})
     found = figure.measure(data, "reduced")
-    assert {claim.id for claim in figure.CLAIMS} == set(found)
+    assert {claim.id for claim in figure.FIGURE.claims} == set(found)
     assert found["fig3_ratio_2.sqrt-d-rule"].value == pytest.approx(-0.5, abs=1e-6)
     drawn = figure.draw(data, "reduced")
     assert len(drawn.axes) == 4

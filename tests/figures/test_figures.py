@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from recorded import RECORDED
 
+from figures.embedding_lr import fig3
 from repro.errors import UserError
 from repro.files import read_json
 from repro.judge import judging, products, records
@@ -21,7 +22,7 @@ from repro.tasks import TASKS
 
 
 def claims():
-    return [c for name in registry.figure_names() for c in registry.figure(name).CLAIMS]
+    return [c for name in registry.figure_names() for c in registry.figure(name).claims]
 
 
 def test_every_claim_is_there_once_and_says_where_it_stands():
@@ -30,7 +31,7 @@ def test_every_claim_is_there_once_and_says_where_it_stands():
     assert len(ids) == len(set(ids))
     assert all(c.source and c.statement and c.quantity and c.expected for c in claims())
     for name in registry.figure_names():
-        for claim in registry.figure(name).CLAIMS:
+        for claim in registry.figure(name).claims:
             assert claim.id.startswith(name.split("/")[1] + ".")
 
 
@@ -93,23 +94,23 @@ def words_of(pdf):
 def check_published(name, rows, data):
     """A picture has its title and one line; what it shows and claims, and what it was made of, is
     text beside it, and on the sheet."""
-    module, base = registry.figure(name), Path("figures") / name
-    assert [row["claim"] for row in rows] == [c.id for c in registry.figure(name).CLAIMS]
+    figure, base = registry.figure(name), Path("figures") / name
+    assert [row["claim"] for row in rows] == [c.id for c in figure.claims]
     if name in TRAINING:
         found = {row["verdict"] for row in rows}
         assert found <= {"does not bind", "reported"}, "smoke judges no training"
     picture = words_of(base.with_suffix(".pdf"))
-    assert all(word in picture for word in module.TITLE.split())
+    assert all(word in picture for word in figure.title.split())
     found = outcome(name, rows).replace("-", "\N{MINUS SIGN}").split()
     assert all(word in picture.replace("-", "\N{MINUS SIGN}") for word in found), "what came out"
     assert f"{name}, smoke scale, embedded" in picture and "data, cpu, data.csv " in picture
-    assert not any(row["claim"] in picture for row in rows) and module.CAPTION not in picture
+    assert not any(row["claim"] in picture for row in rows) and figure.caption not in picture
     page = base.with_suffix(".md").read_text()
     for text in (words_of(Path("figures/sheets", f"{name}.pdf")), page.replace("\\*", "*")):
-        assert f"scale: smoke; data: {data}" in text and module.CAPTION in text
+        assert f"scale: smoke; data: {data}" in text and figure.caption in text
         assert all(row["claim"] in text for row in rows)
     shown = base.with_suffix(".csv").read_text()
-    if hasattr(module, "table"):
+    if figure.table:
         assert all(head in page for head in shown.splitlines()[0].split(","))
     else:
         assert f"]({base.name}.png)" in page and base.with_suffix(".png").exists()
@@ -256,9 +257,7 @@ def fig3_data(optimum):
     import numpy as np
 
     table = sweep(lambda d: optimum(np.log2(d / 32)))
-    studies = map(
-        registry.figure("embedding_lr/fig3").short, registry.figure("embedding_lr/fig3").STUDIES
-    )
+    studies = map(fig3.short, fig3.STUDIES)
     parts = [table.assign(study=s, vocab_size=512, vocab_reached=512) for s in studies]
     return pd.concat(parts, ignore_index=True)
 

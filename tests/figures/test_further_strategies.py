@@ -59,7 +59,7 @@ def test_another_s_of_the_vit_is_searched_run_and_drawn(again):
     further["valid_accuracy"] += 0.1
     for before in (fig1, fig2):
         figure = again(before.__name__)
-        assert any(stage.endswith("s=0.25_search") for stage in figure.STUDIES)
+        assert any(stage.endswith("s=0.25_search") for stage in figure.FIGURE.studies)
         both = pd.concat([data, further], ignore_index=True)
         kept, found = values(before, data), values(figure, both)
         assert found == pytest.approx(kept, nan_ok=True), "the claims are of the paper's"

@@ -69,7 +69,7 @@ def test_laws_put_the_control_above_upon_and_below():
     data = made_up()
     for law, sign in (("as claimed", -1), ("no effect", 0), ("the opposite", 1)):
         drawn = figure.simulate(law, data, "reduced", np.random.default_rng(0))
-        for claim in figure.LAWS:
+        for claim in figure.FIGURE.laws:
             log_ratio = math.log(figure.measure(drawn, "reduced")[claim].value)
             assert np.sign(round(log_ratio, 2)) == sign, (law, claim)
 

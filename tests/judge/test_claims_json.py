@@ -80,7 +80,7 @@ def judged(tmp_path_factory):
 def test_judging_a_record_again_writes_it(judged):
     validate(judged)
     assert {entry["figure"] for entry in judged} == {"embedding_lr/table1"}
-    assert len(judged) == len(registry.figure("embedding_lr/table1").CLAIMS)
+    assert len(judged) == len(registry.figure("embedding_lr/table1").claims)
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,11 @@ def row(claim, verdict, measured=-0.5, chosen=""):
 
 @pytest.fixture
 def figure(monkeypatch):
-    """A function OUTCOME -> what `outcome` calls the figure that says so."""
+    """A function: outcome -> what `outcome` calls the figure that says so."""
 
     def figure(text):
-        said = SimpleNamespace(**({} if text is None else {"OUTCOME": text}))
-        monkeypatch.setattr(module, "figure_module", lambda name: said)
+        said = SimpleNamespace(outcome=text or "")
+        monkeypatch.setattr(module, "figure_named", lambda name: said)
         return "p/f"
 
     return figure
@@ -62,4 +62,4 @@ def test_verdicts_are_counted():
 
 @pytest.mark.parametrize("name", registry.figure_names())
 def test_every_figure_says_what_came_out(name):
-    assert "{" in registry.figure(name).OUTCOME
+    assert "{" in registry.figure(name).outcome

@@ -2,7 +2,7 @@
 
 import math
 import re
-from types import ModuleType
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,7 @@ from repro.judge.claims import (
     over_seeds,
     within,
 )
+from repro.judge.figure import Figure
 from repro.judge.optimum import parabola_optimum
 from repro.judge.power import EDGE, LOWER, PAPER, RIVAL, SIGN, UPPER, Laws, Trial
 from repro.suite import config, registry
@@ -228,7 +229,7 @@ def test_doubted_what_binds_cannot_be_told_and_what_was_seen_stays():
 
 def seen(figure, found, scale="reduced", embedded=True):
     """What was seen in every draw of `trials.measured`, by claim."""
-    claims = {claim.id: claim for claim in registry.figure(figure).CLAIMS}
+    claims = {claim.id: claim for claim in registry.figure(figure).claims}
     return {
         name: [judge(claims[name], m, scale, embedded).seen for m in values]
         for name, values in found.items()
@@ -238,7 +239,6 @@ def seen(figure, found, scale="reduced", embedded=True):
 @pytest.fixture
 def mine(monkeypatch):
     """A figure of one claim, and a table for it, whose gain is 1 in every seed."""
-    module = ModuleType("mine")
 
     def simulate(law, recorded, scale, rng):
         gain = {"effect": 1.0, "no effect": 0.0}[law]
@@ -248,10 +248,19 @@ def mine(monkeypatch):
         by_seed = data.set_index("seed")["gain"]
         return {"mine.one": over_seeds(lambda s: by_seed[s[0]], by_seed.index)}
 
-    module.CLAIMS, module.LAWS = (claim(),), {"mine.one": Laws("effect", ("no effect",))}
-    module.simulate, module.measure = simulate, measure
-    monkeypatch.setattr(registry, "figure", lambda name: module)
-    return module, pd.DataFrame({"seed": range(5), "gain": 1.0})
+    figure = Figure(
+        title="Mine",
+        caption="A line.",
+        studies=("p/runs",),
+        claims=(claim(),),
+        laws={"mine.one": Laws("effect", ("no effect",))},
+        reduce=lambda runs: runs["p/runs"],
+        measure=measure,
+        draw=lambda data, scale: None,
+        simulate=simulate,
+    )
+    monkeypatch.setattr(registry, "figure", lambda name: figure)
+    return figure, pd.DataFrame({"seed": range(5), "gain": 1.0})
 
 
 def test_trials_tell_an_effect_from_none_and_are_the_same_every_time(mine):
@@ -276,16 +285,16 @@ def test_trials_tell_an_effect_from_none_and_are_the_same_every_time(mine):
         (lambda *_: 1 / 0, "simulate.* failed: ZeroDivisionError"),
     ],
 )
-def test_a_simulate_that_does_not_is_one_line(mine, simulate, message):
-    module, table = mine
-    module.simulate = simulate
+def test_a_simulate_that_does_not_is_one_line(mine, simulate, message, monkeypatch):
+    figure, table = mine
+    changed = replace(figure, simulate=simulate)
+    monkeypatch.setattr(registry, "figure", lambda name: changed)
     with pytest.raises(UserError, match=message) as found:
         trials.measured("p/mine", "effect", table, "reduced", True, 1)
     assert "\n" not in str(found.value) and "effect" in str(found.value)
 
 
 def test_the_table_of_false_verdicts_has_the_largest_share_of_each(mine, monkeypatch):
-    monkeypatch.setattr(trials, "figure_module", lambda name: mine[0])
     found = [trial(), trial("no effect", RIVAL, 4), trial(LOWER, EDGE, 9, 6)]
     monkeypatch.setattr(power, "of_claim", lambda *_: found)
     row = {"paper": "p", "figure": "p/mine", "claim": "mine.one", "scale": "reduced", "data": "d"}
@@ -388,7 +397,7 @@ def test_making_trials_of_a_figure_leaves_those_of_others(tmp_path, monkeypatch)
     (line,) = trials.update(suite(), ["embedding_lr/fig1"])
     assert line.startswith("embedding_lr/fig1.optimum-falls: agrees under the paper's law ")
     found = [t for t in power.trials("embedding_lr") if t.role != EDGE]
-    laws = registry.figure("embedding_lr/fig1").LAWS
+    laws = registry.figure("embedding_lr/fig1").laws
     assert [(t.claim, t.law) for t in found if t not in others] == [
         (claim, law) for claim, each in laws.items() for law in each.names
     ]
@@ -414,7 +423,7 @@ def test_figure_2_tells_a_power_law_from_others_and_from_log_normal_frequencies(
     assert agree("log-normal", "zipf-fit") == 0
 
 
-FIGURES = [name for name in registry.figure_names() if hasattr(registry.figure(name), "LAWS")]
+FIGURES = [name for name in registry.figure_names() if registry.figure(name).laws]
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -427,7 +436,7 @@ def test_power_is_on_record_for_every_law(scale):
 def test_what_is_on_record_is_of_claims_there_are(paper):
     laws = {}
     for name in FIGURES:
-        laws |= registry.figure(name).LAWS if name.startswith(f"{paper}/") else {}
+        laws |= registry.figure(name).laws if name.startswith(f"{paper}/") else {}
     for each in power.trials(paper):
         its = laws[each.claim]
         wanted = {PAPER: (its.paper,), RIVAL: its.rivals, EDGE: (its.edge,)}
@@ -440,10 +449,10 @@ def test_every_claim_about_training_that_is_judged_at_reduced_scale_has_laws():
     lacking = [
         claim.id
         for name in registry.figure_names()
-        for claim in registry.figure(name).CLAIMS
+        for claim in registry.figure(name).claims
         if claim.kind == TRAINING
         and claim.binds("reduced", suite().is_embedded(name))
-        and claim.id not in getattr(registry.figure(name), "LAWS", {})
+        and claim.id not in registry.figure(name).laws
     ]
     assert lacking == []
 
@@ -458,7 +467,7 @@ def test_a_table_that_is_no_longer_on_record_is_told(tmp_path, monkeypatch, caps
         f"{name}: has no trials of its laws: python -m repro power {figure}"
         in capsys.readouterr().out
     )
-    laws = registry.figure(figure).LAWS[name].names
+    laws = registry.figure(figure).laws[name].names
     power.write("upscaling", [trial(law, claim=name) for law in laws])
     assert main(["power", "--check", figure]) == 0
     assert "was drawn from a table that is no longer on record" in capsys.readouterr().out
@@ -471,7 +480,7 @@ def test_a_few_fresh_draws_go_as_the_many_on_record(figure):
     here = suite(scale)
     (base,) = records.recorded(here, figure)
     table = pd.read_csv(base.with_suffix(".csv"))
-    laws = registry.figure(figure).LAWS
+    laws = registry.figure(figure).laws
     claims = trials.tested(figure, scale, here.is_embedded(figure))
     for law in dict.fromkeys(law for c in claims for law in laws[c.id].names):
         embedded = here.is_embedded(figure)

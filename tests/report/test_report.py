@@ -316,8 +316,8 @@ def test_what_stands_beside_a_table_fits_it(tmp_path, monkeypatch):
     data = table(tmp_path, "x", "1")
 
     def read(found):
-        module = SimpleNamespace(asides=lambda data, scale: found)
-        monkeypatch.setattr(asides, "figure_module", lambda name: module)
+        figure = SimpleNamespace(asides=lambda data, scale: found)
+        monkeypatch.setattr(asides, "figure_named", lambda name: figure)
         return asides.asides("p/mine", data, "reduced", shown)
 
     assert read(beside(Aside(), Aside())).parts == []
@@ -476,12 +476,12 @@ def test_a_figure_says_what_its_plot_begins_with(tmp_path):
     shown = plot(path, {"lr"}, view)
     assert (shown.x, shown.y) == ("step", "loss")
     assert shown.chosen == {"lr": 0.2} and shown.lines == {"stage": ["a", "b"]}
-    with pytest.raises(UserError, match="VIEW names 'stages'.*stage"):
+    with pytest.raises(UserError, match="view names 'stages'.*stage"):
         plot(path, {"lr"}, View("step", "loss", {"stages": "a"}))
 
 
 def test_every_view_names_columns_and_values_there_are():
-    views = {n: getattr(registry.figure(n), "VIEW", None) for n in registry.figure_names()}
+    views = {n: registry.figure(n).view for n in registry.figure_names()}
     for name, view in views.items():
         if view is None:
             continue

@@ -304,8 +304,8 @@ def test_every_figure_measures_and_shows_what_it_gets(name):
     if name == "effective_theory/fig2":
         data["step"] *= 20
     found = figure.measure(data.copy(), scale)
-    assert all(judge(c, found[c.id], scale, False).verdict in VERDICTS for c in figure.CLAIMS)
-    if hasattr(figure, "draw"):
+    assert all(judge(c, found[c.id], scale, False).verdict in VERDICTS for c in figure.claims)
+    if figure.draw:
         drawing.plt.close(figure.draw(data.copy(), scale))
     else:
         figure.table(data.copy(), scale)
@@ -319,7 +319,7 @@ def test_a_study_without_it_is_refused_in_one_line(monkeypatch):
     monkeypatch.setattr("repro.suite.suite.study", lambda name: less)
     asked = Suite(config.parse({"scale": WORKSTATION}, registry.dataset_names()))
     message = (
-        r"figures/embedding_lr/fig2.py: STUDIES: studies/embedding_lr/frequencies.py: has no "
+        r"figures/embedding_lr/fig2.py: studies: studies/embedding_lr/frequencies.py: has no "
         r"workstation scale, choose from smoke, reduced, paper"
     )
     with pytest.raises(UserError, match=message):

@@ -1,6 +1,5 @@
 """A file of an author's that is not what the suite asks for: one line that says what to mend."""
 
-import inspect
 import math
 import os
 import shutil
@@ -17,15 +16,11 @@ from repro.data.needs import Arrays
 from repro.errors import UserError
 from repro.judge import drawing, forecast, judging, products
 from repro.judge.claims import OURS, Claim, all_scales, at_most, exact
-from repro.judge.figure import Figure, FigureOfTable, FigureWithLaws
+from repro.judge.figure import Figure
 from repro.judge.power import Laws
 from repro.suite import contracts, registry
 from repro.suite.contracts import (
-    FUNCTIONS,
-    SHOWN,
-    SIMULATE,
     check_dataset,
-    check_figure,
     check_studies,
     task_arguments,
 )
@@ -48,31 +43,18 @@ def claim(name="mine.one", bound=BOUND, **changes):
     return Claim(name, "theory", "It holds", "Figure 9", "its size", bounds, **changes)
 
 
-def test_a_figure_is_held_against_all_that_the_protocol_lists():
-    found = {
-        name: list(inspect.signature(function).parameters)
-        for name, function in {**vars(Figure), **vars(FigureOfTable)}.items()
-        if callable(function) and name[0] != "_"
-    }
-    assert {name: ["self", *names] for name, names in (FUNCTIONS | SHOWN).items()} == found
-    assert set(Figure.__annotations__) == {"TITLE", "CAPTION", "STUDIES", "CLAIMS"}
-    assert [*inspect.signature(FigureWithLaws.simulate).parameters] == ["self", *SIMULATE]
-
-
 def a_figure(**changes):
-    """A module that is what `Figure` asks for, but for the changes; None takes a name away."""
-    module = ModuleType("mine")
-    names = {
-        "TITLE": "Figure 9. Mine",
-        "CAPTION": "A line.",
-        "STUDIES": ("embedding_lr/parametrizations",),
-        "CLAIMS": (claim(),),
+    """A figure, but for the changes."""
+    fields = {
+        "title": "Figure 9. Mine",
+        "caption": "A line.",
+        "studies": ("embedding_lr/parametrizations",),
+        "claims": (claim(),),
         "reduce": lambda runs: runs["embedding_lr/parametrizations"],
         "measure": lambda data, scale: {"mine.one": exact(0.5)},
         "draw": lambda data, scale: drawing.panels(1)[0],
     }
-    vars(module).update({k: v for k, v in (names | changes).items() if v is not None})
-    return module
+    return Figure(**(fields | changes))
 
 
 LAWS = {"mine.one": Laws("effect", ("no effect",))}
@@ -82,50 +64,51 @@ def draw_tables(law, recorded, scale, rng):
     return recorded
 
 
+TESTED = {"laws": LAWS, "simulate": draw_tables}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"CAPTION": None}, "does not define CAPTION; see repro/judge/figure.py"),
-        ({"TITLE": None, "draw": None}, "does not define TITLE, draw;"),
-        ({"table": lambda data, scale: 0}, "defines draw and table; leave out the one it is not"),
+        ({"draw": None}, "give draw or table, the one that it is"),
+        ({"table": lambda data, scale: 0}, "give draw or table, the one that it is"),
         ({"draw": None, "table": lambda data: 0}, r"table\(data\) is called as table\(data, scale"),
-        ({"CAPTION": None, "CAPTON": "A line."}, r"CAPTION \(there is 'CAPTON'\);"),
-        ({"TITLE": 9}, "TITLE is an int, not a text"),
-        ({"STUDIES": "embedding_lr/width"}, "STUDIES is 'embedding_lr/width'; give names, as"),
-        ({"STUDIES": ()}, r"STUDIES is \(\); give names"),
-        ({"CLAIMS": claim()}, "CLAIMS is a Claim; give a tuple of Claim"),
-        ({"CLAIMS": ("mine.one",)}, "CLAIMS holds a str, not a Claim"),
-        ({"CLAIMS": (claim("fig9.one"),)}, "claim 'fig9.one' must be named 'mine.<name>'"),
-        ({"CLAIMS": (claim(), claim())}, "claim 'mine.one' is there twice"),
+        ({"title": 9}, "title is an int, not a text"),
+        ({"caption": None}, "caption is a NoneType, not a text"),
+        ({"studies": "embedding_lr/width"}, "studies is 'embedding_lr/width'; give names: "),
+        ({"studies": ()}, "studies is empty; give names"),
+        ({"claims": claim()}, "claims is a Claim; give a tuple of Claim"),
+        ({"claims": ("mine.one",)}, "claims holds a str, not a Claim"),
+        ({"claims": (claim("fig9.one"),)}, "claim 'fig9.one' must be named 'mine.<name>'"),
+        ({"claims": (claim(), claim())}, "claim 'mine.one' is there twice"),
         (
-            {"CLAIMS": (claim(bound=at_most(1.0)),)},
+            {"claims": (claim(bound=at_most(1.0)),)},
             "claim 'mine.one': at most 1: says not where the bound comes from; give it a basis",
         ),
         ({"measure": 1}, r"measure is an int, not a function measure\(data, scale\)"),
         ({"measure": lambda data: {}}, r"is called as measure\(data, scale\): too many"),
         ({"reduce": lambda runs, scale: runs}, r"as reduce\(runs\): missing a required arg"),
         ({"draw": lambda data, scale, size: 0}, r"as draw\(data, scale\): missing a required"),
-        ({"LAWS": LAWS}, r"does not define simulate; see repro/judge/figure.py"),
-        ({"VIEW": ("lr", "loss")}, r"VIEW is a tuple; give a repro.judge.figure.View"),
-        ({"OUTCOME": ("a", "b")}, r"OUTCOME is a tuple; give one line of text"),
-        ({"OUTCOME": "it is {f.slop}"}, r"OUTCOME names 'f.slop', no claim of it"),
-        ({"asides": lambda data, scale: 0}, "defines asides but no table, beside whose rows"),
+        ({"laws": LAWS}, "laws and simulate go together; give both or neither"),
+        ({"view": ("lr", "loss")}, "view is a tuple; give a View of repro/judge/figure.py"),
+        ({"outcome": ("a", "b")}, r"outcome is a tuple; give one line of text"),
+        ({"outcome": "it is {f.slop}"}, r"outcome names 'f.slop', no claim of it"),
+        ({"asides": lambda data, scale: 0}, "has asides but no table, beside whose rows"),
         (
             {"draw": None, "table": lambda data, scale: 0, "asides": lambda data: 0},
             r"asides\(data\) is called as asides\(data, scale",
         ),
-        ({"simulate": draw_tables}, "defines simulate but no LAWS"),
-        ({"simulate": draw_tables, "LAW": LAWS}, r"no LAWS \(there is 'LAW'\)"),
-        ({"LAWS": ("mine.one",)}, "LAWS is a tuple; give a mapping, claim id to Laws"),
-        ({"LAWS": {"mine.on": 1}}, "LAWS names 'mine.on', no claim of it: did you mean 'mine.one'"),
-        ({"LAWS": {"mine.one": "null"}}, "LAWS of 'mine.one' is a str, not a Laws"),
-        ({"LAWS": LAWS, "simulate": lambda law: 0}, r"as simulate\(law, recorded, scale, rng\)"),
+        ({"simulate": draw_tables}, "laws and simulate go together; give both or neither"),
+        ({"laws": ("mine.one",)}, "laws is a tuple; give a mapping, claim id to Laws"),
+        (TESTED | {"laws": {"mine.on": 1}}, "laws names 'mine.on', no claim of it: did you mean"),
+        (TESTED | {"laws": {"mine.one": "null"}}, "laws of 'mine.one' is a str, not a Laws"),
+        ({"laws": LAWS, "simulate": lambda law: 0}, r"as simulate\(law, recorded, scale, rng\)"),
     ],
 )
 def test_a_figure_that_is_none_is_one_line(changes, message):
-    check_figure("figures/p/mine.py", a_figure())
+    a_figure().check("figures/p/mine.py")
     with pytest.raises(UserError, match=message) as found:
-        check_figure("figures/p/mine.py", a_figure(**changes))
+        a_figure(**changes).check("figures/p/mine.py")
     assert str(found.value).startswith("figures/p/mine.py: ")
     assert "\n" not in str(found.value)
 
@@ -133,7 +116,7 @@ def test_a_figure_that_is_none_is_one_line(changes, message):
 def test_a_claim_for_a_scale_there_is_not():
     wrong = Claim("mine.one", "theory", "It holds", "Figure 9", "its size", {"reducd": BOUND})
     with pytest.raises(UserError, match="unknown scale 'reducd', did you mean 'reduced'"):
-        check_figure("figures/p/mine.py", a_figure(CLAIMS=(wrong,)))
+        a_figure(claims=(wrong,)).check("figures/p/mine.py")
 
 
 SPEC = {"width": 8, "data": {"batch_size": 4}, "lr": 0.1, "seed": 0}
@@ -286,11 +269,14 @@ PROVENANCE = {"scale": "smoke", "embedded": True, "label": "embedded", "data": "
         ),
         (
             {"measure": lambda *_: dict.fromkeys(("mine.one", "mine.two"), exact(0))},
-            "measure returned 'mine.two', which is no claim of CLAIMS",
+            "measure returned 'mine.two', which is no claim of its",
         ),
         ({"draw": lambda data, scale: None}, "draw returned a NoneType, no figure; return the"),
         ({"draw": lambda data, scale: drawing.panels(1)}, "draw returned a tuple, no figure"),
-        ({"table": lambda data, scale: [["a"]]}, "table returned a list, not a Table"),
+        (
+            {"draw": None, "table": lambda data, scale: [["a"]]},
+            "table returned a list, not a Table",
+        ),
         (
             {"draw": lambda data, scale: drawing.plt.subplots()[0]},
             "draw returned a figure of another layout; return the figure of repro.judge.drawing",
@@ -310,9 +296,9 @@ def test_what_a_figure_gives_back_is_one_line_where_it_is_none(
 
 def test_a_reduce_that_returns_no_table_is_one_line(suite, monkeypatch):
     name = "embedding_lr/table2"
-    module = a_figure(reduce=lambda runs: None)
+    figure = a_figure(reduce=lambda runs: None)
     monkeypatch.setattr(products.cellfiles, "read_cell", lambda path, cell: {"runs": []})
-    monkeypatch.setattr(registry, "figure", lambda name: module)
+    monkeypatch.setattr(registry, "figure", lambda name: figure)
     with pytest.raises(UserError, match="table2.py: reduce returned a NoneType, not a DataFrame"):
         products.reduce(suite, name)
 
@@ -332,7 +318,7 @@ def checkout(tmp_path_factory):
     files = {
         "figures/mine.py": good,
         "figures/embedding_lr/syntax.py": good + "\ndef draw(:\n",
-        "figures/embedding_lr/unnamed.py": good.replace("CAPTION =", "CAPTON ="),
+        "figures/embedding_lr/unnamed.py": good.replace("caption=", "capton="),
         "figures/embedding_lr/failing.py": needs_broken.replace("table2.", "failing."),
         "studies/embedding_lr/broken.py": "from repro.suite.study import Sudy\n",
         "studies/embedding_lr/misspelt.py": frequencies.replace("_frequencies", "_frequencys"),
@@ -352,13 +338,15 @@ def call(checkout, *words, folder=None):
 
 
 BROKEN = {
-    "embedding_lr/syntax": "figures/embedding_lr/syntax.py, line {}: SyntaxError: invalid syntax",
+    "embedding_lr/syntax": (
+        "figures/embedding_lr/syntax.py, line {syntax}: SyntaxError: invalid syntax"
+    ),
     "embedding_lr/unnamed": (
-        "figures/embedding_lr/unnamed.py: does not define CAPTION (there is 'CAPTON'); see "
-        "repro/judge/figure.py"
+        "figures/embedding_lr/unnamed.py, line {unnamed}: TypeError: Figure.__init__() got an "
+        "unexpected keyword argument 'capton'"
     ),
     "embedding_lr/failing": (
-        "figures/embedding_lr/failing.py: STUDIES: studies/embedding_lr/broken.py, line 1: "
+        "figures/embedding_lr/failing.py: studies: studies/embedding_lr/broken.py, line 1: "
         "ImportError: cannot import name 'Sudy'"
     ),
     "mine": ("figures/mine.py: lies in no paper's folder; move it to figures/<paper>/mine.py"),
@@ -366,9 +354,11 @@ BROKEN = {
 MISSPELT = "studies/embedding_lr/misspelt.py: unknown task 'token_frequencys': did you mean"
 
 
-def line_of(checkout):
-    text = (checkout / "figures/embedding_lr/syntax.py").read_text()
-    return text[: text.index("def draw(:")].count("\n") + 1
+def lines_of(checkout):
+    """Where each of these files is broken."""
+    at = {"syntax": "def draw(:", "unnamed": "FIGURE = Figure("}
+    texts = {name: (checkout / f"figures/embedding_lr/{name}.py").read_text() for name in at}
+    return {name: text[: text.index(at[name])].count("\n") + 1 for name, text in texts.items()}
 
 
 def test_list_shows_the_others_and_names_the_broken(checkout):
@@ -378,7 +368,7 @@ def test_list_shows_the_others_and_names_the_broken(checkout):
     assert listed == [f"figures/{name}.pdf" for name in registry.figure_names()]
     warnings = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
     for message in [*BROKEN.values(), MISSPELT]:
-        assert sum(message.format(line_of(checkout)) in line for line in warnings) == 1
+        assert sum(message.format(**lines_of(checkout)) in line for line in warnings) == 1
     assert len(done.stderr.splitlines()) == len(BROKEN) + 1
 
 
@@ -404,7 +394,7 @@ def test_a_call_that_needs_a_broken_figure_ends_in_one_line(checkout, tmp_path, 
     assert done.returncode == 1
     (error,) = (line for line in done.stderr.splitlines() if line.startswith("error: "))
     expected = [text for key, text in BROKEN.items() if key.startswith(name)]
-    assert any(text.format(line_of(checkout)) in error for text in expected)
+    assert any(text.format(**lines_of(checkout)) in error for text in expected)
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "results").exists()
 

@@ -57,7 +57,7 @@ def test_the_sizes_cost_what_training_costs():
 
 def table(outputs=0.0, hidden=None, uniform=1.0):
     """Made-up changes: exponents of outputs, of streams by strategy, of outputs at one rate."""
-    figure = registry.figure("effective_theory/updates")
+    figure = registry.figure_module("effective_theory/updates")
     streams = {"neural-tangent": -0.5, "hybrid": -0.25, "maximal-update": 0.0} | (hidden or {})
     rng = np.random.default_rng(0)
     rows = []

@@ -399,7 +399,7 @@ def kernel_data(power=-1.0, noise=1e-4, contact=-1.0, grows=1.0, noisy=("G", "F"
     contact: the power of the contact term's relative error. grows: of the term itself. noisy: whose
     noise is `noise` in the vision network; elsewhere there is next to none.
     """
-    figure = registry.figure("effective_theory/kernels")
+    figure = registry.figure_module("effective_theory/kernels")
     rng = np.random.default_rng(0)
     rows = []
     for kind in figure.KINDS:
@@ -465,8 +465,8 @@ def tangent_data(shift=0.0, root=0.0, factors=None, other=0.0, slope=0.0):
     factors: group -> factor on what is measured. other: added to exponents at s > 0. slope: c of a
     relative error c / n.
     """
-    figure = registry.figure("effective_theory/tangent_kernels")
-    tables = {stage: [] for stage in figure.STUDIES}
+    figure = registry.figure_module("effective_theory/tangent_kernels")
+    tables = {stage: [] for stage in figure.FIGURE.studies}
     names = {"neural-tangent, M": 0.0, "hybrid, M": 0.5, "maximal-update, M": 1.0}
     cases = product(_tangents.UNIFORM.items(), names.items(), (64, 128, 256), range(4))
     for (kind, powers), (name, s), n, seed in cases:
@@ -491,7 +491,7 @@ def tangent_data(shift=0.0, root=0.0, factors=None, other=0.0, slope=0.0):
                     "sgd": float(n) ** (lost - power),
                     "adam": float(n) ** (lost / 2 - adam),
                 }
-                tables[figure.STUDIES[s > 0]].append(row)
+                tables[figure.FIGURE.studies[s > 0]].append(row)
     return figure.reduce({stage: pd.DataFrame(rows) for stage, rows in tables.items()})
 
 
@@ -563,7 +563,7 @@ def test_other_s_scale_every_part_but_an_untied_head_s_own(model):
 
 
 def depth_data(power):
-    figure = registry.figure("effective_theory/depth")
+    figure = registry.figure_module("effective_theory/depth")
     rows = [
         {
             "model": {"kind": kind},

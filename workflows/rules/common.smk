@@ -17,6 +17,7 @@ INTERRUPT.listen()  # before the other imports, which take a while
 from repro.errors import UserError, did_you_mean, nearest
 
 from repro.judge import code, forecast, freshness, scoreboard
+from repro.judge.figure import figure_named
 from repro.suite import calls, cluster, gpus, jobs, origin, registry
 from repro.suite import config as settings
 from repro.suite.internals import (

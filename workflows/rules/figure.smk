@@ -56,7 +56,7 @@ rule draw:
         **SITE.slurm_resources(),
     params:
         config=config_parameter,
-        caption=lambda wildcards: registry.figure(wildcards.figure).CAPTION,
+        caption=lambda wildcards: figure_named(wildcards.figure).caption,
     shell:
         "python -P -m repro draw {wildcards.figure:q} {params.config} > {log:q} 2>&1"
 
