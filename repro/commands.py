@@ -29,8 +29,8 @@ def list(suite: Suite, arguments: Namespace) -> str:
 def _known(suite: Suite, name: str) -> str:
     """What a figure took and how its claims fared, as far as results or records say."""
     from repro.errors import UserError
-    from repro.judge.evidence import find
     from repro.judge.forecast import minutes
+    from repro.judge.known import find
     from repro.judge.outcome import fared
 
     try:

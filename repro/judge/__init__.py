@@ -12,6 +12,7 @@ What a figure is written with
 
 How a claim is judged
   judging.py       makes a figure from its runs: table, judged claims, picture
+  evidence.py      what decides a verdict besides the measurement; the verdict
   judged.py        a judged claim as JSON and CSV have it
   outcome.py       what came out of a figure, in a sentence
   noise.py         tables like a recorded one, from other seeds, under another law
@@ -35,7 +36,7 @@ What is made and kept
   page.py          what stands beside a picture, as text
   records.py       what is kept of a figure in records/
   verify.py        new results held against records/
-  evidence.py      which of results/ and records/ shows a figure
+  known.py         which of results/ and records/ shows a figure
   code.py          the code that makes a figure, and its digest
   freshness.py     which files are not what this code would make
   forecast.py      how long jobs will take on this machine

@@ -307,9 +307,10 @@ def doubted(judgement: Judgement, *doubts: str) -> Judgement:
     return replace(judgement, verdict=CANNOT_BE_TOLD, reason=reason)
 
 
-def judge(claim: Claim, measurement: Measurement, scale: str, embedded: bool) -> Judgement:
-    """The verdict: reproduced when the whole interval meets the bound, not reproduced when none of
-    it does and the claim binds here; else what was seen, and why that is no verdict."""
+def by_bound(claim: Claim, measurement: Measurement, scale: str, embedded: bool) -> Judgement:
+    """The verdict by the bound alone: reproduced when the whole interval meets the bound, not
+    reproduced when none of it does and the claim binds here; else what was seen, and why that is no
+    verdict. What else is known of the claim's test, `repro.judge.evidence.judge` adds."""
     expected = claim.at(scale)
     if math.isnan(expected.low):
         return Judgement(claim, measurement, NOTHING, False, REPORTED, measurement.problem)

@@ -1,115 +1,66 @@
-"""Where what is known of a figure comes from: results/ where it was built, records/ otherwise."""
+"""What decides a verdict besides a claim's measurement: bound, printed numbers, trials, a second
+arithmetic. Loaded once for all claims of a figure, and handed to `judge`. No torch."""
 
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from repro.errors import UserError
-from repro.files import REMEDY, read_json
-from repro.judge.judged import JudgedClaim
-from repro.judge.products import (
-    cell_ids,
-    finished_folder,
-    is_built,
-    read_or_empty,
-    refuse_other_code,
-)
-from repro.judge.records import describe, read_record, recorded
-from repro.suite.provenance import mixture
-from repro.suite.suite import Suite
+from repro.judge import power, printed, second
+from repro.judge.claims import Claim, Judgement, Measurement, by_bound, doubted, too_few
+from repro.judge.figure import Figure
+from repro.judge.power import Trial
+from repro.judge.printed import Printed
+from repro.judge.second import Second
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of a figure.
+    """What is known of one claim's test, for a scale and data.
 
-    figure: its name. claims: its judged claims. provenance: as in provenance.json. data, picture:
-    its table and its PNG. place: the folder it is of, `results/<scale>/<data>` or
-    `records/<scale>/<data>/<device>`. recorded: whether it is of records/. current: whether it is
-    of the runs that this configuration asks for.
+    scale: of the runs. embedded: whether the suite made any of their data. printed: what the paper
+    prints for it. trials: how tables of each law fared. others: what was measured under other
+    arithmetics.
     """
 
-    figure: str
-    claims: list[JudgedClaim]
-    provenance: dict
-    data: Path
-    picture: Path
-    place: str
-    recorded: bool
-    current: bool
-
-    @property
-    def page(self) -> Path:
-        """Its text, beside the picture."""
-        return self.picture.with_suffix(".md")
+    scale: str
+    embedded: bool
+    printed: tuple[Printed, ...]
+    trials: tuple[Trial, ...]
+    others: tuple[Second, ...]
 
 
-def find(suite: Suite, figure_name: str) -> Evidence | None:
-    """What is known of a figure at the configured scale and data; None where it is nothing.
-
-    Raises UserError, naming the file, if a file there is not the one that was written, or was made
-    by other code than the present; a record does not stand in for it.
-    """
-    folder = suite.paths.figure(figure_name)
-    made = folder / "provenance.json"
-    if made.exists() and not read_or_empty(made):
-        raise UserError(f"{made}: cannot be read; {REMEDY} with snakemake")
-    if is_built(suite, figure_name) and (folder / "manifest.json").exists():
-        finished_folder(suite, figure_name)
-        return Evidence(
-            figure_name,
-            read_json(folder / "claims.json"),
-            read_json(folder / "provenance.json"),
-            folder / "data.csv",
-            folder / "figure.png",
-            suite.paths.results.as_posix(),
-            recorded=False,
-            current=True,
+def load(paper: str, figure: Figure, provenance: Mapping) -> dict[str, Evidence]:
+    """Claim id -> its evidence, for every claim of a figure. provenance: what its runs are of:
+    `scale`, `embedded`, `label`."""
+    scale, data = provenance["scale"], provenance["label"]
+    prints = printed.rows_of(paper)
+    trials = [t for t in power.trials(paper) if (t.scale, t.data) == (scale, data)]
+    others = [s for s in second.seconds(paper) if (s.scale, s.data) == (scale, data)]
+    return {
+        claim.id: Evidence(
+            scale,
+            provenance["embedded"],
+            tuple(row for row in prints if row.claim == claim.id),
+            tuple(row for row in trials if row.claim == claim.id),
+            tuple(row for row in others if row.claim == claim.id),
         )
-    for base in recorded(suite, figure_name)[:1]:
-        saved = read_record(base)
-        return Evidence(
-            figure_name,
-            saved["claims"],
-            saved["provenance"],
-            base.with_suffix(".csv"),
-            base.with_suffix(".png"),
-            "/".join(base.parts[-6:-2]),
-            recorded=True,
-            current=saved["provenance"]["cells"] == cell_ids(suite, figure_name),
-        )
-    return None
+        for claim in figure.claims
+    }
 
 
-def find_all(suite: Suite, figures: Iterable[str]) -> list[Evidence]:
-    """What is known of each of these figures. Raises UserError where one has nothing, or was made
-    by other code than the present."""
-    found, names = [], [*figures]
-    refuse_other_code(suite, names)
-    for name in names:
-        evidence = find(suite, name)
-        if evidence is None:
-            raise UserError(
-                f"{suite.paths.figure(name)}: has no data of these settings, and there are no "
-                f"records for {describe(suite)}; build it first with "
-                + suite.command(f"figures/{name}.pdf")
-            )
-        found.append(evidence)
-    return found
+def as_json(found: Mapping[str, Evidence]) -> dict[str, Any]:
+    """The evidence of a figure as a JSON value, of which a digest tells whether it is another."""
+    return {claim: asdict(evidence) for claim, evidence in found.items()}
 
 
-def origin(found: Iterable[Evidence]) -> str:
-    """Where figures' evidence comes from, in words:
-    `2 figures of results/reduced/embedded, 32 on record in records/reduced/embedded/cpu`; and those
-    built here whose runs are of several versions of their code (of a record, its page says so)."""
-    known = [*found]
-    counts = Counter((each.recorded, each.place) for each in known)
-    places = ", ".join(
-        f"{count} figure{'s' * (count > 1)} {'on record in' if recorded else 'of'} {place}"
-        for (recorded, place), count in sorted(counts.items())
-    )
-    mixed = [e.figure for e in known if not e.recorded and mixture(e.provenance["made"])]
-    return (
-        f"{places}; with runs of several versions of code: {', '.join(mixed)}" if mixed else places
+def judge(claim: Claim, measurement: Measurement, evidence: Evidence) -> Judgement:
+    """The verdict on a claim: what the bound says of the measurement, unless seeds are too few,
+    tables of another law would often give the same, or another arithmetic gives something else."""
+    bare = by_bound(claim, measurement, evidence.scale, evidence.embedded)
+    bound, seen = claim.at(evidence.scale), bare.seen
+    return doubted(
+        bare,
+        too_few(claim, measurement, evidence.scale),
+        power.false_alarm(seen, measurement.value, bound, evidence.trials),
+        second.turned(seen, evidence.others),
     )

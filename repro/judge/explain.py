@@ -7,9 +7,9 @@ from repro.files import sha256_file
 from repro.judge import register
 from repro.judge.board import in_words, paper_scale
 from repro.judge.claims import Claim
-from repro.judge.evidence import Evidence, find
 from repro.judge.figure import figure_named
 from repro.judge.judged import interval
+from repro.judge.known import Known, find
 from repro.judge.page import unclean
 from repro.judge.printed import printed
 from repro.judge.records import read_record, recorded_at
@@ -47,14 +47,14 @@ def explain(suite: Suite, word: str) -> str:
     lines.append(f"  quantity: {claim.quantity}")
     paper = figure_name.split("/")[0]
     lines += [f"  printed: {row}" for row in printed(paper) if row.claim == claim.id]
-    evidence = find(suite, figure_name)
-    rows = evidence.claims if evidence else []
+    known = find(suite, figure_name)
+    rows = known.claims if known else []
     row = next((row for row in rows if row["claim"] == claim.id), None)
-    if evidence is None or row is None:
+    if known is None or row is None:
         lines.append(f"  not measured yet: {suite.command(f'figures/{figure_name}.pdf')}")
         return "\n".join(lines)
-    lines.append(f"  from: {_origin(suite, evidence)}")
-    provenance = evidence.provenance
+    lines.append(f"  from: {_origin(suite, known)}")
+    provenance = known.provenance
     lines += [
         f"  kind: {row['kind']}; expected {row['expected']}{paper_scale(row)}",
         f"  measured {interval(row)}, n = {row['n']}",
@@ -74,7 +74,7 @@ def explain(suite: Suite, word: str) -> str:
     if row["chosen_after_seeing"]:
         lines.append(f"  chosen after seeing: {row['chosen_after_seeing']}")
     lines.append(f"  scale: {provenance['scale']}; data: {provenance['data']}")
-    lines.append(f"  data: {evidence.data} sha256 {sha256_file(evidence.data)}")
+    lines.append(f"  data: {known.data} sha256 {sha256_file(known.data)}")
     for entry in provenance["made"]:
         versions = ", ".join(f"{k} {v}" for k, v in entry["versions"].items())
         lines.append(
@@ -93,7 +93,7 @@ def explain(suite: Suite, word: str) -> str:
         runs = [run for cell in study_cells for run in cell.runs]
         seeds = sorted({run.spec["seed"] for run in runs if "seed" in run.spec})
         lines.append(f"  study {study_name}: {len(runs)} runs, seeds {seeds or 'none'}")
-        if not evidence.recorded:
+        if not known.recorded:
             lines += [f"    {suite.paths.cell(cell)}" for cell in study_cells]
     return "\n".join(lines)
 
@@ -141,13 +141,13 @@ def _badges(figure_name: str, claim: Claim, row: register.Registered) -> Iterato
         yield str(register.waiting(figure_name.split("/")[0], row, str(claim.at(row.scale))))
 
 
-def _origin(suite: Suite, evidence: Evidence) -> str:
+def _origin(suite: Suite, known: Known) -> str:
     """The folder a claim's verdict is of; of a record, that nothing of it was computed here."""
-    if not evidence.recorded:
-        return evidence.place
-    again = suite.command(f"figures/{evidence.figure}.pdf")
-    other = "" if evidence.current else "; the record is of other settings than the present ones"
-    return f"{evidence.place}, the record, for nothing was built here ({again}){other}"
+    if not known.recorded:
+        return known.place
+    again = suite.command(f"figures/{known.figure}.pdf")
+    other = "" if known.current else "; the record is of other settings than the present ones"
+    return f"{known.place}, the record, for nothing was built here ({again}){other}"
 
 
 def _meant(word: str, matches: Sequence[str], known: Sequence[str]) -> str:

@@ -12,21 +12,12 @@ from pathlib import Path
 
 from repro.errors import UserError
 from repro.files import sha256_file
-from repro.judge import power, second
-from repro.judge.claims import (
-    CONTROL,
-    THEORY,
-    TRAINING,
-    Claim,
-    Measurement,
-    doubted,
-    judge,
-    too_few,
-)
+from repro.judge import power
+from repro.judge.claims import CONTROL, THEORY, TRAINING, Claim, Measurement
+from repro.judge.evidence import judge, load
 from repro.judge.figure import figure_named
 from repro.judge.judged import JudgedClaim
 from repro.judge.outcome import outcome
-from repro.judge.printed import printed_for
 from repro.judge.typeset import Table
 from repro.suite import registry
 from repro.suite.cells import frame
@@ -72,20 +63,14 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[JudgedClaim]:
     with called(figure_name, "measure"):
         measured = figure.measure(table, scale)
     check_measured(f"figures/{figure_name}.py", figure.claims, measured)
-    rows: list[JudgedClaim] = []
     paper = figure_name.split("/")[0]
+    evidence = load(paper, figure, provenance)
     chosen = chosen_after_seeing(figure_name, scale)
+    rows: list[JudgedClaim] = []
     for claim in figure.claims:
-        judgement = judge(claim, measured[claim.id], scale, provenance["embedded"])
-        trials = power.of_claim(paper, claim.id, scale, provenance["label"])
-        others = second.of_claim(paper, claim.id, scale, provenance["label"])
+        known = evidence[claim.id]
+        judgement = judge(claim, measured[claim.id], known)
         measurement = judgement.measurement
-        judgement = doubted(
-            judgement,
-            too_few(claim, measurement, scale),
-            power.false_alarm(judgement.seen, measurement.value, claim.at(scale), trials),
-            second.turned(judgement.seen, others),
-        )
         rows.append(
             {
                 "claim": claim.id,
@@ -95,7 +80,7 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[JudgedClaim]:
                 "statement": claim.statement,
                 "source": claim.source,
                 "quantity": claim.quantity,
-                "printed": printed_for(paper, claim.id),
+                "printed": [*map(str, known.printed)],
                 "expected": str(claim.at(scale)),
                 "expected_paper": str(claim.at_paper_scale()),
                 "measured": _finite(measurement.value),
@@ -108,10 +93,10 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[JudgedClaim]:
                 "reason": judgement.reason,
                 "p": judgement.p,
                 "detail": measurement.detail,
-                "power": power.in_words(trials),
-                "untested": judgement.binds and claim.kind == TRAINING and not trials,
-                "never": power.never(trials) if judgement.binds else "",
-                "second": "; ".join(map(str, others)),
+                "power": power.in_words(known.trials),
+                "untested": judgement.binds and claim.kind == TRAINING and not known.trials,
+                "never": power.never(known.trials) if judgement.binds else "",
+                "second": "; ".join(map(str, known.others)),
                 "chosen_after_seeing": chosen if claim.kind in RUN else "",
                 "scale": scale,
                 "data": provenance["label"],

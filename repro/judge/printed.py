@@ -87,14 +87,14 @@ def printed(paper: str) -> tuple[Printed, ...]:
     return tuple(row for _, row in _rows(paper))
 
 
+def rows_of(paper: str) -> list[Printed]:
+    """The same, without a look at the paper's figures."""
+    return [row for _, row in _rows(paper)]
+
+
 def targets_of(paper: str, claim: str) -> list[Printed]:
-    """What a paper prints for a claim, without a look at the paper's other figures."""
-    return [row for _, row in _rows(paper) if row.claim == claim]
-
-
-def printed_for(paper: str, claim: str) -> list[str]:
-    """The same in words."""
-    return [str(row) for row in targets_of(paper, claim)]
+    """What a paper prints for a claim."""
+    return [row for row in rows_of(paper) if row.claim == claim]
 
 
 def numbers(paper: str, claim: str) -> list[float]:

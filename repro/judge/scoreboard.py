@@ -15,8 +15,8 @@ from repro.judge.claims import (
     REPORTED,
     REPRODUCED,
 )
-from repro.judge.evidence import Evidence, find_all, origin
 from repro.judge.judged import JudgedClaim, interval
+from repro.judge.known import Known, find_all, origin
 from repro.judge.products import digests, finished_folder
 from repro.judge.records import on_record
 from repro.judge.typeset import markdown, no_formula
@@ -39,7 +39,7 @@ def scoreboard(suite: Suite) -> str:
     Raises UserError if a figure was neither built nor recorded.
     """
     found = find_all(suite, registry.selected_figures(suite.config.figures))
-    rows = [row for evidence in found for row in evidence.claims]
+    rows = [row for known in found for row in known.claims]
     csv_file, page = (suite.paths.results / f"scoreboard.{suffix}" for suffix in ("csv", "md"))
     write_bytes(csv_file, table(rows))
     title = f"scale {suite.config.scale}, data {suite.label}"
@@ -66,12 +66,12 @@ def table(rows: Iterable[JudgedClaim]) -> bytes:
     return buffer.getvalue().encode()
 
 
-def _made_from(evidence: Evidence) -> dict:
+def _made_from(known: Known) -> dict:
     """What a figure's verdicts were taken from, for `freshness.stale_board` to see whether it is
     still there: its manifest, or the record's data, which no results/ holds."""
-    if evidence.recorded:
-        return {evidence.place: sha256_file(evidence.data)}
-    return read_json(evidence.data.with_name("manifest.json"))
+    if known.recorded:
+        return {known.place: sha256_file(known.data)}
+    return read_json(known.data.with_name("manifest.json"))
 
 
 def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:

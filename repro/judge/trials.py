@@ -18,7 +18,7 @@ from repro.judge.claims import (
     Claim,
     Expectation,
     Measurement,
-    judge,
+    by_bound,
 )
 from repro.judge.figure import figure_named
 from repro.judge.judged import JudgedClaim
@@ -172,7 +172,7 @@ def of_table(suite: Suite, figure_name: str, table, digest: str) -> list[Trial]:
     found = {law: measured(figure_name, law, table, scale, embedded, DRAWS) for law in names}
 
     def trial(claim: Claim, law: str, role: str, values: Sequence[Measurement]) -> Trial:
-        seen = [judge(claim, each, scale, embedded).seen for each in values]
+        seen = [by_bound(claim, each, scale, embedded).seen for each in values]
         counted = (len(seen), seen.count(AGREES), seen.count(DIFFERS))
         return Trial(scale, suite.label, claim.id, law, role, *counted, digest)
 

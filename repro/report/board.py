@@ -115,7 +115,7 @@ def is_shown(shown: Site) -> bool:
 
 def made(figure: FigureView, page: str, elsewhere: Mapping[str, str], linked: Callable) -> Page:
     """A board's page from its figure's data and what was sent in."""
-    board = leaders.board(figure.suite, figure.evidence.data)
+    board = leaders.board(figure.suite, figure.known.data)
     columns = [
         Column(words, *held_against(board, column), column)
         for column, words in board.columns.items()

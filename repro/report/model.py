@@ -10,10 +10,10 @@ from repro.judge import power, register, second
 from repro.judge.board import of_a_paper
 from repro.judge.claims import CONTROL, KINDS, TRAINING, Claim, Expectation
 from repro.judge.claims_json import FiledClaim, filed
-from repro.judge.evidence import Evidence, find
 from repro.judge.figure import Asides, figure_named
 from repro.judge.judged import JudgedClaim
 from repro.judge.judging import table_of
+from repro.judge.known import Known, find
 from repro.judge.outcome import outcome
 from repro.judge.printed import is_a_paper
 from repro.judge.records import describe
@@ -32,12 +32,12 @@ from repro.suite.suite import Suite
 @dataclass(frozen=True)
 class ClaimView:
     """A judged claim. row: as in claims.json. page: of its figure. claim: as its figure states it
-    today; None if it no longer does. evidence: what is known of its figure."""
+    today; None if it no longer does. known: what is known of its figure."""
 
     row: JudgedClaim
     page: str
     claim: Claim | None
-    evidence: Evidence
+    known: Known
 
     @property
     def name(self) -> str:
@@ -83,12 +83,12 @@ class ClaimView:
     @cached_property
     def badge(self) -> register.Badge:
         """Whether it was registered before its runs."""
-        return register.badge(self.row, self.evidence.provenance)
+        return register.badge(self.row, self.known.provenance)
 
     @property
     def filed(self) -> FiledClaim:
         """Its entry in claims.json."""
-        found = self.evidence
+        found = self.known
         return filed(self.row, found.provenance, found.data, found.picture)
 
     @property
@@ -112,13 +112,13 @@ class FigureView:
     """A figure at one scale on one data source. elsewhere: other scales and data -> its page."""
 
     suite: Suite
-    evidence: Evidence
+    known: Known
     elsewhere: dict[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """`<paper>/<figure>`."""
-        return self.evidence.figure
+        return self.known.figure
 
     @property
     def paper(self) -> str:
@@ -159,46 +159,46 @@ class FigureView:
     def claims(self) -> list[ClaimView]:
         """Its judged claims."""
         stated = {claim.id: claim for claim in figure_named(self.name).claims}
-        found = self.evidence
+        found = self.known
         return [ClaimView(row, self.page, stated.get(row["claim"]), found) for row in found.claims]
 
     @cached_property
     def table(self) -> Table | None:
         """What it shows if that is a table; None where it is a plot."""
-        return table_of(self.name, self.evidence.data, self.suite.config.scale)
+        return table_of(self.name, self.known.data, self.suite.config.scale)
 
     @cached_property
     def asides(self) -> Asides | None:
         """What it shows beside the rows of its table; None where there is no such thing."""
         if self.table is None:
             return None
-        return asides.asides(self.name, self.evidence.data, self.suite.config.scale, self.table)
+        return asides.asides(self.name, self.known.data, self.suite.config.scale, self.table)
 
     @property
     def outcome(self) -> str:
         """What came out of it, as its picture's title says."""
-        return outcome(self.name, self.evidence.claims)
+        return outcome(self.name, self.known.claims)
 
     @property
     def sentence(self) -> str:
         """Its result in a sentence."""
-        return sentence(self.evidence.claims)
+        return sentence(self.known.claims)
 
     @property
     def tally(self) -> dict[str, int]:
         """Verdict -> how many of its claims have it."""
-        return tally(self.evidence.claims)
+        return tally(self.known.claims)
 
     @property
     def chosen_after_seeing(self) -> str:
         """Settings of its runs that were chosen after seeing what its claims measure."""
-        rows = self.evidence.claims
+        rows = self.known.claims
         return next((r["chosen_after_seeing"] for r in rows if r["chosen_after_seeing"]), "")
 
     @property
     def seconds(self) -> float:
         """What its runs took, on one core each where they ran on a CPU."""
-        return sum(entry["seconds"] for entry in self.evidence.provenance["made"])
+        return sum(entry["seconds"] for entry in self.known.provenance["made"])
 
     @property
     def seeds(self) -> str:
@@ -216,7 +216,7 @@ class FigureView:
     def plot(self) -> Plot | None:
         """What the plot of its data is made of; None if there is nothing to plot."""
         view = figure_named(self.name).view
-        return plot(self.evidence.data, settings.axes(self.name), view)
+        return plot(self.known.data, settings.axes(self.name), view)
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ class PaperView:
     @property
     def tallies(self) -> list[tuple[str, int, dict[str, int]]]:
         """Kind of claims, how many there are, and `tally`."""
-        rows = [row for figure in self.figures for row in figure.evidence.claims]
+        rows = [row for figure in self.figures for row in figure.known.claims]
         kinds = ((kind, [row for row in rows if row["kind"] == kind]) for kind in KINDS)
         return [(kind, len(some), tally(some)) for kind, some in kinds if some]
 
@@ -302,7 +302,7 @@ class Site:
     @property
     def never_run(self) -> str:
         """What none of it is: of paper scale, of real data, of a GPU; in words."""
-        made = [entry for f in self.figures for entry in f.evidence.provenance["made"]]
+        made = [entry for f in self.figures for entry in f.known.provenance["made"]]
         gpu = any(entry["device"] != "cpu" for entry in made)
         paper = any(figure.suite.config.scale == SCALES[-1] for figure in self.figures)
         real = any(figure.suite.label != "embedded" for figure in self.figures)
@@ -339,7 +339,7 @@ def site(suite: Suite) -> Site:
 def views(suite: Suite, names: Iterable[str]) -> list[FigureView]:
     """Those of some figures of which there are results or records under a configuration."""
     found = (find(suite, name) for name in names if suite.offers(name))
-    return [FigureView(suite, evidence) for evidence in found if evidence]
+    return [FigureView(suite, known) for known in found if known]
 
 
 def paper(slug: str, figures: list[FigureView]) -> PaperView:

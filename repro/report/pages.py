@@ -12,8 +12,8 @@ from urllib.parse import quote, unquote
 from repro.errors import UserError, did_you_mean
 from repro.files import json_bytes, sha256_file, write_bytes
 from repro.judge import claims, judged
-from repro.judge.evidence import origin
 from repro.judge.figure import Aside
+from repro.judge.known import origin
 from repro.judge.page import unclean
 from repro.judge.scoreboard import table
 from repro.report import address, asides, board, front, text
@@ -58,7 +58,7 @@ def report(suite: Suite, folder: Path) -> Site:
 
 def summary(shown: Site, folder: Path) -> str:
     """Where a site is and what is in it, for the terminal."""
-    rows, place = shown.main_rows, origin(figure.evidence for figure in shown.main)
+    rows, place = shown.main_rows, origin(figure.known for figure in shown.main)
     return (
         f"{folder / 'index.html'}: {text.counted(len(rows), 'claim')}, {text.held(rows)}; {place}"
     )
@@ -111,7 +111,7 @@ def write(shown: Site, folder: Path) -> None:
         "findings": front.findings(shown, claims_of),
         "registered": front.registered(shown),
         "sure": text.how_sure(shown.main_rows),
-        "origin": origin(f.evidence for f in shown.main),
+        "origin": origin(f.known for f in shown.main),
     }
     fill(folder / "index.html", "index.html", stated=claims_of, **first)
     fill(folder / "claims.html", "claims.html", groups=front.groups(shown))
@@ -135,12 +135,12 @@ def write(shown: Site, folder: Path) -> None:
 
 def copy_files(figure: FigureView, folder: Path) -> dict[str, str]:
     """Put a figure's files beside its page; returns what each is -> its name there."""
-    evidence, base = figure.evidence, folder / figure.path
+    known, base = figure.known, folder / figure.path
     base.parent.mkdir(parents=True, exist_ok=True)
-    drawn = evidence.picture
+    drawn = known.picture
     # PDFs are in results/; records/ have none.
     sources = {
-        ("data.csv", ".csv"): evidence.data,
+        ("data.csv", ".csv"): known.data,
         ("picture.png", ".png"): drawn,
         ("picture.pdf", ".pdf"): drawn.with_name("figure.pdf"),
         ("sheet.pdf", "-sheet.pdf"): drawn.with_name("sheet.pdf"),
@@ -153,7 +153,7 @@ def copy_files(figure: FigureView, folder: Path) -> dict[str, str]:
     if figure.table:
         names["table.csv"] = f"{base.name}-table.csv"
         write_bytes(base.with_name(names["table.csv"]), figure.table.csv(), durable=False)
-    content = {"claims": evidence.claims, "provenance": evidence.provenance}
+    content = {"claims": known.claims, "provenance": known.provenance}
     for what, value in content.items():
         names[f"{what}.json"] = f"{base.name}-{what}.json"
         write_bytes(base.with_name(names[f"{what}.json"]), json_bytes(value), durable=False)

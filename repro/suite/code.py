@@ -28,7 +28,7 @@ def modules_of_run(task: str, spec: Mapping) -> tuple[str, ...]:
     named = {f"{folder}/{word}.py" for folder in NAMED for word in words}
     found = sorted(file for file in named if (ROOT / file).is_file())
     own = TASKS[task].module
-    return own, *(name for name in map(_module, found) if name != own)
+    return own, *(name for name in map(module_of, found) if name != own)
 
 
 @cache
@@ -70,7 +70,7 @@ def reached(files: Iterable[str], left_out: tuple[str, ...] = ()) -> set[str]:
 def imports(file: str) -> frozenset[str]:
     """The checkout's files that a file imports, also within functions. A folder whose modules it
     imports by names that are made up when it runs is imported as a whole, unless it is of NAMED."""
-    modules, calls, called = set(), [], {"__name__": _module(file)}
+    modules, calls, called = set(), [], {"__name__": module_of(file)}
     source = (ROOT / file).read_bytes()
     tree = ast.parse(source, file)
     # Imports are statements; their parts, ten times as many, matter only where one is called.
@@ -88,7 +88,7 @@ def imports(file: str) -> frozenset[str]:
             calls.append(node)
     by_name = {
         path.relative_to(ROOT).as_posix()
-        for folder in {_folder(call, called) for call in calls} - {None, *NAMED}
+        for folder in {folder_of_call(call, called) for call in calls} - {None, *NAMED}
         for path in (ROOT / str(folder)).glob("*.py")
     }
     return frozenset(path for path in map(file_of, modules) if path) | by_name
@@ -103,7 +103,7 @@ def statements(node: ast.AST) -> Iterator[ast.AST]:
             yield from statements(each)
 
 
-def _folder(call: ast.Call, called: Mapping[str, str]) -> str | None:
+def folder_of_call(call: ast.Call, called: Mapping[str, str]) -> str | None:
     """`a/b`, if the call is `import_module(f"a.b.{...}")`; None for any other call.
 
     called: what may stand there for `a.b`: `__name__`, and `b.__name__` of a module b that the file
@@ -117,7 +117,7 @@ def _folder(call: ast.Call, called: Mapping[str, str]) -> str | None:
     return folder if folder.split("/")[0] in FOLDERS and (ROOT / folder).is_dir() else None
 
 
-def _module(file: str) -> str:
+def module_of(file: str) -> str:
     """`a.b` for a/b.py and a/b/__init__.py."""
     return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 

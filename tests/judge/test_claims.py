@@ -14,8 +14,8 @@ from repro.judge.claims import (
     at_most,
     below,
     between,
+    by_bound,
     exact,
-    judge,
     of_one_run,
     over_batches,
     over_both,
@@ -31,7 +31,7 @@ from repro.judge.judged import interval
 def judged(expected, low, high, *, problem="", scale="reduced", embedded=False, real=False):
     claim = Claim("f.c", "training", "s", "p", "q", {"reduced": expected}, real_data=real)
     found = Measurement((low + high) / 2, low, high, 3, problem)
-    return judge(claim, found, scale, embedded)
+    return by_bound(claim, found, scale, embedded)
 
 
 def verdict(*words, **changes):
@@ -76,10 +76,10 @@ def test_what_does_not_bind_is_no_verdict_but_shows_what_was_seen(low, high, see
 
 def test_nothing_is_told_from_one_run_and_an_exact_number_is():
     claim = Claim("f.c", "training", "s", "p", "q", {"reduced": below(0)})
-    one = judge(claim, of_one_run(-1.0), "reduced", False)
+    one = by_bound(claim, of_one_run(-1.0), "reduced", False)
     assert (one.verdict, one.reason) == ("cannot be told", "one run")
-    assert judge(claim, over_seeds(lambda s: -1.0, [0]), "reduced", False).reason == "one run"
-    assert judge(claim, exact(-1.0), "reduced", False).verdict == "reproduced"
+    assert by_bound(claim, over_seeds(lambda s: -1.0, [0]), "reduced", False).reason == "one run"
+    assert by_bound(claim, exact(-1.0), "reduced", False).verdict == "reproduced"
 
 
 def of_values(values):
@@ -129,7 +129,7 @@ def test_p_values_below_one_in_forty_are_the_verdicts(truth):
     claim = Claim("f.c", "training", "s", "p", "q", {"reduced": bound})
     for _ in range(300):
         found = of_values(list(rng.normal(truth, 0.1, 5)))
-        told = judge(claim, found, "reduced", True)
+        told = by_bound(claim, found, "reduced", True)
         assert (p_value(bound, found) <= 0.025) == (told.seen in ("agrees", "differs"))
 
 

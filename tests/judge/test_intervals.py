@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from repro.judge.claims import Claim, Measurement, above, judge, within
+from repro.judge.claims import Claim, Measurement, above, by_bound, within
 from repro.judge.intervals import farthest, half_step, no_finer_than, of_estimators, spanning
 
 
@@ -45,7 +45,7 @@ def test_where_any_two_estimators_exclude_one_another_the_interval_spans_all():
 
 def seen(expected, *parts, wanted):
     claim = Claim("f.c", "training", "s", "p", "q", {"reduced": expected})
-    return judge(claim, farthest(parts, wanted), "reduced", False).seen
+    return by_bound(claim, farthest(parts, wanted), "reduced", False).seen
 
 
 def test_of_several_the_farthest_counts_with_the_ends_of_every_one():

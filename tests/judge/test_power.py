@@ -21,8 +21,8 @@ from repro.judge.claims import (
     Measurement,
     above,
     below,
+    by_bound,
     doubted,
-    judge,
     over_seeds,
     within,
 )
@@ -215,15 +215,15 @@ def claim(expected=None):
 
 
 def test_doubted_what_binds_cannot_be_told_and_what_was_seen_stays():
-    seen = judge(claim(), over_seeds(lambda s: 1.0 + s[0] / 9, range(3)), "reduced", True)
+    seen = by_bound(claim(), over_seeds(lambda s: 1.0 + s[0] / 9, range(3)), "reduced", True)
     assert (seen.seen, seen.verdict) == ("agrees", "reproduced")
     assert doubted(seen, "") == seen
     weak = doubted(seen, "power: 62 % under the paper's law")
     assert (weak.seen, weak.verdict) == ("agrees", "cannot be told")
     assert weak.reason == "power: 62 % under the paper's law"
-    alone = judge(claim(), over_seeds(lambda s: 1.0, [0]), "reduced", True)
+    alone = by_bound(claim(), over_seeds(lambda s: 1.0, [0]), "reduced", True)
     assert doubted(alone, "power: none").reason == "one run; power: none"
-    elsewhere = judge(claim({"paper": above(0)}), seen.measurement, "reduced", True)
+    elsewhere = by_bound(claim({"paper": above(0)}), seen.measurement, "reduced", True)
     assert doubted(elsewhere, "power: none") == elsewhere
 
 
@@ -231,7 +231,7 @@ def seen(figure, found, scale="reduced", embedded=True):
     """What was seen in every draw of `trials.measured`, by claim."""
     claims = {claim.id: claim for claim in registry.figure(figure).claims}
     return {
-        name: [judge(claims[name], m, scale, embedded).seen for m in values]
+        name: [by_bound(claims[name], m, scale, embedded).seen for m in values]
         for name, values in found.items()
     }
 
@@ -333,10 +333,10 @@ def test_a_false_verdict_comes_out_in_one_of_twenty_at_most(noise, n, truth, wro
     stated = Claim("mine.one", TRAINING, "It falls", "Figure 9", "slope", {"reduced": bound})
 
     def judged(values):
-        return judge(stated, over_seeds(lambda s: values[s[0]], range(n)), "reduced", True)
+        return by_bound(stated, over_seeds(lambda s: values[s[0]], range(n)), "reduced", True)
 
     def counted(law, role, found):
-        seen = [judge(stated, each, "reduced", True).seen for each in found]
+        seen = [by_bound(stated, each, "reduced", True).seen for each in found]
         here = (len(found), seen.count(AGREES), seen.count(DIFFERS))
         return Trial("reduced", "embedded", stated.id, law, role, *here, "0" * 64)
 

@@ -5,7 +5,7 @@ import pytest
 from repro.errors import UserError
 from repro.files import write_json
 from repro.judge import records, rows, second
-from repro.judge.claims import TRAINING, Claim, Measurement, all_scales, below, doubted, judge
+from repro.judge.claims import TRAINING, Claim, Measurement, all_scales, below, by_bound, doubted
 from repro.suite.suite import load
 
 CLAIM = Claim("fig9.one", TRAINING, "It falls", "Figure 9", "slope", all_scales(below(0)))
@@ -54,7 +54,7 @@ def test_a_line_that_is_none_is_named(root):
 @pytest.mark.parametrize("low", [-0.5, 0.5])
 @pytest.mark.parametrize("seen", ["agrees", "differs", "cannot be told"])
 def test_a_verdict_that_turns_cannot_be_told(low, seen):
-    plain = judge(CLAIM, Measurement(low, low, low, 3), "reduced", embedded=False)
+    plain = by_bound(CLAIM, Measurement(low, low, low, 3), "reduced", embedded=False)
     second.keep("p", [row(seen)], "nudged (AMD)", "a" * 64)
     held = doubted(plain, second.turned(plain.seen, found()))
     assert doubted(plain, second.turned(plain.seen, [])) == plain

@@ -16,7 +16,7 @@ from repro.__main__ import main
 from repro.cost import gpu_hours
 from repro.data.random_data import random_data
 from repro.errors import UserError
-from repro.judge.claims import VERDICTS, judge
+from repro.judge.claims import VERDICTS, by_bound
 from repro.suite import budget, config, registry
 from repro.suite.names import StageName
 from repro.suite.plan import Upstream
@@ -304,7 +304,7 @@ def test_every_figure_measures_and_shows_what_it_gets(name):
     if name == "effective_theory/fig2":
         data["step"] *= 20
     found = figure.measure(data.copy(), scale)
-    assert all(judge(c, found[c.id], scale, False).verdict in VERDICTS for c in figure.claims)
+    assert all(by_bound(c, found[c.id], scale, False).verdict in VERDICTS for c in figure.claims)
     if figure.draw:
         drawing.plt.close(figure.draw(data.copy(), scale))
     else:

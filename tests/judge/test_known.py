@@ -4,7 +4,7 @@ from recorded import RECORDED
 
 from repro.__main__ import main
 from repro.files import read_json, write_bytes, write_json
-from repro.judge import code, evidence, explain, products, records
+from repro.judge import code, explain, known, products, records
 from repro.suite.suite import load
 
 FIGURE, CLAIM = "embedding_lr/table1", "table1.exponents"
@@ -40,12 +40,12 @@ def test_what_was_built_here_goes_before_its_record(tmp_path, monkeypatch):
     provenance["code"] = code.digest(FIGURE)
     write_bytes(folder / "data.csv", base.with_suffix(".csv").read_bytes())
     write_json(folder / "provenance.json", provenance)
-    assert evidence.find(suite, FIGURE).place == PLACE, "it is not drawn yet"
+    assert known.find(suite, FIGURE).place == PLACE, "it is not drawn yet"
     products.draw(suite, FIGURE)
-    found = evidence.find(suite, FIGURE)
+    found = known.find(suite, FIGURE)
     assert found.place == "results/reduced/embedded" and not found.recorded
     write_json(folder / "provenance.json", provenance | {"cells": ["other"]})
-    found = evidence.find(suite, FIGURE)
+    found = known.find(suite, FIGURE)
     assert found.place == PLACE and found.current, "those are of other settings"
 
 

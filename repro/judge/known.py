@@ -1,0 +1,115 @@
+"""Where what is known of a figure comes from: results/ where it was built, records/ otherwise."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from repro.errors import UserError
+from repro.files import REMEDY, read_json
+from repro.judge.judged import JudgedClaim
+from repro.judge.products import (
+    cell_ids,
+    finished_folder,
+    is_built,
+    read_or_empty,
+    refuse_other_code,
+)
+from repro.judge.records import describe, read_record, recorded
+from repro.suite.provenance import mixture
+from repro.suite.suite import Suite
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a figure.
+
+    figure: its name. claims: its judged claims. provenance: as in provenance.json. data, picture:
+    its table and its PNG. place: the folder it is of, `results/<scale>/<data>` or
+    `records/<scale>/<data>/<device>`. recorded: whether it is of records/. current: whether it is
+    of the runs that this configuration asks for.
+    """
+
+    figure: str
+    claims: list[JudgedClaim]
+    provenance: dict
+    data: Path
+    picture: Path
+    place: str
+    recorded: bool
+    current: bool
+
+    @property
+    def page(self) -> Path:
+        """Its text, beside the picture."""
+        return self.picture.with_suffix(".md")
+
+
+def find(suite: Suite, figure_name: str) -> Known | None:
+    """What is known of a figure at the configured scale and data; None where it is nothing.
+
+    Raises UserError, naming the file, if a file there is not the one that was written, or was made
+    by other code than the present; a record does not stand in for it.
+    """
+    folder = suite.paths.figure(figure_name)
+    made = folder / "provenance.json"
+    if made.exists() and not read_or_empty(made):
+        raise UserError(f"{made}: cannot be read; {REMEDY} with snakemake")
+    if is_built(suite, figure_name) and (folder / "manifest.json").exists():
+        finished_folder(suite, figure_name)
+        return Known(
+            figure_name,
+            read_json(folder / "claims.json"),
+            read_json(folder / "provenance.json"),
+            folder / "data.csv",
+            folder / "figure.png",
+            suite.paths.results.as_posix(),
+            recorded=False,
+            current=True,
+        )
+    for base in recorded(suite, figure_name)[:1]:
+        saved = read_record(base)
+        return Known(
+            figure_name,
+            saved["claims"],
+            saved["provenance"],
+            base.with_suffix(".csv"),
+            base.with_suffix(".png"),
+            "/".join(base.parts[-6:-2]),
+            recorded=True,
+            current=saved["provenance"]["cells"] == cell_ids(suite, figure_name),
+        )
+    return None
+
+
+def find_all(suite: Suite, figures: Iterable[str]) -> list[Known]:
+    """What is known of each of these figures. Raises UserError where one has nothing, or was made
+    by other code than the present."""
+    found, names = [], [*figures]
+    refuse_other_code(suite, names)
+    for name in names:
+        known = find(suite, name)
+        if known is None:
+            raise UserError(
+                f"{suite.paths.figure(name)}: has no data of these settings, and there are no "
+                f"records for {describe(suite)}; build it first with "
+                + suite.command(f"figures/{name}.pdf")
+            )
+        found.append(known)
+    return found
+
+
+def origin(found: Iterable[Known]) -> str:
+    """Where figures' known comes from, in words:
+    `2 figures of results/reduced/embedded, 32 on record in records/reduced/embedded/cpu`; and those
+    built here whose runs are of several versions of their code (of a record, its page says so)."""
+    known = [*found]
+    counts = Counter((each.recorded, each.place) for each in known)
+    places = ", ".join(
+        f"{count} figure{'s' * (count > 1)} {'on record in' if recorded else 'of'} {place}"
+        for (recorded, place), count in sorted(counts.items())
+    )
+    mixed = [e.figure for e in known if not e.recorded and mixture(e.provenance["made"])]
+    return (
+        f"{places}; with runs of several versions of code: {', '.join(mixed)}" if mixed else places
+    )
