@@ -14,7 +14,6 @@ localrules:
     all,
     fetch,
     choose,
-    code,
     publish,
     page,
     scoreboard,

@@ -17,7 +17,7 @@ from benchmarks._gpu_bench import STEPS, Bench, Left, apart, built, losses, plai
 from repro import backend
 from repro.files import sha256_file
 from repro.suite import arithmetic, config, foreign, measured, registry
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 from repro.suite.spec import override
 from repro.suite.suite import Suite
 from repro.training import checkpoints, distributed, loop, ranks

@@ -19,9 +19,9 @@ from pathlib import Path
 from repro import __version__, commands
 from repro.errors import UserError
 from repro.files import disk_fault
-from repro.suite import arithmetic, foreign, origin, registry
+from repro.suite import foreign, origin
+from repro.suite.checkout import ROOT
 from repro.suite.study import SCALES
-from repro.suite.suite import load
 from repro.training import launch
 
 CONFIG = (
@@ -42,7 +42,7 @@ WORDS = {  # argument -> what it is
     "study": "<paper>/<study>, or <paper>/<study>/<stage> where it has stages",
     "cell": "name of its file in results/, without .json",
     "choice": "name of its file in results/, without .json",
-    "digest": "the first characters of its code's digest",
+    "picture": "its folder: results/<scale>/<data>/<paper>/<figure>/<table key>/<picture key>",
 }
 FORCED = {
     "shard": "cut the state among the ranks, also where it fits",
@@ -69,12 +69,13 @@ def parser() -> argparse.ArgumentParser:
     def group(title: str) -> None:
         lines.extend(["", f"{title}:"])
 
-    def add(name: str, /, **arguments) -> argparse.ArgumentParser:
+    def add(name: str, /, config: bool = True, **arguments) -> argparse.ArgumentParser:
         function = getattr(commands, name.replace("-", "_"))
         added = subparsers.add_parser(name, description=function.__doc__)
         lines.append(f"  {name:17} {function.__doc__}")
         added.set_defaults(run=function)
-        added.add_argument("--config", nargs="*", default=[], metavar="KEY=VALUE", help=CONFIG)
+        if config:
+            added.add_argument("--config", nargs="*", default=[], metavar="KEY=VALUE", help=CONFIG)
         for argument, options in arguments.items():
             added.add_argument(argument, **{"help": WORDS.get(argument), **options})
         return added
@@ -102,6 +103,7 @@ def parser() -> argparse.ArgumentParser:
     add_place(add("run", figures={"nargs": "+", "metavar": "FIGURE"}))
     for name in ("pack", "unpack"):
         add(name, archive={"type": Path})
+    add("tidy")
     log = "also write machine, versions, commit and every figure's tier to this file, to send in"
     added = add("verify")
     added.add_argument("--log", type=Path, metavar="FILE", help=log)
@@ -147,9 +149,9 @@ def parser() -> argparse.ArgumentParser:
     )
     add("choose", study={}, choice={})
     add_place(add("train", study={}, cell={}))
-    add("code", figure={}, digest={})
-    for name in ("reduce", "draw", "publish"):
-        add(name, figure={})
+    add("reduce", figure={})
+    for name in ("draw", "publish"):
+        add(name, config=False, picture={"type": Path, "metavar": "FOLDER"})
     add("page", name={})
 
     more = ["", "repro COMMAND --help says more of one."]
@@ -197,7 +199,7 @@ def add_place(added: argparse.ArgumentParser) -> None:
 
 def is_library(module: str | None) -> bool:
     """Whether a module that is missing is another project's: one of ours is a mistake in it."""
-    return module is not None and not (registry.ROOT / module.partition(".")[0]).exists()
+    return module is not None and not (ROOT / module.partition(".")[0]).exists()
 
 
 class Terminated(KeyboardInterrupt):
@@ -271,10 +273,7 @@ def main(words: list[str] | None = None) -> int:
     try:
         with ended_by_sigterm():
             origin.check()
-            suite = load(arguments.config)
-            notice = arithmetic.apply(suite.config.arithmetic)
-            if notice and arguments.command in ("train", "run") and not launch.is_rank():
-                print(notice, file=sys.stderr)
+            suite = commands.configured(arguments) if "config" in arguments else None
             text = arguments.run(suite, arguments)
             if text:
                 print(foreign.visible(text), flush=True)

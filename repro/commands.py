@@ -8,30 +8,45 @@ import sys
 from argparse import Namespace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from repro.suite import registry
-from repro.suite.study import GPU_SCALES
-from repro.suite.suite import Suite
+if TYPE_CHECKING:
+    from repro.suite.suite import Suite
 
 
-def list(suite: Suite, arguments: Namespace) -> str:
+def configured(arguments: Namespace) -> "Suite":
+    """The suite under a command's configuration, with its arithmetic in force."""
+    from repro.suite import arithmetic
+    from repro.suite.suite import load
+    from repro.training import launch
+
+    suite = load(arguments.config)
+    notice = arithmetic.apply(suite.config.arithmetic)
+    if notice and arguments.command in ("train", "run") and not launch.is_rank():
+        print(notice, file=sys.stderr)
+    return suite
+
+
+def list(suite: "Suite", arguments: Namespace) -> str:
     """The figures there are, with the minutes and verdicts that are known at the configured scale;
     on stderr, the files that cannot be used."""
+    from repro.suite import catalog
+
     for line in suite.faults():
         print(f"warning: {line}", file=sys.stderr)
     names = suite.usable_figures()
     return "\n".join(
-        f"figures/{name}.pdf  {registry.figure(name).title}  [{_known(suite, name)}]"
+        f"figures/{name}.pdf  {catalog.figure(name).title}  [{_known(suite, name)}]"
         for name in names
     )
 
 
-def _known(suite: Suite, name: str) -> str:
+def _known(suite: "Suite", name: str) -> str:
     """What a figure took and how its claims fared, as far as results or records say."""
     from repro.errors import UserError
+    from repro.judge.board import fared
     from repro.judge.forecast import minutes
     from repro.judge.known import find
-    from repro.judge.outcome import fared
 
     try:
         known = find(suite, name) if suite.offers(name) else None
@@ -43,7 +58,7 @@ def _known(suite: Suite, name: str) -> str:
     return f"{minutes(spent)} of one core; {fared(known.claims) or 'no claim'}"
 
 
-def cost(suite: Suite, arguments: Namespace) -> str | None:
+def cost(suite: "Suite", arguments: Namespace) -> str | None:
     """Runs, operations, memory and time of figures."""
     if arguments.page:
         from pathlib import Path
@@ -53,15 +68,16 @@ def cost(suite: Suite, arguments: Namespace) -> str | None:
         costs.write(Path(arguments.page))
         return None
     from repro.judge import forecast
-    from repro.suite import budget
+    from repro.suite import budget, checkout, registry
     from repro.suite.cluster import load_site
+    from repro.suite.study import GPU_SCALES
 
     names = arguments.figures or suite.config.figures
     figures = registry.selected_figures(names, "cost")
     if not arguments.figures:  # of all, those that the scale has
         figures = [name for name in figures if suite.offers(name)]
     by_record = arguments.device_flops is None and not arguments.measure
-    site = load_site(registry.ROOT / "profiles" / "slurm")
+    site = load_site(checkout.ROOT / "profiles" / "slurm")
     if arguments.measured:
         price = budget.by_file(arguments.measured, suite, figures, site.cpus_per_gpu)
     elif by_record and suite.config.scale not in GPU_SCALES:  # for a CPU: records/ has seconds
@@ -76,7 +92,7 @@ def cost(suite: Suite, arguments: Namespace) -> str | None:
     return "\n".join([*lines, *more])
 
 
-def bounds(suite: Suite, arguments: Namespace) -> str | None:
+def bounds(suite: "Suite", arguments: Namespace) -> str | None:
     """Where the bounds of all claims come from."""
     from repro.judge import bounds, marks
 
@@ -86,14 +102,14 @@ def bounds(suite: Suite, arguments: Namespace) -> str | None:
     return "\n".join(bounds.lines())
 
 
-def explain(suite: Suite, arguments: Namespace) -> str:
+def explain(suite: "Suite", arguments: Namespace) -> str:
     """From a verdict to its runs."""
     from repro.judge.explain import explain
 
     return explain(suite, arguments.claim)
 
 
-def registered(suite: Suite, arguments: Namespace) -> str | None:
+def registered(suite: "Suite", arguments: Namespace) -> str | None:
     """What was registered of claims' tests, and whether before their runs."""
     from repro.judge import confirmed, explain, marks
 
@@ -103,14 +119,14 @@ def registered(suite: Suite, arguments: Namespace) -> str | None:
     return explain.registered(arguments.claims)
 
 
-def fetch(suite: Suite, arguments: Namespace) -> None:
+def fetch(suite: "Suite", arguments: Namespace) -> None:
     """Prepare a dataset."""
     from repro.suite import jobs
 
     jobs.fetch(suite, arguments.dataset)
 
 
-def tokenize(suite: Suite, arguments: Namespace) -> None:
+def tokenize(suite: "Suite", arguments: Namespace) -> None:
     """Train a BPE tokenizer, or take GPT-2's, and encode a dataset."""
     from repro.data.needs import Tokens
     from repro.suite import jobs
@@ -119,21 +135,21 @@ def tokenize(suite: Suite, arguments: Namespace) -> None:
     jobs.tokenize(suite, need)
 
 
-def choose(suite: Suite, arguments: Namespace) -> None:
+def choose(suite: "Suite", arguments: Namespace) -> None:
     """Choose among the runs of a stage what cells of another take."""
     from repro.suite import jobs
 
     jobs.choose(suite, suite.choice(arguments.study, arguments.choice))
 
 
-def train(suite: Suite, arguments: Namespace) -> None:
+def train(suite: "Suite", arguments: Namespace) -> None:
     """Carry out the runs of one cell."""
     from repro.suite import jobs
 
     jobs.train_beside_others(suite, suite.cell(arguments.study, arguments.cell), _place(arguments))
 
 
-def run(suite: Suite, arguments: Namespace) -> None:
+def run(suite: "Suite", arguments: Namespace) -> None:
     """Carry out all runs of figures one after another, after their data."""
     from repro.suite import jobs
 
@@ -148,49 +164,43 @@ def _place(arguments: Namespace):
     return Place(**{field.name: getattr(arguments, field.name) for field in fields(Place)})
 
 
-def reduce(suite: Suite, arguments: Namespace) -> None:
-    """Collect a figure's cells into data.csv."""
-    from repro.judge import products
+def reduce(suite: "Suite", arguments: Namespace) -> str:
+    """Collect a figure's cells into a table; prints the folder to draw it in."""
+    from repro.judge import built, run_table
 
-    products.reduce(suite, arguments.figure)
-
-
-def code(suite: Suite, arguments: Namespace) -> None:
-    """Write down the code a figure is made by, where it still is what was planned with."""
-    from repro.errors import UserError
-    from repro.judge import code
-
-    registry.figure(arguments.figure)  # raises UserError where there is none of this name
-    if not code.digest(arguments.figure).startswith(arguments.digest):
-        raise UserError(
-            f"{arguments.figure}: its code was changed since this was planned; run the same "
-            "command again"
-        )
-    code.keep(suite.paths.figure(arguments.figure), arguments.figure)
+    run_table.reduce(suite, arguments.figure)
+    return built.picture_folder(suite, arguments.figure).as_posix()
 
 
-def draw(suite: Suite, arguments: Namespace) -> None:
-    """Judge a figure's claims and draw it."""
-    from repro.judge import products
+def draw(suite: None, arguments: Namespace) -> None:
+    """Judge a figure's claims and draw it, from the table in the folder above."""
+    from repro.files import read_json
+    from repro.suite import arithmetic
 
-    products.draw(suite, arguments.figure)
+    # Before numpy is imported, in whose sums a fit's last digits lie.
+    arithmetic.set_environment(
+        read_json(arguments.picture.parent / "provenance.json")["arithmetic"]
+    )
+    from repro.judge import picture
+
+    picture.draw(arguments.picture)
 
 
-def publish(suite: Suite, arguments: Namespace) -> None:
+def publish(suite: None, arguments: Namespace) -> None:
     """Copy a figure to figures/."""
-    from repro.judge import products
+    from repro.judge import published
 
-    products.publish(suite, arguments.figure)
+    published.publish(arguments.picture)
 
 
-def page(suite: Suite, arguments: Namespace) -> None:
+def page(suite: "Suite", arguments: Namespace) -> None:
     """Every paper's figure of a name, a page each."""
-    from repro.judge import products
+    from repro.judge import built
 
-    products.page(suite, arguments.name)
+    built.page(suite, arguments.name)
 
 
-def scoreboard(suite: Suite, arguments: Namespace) -> str | None:
+def scoreboard(suite: "Suite", arguments: Namespace) -> str | None:
     """All verdicts of the configured figures."""
     from repro.judge import scoreboard
 
@@ -204,28 +214,28 @@ def scoreboard(suite: Suite, arguments: Namespace) -> str | None:
     return scoreboard.scoreboard(suite)
 
 
-def report(suite: Suite, arguments: Namespace) -> str:
+def report(suite: "Suite", arguments: Namespace) -> str:
     """A site of what reproduces and how sure it is, for a browser, without training."""
     from repro.report import pages
 
     return pages.summary(pages.report(suite, arguments.folder), arguments.folder)
 
 
-def record(suite: Suite, arguments: Namespace) -> str:
+def record(suite: "Suite", arguments: Namespace) -> str:
     """Copy the configured figures' data to records/."""
     from repro.judge import records
 
     return "\n".join(map(str, records.record(suite, arguments.unclean)))
 
 
-def rejudge(suite: Suite, arguments: Namespace) -> str:
+def rejudge(suite: "Suite", arguments: Namespace) -> str:
     """Judge and draw what is on record again."""
     from repro.judge import records
 
     return "\n".join(map(str, records.rejudge(suite)))
 
 
-def power(suite: Suite, arguments: Namespace) -> None:
+def power(suite: "Suite", arguments: Namespace) -> None:
     """How often claims agree on tables drawn from the paper's law, and from rivals'."""
     from repro.judge import trials
 
@@ -244,7 +254,7 @@ def power(suite: Suite, arguments: Namespace) -> None:
         print(line, flush=True)
 
 
-def board(suite: Suite, arguments: Namespace) -> str | None:
+def board(suite: "Suite", arguments: Namespace) -> str | None:
     """The board of transfer: who loses how much of what the width gains."""
     from repro.judge import leaders, marks
 
@@ -256,14 +266,14 @@ def board(suite: Suite, arguments: Namespace) -> str | None:
     return "\n".join(leaders.lines(suite))
 
 
-def redraw(suite: Suite, arguments: Namespace) -> str:
+def redraw(suite: "Suite", arguments: Namespace) -> str:
     """Draw figures from records/, without training."""
     from repro.judge import records
 
     return "\n".join(records.redraw(suite))
 
 
-def submit(suite: Suite, arguments: Namespace) -> str:
+def submit(suite: "Suite", arguments: Namespace) -> str:
     """An entry of the board of transfer: run it, write its JSON and a pack."""
     from repro.judge import entries
     from repro.suite.entry import CHEAP
@@ -274,7 +284,7 @@ def submit(suite: Suite, arguments: Namespace) -> str:
     return entries.submit(suite, arguments.entry, workloads, arguments.folder or entries.FOLDER)
 
 
-def verify(suite: Suite, arguments: Namespace) -> str | None:
+def verify(suite: "Suite", arguments: Namespace) -> str | None:
     """Hold new data against records/."""
     if arguments.entry:
         from repro.judge import entries
@@ -292,21 +302,28 @@ def verify(suite: Suite, arguments: Namespace) -> str | None:
     return None
 
 
-def pack(suite: Suite, arguments: Namespace) -> str:
+def tidy(suite: "Suite", arguments: Namespace) -> str:
+    """What lies in results/ that no configuration of this scale and data names; deletes nothing."""
+    from repro.judge import tidy
+
+    return "\n".join(tidy.lines(suite))
+
+
+def pack(suite: "Suite", arguments: Namespace) -> str:
     """Finished cells into an archive, to carry them elsewhere."""
     from repro.suite import packs
 
     return f"packed {packs.pack(suite, arguments.archive)} cells into {arguments.archive}"
 
 
-def unpack(suite: Suite, arguments: Namespace) -> str:
+def unpack(suite: "Suite", arguments: Namespace) -> str:
     """An archive's cells of the configured figures into results/."""
     from repro.suite import packs
 
     return str(packs.unpack(suite, arguments.archive))
 
 
-def coordinate_check(suite: Suite, arguments: Namespace) -> str:
+def coordinate_check(suite: "Suite", arguments: Namespace) -> str:
     """Slope of activation sizes against width; status 1 where they depend on it."""
     from repro.checks.coordinate_check import check
     from repro.errors import UserError

@@ -153,6 +153,12 @@ def write_bytes(path: Path | str, data: bytes, durable: bool = True) -> None:
         temporary.write_bytes(data)
 
 
+def key_of(value: object) -> str:
+    """The name of a folder that holds what is made of a JSON value: the first 12 characters of its
+    digest."""
+    return sha256(canonical_json(value))[:12]
+
+
 def json_bytes(value: object) -> bytes:
     """A JSON value as files hold it, indented; raises ValueError on NaN and infinity."""
     return (json.dumps(value, indent=1, allow_nan=False) + "\n").encode()
@@ -221,6 +227,15 @@ def check_seal(content: Any, name: object, remedy: str = REMEDY, key: str = CELL
 def write_sealed(path: Path | str, content: dict, key: str = SEAL) -> None:
     """Write JSON with its own checksum, the whole file or nothing."""
     write_json(path, seal(content, key))
+
+
+def seal_of(path: Path | str, key: str = CELL_SEAL) -> str:
+    """The checksum that a sealed file ends with, without a look at the rest; "" where there is
+    none. Whoever uses the content reads it by `read_sealed`."""
+    with open_file(path) as file:
+        file.seek(max(0, os.path.getsize(path) - 200))
+        found = re.search(rb'"%b": "([0-9a-f]{64})"\s*}\s*$' % key.encode(), file.read())
+    return found[1].decode() if found else ""
 
 
 def read_sealed(path: Path | str, key: str = SEAL) -> dict:

@@ -12,7 +12,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 import pytest
 import workflow
 
-from repro.suite import arithmetic, config, registry
+from repro.suite import arithmetic, checkout, config, registry
 from repro.suite.suite import Suite
 
 arithmetic.apply(arithmetic.DEFAULT)  # before a test imports torch
@@ -49,10 +49,10 @@ def suite(tmp_path, text_folder, monkeypatch):
 def measured_alone(monkeypatch):
     """Claims are judged by what is measured: of made-up tables the power is another, and there is
     no second arithmetic."""
-    from repro.judge import power, second  # import numpy, which takes the arithmetic set above
+    from repro.judge import evidence, power  # import numpy, which takes the arithmetic set above
 
     monkeypatch.setattr(power, "trials", lambda paper: [])
-    monkeypatch.setattr(second, "seconds", lambda paper: [])
+    monkeypatch.setattr(evidence, "seconds", lambda paper: [])
 
 
 @pytest.fixture(scope="session")
@@ -98,7 +98,7 @@ def clone(tmp_path):
     )
     ignore = shutil.ignore_patterns("*.pdf", "*.png", "__pycache__")
     for name in kept:
-        source = registry.ROOT / name
+        source = checkout.ROOT / name
         if source.is_dir():
             shutil.copytree(source, target / name, ignore=ignore)
         else:

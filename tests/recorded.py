@@ -5,7 +5,7 @@ import re
 import pytest
 
 from repro.__main__ import main
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 README = (ROOT / "README.md").read_text()
 BUILT = (ROOT / "docs" / "first-figure.md").read_text()

@@ -10,7 +10,7 @@ from torch.nn.attention import flex_attention
 from repro import backend
 from repro.models.blocks import GroupedQueryAttention, rotary_table
 from repro.models.gpt2 import GPT2
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 MEASURED = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 DEVICES = ["cpu", pytest.param("cuda", marks=MEASURED)]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from repro.suite import arithmetic
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 pytestmark = pytest.mark.long
 

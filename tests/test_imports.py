@@ -3,7 +3,7 @@ import subprocess
 import sys
 
 from repro.suite import arithmetic, registry
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 
 def test_parsing_loads_every_study_and_figure_without_torch():
@@ -12,7 +12,7 @@ import sys
 from repro.suite import config, registry
 from repro.suite.suite import Suite
 suite = Suite(config.parse({}, registry.dataset_names()))
-names = registry.figure_names()
+names = catalog.figure_names()
 assert len(names) > 5
 for name in names:
     for cells in suite.figure_cells(name).values():

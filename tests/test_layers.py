@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 # A folder or module, from the top of the house to its ground -> what it may import besides itself.
 # Everything may import the ground, which imports what stands here too; what is further up is in

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from repro.__main__ import main, parser
+from repro.suite import catalog
 
 
 @pytest.mark.parametrize(
@@ -84,11 +85,10 @@ def test_ranks_of_somebody_else_s_launcher_mean_nothing(suite, monkeypatch, caps
 
 
 def test_list_names_every_figure(capsys):
-    from repro.suite import registry
 
     assert main(["list"]) == 0
     listed = capsys.readouterr().out
-    assert all(f"figures/{name}.pdf" in listed for name in registry.figure_names())
+    assert all(f"figures/{name}.pdf" in listed for name in catalog.figure_names())
     told = next(line for line in listed.splitlines() if "embedding_lr/fig1.pdf" in line)
     assert "minutes of one core; 1 of 2 claims reproduced, 1 not judged at this scale" in told
 

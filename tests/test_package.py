@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import widthwise
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 pytestmark = pytest.mark.long
 

@@ -17,14 +17,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from figure_files import draw
 
 from repro import files
 from repro.__main__ import main
 from repro.data.needs import Tokens
 from repro.files import read_sealed
-from repro.judge import records
-from repro.suite import registry
-from repro.suite.suite import Suite
+from repro.judge import records, run_table
+from repro.judge.built import picture_folder
+from repro.suite import catalog
+from repro.suite.suite import Suite, load
 
 CHECK = ["coordinate-check", "muP"]
 FIGURE = "embedding_lr/table3"  # its runs count parameters: they read nothing and train nothing
@@ -79,8 +81,15 @@ def drawn(place: Place) -> None:
     shutil.copytree(place.drawn, "results", dirs_exist_ok=True)
 
 
-def figure_folder(place: Place) -> Path:
-    return place.suite.paths.figure(FIGURE)
+PICTURE = "<its picture's folder>"  # in a call, the folder of FIGURE's picture
+
+
+def picture(place: Place) -> Path:
+    return picture_folder(place.suite, FIGURE)
+
+
+def table(place: Place) -> Path:
+    return picture(place).parent
 
 
 def cell(place: Place) -> Path:
@@ -135,11 +144,11 @@ def author_wrote(function: str, line: str):
 
     def make(place: Place) -> None:
         drawn(place)
-        module, figure = registry.figure_module(FIGURE), registry.figure(FIGURE)
+        module, figure = catalog.figure_module(FIGURE), catalog.figure(FIGURE)
         source = "\n" * 5 + f"def {function}(*given):\n    {line}\n"
         exec(compile(source, module.__file__, "exec"), written := {})
         changed = replace(figure, **{function: written[function]})
-        place.patch.setattr(registry, "figure", lambda name: changed)
+        place.patch.setattr(catalog, "figure", lambda name: changed)
 
     return make
 
@@ -273,13 +282,14 @@ def device_in(where: str):
     def make(place: Place) -> None:
         drawn(place)
         place.patch.setattr(records, "RECORDS", Path.cwd() / "records")
-        path = figure_folder(place) / "provenance.json"
+        path = table(place) / "provenance.json"
         content = files.read_json(path)
         for entry in content["made"]:
             entry["device"] = where
         files.write_json(path, content)
-        manifest = path.with_name("manifest.json")
-        found = files.read_json(manifest) | {path.name: files.sha256_file(path)}
+        manifest = picture(place) / "manifest.json"
+        found = files.read_json(manifest)
+        found["files"][path.name] = files.sha256_file(path)
         files.write_json(manifest, found)
 
     return make
@@ -303,7 +313,7 @@ SITUATIONS = [
         ["train", "embedding_lr/width/tune", "x"],
         "unknown stage 'embedding_lr/width/tune': embedding_lr/width has no stages",
     ),
-    Situation("no figure", as_it_is, ["code", "../x", "0"], "unknown figure '../x': choose from "),
+    Situation("no figure", as_it_is, ["reduce", "../x"], "unknown figure '../x': choose from "),
     # Too early
     Situation(
         "a page whose figures are not built",
@@ -315,8 +325,8 @@ SITUATIONS = [
     Situation(
         "a figure that is not built, at another scale than the usual",
         as_it_is,
-        ["publish", FIGURE],
-        f"build them first with uv run snakemake figures/{FIGURE}.pdf --config scale=smoke ",
+        ["record"],
+        f"make it with uv run snakemake figures/{FIGURE}.pdf --config scale=smoke ",
     ),
     # Something else is in a file's or a folder's place
     Situation(
@@ -525,14 +535,14 @@ SITUATIONS = [
     Situation(
         "a figure outside of figures/",
         as_it_is,
-        ["code", "../x", "0"],
+        ["reduce", "../x"],
         "unknown figure '../x'",
     ),
     Situation(
         "a provenance.json that is cut",
-        lambda place: (drawn(place), (figure_folder(place) / "provenance.json").write_text("{")),
+        lambda place: (drawn(place), (table(place) / "provenance.json").write_text("{")),
         ["scoreboard"],
-        "provenance.json: cannot be read; delete it and run the same command again with snakemake",
+        "delete it and run the same command again with snakemake",
     ),
     Situation(
         "a cell with words where numbers belong",
@@ -543,7 +553,7 @@ SITUATIONS = [
     Situation(
         "a figure that fails at length",
         author_wrote("measure", "raise ValueError('a' * 5000)"),
-        ["draw", FIGURE],
+        ["draw", PICTURE],
         f"measure failed: ValueError: {'a' * 300}...",
     ),
     Situation(
@@ -552,7 +562,7 @@ SITUATIONS = [
             author_wrote("measure", "raise ImportError('loaded twice')")(place),
             place.patch.setattr(sys, "warnoptions", ["error"]),
         ),
-        ["draw", FIGURE],
+        ["draw", PICTURE],
         "ImportError: loaded twice; PYTHONWARNINGS or -W makes errors of libraries' warnings",
     ),
     Situation(
@@ -636,13 +646,17 @@ SITUATIONS = [
         Situation(
             f"{function} of a figure fails",
             author_wrote(function, "return [][len(given)]"),
-            [call, FIGURE],
+            call,
             f"figures/{FIGURE}.py, line 7: {function} failed: IndexError: list index out of range",
         )
-        for function, call in (("reduce", "reduce"), ("measure", "draw"), ("table", "draw"))
+        for function, call in (
+            ("reduce", ["reduce", FIGURE]),
+            ("measure", ["draw", PICTURE]),
+            ("table", ["draw", PICTURE]),
+        )
     ),
     # Matplotlib as somebody else set it up
-    Situation("matplotlib's settings of a user", user_s_matplotlib, ["draw", FIGURE]),
+    Situation("matplotlib's settings of a user", user_s_matplotlib, ["draw", PICTURE]),
     # What killed jobs left, and how they end
     Situation(
         "a killed fetch",
@@ -658,14 +672,14 @@ SITUATIONS = [
     ),
     Situation(
         "a killed reduction",
-        half_written(figure_folder, after=drawn),
+        half_written(table, after=drawn),
         ["reduce", FIGURE],
         leaves=NO_TEMPORARIES,
     ),
     Situation(
         "a killed drawing",
-        half_written(figure_folder, after=drawn),
-        ["draw", FIGURE],
+        half_written(picture, after=drawn),
+        ["draw", PICTURE],
         leaves=NO_TEMPORARIES,
     ),
     Situation(
@@ -685,8 +699,10 @@ def drawn_once(tmp_path_factory, lasting_text):
     folder = tmp_path_factory.mktemp("drawn")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        words = [FIGURE, "--config", "scale=smoke", f"wikitext2={lasting_text}"]
-        assert [main([call, *words]) for call in ("run", "reduce", "draw")] == [0, 0, 0]
+        words = ["scale=smoke", f"wikitext2={lasting_text}"]
+        assert main(["run", FIGURE, "--config", *words]) == 0
+        run_table.reduce(load(words), FIGURE)
+        draw(load(words), FIGURE)
     return folder / "results"
 
 
@@ -699,9 +715,11 @@ def place(suite, monkeypatch, drawn_once):
 def test_situation(place, capsys, situation):
     situation.make(place)
     place.patch.setattr(sys.stderr, "isatty", lambda: True)
-    words = [] if "--config" in situation.call else [*place.words, f"figures={FIGURE}"]
+    call = [str(picture(place)) if word == PICTURE else word for word in situation.call]
+    takes_config = PICTURE not in situation.call and "--config" not in call
+    words = [*place.words, f"figures={FIGURE}"] if takes_config else []
     capsys.readouterr()
-    status = main([*situation.call, *words])
+    status = main([*call, *words])
     error = capsys.readouterr().err
     assert status == (situation.status or int(bool(situation.says))), error
     if situation.says:
@@ -714,7 +732,8 @@ def test_situation(place, capsys, situation):
 
 def test_an_author_s_mistake_is_traced_in_a_log_and_one_of_ours_everywhere(place, capsys):
     author_wrote("measure", "return {}[len(given)]")(place)
-    assert main(["draw", FIGURE, *place.words]) == 1
+    words = ["draw", str(picture(place))]
+    assert main(words) == 1
     *trace, last = capsys.readouterr().err.splitlines()
     assert trace[0] == "Traceback (most recent call last):" and "KeyError" in trace[-1]
     assert last.startswith(f"error: figures/{FIGURE}.py, line 7: measure failed: KeyError")
@@ -722,9 +741,9 @@ def test_an_author_s_mistake_is_traced_in_a_log_and_one_of_ours_everywhere(place
     def mistaken(*given):
         return open("no such file")
 
-    place.patch.setattr("repro.judge.products.draw", mistaken)
+    place.patch.setattr("repro.judge.picture.draw", mistaken)
     with pytest.raises(FileNotFoundError):
-        main(["draw", FIGURE, *place.words])
+        main(words)
 
 
 def test_a_long_word_is_announced_before_its_pairs_are_merged(monkeypatch, capsys):

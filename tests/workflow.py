@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 SMOKE = ("--config", "scale=smoke")
 

@@ -14,7 +14,7 @@ from repro.judge.matrix import Board, Entry
 from repro.judge.score import Estimate, Interval, Score
 from repro.judge.tables import joined
 from repro.judge.typeset import Table
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 from widthwise.parametrization import shipped
 
 VERSION, NAMES, entries = _board.VERSION, _losses.ORDER, _board.entries

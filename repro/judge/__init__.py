@@ -14,11 +14,9 @@ How a claim is judged
   judging.py       makes a figure from its runs: table, judged claims, picture
   evidence.py      what decides a verdict besides the measurement; the verdict
   judged.py        a judged claim as JSON and CSV have it
-  outcome.py       what came out of a figure, in a sentence
   noise.py         tables like a recorded one, from other seeds, under another law
   power.py         what a claim's test says under each law
   trials.py        counts the verdicts of tables drawn from laws
-  second.py        verdicts held against a second arithmetic
   rows.py          CSV files beside a paper's studies
   printed.py       what the papers print
   register.py      what was fixed before the runs that judge a claim
@@ -32,17 +30,18 @@ The board of transfer
   entries.py       what was sent in: run, written, read, held against runs made anew
 
 What is made and kept
-  products.py      a figure's files in results/ and figures/
-  page.py          what stands beside a picture, as text
+  run_table.py     a figure's table of runs, and its key
+  picture.py       a figure's picture, text and claims, and their key
+  published.py     a picture's files, held against their manifest, copied to figures/
+  built.py         where a figure's files are, and whether
   records.py       what is kept of a figure in records/
   verify.py        new results held against records/
   known.py         which of results/ and records/ shows a figure
-  code.py          the code that makes a figure, and its digest
-  freshness.py     which files are not what this code would make
+  tidy.py          what lies in results/ that nothing names
   forecast.py      how long jobs will take on this machine
 
 What is said of it
-  board.py         judged claims as text
+  board.py         judged claims as text; what came out of a figure, in a sentence
   scoreboard.py    all verdicts in one table
   confirmed.py     the verdicts of registered claims in one table
   explain.py       from one claim to the runs behind it

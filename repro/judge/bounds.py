@@ -17,7 +17,7 @@ from repro.judge.claims import (
 )
 from repro.judge.figure import figure_named
 from repro.judge.typeset import markdown
-from repro.suite import registry
+from repro.suite import catalog
 
 COMMAND = "bounds --page"
 GROUPS = {
@@ -30,7 +30,7 @@ GROUPS = {
 def by_paper() -> dict[str, list[Claim]]:
     """Paper -> its claims, in the order of their figures."""
     found: dict[str, list[Claim]] = {}
-    for name in registry.figure_names():
+    for name in catalog.figure_names():
         found.setdefault(name.split("/")[0], []).extend(figure_named(name).claims)
     return found
 

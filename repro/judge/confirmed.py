@@ -16,7 +16,7 @@ from repro.judge.claims import (
 from repro.judge.judged import JudgedClaim, interval
 from repro.judge.records import read_record, recorded_at
 from repro.judge.typeset import markdown
-from repro.suite import registry
+from repro.suite import catalog
 
 PAGE = "registered --page"
 # A negative result is a result: it stands first.
@@ -48,7 +48,7 @@ def lines() -> list[str]:
 def _registered() -> Iterator[tuple[JudgedClaim, bool | None, register.Badge]]:
     """The judged claims on record that the register has a row of: each with whether it stands by
     Holm's method, None where it is none of those that are counted, and its badge."""
-    for paper in dict.fromkeys(name.split("/")[0] for name in registry.figure_names()):
+    for paper in dict.fromkeys(name.split("/")[0] for name in catalog.figure_names()):
         tests = {row.key for row in register.registered(paper)}
         for scale, data in sorted({(scale, data) for _, scale, data in tests}):
             saved = [read_record(base) for base in _bases_of(paper, scale, data)]
@@ -74,7 +74,7 @@ def _line(claim: JudgedClaim, stands: bool | None, badge: register.Badge) -> lis
 
 
 def _bases_of(paper: str, scale: str, data: str) -> list[Path]:
-    names = (name for name in registry.figure_names() if name.startswith(f"{paper}/"))
+    names = (name for name in catalog.figure_names() if name.startswith(f"{paper}/"))
     return [base for name in names for base in recorded_at(scale, data, name)[:1]]
 
 

@@ -8,7 +8,7 @@ from repro.judge import marks
 from repro.judge.figure import figure_named
 from repro.judge.records import read_record, recorded
 from repro.judge.typeset import markdown
-from repro.suite import budget, registry
+from repro.suite import budget, catalog, registry
 from repro.suite.config import parse
 from repro.suite.largest_steps import largest_steps
 from repro.suite.study import GPU_SCALES, SCALES
@@ -64,7 +64,7 @@ def number(value: float | None, digits: int = 2) -> str:
 
 def lines(names: Sequence[str] | None = None) -> list[str]:
     """The tables, of these figures or of all."""
-    names = [*(names or registry.figure_names())]
+    names = [*(names or catalog.figure_names())]
     suites = {scale: suite_at(scale) for scale in SCALES}
     found = {n: {scale: of_figure(suites[scale], n) for scale in SCALES} for n in names}
     time, room, papers = [], [], []

@@ -1,6 +1,5 @@
 """The style of all figures; title and last line of a picture; byte-reproducible files."""
 
-import io
 import math
 import os
 import re
@@ -17,7 +16,6 @@ import numpy as np
 import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from pypdf import PageObject, PdfReader, PdfWriter, Transformation
 
 from repro.errors import UserError
 from repro.files import atomic_path
@@ -145,36 +143,6 @@ def save(figure: Figure, pdf: Path, png: Path) -> None:
     with atomic_path(png) as temporary:
         figure.savefig(temporary, format="png", metadata={"Software": None})
     plt.close(figure)
-
-
-def save_sheet(
-    picture: Path, caption: str, claims: Sequence[JudgedClaim], made_of: str, target: Path
-) -> None:
-    """Write a PDF of one page: a picture's page, and below it caption, claims, what it is made of.
-
-    picture: the PDF that `save` wrote.
-    """
-    above = PdfReader(picture).pages[0]
-    width, height = (float(side) / POINTS for side in above.mediabox[2:])
-    characters = int(width * 17)  # of the font below, in a line
-    lines = [(line, "0.35") for line in wrapped(caption, characters)]
-    lines += [(line, "black") for claim in claims for line in claim_lines(claim, characters)]
-    lines += [(line, "0.35") for line in wrapped(made_of, characters)]
-    room = LINE_INCHES * (len(lines) + 1)
-    texts = Figure(figsize=(width, room))
-    small: dict[str, Any] = {"va": "top", "fontsize": 6.5, "family": "monospace"}
-    for i, (line, color) in enumerate(lines):
-        y = 1 - (i + 0.5) * LINE_INCHES / room
-        texts.text(0.01, y, line, parse_math=False, color=color, **small)
-    below = io.BytesIO()
-    texts.savefig(below, format="pdf", metadata={"CreationDate": None})
-    sheet = PageObject.create_blank_page(None, width * POINTS, (height + room) * POINTS)
-    sheet.merge_transformed_page(above, Transformation().translate(0, room * POINTS))
-    sheet.merge_page(PdfReader(below).pages[0])
-    writer = PdfWriter()
-    writer.add_page(sheet).compress_content_streams()
-    with atomic_path(target) as temporary:
-        writer.write(temporary)
 
 
 def _settle(figure: Figure) -> None:

@@ -16,16 +16,16 @@ from typing import Any
 from repro.errors import UserError
 from repro.files import canonical_json, read_sealed, sha256, write_sealed
 from repro.judge import forecast
-from repro.judge.judging import tabulate
 from repro.judge.matrix import Entry
+from repro.judge.run_table import tabulate
 from repro.judge.score import Estimate, Score
+from repro.suite import catalog, checkout, entry, foreign, packs
 from repro.suite import cells as cellfiles
-from repro.suite import entry, foreign, packs, registry
 from repro.suite.entry import Entered, EntryFile, Point
 from repro.suite.provenance import provenances
 from repro.suite.suite import Suite
 
-FOLDER = registry.ROOT / "studies" / "transfer" / "entries"
+FOLDER = checkout.ROOT / "studies" / "transfer" / "entries"
 FIGURE = "transfer/scores"  # whose reduce makes the table, and whose board the entry joins
 FORMAT = 1
 KEYS = {
@@ -48,7 +48,7 @@ PROXY = "(proxy)"
 def submit(suite: Suite, path: str, workloads: Sequence[str], folder: Path) -> str:
     """Run an entry's file on workloads; write its JSON and a pack of its finished runs into a
     folder. Returns what came out, in words."""
-    board = registry.figure_module(FIGURE)
+    board = catalog.figure_module(FIGURE)
     found = entry.read(path)
     entered = Entered(suite, found, workloads)
     refuse_taken(found, [*board.NAMES], folder)
@@ -126,7 +126,7 @@ def stem(name: str) -> str:
 
 def scored(optimizer: str, table, scale: str, version: str, source: str = "") -> Entry:
     """The row of an entry's table of runs."""
-    (row,) = registry.figure_module(FIGURE).entries(table, scale, version, source, optimizer)
+    (row,) = catalog.figure_module(FIGURE).entries(table, scale, version, source, optimizer)
     return row
 
 

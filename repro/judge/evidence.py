@@ -1,16 +1,57 @@
 """What decides a verdict besides a claim's measurement: bound, printed numbers, trials, a second
-arithmetic. Loaded once for all claims of a figure, and handed to `judge`. No torch."""
+arithmetic. Loaded once for all claims of a figure, and handed to `judge`. No torch.
 
-from collections.abc import Mapping
+A second arithmetic: does a verdict hang on how a last digit is rounded? Figures are built again
+with `arithmetic=nudged` or `portable`, and `repro record` then keeps what their claims about
+training measured in `studies/<paper>/second.csv`, beside the records of the default arithmetic. A
+verdict that turns there is none.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from repro.judge import power, printed, second
-from repro.judge.claims import Claim, Judgement, Measurement, by_bound, doubted, too_few
+from repro.judge import power, printed, rows
+from repro.judge.claims import (
+    AGREES,
+    DIFFERS,
+    TRAINING,
+    Claim,
+    Judgement,
+    Measurement,
+    by_bound,
+    doubted,
+    too_few,
+)
 from repro.judge.figure import Figure
+from repro.judge.judged import JudgedClaim
 from repro.judge.power import Trial
 from repro.judge.printed import Printed
-from repro.judge.second import Second
+
+
+@dataclass(frozen=True)
+class Second:
+    """What a claim measured under another arithmetic. The fields are the file's columns.
+
+    scale, data, arithmetic: of the runs. measured, low, high, n, seen: as in a record, a number's
+    text empty where there is none. digest: SHA-256 of the data.csv they were measured on.
+    """
+
+    scale: str
+    data: str
+    claim: str
+    arithmetic: str
+    measured: str
+    low: str
+    high: str
+    n: str
+    seen: str
+    digest: str
+
+    def __str__(self) -> str:
+        interval = f" [{float(self.low):.3g}, {float(self.high):.3g}]" if self.low else ""
+        value = f", {float(self.measured):.3g}{interval}" if self.measured else ""
+        return f"{self.arithmetic}: {self.seen}{value}"
 
 
 @dataclass(frozen=True)
@@ -35,7 +76,7 @@ def load(paper: str, figure: Figure, provenance: Mapping) -> dict[str, Evidence]
     scale, data = provenance["scale"], provenance["label"]
     prints = printed.rows_of(paper)
     trials = [t for t in power.trials(paper) if (t.scale, t.data) == (scale, data)]
-    others = [s for s in second.seconds(paper) if (s.scale, s.data) == (scale, data)]
+    others = [s for s in seconds(paper) if (s.scale, s.data) == (scale, data)]
     return {
         claim.id: Evidence(
             scale,
@@ -62,5 +103,63 @@ def judge(claim: Claim, measurement: Measurement, evidence: Evidence) -> Judgeme
         bare,
         too_few(claim, measurement, evidence.scale),
         power.false_alarm(seen, measurement.value, bound, evidence.trials),
-        second.turned(seen, evidence.others),
+        turned(seen, evidence.others),
     )
+
+
+def second_path(paper: str) -> str:
+    """Where a paper's second measurements are, relative to the checkout."""
+    return f"studies/{paper}/second.csv"
+
+
+def seconds(paper: str) -> list[Second]:
+    """All of a paper's second measurements; none where there is no such file.
+
+    Raises UserError, naming the line, on one that `keep` would not have written.
+    """
+    return [row for _, row in rows.read(second_path(paper), Second)]
+
+
+def of_claim(paper: str, claim: str, scale: str, data: str) -> list[Second]:
+    """What one claim measured under other arithmetics."""
+    return [s for s in seconds(paper) if (s.claim, s.scale, s.data) == (claim, scale, data)]
+
+
+def keep(paper: str, claims: Sequence[JudgedClaim], arithmetic: str, digest: str) -> None:
+    """Write what a figure's claims measured under an arithmetic, in place of what they did before.
+
+    claims: of claims.json; kept are those about training that have a bound. digest: of data.csv.
+    """
+
+    kept = [
+        Second(
+            claim["scale"],
+            claim["data"],
+            claim["claim"],
+            arithmetic,
+            _text(claim["measured"]),
+            _text(claim["low"]),
+            _text(claim["high"]),
+            _text(claim["n"]),
+            claim["seen"],
+            digest,
+        )
+        for claim in claims
+        if claim["kind"] == TRAINING and claim["seen"]
+    ]
+    new = {(each.scale, each.data, each.claim, each.arithmetic): each for each in kept}
+    old = {(each.scale, each.data, each.claim, each.arithmetic): each for each in seconds(paper)}
+    if old | new:
+        rows.write(second_path(paper), Second, [each for _, each in sorted((old | new).items())])
+
+
+def _text(value: float | None) -> str:
+    return "" if value is None else repr(value)
+
+
+def turned(seen: str, others: Sequence[Second]) -> str:
+    """Why nothing can be told from what was seen, in words, where another arithmetic saw something
+    else; "" where none did, or nothing was told in the first place."""
+    told = seen in (AGREES, DIFFERS)
+    against = [str(other) for other in others if told and other.seen != seen]
+    return f"turns with the arithmetic, {'; '.join(against)}" if against else ""

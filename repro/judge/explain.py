@@ -10,7 +10,7 @@ from repro.judge.claims import Claim
 from repro.judge.figure import figure_named
 from repro.judge.judged import interval
 from repro.judge.known import Known, find
-from repro.judge.page import unclean
+from repro.judge.picture import unclean
 from repro.judge.printed import printed
 from repro.judge.records import read_record, recorded_at
 from repro.suite import arithmetic, registry

@@ -13,9 +13,9 @@ from repro.errors import UserError, did_you_mean
 from repro.judge.claims import Claim, Measurement
 from repro.judge.power import Laws
 from repro.judge.typeset import Table
-from repro.suite import registry
-from repro.suite.contracts import check_call, is_listed, kind
-from repro.suite.figure import Shown, check_text
+from repro.suite import catalog
+from repro.suite.catalog import Shown, check_text
+from repro.suite.checkout import check_call, is_listed, kind
 from repro.suite.names import CLAIM_IN_TEXT
 from repro.suite.study import SCALES
 
@@ -110,7 +110,7 @@ class Figure(Shown):
     Where it has more to say:
     outcome: the picture's title, a sentence that is true whatever came out, with `{claim}` in the
         place of what a claim measured: `the best rate goes as width^{fig1.slope}`. The verdict of
-        these claims follows it (`repro.judge.outcome`); without it the title counts verdicts.
+        these claims follows it (`repro.judge.board`); without it the title counts verdicts.
     view: where the report's plot of its data should begin, if not with what the picture shows.
     asides(data, scale): of a table, what the report shows beside its rows: bars, links to what
         other figures plot of a row, files of the checkout.
@@ -208,6 +208,6 @@ class Figure(Shown):
 def figure_named(name: str) -> Figure:
     """A figure by its name, `<paper>/<figure>`; raises UserError if there is none of that name, or
     its file is broken."""
-    found = registry.figure(name)
+    found = catalog.figure(name)
     assert isinstance(found, Figure)  # what `Shown` is a part of
     return found

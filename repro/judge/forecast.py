@@ -10,7 +10,7 @@ from typing import TypeVar
 from repro.cores import usable_cores
 from repro.errors import UserError
 from repro.judge.records import RECORDS, read_record, recorded
-from repro.suite import registry
+from repro.suite import catalog, registry
 from repro.suite.budget import Price, effort
 from repro.suite.plan import Cell, Run
 from repro.suite.suite import Suite
@@ -21,7 +21,7 @@ Work = tuple[str, Cell | None]  # of a job: its rule, and the cell if it trains 
 
 # Of a job that trains before its first step, importing torch; of the others altogether.
 TRAIN_START = 4.0
-OTHER_JOBS = {"fetch": 4.0, "tokenize": 5.0, "code": 1.0, "reduce": 2.0, "draw": 5.0}
+OTHER_JOBS = {"fetch": 4.0, "tokenize": 5.0, "reduce": 2.0, "draw": 5.0}
 ANY_JOB = 1.0
 
 
@@ -72,7 +72,7 @@ def figures_of(suite: Suite, cells: Iterable[Cell]) -> list[str]:
         except UserError:  # a broken file, of which whoever asks for it is told
             return False
 
-    return [n for n in registry.figure_names() if _record(suite, n) is not None and shows(n)]
+    return [n for n in catalog.figure_names() if _record(suite, n) is not None and shows(n)]
 
 
 def job_seconds(

@@ -1,7 +1,7 @@
-"""Makes a figure from its runs: the table, judged claims, the picture.
+"""Judges and draws a figure from its table.
 
-Everything imported here, directly or not, counts as code of every figure (`repro.judge.code`): a
-change in it makes all figures anew. What finds the runs and writes the files is in `products`.
+Everything imported here, directly or not, counts as code of every picture
+(`repro.judge.picture`): a change in it draws all of them anew.
 """
 
 import math
@@ -13,14 +13,13 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import sha256_file
 from repro.judge import power
+from repro.judge.board import outcome
 from repro.judge.claims import CONTROL, THEORY, TRAINING, Claim, Measurement
 from repro.judge.evidence import judge, load
 from repro.judge.figure import figure_named
 from repro.judge.judged import JudgedClaim
-from repro.judge.outcome import outcome
 from repro.judge.typeset import Table
-from repro.suite import registry
-from repro.suite.cells import frame
+from repro.suite import checkout
 
 RUN = (TRAINING, CONTROL, THEORY)  # the kinds of claims that a study's settings decide
 
@@ -35,22 +34,10 @@ def called(figure_name: str, function: str) -> Iterator[None]:
         raise
     except Exception as error:
         file = f"figures/{figure_name}.py"
-        place = registry.place_of(error, ("figures",)) or file
-        fault = UserError(f"{place}: {function} failed: {registry.describe_error(error)}")
+        place = checkout.place_of(error, ("figures",)) or file
+        fault = UserError(f"{place}: {function} failed: {checkout.describe_error(error)}")
         fault.trace = "".join(traceback.format_exception(error))
         raise fault from error
-
-
-def tabulate(figure_name: str, contents: Mapping[str, Sequence[Mapping]]):
-    """A figure's table, a DataFrame. contents: name of a stage -> the contents of its cells."""
-    frames = {stage: frame(cells) for stage, cells in contents.items()}
-    figure = figure_named(figure_name)
-    with called(figure_name, "reduce"):
-        table = figure.reduce(frames)
-    if not hasattr(table, "to_csv"):
-        kind = type(table).__name__
-        raise UserError(f"figures/{figure_name}.py: reduce returned a {kind}, not a DataFrame")
-    return table
 
 
 def judge_all(figure_name: str, table, provenance: dict) -> list[JudgedClaim]:
@@ -64,8 +51,7 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[JudgedClaim]:
         measured = figure.measure(table, scale)
     check_measured(f"figures/{figure_name}.py", figure.claims, measured)
     paper = figure_name.split("/")[0]
-    evidence = load(paper, figure, provenance)
-    chosen = chosen_after_seeing(figure_name, scale)
+    evidence, chosen = load(paper, figure, provenance), provenance["chosen_after_seeing"]
     rows: list[JudgedClaim] = []
     for claim in figure.claims:
         known = evidence[claim.id]
@@ -103,15 +89,6 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[JudgedClaim]:
             }
         )
     return rows
-
-
-def chosen_after_seeing(figure_name: str, scale: str) -> str:
-    """Which settings of a figure's studies were chosen after seeing what its claims measure; none
-    at paper scale, whose settings are the paper's."""
-    if scale == "paper":
-        return ""
-    studies = (registry.study(name) for name in registry.figure_stages(figure_name))
-    return "; ".join(dict.fromkeys(filter(None, (s.chosen_after_seeing for s in studies))))
 
 
 def check_measured(file: str, claims: Sequence[Claim], measured: object) -> None:
@@ -168,9 +145,9 @@ def table_of(figure_name: str, data: Path, scale: str) -> Table | None:
     return shown
 
 
-def render(figure_name: str, data: Path, provenance: dict, folder: Path) -> list[JudgedClaim]:
-    """Judge a figure's claims from its data.csv: `judge_all`'s rows; and write into the folder its
-    picture, figure.pdf and figure.png, and the same with caption and claims below, sheet.pdf."""
+def render(figure_name: str, data: Path, provenance: dict, base: Path) -> list[JudgedClaim]:
+    """Judge a figure's claims from its data.csv: `judge_all`'s rows; and write its picture,
+    <base>.pdf and <base>.png."""
     import pandas as pd
 
     from repro.judge import drawing
@@ -188,8 +165,5 @@ def render(figure_name: str, data: Path, provenance: dict, folder: Path) -> list
     drawing.check_panels(f"figures/{figure_name}.py", drawn)
     last_line = source_line(figure_name, provenance, digest)
     drawing.finish(drawn, figure.title, outcome(figure_name, rows), last_line)
-    picture = folder / "figure.pdf"
-    drawing.save(drawn, picture, folder / "figure.png")
-    made_of = footer(figure_name, provenance, digest)
-    drawing.save_sheet(picture, figure.caption, rows, made_of, folder / "sheet.pdf")
+    drawing.save(drawn, base.with_suffix(".pdf"), base.with_suffix(".png"))
     return rows

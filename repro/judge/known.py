@@ -6,16 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from repro.errors import UserError
-from repro.files import REMEDY, read_json
+from repro.files import read_json
+from repro.judge import built
 from repro.judge.judged import JudgedClaim
-from repro.judge.products import (
-    cell_ids,
-    finished_folder,
-    is_built,
-    read_or_empty,
-    refuse_other_code,
-)
+from repro.judge.published import CLAIMS
 from repro.judge.records import describe, read_record, recorded
+from repro.judge.run_table import cell_ids
 from repro.suite.provenance import mixture
 from repro.suite.suite import Suite
 
@@ -51,18 +47,15 @@ def find(suite: Suite, figure_name: str) -> Known | None:
     Raises UserError, naming the file, if a file there is not the one that was written, or was made
     by other code than the present; a record does not stand in for it.
     """
-    folder = suite.paths.figure(figure_name)
-    made = folder / "provenance.json"
-    if made.exists() and not read_or_empty(made):
-        raise UserError(f"{made}: cannot be read; {REMEDY} with snakemake")
-    if is_built(suite, figure_name) and (folder / "manifest.json").exists():
-        finished_folder(suite, figure_name)
+    built.refuse_other_code(suite, [figure_name])
+    if built.is_drawn(suite, figure_name):
+        folder = built.finished(suite, figure_name)
         return Known(
             figure_name,
-            read_json(folder / "claims.json"),
-            read_json(folder / "provenance.json"),
-            folder / "data.csv",
-            folder / "figure.png",
+            read_json(folder / CLAIMS),
+            read_json(folder.parent / "provenance.json"),
+            folder.parent / "data.csv",
+            folder / f"{figure_name.split('/')[1]}.png",
             suite.paths.results.as_posix(),
             recorded=False,
             current=True,
@@ -86,7 +79,7 @@ def find_all(suite: Suite, figures: Iterable[str]) -> list[Known]:
     """What is known of each of these figures. Raises UserError where one has nothing, or was made
     by other code than the present."""
     found, names = [], [*figures]
-    refuse_other_code(suite, names)
+    built.refuse_other_code(suite, names)
     for name in names:
         known = find(suite, name)
         if known is None:

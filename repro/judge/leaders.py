@@ -10,7 +10,7 @@ from repro.judge.matrix import FEWEST, Board, Entry
 from repro.judge.records import describe, read_record, recorded
 from repro.judge.score import Estimate, Interval
 from repro.judge.typeset import markdown
-from repro.suite import registry
+from repro.suite import catalog
 from repro.suite.suite import Suite
 
 PAGE = "board --page"
@@ -39,7 +39,7 @@ def board(suite: Suite, data: Path | None = None) -> Board:
     import pandas as pd
 
     table = pd.read_csv(data) if data else _data(suite)[0]
-    figure = registry.figure_module(FIGURE)
+    figure = catalog.figure_module(FIGURE)
     more = entries.sent_in(suite.config.scale, suite.label, figure.VERSION)
     return figure.matrix(table, suite.config.scale, more)
 
@@ -47,7 +47,7 @@ def board(suite: Suite, data: Path | None = None) -> Board:
 def freeze(suite: Suite, version: str) -> str:
     """Fix the references of a version; returns what became of it."""
     table, file = _data(suite)
-    figure = registry.figure_module(FIGURE)
+    figure = catalog.figure_module(FIGURE)
     new = figure.references_of(table, suite.config.scale, version, suite.label, sha256_file(file))
     if not new:
         raise UserError(

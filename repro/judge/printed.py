@@ -12,8 +12,8 @@ from fractions import Fraction
 from repro.errors import UserError, did_you_mean
 from repro.judge import rows
 from repro.judge.figure import figure_named
-from repro.suite import registry
-from repro.suite.registry import ROOT
+from repro.suite import catalog
+from repro.suite.checkout import ROOT
 
 # -1/2, 0.0020, 1e-3, <1
 NUMBER = re.compile(r"[<>]?-?\d+(/[1-9]\d*|(\.\d+)?(e-?\d\d?)?)")
@@ -111,7 +111,7 @@ def claims_of(paper: str) -> tuple[set[str], set[str]]:
     """Ids of a paper's claims, and the figures whose claims nobody can know: their files are
     broken."""
     ids, broken = set(), set()
-    for name in registry.figure_names():
+    for name in catalog.figure_names():
         if name.startswith(f"{paper}/"):
             try:
                 ids |= {claim.id for claim in figure_named(name).claims}

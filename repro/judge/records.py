@@ -15,17 +15,18 @@ from typing import get_type_hints
 from repro.cores import usable_cores
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
-from repro.judge import second
+from repro.judge import evidence
 from repro.judge.board import board
+from repro.judge.built import finished, refuse_other_code
 from repro.judge.claims_json import FiledClaim, filed
 from repro.judge.judged import JudgedClaim
-from repro.judge.judging import render
-from repro.judge.page import write_page
-from repro.judge.products import finished_folder, put, refuse_other_code
-from repro.suite import arithmetic, foreign, provenance, registry
+from repro.judge.picture import write_figure, write_page
+from repro.judge.published import CLAIMS, put
+from repro.judge.run_table import chosen_after_seeing
+from repro.suite import arithmetic, catalog, foreign, provenance, registry
 from repro.suite.cells import check_keys
+from repro.suite.checkout import ROOT
 from repro.suite.locks import held_by_another, locked
-from repro.suite.registry import ROOT
 from repro.suite.suite import Suite
 
 RECORDS = ROOT / "records"
@@ -33,6 +34,8 @@ SUMS = "SHA256SUMS"
 EVERY_CLAIM = "claims.json"  # of all folders
 TEXT = ".md"
 KEPT = (".csv", ".json", ".png", TEXT)  # data; claims and provenance; picture; its text
+# Of a provenance.json, what holds in results/ alone, and what the studies themselves say today.
+NOT_KEPT = ("figure", "files", "arithmetic", "chosen_after_seeing")
 # Entries of a record, of its provenance, and of each claim in it.
 RECORD = {"provenance": dict, "data_sha256": str, "claims": list}
 PROVENANCE = {"scale": str, "data": str, "label": str, "cells": list, "made": list}
@@ -46,7 +49,7 @@ def record(suite: Suite, unclean: bool = False) -> list[Path]:
     scoreboard of all records there; returns the records' paths without suffix.
 
     Of another arithmetic than the default nothing is recorded but what claims measured under it
-    (`repro.judge.second`), and their file's path is returned.
+    (`repro.judge.evidence`), and their file's path is returned.
     unclean: whether figures may be recorded, and marked ("unclean" in their provenance), whose runs
     cannot be traced to one clean version of their code (`provenance.doubts`).
     Raises UserError, and records nothing, where one is such, or is not finished.
@@ -80,14 +83,15 @@ def _record(suite: Suite, figure_name: str, folder: Path, made: dict) -> Path:
     # Exactly one, because a figure never mixes devices (`cells.check_compatible`).
     (device,) = {entry["device"] for entry in made["made"]}
     target = _below_records(suite.config.scale, suite.label, device, figure_name)
-    for source, suffix in (("data.csv", ".csv"), ("figure.png", ".png")):
-        write_bytes(target.with_suffix(suffix), (folder / source).read_bytes())
-    claims = read_json(folder / "claims.json")
-    write_page(target, figure_name, folder / "data.csv", claims, made)
-    digest = sha256_file(folder / "data.csv")
+    data = folder.parent / "data.csv"
+    for source, suffix in ((data, ".csv"), (folder / f"{target.name}.png", ".png")):
+        write_bytes(target.with_suffix(suffix), source.read_bytes())
+    claims = read_json(folder / CLAIMS)
+    write_page(target, figure_name, data, claims, made)
+    kept = {key: value for key, value in made.items() if key not in NOT_KEPT}
     write_json(
         target.with_suffix(".json"),
-        {"provenance": made, "data_sha256": digest, "claims": claims},
+        {"provenance": kept, "data_sha256": sha256_file(data), "claims": claims},
     )
     return target
 
@@ -110,8 +114,8 @@ def _to_record(suite: Suite, unclean: bool) -> list[tuple[str, Path, dict]]:
     refuse_other_code(suite, names)
     found, doubtful = [], {}
     for name in names:
-        folder = finished_folder(suite, name)
-        made = read_json(folder / "provenance.json")
+        folder = finished(suite, name)
+        made = read_json(folder.parent / "provenance.json")
         if doubts := provenance.doubts(made["made"]):
             doubtful[name] = made["unclean"] = doubts
         found.append((name, folder, made))
@@ -132,9 +136,9 @@ def _record_second(figure_name: str, folder: Path, provenance: dict) -> list[Pat
     if not provenance["made"]:
         return []
     (name,) = {arithmetic.of(entry) for entry in provenance["made"]}
-    claims = read_json(folder / "claims.json")
-    second.keep(paper, claims, name, sha256_file(folder / "data.csv"))
-    return [ROOT / second.path(paper)]
+    claims = read_json(folder / CLAIMS)
+    evidence.keep(paper, claims, name, sha256_file(folder.parent / "data.csv"))
+    return [ROOT / evidence.second_path(paper)]
 
 
 def rejudge(suite: Suite) -> list[Path]:
@@ -156,11 +160,16 @@ def _rejudge(figure_name: str, base: Path) -> None:
     """Judge and draw a record again. base: its path without suffix."""
     saved, data = read_record(base), base.with_suffix(".csv")
     with tempfile.TemporaryDirectory() as folder:
-        claims = render(figure_name, data, saved["provenance"], Path(folder))
-        picture = Path(folder, "figure.png").read_bytes()
-    write_bytes(base.with_suffix(".png"), picture)
-    write_page(base, figure_name, data, claims, saved["provenance"])
+        claims = write_figure(Path(folder), figure_name, data, as_built(figure_name, saved))
+        for suffix in (".png", TEXT):
+            write_bytes(base.with_suffix(suffix), Path(folder, base.name + suffix).read_bytes())
     write_json(base.with_suffix(".json"), saved | {"claims": claims})
+
+
+def as_built(figure_name: str, saved: dict) -> dict:
+    """A record's provenance with what the studies say today of what was chosen after seeing."""
+    made = saved["provenance"]
+    return made | {"chosen_after_seeing": chosen_after_seeing(figure_name, made["scale"])}
 
 
 def read_record(base: Path) -> dict:
@@ -250,7 +259,7 @@ def _note_digests(folder: Path, paths: Sequence[Path]) -> None:
 
 def on_record(suite: Suite) -> list[JudgedClaim]:
     """The judged claims on record at the configured scale and data."""
-    names = registry.figure_names()
+    names = catalog.figure_names()
     bases = (base for name in names for base in recorded(suite, name)[:1])
     return [row for base in bases for row in read_record(base)["claims"]]
 
@@ -262,7 +271,7 @@ def recorded_claims(folder: Path) -> list[JudgedClaim]:
 
 def _bases(folder: Path) -> list[Path]:
     """The records in a folder of them, by paper and figure."""
-    bases = (folder / name for name in registry.figure_names())
+    bases = (folder / name for name in catalog.figure_names())
     return [base for base in bases if base.with_suffix(".json").exists()]
 
 
@@ -323,10 +332,11 @@ def redraw(suite: Suite) -> list[str]:
 
 def _redraw(figure_name: str, base: Path) -> Path:
     """The PDF of a figure, drawn from its record."""
-    data, provenance = base.with_suffix(".csv"), read_record(base)["provenance"]
+    saved = read_record(base)
     with tempfile.TemporaryDirectory() as folder:
-        claims = render(figure_name, data, provenance, Path(folder))
-        pdf, *_ = put(Path(folder), figure_name, data, claims, provenance)
+        made = as_built(figure_name, saved)
+        write_figure(Path(folder), figure_name, base.with_suffix(".csv"), made)
+        pdf, *_ = put(Path(folder), figure_name)
     return pdf
 
 

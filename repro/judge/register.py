@@ -19,8 +19,8 @@ from repro.judge.judged import JudgedClaim
 from repro.judge.power import TOO_OFTEN
 from repro.judge.printed import claims_of
 from repro.suite import config, history, registry
+from repro.suite.checkout import ROOT
 from repro.suite.provenance import mixture
-from repro.suite.registry import ROOT
 from repro.suite.study import SCALES
 
 LEAST_POWER = 0.9  # planned, of what is registered

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from repro.errors import UserError
 from repro.files import write_bytes
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

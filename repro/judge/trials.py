@@ -26,7 +26,7 @@ from repro.judge.judging import called, check_measured
 from repro.judge.power import EDGE, LOWER, PAPER, RIVAL, UPPER, Trial
 from repro.judge.records import on_record, only_one, read_record, recorded
 from repro.judge.typeset import markdown
-from repro.suite import registry
+from repro.suite import catalog, registry
 from repro.suite.suite import Suite
 
 DRAWS = 200
@@ -215,7 +215,7 @@ def update(suite: Suite, selection: list[str]) -> Iterator[str]:
     for figure_name in registry.selected_figures(selection, "power"):
         rows = of_figure(suite, figure_name)
         paper, figure = figure_name.split("/")
-        figures = [name for name in registry.figure_names() if name.startswith(f"{paper}/")]
+        figures = [name for name in catalog.figure_names() if name.startswith(f"{paper}/")]
         order = [
             claim.id
             for figure in map(figure_named, figures)

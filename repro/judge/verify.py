@@ -17,12 +17,14 @@ from repro import __version__
 from repro.cores import usable_cores
 from repro.errors import UserError
 from repro.files import read_json, sha256_file
+from repro.judge.built import finished, is_drawn, refuse_other_code
 from repro.judge.forecast import to_build
 from repro.judge.judged import JudgedClaim, interval
-from repro.judge.products import finished_folder, is_built, refuse_other_code
+from repro.judge.published import CLAIMS
 from repro.judge.records import RECORDS, SUMS, describe, read_record, recorded
+from repro.judge.run_table import table_folder
 from repro.suite import arithmetic, history, provenance, registry
-from repro.suite.registry import FOLDERS
+from repro.suite.checkout import FOLDERS
 from repro.suite.suite import Suite
 
 TIERS = ("identical", "equal", "consistent", "differs")
@@ -60,21 +62,25 @@ def verify(suite: Suite) -> list[Outcome]:
     """
     outcomes = []
     figures = registry.selected_figures(suite.config.figures)
-    if missing := [name for name in figures if not is_built(suite, name)]:
-        raise UserError(
-            f"verify: {len(missing)} of {len(figures)} figures are not built with these settings, "
-            f"{missing[0]} first ({to_build(suite, missing)}); build and verify with "
-            + suite.command("verify", suite.config.figures)
-        )
     refuse_other_code(suite, figures)
+    if missing := [name for name in figures if not is_drawn(suite, name)]:
+        raise UserError(
+            f"verify: {len(missing)} of {len(figures)} figures are not built with these "
+            f"settings, {missing[0]} first ({to_build(suite, missing)}); build and "
+            "verify with " + suite.command("verify", suite.config.figures)
+        )
     for name in figures:
         by_record = [Outcome(name, *compare(suite, name, base)) for base in recorded(suite, name)]
         none = Outcome(name, NO_RECORD, "nothing of this figure at this scale and data")
         best = min(by_record, key=lambda o: TIERS.index(o.tier), default=none)
-        made = read_json(suite.paths.figure(name) / "provenance.json")["made"]
-        several = provenance.mixture(made)
+        several = provenance.mixture(made_by(suite, name)["made"])
         outcomes.append(replace(best, reason=f"{best.reason}; {several}") if several else best)
     return outcomes
+
+
+def made_by(suite: Suite, figure_name: str) -> dict:
+    """A built figure's provenance."""
+    return read_json(table_folder(suite, figure_name) / "provenance.json")
 
 
 def check(suite: Suite, outcomes: list[Outcome]) -> None:
@@ -107,7 +113,7 @@ def log(suite: Suite, outcomes: list[Outcome]) -> dict:
     commit = provenance.commit()
     figures = []
     for outcome in outcomes:
-        made = read_json(suite.paths.figure(outcome.figure) / "provenance.json")
+        made = made_by(suite, outcome.figure)
         found = {
             "arithmetics": sorted(arithmetics(made)),
             "unclean": provenance.doubts(made["made"]),
@@ -140,13 +146,13 @@ def compare(suite: Suite, figure_name: str, base: Path) -> tuple[str, str]:
     import pandas as pd
 
     try:
-        folder, saved = finished_folder(suite, figure_name), read_record(base)
+        folder, saved = finished(suite, figure_name), read_record(base)
     except UserError as error:
         return "differs", str(error)
-    data, claims = folder / "data.csv", read_json(folder / "claims.json")
+    data, claims = folder.parent / "data.csv", read_json(folder / CLAIMS)
     same_data = sha256_file(data) == saved["data_sha256"]
     same_claims = claims == saved["claims"]
-    same_picture = sha256_file(folder / "figure.png") == sha256_file(base.with_suffix(".png"))
+    same_picture = sha256_file(folder / f"{base.name}.png") == sha256_file(base.with_suffix(".png"))
     if same_data and same_claims and same_picture:
         return "identical", "data, claims and picture by SHA-256"
     changed = changed_claim(claims, saved["claims"], same_data)
@@ -160,7 +166,7 @@ def compare(suite: Suite, figure_name: str, base: Path) -> tuple[str, str]:
         compared += ", the same verdicts" + (", intervals overlap" if moved else "")
     elif not same_claims:
         compared = "the same data, claims rounded or worded otherwise"
-    made = read_json(folder / "provenance.json")
+    made = made_by(suite, figure_name)
     why = why_digits_differ(made, saved["provenance"], suite.cpu_dependent(figure_name))
     if not why:
         return (

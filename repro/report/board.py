@@ -10,7 +10,7 @@ from repro.judge.figure import Aside
 from repro.judge.matrix import FEWEST, Board, Entry
 from repro.judge.score import Estimate, Interval
 from repro.report.model import FigureView, Site
-from repro.suite import registry
+from repro.suite import catalog
 
 NAME = "board.html"
 
@@ -143,7 +143,7 @@ def held_against(board: Board, column: str) -> tuple[str, str]:
 
 def row_of(figure: FigureView, board: Board, row: Entry, linked: Callable) -> Row:
     """A row with its cells."""
-    module = registry.figure_module(leaders.FIGURE)
+    module = catalog.figure_module(leaders.FIGURE)
     cells: list[Cell | None] = []
     for column in board.columns:
         found = row.scores.get(column)

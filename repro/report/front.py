@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from repro.judge import register
+from repro.judge.board import decided_by
 from repro.judge.claims import KINDS
 from repro.judge.confirmed import VERDICTS_FIRST
-from repro.judge.outcome import decided_by
 from repro.judge.printed import is_a_paper
 from repro.report.model import ClaimView, FigureView, Site
 from repro.report.text import tally

@@ -6,15 +6,14 @@ from functools import cached_property
 from urllib.parse import quote
 
 from repro.errors import UserError
-from repro.judge import power, register, second
-from repro.judge.board import of_a_paper
+from repro.judge import evidence, power, register
+from repro.judge.board import of_a_paper, outcome
 from repro.judge.claims import CONTROL, KINDS, TRAINING, Claim, Expectation
 from repro.judge.claims_json import FiledClaim, filed
 from repro.judge.figure import Asides, figure_named
 from repro.judge.judged import JudgedClaim
 from repro.judge.judging import table_of
 from repro.judge.known import Known, find
-from repro.judge.outcome import outcome
 from repro.judge.printed import is_a_paper
 from repro.judge.records import describe
 from repro.judge.typeset import Table
@@ -23,8 +22,8 @@ from repro.report.places import others
 from repro.report.plot import Plot, plot
 from repro.report.strip import Strip, strip
 from repro.report.text import counted, sentence, tally
-from repro.suite import registry
-from repro.suite.registry import ROOT
+from repro.suite import catalog
+from repro.suite.checkout import ROOT
 from repro.suite.study import SCALES
 from repro.suite.suite import Suite
 
@@ -97,9 +96,9 @@ class ClaimView:
         return power.of_claim(*self._key)
 
     @property
-    def seconds(self) -> list[second.Second]:
+    def seconds(self) -> list[evidence.Second]:
         """What it measured under other arithmetics."""
-        return second.of_claim(*self._key)
+        return evidence.of_claim(*self._key)
 
     @property
     def _key(self) -> tuple[str, str, str, str]:
@@ -321,7 +320,7 @@ def site(suite: Suite) -> Site:
     was changed after it was written.
     """
     usable = suite.usable_figures()
-    names = [n for n in registry.matching_figures(suite.config.figures) if n in usable]
+    names = [n for n in catalog.matching_figures(suite.config.figures) if n in usable]
     main = views(suite, names)
     if not main:
         raise UserError(f"no results and no records for {describe(suite)}")

@@ -1,10 +1,12 @@
 """Writes the site: fills the templates beside this file, and puts each figure's files with them."""
 
+import csv
+import io
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote, unquote
@@ -13,14 +15,15 @@ from repro.errors import UserError, did_you_mean
 from repro.files import json_bytes, sha256_file, write_bytes
 from repro.judge import claims, judged
 from repro.judge.figure import Aside
+from repro.judge.judged import JudgedClaim
 from repro.judge.known import origin
-from repro.judge.page import unclean
-from repro.judge.scoreboard import table
+from repro.judge.picture import unclean
+from repro.judge.typeset import no_formula
 from repro.report import address, asides, board, front, text
 from repro.report.model import FigureView, PaperView, Site, site
-from repro.suite import arithmetic, registry
+from repro.suite import arithmetic, catalog
+from repro.suite.checkout import ROOT
 from repro.suite.provenance import code_versions, commit, listed, standing
-from repro.suite.registry import ROOT
 from repro.suite.suite import Suite
 
 HERE = Path(__file__).parent
@@ -101,7 +104,7 @@ def write(shown: Site, folder: Path) -> None:
     for source in (HERE / "static").iterdir():
         shutil.copyfile(source, folder / "static" / source.name)
     rows = [claim.row for claim in shown.claims]
-    write_bytes(folder / "claims.csv", table(rows), durable=False)
+    write_bytes(folder / "claims.csv", as_csv(rows), durable=False)
     every = json_bytes([claim.filed for claim in shown.claims])
     write_bytes(folder / "claims.json", every, durable=False)
     fill = filler(shown, folder)
@@ -167,8 +170,8 @@ def row_links(shown: Site, figure: FigureView, aside: Aside, folder: Path) -> li
     links = []
     for words, target in aside.figures.items():
         name, _, state = target.partition("#")
-        if name not in registry.figure_names():
-            hint = did_you_mean(name, registry.figure_names())
+        if name not in catalog.figure_names():
+            hint = did_you_mean(name, catalog.figure_names())
             raise UserError(f"figures/{figure.name}.py: asides link to figure {name!r}, {hint}")
         if name in pages:
             links.append((words, f"{pages[name]}#{state}" if state else pages[name]))
@@ -260,3 +263,15 @@ def filler(shown: Site, folder: Path) -> Callable:
         write_bytes(path, page.encode(), durable=False)
 
     return fill
+
+
+def as_csv(rows: Iterable[JudgedClaim]) -> bytes:
+    """Judged claims as CSV, what the paper prints in one cell."""
+    buffer = io.StringIO()
+    columns = [*JudgedClaim.__annotations__]
+    writer = csv.DictWriter(buffer, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        cells = {**row, "printed": "; ".join(row["printed"])}
+        writer.writerow({k: no_formula(v) if isinstance(v, str) else v for k, v in cells.items()})
+    return buffer.getvalue().encode()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from repro.judge.records import RECORDS, read_record, recorded_at
-from repro.suite import config, registry
+from repro.suite import catalog, config, registry
 from repro.suite.study import SCALES
 from repro.suite.suite import Suite
 
@@ -61,7 +61,7 @@ def of_folders(chosen: config.Config, folders: set[str], label: str) -> Suite | 
     """The suite on folders of a user's, as the records of that label say; None without any."""
     saved = [
         read_record(base)["provenance"]
-        for name in registry.figure_names()
+        for name in catalog.figure_names()
         for base in recorded_at(chosen.scale, label, name)
     ]
     known = {name: each for made_of in saved for name, each in made_of["datasets"].items()}

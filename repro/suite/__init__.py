@@ -6,9 +6,10 @@ What runs
   names.py         the names of stages
   plan.py          how a study becomes jobs; ids
   search.py        a grid that extends itself until its optimum lies inside
-  registry.py      the datasets, studies and figures that there are
+  checkout.py      the files of this checkout, and how one is loaded
+  catalog.py       the figures that there are
+  registry.py      the datasets and studies that there are, and which figures show them
   contracts.py     whether a file of theirs defines what it must
-  figure.py        what is known of a figure here: its title and studies
   config.py        the configuration: scale, data, figures
   suite.py         the suite under one configuration
   paths.py         where files are, relative to the work folder
@@ -25,6 +26,8 @@ One job
   packs.py         archives of these files, to carry them to another machine
   locks.py         locks that end with the process that holds them
   code.py          the files that some code depends on, by its imports
+  code_of_run.py   those that a run depends on
+  definitions.py   the definitions that an expression reaches
   history.py       what git knows of this checkout
   provenance.py    where and with what a run was made
   origin.py        whether this checkout's code runs and no other

@@ -62,8 +62,24 @@ def apply(asked: str) -> str:
 
     asked: a name in SETTINGS; native is used instead if this CPU does not support it.
     Returns a line that tells the user so, or that MKL keeps to kernels of its own on this CPU; ""
-    if the arithmetic is the one asked for, on Intel's kernels.
-    Raises UserError if torch or numpy was already imported under another one.
+    if the arithmetic is the one asked for, on Intel's kernels. Raises UserError as
+    `set_environment`.
+    """
+    name, notice = set_environment(asked)
+    if name in _OF_ONE_MAKER and maker() != "Intel" and "torch" not in sys.modules:
+        why = mkl.ask_for_intels_kernels()
+        if why:
+            notice = (
+                f"arithmetic={asked}: last digits will differ from those of the records: MKL takes "
+                f"kernels of its own on {maker()}'s CPUs, and {why} to change that"
+            )
+    return notice
+
+
+def set_environment(asked: str) -> tuple[str, str]:
+    """The part of `apply` that is enough where torch is not used. Returns what `choose` does.
+
+    Raises UserError if torch or numpy was already imported under another arithmetic.
     """
     name, notice = choose(asked)
     if _environment() != SETTINGS[name]:
@@ -76,14 +92,7 @@ def apply(asked: str) -> str:
         for variable in VARIABLES:
             os.environ.pop(variable, None)
         os.environ.update(SETTINGS[name])
-    if name in _OF_ONE_MAKER and maker() != "Intel" and "torch" not in sys.modules:
-        why = mkl.ask_for_intels_kernels()
-        if why:
-            notice = (
-                f"arithmetic={asked}: last digits will differ from those of the records: MKL takes "
-                f"kernels of its own on {maker()}'s CPUs, and {why} to change that"
-            )
-    return notice
+    return name, notice
 
 
 def choose(asked: str) -> tuple[str, str]:

@@ -23,7 +23,7 @@ class Config:
     """A validated configuration.
 
     data: the default source, one of SOURCES. sources: dataset -> source, where it is another.
-    figures: what to build and judge, as in `registry.matching_figures`.
+    figures: what to build and judge, as in `catalog.matching_figures`.
     max_gpu_hours: the most that a scale for GPUs may cost; None: not allowed at all.
     at_edge: what happens when the best run of a sweep lies at the edge of its grid: "widen" extends
         the grid in rounds, "stop" ends in an error before anything is trained with that value.

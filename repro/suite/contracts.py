@@ -6,16 +6,15 @@ one line that names the file and what is missing or wrong.
 """
 
 import ast
-import inspect
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TypeGuard
 
 from repro.errors import UserError, did_you_mean, nearest
+from repro.suite.checkout import check_call, is_listed, kind, near_name
 from repro.suite.spec import lookup, override, settings
 from repro.suite.study import REFERENCES, Best, Study
 from repro.tasks import TASKS
@@ -221,33 +220,3 @@ def _check_names(file: str, module: ModuleType, wanted: list[str], contract: str
     missing = [name + near_name(name, module) for name in wanted if not hasattr(module, name)]
     if missing:
         raise UserError(f"{file}: does not define {', '.join(missing)}; see {contract}")
-
-
-def near_name(name: str, module: ModuleType) -> str:
-    """A hint at a similar name that the module does define, probably a misspelling; or ""."""
-    similar = nearest(name, [other for other in vars(module) if not other.startswith("_")])
-    return f" (there is {similar!r})" if similar else ""
-
-
-def check_call(file: str, name: str, function: object, arguments: list[str]) -> None:
-    """Check that a function can be called with these positional arguments."""
-    call = f"{name}({', '.join(arguments)})"
-    if not callable(function):
-        raise UserError(f"{file}: {name} is {kind(function)}, not a function {call}")
-    try:
-        inspect.signature(function).bind(*arguments)
-    except TypeError as error:
-        raise UserError(
-            f"{file}: {name}{inspect.signature(function)} is called as {call}: {error}"
-        ) from None
-
-
-def is_listed(value: object) -> TypeGuard[Sequence]:
-    """Whether a value is a list or a tuple, and no text."""
-    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
-
-
-def kind(value: object) -> str:
-    """The type of a value, with its article."""
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

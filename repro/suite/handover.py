@@ -11,13 +11,12 @@ ADDRESS = "REPRO_WORKER"  # environment variable of jobs: the path of the worker
 # Command of a job that is handed over -> what takes it long to import.
 LIBRARIES = {
     "train": ("torch", "safetensors.torch", "filelock", "yaml"),
-    "code": ("numpy", "yaml"),
     "reduce": ("pandas", "filelock", "yaml"),
     "draw": (
-        *("pandas", "scipy.stats", "seaborn", "matplotlib.pyplot", "pypdf", "filelock", "yaml"),
+        *("pandas", "scipy.stats", "seaborn", "matplotlib.pyplot", "filelock", "yaml"),
         *("matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf"),
     ),
-    "publish": ("numpy", "yaml"),
+    "publish": (),
 }
 # Variables by which Snakemake tells libraries a job's number of threads.
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 
 def git(*words: str, root: Path = ROOT, given: str = "") -> str | None:

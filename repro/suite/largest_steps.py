@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from repro.cost import roofline
-from repro.suite import registry
+from repro.suite import catalog
 from repro.suite.plan import Run
 from repro.suite.suite import Suite
 
@@ -27,7 +27,7 @@ class Largest:
 def largest_steps(suite: Suite) -> dict[str, Largest]:
     """Name of a Transformer -> its run, of those of all figures, whose steps take the most
     operations."""
-    stages = {s: c for n in registry.figure_names() for s, c in suite.figure_cells(n).items()}
+    stages = {s: c for n in catalog.figure_names() for s, c in suite.figure_cells(n).items()}
     found: dict[str, Run] = {}
     for run in (run for cells in stages.values() for cell in cells for run in cell.runs):
         name = run.spec.get("model", {}).get("name")

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from repro.errors import UserError
-from repro.suite.registry import FOLDERS, ROOT
+from repro.suite.checkout import FOLDERS, ROOT
 
 # Environment variable with the checkout whose code a job must run; the workflow sets it, and
 # profiles/gpu/bare.sh.

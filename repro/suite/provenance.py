@@ -14,9 +14,9 @@ from types import MappingProxyType
 
 from repro.cost import Cost, Layout
 from repro.files import json_bytes, read_sealed, sha256
-from repro.suite import code, history
+from repro.suite import code, code_of_run, history
 from repro.suite.arithmetic import cpu_model
-from repro.suite.registry import FOLDERS, ROOT
+from repro.suite.checkout import FOLDERS, ROOT
 
 NO_GPU: Mapping = MappingProxyType({})
 PACKAGES = ("torch", "numpy", "tokenizers")
@@ -122,12 +122,12 @@ def code_of(task: str, spec: Mapping) -> dict:
     It is that of the first call in a process: asked for before a run begins, it names the code that
     was loaded, whatever becomes of the files meanwhile.
     """
-    return _code_of(code.modules_of_run(task, spec))
+    return _code_of(code_of_run.modules_of_run(task, spec))
 
 
 @cache
 def _code_of(modules: tuple[str, ...]) -> dict:
-    files = code.files_of_run(modules)
+    files = code_of_run.files_of_run(modules)
     folders = sorted({file.split("/")[0] for file in files})
     return {
         "modules": [*modules],

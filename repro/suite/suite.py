@@ -12,19 +12,18 @@ from repro.data.needs import TOKENIZATION, Need, Tokens
 from repro.data.source import Source
 from repro.errors import UserError
 from repro.files import canonical_json
+from repro.suite.catalog import figure_names
+from repro.suite.checkout import ROOT, misplaced
 from repro.suite.config import Config, data_label, parse
 from repro.suite.names import StageName
 from repro.suite.paths import Paths
 from repro.suite.plan import Cell, Choice, Run, Upstream, cells, reference_identity
 from repro.suite.registry import (
-    ROOT,
     broken_studies,
     dataset,
     dataset_names,
-    figure_names,
     figure_stages,
     keeps_checkpoints,
-    misplaced,
     stages,
     study,
 )

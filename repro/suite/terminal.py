@@ -28,7 +28,7 @@ JOBS = {
     "tokenize": "tokenize {dataset}",
     "train": "train {study} {cell}",
     "train_base": "train {study} {cell}",
-    "draw": "draw {figure}",
+    "draw": "draw {paper}/{name}",
 }
 ID = 13  # characters of an id at the end of a cell's name, with the hyphen before it
 CLEAR = "\033[2K"

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import calibration
 from benchmarks._implementations import implementations
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 PAGE = ROOT / "docs" / "coordinate-check.md"
 ALL = {(e.family, e.name, e.slip): e for e in implementations()}

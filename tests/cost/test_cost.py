@@ -22,7 +22,7 @@ from repro.models.gpt2 import GPT2
 from repro.models.llm import LLM
 from repro.models.mlp import MLP
 from repro.models.resnet import ResNet
-from repro.suite import budget, config, registry
+from repro.suite import budget, catalog, config, registry
 from repro.suite.cluster import Site
 from repro.suite.plan import Cell, Run
 from repro.suite.study import SCALES
@@ -579,7 +579,7 @@ def test_without_a_figure_every_one_has_a_line_and_what_they_share_another(capsy
     header, *lines, images = told
     assert images.startswith("images: ") and images.endswith("the GPU binds")
     rows = {re.split(r"  +", line)[0]: re.split(r"  +", line)[1:] for line in lines}
-    assert list(rows) == [*registry.figure_names(), "of these in several figures", "total"]
+    assert list(rows) == [*catalog.figure_names(), "of these in several figures", "total"]
     assert len(re.split(r"  +", header)) == len(rows["total"]) + 1
 
     def hours(name):
@@ -589,7 +589,7 @@ def test_without_a_figure_every_one_has_a_line_and_what_they_share_another(capsy
     assert hours("embedding_lr/fig5") == pytest.approx(48_100, rel=0.01)
     several, alone = hours("of these in several figures"), hours("embedding_lr/fig1")
     assert several > 48_000
-    figures = sum(hours(name) for name in registry.figure_names())
+    figures = sum(hours(name) for name in catalog.figure_names())
     assert alone + several < hours("total") < figures
 
 
@@ -599,6 +599,6 @@ def test_every_figure_is_priced_at_every_scale(capsys):
         assert main(["cost", "all", "--scale", scale]) == 0
         text = capsys.readouterr().out
         suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
-        for name in registry.figure_names():
+        for name in catalog.figure_names():
             assert name in text and suite.figure_cells(name)
             assert all(study in text for study in suite.figure_cells(name))

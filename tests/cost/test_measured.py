@@ -8,7 +8,7 @@ import pytest
 from repro import cost
 from repro.__main__ import main
 from repro.suite import measured
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 NAME = "NVIDIA H100 80GB HBM3"
 

@@ -8,8 +8,8 @@ import pytest
 
 from repro.__main__ import parser as repro_parser
 from repro.errors import UserError
-from repro.suite import registry
-from repro.suite.registry import ROOT
+from repro.suite import catalog, registry
+from repro.suite.checkout import ROOT
 from repro.suite.suite import load
 from widthwise.__main__ import parser as widthwise_parser
 
@@ -76,9 +76,9 @@ def check_target(target):
     if not path:
         assert re.search(rf"^rule {target}:", rules, re.M), target
     elif path[1]:
-        assert f"{path[1]}/{path[2]}" in {*registry.figure_names(), *TO_COME}, target
+        assert f"{path[1]}/{path[2]}" in {*catalog.figure_names(), *TO_COME}, target
     else:
-        assert path[2] in {name.split("/")[1] for name in registry.figure_names()}, target
+        assert path[2] in {name.split("/")[1] for name in catalog.figure_names()}, target
 
 
 def expanded(word):

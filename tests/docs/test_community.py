@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 from repro.judge import verify
+from repro.suite.checkout import ROOT
 from repro.suite.config import Config
-from repro.suite.registry import ROOT, dataset_names
+from repro.suite.registry import dataset_names
 from repro.suite.study import SCALES
 
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[0-9]*.yml"))

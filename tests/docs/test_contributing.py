@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 WALK = PAGE.split("## A figure\n")[1].split("\n## ")[0]

@@ -4,8 +4,8 @@ import pytest
 
 from repro.__main__ import main
 from repro.judge import costs
-from repro.suite import registry
-from repro.suite.registry import ROOT
+from repro.suite import catalog, registry
+from repro.suite.checkout import ROOT
 from repro.suite.study import WORKSTATION
 
 PAGE = ROOT / "docs" / "cost.md"
@@ -22,7 +22,7 @@ def test_the_page_s_tables_are_what_the_command_writes(tmp_path):
 
 def test_the_page_has_every_figure_and_dataset():
     text = PAGE.read_text()
-    missing = [name for name in registry.figure_names() if text.count(f"| `{name}` |") != 2]
+    missing = [name for name in catalog.figure_names() if text.count(f"| `{name}` |") != 2]
     assert not missing, "python -m repro cost --page docs/cost.md"
     heads = [line.split("|")[1] for line in text.splitlines() if line.startswith("|")]
     listed = " ".join(heads)

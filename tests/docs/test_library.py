@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import widthwise
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 
 def test_no_public_name_is_taken_by_a_submodule():

@@ -6,7 +6,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 from repro.suite import registry
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 PAGE = ROOT / "docs" / "promises.md"
 TEXT = PAGE.read_text()

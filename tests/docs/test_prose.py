@@ -7,9 +7,9 @@ from functools import cache
 import pytest
 
 from repro.files import read_json
-from repro.judge import leaders, marks, records, second
-from repro.suite import registry
-from repro.suite.registry import ROOT
+from repro.judge import evidence, leaders, marks, records
+from repro.suite import catalog
+from repro.suite.checkout import ROOT
 
 PAGES = ["README.md", "CHANGELOG.md"]
 PAGES += sorted(
@@ -43,8 +43,8 @@ def plain(interval: tuple[str, ...]) -> tuple[str, ...]:
 @cache
 def measured() -> list[tuple[float, ...]]:
     """Value and interval of every judged claim, and of those under a second arithmetic."""
-    papers = {name.split("/")[0] for name in registry.figure_names()}
-    kept = [(s.measured, s.low, s.high) for p in papers for s in second.seconds(p)]
+    papers = {name.split("/")[0] for name in catalog.figure_names()}
+    kept = [(s.measured, s.low, s.high) for p in papers for s in evidence.seconds(p)]
     judged = [(row["measured"], row["low"], row["high"]) for row in claims()]
     return [tuple(map(float, each)) for each in [*judged, *kept] if not {None, ""} & {*each}]
 

@@ -6,8 +6,8 @@ from recorded import README, RECORDED, listed
 from repro.judge import confirmed, marks, records, register, scoreboard
 from repro.judge.board import counts_by_paper
 from repro.judge.typeset import markdown
-from repro.suite import registry
-from repro.suite.registry import ROOT
+from repro.suite import catalog
+from repro.suite.checkout import ROOT
 
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md")),
@@ -83,12 +83,12 @@ def test_the_first_page_is_short_leads_to_all_others_and_says_its_terms():
 
 def test_every_figure_of_a_paper_is_listed():
     """And what is listed is on record, which `test_records` holds."""
-    for name in registry.figure_names():
+    for name in catalog.figure_names():
         paper, figure = name.split("/")
         rows = (row for row in listed().values() if f"| `{paper}` |" in row)
         line = next(rows, f"| ... | `{paper}` |").removesuffix(" |") + f", {figure} |"
         assert name in listed(), f"docs/first-figure.md: write {line}"
-    assert set(listed()) == set(registry.figure_names())
+    assert set(listed()) == set(catalog.figure_names())
 
 
 def test_the_widening_example_runs_and_keeps_the_function():

@@ -16,7 +16,7 @@ import pytest
 import repro.__main__
 import widthwise
 import widthwise.__main__
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 DOCS = ROOT / "docs"
 pytest.importorskip("furo", reason="needs the group site: bash .ci/run site")

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from repro.judge import judging
-from repro.suite import config, registry
+from repro.suite import catalog, config, registry
 from repro.suite.spec import lookup
 from repro.suite.suite import Suite
 from studies.effective_theory._bart import STRATEGIES
@@ -14,7 +14,7 @@ from studies.effective_theory.bart import METRIC
 
 pytestmark = pytest.mark.usefixtures("measured_alone")
 N = 48.0
-SCALE = {"scale": "reduced", "embedded": True, "label": "embedded"}
+SCALE = {"scale": "reduced", "embedded": True, "label": "embedded", "chosen_after_seeing": ""}
 
 
 def row(strategy, part, lr, seed, loss, step=300, model="BART"):
@@ -100,7 +100,7 @@ def test_a_diverged_rate_is_never_best_and_is_drawn():
     assert "standard 0.01562" in found["detail"] or "standard 0.003906" in found["detail"]
     from repro.judge import drawing
 
-    drawing.plt.close(registry.figure("effective_theory/fig3").draw(pd.DataFrame(rows), "reduced"))
+    drawing.plt.close(catalog.figure("effective_theory/fig3").draw(pd.DataFrame(rows), "reduced"))
 
 
 def test_fig4_compares_runs_with_seeds_of_their_own():

@@ -10,7 +10,7 @@ import pytest
 from figures.embedding_lr import _rules
 from figures.embedding_lr._sweep import Sweep
 from repro.judge import drawing
-from repro.suite import plan, registry
+from repro.suite import checkout, plan
 from studies.embedding_lr import width_and_vocabulary
 
 WIDTHS, RATES, BEND = (16, 32, 64, 128), range(-9, 2), 0.02
@@ -99,7 +99,7 @@ def test_where_estimators_differ_by_more_than_seeds_the_interval_spans_them_all(
 @pytest.fixture
 def page():
     """The code blocks of the page on own settings, by the name of their file."""
-    text = (registry.ROOT / "docs" / "own-settings.md").read_text()
+    text = (checkout.ROOT / "docs" / "own-settings.md").read_text()
     block = r"`(\w+/embedding_lr/\w+)\.py`(?:(?!```).)*?```python\n(.*?)```"
     return dict(re.findall(block, text, re.DOTALL))
 

@@ -5,24 +5,26 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from figure_files import draw, make
 from recorded import RECORDED
 
 from figures.embedding_lr import fig3
 from repro.errors import UserError
 from repro.files import read_json
-from repro.judge import judging, products, records
+from repro.judge import judging, published, records, run_table
+from repro.judge.board import outcome
+from repro.judge.built import page, picture_folder
 from repro.judge.explain import explain
-from repro.judge.outcome import outcome
-from repro.judge.scoreboard import COLUMNS, scoreboard
-from repro.suite import config, packs, registry
-from repro.suite.registry import ROOT
+from repro.judge.scoreboard import scoreboard
+from repro.suite import catalog, config, packs, registry
+from repro.suite.checkout import ROOT
 from repro.suite.study import OVERNIGHT, SCALES
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
 
 
 def claims():
-    return [c for name in registry.figure_names() for c in registry.figure(name).claims]
+    return [c for name in catalog.figure_names() for c in catalog.figure(name).claims]
 
 
 def test_every_claim_is_there_once_and_says_where_it_stands():
@@ -30,8 +32,8 @@ def test_every_claim_is_there_once_and_says_where_it_stands():
     assert set(ids) >= {row["claim"] for row in records.recorded_claims(RECORDED)}
     assert len(ids) == len(set(ids))
     assert all(c.source and c.statement and c.quantity and c.expected for c in claims())
-    for name in registry.figure_names():
-        for claim in registry.figure(name).claims:
+    for name in catalog.figure_names():
+        for claim in catalog.figure(name).claims:
             assert claim.id.startswith(name.split("/")[1] + ".")
 
 
@@ -42,9 +44,8 @@ def run_all(suite, name):
     """A figure from nothing, without Snakemake."""
     from repro.__main__ import main
 
-    words = ["--config", *suite.config.arguments()]
-    for command in ("run", "reduce", "draw", "publish"):
-        assert main([command, name, *words]) == 0
+    assert main(["run", name, "--config", *suite.config.arguments()]) == 0
+    make(suite, name)
 
 
 def digests(folder):
@@ -59,7 +60,7 @@ TRAINING = {f"embedding_lr/fig{i}" for i in (1, 3, 4, 5)} | {
 
 
 def test_every_task_is_run_by_a_figure(suite):
-    names = registry.figure_names()
+    names = catalog.figure_names()
     cells = [c for name in names for found in suite.figure_cells(name).values() for c in found]
     assert {run.task for cell in cells for run in cell.runs} == set(TASKS)
 
@@ -68,19 +69,16 @@ def test_every_task_is_run_by_a_figure(suite):
 def test_a_figure_is_built_without_snakemake_and_rebuilt_byte_for_byte(suite):
     name = BUILT
     run_all(suite, name)
-    folder = suite.paths.figure(name)
-    first = digests(folder)
-    assert {"figure.pdf", "figure.png", "data.csv"} <= set(first)
-    for file in folder.iterdir():
-        file.unlink()
-    products.reduce(suite, name)
-    products.draw(suite, name)
-    assert digests(folder) == first
-    manifest = read_json(folder / "manifest.json")
-    assert manifest.keys() == {"code", *products.FILES}
-    assert {key: manifest[key] for key in first} == first
-    published = Path("figures") / f"{name}.pdf"
-    assert published.read_bytes() == (folder / "figure.pdf").read_bytes()
+    folder = picture_folder(suite, name)
+    first = digests(folder) | digests(folder.parent)
+    assert {"table2.pdf", "table2.png", "data.csv"} <= set(first)
+    shutil.rmtree(suite.paths.figure(name))
+    assert make(suite, name) == folder
+    assert digests(folder) | digests(folder.parent) == first
+    listed = published.whole(folder)["files"]
+    assert {name: listed[name] for name in first} == first
+    pdf = Path("figures") / f"{name}.pdf"
+    assert pdf.read_bytes() == (folder / "table2.pdf").read_bytes()
     check_published(name, read_json(folder / "claims.json"), suite.data_description(name))
 
 
@@ -93,8 +91,8 @@ def words_of(pdf):
 
 def check_published(name, rows, data):
     """A picture has its title and one line; what it shows and claims, and what it was made of, is
-    text beside it, and on the sheet."""
-    figure, base = registry.figure(name), Path("figures") / name
+    text beside it."""
+    figure, base = catalog.figure(name), Path("figures") / name
     assert [row["claim"] for row in rows] == [c.id for c in figure.claims]
     if name in TRAINING:
         found = {row["verdict"] for row in rows}
@@ -106,9 +104,9 @@ def check_published(name, rows, data):
     assert f"{name}, smoke scale, embedded" in picture and "data, cpu, data.csv " in picture
     assert not any(row["claim"] in picture for row in rows) and figure.caption not in picture
     page = base.with_suffix(".md").read_text()
-    for text in (words_of(Path("figures/sheets", f"{name}.pdf")), page.replace("\\*", "*")):
-        assert f"scale: smoke; data: {data}" in text and figure.caption in text
-        assert all(row["claim"] in text for row in rows)
+    text = page.replace("\\*", "*")
+    assert f"scale: smoke; data: {data}" in text and figure.caption in text
+    assert all(row["claim"] in text for row in rows)
     shown = base.with_suffix(".csv").read_text()
     if figure.table:
         assert all(head in page for head in shown.splitlines()[0].split(","))
@@ -168,29 +166,26 @@ def with_config(suite, **changes):
 
 
 def test_edited_data_are_not_drawn(built):
-    path = built.paths.figure(NAME) / "data.csv"
+    path = run_table.table_folder(built, NAME) / "data.csv"
     path.write_text(path.read_text().replace("SP,128", "SP,129", 1))
     with pytest.raises(UserError, match=r"data.csv: was changed after it was written"):
-        products.draw(built, NAME)
+        draw(built, NAME)
 
 
 def test_a_hole_in_the_grid_stops_reduce(built):
     cell = built.cells("embedding_lr/parametrizations")[0]
     built.paths.cell(cell).unlink()
     with pytest.raises(UserError, match="the grid has a hole"):
-        products.reduce(built, NAME)
+        run_table.reduce(built, NAME)
 
 
-def test_scoreboard_and_manifest_hold_every_claim(built):
+def test_the_scoreboard_holds_every_claim(built):
     scoreboard(built)
-    table = pd.read_csv(built.paths.results / "scoreboard.csv")
-    assert list(table.columns) == list(COLUMNS)
-    assert table["claim"].tolist() == ["table2.exponents"]
-    assert table["verdict"].tolist() == ["reproduced"]
-    assert set(table["scale"]) == {"smoke"}
     board = (built.paths.results / "scoreboard.md").read_text()
-    assert "<br>[`table2.exponents`](embedding_lr/table2/figure.md), self-check |" in board
-    assert NAME in read_json(built.paths.results / "manifest.json")["figures"]
+    page = picture_folder(built, NAME).relative_to(built.paths.results) / "table2.md"
+    assert f"<br>[`table2.exponents`]({page}), self-check |" in board
+    assert "reproduced" in board.split("table2.exponents")[0].splitlines()[-1]
+    assert [*read_json(built.paths.results / "manifest.json")["of"]] == [NAME]
 
 
 def test_cells_travel_in_packs(built, tmp_path, monkeypatch):
@@ -200,8 +195,7 @@ def test_cells_travel_in_packs(built, tmp_path, monkeypatch):
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
     assert packs.unpack(built, archive).new == 1
-    products.reduce(built, NAME)
-    products.draw(built, NAME)
+    make(built, NAME)
     assert packs.unpack(built, archive).same == 1, "a cell that is there already is kept"
 
 
@@ -227,8 +221,8 @@ def test_pages_hold_one_sheet_a_paper(built):
     from pypdf import PdfReader
 
     run_all(built, "upscaling/table2")
-    products.page(built, "table2")
-    assert len(PdfReader("figures/table2.pdf").pages) == len(registry.pages()["table2"])
+    page(built, "table2")
+    assert len(PdfReader("figures/table2.pdf").pages) == len(catalog.pages()["table2"])
     assert Path("figures/table2.png").exists()
 
 
@@ -275,7 +269,12 @@ def fig3_data(optimum):
 def test_fig3_verdicts_follow_the_data(slope, wanted):
     """The claims can fail: muP's law gives muP's verdict, SP's gives SP's."""
     data = fig3_data(lambda octaves: -4 + slope * octaves)
-    provenance = {"scale": "reduced", "embedded": True, "label": "embedded"}
+    provenance = {
+        "scale": "reduced",
+        "embedded": True,
+        "label": "embedded",
+        "chosen_after_seeing": "",
+    }
     rows = {r["claim"]: r for r in judging.judge_all("embedding_lr/fig3", data, provenance)}
     assert rows["fig3.sqrt-d-rule"]["measured"] == pytest.approx(slope, abs=0.05)
     assert rows["fig3.sqrt-d-rule"]["verdict"] == wanted
@@ -295,14 +294,19 @@ def test_a_sweep_whose_every_run_diverged_is_not_judged_and_drawn(tmp_path):
 
     data = fig3_data(lambda octaves: -4 + 0 * octaves)
     data.loc[(data["model.width"] == 64) & (data["seed"] == 0), "train_loss"] = np.inf
-    provenance = {"scale": "reduced", "embedded": True, "label": "embedded"}
+    provenance = {
+        "scale": "reduced",
+        "embedded": True,
+        "label": "embedded",
+        "chosen_after_seeing": "",
+    }
     rows = {r["claim"]: r for r in judging.judge_all("embedding_lr/fig3", data, provenance)}
     row = rows["fig3.sqrt-d-rule"]
     assert (row["verdict"], row["measured"]) == ("cannot be told", None)
     assert row["reason"] == "a seed diverged at every learning rate at d = 64"
     from repro.judge import drawing
 
-    drawing.plt.close(registry.figure("embedding_lr/fig3").draw(data, "reduced"))
+    drawing.plt.close(catalog.figure("embedding_lr/fig3").draw(data, "reduced"))
 
 
 def test_theorem1_errors_on_both_sides_are_not_noise():
@@ -321,7 +325,7 @@ def test_the_optimum_by_the_papers_window_is_drawn_beside_ours():
     from repro.judge import drawing
 
     data = fig3_data(lambda octaves: -4 - 0.5 * octaves)
-    panel = registry.figure("embedding_lr/fig3").draw(data, "reduced").axes[1]
+    panel = catalog.figure("embedding_lr/fig3").draw(data, "reduced").axes[1]
     drawn = {line.get_label(): line.get_ydata() for line in panel.lines}
     # The window covers the grid, 2^-8 to 2^-1, at every width.
     assert drawn["by the paper's 20% rule: slope 0.00"] == pytest.approx([2**-4.5] * 3)
@@ -345,7 +349,12 @@ def test_every_ratio_of_pretraining_has_a_colour_of_its_own(scale):
 @pytest.mark.usefixtures("measured_alone")
 def test_fig3_flags_an_optimum_at_the_edge():
     data = fig3_data(lambda octaves: -8.5 + 0 * octaves)
-    provenance = {"scale": "reduced", "embedded": True, "label": "embedded"}
+    provenance = {
+        "scale": "reduced",
+        "embedded": True,
+        "label": "embedded",
+        "chosen_after_seeing": "",
+    }
     rows = {r["claim"]: r for r in judging.judge_all("embedding_lr/fig3", data, provenance)}
     assert rows["fig3.sqrt-d-rule"]["verdict"] == "cannot be told"
     assert "meets the grid's edge at d = 32, 64, 128" in rows["fig3.sqrt-d-rule"]["reason"]

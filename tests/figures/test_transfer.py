@@ -29,7 +29,7 @@ from repro.errors import UserError
 from repro.files import sha256_file
 from repro.judge import leaders, marks, references, rows
 from repro.judge.records import recorded_at
-from repro.suite import config, registry
+from repro.suite import checkout, config, registry
 from repro.suite.suite import Suite
 from repro.tasks.transfer import chance, check_single_pass, targets
 from widthwise.checks.regret import half_step
@@ -181,7 +181,7 @@ def test_a_reference_is_of_its_data_widths_scale_and_version_and_is_written_once
 
 
 def test_the_board_in_the_study_s_page_is_what_the_command_writes():
-    page = registry.ROOT / "studies" / "transfer" / "README.md"
+    page = checkout.ROOT / "studies" / "transfer" / "README.md"
     suite = Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
     made = marks.filled(page, leaders.PAGE, lambda: leaders.lines(suite))
     assert page.read_text() == made, (

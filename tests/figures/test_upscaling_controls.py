@@ -32,7 +32,12 @@ def made_up(drift=1.0, best=0.25):
 
 
 def judged(data):
-    provenance = {"scale": "reduced", "embedded": False, "label": "embedded"}
+    provenance = {
+        "scale": "reduced",
+        "embedded": False,
+        "label": "embedded",
+        "chosen_after_seeing": "",
+    }
     rows = judging.judge_all("upscaling/transfer_controls", data, provenance)
     return {row["claim"].partition(".")[2]: row for row in rows}
 

@@ -11,7 +11,7 @@ from figures.upscaling import _drawing, _runs, _transfer, fig3
 from figures.upscaling._transfer import WIDTH
 from repro.judge import drawing, judging
 from repro.judge.sweep import Grid
-from repro.suite import registry
+from repro.suite import catalog, registry
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("measured_alone")]
 LRS, LEVELS, SEEDS = (0.1, 0.2, 0.4), (0.0, 0.5, 1.0), (0, 1, 2)
@@ -76,7 +76,12 @@ def made_up(key, ends=None, **sweeps):
 
 def judged(figure, data):
     """Claim's name -> its row."""
-    provenance = {"scale": "reduced", "embedded": False, "label": "embedded"}
+    provenance = {
+        "scale": "reduced",
+        "embedded": False,
+        "label": "embedded",
+        "chosen_after_seeing": "",
+    }
     rows = judging.judge_all(f"upscaling/{figure}", data, provenance)
     return {row["claim"].partition(".")[2]: row for row in rows}
 
@@ -227,7 +232,7 @@ def test_accuracies_of_runs_that_diverged_are_not_compared():
 
 
 def fig_measure(name, data):
-    return registry.figure(f"upscaling/{name}").measure(data, "reduced")
+    return catalog.figure(f"upscaling/{name}").measure(data, "reduced")
 
 
 @pytest.mark.parametrize(
@@ -432,7 +437,7 @@ def test_everything_diverged_is_drawn():
     )
     lost = lost[lost["stage"] != "tune_upscaled_code"]
     for name in ("fig8", "fig9"):
-        registry.figure(f"upscaling/{name}").draw(lost, "reduced")
+        catalog.figure(f"upscaling/{name}").draw(lost, "reduced")
         assert not {row["seen"] for row in judged(name, lost).values()} & {"agrees", "differs"}
 
 
@@ -448,7 +453,7 @@ def test_curves_that_are_cut_or_diverged_are_named():
     spiked = (data["stage"] == "tune_upscaled") & (data[_runs.LEVEL] == 0.5)
     data.loc[spiked & (data["step"] == 10), "train_loss"] = 200.0
     data = data[data["study"] == study]
-    panel = registry.figure("upscaling/fig5").draw(data, "reduced").axes[2]
+    panel = catalog.figure("upscaling/fig5").draw(data, "reduced").axes[2]
     labels = [text.get_text() for text in panel.get_legend().get_texts()]
     assert labels == ["0", "$2^{-1}$, from 200", "$2^{0}$: diverged"]
     assert panel.get_yscale() == "linear"
@@ -457,7 +462,7 @@ def test_curves_that_are_cut_or_diverged_are_named():
 
 def test_the_ends_are_drawn_with_their_rates_intervals_and_what_diverged():
     data = made_up("mlp-sgd", {"upscaled": (0.7, 0.8, 0.9), "base": (1.0, INF, 1.0)})
-    panel = registry.figure("upscaling/fig4").draw(data, "reduced").axes[1]
+    panel = catalog.figure("upscaling/fig4").draw(data, "reduced").axes[1]
     words = [text.get_text() for text in panel.texts]
     assert words[:3] == ["base", f"rate {RATE}", "1 of 3 diverged"]
     assert words[-2:] == ["upscaled, tuned at target", f"rate {RATE}"]
@@ -468,7 +473,7 @@ def test_the_ends_are_drawn_with_their_rates_intervals_and_what_diverged():
 
 
 def test_where_upscaled_is_as_low_as_from_scratch_is_marked_beside_the_paper_s():
-    training = registry.figure("upscaling/fig4").draw(made_up("mlp-sgd"), "reduced").axes[0]
+    training = catalog.figure("upscaling/fig4").draw(made_up("mlp-sgd"), "reduced").axes[0]
     labels = [text.get_text() for text in training.get_legend().get_texts()]
     assert labels == [
         "upscaled reaches scratch's final loss at 67% of its steps",

@@ -17,7 +17,7 @@ from widthwise.parametrization import Role
 from widthwise.parametrization import table as table_of
 
 pytestmark = pytest.mark.usefixtures("measured_alone")
-PROVENANCE = {"scale": "reduced", "embedded": True, "label": "embedded"}
+PROVENANCE = {"scale": "reduced", "embedded": True, "label": "embedded", "chosen_after_seeing": ""}
 WIDTH = 64
 
 

@@ -20,7 +20,7 @@ from repro.judge.claims import (
     within,
 )
 from repro.judge.printed import printed
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 PAGE = ROOT / "docs" / "verdicts.md"
 PAPERS = bounds.by_paper()

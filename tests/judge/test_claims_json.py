@@ -9,8 +9,8 @@ from repro.files import json_bytes, sha256_file
 from repro.judge import claims_json, records
 from repro.judge.claims_json import FiledClaim, Target
 from repro.judge.judged import JudgedClaim
-from repro.suite import registry
-from repro.suite.registry import ROOT
+from repro.suite import catalog
+from repro.suite.checkout import ROOT
 from repro.suite.suite import load
 
 SCHEMA = ROOT / "docs" / "claims-schema.json"
@@ -80,7 +80,7 @@ def judged(tmp_path_factory):
 def test_judging_a_record_again_writes_it(judged):
     validate(judged)
     assert {entry["figure"] for entry in judged} == {"embedding_lr/table1"}
-    assert len(judged) == len(registry.figure("embedding_lr/table1").claims)
+    assert len(judged) == len(catalog.figure("embedding_lr/table1").claims)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from repro.errors import UserError
 from repro.files import read_sealed, sha256, write_sealed
 from repro.judge import entries, leaders
 from repro.judge.records import recorded_at
-from repro.suite import config, registry
+from repro.suite import checkout, config, registry
 from repro.suite.entry import CHEAP, Entered, EntryFile, Point, drawn, read
 from repro.suite.suite import Suite
 
@@ -217,7 +217,7 @@ def test_infinite_losses_keep_their_place_in_json():
     assert [*entries.table_of(content)["train_loss"]] == [math.inf, 0.5]
 
 
-EXAMPLES = sorted((registry.ROOT / "examples" / "entries").glob("*.py"))
+EXAMPLES = sorted((checkout.ROOT / "examples" / "entries").glob("*.py"))
 
 
 def planned(path, workload="decoder", scale="smoke"):

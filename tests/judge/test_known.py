@@ -1,10 +1,13 @@
 """Where verdicts come from: results/ where figures were built, records/ otherwise, said so."""
 
+import pytest
+from figure_files import draw, from_record
 from recorded import RECORDED
 
 from repro.__main__ import main
-from repro.files import read_json, write_bytes, write_json
-from repro.judge import code, explain, known, products, records
+from repro.errors import UserError
+from repro.files import read_json, write_json
+from repro.judge import explain, known, records
 from repro.suite.suite import load
 
 FIGURE, CLAIM = "embedding_lr/table1", "table1.exponents"
@@ -26,25 +29,25 @@ def test_a_fresh_clone_has_a_scoreboard(tmp_path, monkeypatch, capsys):
     assert main(["scoreboard"]) == 0
     rows = records.recorded_claims(RECORDED)
     figures = len({row["figure"] for row in rows})
-    words = f"scoreboard.csv: {len(rows)} claims, {figures} figures on record in {PLACE}"
+    words = f"scoreboard.md: {len(rows)} claims, {figures} figures on record in {PLACE}"
     assert words in capsys.readouterr().out
-    table = (tmp_path / "results/reduced/embedded/scoreboard.csv").read_text()
+    table = (tmp_path / "results/reduced/embedded/scoreboard.md").read_text()
     assert "fig3.sqrt-d-rule" in table and "table1.exponents" in table
 
 
 def test_what_was_built_here_goes_before_its_record(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     suite = load([f"figures={FIGURE}"])
-    base, folder = RECORDED / FIGURE, suite.paths.figure(FIGURE)
-    provenance = read_json(base.with_suffix(".json"))["provenance"]
-    provenance["code"] = code.digest(FIGURE)
-    write_bytes(folder / "data.csv", base.with_suffix(".csv").read_bytes())
-    write_json(folder / "provenance.json", provenance)
+    table = from_record(suite, FIGURE)
     assert known.find(suite, FIGURE).place == PLACE, "it is not drawn yet"
-    products.draw(suite, FIGURE)
+    draw(suite, FIGURE)
     found = known.find(suite, FIGURE)
     assert found.place == "results/reduced/embedded" and not found.recorded
-    write_json(folder / "provenance.json", provenance | {"cells": ["other"]})
+    table.rename(table.with_name("0" * 12))
+    with pytest.raises(UserError, match="was made by other code than the present"):
+        known.find(suite, FIGURE)
+    note = table.with_name("0" * 12) / "provenance.json"
+    write_json(note, read_json(note) | {"cells": ["other"]})
     found = known.find(suite, FIGURE)
     assert found.place == PLACE and found.current, "those are of other settings"
 

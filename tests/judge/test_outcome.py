@@ -4,11 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from repro.judge import outcome as module
-from repro.judge.board import CHOSEN
+from repro.judge import board as module
+from repro.judge.board import CHOSEN, fared, outcome
 from repro.judge.claims import CANNOT_BE_TOLD, DOES_NOT_BIND, REPORTED, REPRODUCED, VERDICTS
-from repro.judge.outcome import fared, outcome
-from repro.suite import registry
+from repro.suite import catalog
 
 
 def row(claim, verdict, measured=-0.5, chosen=""):
@@ -60,6 +59,6 @@ def test_verdicts_are_counted():
     assert fared(every[:1] * 3) == f"all 3 claims {VERDICTS[0]}"
 
 
-@pytest.mark.parametrize("name", registry.figure_names())
+@pytest.mark.parametrize("name", catalog.figure_names())
 def test_every_figure_says_what_came_out(name):
-    assert "{" in registry.figure(name).outcome
+    assert "{" in catalog.figure(name).outcome

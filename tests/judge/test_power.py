@@ -29,7 +29,7 @@ from repro.judge.claims import (
 from repro.judge.figure import Figure
 from repro.judge.optimum import parabola_optimum
 from repro.judge.power import EDGE, LOWER, PAPER, RIVAL, SIGN, UPPER, Laws, Trial
-from repro.suite import config, registry
+from repro.suite import catalog, checkout, config, registry
 from repro.suite.suite import Suite
 
 SCALES = ("smoke", "reduced")
@@ -229,7 +229,7 @@ def test_doubted_what_binds_cannot_be_told_and_what_was_seen_stays():
 
 def seen(figure, found, scale="reduced", embedded=True):
     """What was seen in every draw of `trials.measured`, by claim."""
-    claims = {claim.id: claim for claim in registry.figure(figure).claims}
+    claims = {claim.id: claim for claim in catalog.figure(figure).claims}
     return {
         name: [by_bound(claims[name], m, scale, embedded).seen for m in values]
         for name, values in found.items()
@@ -259,7 +259,7 @@ def mine(monkeypatch):
         draw=lambda data, scale: None,
         simulate=simulate,
     )
-    monkeypatch.setattr(registry, "figure", lambda name: figure)
+    monkeypatch.setattr(catalog, "figure", lambda name: figure)
     return figure, pd.DataFrame({"seed": range(5), "gain": 1.0})
 
 
@@ -288,7 +288,7 @@ def test_trials_tell_an_effect_from_none_and_are_the_same_every_time(mine):
 def test_a_simulate_that_does_not_is_one_line(mine, simulate, message, monkeypatch):
     figure, table = mine
     changed = replace(figure, simulate=simulate)
-    monkeypatch.setattr(registry, "figure", lambda name: changed)
+    monkeypatch.setattr(catalog, "figure", lambda name: changed)
     with pytest.raises(UserError, match=message) as found:
         trials.measured("p/mine", "effect", table, "reduced", True, 1)
     assert "\n" not in str(found.value) and "effect" in str(found.value)
@@ -397,7 +397,7 @@ def test_making_trials_of_a_figure_leaves_those_of_others(tmp_path, monkeypatch)
     (line,) = trials.update(suite(), ["embedding_lr/fig1"])
     assert line.startswith("embedding_lr/fig1.optimum-falls: agrees under the paper's law ")
     found = [t for t in power.trials("embedding_lr") if t.role != EDGE]
-    laws = registry.figure("embedding_lr/fig1").laws
+    laws = catalog.figure("embedding_lr/fig1").laws
     assert [(t.claim, t.law) for t in found if t not in others] == [
         (claim, law) for claim, each in laws.items() for law in each.names
     ]
@@ -406,7 +406,7 @@ def test_making_trials_of_a_figure_leaves_those_of_others(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize(
     "base",
-    sorted((registry.ROOT / "records" / "reduced").glob("*/cpu/embedding_lr/fig2.csv")),
+    sorted((checkout.ROOT / "records" / "reduced").glob("*/cpu/embedding_lr/fig2.csv")),
     ids=lambda path: path.parts[-4],
 )
 def test_figure_2_tells_a_power_law_from_others_and_from_log_normal_frequencies(base):
@@ -423,7 +423,7 @@ def test_figure_2_tells_a_power_law_from_others_and_from_log_normal_frequencies(
     assert agree("log-normal", "zipf-fit") == 0
 
 
-FIGURES = [name for name in registry.figure_names() if registry.figure(name).laws]
+FIGURES = [name for name in catalog.figure_names() if catalog.figure(name).laws]
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -436,7 +436,7 @@ def test_power_is_on_record_for_every_law(scale):
 def test_what_is_on_record_is_of_claims_there_are(paper):
     laws = {}
     for name in FIGURES:
-        laws |= registry.figure(name).laws if name.startswith(f"{paper}/") else {}
+        laws |= catalog.figure(name).laws if name.startswith(f"{paper}/") else {}
     for each in power.trials(paper):
         its = laws[each.claim]
         wanted = {PAPER: (its.paper,), RIVAL: its.rivals, EDGE: (its.edge,)}
@@ -448,11 +448,11 @@ def test_what_is_on_record_is_of_claims_there_are(paper):
 def test_every_claim_about_training_that_is_judged_at_reduced_scale_has_laws():
     lacking = [
         claim.id
-        for name in registry.figure_names()
-        for claim in registry.figure(name).claims
+        for name in catalog.figure_names()
+        for claim in catalog.figure(name).claims
         if claim.kind == TRAINING
         and claim.binds("reduced", suite().is_embedded(name))
-        and claim.id not in registry.figure(name).laws
+        and claim.id not in catalog.figure(name).laws
     ]
     assert lacking == []
 
@@ -467,7 +467,7 @@ def test_a_table_that_is_no_longer_on_record_is_told(tmp_path, monkeypatch, caps
         f"{name}: has no trials of its laws: python -m repro power {figure}"
         in capsys.readouterr().out
     )
-    laws = registry.figure(figure).laws[name].names
+    laws = catalog.figure(figure).laws[name].names
     power.write("upscaling", [trial(law, claim=name) for law in laws])
     assert main(["power", "--check", figure]) == 0
     assert "was drawn from a table that is no longer on record" in capsys.readouterr().out
@@ -480,7 +480,7 @@ def test_a_few_fresh_draws_go_as_the_many_on_record(figure):
     here = suite(scale)
     (base,) = records.recorded(here, figure)
     table = pd.read_csv(base.with_suffix(".csv"))
-    laws = registry.figure(figure).laws
+    laws = catalog.figure(figure).laws
     claims = trials.tested(figure, scale, here.is_embedded(figure))
     for law in dict.fromkeys(law for c in claims for law in laws[c.id].names):
         embedded = here.is_embedded(figure)

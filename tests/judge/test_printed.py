@@ -10,12 +10,12 @@ import pytest
 from repro.__main__ import main
 from repro.cost.paper import PAPER_REACHED, paper_costs
 from repro.errors import UserError
-from repro.judge import code
 from repro.judge import printed as of_papers
 from repro.judge import rows as module
 from repro.judge.optimum import PAPER_WINDOW
+from repro.judge.picture import picture_key
 from repro.judge.printed import Printed, printed
-from repro.suite import registry
+from repro.suite import catalog, checkout
 from studies.effective_theory import _bart, r2c2
 
 PAPERS = ("embedding_lr", "effective_theory", "upscaling")
@@ -268,7 +268,7 @@ def test_a_paper_without_the_file_and_a_broken_figure_are_in_nobodys_way(tmp_pat
     def broken(name):
         raise UserError(f"figures/{name}.py, line 1: SyntaxError")
 
-    monkeypatch.setattr(registry, "figure", broken)
+    monkeypatch.setattr(catalog, "figure", broken)
     assert [str(row) for row in printed("upscaling")] == ["0.4 (Appendix F.1): Sweep 1 selects"]
 
 
@@ -283,16 +283,27 @@ def test_explain_shows_what_is_printed(tmp_path, monkeypatch, capsys):
     ]
 
 
-def test_a_changed_row_makes_the_figures_of_its_paper_anew():
+def test_a_changed_row_makes_the_pictures_of_its_paper_anew(monkeypatch):
     """Their verdicts hold what the paper prints."""
-    assert "studies/upscaling/printed.csv" in code.files("upscaling/table4")
-    assert "studies/upscaling/printed.csv" not in code.files("embedding_lr/table3")
+
+    def keys():
+        picture_key.cache_clear()
+        names = ("upscaling/table4", "embedding_lr/table3")
+        return [picture_key(name, "smoke", "embedded", True) for name in names]
+
+    (ours, other), rows_of = keys(), of_papers.rows_of
+    row = of_papers.Printed("", "1", "1", "nowhere", "one more")
+    more = {"upscaling": [row]}
+    monkeypatch.setattr(of_papers, "rows_of", lambda p: [*rows_of(p), *more.get(p, [])])
+    after = keys()
+    picture_key.cache_clear()
+    assert after[0] != ours and after[1] == other
 
 
 def test_the_files_are_plain_csv():
     """Read by any program: one line a row, no blanks around cells."""
     for paper in PAPERS:
-        text = (registry.ROOT / "studies" / paper / "printed.csv").read_text("utf-8")
+        text = (checkout.ROOT / "studies" / paper / "printed.csv").read_text("utf-8")
         assert len(text.splitlines()) == 1 + len(printed(paper))
         assert next(csv.reader(text.splitlines())) == COLUMNS
 

@@ -8,7 +8,7 @@ import pytest
 
 from repro.errors import UserError
 from repro.files import read_json, write_bytes, write_json
-from repro.judge import records, rows, second
+from repro.judge import evidence, records, rows
 from repro.suite import arithmetic
 
 FIGURES = ("embedding_lr/table1", "embedding_lr/table2", "embedding_lr/table3")
@@ -22,9 +22,10 @@ def finished(tmp_path, monkeypatch):
     found = {}
     for name in FIGURES:
         saved = read_json((KEPT_AT / name).with_suffix(".json"))
-        folder = tmp_path / "results" / name
-        for source, target in ((".csv", "data.csv"), (".png", "figure.png")):
-            write_bytes(folder / target, (KEPT_AT / name).with_suffix(source).read_bytes())
+        folder = tmp_path / "results" / name / "table" / "picture"
+        png = f"{name.split('/')[1]}.png"
+        for source, target in ((".csv", folder.parent / "data.csv"), (".png", folder / png)):
+            write_bytes(target, (KEPT_AT / name).with_suffix(source).read_bytes())
         write_json(folder / "claims.json", saved["claims"])
         found[name] = [(name, folder, saved["provenance"])]
     monkeypatch.setattr(records, "RECORDS", tmp_path / "records")
@@ -89,9 +90,9 @@ def test_second_measurements_of_several_at_once_are_all_kept(finished, monkeypat
         write_json(folder / "claims.json", [claim | kept for claim in claims])
         run = made["made"][0] | {"arithmetic": f"nudged ({of})"}
         finished[name] = [(name, folder, made | {"made": [run]})]
-    slowly(monkeypatch, second, "seconds")
+    slowly(monkeypatch, evidence, "seconds")
     assert at_once(suite_of(name, "nudged") for name in FIGURES) == []
-    assert {row.arithmetic for row in second.seconds("embedding_lr")} == {
+    assert {row.arithmetic for row in evidence.seconds("embedding_lr")} == {
         "nudged (a)",
         "nudged (b)",
         "nudged (c)",

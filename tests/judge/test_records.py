@@ -11,8 +11,9 @@ from repro.files import read_json
 from repro.judge import records
 from repro.judge.claims import TRAINING
 from repro.judge.judging import judge_all
-from repro.judge.page import write_page
-from repro.judge.products import cell_ids
+from repro.judge.picture import write_page
+from repro.judge.records import as_built
+from repro.judge.run_table import cell_ids
 from repro.suite import config, registry
 from repro.suite.config import Config
 from repro.suite.suite import Suite
@@ -72,7 +73,7 @@ def test_a_record_s_claims_and_text_are_what_its_data_say(folder, figure, monkey
     data, text = base.with_suffix(".csv"), tmp_path / f"{base.name}.md"
     write_page(tmp_path / base.name, figure, data, record["claims"], record["provenance"])
     assert text.read_bytes() == base.with_suffix(".md").read_bytes(), "python -m repro rejudge"
-    found = judge_all(figure, pd.read_csv(data), record["provenance"])
+    found = judge_all(figure, pd.read_csv(data), as_built(figure, record))
     numbers = ("measured", "low", "high")
     for row in record["claims"]:
         row |= {

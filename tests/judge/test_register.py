@@ -10,8 +10,8 @@ from repro.errors import UserError
 from repro.judge import explain, records, register, rows
 from repro.judge.register import Registered, badge, introduced, registered, waiting
 from repro.suite import history, registry
+from repro.suite.checkout import ROOT
 from repro.suite.config import is_data_label
-from repro.suite.registry import ROOT
 from repro.suite.suite import load
 
 PAPER, CLAIM = "upscaling", "fig3.transfer-lr-mlp-sgd"

@@ -18,10 +18,10 @@ from repro.judge.board import (
     shortened,
     survivors,
 )
-from repro.judge.judging import chosen_after_seeing
 from repro.judge.printed import is_a_paper
-from repro.suite import registry
-from repro.suite.registry import ROOT
+from repro.judge.run_table import chosen_after_seeing
+from repro.suite import catalog
+from repro.suite.checkout import ROOT
 
 ROW = {
     "claim": "fig3.sqrt-d-rule",
@@ -85,7 +85,7 @@ def test_the_readme_s_table_has_a_line_a_paper_and_no_claim_of_ours():
 
 def test_a_paper_is_what_prints_something_and_is_cited():
     cited = (ROOT / "CITATION.cff").read_text().count("arXiv:")
-    papers = {name.split("/")[0] for name in registry.figure_names()}
+    papers = {name.split("/")[0] for name in catalog.figure_names()}
     assert sum(map(is_a_paper, papers)) == cited == 3
     assert not is_a_paper("transfer") and of_a_paper(ROW)
     assert not of_a_paper(ROW | {"paper": "transfer"}) and not of_a_paper(ROW | {"kind": "control"})
@@ -202,7 +202,7 @@ def test_the_terminal_tells_first_what_is_told_and_what_does_not_bind_in_a_line(
     """Found in review: a first figure at smoke ended in eight lines that do not bind."""
     verdicts = ["does not bind", "does not bind", "reported", "reproduced", "not reproduced"]
     rows = [a_row(f"f.c{i}", verdict) for i, verdict in enumerate(verdicts)]
-    monkeypatch.setattr(board_module, "finished_folder", lambda suite, name: Path("nowhere"))
+    monkeypatch.setattr(board_module, "finished", lambda suite, name: Path("nowhere"))
     files = {"claims.json": rows, "provenance.json": {"made": []}}
     monkeypatch.setattr(board_module, "read_json", lambda path: files[path.name])
     config, command = SimpleNamespace(scale="smoke"), lambda *words, **options: "explain it"

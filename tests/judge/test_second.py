@@ -4,7 +4,7 @@ import pytest
 
 from repro.errors import UserError
 from repro.files import write_json
-from repro.judge import records, rows, second
+from repro.judge import evidence, records, rows
 from repro.judge.claims import TRAINING, Claim, Measurement, all_scales, below, by_bound, doubted
 from repro.suite.suite import load
 
@@ -24,17 +24,17 @@ def root(tmp_path, monkeypatch):
 
 
 def found(claim="fig9.one"):
-    return second.of_claim("p", claim, "reduced", "embedded")
+    return evidence.of_claim("p", claim, "reduced", "embedded")
 
 
 def test_what_a_claim_measured_is_read_back_and_kept_once():
     assert found() == []
     silent = row("", claim="fig9.reported")
-    second.keep(
+    evidence.keep(
         "p", [row(), row(claim="fig9.two", low=None, high=None), silent], "nudged", "a" * 64
     )
-    second.keep("p", [row("differs", measured=0.5, low=0.25, high=0.75)], "nudged", "b" * 64)
-    second.keep("p", [row()], "portable", "c" * 64)
+    evidence.keep("p", [row("differs", measured=0.5, low=0.25, high=0.75)], "nudged", "b" * 64)
+    evidence.keep("p", [row()], "portable", "c" * 64)
     assert [str(each) for each in found()] == [
         "nudged: differs, 0.5 [0.25, 0.75]",
         "portable: agrees, -0.25 [-0.5, -0.125]",
@@ -44,20 +44,20 @@ def test_what_a_claim_measured_is_read_back_and_kept_once():
 
 
 def test_a_line_that_is_none_is_named(root):
-    second.keep("p", [row()], "nudged", "a" * 64)
-    file = root / second.path("p")
+    evidence.keep("p", [row()], "nudged", "a" * 64)
+    file = root / evidence.second_path("p")
     file.write_text(file.read_text() + "reduced,embedded\n")
     with pytest.raises(UserError, match=r"second.csv, line 3: has 2 cells where 10 belong"):
-        second.seconds("p")
+        evidence.seconds("p")
 
 
 @pytest.mark.parametrize("low", [-0.5, 0.5])
 @pytest.mark.parametrize("seen", ["agrees", "differs", "cannot be told"])
 def test_a_verdict_that_turns_cannot_be_told(low, seen):
     plain = by_bound(CLAIM, Measurement(low, low, low, 3), "reduced", embedded=False)
-    second.keep("p", [row(seen)], "nudged (AMD)", "a" * 64)
-    held = doubted(plain, second.turned(plain.seen, found()))
-    assert doubted(plain, second.turned(plain.seen, [])) == plain
+    evidence.keep("p", [row(seen)], "nudged (AMD)", "a" * 64)
+    held = doubted(plain, evidence.turned(plain.seen, found()))
+    assert doubted(plain, evidence.turned(plain.seen, [])) == plain
     if seen == plain.seen:
         assert held == plain
     else:
@@ -68,15 +68,15 @@ def test_a_verdict_that_turns_cannot_be_told(low, seen):
 def test_a_figure_of_another_arithmetic_is_kept_beside_the_records(root, monkeypatch):
     monkeypatch.setattr(records, "ROOT", root)
     monkeypatch.setattr(records, "RECORDS", root / "records")
-    folder = root / "results"
+    folder = root / "results" / "table" / "picture"
     write_json(folder / "claims.json", [row()])
     run = {"arithmetic": "nudged (AMD)", "device": "cpu", "commit": "0" * 40, "runs": 1}
     made = {"made": [run]}
-    write_json(folder / "provenance.json", made)
-    (folder / "data.csv").write_text("seed\n0\n")
-    monkeypatch.setattr(records, "finished_folder", lambda suite, name: folder)
+    write_json(folder.parent / "provenance.json", made)
+    (folder.parent / "data.csv").write_text("seed\n0\n")
+    monkeypatch.setattr(records, "finished", lambda suite, name: folder)
     suite = load(["arithmetic=nudged", "figures=upscaling/fig9"])
     assert records.record(suite) == [root / "studies/upscaling/second.csv"]
     assert not (root / "records").exists()
-    (kept,) = second.seconds("upscaling")
+    (kept,) = evidence.seconds("upscaling")
     assert (kept.arithmetic, kept.seen, kept.n) == ("nudged (AMD)", "agrees", "3")

@@ -25,8 +25,8 @@ from repro.judge.typeset import Table
 from repro.report import address, asides, model, pages, settings, text
 from repro.report.plot import LAST, plot
 from repro.report.strip import strip
-from repro.suite import registry
-from repro.suite.registry import ROOT
+from repro.suite import catalog, registry
+from repro.suite.checkout import ROOT
 from repro.suite.suite import load
 
 FIGURES = "embedding_lr/fig2,embedding_lr/table2"
@@ -94,7 +94,7 @@ def test_every_address_leads_somewhere_and_nothing_is_asked_of_a_network(name, r
     start = {root / f"{page}.html" for page in ("index", "claims", "figures")}
     boards = 2 * (name == "transfer")
     assert len(found) == sum(counts.values()) + len(start) + boards and start <= {*found}
-    assert len(registry.figure_names()) > 5
+    assert len(catalog.figure_names()) > 5
     elements = {page: Elements(page) for page in found}
     for page, content in elements.items():
         assert len(content.ids) == len(set(content.ids)), page
@@ -481,7 +481,7 @@ def test_a_figure_says_what_its_plot_begins_with(tmp_path):
 
 
 def test_every_view_names_columns_and_values_there_are():
-    views = {n: registry.figure(n).view for n in registry.figure_names()}
+    views = {n: catalog.figure(n).view for n in catalog.figure_names()}
     for name, view in views.items():
         if view is None:
             continue
@@ -609,4 +609,4 @@ assert time.process_time() < 30, time.process_time()
     call = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}"]
     done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert len(list((tmp_path / "report").rglob("*.html"))) > len(registry.figure_names())
+    assert len(list((tmp_path / "report").rglob("*.html"))) > len(catalog.figure_names())

@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from repro.data.random_data import random_data
-from repro.suite import config, registry
+from repro.suite import checkout, config, registry
 from repro.suite.plan import Upstream
 from repro.suite.spec import override, settings
 from repro.suite.suite import Suite
@@ -37,7 +37,7 @@ def specs(workload):
 
 
 def test_every_workload_is_stepped_below():
-    files = registry.ROOT.glob("studies/transfer/[a-z]*.py")
+    files = checkout.ROOT.glob("studies/transfer/[a-z]*.py")
     assert {path.stem for path in files} - {"equal_runs"} == set(LARGEST)
 
 

@@ -11,13 +11,12 @@ from pathlib import Path
 import golden
 import pytest
 import torch
+from figure_files import draw, from_record
 
 from repro.errors import UserError
-from repro.files import read_json, write_bytes, write_json
-from repro.judge import code, products, records
 from repro.judge.explain import explain
-from repro.suite import arithmetic, registry
-from repro.suite.registry import ROOT
+from repro.suite import arithmetic, catalog
+from repro.suite.checkout import ROOT
 from repro.suite.suite import load
 from repro.training import nudge
 
@@ -236,13 +235,9 @@ def test_explain_says_with_which_arithmetic_and_where_digits_hold_for_one_cpu(
     suite = load(["scale=smoke"])
 
     def explained(figure, claim):
-        (base,) = records.recorded(suite, figure)
-        saved, folder = read_json(base.with_suffix(".json")), suite.paths.figure(figure)
-        saved["provenance"]["made"][0] |= {"arithmetic": "avx2", "host_cpu": "AMD EPYC 7763"}
-        write_bytes(folder / "data.csv", base.with_suffix(".csv").read_bytes())
-        provenance = saved["provenance"] | {"code": code.digest(figure)}
-        write_json(folder / "provenance.json", provenance)
-        products.draw(suite, figure)
+        ours = {"arithmetic": "avx2", "host_cpu": "AMD EPYC 7763"}
+        from_record(suite, figure, lambda made: made["made"][0].update(ours))
+        draw(suite, figure)
         return explain(suite, claim)
 
     words = "convolutions: digits are promised for one kind of CPU only, here AMD EPYC 7763"
@@ -253,7 +248,7 @@ def test_explain_says_with_which_arithmetic_and_where_digits_hold_for_one_cpu(
 
 def test_only_the_resnet_s_figures_depend_on_the_cpu():
     suite = load([])
-    found = {name for name in registry.figure_names() if suite.cpu_dependent(name)}
+    found = {name for name in catalog.figure_names() if suite.cpu_dependent(name)}
     names = [f"upscaling/{name}" for name in ("fig2", "fig8", "fig9", "resnet_target")]
     assert found == {*names, "transfer/sgd", "transfer/scores"}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 SCRIPT = ROOT / "profiles" / "gpu" / "bare.sh"
 FIGURE = "upscaling/fig7"  # of five stages: what one tunes the next take

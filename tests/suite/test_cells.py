@@ -17,11 +17,11 @@ from repro.errors import UserError
 from repro.files import CELL_SEAL, read_sealed, seal, write_sealed
 from repro.suite import cells as cellfiles
 from repro.suite import execute, locks
+from repro.suite.checkout import ROOT
 from repro.suite.execute import run_cell
 from repro.suite.locks import locked
 from repro.suite.plan import Cell, Run
 from repro.suite.provenance import provenances
-from repro.suite.registry import ROOT
 from repro.tasks import TASKS, Task
 
 pytestmark = pytest.mark.long

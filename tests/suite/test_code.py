@@ -8,13 +8,13 @@ import pytest
 from golden import SPECS, records
 
 from repro.files import sha256
-from repro.suite import code, provenance
-from repro.suite.registry import FOLDERS, ROOT
+from repro.suite import code, code_of_run, provenance
+from repro.suite.checkout import FOLDERS, ROOT
 from repro.tasks import TASKS
 
 
 def files_of(task):
-    return set(code.files_of_run(code.modules_of_run(task, SPECS[task])))
+    return set(code_of_run.files_of_run(code_of_run.modules_of_run(task, SPECS[task])))
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -40,7 +40,7 @@ def test_all_code_that_a_run_executes_is_named(task, tmp_path):
     # Preparing data is no part of a run, nor is who calls it and puts off loading torch's compiler,
     # nor what packages list as public.
     prepares = {f"repro/data/{name}.py" for name in ("prepare", "synthetic_text", "recipe")}
-    calls = {code.CALLER, "repro/training/late_compiler.py"}
+    calls = {code_of_run.CALLER, "repro/training/late_compiler.py"}
     lists = {"repro/__init__.py", "widthwise/__init__.py"}
     assert relative - files_of(task) <= prepares | calls | lists
 

@@ -14,17 +14,17 @@ from golden import SPECS
 from repro.cost import Cost
 from repro.data.needs import Arrays
 from repro.errors import UserError
-from repro.judge import drawing, forecast, judging, products
+from repro.judge import drawing, forecast, judging, run_table
 from repro.judge.claims import OURS, Claim, all_scales, at_most, exact
 from repro.judge.figure import Figure
 from repro.judge.power import Laws
-from repro.suite import contracts, registry
+from repro.suite import catalog, contracts, registry
+from repro.suite.checkout import ROOT, misplaced
 from repro.suite.contracts import (
     check_dataset,
     check_studies,
     task_arguments,
 )
-from repro.suite.registry import ROOT
 from repro.suite.study import SCALES, Best, Checkpoint, Scale, Study
 from repro.suite.suite import load
 from repro.tasks import TASKS, Task
@@ -248,14 +248,17 @@ def test_a_dataset_that_is_none_is_one_line(names, message):
 
 
 def test_every_file_of_the_suite_is_what_its_contract_says():
-    assert not registry.misplaced() and not registry.broken_studies()
-    for name in registry.figure_names():
+    assert not misplaced() and not registry.broken_studies()
+    for name in catalog.figure_names():
         assert registry.figure_stages(name)
     for name in registry.dataset_names():
         registry.dataset(name)
 
 
-PROVENANCE = {"scale": "smoke", "embedded": True, "label": "embedded", "data": "none", "made": []}
+PROVENANCE = {
+    **{"scale": "smoke", "embedded": True, "label": "embedded", "data": "none", "made": []},
+    "chosen_after_seeing": "",
+}
 
 
 @pytest.mark.parametrize(
@@ -286,10 +289,10 @@ PROVENANCE = {"scale": "smoke", "embedded": True, "label": "embedded", "data": "
 def test_what_a_figure_gives_back_is_one_line_where_it_is_none(
     tmp_path, monkeypatch, changes, message
 ):
-    monkeypatch.setattr(registry, "figure", lambda name: a_figure(**changes))
+    monkeypatch.setattr(catalog, "figure", lambda name: a_figure(**changes))
     (tmp_path / "data.csv").write_text("step,train_loss\n1,2.0\n")
     with pytest.raises(UserError, match=message) as found:
-        judging.render("p/mine", tmp_path / "data.csv", PROVENANCE, tmp_path)
+        judging.render("p/mine", tmp_path / "data.csv", PROVENANCE, tmp_path / "mine")
     assert str(found.value).startswith("figures/p/mine.py: ")
     drawing.plt.close("all")
 
@@ -297,10 +300,10 @@ def test_what_a_figure_gives_back_is_one_line_where_it_is_none(
 def test_a_reduce_that_returns_no_table_is_one_line(suite, monkeypatch):
     name = "embedding_lr/table2"
     figure = a_figure(reduce=lambda runs: None)
-    monkeypatch.setattr(products.cellfiles, "read_cell", lambda path, cell: {"runs": []})
-    monkeypatch.setattr(registry, "figure", lambda name: figure)
+    monkeypatch.setattr(run_table.cellfiles, "read_cell", lambda path, cell: {"runs": []})
+    monkeypatch.setattr(catalog, "figure", lambda name: figure)
     with pytest.raises(UserError, match="table2.py: reduce returned a NoneType, not a DataFrame"):
-        products.reduce(suite, name)
+        run_table.reduce(suite, name)
 
 
 @pytest.fixture(scope="module")
@@ -365,7 +368,7 @@ def test_list_shows_the_others_and_names_the_broken(checkout):
     done = call(checkout, "repro", "list")
     assert done.returncode == 0
     listed = [line.split()[0] for line in done.stdout.splitlines()]
-    assert listed == [f"figures/{name}.pdf" for name in registry.figure_names()]
+    assert listed == [f"figures/{name}.pdf" for name in catalog.figure_names()]
     warnings = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
     for message in [*BROKEN.values(), MISSPELT]:
         assert sum(message.format(**lines_of(checkout)) in line for line in warnings) == 1

@@ -1,7 +1,7 @@
 import pytest
 
 from repro.errors import UserError
-from repro.suite import config, registry
+from repro.suite import catalog, config, registry
 from repro.suite.plan import Run, cells
 from repro.suite.spec import override
 from repro.suite.study import SCALES, Scale, Study
@@ -81,7 +81,7 @@ def test_a_study_must_state_every_scale():
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_study_resolves_at_every_scale(scale):
     suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
-    for name in filter(suite.offers, registry.figure_names()):
+    for name in filter(suite.offers, catalog.figure_names()):
         for stage, found in suite.figure_cells(name).items():
             runs = [run.id for cell in found for run in cell.runs]
             assert runs and len(runs) == len(set(runs)), stage
@@ -90,7 +90,7 @@ def test_every_study_resolves_at_every_scale(scale):
 
 def test_no_study_shares_a_folder_with_a_figure():
     studies = {"/".join(name.split("/")[:2]) for name in registry.study_names()}
-    assert not studies & set(registry.figure_names())
+    assert not studies & set(catalog.figure_names())
 
 
 @pytest.mark.parametrize("same_job", [(), ("seed",)])

@@ -9,7 +9,7 @@ from repro.checks.tiny import tiny_run
 from repro.data.random_data import random_data
 from repro.errors import UserError
 from repro.judge import judging
-from repro.suite import registry
+from repro.suite import catalog
 from repro.tasks import TASKS
 from repro.training.loop import fit
 
@@ -57,7 +57,7 @@ def test_the_sizes_cost_what_training_costs():
 
 def table(outputs=0.0, hidden=None, uniform=1.0):
     """Made-up changes: exponents of outputs, of streams by strategy, of outputs at one rate."""
-    figure = registry.figure_module("effective_theory/updates")
+    figure = catalog.figure_module("effective_theory/updates")
     streams = {"neural-tangent": -0.5, "hybrid": -0.25, "maximal-update": 0.0} | (hidden or {})
     rng = np.random.default_rng(0)
     rows = []
@@ -75,7 +75,7 @@ def table(outputs=0.0, hidden=None, uniform=1.0):
 
 
 def verdicts(**changes):
-    scale = {"scale": "reduced", "embedded": True, "label": "embedded"}
+    scale = {"scale": "reduced", "embedded": True, "label": "embedded", "chosen_after_seeing": ""}
     judged = judging.judge_all("effective_theory/updates", table(**changes), scale)
     return {row["claim"].removeprefix("updates."): row["verdict"] for row in judged}
 

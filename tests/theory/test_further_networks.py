@@ -14,7 +14,7 @@ from test_transformer_kernels import CONTEXT
 
 from repro.errors import UserError
 from repro.models import ARCHITECTURES
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 from repro.tasks import TASKS, named_network, tangent_kernels, transformer_kernels
 from widthwise import parametrization
 

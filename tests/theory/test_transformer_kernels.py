@@ -16,7 +16,7 @@ from repro.errors import UserError
 from repro.judge import judging
 from repro.models.blocks import MLP, Attention
 from repro.models.tied_encoder import TiedEncoder
-from repro.suite import registry
+from repro.suite import catalog
 from repro.tasks import tangent_kernels, transformer_kernels
 from repro.theory import gaussian_averages as averages
 from repro.theory import transformer_kernels as theory
@@ -399,7 +399,7 @@ def kernel_data(power=-1.0, noise=1e-4, contact=-1.0, grows=1.0, noisy=("G", "F"
     contact: the power of the contact term's relative error. grows: of the term itself. noisy: whose
     noise is `noise` in the vision network; elsewhere there is next to none.
     """
-    figure = registry.figure_module("effective_theory/kernels")
+    figure = catalog.figure_module("effective_theory/kernels")
     rng = np.random.default_rng(0)
     rows = []
     for kind in figure.KINDS:
@@ -433,7 +433,12 @@ def kernel_verdicts(**changes):
 
 
 def verdicts(name, data):
-    provenance = {"scale": "reduced", "embedded": False, "label": "embedded"}
+    provenance = {
+        "scale": "reduced",
+        "embedded": False,
+        "label": "embedded",
+        "chosen_after_seeing": "",
+    }
     judged = judging.judge_all(name, data, provenance)
     return {row["claim"].split(".")[1]: (row["verdict"], row["reason"]) for row in judged}
 
@@ -455,7 +460,7 @@ def test_one_noisy_kernel_leaves_the_recursions_untold(noisy):
 
 
 def test_the_accuracy_of_the_attention_s_expectation_is_stated():
-    measured = registry.figure("effective_theory/kernels").measure(kernel_data(), "reduced")
+    measured = catalog.figure("effective_theory/kernels").measure(kernel_data(), "reduced")
     assert "attention's expectation: to 1e-05 an entry" in measured["kernels.one-over-n"].detail
 
 
@@ -465,7 +470,7 @@ def tangent_data(shift=0.0, root=0.0, factors=None, other=0.0, slope=0.0):
     factors: group -> factor on what is measured. other: added to exponents at s > 0. slope: c of a
     relative error c / n.
     """
-    figure = registry.figure_module("effective_theory/tangent_kernels")
+    figure = catalog.figure_module("effective_theory/tangent_kernels")
     tables = {stage: [] for stage in figure.FIGURE.studies}
     names = {"neural-tangent, M": 0.0, "hybrid, M": 0.5, "maximal-update, M": 1.0}
     cases = product(_tangents.UNIFORM.items(), names.items(), (64, 128, 256), range(4))
@@ -503,7 +508,7 @@ def tangent_verdicts(**changes):
 def test_exponents_are_drawn_beside_the_stated_ones_and_the_rivals():
     from repro.judge.drawing import plt
 
-    drawn = registry.figure("effective_theory/tangent_kernels").draw(tangent_data(), "reduced")
+    drawn = catalog.figure("effective_theory/tangent_kernels").draw(tangent_data(), "reduced")
     sgd = drawn.axes[0]
     names = [text.get_text() for text in sgd.get_legend().get_texts()]
     assert names[:3] == ["the paper's", "rivals", "one rate"]
@@ -563,7 +568,7 @@ def test_other_s_scale_every_part_but_an_untied_head_s_own(model):
 
 
 def depth_data(power):
-    figure = registry.figure_module("effective_theory/depth")
+    figure = catalog.figure_module("effective_theory/depth")
     rows = [
         {
             "model": {"kind": kind},

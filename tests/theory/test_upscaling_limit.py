@@ -245,7 +245,12 @@ def measured(rms=-0.5, gap=-0.5, shift=1.0, altered=1.0, zero=1e-15):
                             }
                         )
     rows.append({"study": "zero noise", "gap_max": zero})
-    provenance = {"scale": "reduced", "embedded": False, "label": "embedded"}
+    provenance = {
+        "scale": "reduced",
+        "embedded": False,
+        "label": "embedded",
+        "chosen_after_seeing": "",
+    }
     judged = judging.judge_all("upscaling/infinite_width", pd.DataFrame(rows), provenance)
     return {row["claim"].split(".")[1]: row["verdict"] for row in judged}
 

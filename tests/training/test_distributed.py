@@ -18,7 +18,7 @@ from repro.cost import Cost, Layout
 from repro.errors import UserError
 from repro.files import sha256_file
 from repro.suite import cells as cellfiles
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 from repro.tasks import TASKS
 from repro.training import distributed, launch, loop, ranks
 from repro.training.optimizer import make_optimizer

@@ -13,10 +13,10 @@ import yaml
 from workflow import SMOKE, command, runs_apart, snakemake
 
 from repro.errors import UserError
-from repro.suite import config, registry
+from repro.suite import catalog, config, registry
+from repro.suite.checkout import ROOT
 from repro.suite.cluster import Site, device, load_site, parse_site, request, tokenizing
 from repro.suite.execute import run_cell
-from repro.suite.registry import ROOT
 from repro.suite.study import GPU_SCALES, OVERNIGHT, SCALES
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
@@ -33,7 +33,7 @@ def studied(suite):
     """Study -> cells, of every figure."""
     return {
         study: cells
-        for name in registry.figure_names()
+        for name in catalog.figure_names()
         for study, cells in suite.figure_cells(name).items()
     }
 
@@ -68,7 +68,7 @@ def test_what_trains_nothing_asks_for_time_and_no_gpu():
 def test_no_figure_is_asked_to_mix_devices():
     for scale in SCALES:
         suite = suite_at(scale)
-        for name in filter(suite.offers, registry.figure_names()):
+        for name in filter(suite.offers, catalog.figure_names()):
             found = {
                 request(cell, scale, H100).gpus > 0
                 for cells in suite.figure_cells(name).values()

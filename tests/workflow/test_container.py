@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 
 def section(name: str) -> str:

@@ -12,7 +12,7 @@ from workflow import SMOKE, snakemake
 
 from repro.errors import UserError
 from repro.suite import gpus
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 VISIBLE = gpus.VISIBLE
 

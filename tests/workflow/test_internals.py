@@ -11,7 +11,7 @@ from importlib import import_module
 from workflow import SMOKE, build
 
 from repro.suite import internals, terminal
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 # A workflow of one job that says which of `paths` an object has not. Of its scheduler and its jobs
 # only a handler knows.

@@ -12,7 +12,7 @@ import psutil
 from workflow import SMOKE, command
 
 from repro.suite import interrupt
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 
 def wait_for(path: Path) -> str:

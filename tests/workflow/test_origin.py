@@ -9,7 +9,7 @@ import pytest
 from test_workflow import FIGURE
 from workflow import SMOKE, build
 
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 TRAP = "raise SystemExit('code of the work folder ran')\n"
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from workflow import SMOKE, build
 
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 pytestmark = pytest.mark.slurm
 

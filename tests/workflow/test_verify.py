@@ -1,5 +1,6 @@
 """New results against records/: what is accepted, what is refused, and with which exit status."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -8,16 +9,27 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from figure_files import draw, make
 from workflow import snakemake
 
 from repro.__main__ import main
 from repro.errors import UserError
-from repro.files import read_json, sha256_file, write_json
-from repro.judge import freshness, products, records, verify
+from repro.files import CELL_SEAL, read_json, read_sealed, sha256_file, write_json, write_sealed
+from repro.judge import picture, published, records, run_table, verify
+from repro.judge.built import (
+    outdated,
+    page,
+    page_files,
+    page_note,
+    page_of,
+    picture_folder,
+)
 from repro.judge.explain import explain
+from repro.judge.picture import picture_key
+from repro.judge.scoreboard import files as board_files
 from repro.judge.scoreboard import scoreboard, summary
-from repro.suite import config, history, registry
-from repro.suite.registry import ROOT
+from repro.suite import catalog, config, history, registry
+from repro.suite.checkout import ROOT
 from repro.suite.suite import Suite
 
 NAME = "embedding_lr/table3"
@@ -37,8 +49,8 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(work)
         patch.setattr(records, "RECORDS", work / "records")
-        for command in ("run", "reduce", "draw", "publish"):
-            assert main([command, NAME, "--config", *WORDS]) == 0
+        assert main(["run", NAME, "--config", *WORDS]) == 0
+        make(load(), NAME)
         records.record(load(), unclean=True)  # whoever works on the suite has files changed
     return work
 
@@ -154,15 +166,15 @@ def test_another_verdict_or_number_differs_in_every_tier(built, base, claims, wo
 
 def test_a_claim_measured_otherwise_from_the_same_data_differs(built, base, monkeypatch):
     """Found in review: with the data the record's, claims were not looked at."""
-    figure = registry.figure(NAME)
+    figure = catalog.figure(NAME)
 
     def doubled(table, scale):
         found = figure.measure(table, scale)
         return {k: replace(m, value=2 * m.value, low=2 * m.low) for k, m in found.items()}
 
     changed = replace(figure, measure=doubled)
-    monkeypatch.setattr(registry, "figure", lambda name: changed)
-    products.draw(built, NAME)
+    monkeypatch.setattr(catalog, "figure", lambda name: changed)
+    draw(built, NAME)
     unknown_arithmetic(base)
     assert outcome(built).tier == "differs" and CLAIM.split(".")[0] in outcome(built).reason
 
@@ -269,25 +281,30 @@ def with_run(saved, **changes):
     return saved | {"provenance": saved["provenance"] | {"made": made}}
 
 
-@pytest.mark.parametrize("file", [name for name in products.FILES if name != "provenance.json"])
+FILES = [*published.TABLE, *published.files(NAME)]
+
+
+@pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("harm", ["edited", "deleted"])
 def test_a_product_that_is_not_what_its_manifest_says_is_refused(built, capsys, file, harm):
-    path = built.paths.figure(NAME) / file
+    folder = picture_folder(built, NAME)
+    path = published.path_of(folder, file)
     if harm == "edited":
         path.write_bytes(path.read_bytes() + b"\n")
     else:
         path.unlink()
-    words = f"{path}: is not what manifest.json beside it says"
-    status, out, _ = exit_status(capsys)
-    assert status == 1 and f"{NAME}: differs ({words}" in out
+    words = f"{path}: is not what manifest.json says"
+    if file != "provenance.json" or harm == "edited":  # or there is no such figure
+        status, out, _ = exit_status(capsys)
+        assert status == 1 and f"{NAME}: differs ({words}" in out
     refuse = (
-        lambda: products.publish(built, NAME),
+        lambda: published.publish(folder),
         lambda: scoreboard(built),
         lambda: explain(built, CLAIM),
         lambda: records.record(built, unclean=True),
     )
     for call in refuse:
-        with pytest.raises(UserError, match="is not what manifest.json beside it says") as error:
+        with pytest.raises(UserError, match="is not what manifest.json says") as error:
             call()
         assert "delete it and run the same command again" in str(error.value)
     assert words in summary(built, {NAME: True}, 1.0)
@@ -306,63 +323,70 @@ def test_sums_with_conflicts_of_a_merge_are_named_by_the_line(built, base, line)
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"data.csv": 1}', b"junk"])
 def test_a_manifest_that_was_emptied_is_what_the_error_names(built, content):
     """Found in review: the message blamed data.csv."""
-    path = built.paths.figure(NAME) / "manifest.json"
+    path = picture_folder(built, NAME) / published.MANIFEST
     path.write_bytes(content)
-    with pytest.raises(UserError, match=f"^{path}: was emptied or changed, it has no digest of da"):
+    with pytest.raises(UserError, match=f"^{path}: was emptied or changed; delete it and run"):
         explain(built, CLAIM)
 
 
-@pytest.mark.parametrize("file", products.published_files(NAME), ids=str)
-@pytest.mark.parametrize("harm", ["edited", "of other products"])
-def test_a_published_file_is_held_to_what_was_made(built, file, harm):
+@pytest.mark.parametrize("file", published.in_figures(NAME), ids=str)
+def test_a_published_file_is_held_to_what_was_made(built, file):
     """Found in review: the CSV and the Markdown were replaced by junk, and nothing to be done."""
-    assert freshness.stale(built, NAME) == []
-    if harm == "edited":
-        file.write_bytes(b"junk")
-        assert freshness.stale(built, NAME) == [file]
-    else:
-        note = built.paths.figure(NAME) / products.PUBLISHED
-        write_json(note, read_json(note) | {str(note.with_name("manifest.json")): "0" * 64})
-        assert freshness.stale(built, NAME) == products.published_files(NAME)
-    products.publish(built, NAME)
-    assert freshness.stale(built, NAME) == []
+    folder = picture_folder(built, NAME)
+    assert published.others(folder, NAME) == []
+    file.write_bytes(b"junk")
+    assert published.others(folder, NAME) == [file]
+    published.publish(folder)
+    assert published.others(folder, NAME) == []
 
 
-@pytest.mark.parametrize("name", products.FILES)
-def test_a_product_that_was_edited_is_made_anew(built, name):
-    """Found in review: with its time kept, an edited data.csv was taken for finished."""
-    folder = built.paths.figure(NAME)
-    (folder / name).write_bytes(b"{}")
-    first = {"data.csv", "manifest.json"} if name in products.FILES[:2] else {"manifest.json"}
-    assert {path.name for path in freshness.stale(built, NAME)} == first
-
-
-def test_a_cut_listing_of_code_is_made_anew(built):
-    (listing,) = built.paths.figure(NAME).glob("code-*")
-    listing.write_bytes(b"")
-    assert freshness.stale(built, NAME) == [listing]
-
-
-@pytest.mark.parametrize("name", ["scoreboard.csv", "scoreboard.md", "manifest.json"])
-def test_an_edited_scoreboard_is_made_anew(built, name):
+def test_an_edited_scoreboard_is_made_anew(built):
+    picture = (picture_folder(built, NAME) / "table3.png").as_posix()
+    note, of = built.paths.results / "manifest.json", {NAME: picture}
     scoreboard(built)
-    assert freshness.stale_board(built, [NAME]) == []
-    (built.paths.results / name).write_bytes(b"{}")
-    assert freshness.stale_board(built, [NAME]) == [built.paths.results / "manifest.json"]
+    assert published.is_noted(note, board_files(built), of)
+    assert not published.is_noted(note, board_files(built), {}), "of other figures"
+    (page,) = board_files(built)
+    before = page.read_bytes()
+    page.write_bytes(b"junk")
+    assert not published.is_noted(note, board_files(built), of)
+    page.write_bytes(before)
+    note.write_bytes(b"{}")
+    assert not published.is_noted(note, board_files(built), of)
 
 
 def test_an_edited_page_is_made_anew(built, monkeypatch):
-    monkeypatch.setattr(products.registry, "pages", lambda: {"table3": [NAME]})
-    products.page(built, "table3")
-    assert freshness.stale_page(built, "table3") == []
-    for path in products.page_files("table3"):
+    monkeypatch.setattr(catalog, "pages", lambda: {"table3": [NAME]})
+    page(built, "table3")
+    note, made = page_note(built, "table3"), page_files("table3")
+    assert published.is_noted(note, made, page_of("table3"))
+    figure = Path("figures", f"{NAME}.pdf")
+    for path in (*made, figure):
+        before = path.read_bytes()
         path.write_bytes(b"junk")
-    assert freshness.stale_page(built, "table3") == [*products.page_files("table3")]
+        assert not published.is_noted(note, made, page_of("table3")), path
+        path.write_bytes(before)
+
+
+def test_a_table_of_other_cells_is_noticed_whatever_their_age(built):
+    """Of another device, brought with their old times."""
+    (cell,) = run_table.cell_paths(built, NAME)
+    assert outdated(built, NAME) == []
+    content, times = read_sealed(cell, CELL_SEAL), (1_577_836_800,) * 2  # 2020
+    for run in content["runs"]:
+        run["provenance"]["device"] = "nvidia-h100"
+    write_sealed(cell, content, CELL_SEAL)
+    os.utime(cell, times)
+    data = run_table.table_folder(built, NAME) / "data.csv"
+    assert outdated(built, NAME) == [data]
+    folder = make(built, NAME)
+    assert outdated(built, NAME) == []
+    assert "device: nvidia-h100" in (folder / "table3.md").read_text()
 
 
 def test_an_edited_verdict_reaches_no_one(built):
     """Found in review: scoreboard, explain and record took it as measured."""
-    claims = built.paths.figure(NAME) / "claims.json"
+    claims = picture_folder(built, NAME) / published.CLAIMS
     edit(claims, '"verdict": "', '"verdict": "not ')
     assert "expected" not in summary(built, {NAME: True}, 1.0)
     with pytest.raises(UserError, match=r"claims.json: is not what manifest.json"):
@@ -418,6 +442,9 @@ def other_code(built, monkeypatch):
 
     listing = code.listing
     monkeypatch.setattr(code, "listing", lambda files: listing(files).replace("table3", "table3*"))
+    picture_key.cache_clear()
+    yield
+    picture_key.cache_clear()
 
 
 @pytest.mark.parametrize("command", ["verify", "record", "scoreboard", "report", "explain"])
@@ -433,24 +460,32 @@ def test_changed_code_of_a_figure_is_noticed_without_snakemake(built, other_code
     assert before == {path: path.read_bytes() for path in Path("records").rglob("*.*")}
 
 
-def test_a_table_of_other_code_is_not_made_good_by_drawing_it(built, other_code):
-    products.draw(built, NAME)
-    with pytest.raises(UserError, match="made by other code"):
-        products.publish(built, NAME)
-    products.reduce(built, NAME)
-    products.draw(built, NAME)
-    products.publish(built, NAME)
+def test_a_picture_of_other_code_is_in_another_folder_and_the_old_one_stays(built, other_code):
+    (old,) = run_table.table_folder(built, NAME).glob(f"*/{published.MANIFEST}")
+    new = draw(built, NAME)
+    assert new != old.parent and published.whole(new)["key"] == new.name
+    published.publish(old.parent)
+    assert explain(built, CLAIM)
+
+
+def test_what_was_drawn_while_its_code_was_changed_is_drawn_again(built, other_code):
+    """The job had been given the folder's name before."""
+    (old,) = run_table.table_folder(built, NAME).glob(f"*/{published.MANIFEST}")
+    picture.draw(old.parent)
+    with pytest.raises(UserError, match="its code or evidence was changed while it was made"):
+        published.publish(old.parent)
+    picture_key.cache_clear()
 
 
 def with_runs(built, *changes):
     """The figure's runs as if they came from this: a change for each part of them."""
-    folder = built.paths.figure(NAME)
+    folder = run_table.table_folder(built, NAME)
     provenance = read_json(folder / "provenance.json")
     (entry,) = provenance["made"]
     clean = {"commit": "c" * 40, "runs": 2}
     provenance["made"] = [entry | clean | change for change in changes]
     write_json(folder / "provenance.json", provenance)
-    products.draw(built, NAME)
+    draw(built, NAME)
 
 
 DOUBTS = {
@@ -493,12 +528,13 @@ def test_runs_of_one_clean_version_are_recorded_without_a_mark(built, base):
 
 
 def test_a_mixture_is_told_where_a_figure_is_built(built, capsys, monkeypatch):
-    entry = read_json(built.paths.figure(NAME) / "provenance.json")["made"][0]
+    made = read_json(run_table.table_folder(built, NAME) / "provenance.json")
+    entry = made["made"][0]
     mixed = [entry, entry | {"code_sha256": "b" * 64}]
-    monkeypatch.setattr(products, "provenances", lambda contents: mixed)
-    products.reduce(built, NAME)
+    monkeypatch.setattr(run_table, "provenances", lambda contents: mixed)
+    run_table.reduce(built, NAME)
     assert f"{NAME}: runs of several versions of their code: " in capsys.readouterr().out
-    products.draw(built, NAME)
+    draw(built, NAME)
     assert "bbbbbbbbbbbb (" in summary(built, {NAME: True}, 1.0)
     assert "bbbbbbbbbbbb (" in outcome(built).reason and outcome(built).tier == "identical"
     assert f"; with runs of several versions of code: {NAME}" in scoreboard(built)

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from repro.suite import handover
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 from repro.suite.worker import Worker
 
 pytestmark = pytest.mark.long

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from workflow import SMOKE, build, command, snakemake
 
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 
 CLUSTERS = (ROOT / "docs" / "clusters.md").read_text()
 FIGURE = "figures/embedding_lr/table2.pdf"

@@ -16,9 +16,8 @@ INTERRUPT.listen()  # before the other imports, which take a while
 
 from repro.errors import UserError, did_you_mean, nearest
 
-from repro.judge import code, forecast, freshness, scoreboard
-from repro.judge.figure import figure_named
-from repro.suite import calls, cluster, gpus, jobs, origin, registry
+from repro.judge import built, forecast, published, run_table, scoreboard
+from repro.suite import calls, catalog, checkout, cluster, gpus, jobs, origin, registry
 from repro.suite import config as settings
 from repro.suite.internals import (
     Call,
@@ -92,7 +91,7 @@ try:
         settings.check_keys_once(file)
     settings.check_literal(sys.argv[1:], config, registry.dataset_names())
     SUITE = Suite(settings.parse(config, registry.dataset_names()))
-    SELECTED = registry.matching_figures(SUITE.config.figures)
+    SELECTED = catalog.matching_figures(SUITE.config.figures)
     SITE = cluster.load_site(Path(workflow.basedir, "profiles", "slurm"))
 except UserError as error:
     sys.exit(f"error: {error}")
@@ -137,8 +136,8 @@ MONITOR = Monitor(
 )
 RESULTS = SUITE.paths.results.as_posix()
 CONFIG = f"--config {shlex.join(SUITE.config.arguments())}"
-PAGES = registry.pages()
-TARGETS = {f"figures/{name}.pdf" for name in [*registry.figure_names(), *PAGES]}
+PAGES = catalog.pages()
+TARGETS = {f"figures/{name}.pdf" for name in [*catalog.figure_names(), *PAGES]}
 
 
 def checked(name):
@@ -146,7 +145,7 @@ def checked(name):
 
     Called in input functions: they see every target, however it was asked for.
     """
-    if fault := registry.misplaced().get(f"figures/{name}.py"):
+    if fault := checkout.misplaced().get(f"figures/{name}.py"):
         sys.exit(f"error: {fault}")
     target = f"figures/{name}.pdf"
     if target not in TARGETS:
@@ -169,8 +168,11 @@ wildcard_constraints:
     cell="[^/]+-[0-9a-f]{12}",
     dataset="[^/]+",
     choice="[0-9a-f]{12}",
-    code="[0-9a-f]{12}",
     digest="[0-9a-f]{12}",
+    table="[0-9a-f]{12}",
+    picture="[0-9a-f]{12}",
+    paper="[^/]+",
+    name="[^/]+",
 
 
 def one_of(names):
@@ -183,28 +185,57 @@ def config_parameter(wildcards):
     return CONFIG
 
 
-def code_of(wildcards):
-    """The file that lists the code of a figure, with a digest in its name. Other code is another
-    input, so its age does not matter (`ancient`)."""
-    return ancient(code_path(wildcards.figure))
-
-
 @cache
-def code_path(figure):
-    """The path of that file; found once for the jobs of a figure, which read all of its code."""
-    CALL.force(freshness.stale(SUITE, figure))
-    return code.path(SUITE.paths.figure(figure), code.digest(figure))
+def table_of(figure):
+    """The folder of a figure's table (`repro.judge.run_table`), found once for the jobs of a figure. A
+    table there that is not of the cells that are there is made anew, whatever its age."""
+    CALL.force(built.outdated(SUITE, figure))
+    return run_table.table_folder(SUITE, figure)
+
+
+def picture_of(figure):
+    """The folder of a figure's picture and claims; `checked` first."""
+    table_of(checked(figure))
+    return built.picture_folder(SUITE, figure)
+
+
+def cells_of(wildcards):
+    """The files of the cells behind a figure, whose table is asked for by the present key."""
+    if not CALL.is_job and table_of(checked(wildcards.figure)).name != wildcards.table:
+        sys.exit(f"error: {wildcards.figure}: the present settings and code make another table")
+    return run_table.cell_paths(SUITE, wildcards.figure)
+
+
+def picture_inputs(wildcards):
+    """What is copied to figures/; forces a copy that is not of the present picture to be made anew:
+    the file that is there is as young as it likes, of another scale or edited."""
+    figure = f"{wildcards.paper}/{wildcards.name}"
+    folder = picture_of(figure)
+    CALL.force(published.others(folder, figure))
+    return [folder / name for name in (*published.files(figure), published.MANIFEST)]
+
+
+def manifests(wildcards):
+    """The manifests of the selected figures."""
+    return [picture_of(name) / published.MANIFEST for name in SELECTED]
 
 
 def scoreboard_inputs(wildcards):
-    """The manifests of the selected figures; forces a rerun if the scoreboard is of other ones."""
-    CALL.force(freshness.stale_board(SUITE, SELECTED))
-    return of_selected(f"{RESULTS}/{{figure}}/manifest.json")(wildcards)
+    """The same; forces a rerun if the scoreboard is of other ones, or is not what was made."""
+    made_of = {n: (picture_of(n) / f"{n.split('/')[1]}.png").as_posix() for n in SELECTED}
+    note = SUITE.paths.results / "manifest.json"
+    if not published.is_noted(note, scoreboard.files(SUITE), made_of):
+        CALL.force([note])
+    return manifests(wildcards)
 
 
 def page_inputs(wildcards):
-    """The figures of a page; forces a rerun if the page that exists is not what was made."""
-    CALL.force(freshness.stale_page(SUITE, checked(wildcards.page)))
+    """The figures of a page; forces a rerun if the page that exists is not what was made of those
+    that are there."""
+    made = built.page_files(checked(wildcards.page))
+    note = built.page_note(SUITE, wildcards.page)
+    if not published.is_noted(note, made, built.page_of(wildcards.page)):
+        CALL.force(path for path in made if path.exists())
     return [f"figures/{name}.pdf" for name in PAGES[wildcards.page]]
 
 
@@ -320,6 +351,7 @@ def finish():
     logs = {Path(log) for job in CALL.to_run().values() for log in job.log}
     for line in MONITOR.failures(logs):
         print(line, file=sys.stderr)
-    built = {job.wildcards.figure: is_built for job, is_built in CALL.built("publish")}
-    if built:
-        print(scoreboard.summary(SUITE, built, time.monotonic() - BEGIN), file=sys.stderr)
+    jobs = CALL.built("publish")
+    figures = {f"{job.wildcards.paper}/{job.wildcards.name}": done for job, done in jobs}
+    if figures:
+        print(scoreboard.summary(SUITE, figures, time.monotonic() - BEGIN), file=sys.stderr)

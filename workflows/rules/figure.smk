@@ -1,30 +1,13 @@
-# A figure is made from its runs' cells by the code that it imports. The names of its inputs contain
-# the cells' ids and a digest of the code, so that contents decide what is made anew, neither file
-# times nor .snakemake/.
-rule code:
-    output:
-        f"{RESULTS}/{{figure}}/code-{{code}}",
-    log:
-        "logs/code/{figure}-{code}.log",
-    params:
-        config=config_parameter,
-    shell:
-        "python -P -m repro code {wildcards.figure:q} {wildcards.code:q} {params.config} > {log:q} 2>&1"
-
-
+# A figure is made from its runs' cells by the code that it imports. The names of its folders contain
+# digests of both, so that contents decide what is made anew, neither file times nor .snakemake/.
 rule reduce:
     input:
-        cells=lambda wildcards: [
-            SUITE.paths.cell(cell)
-            for cells in SUITE.figure_cells(checked(wildcards.figure)).values()
-            for cell in cells
-        ],
-        code=code_of,
+        cells_of,
     output:
-        data=f"{RESULTS}/{{figure}}/data.csv",
-        provenance=f"{RESULTS}/{{figure}}/provenance.json",
+        data=f"{RESULTS}/{{figure}}/{{table}}/data.csv",
+        provenance=f"{RESULTS}/{{figure}}/{{table}}/provenance.json",
     log:
-        "logs/reduce/{figure}.log",
+        "logs/reduce/{figure}-{table}.log",
     resources:
         **SITE.slurm_resources(),
     params:
@@ -35,47 +18,35 @@ rule reduce:
 
 rule draw:
     input:
-        data=f"{RESULTS}/{{figure}}/data.csv",
-        provenance=f"{RESULTS}/{{figure}}/provenance.json",
-        code=code_of,
+        data=f"{RESULTS}/{{paper}}/{{name}}/{{table}}/data.csv",
+        provenance=f"{RESULTS}/{{paper}}/{{name}}/{{table}}/provenance.json",
     output:
-        pdf=f"{RESULTS}/{{figure}}/figure.pdf",
-        png=report(
-            f"{RESULTS}/{{figure}}/figure.png",
-            caption="../report/figure.rst",
-            category=lambda wildcards: wildcards.figure.split("/")[0],
-            labels=lambda wildcards: {"figure": wildcards.figure.split("/")[1]},
+        expand(
+            f"{RESULTS}/{{{{paper}}}}/{{{{name}}}}/{{{{table}}}}/{{{{picture}}}}/{{file}}",
+            file=["{name}.pdf", "{name}.png", "{name}.md", "{name}.csv", "claims.json"],
         ),
-        text=f"{RESULTS}/{{figure}}/figure.md",
-        sheet=f"{RESULTS}/{{figure}}/sheet.pdf",
-        claims=f"{RESULTS}/{{figure}}/claims.json",
-        manifest=f"{RESULTS}/{{figure}}/manifest.json",
+        manifest=f"{RESULTS}/{{paper}}/{{name}}/{{table}}/{{picture}}/manifest.json",
     log:
-        "logs/draw/{figure}.log",
+        "logs/draw/{paper}/{name}-{table}-{picture}.log",
     resources:
         **SITE.slurm_resources(),
     params:
-        config=config_parameter,
-        caption=lambda wildcards: figure_named(wildcards.figure).caption,
+        folder=lambda wildcards, output: os.path.dirname(output.manifest),
     shell:
-        "python -P -m repro draw {wildcards.figure:q} {params.config} > {log:q} 2>&1"
+        "python -P -m repro draw {params.folder:q} > {log:q} 2>&1"
 
 
 rule publish:
     input:
-        pdf=lambda wildcards: f"{RESULTS}/{checked(wildcards.figure)}/figure.pdf",
-        png=f"{RESULTS}/{{figure}}/figure.png",
-        text=f"{RESULTS}/{{figure}}/figure.md",
-        sheet=f"{RESULTS}/{{figure}}/sheet.pdf",
+        picture_inputs,
     output:
-        expand("figures/{{figure}}.{suffix}", suffix=["pdf", "png", "md", "csv"]),
-        "figures/sheets/{figure}.pdf",
+        expand("figures/{{paper}}/{{name}}{suffix}", suffix=published.SUFFIXES),
     log:
-        "logs/publish/{figure}.log",
+        "logs/publish/{paper}/{name}.log",
     params:
-        config=config_parameter,
+        folder=lambda wildcards, input: os.path.dirname(input[0]),
     shell:
-        "python -P -m repro publish {wildcards.figure:q} {params.config} > {log:q} 2>&1"
+        "python -P -m repro publish {params.folder:q} > {log:q} 2>&1"
 
 
 rule page:
@@ -96,13 +67,8 @@ rule scoreboard:
     input:
         scoreboard_inputs,
     output:
-        csv=report(
-            f"{RESULTS}/scoreboard.csv",
-            caption="../report/scoreboard.rst",
-            category="scoreboard",
-        ),
-        md=f"{RESULTS}/scoreboard.md",
-        manifest=f"{RESULTS}/manifest.json",
+        f"{RESULTS}/scoreboard.md",
+        f"{RESULTS}/manifest.json",
     log:
         "logs/scoreboard.log",
     params:
@@ -114,7 +80,7 @@ rule scoreboard:
 
 rule verify:
     input:
-        of_selected(f"{RESULTS}/{{figure}}/manifest.json"),
+        manifests,
     log:
         "logs/verify.log",
     params:
@@ -126,7 +92,7 @@ rule verify:
 
 rule record:
     input:
-        of_selected(f"{RESULTS}/{{figure}}/manifest.json"),
+        manifests,
     log:
         "logs/record.log",
     params:

@@ -1,0 +1,114 @@
+"""A figure's finished files: held against their manifest, and copied to figures/."""
+
+import filecmp
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from repro.errors import UserError
+from repro.files import read_json, sha256_file, write_bytes
+
+TABLE = ("data.csv", "provenance.json")  # in the table's folder, that above the picture's
+CLAIMS, MANIFEST = "claims.json", "manifest.json"
+SUFFIXES = (".pdf", ".png", ".md", ".csv")  # of what is copied: picture, its text, what it shows
+
+
+def files(figure_name: str) -> list[str]:
+    """The names of a picture's files, its manifest aside."""
+    return [*(figure_name.split("/")[1] + suffix for suffix in SUFFIXES), CLAIMS]
+
+
+def path_of(folder: Path, name: str) -> Path:
+    """A file of a figure. folder: of its picture."""
+    return (folder.parent if name in TABLE else folder) / name
+
+
+def manifest_of(folder: Path, figure_name: str, key: str) -> dict:
+    """What manifest.json says of a picture's folder. key: of what it was really made of, which is
+    another than the folder's name where code or evidence was changed meanwhile."""
+    names = [*TABLE, *files(figure_name)]
+    digests = {name: sha256_file(path_of(folder, name)) for name in names}
+    return {"figure": figure_name, "key": key, "files": digests}
+
+
+def whole(folder: Path) -> dict:
+    """The manifest of a finished picture's folder. Raises UserError, naming the file, if one is
+    missing or is not the one that the manifest lists."""
+    manifest = folder / MANIFEST
+    if not manifest.exists():
+        raise UserError(f"{manifest}: is missing; run the same command again with snakemake")
+    said = read_or_empty(manifest)
+    name, listed = str(said.get("figure")), said.get("files")
+    known = name.count("/") == 1 and isinstance(said.get("key"), str)
+    if not known or not isinstance(listed, dict) or {*listed} != {*TABLE, *files(name)}:
+        raise UserError(
+            f"{manifest}: was emptied or changed; delete it and run the same command again with "
+            "snakemake"
+        )
+    for each, expected in listed.items():
+        path = path_of(folder, each)
+        digest = sha256_file(path) if path.exists() else "missing"
+        if digest != expected:
+            raise UserError(
+                f"{path}: is not what {MANIFEST} says (SHA-256 {str(expected)[:12]}, found "
+                f"{digest[:12]}); delete it and run the same command again with snakemake"
+            )
+    if said["key"] != folder.name:
+        raise UserError(
+            f"{folder}: its code or evidence was changed while it was made; run the same command "
+            "again with snakemake"
+        )
+    return said
+
+
+def publish(folder: Path) -> None:
+    """Copy a finished picture and its text to figures/<paper>/; raises UserError as `whole`."""
+    put(folder, whole(folder)["figure"])
+
+
+def put(folder: Path, figure_name: str) -> list[Path]:
+    """Copy a figure's files from a folder to figures/<paper>/, and return them there."""
+    targets = in_figures(figure_name)
+    for target in targets:
+        write_bytes(target, (folder / target.name).read_bytes())
+    return targets
+
+
+def in_figures(figure_name: str) -> list[Path]:
+    """The files under figures/ that are a figure's."""
+    return [Path("figures", f"{figure_name}{suffix}") for suffix in SUFFIXES]
+
+
+def others(folder: Path, figure_name: str) -> list[Path]:
+    """The files under figures/ that are there but are not those of a picture's folder, byte for
+    byte: of another scale, of other code, edited. Their age says nothing of that."""
+    return [
+        path
+        for path in in_figures(figure_name)
+        if path.exists()
+        and (folder / path.name).exists()
+        and not filecmp.cmp(path, folder / path.name, shallow=False)
+    ]
+
+
+def read_or_empty(path: Path) -> dict:
+    """What is in a provenance.json or manifest.json; {} if it is missing or cannot be read."""
+    try:
+        content = read_json(path)
+    except UserError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def digests(paths: Iterable[Path]) -> dict[str, str]:
+    """Path -> SHA-256 of each of these files that exists."""
+    return {path.as_posix(): sha256_file(path) for path in paths if path.is_file()}
+
+
+def is_noted(note: Path, made: Iterable[Path], of: object) -> bool:
+    """Whether what is made of several figures is there as it was noted (`note_of`)."""
+    return read_or_empty(note) == note_of(made, of)
+
+
+def note_of(made: Iterable[Path], of: object) -> Mapping:
+    """What is noted of files that are made of several figures. of: those figures, as JSON."""
+    return {"files": digests(made), "of": of}

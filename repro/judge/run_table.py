@@ -1,0 +1,143 @@
+"""A figure's table of runs: data.csv and provenance.json, in a folder whose name is their key.
+
+The key is a digest of what the table is made of, so that a table is never out of date: that of
+other settings or code has another folder.
+"""
+
+import ast
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from repro.errors import UserError
+from repro.files import key_of, seal_of, sha256_file, write_bytes, write_json
+from repro.judge.figure import figure_named
+from repro.judge.judging import called
+from repro.judge.published import read_or_empty
+from repro.suite import cells as cellfiles
+from repro.suite import registry
+from repro.suite.code import NOT_SHOWN
+from repro.suite.definitions import reached, source
+from repro.suite.locks import only_writer
+from repro.suite.provenance import mixture, provenances
+from repro.suite.suite import Suite
+
+# How runs become rows, and rows a file, beside what the figure's own `reduce` reaches.
+TABULATED = (("repro/suite/cells.py", "frame"), ("repro/judge/run_table.py", "as_csv"))
+
+
+def table_folder(suite: Suite, figure_name: str) -> Path:
+    """Where a figure's table is, `<figure>/<table key>`."""
+    return suite.paths.figure(figure_name) / table_key(suite, figure_name)
+
+
+def table_key(suite: Suite, figure_name: str) -> str:
+    """The key of a figure's table: its runs, by the ids of their cells, what is said of them
+    (`made_of`), and the code that makes rows of them: every definition that `reduce` reaches. A
+    reworded caption or another drawing is not among it, nor is the training code: its results reach
+    a figure as cells, whose ids contain the task's version."""
+    return key_of([made_of(suite, figure_name), code_of_table(figure_name)])
+
+
+def made_of(suite: Suite, figure_name: str) -> dict:
+    """What a figure's runs are, as its provenance.json says it."""
+    return {
+        "figure": figure_name,
+        "scale": suite.config.scale,
+        "data": suite.data_description(figure_name),
+        "label": suite.label,
+        "embedded": suite.is_embedded(figure_name),
+        "datasets": {name: suite.identity(name) for name in suite.figure_datasets(figure_name)},
+        "cells": [c.id for cells in suite.figure_cells(figure_name).values() for c in cells],
+        "seeds": suite.seeds(figure_name),
+        "arithmetic": suite.config.arithmetic,
+        "chosen_after_seeing": chosen_after_seeing(figure_name, suite.config.scale),
+    }
+
+
+def chosen_after_seeing(figure_name: str, scale: str) -> str:
+    """Which settings of a figure's studies were chosen after seeing what its claims measure; none
+    at paper scale, whose settings are the paper's."""
+    if scale == "paper":
+        return ""
+    studies = (registry.study(name) for name in registry.figure_stages(figure_name))
+    return "; ".join(dict.fromkeys(filter(None, (s.chosen_after_seeing for s in studies))))
+
+
+@cache
+def code_of_table(figure_name: str) -> Mapping[str, str]:
+    """Definition -> digest, of all that makes a figure's table; libraries: uv.lock fixes them."""
+    file = f"figures/{figure_name}.py"
+    return reached([*TABULATED], [(file, _reduce_of(file))], NOT_SHOWN)
+
+
+def _reduce_of(file: str) -> ast.AST:
+    """The expression that a figure's file gives as `reduce`; its whole FIGURE where that cannot be
+    told from the source."""
+    (statement,) = source(file).bound["FIGURE"]
+    call = getattr(statement, "value", statement)
+    given = {k.arg: k.value for k in call.keywords} if isinstance(call, ast.Call) else {}
+    return given.get("reduce", statement)
+
+
+def reduce(suite: Suite, figure_name: str) -> Path:
+    """Read and check all cells of a figure; write its data.csv and provenance.json. Says so where
+    its runs are of several versions of their code. Returns their folder."""
+    paths, by_study = cell_paths(suite, figure_name), {}
+    contents: dict[Path, dict] = {}
+    for study_name, study_cells in suite.figure_cells(figure_name).items():
+        by_path = {suite.paths.cell(cell): cell for cell in study_cells}
+        read = {path: cellfiles.read_cell(path, cell) for path, cell in by_path.items()}
+        contents |= read
+        by_study[study_name] = [*read.values()]
+    cellfiles.check_compatible(contents)
+    made = provenances(list(contents.values()))
+    if several := mixture(made):
+        print(f"{figure_name}: {several}", flush=True)
+    data = as_csv(tabulate(figure_name, by_study))
+    folder = table_folder(suite, figure_name)
+    with only_writer(folder):
+        write_bytes(folder / "data.csv", data)
+        of_runs = {
+            "files": [seal_of(path) for path in paths],
+            "data_sha256": sha256_file(folder / "data.csv"),
+            "made": made,
+        }
+        write_json(folder / "provenance.json", made_of(suite, figure_name) | of_runs)
+    return folder
+
+
+def as_csv(table) -> bytes:
+    """A figure's table as data.csv has it."""
+    return table.to_csv(index=False, lineterminator="\n").encode()
+
+
+def cell_ids(suite: Suite, figure_name: str) -> list[str]:
+    """Ids of all cells behind a figure, in the order of its stages."""
+    return [cell.id for cells in suite.figure_cells(figure_name).values() for cell in cells]
+
+
+def cell_paths(suite: Suite, figure_name: str) -> list[Path]:
+    """The files of all cells behind a figure, in the order of its stages."""
+    by_stage = suite.figure_cells(figure_name).values()
+    return [suite.paths.cell(cell) for stage in by_stage for cell in stage]
+
+
+def tabulate(figure_name: str, contents: Mapping[str, Sequence[Mapping]]):
+    """A figure's table, a DataFrame. contents: name of a stage -> the contents of its cells."""
+    frames = {stage: cellfiles.frame(cells) for stage, cells in contents.items()}
+    figure = figure_named(figure_name)
+    with called(figure_name, "reduce"):
+        table = figure.reduce(frames)
+    if not hasattr(table, "to_csv"):
+        kind = type(table).__name__
+        raise UserError(f"figures/{figure_name}.py: reduce returned a {kind}, not a DataFrame")
+    return table
+
+
+def is_of_other_cells(suite: Suite, figure_name: str) -> bool:
+    """Whether there is a table that is not of the cells that are there: some were made anew, or
+    came from another device."""
+    made = table_folder(suite, figure_name) / "provenance.json"
+    here = [seal_of(p) if p.exists() else "" for p in cell_paths(suite, figure_name)]
+    return made.exists() and read_or_empty(made).get("files") != here

@@ -1,0 +1,193 @@
+"""What an expression reaches of the checkout: enough, and no more."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from figure_files import make
+
+from repro.judge.run_table import code_of_table, tabulate
+from repro.suite import definitions
+from repro.suite.cells import read_cell
+from repro.suite.checkout import FOLDERS, ROOT
+from repro.suite.definitions import reached, source
+from repro.suite.suite import load
+
+FIRST = """
+import json
+from repro import second as other
+from repro.second import SIZES, Base, wrapped
+
+USED = SIZES + (1,)
+UNUSED = 3
+TABLE = {}
+TABLE |= {"a": USED}
+
+
+class Thing(Base):
+    pass
+
+
+@wrapped
+def reduce(runs):
+    \"\"\"Reduce.\"\"\"
+    return helper(runs), TABLE, Thing
+
+
+def helper(runs):
+    from repro.third import late
+
+    return late(runs) + other.called(json)
+
+
+def draw(data):
+    return UNUSED
+"""
+SECOND = """
+SIZES = (1, 2)
+
+
+def wrapped(function):
+    return function
+
+
+class Base:
+    pass
+
+
+def called(runs):
+    return DEEP
+
+
+DEEP = 4
+
+
+def not_called():
+    return 5
+
+
+print("always")
+"""
+THIRD = "def late(runs):\n    return runs\n"
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A checkout of three modules; a function that changes one of them."""
+    (tmp_path / "repro").mkdir()
+    for module in ("definitions", "code"):
+        monkeypatch.setattr(sys.modules[f"repro.suite.{module}"], "ROOT", tmp_path)
+
+    def write(name, text):
+        (tmp_path / "repro" / f"{name}.py").write_text(text)
+        source.cache_clear()
+
+    for name, text in (("first", FIRST), ("second", SECOND), ("third", THIRD)):
+        write(name, text)
+    yield write
+    source.cache_clear()
+
+
+def found():
+    return reached([("repro/first.py", "reduce")])
+
+
+def test_what_a_function_reaches_is_followed_through_names_modules_and_classes(files):
+    assert {key.replace("repro/", "").replace(".py", "") for key in found()} == {
+        *("first:reduce", "first:helper", "first:TABLE", "first:USED", "first:Thing"),
+        *("second:SIZES", "second:wrapped", "second:Base", "second:called", "second:DEEP"),
+        "third:late",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("first", "return helper(runs)", "return helper(runs + 1)"),
+        ("first", "@wrapped", "@wrapped  # twice"),
+        ("first", 'TABLE |= {"a": USED}', 'TABLE |= {"b": USED}'),
+        ("second", "DEEP = 4", "DEEP = 5"),
+        ("second", "class Base:\n    pass", "class Base:\n    x = 1"),
+        ("second", 'print("always")', 'print("not always")'),
+        ("third", "return runs", "return 2 * runs"),
+    ],
+)
+def test_a_change_of_what_is_reached_is_another_digest(files, name, old, new):
+    before, text = found(), {"first": FIRST, "second": SECOND, "third": THIRD}[name]
+    assert old in text
+    files(name, text.replace(old, new))
+    assert found() != before
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("first", "return UNUSED", "return 2 * UNUSED"),
+        ("first", "UNUSED = 3", "UNUSED = 4"),
+        ("second", "return 5", "return 6"),
+    ],
+)
+def test_a_change_of_what_is_not_reached_is_none(files, name, old, new):
+    before, text = found(), {"first": FIRST, "second": SECOND}[name]
+    files(name, text.replace(old, new))
+    assert found() == before
+
+
+def test_a_module_that_is_handed_on_is_reached_as_a_whole(files):
+    files("first", FIRST.replace("other.called(json)", "str(other)"))
+    assert "repro/second.py:not_called" in found()
+    left_out = reached([("repro/first.py", "reduce")], left_out=("repro/second",))
+    assert not [key for key in left_out if key.startswith("repro/second")]
+
+
+NAMES = ("embedding_lr/table2", "effective_theory/table_bart", "upscaling/table4")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_function_that_makes_a_table_is_reached(name, tmp_path, monkeypatch):
+    """By what Python executes."""
+    from repro.__main__ import main
+
+    monkeypatch.chdir(tmp_path)
+    suite = load(["scale=smoke", f"figures={name}"])
+    assert main(["run", name, "--config", "scale=smoke"]) == 0
+    make(suite, name)
+    runs = {
+        stage: [read_cell(suite.paths.cell(cell), cell) for cell in cells]
+        for stage, cells in suite.figure_cells(name).items()
+    }
+    entered = set()
+
+    def note(frame, event, argument):
+        if event == "call":
+            entered.add((frame.f_code.co_filename, frame.f_lineno))
+
+    sys.setprofile(note)
+    try:
+        tabulate(name, runs)
+    finally:
+        sys.setprofile(None)
+    lines = covered(code_of_table(name))
+    folders = tuple(f"{ROOT}/{folder}/" for folder in FOLDERS)
+    ours = {(Path(f).relative_to(ROOT).as_posix(), n) for f, n in entered if f.startswith(folders)}
+    beside = ("repro/judge/run_table.py", "repro/judge/judging.py", "repro/judge/figure.py")
+    checks = (*beside, "repro/suite/catalog.py", "repro/suite/checkout.py")
+    missing = {place for place in ours if place not in lines and place[0] not in checks}
+    assert not missing and any(file.startswith("figures/") for file, _ in ours)
+
+
+def covered(found):
+    """File and number of every line of some definitions."""
+    lines = set()
+    for key in found:
+        file, name = key.split(":")
+        here = source(file)
+        whole = range(1, len(here.lines) + 1)
+        nodes = [*here.bound.get(name, ()), *here.always]
+        spans = (
+            [whole]
+            if name == definitions.WHOLE
+            else [range(here.first_line(node), node.end_lineno + 1) for node in nodes]
+        )
+        lines |= {(file, number) for span in spans for number in span}
+    return lines
