@@ -63,8 +63,9 @@ class Cost:
     seen, unit: how many `tokens` or `samples` the training steps read, repetitions included.
     parameters: all of them, including biases and those of normalizations.
     state_bytes: weights, gradients and optimizer state in float32.
-    activation_bytes: estimate of what one microbatch keeps for its backward pass, in float32;
-        autocast needs less.
+    activation_bytes: estimate of what one microbatch keeps for its backward pass, in float32 and
+        with fused attention; autocast needs less.
+    cpu_bytes: what it keeps besides on a CPU, where dropout takes more.
     rows: number of independent samples or sequences in a step, which data parallelism can split;
         1 if the task cannot be split.
     microbatches: of a step, processed one after another on one GPU.
@@ -80,6 +81,7 @@ class Cost:
     parameters: int = 0
     state_bytes: int = 0
     activation_bytes: int = 0
+    cpu_bytes: int = 0
     rows: int = 1
     microbatches: int = 1
     drops: bool = False
@@ -91,7 +93,7 @@ class Cost:
 
     @property
     def memory_bytes(self) -> int:
-        """State and activations."""
+        """State and activations, on a GPU."""
         return self.state_bytes + self.activation_bytes
 
     def divides(self, gpus: int) -> bool:
@@ -178,11 +180,13 @@ def of_training(
     activations: int,
     rows: int,
     layers: int,
+    on_cpu: int = 0,
 ) -> Cost:
     """The Cost of a training run.
 
     flops, activations: operations, and numbers kept for the backward pass, per `unit` (a sample
-    or a token). batch: how many of these units a step reads. layers: as in `Cost`.
+    or a token). batch: how many of these units a step reads. layers: as in `Cost`. on_cpu: numbers
+    kept besides on a CPU, per `unit`.
     """
     microbatches = spec.get("microbatches", 1)
     return Cost(
@@ -192,6 +196,7 @@ def of_training(
         parameters=parameters,
         state_bytes=BYTES * (2 + optimizer_copies(spec["optimizer"])) * parameters,
         activation_bytes=BYTES * batch * activations // microbatches,
+        cpu_bytes=BYTES * batch * on_cpu // microbatches,
         rows=rows,
         microbatches=microbatches,
         drops=any(value for key, value in spec["model"].items() if "dropout" in key),

@@ -184,7 +184,7 @@ def request(cell: Cell, scale: str, site: Site, attempt: int = 1) -> Request:
     else:
         layout = cost.Layout(0)
         cpus = spec.get("threads", 1)
-        mem_mb = CPU_MB + 2 * max(c.memory_bytes for c in costs) / 1e6
+        mem_mb = CPU_MB + 2 * max(c.memory_bytes + c.cpu_bytes for c in costs) / 1e6
         priced = any(c.flops for c in costs)
         time = minutes(CPU_RATE * cpus, STEP_SECONDS["cpu"]) if priced else UNPRICED_MINUTES
     return Request(
