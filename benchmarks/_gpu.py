@@ -33,7 +33,6 @@ STAGES: dict[Callable[[Bench], dict], float] = {  # stage -> seconds that it may
     right.parity: 90,
     right.widened: 30,
     right.resumed: 30,
-    right.sharded: 60,
     right.waits: 60,
     fast.speeds: 60,
     fast.kernels: 60,

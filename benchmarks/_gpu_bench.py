@@ -12,13 +12,14 @@ from pathlib import Path
 import torch
 
 from benchmarks import step
+from repro import backend
 from repro.data.random_data import random_data
 from repro.suite import config, registry
 from repro.suite.plan import Run
 from repro.suite.spec import override
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
-from repro.training import loop, ranks
+from repro.training import loop
 
 STEPS = 12
 
@@ -44,7 +45,7 @@ class Bench:
     @property
     def memory(self) -> float:
         """Bytes of the device; a CPU's are enough for its toy sizes."""
-        return ranks.device_memory(self.device.type)
+        return backend.memory(self.device.type)
 
     @property
     def runs(self) -> dict[tuple[str, str], list[Run]]:

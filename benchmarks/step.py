@@ -247,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         batch = next(iter(training.batches.from_step(0)))
         if args.compile:  # once, before the loops of `measure`
             with ranks.laid_out(Layout(compile=True)):
-                distributed.prepare(training.model, training.optimizer)
+                distributed.prepare(training.model)
         plain = _plain.stepper(spec, batch, device, args.compile)
         ours, theirs, split = measure(training, plain, device, args.repeats, args.repeat_seconds)
         step = min(ours)

@@ -45,8 +45,6 @@ WORDS = {  # argument -> what it is
     "digest": "the first characters of its code's digest",
 }
 FORCED = {
-    "shard": "cut the state among the ranks, also where it fits",
-    "recompute": "recompute activations, also where they fit",
     "compile": "compile the model's blocks on CUDA, also of a short run",
     "eager": "compile nothing",
 }

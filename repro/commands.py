@@ -72,8 +72,9 @@ def cost(suite: Suite, arguments: Namespace) -> str | None:
         return json.dumps(budget.hours_by_paper(suite, figures, price), indent=1)
     by_study = bool(arguments.figures)
     lines = budget.table(suite, figures, price, site, by_study)
-    more = [*budget.feeding(suite, figures, price), *budget.passes(suite, figures)]
-    return "\n".join([*lines, *more])
+    lines += budget.too_large(suite, figures, site)
+    lines += budget.feeding(suite, figures, price)
+    return "\n".join([*lines, *budget.passes(suite, figures)])
 
 
 def bounds(suite: Suite, arguments: Namespace) -> str | None:

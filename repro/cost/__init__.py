@@ -48,9 +48,7 @@ ACTIVATION_PASSES = 4
 STATE_PASSES = 2
 BYTES = 4  # float32
 GPU_SHARE = 0.95  # share of a GPU's memory that state and activations may fill
-# The same where there is another way: a full copy on each of several GPUs, above which state is
-# sharded, and microbatches larger than the run says.
-SAFE_SHARE = 0.8
+SAFE_SHARE = 0.8  # the same for microbatches larger than the run says
 # A run this long is compiled: that takes a minute or two as it starts, and saves a sixth or more.
 COMPILED_SECONDS = 600.0
 
@@ -103,11 +101,8 @@ class Cost:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a run uses its GPUs; not part of the run's id.
+    """How a run uses its GPUs, each of which holds a copy of the model; not part of the run's id.
 
-    shard: parameters, gradients and optimizer state are split among the GPUs (FSDP2); otherwise
-        every GPU holds all of them.
-    recompute: a block's activations are computed again for the backward pass (checkpointing).
     compile: blocks are compiled (torch.compile).
     microbatches: how many a step has, on all GPUs together, in place of as many as the run says.
     augment: what changes an image once it is cropped is done here, for a batch at once, and not by
@@ -115,37 +110,52 @@ class Layout:
     """
 
     gpus: int = 1
-    shard: bool = False
-    recompute: bool = False
     compile: bool = False
     microbatches: int | None = None
     augment: bool = False
-
-    def __str__(self) -> str:
-        words = {"sharded": self.shard, "recomputing": self.recompute}
-        return ", ".join([str(self.gpus), *(word for word, set_ in words.items() if set_)])
 
 
 def layout(cost: Cost, gpus: int, memory: float) -> Layout:
     """The layout of a run on this number of GPUs with `memory` bytes each; not what it compiles.
 
-    A step has as few microbatches as fit, none smaller than the run says: for each of them weights
-    are cast and gradients accumulated anew. The loss is the same within rounding. Dropout would be
-    other, so a run that draws it keeps its own.
+    A step has as few microbatches as fit: for each of them weights are cast and gradients
+    accumulated anew. Where those that the run says are too large, it has more.
+    Raises UserError where a copy does not fit beside the smallest of them.
     """
-    step = cost.activation_bytes * cost.microbatches  # of all its microbatches together
+    for count in microbatch_counts(cost, gpus):
+        share = SAFE_SHARE if count < cost.microbatches else GPU_SHARE
+        if held_bytes(cost, gpus, count) <= share * memory:
+            return Layout(gpus, microbatches=math.lcm(count, gpus))
+    raise UserError(too_small(least_memory(cost, gpus), memory))
 
-    def activations(count: int) -> float:
-        return step / math.lcm(count, gpus)
 
-    most = activations(cost.microbatches)
-    shard = gpus > 1 and cost.state_bytes + most > SAFE_SHARE * memory
-    state = cost.state_bytes / (gpus if shard else 1)
-    recompute = state + most > GPU_SHARE * memory
-    free = SAFE_SHARE * memory - state
-    fit = [n for n in divisors(cost.microbatches) if activations(n) <= free]
-    count = cost.microbatches if cost.drops or recompute or not fit else fit[0]
-    return Layout(gpus, shard, recompute, microbatches=math.lcm(count, gpus))
+def microbatch_counts(cost: Cost, gpus: int) -> list[int]:
+    """Into how many microbatches a step may be cut, the fewest first. The loss is the same within
+    rounding. Dropout would be other, so a run that draws it keeps its own."""
+    own, rows = cost.microbatches, cost.rows
+    if cost.drops:
+        return [own]
+    more = [n for n in divisors(rows) if n > own and rows % math.lcm(n, gpus) == 0]
+    return divisors(own) + more
+
+
+def held_bytes(cost: Cost, gpus: int, count: int) -> float:
+    """State, and activations of one of `count` microbatches, which the GPUs share evenly."""
+    step = cost.activation_bytes * cost.microbatches
+    return cost.state_bytes + step / math.lcm(count, gpus)
+
+
+def least_memory(cost: Cost, gpus: int) -> float:
+    """Bytes of the smallest GPU, of so many, that holds a run."""
+    return held_bytes(cost, gpus, microbatch_counts(cost, gpus)[-1]) / GPU_SHARE
+
+
+def too_small(needed: float, memory: float) -> str:
+    """What is said of a GPU that cannot hold a run, in bytes."""
+    return (
+        f"needs a GPU of {needed / 1e9:.3g} GB, for its state and its smallest microbatch, and "
+        f"this one has {memory / 1e9:.3g} GB"
+    )
 
 
 def divisors(number: int) -> list[int]:

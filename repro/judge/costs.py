@@ -9,6 +9,7 @@ from repro.judge.figure import figure_module
 from repro.judge.records import read_record, recorded
 from repro.judge.typeset import markdown
 from repro.suite import budget, registry
+from repro.suite.cluster import Site
 from repro.suite.config import parse
 from repro.suite.largest_steps import largest_steps
 from repro.suite.study import GPU_SCALES, SCALES
@@ -17,6 +18,8 @@ from repro.suite.suite import Suite
 COMMAND = "cost --page"
 DERIVED = "cost --page docs/cost.md"  # another mark, by the same command
 NONE = "-"
+LISTED = 16  # GB of a GPU, from which on the table of GPUs names a study
+SMALLEST = "study: GB of the smallest GPU that holds its runs"
 
 
 @dataclass(frozen=True)
@@ -81,11 +84,18 @@ def lines(names: Sequence[str] | None = None) -> list[str]:
     spent = {s: budget.hours_by_paper(suites[s], names, price) for s in GPU_SCALES}
     for paper in spent[GPU_SCALES[0]]:
         papers.append([f"`{paper}`", *(number(spent[s][paper], 3) for s in GPU_SCALES)])
+    needed = {s: budget.gpu_memory(suites[s], names, Site()) for s in GPU_SCALES}
+    largest = {n for at in needed.values() for n, held in at.items() if held > 1e9 * LISTED}
+    gpus = [
+        [f"`{name}`", *(number(needed[s].get(name, 0) / 1e9, 2) for s in GPU_SCALES)]
+        for name in sorted(largest, key=lambda name: -needed[GPU_SCALES[-1]][name])
+    ]
     uses = ("memory, GB", "disk, GB", "real data")
     tables = (
         [["hours of one H100, what figures share counted once", *GPU_SCALES], *papers],
         [["figure: hours", *SCALES, f"claims that bind ({', '.join(SCALES)})"], *time],
         [["figure", *(f"{use}, {s}" for use in uses for s in GPU_SCALES)], *room],
+        [[SMALLEST, *GPU_SCALES], *gpus],
     )
     first, *others = map(markdown, tables)
     return first + [line for each in others for line in ["", *each]]

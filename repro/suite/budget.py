@@ -11,7 +11,7 @@ from repro import cost
 from repro.data.needs import Tokens
 from repro.errors import UserError
 from repro.suite import measured, registry
-from repro.suite.cluster import CPU_RATE, STEP_SECONDS, Site, request
+from repro.suite.cluster import CPU_RATE, STEP_SECONDS, Site, needed_memory, request
 from repro.suite.measured import SHARE
 from repro.suite.plan import Cell, Run
 from repro.suite.registry import keeps_checkpoints
@@ -222,8 +222,6 @@ def _row(
         return _number(value)
 
     flops = sum(run_cost.flops for run_cost in costs.values())
-    layouts = [request(cell, suite.config.scale, site).layout for cell in distinct]
-    layout = max(layouts, key=lambda layout: (layout.gpus, layout.shard), default=cost.Layout(0))
     spent = price.of([*distinct], unfinished)
     return (
         name,
@@ -235,9 +233,45 @@ def _row(
         largest("parameters"),
         largest("state_bytes", 1e9),
         largest("activation_bytes", 1e9),
-        str(layout) if layout.gpus else "-",
+        _gpus(suite, distinct, site),
         (_number(spent) if spent is not None else "?") if unfinished else "0",
     )
+
+
+def _gpus(suite: Suite, cells: Iterable[Cell], site: Site) -> str:
+    """How many GPUs the largest job asks for; `none` where the site's cannot hold it."""
+    try:
+        asked = [request(cell, suite.config.scale, site).gpus for cell in cells]
+    except UserError:
+        return "none"
+    return str(max(asked, default=0) or "-")
+
+
+def gpu_memory(suite: Suite, figures: Iterable[str], site: Site) -> dict[str, float]:
+    """Study whose runs train on GPUs, all stages together -> bytes of the smallest GPU that holds
+    them; the largest first."""
+    most: dict[str, float] = {}
+    if suite.config.scale not in site.gpu_scales:
+        return most
+    stages = {s: c for name in figures for s, c in suite.figure_cells(name).items()}
+    for stage, cells in stages.items():
+        study = "/".join(stage.split("/")[:2]).partition("+")[0]
+        for cell in cells:
+            if any(run.cost.seen for run in cell.runs):
+                least = min(needed_memory(cell, site).values())
+                most[study] = max(most.get(study, 0.0), least)
+    return dict(sorted(most.items(), key=lambda pair: -pair[1]))
+
+
+def too_large(suite: Suite, figures: Iterable[str], site: Site) -> list[str]:
+    """A line for each study that no GPU of the site holds."""
+    memory = 1e9 * site.gpu_memory_gb
+    needed = gpu_memory(suite, figures, site)
+    return [
+        f"warning: {study}: {cost.too_small(least, memory)}"
+        for study, least in needed.items()
+        if least > memory
+    ]
 
 
 @dataclass(frozen=True)

@@ -472,17 +472,31 @@ def test_a_price_says_whether_the_cores_or_the_gpu_bind(monkeypatch, tmp_path, c
 
 
 def test_a_gpu_with_memory_to_spare_takes_fewer_and_larger_microbatches():
-    """Of 80 GB 0.8 are filled: the state and 32 of them at once. Two GPUs share them; where a state
-    is sharded there is room for more."""
+    """Of 80 GB 0.8 are filled: the state and 32 of them at once. Two GPUs share them."""
     assert cost.layout(split(), 1, 80e9).microbatches == 4
     assert cost.layout(split(), 2, 80e9).microbatches == 4
     assert cost.layout(split(), 8, 80e9).microbatches == 8, "one on each"
     assert cost.layout(split(), 1, 80e9 / 4).microbatches == 32
     large = split(state_bytes=7 * 10**10)
     assert cost.layout(large, 1, 80e9) == cost.Layout(1, microbatches=128)
-    assert cost.layout(large, 8, 80e9) == cost.Layout(8, shard=True, microbatches=8)
-    assert cost.layout(split(activation_bytes=10**11), 1, 80e9).microbatches == 128, "recomputes"
+    assert cost.layout(large, 8, 80e9) == cost.Layout(8, microbatches=128)
     assert cost.layout(split(microbatches=3), 2, 80e9).microbatches == 2
+
+
+def test_a_gpu_too_small_for_a_run_s_microbatches_takes_smaller_ones():
+    """Down to one row each, here a quarter of a microbatch of 100 GB."""
+    large = split(activation_bytes=10**11)
+    assert cost.layout(large, 1, 80e9).microbatches == 256
+    assert cost.layout(large, 1, 40e9).microbatches == 512
+    assert cost.layout(large, 4, 80e9).microbatches == 256
+    assert cost.least_memory(large, 1) == pytest.approx((10**10 + 10**11 / 4) / 0.95)
+    words = "needs a GPU of 36.8 GB, for its state and its smallest microbatch, and this one has 36"
+    with pytest.raises(UserError, match=words):
+        cost.layout(large, 1, 36e9)
+    with pytest.raises(UserError, match="needs a GPU of 116 GB"):
+        cost.layout(split(activation_bytes=10**11, drops=True), 1, 80e9)
+    with pytest.raises(UserError, match="needs a GPU of 116 GB"):
+        cost.layout(split(activation_bytes=10**11, rows=1), 1, 80e9)
 
 
 def test_dropout_is_drawn_by_microbatch_so_these_stay_as_they_are():
