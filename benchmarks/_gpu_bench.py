@@ -80,8 +80,9 @@ def trained(scale: str) -> dict[tuple[str, str], list[Run]]:
         shown = [cell for cells in suite.figure_cells(figure).values() for cell in cells]
         for cell in suite.with_upstream(shown):
             for run in cell.runs:
-                if run.cost.model and not run.upstream and "trains" not in run.spec:
-                    found.setdefault((run.cost.model, run.cost.precision), {})[run.id] = run
+                if run.cost.seen and not run.upstream and "trains" not in run.spec:
+                    pair = run.spec["model"]["name"], run.cost.precision
+                    found.setdefault(pair, {})[run.id] = run
     return {pair: sorted(by_id.values(), key=size) for pair, by_id in sorted(found.items())}
 
 

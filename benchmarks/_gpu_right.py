@@ -16,12 +16,13 @@ import torch
 from benchmarks._gpu_bench import STEPS, Bench, Left, apart, built, losses, plain, trained
 from repro import backend
 from repro.files import sha256_file
-from repro.suite import arithmetic, config, foreign, measured, registry
+from repro.suite import arithmetic, config, foreign, registry
 from repro.suite.registry import ROOT
 from repro.suite.spec import override
 from repro.suite.suite import Suite
 from repro.training import checkpoints, loop
 
+FORMAT = "repro benchmarks/gpu 1"  # of the lines that the stages write
 FIGURE = "upscaling/fig7"  # of five stages: widened models, and what one tunes the next take
 NEAR = 2e-3  # of a loss, between float32 on a CPU and on a GPU after STEPS steps
 HALF = ("bfloat16", "float16")
@@ -30,7 +31,7 @@ HALF = ("bfloat16", "float16")
 def machine(bench: Bench) -> dict:
     """What device, driver and libraries these are."""
     found: dict[str, Any] = {
-        "format": measured.FORMAT,
+        "format": FORMAT,
         "device": backend.describe(bench.device),
         "name": foreign.plain(arithmetic.cpu_model()),
         "python": sys.version.split()[0],

@@ -45,11 +45,11 @@ from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks import _plain
+from benchmarks._peak import matmul_peak
 from repro import backend
 from repro.cost import Layout
 from repro.data.random_data import random_data
 from repro.suite import config, registry
-from repro.suite.budget import matmul_peak
 from repro.suite.spec import lookup, override
 from repro.suite.suite import Suite
 from repro.tasks import TASKS

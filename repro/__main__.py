@@ -162,7 +162,7 @@ def number(word: str) -> float:
 
 
 def add_cost(added: argparse.ArgumentParser) -> None:
-    """Which figures' cost, and at what rate."""
+    """Which figures' cost, and how it is shown."""
     added.add_argument(
         "figures", nargs="*", metavar="FIGURE", help="by study; default: every figure, a line each"
     )
@@ -172,13 +172,6 @@ def add_cost(added: argparse.ArgumentParser) -> None:
     added.add_argument(
         "--page", metavar="FILE", help="write the tables of every scale into docs/cost.md"
     )
-    rate = added.add_mutually_exclusive_group()
-    words = "hours on the device that this file of benchmarks/gpu.sh is of"
-    rate.add_argument("--measured", type=Path, metavar="FILE", help=words)
-    rate.add_argument(
-        "--device-flops", type=float, metavar="FLOPS", help="hours at this many a second"
-    )
-    rate.add_argument("--measure", action="store_true", help="hours at what is measured here")
 
 
 def add_place(added: argparse.ArgumentParser) -> None:

@@ -60,14 +60,9 @@ def cost(suite: Suite, arguments: Namespace) -> str | None:
     figures = registry.selected_figures(names, "cost")
     if not arguments.figures:  # of all, those that the scale has
         figures = [name for name in figures if suite.offers(name)]
-    by_record = arguments.device_flops is None and not arguments.measure
     site = load_site(registry.ROOT / "profiles" / "slurm")
-    if arguments.measured:
-        price = budget.by_file(arguments.measured, suite, figures, site.cpus_per_gpu)
-    elif by_record and suite.config.scale not in GPU_SCALES:  # for a CPU: records/ has seconds
-        price = forecast.price(suite, figures)
-    else:
-        price = budget.device_price(arguments.device_flops, arguments.measure, site.cpus_per_gpu)
+    on_gpu = suite.config.scale in GPU_SCALES  # for a CPU records/ has seconds
+    price = budget.on_gpu(site.cpus_per_gpu) if on_gpu else forecast.price(suite, figures)
     if arguments.json:
         return json.dumps(budget.hours_by_paper(suite, figures, price), indent=1)
     by_study = bool(arguments.figures)

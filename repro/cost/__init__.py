@@ -16,14 +16,12 @@ transformer.py  what the Transformers share
 transfer.py     task `transfer`, by its model
 warm_start.py   task `warm_start`, by its model
 kernels.py      the two tasks that measure kernels
-roofline.py     what a step on an H100 should take, part by part
 paper.py        the numbers that Ma et al. print
 """
 
 import math
-from bisect import bisect
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from repro.errors import UserError
 
@@ -69,7 +67,7 @@ class Cost:
     microbatches: of a step, processed one after another on one GPU.
     drops: whether it draws dropout, which is seeded by microbatch.
     steps: how many training steps. layers: matrix products or convolutions of a forward pass.
-    precision: of the products, a key of GPU_RATES. model: its name; "" where nothing is trained.
+    precision: of the products, a key of GPU_RATES.
     images: how many image files the training steps read, repetitions included.
     """
 
@@ -86,7 +84,6 @@ class Cost:
     steps: int = 0
     layers: int = 0
     precision: str = "bfloat16"
-    model: str = ""
     images: int = 0
 
     @property
@@ -213,69 +210,25 @@ def of_training(
         steps=spec["steps"],
         layers=layers,
         precision=spec.get("precision", "float32"),
-        model=spec["model"].get("name", ""),
     )
 
 
-def hours(flops: float, rate: float) -> float:
-    """Hours that a device needs at `rate` operations per second."""
-    return flops / rate / 3600
+def gpu_hours(cost: Cost, cores: int = CORES) -> float:
+    """Hours of a run on one H100, as assumed, not measured: `fed_hours`, but no less than the cores
+    beside it take for its image files."""
+    return max(fed_hours(cost), cost.images * IMAGE_SECONDS / cores / 3600)
 
 
-@dataclass(frozen=True)
-class Speeds:
-    """How fast a GPU is.
-
-    rates: precision -> operations per second of products. bandwidth: bytes per second of its
-    memory. layer_seconds: the least that a layer of a microbatch takes.
-    steps: (model, precision) -> (parameters, operations per second of a whole training step) of
-    models of this name, the smallest first. Such a rate takes the place of the other numbers.
-    image_seconds: of one core, an image file. cores: how many of them feed the GPU.
-    """
-
-    rates: Mapping[str, float]
-    bandwidth: float
-    layer_seconds: float
-    steps: Mapping[tuple[str, str], Sequence[tuple[int, float]]] = field(default_factory=dict)
-    image_seconds: float = IMAGE_SECONDS
-    cores: int = CORES
-
-    def of_steps(self, cost: Cost) -> float | None:
-        """Operations per second of a run's steps: between two measured sizes of its model, linear
-        in both logarithms; below and above them, that of the next one. None: none was measured."""
-        known = self.steps.get((cost.model, cost.precision))
-        if not known:
-            return None
-        above = bisect(known, (cost.parameters, 0.0))
-        (low, slow), (high, fast) = known[max(0, above - 1)], known[min(above, len(known) - 1)]
-        if low == high:
-            return slow
-        share = math.log(cost.parameters / low) / math.log(high / low)
-        return slow ** (1 - share) * fast**share
-
-
-ASSUMED = Speeds(GPU_RATES, GPU_BANDWIDTH, LAYER_SECONDS)
-
-
-def gpu_hours(cost: Cost, speeds: Speeds = ASSUMED) -> float:
-    """Hours of a run on one GPU, by default an H100 as assumed, not measured: `fed_hours`, but no
-    less than the cores beside it take for its image files."""
-    return max(fed_hours(cost, speeds), cost.images * speeds.image_seconds / speeds.cores / 3600)
-
-
-def cores_needed(cost: Cost, speeds: Speeds = ASSUMED) -> float:
+def cores_needed(cost: Cost) -> float:
     """How many cores decode a run's images as fast as its GPU takes them."""
-    return cost.images * speeds.image_seconds / (3600 * fed_hours(cost, speeds))
+    return cost.images * IMAGE_SECONDS / (3600 * fed_hours(cost))
 
 
-def fed_hours(cost: Cost, speeds: Speeds) -> float:
+def fed_hours(cost: Cost) -> float:
     """Hours of a run on one GPU that never waits for data: its operations and what goes through
     memory, one after the other, but no less than starting every layer of every microbatch takes."""
-    if rate := speeds.of_steps(cost):
-        work = cost.flops / rate
-    else:
-        moved = ACTIVATION_PASSES * cost.microbatches * cost.activation_bytes
-        moved += STATE_PASSES * cost.state_bytes
-        work = cost.flops / speeds.rates[cost.precision] + cost.steps * moved / speeds.bandwidth
-    starts = cost.steps * cost.microbatches * cost.layers * speeds.layer_seconds
+    moved = ACTIVATION_PASSES * cost.microbatches * cost.activation_bytes
+    moved += STATE_PASSES * cost.state_bytes
+    work = cost.flops / GPU_RATES[cost.precision] + cost.steps * moved / GPU_BANDWIDTH
+    starts = cost.steps * cost.microbatches * cost.layers * LAYER_SECONDS
     return max(work, starts) / 3600

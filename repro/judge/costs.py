@@ -11,12 +11,10 @@ from repro.judge.typeset import markdown
 from repro.suite import budget, registry
 from repro.suite.cluster import Site
 from repro.suite.config import parse
-from repro.suite.largest_steps import largest_steps
 from repro.suite.study import GPU_SCALES, SCALES
 from repro.suite.suite import Suite
 
 COMMAND = "cost --page"
-DERIVED = "cost --page docs/cost.md"  # another mark, by the same command
 NONE = "-"
 LISTED = 16  # GB of a GPU, from which on the table of GPUs names a study
 SMALLEST = "study: GB of the smallest GPU that holds its runs"
@@ -101,24 +99,6 @@ def lines(names: Sequence[str] | None = None) -> list[str]:
     return first + [line for each in others for line in ["", *each]]
 
 
-def derived_lines() -> list[str]:
-    """The table of what a step of every Transformer's largest run should take."""
-    rows: list[list[str]] = []
-    for scale in GPU_SCALES:
-        for name, step in largest_steps(suite_at(scale)).items():
-            saved = {way: step.saved(way) for way in step.by_way}
-            rows = rows or [
-                ["run, width", "plain", *saved, "with all", "ms a step", "starting, ms"]
-            ]
-            times = [number(1e3 * t) for t in (step.found.seconds, step.found.starting)]
-            shares = [f"{share:.0%}" for share in (step.plain.share, step.found.share)]
-            gains = [f"-{share:.0%}" if share >= 0.005 else NONE for share in saved.values()]
-            run = f"{name}, {scale}, {step.width:,}"
-            rows.append([run, shares[0], *gains, shares[1], *times])
-    return markdown(rows)
-
-
 def write(path: Path) -> None:
     """Put the tables between the marks of a page."""
     marks.fill(path, COMMAND, lines)
-    marks.fill(path, DERIVED, derived_lines)
