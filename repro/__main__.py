@@ -253,9 +253,6 @@ def main(words: list[str] | None = None) -> int:
     """Run a command; what a user, an author or a disk did wrong ends in one line on stderr and its
     exit status."""
     words = sys.argv[1:] if words is None else words
-    if words[:1] == ["transfer"]:
-        print(f"error: {commands.moved('transfer', 'transfer')}", file=sys.stderr)
-        return 1
     arguments = parser().parse_args(words)
     if getattr(arguments, "scale", None):
         arguments.config = [*arguments.config, f"scale={arguments.scale}"]

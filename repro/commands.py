@@ -307,19 +307,9 @@ def coordinate_check(suite: Suite, arguments: Namespace) -> str:
     from repro.checks.coordinate_check import check
     from repro.errors import UserError
 
-    if ":" in arguments.what:
-        raise UserError(moved("coordinate-check", "check"))
     asked = arguments.what, arguments.model, arguments.widths
     found = check(*asked, arguments.steps, arguments.seeds)
     if not found.passed:
         print(found, flush=True)
         raise UserError(f"coordinate-check: {arguments.what}: {found.reason}")
     return str(found)
-
-
-def moved(command: str, now: str) -> str:
-    """What to say to who asks the suite for what is of `widthwise`: a model of one's own."""
-    return (
-        f"{command}: of a model of your own it is, since version 0.2.0: "
-        f"widthwise {now} FILE.py:make ... (widthwise {now} --help)"
-    )
