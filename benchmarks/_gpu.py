@@ -2,7 +2,7 @@
 
 A stage is a function of `Bench` that returns what it found, or raises: `Left` where it cannot be
 done here, anything else where it failed. Its entry `right`, where there is one, says whether what
-it found is as it should be. What `repro cost --measured` reads is in `repro.suite.measured`.
+it found is as it should be.
 """
 
 import argparse
@@ -33,7 +33,6 @@ STAGES: dict[Callable[[Bench], dict], float] = {  # stage -> seconds that it may
     right.parity: 90,
     right.widened: 30,
     right.resumed: 30,
-    right.sharded: 60,
     right.waits: 60,
     fast.speeds: 60,
     fast.kernels: 60,

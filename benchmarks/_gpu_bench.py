@@ -12,13 +12,14 @@ from pathlib import Path
 import torch
 
 from benchmarks import step
+from repro import backend
 from repro.data.random_data import random_data
-from repro.suite import config, registry
+from repro.suite import catalog, config, registry
 from repro.suite.plan import Run
 from repro.suite.spec import override
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
-from repro.training import loop, ranks
+from repro.training import loop
 
 STEPS = 12
 
@@ -44,7 +45,7 @@ class Bench:
     @property
     def memory(self) -> float:
         """Bytes of the device; a CPU's are enough for its toy sizes."""
-        return ranks.device_memory(self.device.type)
+        return backend.memory(self.device.type)
 
     @property
     def runs(self) -> dict[tuple[str, str], list[Run]]:
@@ -75,12 +76,13 @@ def trained(scale: str) -> dict[tuple[str, str], list[Run]]:
     """See `Bench.runs`."""
     suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
     found: dict[tuple[str, str], dict[str, Run]] = {}
-    for figure in filter(suite.offers, registry.figure_names()):
+    for figure in filter(suite.offers, catalog.figure_names()):
         shown = [cell for cells in suite.figure_cells(figure).values() for cell in cells]
         for cell in suite.with_upstream(shown):
             for run in cell.runs:
-                if run.cost.model and not run.upstream and "trains" not in run.spec:
-                    found.setdefault((run.cost.model, run.cost.precision), {})[run.id] = run
+                if run.cost.seen and not run.upstream and "trains" not in run.spec:
+                    pair = run.spec["model"]["name"], run.cost.precision
+                    found.setdefault(pair, {})[run.id] = run
     return {pair: sorted(by_id.values(), key=size) for pair, by_id in sorted(found.items())}
 
 

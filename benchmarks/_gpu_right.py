@@ -16,13 +16,13 @@ import torch
 from benchmarks._gpu_bench import STEPS, Bench, Left, apart, built, losses, plain, trained
 from repro import backend
 from repro.files import sha256_file
-from repro.suite import arithmetic, config, foreign, measured, registry
+from repro.suite import arithmetic, config, foreign, registry
 from repro.suite.checkout import ROOT
 from repro.suite.spec import override
 from repro.suite.suite import Suite
-from repro.training import checkpoints, distributed, loop, ranks
-from repro.training.loss_scale import LossScaler
+from repro.training import checkpoints, loop
 
+FORMAT = "repro benchmarks/gpu 1"  # of the lines that the stages write
 FIGURE = "upscaling/fig7"  # of five stages: widened models, and what one tunes the next take
 NEAR = 2e-3  # of a loss, between float32 on a CPU and on a GPU after STEPS steps
 HALF = ("bfloat16", "float16")
@@ -31,7 +31,7 @@ HALF = ("bfloat16", "float16")
 def machine(bench: Bench) -> dict:
     """What device, driver and libraries these are."""
     found: dict[str, Any] = {
-        "format": measured.FORMAT,
+        "format": FORMAT,
         "device": backend.describe(bench.device),
         "name": foreign.plain(arithmetic.cpu_model()),
         "python": sys.version.split()[0],
@@ -165,39 +165,6 @@ def resumed(bench: Bench) -> dict:
         again = losses(built(run.task, spec, bench.device), state=state)
     found = apart(again, whole)
     return {"apart": found, "same_bits": found == 0, "right": begun and found < 1e-4}
-
-
-def sharded(bench: Bench) -> dict:
-    """Sharded state, clipping and the loss scale in one process: FSDP2 over NCCL, on a CPU gloo."""
-    run = trained("smoke")["llm", "float32"][0]
-    precision = "float16" if bench.on_gpu else "float32"
-    os.environ.setdefault("LOCAL_RANK", "0")
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        ranks.process_group(bench.device.type, f"file://{folder}/group", rank=0, world_size=1),
-    ):
-        training = built(run.task, plain(run.spec, precision=precision), bench.device)
-        model, optimizer = training.model, training.optimizer
-        blocks = [b for b in distributed._blocks(model) if any(True for _ in b.children())]
-        distributed._shard(model, optimizer, blocks)
-        scaler = LossScaler(bench.device, precision)
-        batch, found = next(training.batches.from_step(0)), []
-        for _ in range(4):
-            optimizer.zero_grad()
-            with backend.autocast(bench.device, precision):
-                loss = training.loss(model, batch)
-            scaler.scale(loss).backward()
-            scaler.step(optimizer, clip=training.clip)
-            found.append(float(loss.detach()))
-        whole = distributed.full_state(optimizer.state_dict())
-    pieces = sum(distributed.is_dtensor(parameter) for parameter in model.parameters())
-    fell = found[-1] < found[0] or scaler.skipped > 0
-    return {
-        "sharded": pieces,
-        "skipped": scaler.skipped,
-        "losses": found,
-        "right": pieces > 0 and fell and len(whole["state"]) > 0,
-    }
 
 
 def waits(bench: Bench) -> dict:

@@ -45,11 +45,11 @@ from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks import _plain
+from benchmarks._peak import matmul_peak
 from repro import backend
 from repro.cost import Layout
 from repro.data.random_data import random_data
 from repro.suite import config, registry
-from repro.suite.budget import matmul_peak
 from repro.suite.spec import lookup, override
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
@@ -247,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         batch = next(iter(training.batches.from_step(0)))
         if args.compile:  # once, before the loops of `measure`
             with ranks.laid_out(Layout(compile=True)):
-                distributed.prepare(training.model, training.optimizer)
+                distributed.prepare(training.model)
         plain = _plain.stepper(spec, batch, device, args.compile)
         ours, theirs, split = measure(training, plain, device, args.repeats, args.repeat_seconds)
         step = min(ours)

@@ -48,7 +48,7 @@ def snakemake(folder: str, *words: str) -> float:
 
 def peak() -> float:
     """Operations per second of float32 products on all cores at once, a thread on each."""
-    one = "import torch; torch.set_num_threads(1); from repro.suite.budget import matmul_peak"
+    one = "import torch; torch.set_num_threads(1); from benchmarks._peak import matmul_peak"
     call = [sys.executable, "-c", f"{one}; print(matmul_peak(repeats=40))"]
     running = [subprocess.Popen(call, cwd=ROOT, stdout=subprocess.PIPE) for _ in range(CORES)]
     return sum(float(process.communicate()[0]) for process in running)

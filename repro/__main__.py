@@ -45,8 +45,6 @@ WORDS = {  # argument -> what it is
     "picture": "its folder: results/<scale>/<data>/<paper>/<figure>/<table key>/<picture key>",
 }
 FORCED = {
-    "shard": "cut the state among the ranks, also where it fits",
-    "recompute": "recompute activations, also where they fit",
     "compile": "compile the model's blocks on CUDA, also of a short run",
     "eager": "compile nothing",
 }
@@ -166,7 +164,7 @@ def number(word: str) -> float:
 
 
 def add_cost(added: argparse.ArgumentParser) -> None:
-    """Which figures' cost, and at what rate."""
+    """Which figures' cost, and how it is shown."""
     added.add_argument(
         "figures", nargs="*", metavar="FIGURE", help="by study; default: every figure, a line each"
     )
@@ -176,13 +174,6 @@ def add_cost(added: argparse.ArgumentParser) -> None:
     added.add_argument(
         "--page", metavar="FILE", help="write the tables of every scale into docs/cost.md"
     )
-    rate = added.add_mutually_exclusive_group()
-    words = "hours on the device that this file of benchmarks/gpu.sh is of"
-    rate.add_argument("--measured", type=Path, metavar="FILE", help=words)
-    rate.add_argument(
-        "--device-flops", type=float, metavar="FLOPS", help="hours at this many a second"
-    )
-    rate.add_argument("--measure", action="store_true", help="hours at what is measured here")
 
 
 def add_place(added: argparse.ArgumentParser) -> None:
@@ -264,16 +255,17 @@ def main(words: list[str] | None = None) -> int:
     """Run a command; what a user, an author or a disk did wrong ends in one line on stderr and its
     exit status."""
     words = sys.argv[1:] if words is None else words
-    if words[:1] == ["transfer"]:
-        print(f"error: {commands.moved('transfer', 'transfer')}", file=sys.stderr)
-        return 1
     arguments = parser().parse_args(words)
     if getattr(arguments, "scale", None):
         arguments.config = [*arguments.config, f"scale={arguments.scale}"]
     try:
         with ended_by_sigterm():
             origin.check()
-            suite = commands.configured(arguments) if "config" in arguments else None
+            suite = None
+            if "config" in arguments:
+                suite, notice = commands.configured(arguments)
+                if notice and arguments.command in ("train", "run") and not launch.is_rank():
+                    print(notice, file=sys.stderr)
             text = arguments.run(suite, arguments)
             if text:
                 print(foreign.visible(text), flush=True)

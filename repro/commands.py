@@ -14,17 +14,13 @@ if TYPE_CHECKING:
     from repro.suite.suite import Suite
 
 
-def configured(arguments: Namespace) -> "Suite":
-    """The suite under a command's configuration, with its arithmetic in force."""
+def configured(arguments: Namespace) -> tuple["Suite", str]:
+    """The suite under a command's configuration, and what `arithmetic.apply` says of it."""
     from repro.suite import arithmetic
     from repro.suite.suite import load
-    from repro.training import launch
 
     suite = load(arguments.config)
-    notice = arithmetic.apply(suite.config.arithmetic)
-    if notice and arguments.command in ("train", "run") and not launch.is_rank():
-        print(notice, file=sys.stderr)
-    return suite
+    return suite, arithmetic.apply(suite.config.arithmetic)
 
 
 def list(suite: "Suite", arguments: Namespace) -> str:
@@ -76,20 +72,16 @@ def cost(suite: "Suite", arguments: Namespace) -> str | None:
     figures = registry.selected_figures(names, "cost")
     if not arguments.figures:  # of all, those that the scale has
         figures = [name for name in figures if suite.offers(name)]
-    by_record = arguments.device_flops is None and not arguments.measure
     site = load_site(checkout.ROOT / "profiles" / "slurm")
-    if arguments.measured:
-        price = budget.by_file(arguments.measured, suite, figures, site.cpus_per_gpu)
-    elif by_record and suite.config.scale not in GPU_SCALES:  # for a CPU: records/ has seconds
-        price = forecast.price(suite, figures)
-    else:
-        price = budget.device_price(arguments.device_flops, arguments.measure, site.cpus_per_gpu)
+    on_gpu = suite.config.scale in GPU_SCALES  # for a CPU records/ has seconds
+    price = budget.on_gpu(site.cpus_per_gpu) if on_gpu else forecast.price(suite, figures)
     if arguments.json:
         return json.dumps(budget.hours_by_paper(suite, figures, price), indent=1)
     by_study = bool(arguments.figures)
     lines = budget.table(suite, figures, price, site, by_study)
-    more = [*budget.feeding(suite, figures, price), *budget.passes(suite, figures)]
-    return "\n".join([*lines, *more])
+    lines += budget.too_large(suite, figures, site)
+    lines += budget.feeding(suite, figures, price)
+    return "\n".join([*lines, *budget.passes(suite, figures)])
 
 
 def bounds(suite: "Suite", arguments: Namespace) -> str | None:
@@ -328,19 +320,9 @@ def coordinate_check(suite: "Suite", arguments: Namespace) -> str:
     from repro.checks.coordinate_check import check
     from repro.errors import UserError
 
-    if ":" in arguments.what:
-        raise UserError(moved("coordinate-check", "check"))
     asked = arguments.what, arguments.model, arguments.widths
     found = check(*asked, arguments.steps, arguments.seeds)
     if not found.passed:
         print(found, flush=True)
         raise UserError(f"coordinate-check: {arguments.what}: {found.reason}")
     return str(found)
-
-
-def moved(command: str, now: str) -> str:
-    """What to say to who asks the suite for what is of `widthwise`: a model of one's own."""
-    return (
-        f"{command}: of a model of your own it is, since version 0.2.0: "
-        f"widthwise {now} FILE.py:make ... (widthwise {now} --help)"
-    )

@@ -4,15 +4,18 @@ import torch
 import torch.nn.functional as F
 
 
-def kept_numbers(net, batch, targets) -> int:
-    """Numbers in the storages that autograd keeps for a backward pass, the weights aside."""
+def kept_numbers(net, batch, targets) -> float:
+    """Numbers in the storages that autograd keeps for a backward pass, the weights aside; an entry
+    of a mask, a byte, is a quarter of one."""
     known = {p.untyped_storage().data_ptr() for p in [*net.parameters(), *net.buffers()]}
     kept = {}
 
     def pack(tensor):
         storage = tensor.untyped_storage()
-        if tensor.is_floating_point() and storage.data_ptr() not in known:
-            kept[storage.data_ptr()] = (storage.nbytes() // tensor.element_size(), tensor)
+        is_mask = tensor.dtype == torch.bool
+        if (tensor.is_floating_point() or is_mask) and storage.data_ptr() not in known:
+            entries = storage.nbytes() // tensor.element_size()
+            kept[storage.data_ptr()] = (entries / 4 if is_mask else entries, tensor)
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):

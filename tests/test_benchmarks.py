@@ -1,5 +1,7 @@
 """Every benchmark takes one tiny step, so that a change of what it measures does not break it."""
 
+import json
+import subprocess
 from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
@@ -89,3 +91,32 @@ def test_a_step_is_timed_in_the_arithmetic_and_the_numbers_of_jobs(capsys):
         benchmark("step").main(["--precision", "bfloat16", *TINY_STEP])
     assert "--precision bfloat16: on a CPU jobs take float32" in capsys.readouterr().err
     assert arithmetic.in_force("cpu").startswith(arithmetic.choose(arithmetic.DEFAULT)[0])
+
+
+def test_a_peak_is_that_of_some_machine():
+    from benchmarks._peak import matmul_peak
+
+    assert 1e8 < matmul_peak(repeats=1) < 1e14
+
+
+@pytest.mark.slow
+def test_every_stage_of_a_gpu_passes_on_a_cpu(tmp_path):
+    """What a GPU is to show, at toy size: that the stages do what they say."""
+    file = tmp_path / "cpu.jsonl"
+    call = ["bash", str(ROOT / "benchmarks" / "gpu.sh"), "--cpu", "--out", str(file)]
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {line["stage"]: line for line in map(json.loads, file.read_text().splitlines())}
+    assert [name for name, line in found.items() if "left_out" in line] == ["waits"]
+    assert found["tests"]["passed"] > 5 and found["tests"]["failed"] == 0
+    assert found["figure"]["verify"].startswith("upscaling/fig7: ")
+    models = {(step["model"], step["precision"]) for step in found["steps"]["steps"]}
+    assert {("mlp", "float32"), ("gpt2", "float32"), ("resnet", "tf32")} <= models
+    assert found["steps"]["without"] == {}
+
+
+def test_an_unknown_stage_of_a_gpu_is_named(tmp_path):
+    call = ["bash", str(ROOT / "benchmarks" / "gpu.sh"), "--cpu", "speed"]
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "speed: no such stage, choose from machine" in done.stderr
+    assert not (tmp_path / "gpu.jsonl").exists()

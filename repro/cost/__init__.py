@@ -16,14 +16,12 @@ transformer.py  what the Transformers share
 transfer.py     task `transfer`, by its model
 warm_start.py   task `warm_start`, by its model
 kernels.py      the two tasks that measure kernels
-roofline.py     what a step on an H100 should take, part by part
 paper.py        the numbers that Ma et al. print
 """
 
 import math
-from bisect import bisect
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from repro.errors import UserError
 
@@ -48,9 +46,7 @@ ACTIVATION_PASSES = 4
 STATE_PASSES = 2
 BYTES = 4  # float32
 GPU_SHARE = 0.95  # share of a GPU's memory that state and activations may fill
-# The same where there is another way: a full copy on each of several GPUs, above which state is
-# sharded, and microbatches larger than the run says.
-SAFE_SHARE = 0.8
+SAFE_SHARE = 0.8  # the same for microbatches larger than the run says
 # A run this long is compiled: that takes a minute or two as it starts, and saves a sixth or more.
 COMPILED_SECONDS = 600.0
 
@@ -63,14 +59,15 @@ class Cost:
     seen, unit: how many `tokens` or `samples` the training steps read, repetitions included.
     parameters: all of them, including biases and those of normalizations.
     state_bytes: weights, gradients and optimizer state in float32.
-    activation_bytes: estimate of what one microbatch keeps for its backward pass, in float32;
-        autocast needs less.
+    activation_bytes: estimate of what one microbatch keeps for its backward pass, in float32 and
+        with fused attention; autocast needs less.
+    cpu_bytes: what it keeps besides on a CPU, where dropout takes more.
     rows: number of independent samples or sequences in a step, which data parallelism can split;
         1 if the task cannot be split.
     microbatches: of a step, processed one after another on one GPU.
     drops: whether it draws dropout, which is seeded by microbatch.
     steps: how many training steps. layers: matrix products or convolutions of a forward pass.
-    precision: of the products, a key of GPU_RATES. model: its name; "" where nothing is trained.
+    precision: of the products, a key of GPU_RATES.
     images: how many image files the training steps read, repetitions included.
     """
 
@@ -80,18 +77,18 @@ class Cost:
     parameters: int = 0
     state_bytes: int = 0
     activation_bytes: int = 0
+    cpu_bytes: int = 0
     rows: int = 1
     microbatches: int = 1
     drops: bool = False
     steps: int = 0
     layers: int = 0
     precision: str = "bfloat16"
-    model: str = ""
     images: int = 0
 
     @property
     def memory_bytes(self) -> int:
-        """State and activations."""
+        """State and activations, on a GPU."""
         return self.state_bytes + self.activation_bytes
 
     def divides(self, gpus: int) -> bool:
@@ -101,11 +98,8 @@ class Cost:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a run uses its GPUs; not part of the run's id.
+    """How a run uses its GPUs, each of which holds a copy of the model; not part of the run's id.
 
-    shard: parameters, gradients and optimizer state are split among the GPUs (FSDP2); otherwise
-        every GPU holds all of them.
-    recompute: a block's activations are computed again for the backward pass (checkpointing).
     compile: blocks are compiled (torch.compile).
     microbatches: how many a step has, on all GPUs together, in place of as many as the run says.
     augment: what changes an image once it is cropped is done here, for a batch at once, and not by
@@ -113,37 +107,52 @@ class Layout:
     """
 
     gpus: int = 1
-    shard: bool = False
-    recompute: bool = False
     compile: bool = False
     microbatches: int | None = None
     augment: bool = False
-
-    def __str__(self) -> str:
-        words = {"sharded": self.shard, "recomputing": self.recompute}
-        return ", ".join([str(self.gpus), *(word for word, set_ in words.items() if set_)])
 
 
 def layout(cost: Cost, gpus: int, memory: float) -> Layout:
     """The layout of a run on this number of GPUs with `memory` bytes each; not what it compiles.
 
-    A step has as few microbatches as fit, none smaller than the run says: for each of them weights
-    are cast and gradients accumulated anew. The loss is the same within rounding. Dropout would be
-    other, so a run that draws it keeps its own.
+    A step has as few microbatches as fit: for each of them weights are cast and gradients
+    accumulated anew. Where those that the run says are too large, it has more.
+    Raises UserError where a copy does not fit beside the smallest of them.
     """
-    step = cost.activation_bytes * cost.microbatches  # of all its microbatches together
+    for count in microbatch_counts(cost, gpus):
+        share = SAFE_SHARE if count < cost.microbatches else GPU_SHARE
+        if held_bytes(cost, gpus, count) <= share * memory:
+            return Layout(gpus, microbatches=math.lcm(count, gpus))
+    raise UserError(too_small(least_memory(cost, gpus), memory))
 
-    def activations(count: int) -> float:
-        return step / math.lcm(count, gpus)
 
-    most = activations(cost.microbatches)
-    shard = gpus > 1 and cost.state_bytes + most > SAFE_SHARE * memory
-    state = cost.state_bytes / (gpus if shard else 1)
-    recompute = state + most > GPU_SHARE * memory
-    free = SAFE_SHARE * memory - state
-    fit = [n for n in divisors(cost.microbatches) if activations(n) <= free]
-    count = cost.microbatches if cost.drops or recompute or not fit else fit[0]
-    return Layout(gpus, shard, recompute, microbatches=math.lcm(count, gpus))
+def microbatch_counts(cost: Cost, gpus: int) -> list[int]:
+    """Into how many microbatches a step may be cut, the fewest first. The loss is the same within
+    rounding. Dropout would be other, so a run that draws it keeps its own."""
+    own, rows = cost.microbatches, cost.rows
+    if cost.drops:
+        return [own]
+    more = [n for n in divisors(rows) if n > own and rows % math.lcm(n, gpus) == 0]
+    return divisors(own) + more
+
+
+def held_bytes(cost: Cost, gpus: int, count: int) -> float:
+    """State, and activations of one of `count` microbatches, which the GPUs share evenly."""
+    step = cost.activation_bytes * cost.microbatches
+    return cost.state_bytes + step / math.lcm(count, gpus)
+
+
+def least_memory(cost: Cost, gpus: int) -> float:
+    """Bytes of the smallest GPU, of so many, that holds a run."""
+    return held_bytes(cost, gpus, microbatch_counts(cost, gpus)[-1]) / GPU_SHARE
+
+
+def too_small(needed: float, memory: float) -> str:
+    """What is said of a GPU that cannot hold a run, in bytes."""
+    return (
+        f"needs a GPU of {needed / 1e9:.3g} GB, for its state and its smallest microbatch, and "
+        f"this one has {memory / 1e9:.3g} GB"
+    )
 
 
 def divisors(number: int) -> list[int]:
@@ -178,11 +187,13 @@ def of_training(
     activations: int,
     rows: int,
     layers: int,
+    on_cpu: int = 0,
 ) -> Cost:
     """The Cost of a training run.
 
     flops, activations: operations, and numbers kept for the backward pass, per `unit` (a sample
-    or a token). batch: how many of these units a step reads. layers: as in `Cost`.
+    or a token). batch: how many of these units a step reads. layers: as in `Cost`. on_cpu: numbers
+    kept besides on a CPU, per `unit`.
     """
     microbatches = spec.get("microbatches", 1)
     return Cost(
@@ -192,75 +203,32 @@ def of_training(
         parameters=parameters,
         state_bytes=BYTES * (2 + optimizer_copies(spec["optimizer"])) * parameters,
         activation_bytes=BYTES * batch * activations // microbatches,
+        cpu_bytes=BYTES * batch * on_cpu // microbatches,
         rows=rows,
         microbatches=microbatches,
         drops=any(value for key, value in spec["model"].items() if "dropout" in key),
         steps=spec["steps"],
         layers=layers,
         precision=spec.get("precision", "float32"),
-        model=spec["model"].get("name", ""),
     )
 
 
-def hours(flops: float, rate: float) -> float:
-    """Hours that a device needs at `rate` operations per second."""
-    return flops / rate / 3600
+def gpu_hours(cost: Cost, cores: int = CORES) -> float:
+    """Hours of a run on one H100, as assumed, not measured: `fed_hours`, but no less than the cores
+    beside it take for its image files."""
+    return max(fed_hours(cost), cost.images * IMAGE_SECONDS / cores / 3600)
 
 
-@dataclass(frozen=True)
-class Speeds:
-    """How fast a GPU is.
-
-    rates: precision -> operations per second of products. bandwidth: bytes per second of its
-    memory. layer_seconds: the least that a layer of a microbatch takes.
-    steps: (model, precision) -> (parameters, operations per second of a whole training step) of
-    models of this name, the smallest first. Such a rate takes the place of the other numbers.
-    image_seconds: of one core, an image file. cores: how many of them feed the GPU.
-    """
-
-    rates: Mapping[str, float]
-    bandwidth: float
-    layer_seconds: float
-    steps: Mapping[tuple[str, str], Sequence[tuple[int, float]]] = field(default_factory=dict)
-    image_seconds: float = IMAGE_SECONDS
-    cores: int = CORES
-
-    def of_steps(self, cost: Cost) -> float | None:
-        """Operations per second of a run's steps: between two measured sizes of its model, linear
-        in both logarithms; below and above them, that of the next one. None: none was measured."""
-        known = self.steps.get((cost.model, cost.precision))
-        if not known:
-            return None
-        above = bisect(known, (cost.parameters, 0.0))
-        (low, slow), (high, fast) = known[max(0, above - 1)], known[min(above, len(known) - 1)]
-        if low == high:
-            return slow
-        share = math.log(cost.parameters / low) / math.log(high / low)
-        return slow ** (1 - share) * fast**share
-
-
-ASSUMED = Speeds(GPU_RATES, GPU_BANDWIDTH, LAYER_SECONDS)
-
-
-def gpu_hours(cost: Cost, speeds: Speeds = ASSUMED) -> float:
-    """Hours of a run on one GPU, by default an H100 as assumed, not measured: `fed_hours`, but no
-    less than the cores beside it take for its image files."""
-    return max(fed_hours(cost, speeds), cost.images * speeds.image_seconds / speeds.cores / 3600)
-
-
-def cores_needed(cost: Cost, speeds: Speeds = ASSUMED) -> float:
+def cores_needed(cost: Cost) -> float:
     """How many cores decode a run's images as fast as its GPU takes them."""
-    return cost.images * speeds.image_seconds / (3600 * fed_hours(cost, speeds))
+    return cost.images * IMAGE_SECONDS / (3600 * fed_hours(cost))
 
 
-def fed_hours(cost: Cost, speeds: Speeds) -> float:
+def fed_hours(cost: Cost) -> float:
     """Hours of a run on one GPU that never waits for data: its operations and what goes through
     memory, one after the other, but no less than starting every layer of every microbatch takes."""
-    if rate := speeds.of_steps(cost):
-        work = cost.flops / rate
-    else:
-        moved = ACTIVATION_PASSES * cost.microbatches * cost.activation_bytes
-        moved += STATE_PASSES * cost.state_bytes
-        work = cost.flops / speeds.rates[cost.precision] + cost.steps * moved / speeds.bandwidth
-    starts = cost.steps * cost.microbatches * cost.layers * speeds.layer_seconds
+    moved = ACTIVATION_PASSES * cost.microbatches * cost.activation_bytes
+    moved += STATE_PASSES * cost.state_bytes
+    work = cost.flops / GPU_RATES[cost.precision] + cost.steps * moved / GPU_BANDWIDTH
+    starts = cost.steps * cost.microbatches * cost.layers * LAYER_SECONDS
     return max(work, starts) / 3600

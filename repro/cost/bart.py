@@ -31,19 +31,35 @@ def flops(*, width: int, depth: int, expansion: int, vocab_size: int, sequence_l
     )
 
 
-def activations(*, width: int, depth: int, expansion: int, vocab_size: int) -> int:
-    """Numbers kept per token of the original, counted as in `transformer.activations`; no dropout.
+def activations(*, width: int, depth: int, expansion: int, vocab_size: int, dropout: bool) -> int:
+    """Numbers kept per token of the original, counted as in `transformer.activations`.
 
-    Cross-attention keeps 6 more times the width; the ends of both stacks keep 8.
+    Cross-attention keeps 6 more times the width; the ends of both stacks keep 6. dropout: of what
+    blocks and both embeddings add to the stream, whose masks of a byte are a quarter of a number.
     """
     blocks = 2 * (8 + 2 * expansion) + 6
-    return (depth * blocks + 8) * width + vocab_size
+    masks = (5 * depth + 2) * width // 4 if dropout else 0
+    return (depth * blocks + 6) * width + masks + vocab_size
+
+
+def on_cpu(
+    *, width: int, depth: int, heads: int, sequence_length: int, dropout: bool, attention: bool
+) -> int:
+    """Numbers that dropout in float32 keeps besides on a CPU, per token.
+
+    It has no fused kernel for attention whose probabilities are dropped (attention: whether they
+    are): each head of the three attentions of a depth keeps them, the noise and the product. Noise
+    of the stream is float32, in place of a mask of a byte. On a GPU torch's memory-efficient kernel
+    takes both dropout and a mask of padding.
+    """
+    noise = (5 * depth + 2) * width * 3 // 4 if dropout else 0
+    return noise + (3 * 3 * depth * heads * sequence_length if attention else 0)
 
 
 def span_denoising_cost(spec: Mapping) -> Cost:
     """One run of task `span_denoising`, with every block at its maximum length."""
-    data = spec["data"]
-    shape = {key: spec["model"][key] for key in ("width", "depth", "expansion")}
+    data, model = spec["data"], spec["model"]
+    shape = {key: model[key] for key in ("width", "depth", "expansion")}
     shape["vocab_size"] = denoising_vocabulary_size(data["vocab_size"])
     return of_training(
         spec,
@@ -51,7 +67,15 @@ def span_denoising_cost(spec: Mapping) -> Cost:
         batch=data["batch_size"] * data["sequence_length"],
         unit="tokens",
         parameters=parameters(**shape, sequence_length=data["sequence_length"]),
-        activations=activations(**shape),
+        activations=activations(**shape, dropout=model["dropout"] > 0),
+        on_cpu=on_cpu(
+            width=model["width"],
+            depth=model["depth"],
+            heads=model["heads"],
+            sequence_length=data["sequence_length"],
+            dropout=model["dropout"] > 0,
+            attention=model["attention_dropout"] > 0,
+        ),
         rows=data["batch_size"],
         layers=11 * shape["depth"] + 1,  # 4 of the encoder, 7 of the decoder; the output
     )

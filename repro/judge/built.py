@@ -7,7 +7,16 @@ from pathlib import Path
 from repro.errors import UserError, did_you_mean
 from repro.files import atomic_path, sha256_file, write_json
 from repro.judge.picture import picture_key
-from repro.judge.published import MANIFEST, note_of, read_or_empty, whole
+from repro.judge.published import (
+    DATA,
+    MANIFEST,
+    TABLE,
+    files,
+    note_of,
+    path_of,
+    read_or_empty,
+    whole,
+)
 from repro.judge.run_table import cell_ids, is_of_other_cells, table_folder
 from repro.suite import catalog, registry
 from repro.suite.suite import Suite
@@ -58,13 +67,23 @@ def _was_drawn(suite: Suite, figure_name: str) -> bool:
 
 
 def outdated(suite: Suite, figure_name: str) -> list[Path]:
-    """What lies in a figure's folders and is not of what their names say: data.csv, where cells are
-    others; manifest.json, where code or evidence was changed while the picture was drawn."""
+    """What stands for a figure's table and picture where they must be made anew although they are
+    there: data.csv, where a file of the table is gone or cells are others than it lists;
+    manifest.json, where a file of the picture is gone, or code or evidence was changed while it was
+    drawn. Snakemake passes over a file that is gone while what is made of it is there."""
     folder = picture_folder(suite, figure_name)
-    data, manifest = folder.parent / "data.csv", folder / MANIFEST
-    found = [data] if is_of_other_cells(suite, figure_name) else []
+    data, manifest = folder.parent / DATA, folder / MANIFEST
+
+    def lacks(names: Iterable[str]) -> bool:
+        return manifest.exists() and not all(path_of(folder, name).exists() for name in names)
+
+    found = []
+    if lacks(TABLE) or is_of_other_cells(suite, figure_name):
+        found.append(data)
     said = read_or_empty(manifest).get("key", folder.name)
-    return found if said == folder.name else [*found, manifest]
+    if lacks(files(figure_name)) or said != folder.name:
+        found.append(manifest)
+    return found
 
 
 def page(suite: Suite, name: str) -> None:

@@ -28,11 +28,6 @@ def counted() -> list[JudgedClaim]:
     return [claim for claim, _, badge in _registered() if badge.word == register.BEFORE]
 
 
-def all_registered() -> list[JudgedClaim]:
-    """The judged claims on record that the register has a row of."""
-    return [claim for claim, _, _ in _registered()]
-
-
 def lines() -> list[str]:
     """The registered claims that have runs, a line each, refuted ones first; lines of Markdown.
 

@@ -9,14 +9,15 @@ from repro.judge.figure import figure_named
 from repro.judge.records import read_record, recorded
 from repro.judge.typeset import markdown
 from repro.suite import budget, catalog, registry
+from repro.suite.cluster import Site
 from repro.suite.config import parse
-from repro.suite.largest_steps import largest_steps
 from repro.suite.study import GPU_SCALES, SCALES
 from repro.suite.suite import Suite
 
 COMMAND = "cost --page"
-DERIVED = "cost --page docs/cost.md"  # another mark, by the same command
 NONE = "-"
+LISTED = 16  # GB of a GPU, from which on the table of GPUs names a study
+SMALLEST = "study: GB of the smallest GPU that holds its runs"
 
 
 @dataclass(frozen=True)
@@ -81,34 +82,23 @@ def lines(names: Sequence[str] | None = None) -> list[str]:
     spent = {s: budget.hours_by_paper(suites[s], names, price) for s in GPU_SCALES}
     for paper in spent[GPU_SCALES[0]]:
         papers.append([f"`{paper}`", *(number(spent[s][paper], 3) for s in GPU_SCALES)])
+    needed = {s: budget.gpu_memory(suites[s], names, Site()) for s in GPU_SCALES}
+    largest = {n for at in needed.values() for n, held in at.items() if held > 1e9 * LISTED}
+    gpus = [
+        [f"`{name}`", *(number(needed[s].get(name, 0) / 1e9, 2) for s in GPU_SCALES)]
+        for name in sorted(largest, key=lambda name: -needed[GPU_SCALES[-1]][name])
+    ]
     uses = ("memory, GB", "disk, GB", "real data")
     tables = (
         [["hours of one H100, what figures share counted once", *GPU_SCALES], *papers],
         [["figure: hours", *SCALES, f"claims that bind ({', '.join(SCALES)})"], *time],
         [["figure", *(f"{use}, {s}" for use in uses for s in GPU_SCALES)], *room],
+        [[SMALLEST, *GPU_SCALES], *gpus],
     )
     first, *others = map(markdown, tables)
     return first + [line for each in others for line in ["", *each]]
 
 
-def derived_lines() -> list[str]:
-    """The table of what a step of every Transformer's largest run should take."""
-    rows: list[list[str]] = []
-    for scale in GPU_SCALES:
-        for name, step in largest_steps(suite_at(scale)).items():
-            saved = {way: step.saved(way) for way in step.by_way}
-            rows = rows or [
-                ["run, width", "plain", *saved, "with all", "ms a step", "starting, ms"]
-            ]
-            times = [number(1e3 * t) for t in (step.found.seconds, step.found.starting)]
-            shares = [f"{share:.0%}" for share in (step.plain.share, step.found.share)]
-            gains = [f"-{share:.0%}" if share >= 0.005 else NONE for share in saved.values()]
-            run = f"{name}, {scale}, {step.width:,}"
-            rows.append([run, shares[0], *gains, shares[1], *times])
-    return markdown(rows)
-
-
 def write(path: Path) -> None:
     """Put the tables between the marks of a page."""
     marks.fill(path, COMMAND, lines)
-    marks.fill(path, DERIVED, derived_lines)

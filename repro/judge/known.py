@@ -9,7 +9,7 @@ from repro.errors import UserError
 from repro.files import read_json
 from repro.judge import built
 from repro.judge.judged import JudgedClaim
-from repro.judge.published import CLAIMS
+from repro.judge.published import CLAIMS, DATA, PROVENANCE
 from repro.judge.records import describe, read_record, recorded
 from repro.judge.run_table import cell_ids
 from repro.suite.provenance import mixture
@@ -53,8 +53,8 @@ def find(suite: Suite, figure_name: str) -> Known | None:
         return Known(
             figure_name,
             read_json(folder / CLAIMS),
-            read_json(folder.parent / "provenance.json"),
-            folder.parent / "data.csv",
+            read_json(folder.parent / PROVENANCE),
+            folder.parent / DATA,
             folder / f"{figure_name.split('/')[1]}.png",
             suite.paths.results.as_posix(),
             recorded=False,

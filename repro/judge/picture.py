@@ -15,7 +15,7 @@ from repro.judge.board import HEAD, entries, outcome
 from repro.judge.figure import figure_named
 from repro.judge.judged import JudgedClaim
 from repro.judge.judging import footer, render, table_of
-from repro.judge.published import CLAIMS, MANIFEST, manifest_of
+from repro.judge.published import CLAIMS, DATA, MANIFEST, PROVENANCE, manifest_of
 from repro.judge.typeset import markdown, plain
 from repro.suite import code
 from repro.suite.code import NOT_SHOWN
@@ -45,8 +45,8 @@ def code_of_picture(figure_name: str) -> list[str]:
 def draw(folder: Path) -> None:
     """Judge and draw a figure, whose table is in the folder above this one: picture, its text, what
     it shows as CSV, claims.json; and manifest.json, the digests of them all."""
-    data = folder.parent / "data.csv"
-    provenance = read_json(data.with_name("provenance.json"))
+    data = folder.parent / DATA
+    provenance = read_json(data.with_name(PROVENANCE))
     if sha256_file(data) != provenance["data_sha256"]:
         raise UserError(
             f"{data}: was changed after it was written; delete it and run the same command again"

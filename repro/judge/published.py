@@ -7,7 +7,8 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes
 
-TABLE = ("data.csv", "provenance.json")  # in the table's folder, that above the picture's
+DATA, PROVENANCE = "data.csv", "provenance.json"
+TABLE = (DATA, PROVENANCE)  # in the table's folder, that above the picture's
 CLAIMS, MANIFEST = "claims.json", "manifest.json"
 SUFFIXES = (".pdf", ".png", ".md", ".csv")  # of what is copied: picture, its text, what it shows
 

@@ -21,7 +21,7 @@ from repro.judge.built import finished, refuse_other_code
 from repro.judge.claims_json import FiledClaim, filed
 from repro.judge.judged import JudgedClaim
 from repro.judge.picture import write_figure, write_page
-from repro.judge.published import CLAIMS, put
+from repro.judge.published import CLAIMS, DATA, PROVENANCE, put
 from repro.judge.run_table import chosen_after_seeing
 from repro.suite import arithmetic, catalog, foreign, provenance, registry
 from repro.suite.cells import check_keys
@@ -38,7 +38,7 @@ KEPT = (".csv", ".json", ".png", TEXT)  # data; claims and provenance; picture; 
 NOT_KEPT = ("figure", "files", "arithmetic", "chosen_after_seeing")
 # Entries of a record, of its provenance, and of each claim in it.
 RECORD = {"provenance": dict, "data_sha256": str, "claims": list}
-PROVENANCE = {"scale": str, "data": str, "label": str, "cells": list, "made": list}
+MADE_OF = {"scale": str, "data": str, "label": str, "cells": list, "made": list}
 CLAIM = {
     key: getattr(kind, "__origin__", kind) for key, kind in get_type_hints(JudgedClaim).items()
 }
@@ -83,7 +83,7 @@ def _record(suite: Suite, figure_name: str, folder: Path, made: dict) -> Path:
     # Exactly one, because a figure never mixes devices (`cells.check_compatible`).
     (device,) = {entry["device"] for entry in made["made"]}
     target = _below_records(suite.config.scale, suite.label, device, figure_name)
-    data = folder.parent / "data.csv"
+    data = folder.parent / DATA
     for source, suffix in ((data, ".csv"), (folder / f"{target.name}.png", ".png")):
         write_bytes(target.with_suffix(suffix), source.read_bytes())
     claims = read_json(folder / CLAIMS)
@@ -115,7 +115,7 @@ def _to_record(suite: Suite, unclean: bool) -> list[tuple[str, Path, dict]]:
     found, doubtful = [], {}
     for name in names:
         folder = finished(suite, name)
-        made = read_json(folder.parent / "provenance.json")
+        made = read_json(folder.parent / PROVENANCE)
         if doubts := provenance.doubts(made["made"]):
             doubtful[name] = made["unclean"] = doubts
         found.append((name, folder, made))
@@ -137,7 +137,7 @@ def _record_second(figure_name: str, folder: Path, provenance: dict) -> list[Pat
         return []
     (name,) = {arithmetic.of(entry) for entry in provenance["made"]}
     claims = read_json(folder / CLAIMS)
-    evidence.keep(paper, claims, name, sha256_file(folder.parent / "data.csv"))
+    evidence.keep(paper, claims, name, sha256_file(folder.parent / DATA))
     return [ROOT / evidence.second_path(paper)]
 
 
@@ -204,7 +204,7 @@ def _checked(saved: object, path: Path) -> dict:
     check_keys(saved, RECORD, path, remedy)
     assert isinstance(saved, dict)
     made_of = saved["provenance"]
-    check_keys(made_of, PROVENANCE, path, remedy)
+    check_keys(made_of, MADE_OF, path, remedy)
     for entry in made_of["made"]:
         check_keys(entry, {"device": str, "runs": int}, path, remedy)
         foreign.check_provenance(entry, path, remedy, lacking=("inputs",))

@@ -13,7 +13,7 @@ from repro.errors import UserError
 from repro.files import key_of, seal_of, sha256_file, write_bytes, write_json
 from repro.judge.figure import figure_named
 from repro.judge.judging import called
-from repro.judge.published import read_or_empty
+from repro.judge.published import DATA, PROVENANCE, read_or_empty
 from repro.suite import cells as cellfiles
 from repro.suite import registry
 from repro.suite.code import NOT_SHOWN
@@ -97,13 +97,13 @@ def reduce(suite: Suite, figure_name: str) -> Path:
     data = as_csv(tabulate(figure_name, by_study))
     folder = table_folder(suite, figure_name)
     with only_writer(folder):
-        write_bytes(folder / "data.csv", data)
+        write_bytes(folder / DATA, data)
         of_runs = {
             "files": [seal_of(path) for path in paths],
-            "data_sha256": sha256_file(folder / "data.csv"),
+            "data_sha256": sha256_file(folder / DATA),
             "made": made,
         }
-        write_json(folder / "provenance.json", made_of(suite, figure_name) | of_runs)
+        write_json(folder / PROVENANCE, made_of(suite, figure_name) | of_runs)
     return folder
 
 
@@ -138,6 +138,6 @@ def tabulate(figure_name: str, contents: Mapping[str, Sequence[Mapping]]):
 def is_of_other_cells(suite: Suite, figure_name: str) -> bool:
     """Whether there is a table that is not of the cells that are there: some were made anew, or
     came from another device."""
-    made = table_folder(suite, figure_name) / "provenance.json"
+    made = table_folder(suite, figure_name) / PROVENANCE
     here = [seal_of(p) if p.exists() else "" for p in cell_paths(suite, figure_name)]
     return made.exists() and read_or_empty(made).get("files") != here

@@ -16,7 +16,7 @@ from repro.judge.claims import (
 )
 from repro.judge.judged import JudgedClaim, interval
 from repro.judge.known import find_all, origin
-from repro.judge.published import CLAIMS, note_of
+from repro.judge.published import CLAIMS, PROVENANCE, note_of
 from repro.judge.records import on_record
 from repro.judge.typeset import markdown
 from repro.suite import registry
@@ -73,7 +73,7 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
             if is_built:
                 folder = finished(suite, figure_name)
                 rows += read_json(folder / CLAIMS)
-                several = mixture(read_json(folder.parent / "provenance.json")["made"])
+                several = mixture(read_json(folder.parent / PROVENANCE)["made"])
                 lines += [f"{file}: {several}"] if several else []
             lines.append(file if is_built else f"{file}: not built, see the errors above")
         except UserError as error:

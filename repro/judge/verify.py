@@ -20,7 +20,7 @@ from repro.files import read_json, sha256_file
 from repro.judge.built import finished, is_drawn, refuse_other_code
 from repro.judge.forecast import to_build
 from repro.judge.judged import JudgedClaim, interval
-from repro.judge.published import CLAIMS
+from repro.judge.published import CLAIMS, DATA, PROVENANCE
 from repro.judge.records import RECORDS, SUMS, describe, read_record, recorded
 from repro.judge.run_table import table_folder
 from repro.suite import arithmetic, history, provenance, registry
@@ -80,7 +80,7 @@ def verify(suite: Suite) -> list[Outcome]:
 
 def made_by(suite: Suite, figure_name: str) -> dict:
     """A built figure's provenance."""
-    return read_json(table_folder(suite, figure_name) / "provenance.json")
+    return read_json(table_folder(suite, figure_name) / PROVENANCE)
 
 
 def check(suite: Suite, outcomes: list[Outcome]) -> None:
@@ -149,7 +149,7 @@ def compare(suite: Suite, figure_name: str, base: Path) -> tuple[str, str]:
         folder, saved = finished(suite, figure_name), read_record(base)
     except UserError as error:
         return "differs", str(error)
-    data, claims = folder.parent / "data.csv", read_json(folder / CLAIMS)
+    data, claims = folder.parent / DATA, read_json(folder / CLAIMS)
     same_data = sha256_file(data) == saved["data_sha256"]
     same_claims = claims == saved["claims"]
     same_picture = sha256_file(folder / f"{base.name}.png") == sha256_file(base.with_suffix(".png"))

@@ -39,8 +39,6 @@ Arithmetic
 
 What it takes
   budget.py        what figures cost, as a table
-  measured.py      how fast a device is, by a file that benchmarks/gpu.sh wrote there
-  largest_steps.py what a step of the largest runs should take on a GPU
   cluster.py       what a job asks of a Slurm cluster
 
 What one sees

@@ -1,18 +1,14 @@
-"""The table of `python -m repro cost`: what figures cost. Loads torch only to measure a device."""
+"""The table of `python -m repro cost`: what figures cost. No torch."""
 
-import math
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
 from repro import cost
 from repro.data.needs import Tokens
 from repro.errors import UserError
-from repro.suite import measured, registry
-from repro.suite.cluster import CPU_RATE, STEP_SECONDS, Site, request
-from repro.suite.measured import SHARE
+from repro.suite import registry
+from repro.suite.cluster import CPU_RATE, STEP_SECONDS, Site, needed_memory, request
 from repro.suite.plan import Cell, Run
 from repro.suite.registry import keeps_checkpoints
 from repro.suite.suite import Suite
@@ -35,25 +31,14 @@ HEADER = (  # between a row's name and its price
 class Price:
     """What runs are paid in, the last column of the table.
 
-    unit: its head. words: what it rests on, of which notes say more, a line each. of: (cells, their
-    unfinished runs) -> an amount, None where it is not known. speeds: of the GPU, where it is one's
-    hours.
+    unit: its head. words: what it rests on. of: (cells, their unfinished runs) -> an amount, None
+    where it is not known. cores: how many feed a GPU, where it is one's hours.
     """
 
     unit: str
     words: str
     of: Callable[[Sequence[Cell], Sequence[Run]], float | None]
-    notes: tuple[str, ...] = ()
-    speeds: cost.Speeds | None = None
-
-
-def at_rate(rate: float, words: str) -> Price:
-    """Hours at a number of operations per second. words: which device finds it."""
-
-    def hours(cells: Sequence[Cell], unfinished: Sequence[Run]) -> float:
-        return cost.hours(sum(run.cost.flops for run in unfinished), rate)
-
-    return Price("hours", words, hours)
+    cores: int | None = None
 
 
 def on_gpu(cores: int = cost.CORES) -> Price:
@@ -62,84 +47,11 @@ def on_gpu(cores: int = cost.CORES) -> Price:
         "hours: one H100 at 40 % (assumed) of its dense peaks and 70 % (assumed) of its memory's "
         "speed, at least 0.25 ms (assumed) a layer"
     )
-    speeds = replace(cost.ASSUMED, cores=cores)
-    return Price("hours", words, at_speeds(speeds), speeds=speeds)
 
+    def hours(cells: Sequence[Cell], unfinished: Sequence[Run]) -> float:
+        return sum(cost.gpu_hours(run.cost, cores) for run in unfinished)
 
-def at_speeds(speeds: cost.Speeds) -> Callable[[Sequence[Cell], Sequence[Run]], float]:
-    """`Price.of`: hours of one GPU that is so fast."""
-    return lambda cells, unfinished: sum(cost.gpu_hours(run.cost, speeds) for run in unfinished)
-
-
-def by_file(path: Path, suite: Suite, figures: Iterable[str], cores: int = cost.CORES) -> Price:
-    """Hours on the device that a file of `benchmarks/gpu.sh` is of, fed by so many cores. Its notes
-    say which of the numbers behind these figures are measured, and which assumed.
-
-    Raises UserError on any other file.
-    """
-    found = measured.read(path)
-    speeds = replace(found.speeds, cores=cores)
-    cells = [c for name in figures for part in suite.figure_cells(name).values() for c in part]
-    costs = [run.cost for cell in cells for run in cell.runs if run.cost.seen]
-    trained = sorted({(each.model, each.precision) for each in costs})
-    known = ", ".join(" ".join(pair) for pair in trained if pair in speeds.steps)
-    others = ", ".join(" ".join(pair) for pair in trained if pair not in speeds.steps)
-    notes = (
-        f"measured: training steps of {known or 'none of these models'}; at least "
-        f"{1e3 * speeds.layer_seconds:.2g} ms a layer",
-        f"assumed: {100 * SHARE:.0f} % of the measured speed of products, beside memory at its "
-        f"measured {speeds.bandwidth / 1e9:.3g} GB/s, for {others}",
-    )
-    words = f"hours: one {found.name}, measured ({path.name})"
-    return Price("hours", words, at_speeds(speeds), notes if others else notes[:1], speeds)
-
-
-def matmul_peak(
-    device: str = "cpu", repeats: int = 10, clock: Callable[[], float] = time.perf_counter
-) -> float:
-    """Operations per second of square matrix products: the best of several sizes and `repeats`.
-
-    float32 on a CPU, on every thread torch uses; bfloat16 on CUDA. clock: in seconds; of one thread
-    beside other work, the process' own.
-    """
-    import torch
-
-    on_cpu = torch.device(device).type == "cpu"
-    dtype, sizes = (torch.float32, (512, 1024)) if on_cpu else (torch.bfloat16, (4096, 8192))
-    best = 0.0
-    for n in sizes:
-        a, b = (torch.randn(n, n, device=device, dtype=dtype) for _ in range(2))
-        for _ in range(repeats):
-            start = clock()
-            a @ b
-            if not on_cpu:
-                torch.cuda.synchronize()
-            best = max(best, 2 * n**3 / (clock() - start))
-    return best
-
-
-def device_price(device_flops: float | None, measure: bool, cores: int = cost.CORES) -> Price:
-    """Hours on a device.
-
-    device_flops: at this rate. measure: at `SHARE` of this machine's `matmul_peak`, on its
-    GPU if it has one. With neither: on one H100, fed by so many cores.
-    Raises UserError unless device_flops is positive and finite.
-    """
-    if device_flops is not None:
-        if not 0 < device_flops < math.inf:
-            raise UserError(f"--device-flops {device_flops:g}: give operations per second, above 0")
-        return at_rate(device_flops, f"hours: at {device_flops:.3g} FLOP/s, as given")
-    if not measure:
-        return on_gpu(cores)
-    import torch
-
-    if torch.cuda.is_available():
-        peak, place = matmul_peak("cuda"), f"{torch.cuda.get_device_name()}, bfloat16"
-    else:
-        peak = matmul_peak(repeats=40)
-        place = f"CPU, {torch.get_num_threads()} threads, float32"
-    text = f"{100 * SHARE:.0f} % (assumed) of the {peak:.3g} FLOP/s that matrix products reach"
-    return at_rate(SHARE * peak, f"hours: at {text} here ({place})")
+    return Price("hours", words, hours, cores)
 
 
 def effort(run: Run) -> float:
@@ -157,16 +69,16 @@ def feeding(suite: Suite, figures: Iterable[str], price: Price) -> list[str]:
     """A line on the cores that decode image files for a GPU, of the run that reads most of them;
     none where no run reads any, or the price is of no GPU."""
     read = [
-        (run.cost.images, cost.cores_needed(run.cost, price.speeds), study)
+        (run.cost.images, cost.cores_needed(run.cost), study)
         for name in figures
         for study, cells in suite.figure_cells(name).items()
         for run in (run for cell in cells for run in cell.runs)
-        if price.speeds and run.cost.images
+        if run.cost.images
     ]
-    if not read or not price.speeds:
+    if not read or price.cores is None:
         return []
     _, needed, study = max(read)
-    there, each = price.speeds.cores, _number(1e3 * price.speeds.image_seconds)
+    there, each = price.cores, _number(1e3 * cost.IMAGE_SECONDS)
     words = f"images: {each} ms of a core each; {_number(needed)} cores feed a run of {study}"
     if needed <= there:
         return [f"{words}, and {there} are there: the GPU binds"]
@@ -222,8 +134,6 @@ def _row(
         return _number(value)
 
     flops = sum(run_cost.flops for run_cost in costs.values())
-    layouts = [request(cell, suite.config.scale, site).layout for cell in distinct]
-    layout = max(layouts, key=lambda layout: (layout.gpus, layout.shard), default=cost.Layout(0))
     spent = price.of([*distinct], unfinished)
     return (
         name,
@@ -235,9 +145,45 @@ def _row(
         largest("parameters"),
         largest("state_bytes", 1e9),
         largest("activation_bytes", 1e9),
-        str(layout) if layout.gpus else "-",
+        _gpus(suite, distinct, site),
         (_number(spent) if spent is not None else "?") if unfinished else "0",
     )
+
+
+def _gpus(suite: Suite, cells: Iterable[Cell], site: Site) -> str:
+    """How many GPUs the largest job asks for; `none` where the site's cannot hold it."""
+    try:
+        asked = [request(cell, suite.config.scale, site).gpus for cell in cells]
+    except UserError:
+        return "none"
+    return str(max(asked, default=0) or "-")
+
+
+def gpu_memory(suite: Suite, figures: Iterable[str], site: Site) -> dict[str, float]:
+    """Study whose runs train on GPUs, all stages together -> bytes of the smallest GPU that holds
+    them; the largest first."""
+    most: dict[str, float] = {}
+    if suite.config.scale not in site.gpu_scales:
+        return most
+    stages = {s: c for name in figures for s, c in suite.figure_cells(name).items()}
+    for stage, cells in stages.items():
+        study = "/".join(stage.split("/")[:2]).partition("+")[0]
+        for cell in cells:
+            if any(run.cost.seen for run in cell.runs):
+                least = min(needed_memory(cell, site).values())
+                most[study] = max(most.get(study, 0.0), least)
+    return dict(sorted(most.items(), key=lambda pair: -pair[1]))
+
+
+def too_large(suite: Suite, figures: Iterable[str], site: Site) -> list[str]:
+    """A line for each study that no GPU of the site holds."""
+    memory = 1e9 * site.gpu_memory_gb
+    needed = gpu_memory(suite, figures, site)
+    return [
+        f"warning: {study}: {cost.too_small(least, memory)}"
+        for study, least in needed.items()
+        if least > memory
+    ]
 
 
 @dataclass(frozen=True)
@@ -318,7 +264,6 @@ def table(
     lines = [
         f"scale {suite.config.scale}, data {suite.label}",
         f"{price.words}; of the runs to do",
-        *price.notes,
         "FLOPs, read: of all runs. state: weights, gradients, optimizer, float32. "
         "activations: an estimate, float32, of one microbatch",
         f"GPUs: of the largest job, on nodes of {site.gpus_per_node} of {site.gpu_memory_gb:g} GB",

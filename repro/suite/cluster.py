@@ -5,8 +5,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from repro import cost
@@ -32,17 +32,12 @@ GPU_MB = 8_000  # host memory per GPU, with CUDA's libraries
 
 @dataclass(frozen=True)
 class Request:
-    """What one job asks for. mem_mb: host memory. runtime: minutes. layout: of its largest run."""
+    """What one job asks for. mem_mb: host memory. runtime: minutes. gpus: all on one node."""
 
     cpus: int
     mem_mb: int
     runtime: int
-    layout: cost.Layout = field(default_factory=lambda: cost.Layout(0))
-
-    @property
-    def gpus(self) -> int:
-        """Number of GPUs, all on one node."""
-        return self.layout.gpus
+    gpus: int = 0
 
     @property
     def is_short(self) -> bool:
@@ -159,6 +154,7 @@ def request(cell: Cell, scale: str, site: Site, attempt: int = 1) -> Request:
     It gets GPUs if its runs train on data at one of the site's `gpu_scales`: as few as hold the
     largest run, or more, up to a node's, as long as it would take longer than WANTED_HOURS.
     attempt: the n-th asks for 2^(n - 1) times the time and n times the memory of the first.
+    Raises UserError where the site's GPUs cannot hold a run.
     """
     costs = [run.cost for run in cell.runs]
     spec = cell.runs[0].spec
@@ -173,39 +169,46 @@ def request(cell: Cell, scale: str, site: Site, attempt: int = 1) -> Request:
         rate = cost.GPU_RATES[spec.get("precision", "float32")]
         times = {
             n: minutes(n * rate, STEP_SECONDS["gpu"], n * site.cpus_per_gpu)
-            for n in gpu_counts(costs, site)
+            for n in gpu_counts(cell, site)
         }
         wanted = 60 * min(WANTED_HOURS, site.max_hours)
         # The fewest GPUs that finish in time; if none do, the fastest.
         gpus = min(times, key=lambda n: (max(times[n], wanted), n))
         largest = max(costs, key=lambda c: c.memory_bytes)
-        layout, time = layout_on(largest, gpus, site), times[gpus]
+        time = times[gpus]
         cpus, mem_mb = site.cpus_per_gpu * gpus, GPU_MB * gpus + 2 * largest.state_bytes / 1e6
     else:
-        layout = cost.Layout(0)
+        gpus = 0
         cpus = spec.get("threads", 1)
-        mem_mb = CPU_MB + 2 * max(c.memory_bytes for c in costs) / 1e6
+        mem_mb = CPU_MB + 2 * max(c.memory_bytes + c.cpu_bytes for c in costs) / 1e6
         priced = any(c.flops for c in costs)
         time = minutes(CPU_RATE * cpus, STEP_SECONDS["cpu"]) if priced else UNPRICED_MINUTES
     return Request(
         cpus=cpus,
         mem_mb=math.ceil(mem_mb) * attempt,
         runtime=math.ceil(min(time * 2 ** (attempt - 1), 60 * site.max_hours)),
-        layout=layout,
+        gpus=gpus,
     )
 
 
-def layout_on(run_cost: cost.Cost, gpus: int, site: Site) -> cost.Layout:
-    """How a run of this cost uses this many of a site's GPUs."""
-    return cost.layout(run_cost, gpus, 1e9 * site.gpu_memory_gb)
+def gpu_counts(cell: Cell, site: Site) -> list[int]:
+    """The numbers of GPUs that can share every step of a cell's runs evenly and hold them.
+
+    Raises UserError where none does.
+    """
+    memory = 1e9 * site.gpu_memory_gb
+    needed = needed_memory(cell, site)
+    if fit := [count for count, each in needed.items() if each <= memory]:
+        return fit
+    fault = cost.too_small(min(needed.values()), memory)
+    raise UserError(f"{cell.study}: {fault} (gpu_memory_gb of the site's file)")
 
 
-def gpu_counts(costs: Sequence[cost.Cost], site: Site) -> list[int]:
-    """The numbers of GPUs that can share every step of these runs evenly and hold them; if none
-    holds them, the largest that shares evenly: activations are then recomputed."""
+def needed_memory(cell: Cell, site: Site) -> dict[int, float]:
+    """Number of GPUs that can share every step of a cell's runs evenly -> bytes of each of them."""
+    costs = [run.cost for run in cell.runs]
     even = [n for n in range(1, site.gpus_per_node + 1) if all(c.divides(n) for c in costs)]
-    fit = [n for n in even if not any(layout_on(c, n, site).recompute for c in costs)]
-    return fit or even[-1:]
+    return {n: max(cost.least_memory(each, n) for each in costs) for n in even}
 
 
 def device(gpus: int) -> str:

@@ -86,14 +86,3 @@ def trees(folder: str, root: Path = ROOT) -> frozenset[str] | None:
     listed = git("cat-file", "--batch-check=%(objectname)", root=root, given=names)
     found = (listed or "").splitlines()
     return frozenset(line for line in found if not line.endswith(" missing"))
-
-
-def is_ancestor(earlier: str, later: str = "HEAD", root: Path = ROOT) -> bool | None:
-    """Whether a commit comes before another one, or is it. False for one that this history does not
-    have; None where `commits` is None."""
-    known = commits(root)
-    if known is None:
-        return None
-    if earlier not in known:
-        return False
-    return git("merge-base", "--is-ancestor", earlier, later, root=root) is not None

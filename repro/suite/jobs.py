@@ -22,14 +22,11 @@ class Place:
     """What a job trains on.
 
     device: "cpu" or "cuda". ranks: how many processes share a run, each with its own GPU.
-    shard, recompute, compile: the user asks for them although the run's cost does not require it
-        (`repro.cost.Layout`). eager: nothing is compiled.
+    compile: also of a short run (`repro.cost.Layout`). eager: nothing is compiled.
     """
 
     device: str = "cpu"
     ranks: int = 1
-    shard: bool = False
-    recompute: bool = False
     compile: bool = False
     eager: bool = False
 
@@ -39,7 +36,7 @@ class Place:
 
     @property
     def forced(self) -> dict[str, bool]:
-        """shard, recompute, compile and eager, by name."""
+        """compile and eager, by name."""
         return {key: value for key, value in asdict(self).items() if isinstance(value, bool)}
 
 

@@ -12,7 +12,7 @@ from repro import backend, models
 from repro.data.loading import Data
 from repro.data.loading import load_data as load_data  # called by `repro.tasks.Task`
 from repro.errors import UserError
-from repro.training import checkpoints, clipping, distributed
+from repro.training import checkpoints, clipping
 from repro.training.evaluation import loss
 from repro.training.loop import Training
 from repro.training.optimizer import make_groups, make_optimizer
@@ -146,7 +146,7 @@ def displacement(net, origin: Mapping, growth: Mapping) -> dict[str, float]:
     moved = 0.0
     with torch.no_grad():
         for name, parameter in net.named_parameters():
-            change = distributed.full_tensor(parameter) - origin[name]
+            change = parameter - origin[name]
             moved += float(growth[name].project(change).square().sum())
-    gathered = ((name, distributed.full_tensor(p)) for name, p in net.named_parameters())
-    return {"outside": upscaling.subspace_distance(gathered, growth)[0], "inside": moved**0.5}
+    outside = upscaling.subspace_distance(net.named_parameters(), growth)[0]
+    return {"outside": outside, "inside": moved**0.5}

@@ -46,11 +46,6 @@ def delta_output_exact(d: int, alpha: np.ndarray, *, sigma_e: float) -> np.ndarr
     return sigma_e * np.sqrt(d + squared_share(alpha) * 2 * d * (d - 1) / np.pi)
 
 
-def crossover_width(m: int) -> float:
-    """Width at which both terms of `delta_embedding` are equal: pi m / 2, about 1.6 m."""
-    return np.pi * m / 2
-
-
 def embedding_slope(d: np.ndarray, m: np.ndarray) -> float:
     """Slope of log delta_embedding (sigma_w = 1) against log d over the points (d, m)."""
     values = [delta_embedding(int(w), int(v), sigma_w=1.0) for w, v in zip(d, m, strict=True)]

@@ -9,8 +9,8 @@ by k and adds noise in place of a training step, so every sum over earlier steps
 
 Equations 24 to 30 hold as printed; E.4's conclusion does not. Equal recursions before and after
 upscaling need, besides its condition on the product, gamma_up (sigma^2 + sigma_D^2) =
-gamma sigma^2 (`equal_recursions_lr`); and with noise on A and D alone they still leave the outputs
-different, by the terms with k^-1 in 2' and equation 30.
+gamma sigma^2, which agrees with it only where sigma_A = sigma_D; and with noise on A and D alone
+they still leave the outputs different, by the terms with k^-1 in 2' and equation 30.
 """
 
 from collections.abc import Mapping
@@ -69,14 +69,6 @@ def equal_dynamics_lr(layers: int, *, sigma: float, lr: float, noise: Mapping[st
     outer = (sigma**2 + noise["A"] ** 2) * (sigma**2 + noise[NAMES[layers][-1]] ** 2)
     ratio = sigma**4 / outer
     return lr * (ratio if layers == 3 else ratio**0.5)
-
-
-def equal_recursions_lr(*, sigma: float, lr: float, noise: Mapping[str, float]) -> float:
-    """gamma_up that E.4 needs too: gamma_up (sigma^2 + sigma_D^2) = gamma sigma^2.
-
-    It agrees with `equal_dynamics_lr` only where sigma_A = sigma_D.
-    """
-    return lr * sigma**2 / (sigma**2 + noise["D"] ** 2)
 
 
 def _sum_before(values: np.ndarray) -> np.ndarray:

@@ -8,27 +8,26 @@ from torch import nn
 
 from repro.errors import UserError
 from repro.files import atomic_path, sha256_file
-from repro.training import distributed, ranks
+from repro.training import ranks
 
 
 def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """Write `model.<name>` and `optimizer.<state>.<parameter>`, the whole file or nothing.
 
-    Tied weights are written once, under their first name. Sharded tensors are gathered first, and
-    only rank 0 writes.
+    Tied weights are written once, under their first name. Only rank 0 writes.
     """
     from safetensors.torch import save_file
 
+    if not ranks.is_main():
+        return
     tensors: dict[str, torch.Tensor] = {f"model.{name}": p for name, p in model.named_parameters()}
     tensors |= {f"model.{name}": b for name, b in model.named_buffers()}
     for name, parameter in model.named_parameters():
         for key, value in optimizer.state.get(parameter, {}).items():
             if value is not None:
                 tensors[f"optimizer.{key}.{name}"] = torch.as_tensor(value)
-    tensors = distributed.full_state(tensors)
-    if ranks.is_main():
-        with atomic_path(path) as temporary:
-            save_file({k: v.detach().cpu().contiguous() for k, v in tensors.items()}, temporary)
+    with atomic_path(path) as temporary:
+        save_file({k: v.detach().cpu().contiguous() for k, v in tensors.items()}, temporary)
 
 
 def load(start: Mapping, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:

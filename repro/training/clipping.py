@@ -7,7 +7,6 @@ import torch
 from torch import nn
 
 from repro import backend
-from repro.training import distributed
 from widthwise.parametrization import check_roles
 
 
@@ -23,7 +22,7 @@ def clip_grad_norm(
     """
     pairs = zip(parameters, factors, strict=True)
     gradients, factors = zip(*((p.grad, f) for p, f in pairs if p.grad is not None), strict=True)
-    norms = distributed.full_tensor(torch.stack(torch._foreach_norm(gradients)))
+    norms = torch.stack(torch._foreach_norm(gradients))
     weights = _on_device(factors, norms.dtype, norms.device)
     total = backend.square_root((norms.square() * weights).sum())
     torch._foreach_mul_(gradients, torch.clamp(limit / (total + 1e-6), max=1.0))

@@ -102,7 +102,7 @@ def train(
     """
     model, optimizer, steps = training.model, training.optimizer, training.steps
     device = next(model.parameters()).device
-    distributed.prepare(model, optimizer)
+    distributed.prepare(model)
     asked = ranks.current_layout().microbatches or training.microbatches
     microbatches, own = distributed.split_microbatches(asked)
     torch.manual_seed(training.seed)
@@ -153,7 +153,7 @@ def train(
             progress(done, float(losses[step]))
             reported = now
         due = now - saved > checkpoint_interval(wrote) and done < steps
-        # Rank 0's clock decides, because all ranks must take part in gathering the state.
+        # Rank 0's clock decides: all wait until it has written.
         if ranks.broadcast_from_rank0(lambda due=due: due):
             save(checkpoint, model, optimizer, scaler, losses, done, records)
             saved = time.monotonic()
@@ -236,7 +236,6 @@ def save(path: Path, model, optimizer, scaler, losses, step: int, records: list)
         "rng": torch.get_rng_state(),
         "cuda_rng": backend.generator_state(losses.device),
     }
-    state = distributed.full_state(state)
     ranks.broadcast_from_rank0(lambda: _write(path, state))
 
 
@@ -251,10 +250,8 @@ def resume(path: Path, model, optimizer, scaler, losses) -> tuple[int, list[dict
     only, never pickled code."""
     if not ranks.broadcast_from_rank0(path.exists):
         return 0, []
-    sharded = ranks.is_sharded()  # each rank then reads only its shards from the file
     try:
-        place = "cpu" if sharded else losses.device
-        state = torch.load(path, map_location=place, mmap=sharded, weights_only=True)
+        state = torch.load(path, map_location=losses.device, weights_only=True)
         if not isinstance(state, dict) or state.keys() != STATE:
             raise ValueError("it is of another version of the suite")
     except Exception as error:  # truncated or foreign file: torch raises many kinds
@@ -262,7 +259,8 @@ def resume(path: Path, model, optimizer, scaler, losses) -> tuple[int, list[dict
         raise UserError(
             f"{path}: the resume state cannot be read ({reason}); delete it to start this run over"
         ) from error
-    distributed.load_state(model, optimizer, state)
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
     scaler.load_state_dict(state["scaler"])
     losses.copy_(state["losses"])
     torch.set_rng_state(state["rng"].cpu())

@@ -4,8 +4,6 @@ from collections.abc import Callable
 
 import torch
 
-from repro.training import distributed
-
 MIN_LOSS_SCALE = 1e-4  # fairseq's --min-loss-scale
 
 
@@ -31,10 +29,8 @@ class LossScaler(torch.amp.GradScaler):
         self.unscale_(optimizer)
         if clip:
             clip()
+        # The same on all ranks, whose gradients are summed by now.
         flags = self._found_inf_per_device(optimizer).values() if self.is_enabled() else ()
-        for flag in flags:
-            # If one rank overflows, all skip the step: otherwise their weights would differ.
-            distributed.all_reduce_max(flag)
         # The one number of a step that a GPU is waited for, and at float16 alone.
         overflow = any(float(flag) for flag in flags)
         self.skipped += overflow

@@ -4,7 +4,6 @@
 there are several, or a GPU is asked about: a job whose runs turn out not to be needed loads none.
 """
 
-import math
 import os
 import sys
 from collections.abc import Callable
@@ -84,47 +83,36 @@ def broadcast_from_rank0(make: Callable):
 # How a run uses its GPUs
 
 
-def device_memory(device: str) -> float:
-    """Bytes of this process's GPU; infinite on a CPU."""
-    if device == "cpu":  # without loading torch
-        return math.inf
-    from repro import backend
-
-    return backend.memory(device)
-
-
 def choose_layout(
     cost: Cost,
     device: str,
     *,
-    shard: bool,
-    recompute: bool,
     compile: bool = False,
     eager: bool = False,
 ) -> Layout:
-    """The layout that a run's cost and this GPU's memory call for; shard, recompute, compile:
-    force these; eager: compile nothing.
+    """The layout that a run's cost and this GPU's memory call for; compile: a short run too; eager:
+    compile nothing.
 
     On a GPU a run that takes long is compiled, where there is what compiling needs, and images are
     changed there once they are cropped. On a CPU, whose runs must give the same bits again, neither
     is, and microbatches are the run's own.
-    Raises UserError where compiling is asked for on a CPU, or where there is no compiler.
+    Raises UserError where compiling is asked for on a CPU, or where there is no compiler, and on a
+    run that this GPU cannot hold.
     """
     if compile and device == "cpu":
         raise UserError("--compile: runs on a CPU are not compiled; leave it out")
     if compile and eager:
         raise UserError("--compile and --eager: give one of them")
-    chosen = layout(cost, count(), device_memory(device))
-    forced = {"shard": chosen.shard or shard, "recompute": chosen.recompute or recompute}
     if device == "cpu":
-        return replace(chosen, **forced, microbatches=None)
+        return Layout(count())
     from repro import backend
 
     if compile and not backend.can_compile():
         raise UserError("--compile: needs Triton and a C compiler (cc); leave it out")
     long = 3600 * gpu_hours(cost) > COMPILED_SECONDS
     compiled = compile or (long and not eager and backend.can_compile())
-    return replace(chosen, **forced, compile=compiled, augment=cost.images > 0)
+    chosen = layout(cost, count(), backend.memory(device))
+    return replace(chosen, compile=compiled, augment=cost.images > 0)
 
 
 @contextmanager
@@ -141,8 +129,3 @@ def laid_out(chosen: Layout):
 def current_layout() -> Layout:
     """The layout of the run that is trained."""
     return _layout
-
-
-def is_sharded() -> bool:
-    """Whether a run's state is sharded over the ranks."""
-    return _layout.shard and count() > 1

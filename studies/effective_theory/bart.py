@@ -32,8 +32,8 @@ ROUNDS = {"smoke": 0, "reduced": 2, "workstation": 2, "paper": 3}
 LENGTHS = {
     "smoke": lengths(4, 2, 4),
     "reduced": lengths(200, 8, 200),
-    # * 2^15 = 262 million tokens; a step is 28 ms of products and 31 ms of memory, a run 8 minutes;
-    # 54 runs with all rounds: 7.2 hours.
+    # * 2^15 = 262 million tokens; a step is 28 ms of products and 32 ms of memory, a run 8 minutes;
+    # 54 runs with all rounds: 7.3 hours.
     "workstation": lengths(8_000, 40, 8_000),
     "paper": {},
 }

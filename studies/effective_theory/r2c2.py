@@ -20,7 +20,7 @@ LENGTHS = {
     "smoke": lengths(4, 2, 160),
     "reduced": lengths(240, 12, 3_200),  # 240 / 3_200 = 15_000 / 200_000
     # 1_500 of 20_000 steps, the paper's share; * 2^15 = 49 million tokens, 6.5 minutes a run;
-    # six: 0.6 hours.
+    # six: 0.7 hours.
     "workstation": lengths(1_500, 15, 20_000) | {"microbatches": 4},
     "paper": {"steps": STEPS, "evaluations": 75, "microbatches": 64},
 }

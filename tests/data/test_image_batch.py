@@ -200,7 +200,7 @@ def test_a_gpu_changes_images_and_a_cpu_does_not(monkeypatch):
 
     monkeypatch.setattr(backend, "memory", lambda device: 80e9)
     for device, images in (("cuda", 4), ("cuda", 0), ("cpu", 4)):
-        chosen = ranks.choose_layout(Cost(images=images), device, shard=False, recompute=False)
+        chosen = ranks.choose_layout(Cost(images=images), device)
         assert chosen.augment == (device == "cuda" and images > 0)
 
 

@@ -1,11 +1,14 @@
 """docs/cost.md has what `repro cost` computes."""
 
+import re
+
 import pytest
 
 from repro.__main__ import main
 from repro.judge import costs
-from repro.suite import catalog, registry
+from repro.suite import budget, catalog, registry
 from repro.suite.checkout import ROOT
+from repro.suite.cluster import Site
 from repro.suite.study import WORKSTATION
 
 PAGE = ROOT / "docs" / "cost.md"
@@ -33,6 +36,14 @@ def test_what_a_figure_starts_from_is_counted_with_it():
     """Figure 1 shows widened models only; their bases are trained too, and kept."""
     found = costs.of_figure(costs.suite_at(WORKSTATION), "upscaling/fig1")
     assert found.hours > 0.5 and found.disk > 0 and found.data == ("covtype",)
+
+
+def test_the_figures_that_a_gpu_of_40_gb_loses_are_named():
+    text = (ROOT / "docs" / "clusters.md").read_text()
+    (paragraph,) = [p for p in text.split("\n\n") if "A GPU of 40 GB loses" in p]
+    named = set(re.findall(r"`([a-z_]+/\w+)`", paragraph))
+    suite, site = costs.suite_at("paper"), Site(gpu_memory_gb=40)
+    assert named == {n for n in catalog.figure_names() if budget.too_large(suite, [n], site)}
 
 
 def test_a_page_without_marks_is_refused(tmp_path, capsys):

@@ -31,23 +31,6 @@ def test_names_are_loaded_when_they_are_asked_for():
     assert "cannot import name 'no_such_name'" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("code", "now"),
-    [
-        ("import repro; repro.widen", "widthwise.widen"),
-        ("from repro import param_groups", "widthwise.plan(model, roles, recipe).groups("),
-        ("from repro.upscaling import widen", "widthwise.upscaling"),
-        ("import repro.library.roles", "widthwise"),
-        ("from repro.parametrization import Rule", "widthwise.parametrization"),
-        ("import repro.parametrizations.mup", "widthwise.parametrization.tables"),
-    ],
-)
-def test_a_name_of_version_0_1_ends_in_a_line_with_the_new_one(code, now):
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    last = done.stderr.splitlines()[-1]
-    assert done.returncode == 1 and now in last, done.stderr
-
-
 PAGES = {"library": 4, "coordinate-check": 1, "from-mup": 1, "transfer": 1, "widening": 1}
 ELSEWHERE = {"own-settings"}  # files of the suite: tests/figures/test_embedding_rules.py
 

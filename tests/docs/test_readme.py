@@ -34,7 +34,7 @@ def test_the_scoreboard_is_the_recorded_one():
     assert (RECORDED / "scoreboard.md").read_bytes() == page
     path = ROOT / "README.md"
     # Without the history of the runs nothing says what was registered before them.
-    registered = confirmed.counted() if HISTORY else confirmed.all_registered()
+    registered = confirmed.counted() if HISTORY else [row[0] for row in confirmed._registered()]
     lines = markdown(counts_by_paper(rows, registered))
     filled = marks.filled(path, scoreboard.PAGE, lambda: lines)
     assert path.read_text() == filled, "python -m repro scoreboard --page README.md"

@@ -11,6 +11,8 @@ import torch
 from test_scaling import BASE, MODELS, Transformer, made, tied, traced
 
 import widthwise
+from widthwise.errors import UserError
+from widthwise.upscaling.checks import check_module
 
 pytestmark = pytest.mark.slow
 
@@ -49,6 +51,8 @@ def under_fsdp():
     fully_shard(model, mesh=init_device_mesh("cpu", (2,)))
     difference = float((alone(inputs) - model(inputs)).abs().max().detach())
     assert list(model.state_dict()) == names
+    with pytest.raises(UserError, match="fully_shard: gather the full parameters"):
+        check_module(model)
     loss(model, inputs).backward()
     return difference
 

@@ -144,8 +144,6 @@ def test_a_gpu_s_runs_name_its_software_and_how_they_used_it():
     found = of_gpu("cuda", layout, cost)
     assert found["layout"] == {
         "gpus": 2,
-        "shard": False,
-        "recompute": False,
         "compile": True,
         "microbatches": 6,
         "augment": True,

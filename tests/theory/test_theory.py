@@ -50,7 +50,6 @@ def test_the_root_mean_square_over_tokens_is_exact_for_any_frequencies():
 def test_regimes_by_slope(m, slope):
     d = np.array([256, 512, 1024, 2048, 4096])
     assert sign_sgd.embedding_slope(d, np.full(5, m)) == pytest.approx(slope, abs=0.005)
-    assert (sign_sgd.crossover_width(m) < d.min()) == (m == 16)
 
 
 def test_lemma_1_mean_square_frequency_falls_as_one_over_m():

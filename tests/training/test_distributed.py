@@ -22,7 +22,6 @@ from repro.suite.checkout import ROOT
 from repro.tasks import TASKS
 from repro.training import distributed, launch, loop, ranks
 from repro.training.optimizer import make_optimizer
-from widthwise.upscaling.checks import check_module
 
 pytestmark = pytest.mark.long
 
@@ -59,7 +58,6 @@ CASES = {
     "dropout": ("span_denoising", SHORT | {"microbatches": 4}),
     "diverging": ("warm_start", GPT2 | {"lr": 1e30}),
 }
-SHARDED_ON = {"pretraining": 2, "gpt2": 4, "denoising": 2, "dropout": 4, "diverging": 4}
 
 
 @pytest.fixture(scope="module")
@@ -94,13 +92,8 @@ def golden_run(name, inputs, checkpoint, layout=None, stop=None, **more):
 
 
 def several(inputs, checkpoint):
-    """Case -> records on the ranks there are: sharded and recomputing, or neither."""
-    found = {}
-    for name, sharded_on in SHARDED_ON.items():
-        large = ranks.count() == sharded_on
-        layout = Layout(ranks.count(), shard=large, recompute=large)
-        found[name] = golden_run(name, inputs, checkpoint, layout)
-    return found
+    """Case -> records on the ranks there are."""
+    return {name: golden_run(name, inputs, checkpoint) for name in CASES}
 
 
 def distance(found, expected):
@@ -127,28 +120,27 @@ def test_any_number_of_ranks_draws_the_same_curve(inputs, tmp_path):
 
 
 def killed(inputs, checkpoint):
-    layout = Layout(ranks.count(), shard=True)
     with pytest.raises(Killed):
-        golden_run("gpt2", inputs, checkpoint, layout, stop=6)
+        golden_run("gpt2", inputs, checkpoint, stop=6)
 
 
 @pytest.mark.slow
 def test_a_state_is_resumed_by_another_number_of_ranks(inputs, tmp_path, capsys):
-    """Killed on two at step 6, sharded; the state is that after the fifth."""
+    """Killed on two at step 6; the state is that after the fifth."""
     expected = golden_run("gpt2", inputs, tmp_path / "undisturbed")
     carry_out(2, killed, inputs, tmp_path / "state", folder=tmp_path)
     shutil.copy(tmp_path / "state", tmp_path / "copy")
     alone = golden_run("gpt2", inputs, tmp_path / "state")
     assert "resumed a run at step 5 of 6" in capsys.readouterr().out
     assert distance(alone, expected) < TOLERANCE
-    arguments = ("gpt2", inputs, tmp_path / "copy", Layout(4, shard=True))
+    arguments = ("gpt2", inputs, tmp_path / "copy")
     assert distance(carry_out(4, golden_run, *arguments, folder=tmp_path), expected) < TOLERANCE
 
 
-def upscaled(inputs, folder, layout=None):
+def upscaled(inputs, folder):
     """A base trained, then widened with its optimizer's state, each leaving its checkpoint."""
     final, wide = folder / "final.safetensors", folder / "wide.safetensors"
-    golden_run("gpt2", inputs, folder / "a", layout, final=final)
+    golden_run("gpt2", inputs, folder / "a", final=final)
     ranks.broadcast_from_rank0(lambda: None)  # until it is written
     base = {"file": final, "sha256": sha256_file(final), "spec": SPECS["warm_start"] | GPT2}
     start = {
@@ -159,18 +151,18 @@ def upscaled(inputs, folder, layout=None):
         "level": 0.1,
     }
     changes = {"start": start, "model": GPT2["model"] | {"width": 32}}
-    records = golden_run("gpt2", inputs, folder / "b", layout, changes=changes, final=wide)
+    records = golden_run("gpt2", inputs, folder / "b", changes=changes, final=wide)
     return [{k: v for k, v in record.items() if k != "noise"} for record in records]
 
 
 @pytest.mark.slow
-def test_an_upscaled_model_is_sharded_with_its_optimizer_and_saved_whole(inputs, tmp_path):
+def test_an_upscaled_model_goes_on_with_its_optimizer_on_every_rank(inputs, tmp_path):
     from safetensors.torch import load_file
 
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     expected = upscaled(inputs, tmp_path / "one")
-    arguments = (inputs, tmp_path / "two", Layout(2, shard=True))
+    arguments = (inputs, tmp_path / "two")
     assert distance(carry_out(2, upscaled, *arguments, folder=tmp_path), expected) < TOLERANCE
     for name in ("final.safetensors", "wide.safetensors"):
         one, two = (load_file(tmp_path / place / name) for place in ("one", "two"))
@@ -178,18 +170,19 @@ def test_an_upscaled_model_is_sharded_with_its_optimizer_and_saved_whole(inputs,
 
 
 class Rows:
-    """Rows whose first column is huge in the first two steps."""
+    """Rows of which the last, the second rank's, is huge in the first two steps."""
 
     def from_step(self, step):
         while True:
-            rng = torch.Generator().manual_seed(step)
-            yield (torch.randn(4, 2, generator=rng) * torch.tensor([1e30 if step < 2 else 1, 1.0]),)
+            rows = torch.randn(4, 2, generator=torch.Generator().manual_seed(step))
+            rows[-1] *= 1e30 if step < 2 else 1.0
+            yield (rows,)
             step += 1
 
 
 def overflowing(folder):
-    """(steps skipped by each rank, scales, refused widening) of a sharded float16 run whose
-    overflow lies in one shard alone, and the message about batch normalization."""
+    """(steps skipped by each rank, scales, whether batch normalization is refused) of a float16 run
+    whose overflow lies in one rank's rows alone."""
     torch.manual_seed(0)
     model = nn.Linear(2, 2, bias=False)
     groups = [{"params": [*model.parameters()], "lr": 0.1}]
@@ -200,30 +193,29 @@ def overflowing(folder):
     def loss(net, batch):
         return (net(batch[0].float())[:, :1].float() * 1e-3).square().mean()
 
-    with ranks.laid_out(Layout(2, shard=ranks.count() > 1)):
-        with pytest.MonkeyPatch.context() as patch:
-            make = loop.LossScaler
-            patch.setattr(loop, "LossScaler", lambda *a: scalers.append(make(*a)) or scalers[0])
-            settings = {"steps": 4, "evaluations": 1, "precision": "float16", "seed": 0}
-            training = loop.Training(model, optimizer, loss, Rows(), **settings)
-            state = folder / "state"
-            records = loop.fit(training, progress=lambda step, loss: None, checkpoint=state)
+    with pytest.MonkeyPatch.context() as patch:
+        make = loop.LossScaler
+        patch.setattr(loop, "LossScaler", lambda *a: scalers.append(make(*a)) or scalers[0])
+        settings = {"steps": 4, "evaluations": 1, "precision": "float16", "seed": 0}
+        training = loop.Training(model, optimizer, loss, Rows(), **settings)
+        state = folder / "state"
+        records = loop.fit(training, progress=lambda step, loss: None, checkpoint=state)
     message = ""
     if ranks.count() > 1:
-        with pytest.raises(UserError, match="fully_shard: gather the full parameters"):
-            check_module(model)
         with pytest.raises(UserError, match="batch normalization needs the whole batch") as caught:
-            distributed.prepare(nn.Sequential(nn.BatchNorm1d(2)), optimizer)
+            distributed.prepare(nn.Sequential(nn.BatchNorm1d(2)))
         message = str(caught.value)
-    found = torch.tensor([scalers[0].skipped, scalers[0].get_scale()])
-    own = found.clone()
-    distributed.all_reduce_max(found)
-    assert torch.equal(own, found), "the ranks disagree"
+        found = torch.tensor(
+            [scalers[0].skipped, scalers[0].get_scale(), float(model.weight.sum())]
+        )
+        own = found.clone()
+        torch.distributed.all_reduce(found, torch.distributed.ReduceOp.MAX)
+        assert torch.equal(own, found), "the ranks disagree"
     return records[0]["skipped"], scalers[0].get_scale(), bool(message)
 
 
 @pytest.mark.slow
-def test_an_overflow_in_one_shard_is_one_of_all(tmp_path):
+def test_an_overflow_of_one_rank_is_one_of_all(tmp_path):
     skipped, scale, _ = overflowing(tmp_path)
     assert skipped == 2
     assert carry_out(2, overflowing, tmp_path, folder=tmp_path) == (2, scale, True)
@@ -233,6 +225,16 @@ def environment():
     return os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 
 
+def prepare(suite, cell):
+    """Make what a cell reads."""
+    from repro.__main__ import main
+
+    words = ["--config", *suite.config.arguments()]
+    assert main(["fetch", "wikitext2", *words]) == 0
+    for need in suite.needs(cell):
+        assert main(["tokenize", need.dataset, str(need.vocab_size), *words]) == 0
+
+
 @pytest.mark.slow
 def test_a_killed_rank_ends_the_job_in_one_line_and_the_next_call_goes_on(suite, capsys):
     """Two ranks by the launcher, one killed; then one process makes the runs that are left."""
@@ -240,9 +242,7 @@ def test_a_killed_rank_ends_the_job_in_one_line_and_the_next_call_goes_on(suite,
 
     cell = suite.cells("embedding_lr/unit_init/embedding_alone")[0]
     words = ["--config", *suite.config.arguments()]
-    assert main(["fetch", "wikitext2", *words]) == 0
-    for need in suite.needs(cell):
-        assert main(["tokenize", need.dataset, str(need.vocab_size), *words]) == 0
+    prepare(suite, cell)
     call = ["train", cell.study, cell.name, *words]
     job = subprocess.Popen(
         [sys.executable, "-m", "repro", *call, "--ranks", "2"],
@@ -329,9 +329,9 @@ def test_a_job_whose_steps_cannot_be_shared_goes_on_in_one_process(suite, capsys
 
 def test_a_run_on_a_cpu_is_not_compiled():
     with pytest.raises(UserError, match="--compile: runs on a CPU are not compiled"):
-        ranks.choose_layout(Cost(), "cpu", shard=False, recompute=False, compile=True)
+        ranks.choose_layout(Cost(), "cpu", compile=True)
     cost = Cost(microbatches=8, steps=10**9, layers=10**3)
-    assert ranks.choose_layout(cost, "cpu", shard=False, recompute=False) == Layout()
+    assert ranks.choose_layout(cost, "cpu") == Layout()
 
 
 def test_a_gpu_s_long_runs_are_compiled_and_microbatches_follow_its_memory(monkeypatch):
@@ -341,7 +341,7 @@ def test_a_gpu_s_long_runs_are_compiled_and_microbatches_follow_its_memory(monke
     short, long = (Cost(microbatches=8, steps=s, layers=100, state_bytes=1) for s in (5, 12_000))
 
     def chosen(cost, **asked):
-        return ranks.choose_layout(cost, "cuda", shard=False, recompute=False, **asked)
+        return ranks.choose_layout(cost, "cuda", **asked)
 
     assert chosen(short) == Layout(microbatches=1)
     assert chosen(long) == chosen(short, compile=True) == Layout(compile=True, microbatches=1)
@@ -352,6 +352,24 @@ def test_a_gpu_s_long_runs_are_compiled_and_microbatches_follow_its_memory(monke
     assert chosen(long) == Layout(microbatches=1)
     with pytest.raises(UserError, match="--compile: needs Triton and a C compiler"):
         chosen(long, compile=True)
+
+
+def test_a_run_that_a_gpu_cannot_hold_is_refused_in_one_line(suite, monkeypatch, capsys):
+    """Before the run begins, and with its study and what it needs."""
+    from repro.__main__ import main
+
+    (cell, *_) = suite.cells("embedding_lr/unit_init/embedding_alone")
+    prepare(suite, cell)
+    monkeypatch.setattr(backend, "memory", lambda device: 1e5)
+    monkeypatch.setattr(backend, "select", lambda name, threads: torch.device("cpu"))
+    words = ["train", cell.study, cell.name, "--config", *suite.config.arguments()]
+    capsys.readouterr()
+    assert main([*words, "--device", "cuda"]) == 1
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert (
+        line.startswith(f"error: {cell.study}")
+        and " GB, for its state and its smallest microbatch" in line
+    )
 
 
 @pytest.mark.parametrize("case", ["pretraining", "gpt2", "denoising"])

@@ -12,8 +12,9 @@ import pytest
 import yaml
 from workflow import SMOKE, command, runs_apart, snakemake
 
+from repro import cost
 from repro.errors import UserError
-from repro.suite import catalog, config, registry
+from repro.suite import budget, catalog, config, registry
 from repro.suite.checkout import ROOT
 from repro.suite.cluster import Site, device, load_site, parse_site, request, tokenizing
 from repro.suite.execute import run_cell
@@ -49,7 +50,6 @@ def test_every_job_asks_for_something_a_node_has(scale):
             asked = request(cell, scale, H100)
             most = {"paper": H100.gpus_per_node, "workstation": 1}.get(scale, 0)
             assert asked.gpus <= most, study
-            assert scale == "paper" or not asked.layout.recompute, study
             assert asked.cpus == (H100.cpus_per_gpu * asked.gpus or 1), study
             assert 2_000 <= asked.mem_mb <= 128_000 * max(1, asked.gpus / 4), study
             assert asked.runtime >= 5, study
@@ -100,23 +100,66 @@ def test_time_and_memory_follow_the_cost_and_grow_by_attempt():
 
 
 @pytest.mark.parametrize(
-    ("study", "site", "layout"),
+    ("study", "site", "gpus"),
     [
-        # state 43 GB and activations 29 GB fit one H100, but 94 hours are asked for on one
-        ("effective_theory/r2c2", H100, "2, sharded"),
-        ("effective_theory/r2c2", replace(H100, gpus_per_node=1), "1"),
-        ("effective_theory/r2c2", replace(H100, gpu_memory_gb=40), "8, sharded"),
-        ("effective_theory/r2c2", replace(H100, gpu_memory_gb=24), "8, sharded, recomputing"),
-        ("upscaling/gpt2/scratch", H100, "4"),
-        ("upscaling/gpt2/scratch", replace(H100, max_hours=24), "8"),
-        ("upscaling/gpt2/base", H100, "1"),
-        ("embedding_lr/pretraining", H100, "8"),
-        ("upscaling/resnet/scratch", replace(H100, max_hours=0.2), "1"),
+        # state 43 GB and activations 30 GB fit one H100, but 94 hours are asked for on one
+        ("effective_theory/r2c2", H100, 2),
+        ("effective_theory/r2c2", replace(H100, gpus_per_node=1), 1),
+        ("upscaling/gpt2/scratch", H100, 4),
+        ("upscaling/gpt2/scratch", replace(H100, max_hours=24), 8),
+        ("upscaling/gpt2/base", H100, 1),
+        ("upscaling/gpt2/base", replace(H100, gpu_memory_gb=40), 1),
+        ("embedding_lr/pretraining", H100, 8),
+        ("upscaling/resnet/scratch", replace(H100, max_hours=0.2), 1),
     ],
 )
-def test_gpus_follow_memory_and_time(study, site, layout):
-    """Numbers of the cost table; several GPUs hold a whole state each up to 0.8 of their memory."""
-    assert str(request(one_cell("paper", study), "paper", site).layout) == layout
+def test_gpus_follow_memory_and_time(study, site, gpus):
+    """Numbers of the cost table."""
+    assert request(one_cell("paper", study), "paper", site).gpus == gpus
+
+
+@pytest.mark.parametrize(
+    ("study", "needed"),
+    [
+        ("effective_theory/r2c2", 76.9),
+        ("embedding_lr/pretraining", 57.1),
+        ("upscaling/gpt2/scratch", 42.5),
+    ],
+)
+def test_a_run_that_no_gpu_of_a_site_holds_is_refused_with_what_it_needs(study, needed):
+    site = replace(H100, gpu_memory_gb=40)
+    words = f"^{study}: needs a GPU of {needed} GB, for its state and its .* this one has 40 GB"
+    with pytest.raises(UserError, match=words):
+        request(one_cell("paper", study), "paper", site)
+
+
+def test_r2c2_s_two_gpus_have_half_of_its_microbatches_each():
+    """They draw dropout, so that their size stays the run's."""
+    (run, *_) = one_cell("paper", "effective_theory/r2c2").runs
+    assert cost.layout(run.cost, 2, 80e9) == cost.Layout(2, microbatches=64)
+    assert run.spec["microbatches"] == 64 and run.cost.drops
+    assert cost.held_bytes(run.cost, 2, 64) == pytest.approx(73.0e9, rel=1e-3)
+
+
+def test_a_price_names_what_no_gpu_of_a_site_holds(tmp_path, monkeypatch, capsys):
+    from repro.__main__ import main
+
+    (tmp_path / "site.yaml").write_text("gpu_memory_gb: 40\n")
+    monkeypatch.setenv("REPRO_SITE", str(tmp_path / "site.yaml"))
+    call = ["cost", "effective_theory/fig4", "effective_theory/fig5", "--scale", "paper"]
+    assert main(call) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[-2] for line in lines if line.startswith("  effective_theory/r2c2")] == [
+        "none"
+    ]
+    (fault,) = [line for line in lines if "needs a GPU of" in line]
+    assert fault.startswith("warning: effective_theory/r2c2: needs a GPU of 76.9 GB")
+
+
+def test_workstation_scale_fits_a_gpu_of_16_gb():
+    """docs/clusters.md says so."""
+    needed = budget.gpu_memory(suite_at("workstation"), catalog.figure_names(), Site())
+    assert len(needed) > 20 and max(needed.values()) < 16e9
 
 
 def test_a_step_is_shared_evenly():

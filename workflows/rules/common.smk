@@ -268,7 +268,10 @@ def request(wildcards, attempt=1):
 @cache
 def request_of(study, cell, attempt):
     """The same, once for all the resources that Snakemake asks for one by one."""
-    return cluster.request(SUITE.cell(study, cell), SUITE.config.scale, SITE, attempt)
+    try:
+        return cluster.request(SUITE.cell(study, cell), SUITE.config.scale, SITE, attempt)
+    except UserError as error:  # no GPU of the site holds it
+        sys.exit(f"error: {error}")
 
 
 def short_group(wildcards):
