@@ -81,14 +81,14 @@ def in_figures(figure_name: str) -> list[Path]:
 
 def others(folder: Path, figure_name: str) -> list[Path]:
     """The files under figures/ that are there but are not those of a picture's folder, byte for
-    byte: of another scale, of other code, edited. Their age says nothing of that."""
-    return [
-        path
-        for path in in_figures(figure_name)
-        if path.exists()
-        and (folder / path.name).exists()
-        and not filecmp.cmp(path, folder / path.name, shallow=False)
-    ]
+    byte: of another scale, of other code, edited, or of a picture that is still to be drawn. Their
+    age says nothing of that."""
+    return [path for path in in_figures(figure_name) if path.exists() and _is_other(path, folder)]
+
+
+def _is_other(path: Path, folder: Path) -> bool:
+    source = folder / path.name
+    return not source.exists() or not filecmp.cmp(path, source, shallow=False)
 
 
 def read_or_empty(path: Path) -> dict:

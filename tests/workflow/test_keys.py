@@ -82,10 +82,9 @@ def test_a_reworded_caption_moves_no_table_and_a_changed_row_every_key(clone):
     assert planned(figure, *SMOKE, root=clone) & RULES == {"draw", "publish"}
     build(figure, *SMOKE, root=clone)
     assert {found for found, _ in keys(folder)} == {table}
-    shared = clone / "figures/embedding_lr/_exponents.py"
-    before = shared.read_text()
-    shared.write_text(before.replace("def reduce(runs):\n", "def reduce(runs):\n    print()\n", 1))
-    assert shared.read_text() != before
+    before = file.read_text()
+    file.write_text(before.replace("def reduce(runs):\n", "def reduce(runs):\n    print()\n", 1))
+    assert file.read_text() != before
     assert planned(figure, *SMOKE, root=clone) & RULES == {"reduce", "draw", "publish"}
 
 
@@ -95,11 +94,11 @@ def test_evidence_written_while_runs_go_on_changes_no_job_of_that_call(clone):
     power = clone / "studies/embedding_lr/power.csv"
     row = power.read_text().splitlines()[-1]
     # Written by the figure's own `reduce`, when every job of the call is planned.
-    shared = clone / "figures/embedding_lr/_exponents.py"
+    file = clone / "figures/embedding_lr/table2.py"
     write = f"    open({str(power)!r}, 'a').write({row!r}.replace('reduced', 'smoke') + chr(10))\n"
-    text = shared.read_text()
-    shared.write_text(text.replace("def reduce(runs):\n", f"def reduce(runs):\n{write}", 1))
-    assert shared.read_text() != text
+    text = file.read_text()
+    file.write_text(text.replace("def reduce(runs):\n", f"def reduce(runs):\n{write}", 1))
+    assert file.read_text() != text
     before = power.read_text()
     build(FIGURE, *SMOKE, root=clone)
     assert power.read_text() != before
