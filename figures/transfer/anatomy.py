@@ -86,7 +86,7 @@ def difference(even: Losses, tuned: Losses, statistic, *names: str) -> Measureme
     """A statistic of one rate for all layers minus that of the tuned ratio, paired by seed.
 
     statistic: (losses, rate) -> an array by seed. The interval spans the choice of either arm's
-    rate, as `Curves.interval` does.
+    rate, as `Comparison.interval` does.
     """
     best = statistic(even, even.proxy_rate()) - statistic(tuned, tuned.proxy_rate())
     mean, low, high = t_interval(best)

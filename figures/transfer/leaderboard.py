@@ -156,9 +156,9 @@ def shifts(design, losses: Losses, rows, log2, side: int) -> None:
     recorded = losses.more_regret().mean()
     if side * recorded > 0:
         return
-    base = np.nanmean(losses.optimum("SP", losses.base))
+    base = np.nanmean(losses.curves["SP", losses.base].vertices())
     for width in losses.widths[1:]:
-        found = {name: np.nanmean(losses.optimum(name, width)) for name in ("SP", "muP")}
+        found = {name: np.nanmean(losses.curves[name, width].vertices()) for name in ("SP", "muP")}
         targets = {"SP": found["muP"], "muP": found["SP"]} if side else dict.fromkeys(found, base)
         for name, target in targets.items():
             if np.isfinite(target - found[name]):

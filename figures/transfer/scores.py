@@ -127,9 +127,9 @@ def score_of(workload: str, name: str, entries: dict[str, Entry]) -> Score:
 
 def margin(losses: Losses, name: str) -> str:
     """Octaves from the transferred rate up to the first that ruins a run of the largest width."""
-    rates, found = losses.curves[name, losses.widest]
-    start = losses.proxy_rate()
-    ruined = rates[(found >= losses.chance).any(0) & (rates > start)]
+    found, start = losses.curves[name, losses.widest], losses.proxy_rate()
+    rates = found.rates
+    ruined = rates[(found.losses >= losses.chance).any(0) & (rates > start)]
     if (losses.transferred(name, losses.widest) >= losses.chance).any():
         return "0"
     if not len(ruined):
