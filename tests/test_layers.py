@@ -103,6 +103,7 @@ LIGHT = (
     *(
         "repro.commands",
         "widthwise.parametrization",
+        "widthwise.checks.joint",
         "widthwise.checks.regret",
         "widthwise.checks.sweep",
         "widthwise.statistics",

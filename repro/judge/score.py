@@ -17,43 +17,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from repro.statistics import student
 from widthwise.checks.sweep import Sweep
+from widthwise.statistics import Estimate as Estimate
+from widthwise.statistics import estimate as estimate
+from widthwise.statistics import of_jackknife
+from widthwise.statistics import of_mean as of_mean
 
 GAIN = 5.0  # standard errors that the width's gain must have for a share of it to be a number
 SURE = 0.95  # share of draws of the tuning seeds beyond which a ratio is in no doubt
 DRAWS = 4_000  # of tuning seeds
 MEDIANS = 40_000  # of a median over workloads
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number with its standard error and degrees of freedom; NaN where there is none."""
-
-    value: float
-    error: float = math.nan
-    freedom: float = math.nan
-
-    @property
-    def reach(self) -> float:
-        """Half of the 95 % interval, by Student's t; the degrees of freedom are rounded down."""
-        if not math.isfinite(self.error):
-            return math.nan
-        return student(max(1, math.floor(self.freedom)) + 1) * self.error
-
-    @property
-    def low(self) -> float:
-        """The lower end of the 95 % interval."""
-        return self.value - self.reach
-
-    @property
-    def high(self) -> float:
-        """The upper end."""
-        return self.value + self.reach
-
-    def times(self, factor: float) -> "Estimate":
-        """The estimate in another unit."""
-        return Estimate(self.value * factor, self.error * abs(factor), self.freedom)
 
 
 @dataclass(frozen=True)
@@ -63,33 +36,6 @@ class Interval:
     value: float
     low: float
     high: float
-
-
-def estimate(value: float, *parts: tuple[float, int]) -> Estimate:
-    """A value whose error has independent parts, each (variance, degrees of freedom). Their sum has
-    the degrees of freedom of Welch and Satterthwaite."""
-    whole = sum(variance for variance, _ in parts)
-    squares = sum(variance**2 / freedom for variance, freedom in parts if freedom > 0)
-    lacking = not math.isfinite(whole) or any(freedom < 1 for _, freedom in parts)
-    if lacking or not math.isfinite(value):
-        return Estimate(value)
-    freedom = whole**2 / squares if squares > 0 else float(sum(f for _, f in parts))
-    return Estimate(value, math.sqrt(whole), freedom)
-
-
-def of_mean(values: np.ndarray) -> tuple[float, int]:
-    """Variance of a mean over seeds, and its degrees of freedom."""
-    if len(values) < 2 or not np.isfinite(values).all():
-        return math.nan, len(values) - 1
-    return float(np.var(values, ddof=1)) / len(values), len(values) - 1
-
-
-def of_jackknife(without: np.ndarray) -> tuple[float, int]:
-    """Variance of a statistic by its values without each seed, and its degrees of freedom."""
-    n = len(without)
-    if n < 2 or not np.isfinite(without).all():
-        return math.nan, n - 1
-    return (n - 1) / n * float(np.sum((without - without.mean()) ** 2)), n - 1
 
 
 @dataclass(frozen=True)

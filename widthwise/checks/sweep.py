@@ -6,6 +6,10 @@ read by one of two estimators, which give two numbers where the best rate lies b
 "parabola"  the best rate is the vertex of a parabola through the points around the lowest mean,
             and the loss at a rate that of a parabola through the points around it
 "grid"      the best rate is the one of the lowest mean, and a loss is known where it was tried
+
+Best rates alone, of several widths, have a third, which hangs less on how many points it takes:
+
+"joint"     the mean curves of all widths are fitted together (`widthwise.checks.joint`)
 """
 
 import math
@@ -16,10 +20,12 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from widthwise.checks.joint import WITHIN, joint_optima
 from widthwise.errors import UserError, did_you_mean
-from widthwise.statistics import jackknife, slope
+from widthwise.statistics import estimate, jackknife, of_jackknife, slope
 
 By = Literal["parabola", "grid"]
+OfWidths = Literal["parabola", "grid", "joint"]
 NEAR = 1.0  # octaves to either side of the best rate that a parabola takes
 SAME_PLACE = 1e-6  # octaves: rates closer than that are one point of a grid
 
@@ -206,28 +212,61 @@ class Sweep:
 
 
 class Sweeps(dict[float, Sweep]):
-    """Width -> the sweep of a model, each of as many seeds, of which the k-th go together."""
+    """Width -> the sweep of a model."""
 
     @property
     def seeds(self) -> tuple[int, ...]:
         """Those of the first width."""
         return next(iter(self.values())).seeds
 
-    def optima(self, by: By = "parabola", reach: float = NEAR) -> dict[float, float]:
-        """Width -> log2 of the best rate, as `Sweep.optimum` has it."""
-        return {width: sweep.optimum(by, reach) for width, sweep in self.items()}
+    def optima(
+        self, by: OfWidths = "parabola", reach: float = NEAR, within: float = WITHIN
+    ) -> dict[float, float]:
+        """Width -> log2 of the best rate by the mean over seeds.
 
-    def slope(self, by: By = "parabola", reach: float = NEAR) -> float:
+        By "parabola" or "grid" as `Sweep.optimum` has it; reach is the parabola's. By "joint" one
+        fit to all widths: place, height and curvature of each, one cubic term for all; a point
+        counts 1/e so far as `within` above its width's lowest, in the unit of the losses (0.02, of
+        nats per token). NaN of a width whose lowest is at an end of its rates, or beside a rate at
+        which a run diverged.
+        """
+        if by != "joint":
+            return {width: sweep.optimum(by, reach) for width, sweep in self.items()}
+        points = [(each.log2, each.mean(), each.rates > 0) for each in self.values()]
+        curves = [(x[shown], y[shown]) for x, y, shown in points]
+        return dict(zip(self, joint_optima(curves, within), strict=True))
+
+    def slope(
+        self, by: OfWidths = "parabola", reach: float = NEAR, within: float = WITHIN
+    ) -> float:
         """Slope of log2 of the best rate against log2 of the width; NaN where one has none."""
-        return slope(np.log2([*self]), [*self.optima(by, reach).values()])
+        return slope(np.log2([*self]), [*self.optima(by, reach, within).values()])
 
     def slopes(self, reach: float = NEAR) -> np.ndarray:
-        """The same by seed, from `Sweep.vertices`."""
+        """The same by seed, by `Sweep.vertices`: of widths of as many seeds, the k-th of each."""
         vertices = np.array([sweep.vertices(reach) for sweep in self.values()])
         return np.array([slope(np.log2([*self]), each) for each in vertices.T])
 
+    def interval(
+        self, by: OfWidths = "parabola", reach: float = NEAR, within: float = WITHIN
+    ) -> tuple[float, float, float]:
+        """The slope with its 95 % interval, by the jackknife over seeds. Widths that have the same
+        seeds lose one together; those of other seeds are independent, and variances add (Welch).
+        The ends are NaN where a width has one seed, or without one of them no best rate."""
+        parts = []
+        for seeds in dict.fromkeys(sweep.seeds for sweep in self.values()):
+            without = [
+                Sweeps({w: s.without(k) if s.seeds == seeds else s for w, s in self.items()})
+                for k in range(len(seeds) if len(seeds) > 1 else 0)
+            ]
+            parts.append(of_jackknife(np.array([e.slope(by, reach, within) for e in without])))
+        found = estimate(self.slope(by, reach, within), *parts)
+        return found.value, found.low, found.high
+
 
 def _known(by: str) -> str:
+    if by == "joint":
+        raise UserError("Sweep: by 'joint' is of the best rates of several widths: Sweeps.optima")
     if by not in get_args(By):
         raise UserError(f"Sweep: by {by!r}: {did_you_mean(by, get_args(By))}")
     return by
