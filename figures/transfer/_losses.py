@@ -137,6 +137,22 @@ def slope_measurement(losses: Losses, name: str) -> Measurement:
     return of_estimators(replace(first, detail=words), second)
 
 
+def regrets(losses: Losses, *names: str) -> str:
+    """What these lose at the largest width for want of retuning, by either estimator: by the grid,
+    which claims judge, and by parabolas, as the board and `scores` have it."""
+    place = losses.proxy.optimum()
+    by_parabolas = {n: losses.curves[n, losses.widest].regret(place).mean() for n in names}
+    by_grid = {name: losses.regret(name, losses.widest).mean() for name in names}
+
+    def words(name: str, value: float) -> str:
+        return f"{name} none" if math.isnan(value) else f"{name} {value:.4f}"
+
+    return "; ".join(
+        f"regret by {how} " + ", ".join(words(*item) for item in each.items())
+        for how, each in (("the grid", by_grid), ("parabolas", by_parabolas))
+    )
+
+
 def of_rates(losses: Losses, statistic, *names: str, detail: str = "") -> Measurement:
     """`Comparison.interval` of a statistic. names: the parametrizations it compares."""
     found = losses.interval(statistic)
@@ -144,7 +160,7 @@ def of_rates(losses: Losses, statistic, *names: str, detail: str = "") -> Measur
 
 
 def of_regret(losses: Losses, statistic, *names: str, detail: str = "") -> Measurement:
-    """The same of a regret, or of a difference of two: known no finer than the grid of rates."""
+    """The same of a regret by the grid, or a difference of two: known no finer than its rates."""
     return no_finer_than(
         of_rates(losses, statistic, *names, detail=detail), losses.half_step(*names)
     )

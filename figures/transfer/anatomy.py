@@ -174,8 +174,8 @@ FIGURE = Figure(
         "the embedding and all else. Right pair: the embedding's rate times the ratio that is best "
         "for the narrow model. Dots: at the narrow model's best learning rate, with a 95 % "
         "interval over seeds (arrows: it goes on). Circles: at its own best rate. Between them, "
-        "red: regret, what retuning would win back. Dashes: the tuned loss of the narrow model. "
-        "The axes differ, as losses do."
+        "red: regret by the grid, what retuning would win back. Dashes: the tuned loss of the "
+        "narrow model. The axes differ, as losses do."
     ),
     studies=(
         *_losses.STUDIES,

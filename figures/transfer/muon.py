@@ -41,7 +41,7 @@ CLAIMS = (
             kind=CONTROL,
             statement=f"What the narrow decoder's rate costs at the largest width, Muon, {arm}",
             source="suite",
-            quantity="loss at the transferred rate minus the tuned loss, nats",
+            quantity="regret by the grid: loss at the transferred rate minus the tuned loss, nats",
             expected=trained_scales(reported("no bound: 0 if nothing is lost")),
         )
         for arm in ARMS
@@ -81,7 +81,8 @@ def measure(data, scale):
             losses,
             lambda rate, losses=losses: losses.regret("muP", losses.widest, rate),
             "muP",
-            detail=f"tuned {end:.4f} nats at width {losses.widest:g}",
+            detail=f"tuned {end:.4f} nats at width {losses.widest:g}; "
+            + _losses.regrets(losses, "muP"),
         )
     return found
 

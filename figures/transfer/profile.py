@@ -184,11 +184,11 @@ FIGURE = Figure(
     caption=(
         "Top left: the performance profile, the share of workloads on which a parametrization "
         "loses at most so much of what the largest width gains, with the narrow model's best "
-        "learning rate; (n): of so many that it is defined for; equal shares are drawn side by "
-        f"side. Top right: this share at {LITTLE} %. Below, left: the median over these workloads "
-        "of what is lost. Right: the rank by what is lost, 1 the least, a mean over the workloads "
-        "that all are defined for. Bars: 95 % of 400 tables drawn with the noise between the "
-        "seeds on record."
+        "learning rate, by the grid of rates; (n): of so many that it is defined for; equal shares "
+        f"are drawn side by side. Top right: this share at {LITTLE} %. Below, left: the median "
+        "over these workloads of what is lost. Right: the rank by what is lost, 1 the least, a "
+        "mean over the workloads that all are defined for. Bars: 95 % of 400 tables drawn with the "
+        "noise between the seeds on record."
     ),
     studies=_losses.STUDIES,
     claims=CLAIMS,

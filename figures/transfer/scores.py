@@ -209,8 +209,8 @@ FIGURE = Figure(
     caption=(
         "Every parametrization with an optimizer on every workload that it is defined for, at the "
         "largest width, against the workload's reference, which is fixed under a version. Slope: "
-        "of log2 of the best rate against log2 of the width, 0 if it transfers. Regret: what "
-        "retuning would win back, both optima by a parabola. Penalty: the tuned loss above the "
+        "of log2 of the best rate against log2 of the width, 0 if it transfers. Regret: by "
+        "parabolas, what retuning would win back. Penalty: the tuned loss above the "
         "reference's. Lost: both, of what the width gains; a dash is undefined, and the last "
         "column says why. Margin: octaves from the transferred rate to the first one at which a "
         "run of the largest width diverges or ends no better than chance; at least so many where "

@@ -1,6 +1,7 @@
 """The benchmark of transfer: its losses read as known laws, and the runs they come from."""
 
 import math
+import re
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -152,6 +153,22 @@ def data_of_all(data):
     """The same on every workload of `scores`."""
     one = data[data["workload"] == "decoder"]
     return pd.concat([one.assign(workload=name) for name in scores.ALL], ignore_index=True)
+
+
+def test_a_claim_s_regret_is_by_the_grid_and_its_detail_has_the_board_s_by_parabolas():
+    (base,) = recorded_at("reduced", "embedded", "transfer/leaderboard")
+    data = pd.read_csv(base.with_suffix(".csv"))
+    rows = {row.parametrization: row for row in _board.entries(data, "reduced")}
+    measured = leaderboard.measure(data, "reduced")
+    for workload in WORKLOADS:
+        found = measured[f"leaderboard.sp-regret-{workload}"]
+        said = re.findall(r"by (the grid|parabolas) SP ([-.\d]+), muP ([-.\d]+)", found.detail)
+        (grid, *by_grid), (parabolas, *by_parabolas) = said
+        assert (grid, parabolas) == ("the grid", "parabolas")
+        assert float(by_grid[0]) - float(by_grid[1]) == pytest.approx(found.value, abs=1e-4)
+        board = [rows[name].scores[workload].regret.value for name in ("SP", "muP")]
+        if np.isfinite(board).all():
+            assert [float(each) for each in by_parabolas] == pytest.approx(board, abs=1e-4)
 
 
 def test_a_reference_is_of_its_data_widths_scale_and_version_and_is_written_once(frozen):
