@@ -15,6 +15,7 @@ Best rates alone, of several widths, have a third, which hangs less on how many 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -86,7 +87,7 @@ class Sweep:
         if np.isnan(self.losses).any():
             raise UserError("Sweep: a loss is NaN: give infinity where a run diverged")
 
-    @property
+    @cached_property
     def log2(self) -> np.ndarray:
         """log2 of the rates; minus infinity of 0."""
         return _log2(self.rates)
@@ -134,7 +135,8 @@ class Sweep:
         reach: of the parabola, in octaves to either side.
         """
         if _known(by) == "grid":
-            return float(_log2(self.best_rate)) if np.isfinite(self.mean()).any() else math.nan
+            mean = self.mean()
+            return float(self.log2[mean.argmin()]) if np.isfinite(mean).any() else math.nan
         if inside and self.at_edge:
             return math.nan
         return parabola_optimum(self.rates, self.mean(), reach)
@@ -154,7 +156,8 @@ class Sweep:
         x, losses = self.log2, self.own
         nothing = np.full(len(losses), math.nan)
         if _known(by) == "grid":
-            found = np.flatnonzero(np.isclose(x, place, rtol=0, atol=SAME_PLACE))
+            with np.errstate(invalid="ignore"):  # of a rate of 0 there is no distance
+                found = np.flatnonzero((x == place) | (np.abs(x - place) < SAME_PLACE))
             return losses[:, found[0]] if len(found) else nothing
         x, losses = x[self.rates > 0], losses[:, self.rates > 0]
         finite = np.isfinite(losses).all(0)
