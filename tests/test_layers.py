@@ -47,7 +47,7 @@ SUITE = {
         *("repro.judge", "studies", "repro.suite", "repro.tasks", "repro.theory"),
         *("widthwise.checks", "widthwise.parametrization"),
     },
-    "repro.judge": {"repro", "repro.suite"},
+    "repro.judge": {"repro", "repro.suite", "widthwise.checks"},
     # What is run, and who runs it.
     "studies": {"repro.suite", "repro.theory", "widthwise.parametrization"},
     "repro.suite": {
@@ -103,7 +103,9 @@ LIGHT = (
     *(
         "repro.commands",
         "widthwise.parametrization",
+        "widthwise.checks.joint",
         "widthwise.checks.regret",
+        "widthwise.checks.sweep",
         "widthwise.statistics",
     ),
 )

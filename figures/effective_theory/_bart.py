@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from repro.judge import sweep
-from repro.judge.optimum import parabola_optimum
 from repro.suite import registry
 from repro.suite.spec import lookup
 from studies.effective_theory._bart import STRATEGIES, shift
@@ -51,8 +50,7 @@ def rows_of(data, strategy, part, model="BART"):
 def vertex(rows, seeds=None):
     """log2 of a sweep's optimal rate, by a parabola through the best rate and its neighbours; which
     these are, the given seeds say."""
-    losses = SWEEP.losses(rows, seeds)
-    return parabola_optimum([lr for (lr,) in losses], [*losses.values()], 1.0)
+    return SWEEP.along(rows, "lr", seeds).optimum(inside=False)
 
 
 def edges(data, *strategies):

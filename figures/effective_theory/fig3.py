@@ -32,10 +32,10 @@ from repro.judge.claims import (
 from repro.judge.figure import Figure
 from repro.judge.intervals import half_step, no_finer_than
 from repro.judge.noise import Design
-from repro.judge.optimum import parabola_optimum
 from repro.judge.power import SIDES, SIGN, Laws
 from studies.effective_theory._bart import STRATEGIES
 from studies.effective_theory._strategies import COMPARED
+from widthwise.checks.sweep import parabola_optimum
 
 PRINTED = {"standard": 1e-3, "neural-tangent": 32.768}
 CLAIMS = (

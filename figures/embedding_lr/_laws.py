@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from figures.embedding_lr._sweep import LR, WIDTH, WINDOW, Sweep, optima
+from figures.embedding_lr._sweep import LR, WIDTH, WINDOW, optima, sweeps
 from repro.judge.noise import Design
 from repro.judge.power import Laws
 
@@ -23,7 +23,7 @@ CHEAPER = {
 def simulate_sweep(power, table, scale, rng, beside=None):
     """The sweep with every width's curve moved to where a law has its optimum, at d^power.
 
-    table: as `Sweep` takes it. The curves, and the optima's mean over widths, are the
+    table: as `sweeps` takes it. The curves, and the optima's mean over widths, are the
     recorded ones; over those of `beside`, another table, where one is given.
     """
     axes = [c for c in table.columns if c not in ("seed", "train_loss")]
@@ -42,7 +42,7 @@ def simulate_sweep(power, table, scale, rng, beside=None):
 
 def places(table, scale):
     """Width -> log2 of its optimum, mean over seeds."""
-    sweep = Sweep(table)
+    sweep = sweeps(table)
     return {
         d: optimum.log2 if math.isfinite(optimum.log2) else optimum.centre
         for d, optimum in optima(sweep, sweep.seeds, WINDOW[scale]).items()

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 
 from figures.embedding_lr import _laws, _sweep
-from figures.embedding_lr._sweep import ABOVE, Sweep, diverged_widths
+from figures.embedding_lr._sweep import ABOVE, diverged_widths
 from repro.judge.claims import (
     TOLERANCE,
     TRAINING,
@@ -30,6 +30,7 @@ from repro.judge.printed import numbers
 from repro.judge.tables import joined
 from repro.statistics import t_interval
 from repro.suite.study import OVERNIGHT
+from widthwise.checks.sweep import Sweeps
 
 POWERS = {"sqrt(d)": -0.5, "muP": 0.0, "SP": -1.0}
 STEP = 1 / 16  # octaves between constants that are tried
@@ -92,7 +93,7 @@ def laws(figure: str, tuned_apart: bool = False) -> dict[str, Laws]:
 
 
 def measure(
-    figure: str, sweep: Sweep, scale: str, tuning: Sweep | None = None
+    figure: str, sweep: Sweeps, scale: str, tuning: Sweeps | None = None
 ) -> dict[str, Measurement]:
     """What `claims` are about, by id. tuning: the smallest width's sweep on seeds of its own."""
     window = _sweep.WINDOW[scale]
@@ -108,12 +109,12 @@ def measure(
     return found
 
 
-def loss_at(sweep: Sweep, width: int, seeds: Sequence[int], log2_rate: np.ndarray) -> np.ndarray:
+def loss_at(sweep: Sweeps, width: float, seeds: Sequence[int], log2_rate: np.ndarray) -> np.ndarray:
     """Mean loss over seeds at any rates, by a cubic through the nearest four of the grid.
 
     Infinite beyond the ends of the grid, and where one of the grid's two neighbours diverged.
     """
-    x, y = np.log2(sweep.rates[width]), sweep.curve(width, seeds)
+    x, y = sweep[width].log2, sweep[width].mean(seeds)
     finite = np.isfinite(y)
     asked = np.atleast_1d(log2_rate)
     diverged = np.interp(asked, x, np.where(finite, 0.0, 1.0), left=1, right=1) > 0
@@ -123,25 +124,25 @@ def loss_at(sweep: Sweep, width: int, seeds: Sequence[int], log2_rate: np.ndarra
     return result
 
 
-def constants(sweep: Sweep) -> np.ndarray:
+def constants(sweep: Sweeps) -> np.ndarray:
     """log2 of every constant to be tried: rates at the smallest width."""
-    ends = [np.log2(rates[[0, -1]]) for rates in sweep.rates.values()]
+    ends = [each.log2[[0, -1]] for each in sweep.values()]
     low, high = min(e[0] for e in ends), max(e[1] for e in ends)
     return np.arange(low, high + STEP / 2, STEP)
 
 
-def log2_rates(sweep: Sweep, power: float, log2_c: np.ndarray, width: int) -> np.ndarray:
+def log2_rates(sweep: Sweeps, power: float, log2_c: np.ndarray, width: float) -> np.ndarray:
     """log2 of the rates at a width of a rule with these constants, rates at the smallest width."""
-    return log2_c + power * np.log2(width / min(sweep.rates))
+    return log2_c + power * np.log2(width / min(sweep))
 
 
-def mean_loss(sweep: Sweep, power: float, seeds: Sequence[int], log2_c: np.ndarray) -> np.ndarray:
+def mean_loss(sweep: Sweeps, power: float, seeds: Sequence[int], log2_c: np.ndarray) -> np.ndarray:
     """Mean over widths of the loss of a rule, one constant for all of them."""
-    each = [loss_at(sweep, d, seeds, log2_rates(sweep, power, log2_c, d)) for d in sweep.rates]
+    each = [loss_at(sweep, d, seeds, log2_rates(sweep, power, log2_c, d)) for d in sweep]
     return np.mean(each, axis=0)
 
 
-def one_constant(sweep: Sweep, power: float, seed: int) -> float:
+def one_constant(sweep: Sweeps, power: float, seed: int) -> float:
     """A seed's loss, mean over widths, at the constant that is best for the other seeds."""
     tried = constants(sweep)
     others = [other for other in sweep.seeds if other != seed] or [seed]
@@ -149,39 +150,39 @@ def one_constant(sweep: Sweep, power: float, seed: int) -> float:
     return float(mean_loss(sweep, power, [seed], np.array([best]))[0])
 
 
-def best_constant(sweep: Sweep, seeds: Sequence[int]) -> float:
+def best_constant(sweep: Sweeps, seeds: Sequence[int]) -> float:
     """log2 of the constant that is best at the smallest width for these seeds: whatever the rule,
     for constants are rates there."""
     tried = constants(sweep)
-    return float(tried[np.argmin(loss_at(sweep, min(sweep.rates), seeds, tried))])
+    return float(tried[np.argmin(loss_at(sweep, min(sweep), seeds, tried))])
 
 
-def transferred(sweep: Sweep, power: float, seed: int, log2_c: float | None = None) -> float:
+def transferred(sweep: Sweeps, power: float, seed: int, log2_c: float | None = None) -> float:
     """A seed's loss at the largest width, at a constant; if None, at its best at the smallest."""
     if log2_c is None:
         log2_c = best_constant(sweep, [seed])
-    widest = max(sweep.rates)
+    widest = max(sweep)
     rate = log2_rates(sweep, power, np.array([log2_c]), widest)
     return float(loss_at(sweep, widest, [seed], rate)[0])
 
 
-def tuned(sweep: Sweep, widths: Iterable[int], seed: int) -> float:
+def tuned(sweep: Sweeps, widths: Iterable[float], seed: int) -> float:
     """A seed's loss at its own best rate at every width, mean over these widths."""
     tried = constants(sweep)
     return float(np.mean([loss_at(sweep, width, [seed], tried).min() for width in widths]))
 
 
-def excess(sweep: Sweep, how, power: float, tuning: Sweep | None = None) -> list[float]:
+def excess(sweep: Sweeps, how, power: float, tuning: Sweeps | None = None) -> list[float]:
     """A seed's nats above its tuned loss, each seed. how: `one_constant` or `transferred`. tuning:
     as of `measure`."""
     carried = how is transferred
-    widths = [max(sweep.rates)] if carried else sweep.rates
+    widths = [max(sweep)] if carried else [*sweep]
     chosen = [best_constant(tuning, tuning.seeds)] if carried and tuning else []
     return [how(sweep, power, seed, *chosen) - tuned(sweep, widths, seed) for seed in sweep.seeds]
 
 
 def cost(
-    sweep: Sweep, how, other: str, problem: str, detail: str = "", tuning: Sweep | None = None
+    sweep: Sweeps, how, other: str, problem: str, detail: str = "", tuning: Sweeps | None = None
 ) -> Measurement:
     """Loss under another rule minus that under sqrt(d), in nats, paired over seeds.
 
@@ -190,7 +191,7 @@ def cost(
     interval then has their scatter too.
     """
     hopeless = diverged_widths(sweep)
-    if hopeless or len(sweep.rates) < 2:
+    if hopeless or len(sweep) < 2:
         return Measurement(np.nan, np.nan, np.nan, len(sweep.seeds), problem or "no two widths")
 
     def difference(seed: int, *constant: float) -> float:
@@ -214,7 +215,7 @@ def cost(
     return found
 
 
-def described(sweep: Sweep, tuning: Sweep | None) -> str:
+def described(sweep: Sweeps, tuning: Sweeps | None) -> str:
     """What the rules cost, means over seeds: nats above the tuned loss."""
 
     def words(how) -> str:
@@ -223,17 +224,17 @@ def described(sweep: Sweep, tuning: Sweep | None) -> str:
 
     return (
         f"nats above the tuned loss: one constant {words(one_constant)}; "
-        f"from d = {min(sweep.rates)} to {max(sweep.rates)} {words(transferred)}"
+        f"from d = {min(sweep)} to {max(sweep)} {words(transferred)}"
     )
 
 
-def draw_costs(axes, sweep: Sweep, tuning: Sweep | None) -> None:
+def draw_costs(axes, sweep: Sweeps, tuning: Sweeps | None) -> None:
     """What every rule costs in loss, mean and 95 % interval over seeds."""
     from repro.judge.drawing import COLORS, bars
 
     if diverged_widths(sweep):
         return
-    ends = f"tuned at d = {min(sweep.rates)}, loss at d = {max(sweep.rates)}"
+    ends = f"tuned at d = {min(sweep)}, loss at d = {max(sweep)}"
     kinds = ((one_constant, "one constant, mean over widths"), (transferred, ends))
     for offset, color, marker, (how, label) in zip((-0.1, 0.1), COLORS, "os", kinds, strict=False):
         found = [t_interval(excess(sweep, how, power, tuning)) for power in POWERS.values()]
@@ -247,7 +248,7 @@ def draw_costs(axes, sweep: Sweep, tuning: Sweep | None) -> None:
     axes.legend(**ABOVE)
 
 
-def draw(sweep: Sweep, scale: str, label, optimum: str = "optimum", tuning: Sweep | None = None):
+def draw(sweep: Sweeps, scale: str, label, optimum: str = "optimum", tuning: Sweeps | None = None):
     """Losses, optima, slopes by every estimator and costs, as a figure of four panels.
 
     label: of a width. optimum: label of the optima.

@@ -8,17 +8,12 @@ import numpy as np
 
 from repro.judge.claims import Measurement, over_seeds
 from repro.judge.intervals import in_words, of_estimators
-from repro.judge.optimum import (
-    PAPER_WINDOW,
-    Optimum,
-    grid_optimum,
-    parabola_optimum,
-    window_optimum,
-)
-from repro.judge.sweep import by_seed
+from repro.judge.optimum import PAPER_WINDOW, Optimum, grid_optimum, window_optimum
+from repro.judge.sweep import by_width
 from repro.judge.tables import joined
 from repro.statistics import slope, t_interval
 from repro.suite.study import SCALES
+from widthwise.checks.sweep import Sweeps
 
 LR = "lr.embedding"
 WIDTH = "model.width"
@@ -35,34 +30,17 @@ ABOVE = {  # a legend over its panel
 }
 
 
-class Sweep:
-    """The final losses of a sweep, as arrays.
-
-    seeds: sorted. losses: width -> array (seeds, settings of the other axes, rates), as of
-    `by_seed`. rates: width -> the learning rates of its last axis.
-    """
-
-    def __init__(self, table):
-        others = [c for c in table.columns if c not in (LR, WIDTH, "seed", "train_loss")]
-        setting = table.groupby(others, dropna=False).ngroup() if others else 0
-        self.seeds = [int(each) for each in np.unique(table["seed"])]
-        self.losses, self.rates = {}, {}
-        for width, rows in table.assign(setting=setting).groupby(WIDTH):
-            axes, losses = by_seed(rows, ("setting", LR), "train_loss", self.seeds)
-            self.rates[int(width)], self.losses[int(width)] = axes[-1], losses
-
-    def curve(self, width: int, seeds: Sequence[int]) -> np.ndarray:
-        """Mean loss over seeds (repeats count) per learning rate, the other axes at their best.
-
-        A diverged run makes its point infinite: it is never averaged away.
-        """
-        chosen = self.losses[width][[self.seeds.index(seed) for seed in seeds]]
-        return chosen.mean(axis=0).min(axis=0)
+def sweeps(table) -> Sweeps:
+    """Width -> the sweep of the final losses of a table. Its other columns are further settings:
+    the mean over seeds has them at their best."""
+    others = [c for c in table.columns if c not in (LR, WIDTH, "seed", "train_loss")]
+    setting = table.groupby(others, dropna=False).ngroup() if others else 0
+    return by_width(table.assign(setting=setting), WIDTH, LR, "train_loss", "setting")
 
 
 def optima(
-    sweep: Sweep, seeds: Sequence[int], window: float, reach: float = 0.0
-) -> dict[int, Optimum]:
+    sweep: Sweeps, seeds: Sequence[int], window: float, reach: float = 0.0
+) -> dict[float, Optimum]:
     """Width -> optimum of the mean curve over the given seeds, where any loss is finite.
 
     By the paper's rule for the paper's window, to the letter: every run within it counts, of any
@@ -71,39 +49,38 @@ def optima(
         judged.
     """
     result = {}
-    for width, rates in sweep.rates.items():
-        curve = sweep.curve(width, seeds)
-        if not np.isfinite(curve).any():
+    for width, whole in sweep.items():
+        each = whole.of(seeds)
+        if not np.isfinite(each.mean()).any():
             continue
-        found = window_optimum(rates, curve, window)
+        found = window_optimum(each.rates, each.mean(), window)
         if window == PAPER_WINDOW and not reach:
-            each = [sweep.curve(width, [seed]) for seed in seeds]
-            log2 = grid_optimum(np.tile(rates, len(each)), np.concatenate(each), window)
+            log2 = grid_optimum(np.tile(each.rates, len(each.own)), each.own.ravel(), window)
         else:
-            log2 = parabola_optimum(rates, curve, reach or REACHES[0])
+            log2 = each.optimum("parabola", reach or REACHES[0], inside=False)
         result[width] = replace(found, log2=log2)
     return result
 
 
-def slope_of(sweep: Sweep, seeds: Sequence[int], window: float, reach: float = 0.0) -> float:
+def slope_of(sweep: Sweeps, seeds: Sequence[int], window: float, reach: float = 0.0) -> float:
     """Slope of log2 of the optimal eta_E against log2 d. reach: as of `optima`."""
     found = optima(sweep, seeds, window, reach)
     return slope(np.log2(list(found)), [o.log2 for o in found.values()])
 
 
-def last_slope(sweep: Sweep, seeds: Sequence[int], window: float) -> float:
+def last_slope(sweep: Sweeps, seeds: Sequence[int], window: float) -> float:
     """The same between the two largest widths."""
     found = list(optima(sweep, seeds, window).items())[-2:]
     return slope(np.log2([d for d, _ in found]), [o.log2 for _, o in found])
 
 
-def centre_slope(sweep: Sweep, seeds: Sequence[int], window: float) -> float:
+def centre_slope(sweep: Sweeps, seeds: Sequence[int], window: float) -> float:
     """The same by the centre of the window on the interpolated curve."""
     found = optima(sweep, seeds, window)
     return slope(np.log2(list(found)), [o.centre for o in found.values()])
 
 
-def estimates(sweep: Sweep, window: float) -> dict[str, Measurement]:
+def estimates(sweep: Sweeps, window: float) -> dict[str, Measurement]:
     """Estimator, in words -> the slope by it; the first is judged."""
     judged = {}
     if window == PAPER_WINDOW:
@@ -118,7 +95,7 @@ def estimates(sweep: Sweep, window: float) -> dict[str, Measurement]:
     return judged | parabolas | centre
 
 
-def slope_words(found: dict[int, Optimum]) -> str:
+def slope_words(found: dict[float, Optimum]) -> str:
     """`slope -0.39` of optima by width."""
     if len(found) < 2:
         return "no slope"
@@ -126,7 +103,7 @@ def slope_words(found: dict[int, Optimum]) -> str:
     return f"slope {value:z.2f}"
 
 
-def measured(sweep: Sweep, statistic, window: float, detail: str = "") -> Measurement:
+def measured(sweep: Sweeps, statistic, window: float, detail: str = "") -> Measurement:
     """Mean over seeds of a statistic, with its interval and edge warning.
 
     statistic: of (sweep, seeds, window).
@@ -144,22 +121,18 @@ def measured(sweep: Sweep, statistic, window: float, detail: str = "") -> Measur
     return found
 
 
-def diverged_widths(sweep: Sweep) -> list[str]:
+def diverged_widths(sweep: Sweeps) -> list[str]:
     """Widths at which some seed has no finite loss."""
-    return [
-        str(width)
-        for width in sweep.rates
-        if not all(np.isfinite(sweep.curve(width, [seed])).any() for seed in sweep.seeds)
-    ]
+    return [str(width) for width, each in sweep.items() if not np.isfinite(each.own).any(1).all()]
 
 
-def edge_problem(found: dict[int, Optimum]) -> str:
+def edge_problem(found: dict[float, Optimum]) -> str:
     """Why optima at a grid's edge are no optima; empty when all are inside."""
     edges = [str(width) for width, optimum in found.items() if optimum.at_edge]
     return f"the optimum's window meets the grid's edge at d = {', '.join(edges)}" if edges else ""
 
 
-def slope_measurement(sweep: Sweep, window: float) -> Measurement:
+def slope_measurement(sweep: Sweeps, window: float) -> Measurement:
     """Slope of the optimum against width; beside it the optima, the slope by every estimator, of
     the last octave of width, and by the paper's 20 %.
 
@@ -181,12 +154,12 @@ def slope_measurement(sweep: Sweep, window: float) -> Measurement:
     return of_estimators(replace(judged, detail=detail), *list(each.values())[1:])
 
 
-def last_octave(sweep: Sweep) -> str:
+def last_octave(sweep: Sweeps) -> str:
     """The two largest widths in words."""
-    return "d = " + " to ".join(str(width) for width in sorted(sweep.rates)[-2:])
+    return "d = " + " to ".join(str(width) for width in sorted(sweep)[-2:])
 
 
-def draw_losses(axes, sweep: Sweep, window: float, label) -> None:
+def draw_losses(axes, sweep: Sweeps, window: float, label) -> None:
     """Training loss against eta_E per width, thick within the window, diverged runs on top.
 
     The line is the best configuration of the mean over seeds, the band the range over seeds of
@@ -196,11 +169,10 @@ def draw_losses(axes, sweep: Sweep, window: float, label) -> None:
 
     found = optima(sweep, sweep.seeds, window)
     thick = {"lw": 4, "alpha": 0.5, "solid_capstyle": "round"}
-    colors = ramp(sweep.rates)
-    for width, lr in sweep.rates.items():
+    colors = ramp(sweep)
+    for width, each in sweep.items():
         color = colors[width]
-        losses = np.array([sweep.curve(width, [seed]) for seed in sweep.seeds])
-        curve = sweep.curve(width, sweep.seeds)
+        lr, losses, curve = each.rates, each.own, each.mean()
         finite = np.isfinite(curve)
         axes.plot(lr[finite], curve[finite], "o-", ms=3, color=color, label=label(width))
         axes.fill_between(
@@ -224,7 +196,7 @@ def draw_losses(axes, sweep: Sweep, window: float, label) -> None:
     axes.legend(ncols=3, **ABOVE)
 
 
-def with_intervals(sweep: Sweep, window: float, found: dict[int, Optimum]) -> np.ndarray:
+def with_intervals(sweep: Sweeps, window: float, found: dict[float, Optimum]) -> np.ndarray:
     """Optima of the mean curve, as rates, and the ends of their 95 % intervals over seeds.
 
     Shape (widths, 3); NaN where there is no interval.
@@ -235,14 +207,14 @@ def with_intervals(sweep: Sweep, window: float, found: dict[int, Optimum]) -> np
     return 2.0 ** np.array([(o.log2, *e) for o, e in zip(found.values(), ends, strict=True)])
 
 
-def judged_slope(sweep: Sweep, window: float) -> str:
+def judged_slope(sweep: Sweeps, window: float) -> str:
     """`slope -0.41 [-0.51, -0.31]`, as it is judged; `no slope` where there is none."""
-    found = slope_measurement(sweep, window) if len(sweep.rates) > 1 else None
+    found = slope_measurement(sweep, window) if len(sweep) > 1 else None
     return "no slope" if found is None or math.isnan(found.value) else f"slope {in_words(found)}"
 
 
 def draw_optima(
-    axes, sweep: Sweep, window: float, label: str, color, marker="o", paper: float | None = None
+    axes, sweep: Sweeps, window: float, label: str, color, marker="o", paper: float | None = None
 ) -> None:
     """Optimal eta_E against width, with 95 % intervals and the slope that is judged.
 
@@ -292,14 +264,14 @@ def draw_optima(
     axes.legend(**ABOVE)
 
 
-def draw_estimates(axes, sweep: Sweep, window: float, paper: float) -> None:
+def draw_estimates(axes, sweep: Sweeps, window: float, paper: float) -> None:
     """The slope by every estimator and of the last octave of width, a row each, with 95 % interval.
 
     Shaded: the interval that is judged. paper: the slope that the paper prints.
     """
     from repro.judge.drawing import PAPER, bars
 
-    if len(sweep.rates) < 2:
+    if len(sweep) < 2:
         axes.axis("off")
         return
     each = estimates(sweep, window)

@@ -49,7 +49,7 @@ def reduce(runs):
 
 
 def sweep_of(data):
-    return _sweep.Sweep(data.drop(columns="vocab_reached"))
+    return _sweep.sweeps(data.drop(columns="vocab_reached"))
 
 
 def best_settings(data):
@@ -109,9 +109,9 @@ def draw(data, scale):
     sweep = sweep_of(data)
     m = data["vocab_reached"].max()
     unit = sweep_of(data[data[INIT] == UNIT_INIT])
-    colors = drawing.ramp(sweep.rates)
-    for width, lr in unit.rates.items():
-        axes[0, 0].plot(lr, unit.curve(width, unit.seeds), "--", lw=1, color=colors[width])
+    colors = drawing.ramp(sweep)
+    for width, each in unit.items():
+        axes[0, 0].plot(each.rates, each.mean(), "--", lw=1, color=colors[width])
     axes[0, 0].plot([], [], "--", lw=1, color="0.5", label="dashes, in each colour: std 1")
     window = _sweep.WINDOW[scale]
     _sweep.draw_losses(axes[0, 0], sweep, window, lambda width: f"d = {width}, m = {m}")

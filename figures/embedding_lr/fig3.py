@@ -124,7 +124,7 @@ def part(data, study):
 def sweep_of(data, study):
     """A study's sweep; None at a scale that does not run it."""
     rows = part(data, study)
-    return _sweep.Sweep(rows) if len(rows) else None
+    return _sweep.sweeps(rows) if len(rows) else None
 
 
 def slope_of(sweep, window):
@@ -143,7 +143,7 @@ def measure(data, scale):
 
     def above_tuned(sweep, sample, window):
         carried = _rules.transferred(sweep, _rules.POWERS["sqrt(d)"], *sample)
-        return carried / _rules.tuned(sweep, [max(sweep.rates)], *sample) - 1
+        return carried / _rules.tuned(sweep, [max(sweep)], *sample) - 1
 
     def ratio(sweep, sample, window):
         found = _sweep.optima(sweep, sample, window)
@@ -168,16 +168,16 @@ def init_advantage(small, unit, window):
     def gain(width, seeds):
         return lowest(unit, width, seeds) - lowest(small, width, seeds)
 
-    words = ", ".join(f"d={d}: {gain(d, unit.seeds):.3f}" for d in unit.rates)
+    words = ", ".join(f"d={d}: {gain(d, unit.seeds):.3f}" for d in unit)
     edges = (_sweep.edge_problem(_sweep.optima(s, s.seeds, window)) for s in (small, unit))
     return over_seeds(
-        lambda seeds: min(gain(d, seeds) for d in unit.rates), unit.seeds, joined(*edges), words
+        lambda seeds: min(gain(d, seeds) for d in unit), unit.seeds, joined(*edges), words
     )
 
 
 def lowest(sweep, width, seeds):
     """The lowest loss over learning rates."""
-    return float(sweep.curve(width, seeds).min())
+    return float(sweep[width].mean(seeds).min())
 
 
 def simulate(law, recorded, scale, rng):
@@ -198,7 +198,7 @@ def simulate(law, recorded, scale, rng):
             continue
         if (study, law) == (UNIT, "init without effect"):
             seeds = unit.seeds
-            gained = {d: lowest(unit, d, seeds) - lowest(small, d, seeds) for d in unit.rates}
+            gained = {d: lowest(unit, d, seeds) - lowest(small, d, seeds) for d in unit}
             rows["train_loss"] -= rows[_sweep.WIDTH].map(gained)
         beside = main if study == TUNING else None
         rng = np.random.default_rng([drawn_with, int(study == TUNING)])  # seeds of its own

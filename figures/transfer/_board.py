@@ -17,8 +17,9 @@ from figures.transfer._losses import (
 from repro.judge import references
 from repro.judge.matrix import Board, Entry, board, entry
 from repro.judge.references import Setting
-from repro.judge.score import Chain, Reference, Sweep, chain
-from repro.judge.sweep import by_seed
+from repro.judge.score import Chain, Reference, chain
+from repro.judge.sweep import sweep_of
+from widthwise.checks.sweep import Sweep
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,11 +44,7 @@ def study_of(column: str, optimizer: str) -> str:
 
 def sweeps(rows) -> dict[float, Sweep]:
     """Ratio -> sweep, of runs that differ in ratio, rate and seed alone."""
-    found = {}
-    for ratio, each in rows.groupby(RATIO):
-        (rates,), losses = by_seed(each, (LR,), LOSS)
-        found[float(ratio)] = Sweep(rates, tuple(sorted(map(int, each["seed"].unique()))), losses)
-    return found
+    return {float(ratio): sweep_of(each, LR, LOSS) for ratio, each in rows.groupby(RATIO)}
 
 
 def learned(chance: float):

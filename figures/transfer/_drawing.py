@@ -4,8 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from figures.transfer._losses import NEAR, ORDER, WORKLOADS, Losses
-from repro.judge.optimum import parabola_optimum
+from figures.transfer._losses import ORDER, WORKLOADS, Losses
 from repro.statistics import t_interval
 
 SMALL = {"width": 1.75, "height": 1.7}
@@ -56,7 +55,7 @@ def draw_all_bowls(workloads: dict[str, Losses]):
     names = [n for n in ORDER if any(n in losses.names for losses in workloads.values())]
     figure, axes = drawing.panels(len(names), len(workloads), **SMALL)
     for row, (workload, losses) in zip(axes, workloads.items(), strict=True):
-        low = min(found.mean(0).min() for _, found in losses.curves.values())
+        low = min(found.mean().min() for found in losses.curves.values())
         room = 3 * abs(losses.gain())  # worse losses are cut off
         for place, name in zip(row, names, strict=True):
             if name not in losses.names:
@@ -114,7 +113,8 @@ def draw_bowls(axes, losses: Losses, name: str) -> None:
     from repro.judge.drawing import ramp
 
     for width, color in ramp(losses.widths).items():
-        rates, found = losses.curves[name, width]
+        sweep = losses.curves[name, width]
+        rates, found = sweep.rates, sweep.losses
         shown = np.isfinite(found).all(0)
         mean = found[:, shown].mean(0)
         axes.plot(rates[shown], mean, "o-", ms=2, lw=1, color=color, label=f"width {width:g}")
@@ -126,7 +126,7 @@ def draw_bowls(axes, losses: Losses, name: str) -> None:
             alpha=0.2,
             lw=0,
         )
-        best = 2 ** parabola_optimum(rates, found.mean(0), NEAR)
+        best = 2 ** sweep.optimum(inside=False)
         if np.isfinite(best):
             height = np.interp(np.log2(best), np.log2(rates[shown]), mean)
             axes.plot(best, height, "o", ms=6, mfc="none", mew=1, color=color)
@@ -139,7 +139,7 @@ def draw_optima(axes, losses: Losses, names: list[str]) -> None:
     from repro.judge.drawing import COLORS, log2_axis
 
     widths = np.array(losses.widths, float)
-    start = 2 ** losses.optimum(losses.names[0], losses.base).mean()
+    start = 2 ** losses.curves[losses.names[0], losses.base].vertices().mean()
     axes.set_xscale("log", base=2)
     if not np.isfinite(start):
         axes.text(0.5, 0.5, "no minimum\ninside", ha="center", transform=axes.transAxes, fontsize=7)
@@ -148,7 +148,7 @@ def draw_optima(axes, losses: Losses, names: list[str]) -> None:
     for i, name in enumerate(names):
         if name not in losses.names:
             continue
-        optima = [losses.optimum(name, width) for width in losses.widths]
+        optima = [losses.curves[name, width].vertices() for width in losses.widths]
         centre = np.array([each.mean() for each in optima])
         ends = np.array([short_interval(each) for each in optima]).T
         low, high = 2**centre - 2 ** (centre - ends[0]), 2 ** (centre + ends[1]) - 2**centre
@@ -224,7 +224,7 @@ def draw_optimizer(workloads: dict[str, Losses]):
 
     figure, axes = drawing.panels(3, len(workloads), width=2.9, height=2.6)
     for row, (words, losses) in zip(axes, workloads.items(), strict=True):
-        means = np.concatenate([found.mean(0) for _, found in losses.curves.values()])
+        means = np.concatenate([found.mean() for found in losses.curves.values()])
         low, high = means.min(), means[np.isfinite(means)].max(initial=-np.inf)
         room = min(3 * abs(losses.gain()), high - low)  # worse losses are cut off
         for place, name in zip(row, losses.names, strict=False):
@@ -329,7 +329,7 @@ def draw_muon(arms: dict[str, Losses]):
     from repro.judge.drawing import COLORS
 
     figure, axes = drawing.panels(len(arms) + 1, width=3.0, height=2.9)
-    low = min(each[1].mean(0).min() for losses in arms.values() for each in losses.curves.values())
+    low = min(each.mean().min() for losses in arms.values() for each in losses.curves.values())
     room = 3 * max(abs(losses.gain()) for losses in arms.values())  # worse losses are cut off
     last, drawn = axes[0, -1], 0
     for k, (place, (arm, losses)) in enumerate(zip(axes[0], arms.items(), strict=False)):
@@ -339,7 +339,7 @@ def draw_muon(arms: dict[str, Losses]):
         place.set_title(arm, fontsize=9)
         place.set_xlabel("learning rate")
         widths = np.array(losses.widths, float)
-        optima = [losses.optimum("muP", width) for width in losses.widths]
+        optima = [losses.curves["muP", width].vertices() for width in losses.widths]
         centre = np.array([each.mean() for each in optima])
         if not np.isfinite(centre[0]):
             continue

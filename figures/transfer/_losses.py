@@ -3,18 +3,16 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
-from repro.judge.claims import Claim, Expectation, Measurement, exact, over_seeds, reported
+from repro.judge.claims import Claim, Expectation, Measurement, exact, reported
 from repro.judge.intervals import no_finer_than, of_estimators
-from repro.judge.optimum import parabola_optimum
-from repro.judge.sweep import by_seed, gathered
+from repro.judge.sweep import by_seed, gathered, slope_over_seeds, sweep_of
 from repro.judge.tables import joined
-from repro.statistics import slope
 from repro.suite.study import OVERNIGHT
-from widthwise.checks.regret import Curve, Curves
+from widthwise.checks.regret import Comparison
+from widthwise.checks.sweep import NEAR
 
 WORKLOADS = {
     "decoder": "decoder",
@@ -38,7 +36,6 @@ PROXY = "(proxy)"  # of the narrow model, which is the same under every parametr
 DECAY = "optimizer.weight_decay"  # a column of data.csv where it was tuned
 COLUMNS = ["workload", NAME, WIDTH, RATIO, LR, "seed", LOSS, "chance"]
 LEARNED = 0.3  # nats below chance that the narrow model must have reached
-NEAR = 1.0  # octaves to either side of the best rate that the parabola takes
 
 
 def reduce(runs):
@@ -53,8 +50,8 @@ def reduce(runs):
     return table[COLUMNS + tuned].sort_values([*COLUMNS[:6], *tuned], ignore_index=True)
 
 
-class Losses(Curves):
-    """One workload's losses (`Curves`).
+class Losses(Comparison):
+    """One workload's losses (`Comparison`).
 
     ratio: of the embedding's rate to the others', tuned on the narrow model, as was the weight
     decay where the table has it. narrow: its rows at that decay, at every ratio. decays: those it
@@ -73,36 +70,22 @@ class Losses(Curves):
             self.narrow = self.narrow[self.narrow[DECAY] == self.decay]
         (base,) = self.narrow[WIDTH].unique()
         self.chance = float(self.narrow["chance"].iloc[0])
-        proxy = curve(self.narrow[self.narrow[RATIO] == self.ratio])
+        proxy = sweep_of(self.narrow[self.narrow[RATIO] == self.ratio], LR, LOSS)
         names = sorted(wide[NAME].unique(), key=ORDER.index)
         curves = {(name, base): proxy for name in names}
         for (name, width), rows in wide.groupby([NAME, WIDTH]):
-            curves[name, width] = curve(rows)
+            curves[name, width] = sweep_of(rows, LR, LOSS)
         super().__init__(curves)
-
-    def slope(self, name: str, seed: int, reach: float = NEAR) -> float:
-        """Slope of log2 of the best rate against log2 of the width; NaN where a curve has no
-        minimum inside its rates. reach: of the parabola, in octaves."""
-        optima = [
-            parabola_optimum(self.curves[name, width][0], self.curves[name, width][1][seed], reach)
-            for width in self.widths
-        ]
-        return slope(np.log2(self.widths), optima)
 
     def more_regret(self, rate: float | None = None) -> np.ndarray:
         """By seed: how much larger the regret of SP is than that of muP, at the largest width."""
         return self.regret("SP", self.widest, rate) - self.regret("muP", self.widest, rate)
 
-    def optimum(self, name: str, width: float) -> np.ndarray:
-        """log2 of the best rate by seed."""
-        rates, losses = self.curves[name, width]
-        return np.array([parabola_optimum(rates, each, NEAR) for each in losses])
-
     def problem(self, *names: str) -> str:
         """Why a comparison of these tells nothing: the narrow model has not learned, a best rate at
         its grid's end, or a transferred rate that was not tried; "" if it does."""
         found = []
-        best = self.curves[self.names[0], self.base][1].mean(0).min()
+        best = self.curves[self.names[0], self.base].mean().min()
         if not best < self.chance - LEARNED:
             found.append(f"the narrow model has hardly learned: {best:.2f} of {self.chance:.2f}")
         (ratios, _), tried = by_seed(self.narrow, (RATIO, LR), LOSS)
@@ -113,19 +96,13 @@ class Losses(Curves):
             found.append(f"the best weight decay, {self.decay:g}, is at its grid's edge")
         edges = []
         for name in names:
-            at_edge = [f"{width:g}" for width in self.widths if self.at_edge(name, width)]
+            at_edge = [f"{width:g}" for width, each in self.of(name).items() if each.at_edge]
             edges += [f"{name} at {', '.join(at_edge)}"] if at_edge else []
             if np.isnan(self.transferred(name, self.widest)).any():
                 found.append(f"{name} was not trained at the narrow model's best rate")
         if edges:
             found.append(f"the best rate is at its grid's edge: {'; '.join(edges)}")
         return joined(*found)
-
-
-def curve(rows) -> Curve:
-    """Runs that have nothing but rate and seed to tell them apart."""
-    (rates,), losses = by_seed(rows, (LR,), LOSS)
-    return rates, losses
 
 
 def by_workload(data, names: Iterable[str] = WORKLOADS) -> dict[str, Losses]:
@@ -151,33 +128,39 @@ def slope_measurement(losses: Losses, name: str) -> Measurement:
 
     Two estimators may differ by more than seeds do: then the interval spans those of both.
     """
-    problem = losses.problem(name)
-
-    def of_seed(seeds, reach):
-        return losses.slope(name, seeds[0], reach)
-
-    first, second = (
-        over_seeds(partial(of_seed, reach=reach), losses.seeds, problem)
-        for reach in (NEAR, 2 * NEAR)
-    )
+    sweeps, problem = losses.of(name), losses.problem(name)
+    first, second = (slope_over_seeds(sweeps, reach, problem) for reach in (NEAR, 2 * NEAR))
     if math.isnan(first.value):
-        words = joined(problem, "a seed's curve has no minimum inside the grid")
-        return replace(first, problem=words)
-    optima = ", ".join(
-        f"{width:g}: 2^{losses.optimum(name, width).mean():.2f}" for width in losses.widths
-    )
+        return first
+    optima = ", ".join(f"{n:g}: 2^{each.vertices().mean():.2f}" for n, each in sweeps.items())
     words = f"best rates by width {optima}; {second.value:z.2f} by a parabola of two octaves"
     return of_estimators(replace(first, detail=words), second)
 
 
+def regrets(losses: Losses, *names: str) -> str:
+    """What these lose at the largest width for want of retuning, by either estimator: by the grid,
+    which claims judge, and by parabolas, as the board and `scores` have it."""
+    place = losses.proxy.optimum()
+    by_parabolas = {n: losses.curves[n, losses.widest].regret(place).mean() for n in names}
+    by_grid = {name: losses.regret(name, losses.widest).mean() for name in names}
+
+    def words(name: str, value: float) -> str:
+        return f"{name} none" if math.isnan(value) else f"{name} {value:.4f}"
+
+    return "; ".join(
+        f"regret by {how} " + ", ".join(words(*item) for item in each.items())
+        for how, each in (("the grid", by_grid), ("parabolas", by_parabolas))
+    )
+
+
 def of_rates(losses: Losses, statistic, *names: str, detail: str = "") -> Measurement:
-    """`Curves.interval` of a statistic. names: the parametrizations it compares."""
+    """`Comparison.interval` of a statistic. names: the parametrizations it compares."""
     found = losses.interval(statistic)
     return Measurement(*found, len(losses.seeds), losses.problem(*names), detail)
 
 
 def of_regret(losses: Losses, statistic, *names: str, detail: str = "") -> Measurement:
-    """The same of a regret, or of a difference of two: known no finer than the grid of rates."""
+    """The same of a regret by the grid, or a difference of two: known no finer than its rates."""
     return no_finer_than(
         of_rates(losses, statistic, *names, detail=detail), losses.half_step(*names)
     )

@@ -86,7 +86,7 @@ def difference(even: Losses, tuned: Losses, statistic, *names: str) -> Measureme
     """A statistic of one rate for all layers minus that of the tuned ratio, paired by seed.
 
     statistic: (losses, rate) -> an array by seed. The interval spans the choice of either arm's
-    rate, as `Curves.interval` does.
+    rate, as `Comparison.interval` does.
     """
     best = statistic(even, even.proxy_rate()) - statistic(tuned, tuned.proxy_rate())
     mean, low, high = t_interval(best)
@@ -174,8 +174,8 @@ FIGURE = Figure(
         "the embedding and all else. Right pair: the embedding's rate times the ratio that is best "
         "for the narrow model. Dots: at the narrow model's best learning rate, with a 95 % "
         "interval over seeds (arrows: it goes on). Circles: at its own best rate. Between them, "
-        "red: regret, what retuning would win back. Dashes: the tuned loss of the narrow model. "
-        "The axes differ, as losses do."
+        "red: regret by the grid, what retuning would win back. Dashes: the tuned loss of the "
+        "narrow model. The axes differ, as losses do."
     ),
     studies=(
         *_losses.STUDIES,

@@ -1,7 +1,5 @@
 """Loss against learning rate, at every width under every parametrization."""
 
-import numpy as np
-
 from figures.transfer import _drawing, _losses
 from figures.transfer._losses import WORKLOADS, Losses, reduce
 from repro.judge.claims import CONTROL, Claim, Measurement, over_seeds, reported, trained_scales
@@ -24,10 +22,10 @@ CLAIMS = tuple(
 def octave(losses: Losses, seed: int) -> float:
     """Mean excess of a seed's loss an octave above and below the rate that is best for the others;
     NaN where one of these was not tried."""
-    rates, found = losses.curves["muP", losses.widest]
-    best = np.delete(found, seed, axis=0).mean(0).argmin()
-    beside = np.isin(rates, rates[best] * np.array([0.5, 2.0]))
-    return float(found[seed, beside].mean() - found[seed, best]) if sum(beside) == 2 else np.nan
+    found = losses.curves["muP", losses.widest]
+    best = found.without(seed).optimum("grid")
+    below, at, above = (found.at(best + octave, "grid")[seed] for octave in (-1, 0, 1))
+    return float((below + above) / 2 - at)
 
 
 def measure(data, scale):

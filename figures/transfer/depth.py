@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 
-from figures.transfer._losses import LR, PROXY, RATIO, Losses, curve, of_rates
+from figures.transfer._losses import LR, RATIO, Losses, of_rates
 from repro.judge.claims import TRAINING, Claim, above, below, trained_scales
 from repro.judge.figure import Figure
 from repro.judge.noise import Design
 from repro.judge.power import SIDES, SIGN
-from repro.judge.sweep import gathered
+from repro.judge.sweep import gathered, sweep_of
 from repro.statistics import t_interval
-from widthwise.checks.regret import Curves
+from widthwise.checks.regret import Comparison
 
 DEPTH, POWER, LOSS = "model.depth", "model.branch_power", "train_loss"
 ARMS = {"plain": 0.0, "1/L": 1.0}
@@ -60,16 +60,12 @@ class Depths(Losses):
         (self.ratio,) = deep[RATIO].unique()
         self.chance = float(self.narrow["chance"].iloc[0])
         (base,) = of["shallow"][DEPTH].unique()
-        curves = {(arm, base): curve(of["shallow"]) for arm in ARMS}
+        curves = {(arm, base): sweep_of(of["shallow"], LR, LOSS) for arm in ARMS}
         for (power, depth), rows in deep.groupby([POWER, DEPTH]):
             (arm,) = (name for name, each in ARMS.items() if each == power)
-            curves[arm, depth] = curve(rows)
-        Curves.__init__(self, curves)
-        tuned = curve(self.narrow[self.narrow[RATIO] == self.ratio])
-        self._proxy = Curves({(PROXY, base): tuned})
-
-    def proxy_rate(self, seeds=None):
-        return self._proxy.proxy_rate(seeds)
+            curves[arm, depth] = sweep_of(rows, LR, LOSS)
+        tuned = sweep_of(self.narrow[self.narrow[RATIO] == self.ratio], LR, LOSS)
+        Comparison.__init__(self, curves, tuned)
 
     def fall(self, arm: str, rate: float) -> np.ndarray:
         """By seed: how much lower the deepest one's loss is at a rate than that of two blocks."""
@@ -110,14 +106,14 @@ def draw(data, scale):
 
     losses = Depths(data)
     figure, axes = drawing.panels(3, width=3.0, height=2.9)
-    finite = [each[np.isfinite(each)] for _, each in losses.curves.values()]
+    finite = [each.losses[np.isfinite(each.losses)] for each in losses.curves.values()]
     low = min(each.min() for each in finite)
     top = max(float(np.nanmean(losses.transferred(a, losses.widest))) for a in ARMS)
     for place, arm in zip(axes[0], ARMS, strict=False):
         for depth, color in drawing.ramp(losses.widths).items():
-            rates, found = losses.curves[arm, depth]
-            shown = np.isfinite(found).all(0)
-            each = found[:, shown]
+            found = losses.curves[arm, depth]
+            shown = np.isfinite(found.losses).all(0)
+            rates, each = found.rates, found.losses[:, shown]
             place.plot(
                 rates[shown], each.mean(0), "o-", ms=3, lw=1, color=color, label=f"{depth:g} blocks"
             )

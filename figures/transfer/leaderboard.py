@@ -43,7 +43,7 @@ CLAIMS = (
             statement=f"The rate tuned on a narrow {name} costs more at a larger width under SP "
             "than under muP",
             source=f"{TENSOR_PROGRAMS}, Figure 1",
-            quantity="regret of SP minus regret of muP at the largest width, nats",
+            quantity="regret by the grid of SP minus that of muP at the largest width, nats",
             expected=trained_scales(above(0, STATED, OF_NETWORKS)) | _losses.at_night(workload),
         )
         for workload, name in WORKLOADS.items()
@@ -103,8 +103,7 @@ def measure(data, scale):
     workloads = _losses.by_workload(data)
     found = {}
     for workload, losses in workloads.items():
-        each = {name: losses.regret(name, losses.widest).mean() for name in losses.names}
-        detail = "regret " + ", ".join(f"{name} {value:.4f}" for name, value in each.items())
+        detail = _losses.regrets(losses, *losses.names)
         found[f"leaderboard.sp-regret-{workload}"] = _losses.of_regret(
             losses, losses.more_regret, "SP", "muP", detail=detail
         )
@@ -156,9 +155,9 @@ def shifts(design, losses: Losses, rows, log2, side: int) -> None:
     recorded = losses.more_regret().mean()
     if side * recorded > 0:
         return
-    base = np.nanmean(losses.optimum("SP", losses.base))
+    base = np.nanmean(losses.curves["SP", losses.base].vertices())
     for width in losses.widths[1:]:
-        found = {name: np.nanmean(losses.optimum(name, width)) for name in ("SP", "muP")}
+        found = {name: np.nanmean(losses.curves[name, width].vertices()) for name in ("SP", "muP")}
         targets = {"SP": found["muP"], "muP": found["SP"]} if side else dict.fromkeys(found, base)
         for name, target in targets.items():
             if np.isfinite(target - found[name]):
@@ -206,8 +205,8 @@ def draw(data, scale):
 FIGURE = Figure(
     title="Tuned narrow, trained wide: what is lost",
     outcome=(
-        "Regret of SP minus that of muP, nats: {leaderboard.sp-regret-decoder} (decoder), "
-        "{leaderboard.sp-regret-gpt2} (GPT-2), {leaderboard.sp-regret-mlp} (MLP), "
+        "Regret by the grid of SP minus that of muP, nats: {leaderboard.sp-regret-decoder} "
+        "(decoder), {leaderboard.sp-regret-gpt2} (GPT-2), {leaderboard.sp-regret-mlp} (MLP), "
         "{leaderboard.sp-regret-vit} (ViT), {leaderboard.sp-regret-gru} (GRU), "
         "{leaderboard.sp-regret-bart} (BART)"
     ),
@@ -215,14 +214,14 @@ FIGURE = Figure(
         "Of what the largest width gains over the narrow model, written above, the share that is "
         "lost under each parametrization with the narrow model's best learning rate, against the "
         f"workload's reference of version {_board.VERSION}, on one scale; sorted by the median "
-        "over the workloads that it is defined on, three or more. Dark: regret, what retuning the "
-        "rate would win back, by parabolas. Pale: penalty, the tuned loss above the reference's. "
+        "over the workloads that it is defined on, three or more. Dark: regret by parabolas, what "
+        "retuning the rate would win back. Pale: penalty, the tuned loss above the reference's. "
         "Bars: 95 % interval of the whole chain, over tuning and judging seeds; arrows: it goes "
         "on. Stars: the least lost of a workload, and what a paired test does not part from it. "
         "Numbers at the medians: entries of one number are tied. Ref.: its own tuned loss is the "
         "reference. Undefined: `scores` says why. Data are seen once, losses are of the last "
-        "fifth of the steps. The claims below read regret off the grid of rates, as they did when "
-        "they were first judged."
+        "fifth of the steps. Claims and title have regret by the grid, both best rates points of "
+        "it, as two of them are registered; what it is by parabolas stands beside each."
     ),
     studies=_losses.STUDIES,
     claims=CLAIMS,

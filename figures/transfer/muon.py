@@ -41,7 +41,7 @@ CLAIMS = (
             kind=CONTROL,
             statement=f"What the narrow decoder's rate costs at the largest width, Muon, {arm}",
             source="suite",
-            quantity="loss at the transferred rate minus the tuned loss, nats",
+            quantity="regret by the grid: loss at the transferred rate minus the tuned loss, nats",
             expected=trained_scales(reported("no bound: 0 if nothing is lost")),
         )
         for arm in ARMS
@@ -63,18 +63,14 @@ def by_arm(data) -> dict[str, Losses]:
 
 def measure(data, scale):
     arms = by_arm(data)
-    original, matched = (arms[arm] for arm in ARMS)
     problem = joined(*(words for each in arms.values() if (words := each.problem("muP"))))
-    slopes = {
-        arm: np.mean([losses.slope("muP", seed) for seed in losses.seeds])
-        for arm, losses in arms.items()
-    }
-    words = ", ".join(f"{arm} {slope:z.2f}" for arm, slope in slopes.items())
+    slopes = {arm: losses.of("muP").slopes() for arm, losses in arms.items()}
+    words = ", ".join(f"{arm} {np.mean(each):z.2f}" for arm, each in slopes.items())
     ratios = ", ".join(f"{losses.ratio:g}" for losses in arms.values())
     found = {
         FALLS: over_seeds(
-            lambda k: matched.slope("muP", k[0]) - original.slope("muP", k[0]),
-            matched.seeds,
+            lambda k: slopes[ARMS[1]][k[0]] - slopes[ARMS[0]][k[0]],
+            arms[ARMS[1]].seeds,
             problem,
             f"slopes: {words}; ratios of the embedding's rate {ratios}",
         )
@@ -85,7 +81,8 @@ def measure(data, scale):
             losses,
             lambda rate, losses=losses: losses.regret("muP", losses.widest, rate),
             "muP",
-            detail=f"tuned {end:.4f} nats at width {losses.widest:g}",
+            detail=f"tuned {end:.4f} nats at width {losses.widest:g}; "
+            + _losses.regrets(losses, "muP"),
         )
     return found
 

@@ -8,7 +8,7 @@ from figures.transfer import _losses
 from figures.transfer._losses import ORDER, WORKLOADS, Losses, reduce
 from repro.judge.claims import CONTROL, Claim, Measurement, reported, trained_scales
 from repro.judge.figure import Figure
-from widthwise.checks.regret import Curves
+from widthwise.checks.regret import Comparison
 
 LITTLE = 10  # % of the width's gain
 DRAWS = 400
@@ -34,17 +34,17 @@ CLAIMS = (
 Shares = dict[str, dict[str, float]]  # workload -> parametrization -> % lost, mean over seeds
 
 
-def lost(workloads: Mapping[str, Curves]) -> Shares:
+def lost(workloads: Mapping[str, Comparison]) -> Shares:
     """What every parametrization loses on every workload."""
     return {workload: lost_of(curves) for workload, curves in workloads.items()}
 
 
-def lost_of(curves: Curves) -> dict[str, float]:
-    """Parametrization -> mean over seeds of `Curves.lost`: what its transferred loss lies above the
-    best tuned one. All at once, because tables are drawn by the hundred."""
+def lost_of(curves: Comparison) -> dict[str, float]:
+    """Parametrization -> mean over seeds of `Comparison.lost`: what its transferred loss lies above
+    the best tuned one. All at once, because tables are drawn by the hundred."""
     wide, rate = curves.widest, curves.proxy_rate()
     tuned = {name: float(curves.tuned(name, wide).mean()) for name in curves.names}
-    best = min(curves.names, key=lambda name: curves.curves[name, wide][1].mean(0).min())
+    best = min(curves.names, key=lambda name: curves.curves[name, wide].mean().min())
     gain = float(curves.tuned(curves.names[0], curves.base).mean()) - min(tuned.values())
     ends = {name: float(curves.transferred(name, wide, rate).mean()) for name in curves.names}
     with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is gained, or all diverged
@@ -83,7 +83,7 @@ def little(shares: Shares) -> dict[str, float]:
     return {name: float(profile(shares, name, np.array([LITTLE]))[0]) for name in medians(shares)}
 
 
-def redrawn(workloads: Mapping[str, Curves]) -> list[Shares]:
+def redrawn(workloads: Mapping[str, Comparison]) -> list[Shares]:
     """`lost` of tables drawn with the recorded noise."""
     rng = np.random.default_rng(0)
     return [
@@ -184,11 +184,11 @@ FIGURE = Figure(
     caption=(
         "Top left: the performance profile, the share of workloads on which a parametrization "
         "loses at most so much of what the largest width gains, with the narrow model's best "
-        "learning rate; (n): of so many that it is defined for; equal shares are drawn side by "
-        f"side. Top right: this share at {LITTLE} %. Below, left: the median over these workloads "
-        "of what is lost. Right: the rank by what is lost, 1 the least, a mean over the workloads "
-        "that all are defined for. Bars: 95 % of 400 tables drawn with the noise between the "
-        "seeds on record."
+        "learning rate, by the grid of rates; (n): of so many that it is defined for; equal shares "
+        f"are drawn side by side. Top right: this share at {LITTLE} %. Below, left: the median "
+        "over these workloads of what is lost. Right: the rank by what is lost, 1 the least, a "
+        "mean over the workloads that all are defined for. Bars: 95 % of 400 tables drawn with the "
+        "noise between the seeds on record."
     ),
     studies=_losses.STUDIES,
     claims=CLAIMS,

@@ -127,9 +127,9 @@ def score_of(workload: str, name: str, entries: dict[str, Entry]) -> Score:
 
 def margin(losses: Losses, name: str) -> str:
     """Octaves from the transferred rate up to the first that ruins a run of the largest width."""
-    rates, found = losses.curves[name, losses.widest]
-    start = losses.proxy_rate()
-    ruined = rates[(found >= losses.chance).any(0) & (rates > start)]
+    found, start = losses.curves[name, losses.widest], losses.proxy_rate()
+    rates = found.rates
+    ruined = rates[(found.losses >= losses.chance).any(0) & (rates > start)]
     if (losses.transferred(name, losses.widest) >= losses.chance).any():
         return "0"
     if not len(ruined):
@@ -209,8 +209,8 @@ FIGURE = Figure(
     caption=(
         "Every parametrization with an optimizer on every workload that it is defined for, at the "
         "largest width, against the workload's reference, which is fixed under a version. Slope: "
-        "of log2 of the best rate against log2 of the width, 0 if it transfers. Regret: what "
-        "retuning would win back, both optima by a parabola. Penalty: the tuned loss above the "
+        "of log2 of the best rate against log2 of the width, 0 if it transfers. Regret: by "
+        "parabolas, what retuning would win back. Penalty: the tuned loss above the "
         "reference's. Lost: both, of what the width gains; a dash is undefined, and the last "
         "column says why. Margin: octaves from the transferred rate to the first one at which a "
         "run of the largest width diverges or ends no better than chance; at least so many where "

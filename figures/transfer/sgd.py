@@ -27,7 +27,7 @@ CLAIMS = (
             statement=f"With SGD the rate tuned on a narrow {words} costs more at a larger width "
             "under SP than under muP",
             source=SOURCE,
-            quantity="regret of SP minus regret of muP at the largest width, nats",
+            quantity="regret by the grid of SP minus that of muP at the largest width, nats",
             expected=trained_scales(above(0)),
         )
         for name, words in WORKLOADS.items()
@@ -73,9 +73,8 @@ def measure(data, scale):
     for workload, losses in _losses.by_workload(data, WORKLOADS).items():
         name, wide = workload.split("_")[0], losses.widest
         tuned = {each: losses.tuned(each, wide) for each in ("SP", "muP")}
-        each = ", ".join(f"{k} {losses.regret(k, wide).mean():.4f}" for k in tuned)
         found[f"sgd.sp-regret-{name}"] = _losses.of_regret(
-            losses, losses.more_regret, "SP", "muP", detail=f"regret {each}"
+            losses, losses.more_regret, "SP", "muP", detail=_losses.regrets(losses, *tuned)
         )
         found[f"sgd.shift-mup-{name}"] = _losses.slope_measurement(losses, "muP")
         found[f"sgd.lead-{name}"] = _losses.of_rates(
@@ -113,9 +112,9 @@ FIGURE = Figure(
         "over seeds; dotted: the rate that is best for the narrow model, which is the same model "
         "under both; rings: each width's own best rate. Losses far above the best are cut off. "
         "Right: the share of what the largest width gains that is lost at the narrow model's rate; "
-        "dark: regret, what retuning would win back; pale: penalty, the tuned loss above that of "
-        "the better parametrization; bars: 95 % interval over seeds and over the rates that would "
-        "have been chosen without each of the narrow model's."
+        "dark: regret by the grid, what retuning would win back; pale: penalty, the tuned loss "
+        "above that of the better parametrization; bars: 95 % interval over seeds and over the "
+        "rates that would have been chosen without each of the narrow model's."
     ),
     studies=STUDIES,
     claims=CLAIMS,

@@ -77,12 +77,12 @@ def moved(recorded, rng, slope: Callable[[str], float]):
         losses = _losses.Losses(table)
         design = Design(table, ["train_loss"], [NAME, WIDTH, _losses.RATIO, LR])
         log2 = np.log2(table[LR].to_numpy())
-        base = np.nanmean(losses.optimum(losses.names[0], losses.base))
+        base = np.nanmean(losses.curves[losses.names[0], losses.base].vertices())
         for (name, width), rows in table.groupby([NAME, WIDTH]).indices.items():
             if name == PROXY:
                 continue
             target = base + slope(name) * np.log2(width / losses.base)
-            by = target - np.nanmean(losses.optimum(name, width))
+            by = target - np.nanmean(losses.curves[name, width].vertices())
             if np.isfinite(by):
                 design.move(rows, log2, by)
         again = design.draw(rng, curve=WIDTH)

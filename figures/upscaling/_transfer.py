@@ -1,9 +1,10 @@
 """Sweeps over target widths: where the best learning rate or noise of each lies, how it goes with
 the width, and what the narrowest's costs at the widest.
 
-A sweep is a table of runs with one axis of values (`lr` or LEVEL) at several widths. A vertex is
-taken and not the best value of the grid, which can move by whole steps only: a law's slope would be
-told from none at no number of seeds.
+A sweep has one axis of values (`lr` or LEVEL) at several widths. A vertex is taken and not the best
+value of the grid, which can move by whole steps only: a law's slope would be told from none at no
+number of seeds. Every seed has its own: where the mean over seeds says which points a parabola
+takes, all vertices of a width move with it, which the scatter between seeds does not show.
 """
 
 import math
@@ -13,10 +14,10 @@ import numpy as np
 
 from repro.judge.claims import exact, over_seeds
 from repro.judge.intervals import in_words, of_estimators
-from repro.judge.optimum import cubic, parabola_optimum
-from repro.judge.sweep import by_name
+from repro.judge.optimum import cubic
+from repro.judge.sweep import by_name, by_width, slope_over_seeds
 from repro.judge.tables import joined, last_step
-from repro.statistics import slope
+from widthwise.checks.sweep import Sweeps
 
 LEVEL, WIDTH = "start.level", "model.width"
 REACHES = (2.0, 1.0, 3.0)  # octaves around the best that a parabola takes; the first is judged
@@ -32,13 +33,9 @@ def log2_places(values):
     return dict(zip(values, zeros + positive, strict=True))
 
 
-def by_width(rows, axis):
-    """Width -> table of final training losses, a row a value of the axis, a column a seed."""
-    last = last_step(rows).fillna({"train_loss": math.inf})
-    return {
-        int(width): group.pivot(index=axis, columns="seed", values="train_loss")
-        for width, group in last.groupby(WIDTH)
-    }
+def sweeps(rows, axis):
+    """Width -> the sweep of final training losses."""
+    return by_width(last_step(rows), WIDTH, axis, "train_loss")
 
 
 def nothing():
@@ -46,29 +43,20 @@ def nothing():
     return exact(math.nan, 0, "these settings are run at paper scale")
 
 
-def vertices(curve, reach=REACHES[0]):
-    """log2 of a width's best value by seed. curve: of `by_width`. Zero noise has no log2 and is no
-    point of the parabola.
-
-    Which points it takes every seed says itself: where the mean over seeds says it, all vertices of
-    a width move with it, which the scatter between seeds does not show.
-    """
-    curve = curve[curve.index > 0]
-    return np.array([parabola_optimum(curve.index, losses, reach) for losses in curve.to_numpy().T])
-
-
 def slope_of(rows, axis):
     """Slope of a sweep's best value against the target width, with that by parabolas of other
     reach and of the last octave of width beside it."""
     if rows.empty:
         return nothing()
-    curves = by_width(rows, axis)
+    curves = sweeps(rows, axis)
     problem = problem_of(curves)
     judged, *others = (measured_slope(curves, reach, problem) for reach in REACHES)
     if len(curves) < 2:
         return judged
-    last = measured_slope(dict(list(curves.items())[-2:]), REACHES[0], problem)
-    places = ", ".join(f"2^{vertices(c).mean():.2f} at width {n}" for n, c in curves.items())
+    last = measured_slope(Sweeps([*curves.items()][-2:]), REACHES[0], problem)
+    places = ", ".join(
+        f"2^{curve.vertices(REACHES[0]).mean():.2f} at width {n}" for n, curve in curves.items()
+    )
     by_reach = ", ".join(
         f"{in_words(found)} by a parabola {2 * reach:g} octaves wide"
         for reach, found in zip(REACHES, (judged, *others), strict=True)
@@ -79,33 +67,18 @@ def slope_of(rows, axis):
 
 def measured_slope(curves, reach, problem):
     """Mean over seeds of the slope by parabolas of one reach."""
-    seeds = [*next(iter(curves.values())).columns]
-    places = np.array([vertices(curve, reach) for curve in curves.values()])
-    widths = np.log2([*curves])
-    by_seed = dict(zip(seeds, places.T, strict=True))
     if len(curves) < 2:
-        return exact(math.nan, len(seeds), joined(problem, "one width"))
-    found = over_seeds(lambda sample: slope(widths, by_seed[sample[0]]), seeds, problem)
-    if math.isnan(found.value):
-        without = "a seed's curve has no minimum inside the grid"
-        found = replace(found, problem=joined(problem, without))
-    return found
-
-
-def at_end(curve):
-    """Whether the lowest mean of a width's curve is at an end of its grid, so that the best may lie
-    outside. Zero noise is no end: nothing lies below it."""
-    best = curve.mean(axis=1).idxmin()
-    return best > 0 and best in (curve.index[0], curve.index[-1])
+        return exact(math.nan, len(curves.seeds), joined(problem, "one width"))
+    return slope_over_seeds(curves, reach, problem)
 
 
 def problem_of(curves):
     """Why optima along an axis are none: at the grid's edge, or a seed diverged everywhere."""
     outside, lost_at = [], []
     for width, curve in curves.items():
-        if not np.isfinite(curve.mean(axis=1)).any():
+        if not np.isfinite(curve.mean()).any():
             lost_at.append(str(width))
-        elif at_end(curve):
+        elif curve.at_edge:
             outside.append(str(width))
     problems = {"at the grid's edge": outside, "a seed diverged at every value": lost_at}
     return by_name({why: f"width {', '.join(which)}" for why, which in problems.items() if which})
@@ -115,7 +88,7 @@ def lost(rows, axis):
     """Loss of the widest at the narrowest's best value above that at its own (`lost_by_seed`)."""
     if rows.empty:
         return nothing()
-    curves = by_width(rows, axis)
+    curves = sweeps(rows, axis)
     found = lost_by_seed(curves)
     if not found:
         return exact(math.nan, 1, "one seed: none is left to choose on")
@@ -129,10 +102,12 @@ def lost_by_seed(curves):
     narrow, wide = curves[min(curves)], curves[max(curves)]
     found = {}
     for half in (0, 1):
-        choosing = [*wide.columns[1 - half :: 2]]
+        choosing, judging = curves.seeds[1 - half :: 2], curves.seeds[half::2]
         if choosing:
-            carried, own = (curve[choosing].mean(axis=1).idxmin() for curve in (narrow, wide))
-            found |= (wide.loc[carried] - wide.loc[own])[wide.columns[half::2]].to_dict()
+            carried, own = (curve.of(choosing).optimum("grid") for curve in (narrow, wide))
+            judged = wide.of(judging)
+            lost = judged.at(carried, "grid") - judged.at(own, "grid")
+            found |= dict(zip(judging, lost.tolist(), strict=True))
     return found
 
 
@@ -140,9 +115,9 @@ def asymmetry(rows):
     """Mean over widths of how much more noise above the best costs than noise below it."""
     if rows.empty:
         return nothing()
-    curves = by_width(rows, LEVEL)
+    curves = sweeps(rows, LEVEL)
     costs = np.mean([profile(curve) for curve in curves.values()], axis=0)
-    by_seed = dict(zip(next(iter(curves.values())).columns, costs, strict=True))
+    by_seed = dict(zip(curves.seeds, costs, strict=True))
     problem = problem_of(curves)
     if np.isnan(costs).any():
         problem = joined(problem, "a seed's best noise is too near an end of the grid")
@@ -156,10 +131,9 @@ def profile(curve):
     The best is the seed's own lowest point: a parabola's vertex lies below it where the curve rises
     faster above, which is the question here.
     """
-    curve = curve[curve.index > 0]
-    x = np.log2(curve.index.to_numpy(float))
-    costs = np.full(curve.shape[1], math.nan)
-    for seed, losses in enumerate(curve.to_numpy().T):
+    x, curves = curve.log2[curve.rates > 0], curve.losses[:, curve.rates > 0]
+    costs = np.full(len(curves), math.nan)
+    for seed, losses in enumerate(curves):
         best = x[np.argmin(losses)]
         if x[0] <= best - APART and best + APART <= x[-1]:
             below, above = cubic(x, losses, best + np.array([-APART, APART]))

@@ -9,11 +9,10 @@ from figures.upscaling._transfer import (
     REACHES,
     WIDTH,
     asymmetry,
-    by_width,
     log2_places,
     lost,
     slope_of,
-    vertices,
+    sweeps,
 )
 from repro.judge.claims import (
     TOLERANCE,
@@ -27,11 +26,11 @@ from repro.judge.claims import (
 from repro.judge.figure import Figure
 from repro.judge.intervals import in_words
 from repro.judge.noise import Design
-from repro.judge.optimum import parabola_optimum
 from repro.judge.power import AS_CLAIMED, SIDES, SIGN, Laws
 from repro.judge.sweep import gathered
 from repro.statistics import t_interval
 from repro.suite import registry
+from widthwise.checks.sweep import parabola_optimum
 
 # Name in ids -> in words, study, how its stages end.
 MODELS = {
@@ -232,11 +231,10 @@ def mark_optima(panel, rows, axis, colors, rival):
 
     limits, first, marks = panel.get_xlim(), None, {"*": "best, 95 %"}
     for width, color in colors.items():
-        curve = by_width(rows, axis)[width]
-        curve = curve[curve.index > 0]
-        x, y = np.log2(curve.index.to_numpy(float)), curve.mean(axis=1).to_numpy()
+        curve = sweeps(rows, axis)[width]
+        x, y = curve.log2[curve.rates > 0], curve.mean()[curve.rates > 0]
         finite = np.isfinite(y)
-        best, low, high = t_interval([*vertices(curve)])
+        best, low, high = t_interval(curve.vertices(REACHES[0]))
         if not math.isfinite(best):
             continue
         height = np.interp(best, x[finite], y[finite])

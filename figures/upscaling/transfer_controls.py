@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from figures.upscaling import fig3
-from figures.upscaling._transfer import LEVEL, WIDTH, at_end, by_width, log2_places
+from figures.upscaling._transfer import LEVEL, WIDTH, log2_places, sweeps
 from figures.upscaling.fig3 import reduce
 from repro.judge.claims import (
     CONTROL,
@@ -22,7 +22,7 @@ from repro.judge.noise import Design
 from repro.judge.power import SIDES, SIGN
 from repro.judge.tables import joined
 from repro.statistics import t_interval
-from widthwise.checks.regret import half_step
+from widthwise.checks.sweep import Sweep
 
 MODELS = {"mlp-sgd": "MLP with SGD", "mlp": "MLP with AdamW"}
 STUDY = {"mlp-sgd": "upscaling/mlp_sgd_controls", "mlp": "upscaling/mlp_adamw_controls"}
@@ -77,39 +77,36 @@ LAWS = {f"transfer_controls.{sweep}-{key}": SIGN for sweep, key in PAIRS}
 
 
 def arms(data, sweep, key):
-    """Of the paper's scaling, then of the control: width -> losses, a row a value, a column a
-    seed."""
+    """Of the paper's scaling, then of the control: width -> sweep."""
     return [
-        by_width(data[(data["study"] == STUDY[key]) & (data["stage"] == stage)], SWEEPS[sweep][2])
+        sweeps(data[(data["study"] == STUDY[key]) & (data["stage"] == stage)], SWEEPS[sweep][2])
         for stage in SWEEPS[sweep][:2]
     ]
 
 
 def transferred(curves, seed):
     """A seed's best value at the narrowest width, and its loss at the widest."""
-    value = curves[min(curves)][seed].idxmin()
-    return value, float(curves[max(curves)].loc[value, seed])
+    narrow, wide = (curves[end(curves)].of([seed]) for end in (min, max))
+    return narrow.best_rate, float(wide.at(narrow.optimum("grid"), "grid")[0])
 
 
 def regret(curves, width):
-    """Seed -> what is lost at a width with the value that is best at the narrowest; both bests are
-    those of the means over seeds."""
-    at = curves[width]
-    value = curves[min(curves)].mean(axis=1).idxmin()
-    return at.loc[value] - at.loc[at.mean(axis=1).idxmin()]
+    """By seed: what is lost at a width with the value that is best at the narrowest; both bests
+    are those of the means over seeds."""
+    carried, own = (curves[each].optimum("grid") for each in (min(curves), width))
+    return curves[width].at(carried, "grid") - curves[width].at(own, "grid")
 
 
 def at_the_edge(curves, name, width):
     """Why the best value at a width may be another, in words; "" if it is inside of its grid."""
-    return f"{name} best at width {width} is at the grid's edge" if at_end(curves[width]) else ""
+    return f"{name} best at width {width} is at the grid's edge" if curves[width].at_edge else ""
 
 
 def measure(data, scale):
     measured = {}
     for sweep, key in PAIRS:
         ours, control = arms(data, sweep, key)
-        seeds = [int(seed) for seed in ours[min(ours)].columns]
-        ends = min(ours), max(ours)
+        seeds, ends = ours.seeds, (min(ours), max(ours))
 
         # Each seed carries its own best value: the interval holds how sure that choice is.
         def ratio(sample, ours=ours, control=control):
@@ -129,14 +126,14 @@ def measure(data, scale):
             ),
             f"value and loss a seed, {words}",
         )
-        lost = {name: regret(curves, ends[1]) for name, curves in (("", ours), ("c", control))}
+        lost = dict(zip(seeds, regret(ours, ends[1]).tolist(), strict=True))
         found = over_seeds(
-            lambda sample, lost=lost: float(lost[""][sample[0]]),
+            lambda sample, lost=lost: lost[sample[0]],
             seeds,
             joined(*(at_the_edge(ours, "the paper's", width) for width in ends)),
-            f"the control's {lost['c'].mean():.3g}",
+            f"the control's {regret(control, ends[1]).mean():.3g}",
         )
-        step = half_step(ours[ends[1]].mean(axis=1).to_numpy())
+        step = ours[ends[1]].half_step()
         measured[f"transfer_controls.regret-{sweep}-{key}"] = no_finer_than(found, step)
     return measured
 
@@ -147,7 +144,7 @@ def simulate(law, recorded, scale, rng):
     design = Design(recorded, ["train_loss"], ["study", "stage", WIDTH, "lr", LEVEL])
     for sweep, key in PAIRS:
         curves = (
-            {width: losses.mean(axis=1).to_frame(0) for width, losses in arm.items()}
+            {n: Sweep(each.rates, (0,), each.mean()[None]) for n, each in arm.items()}
             for arm in arms(recorded, sweep, key)
         )
         ours, control = (math.log(transferred(arm, 0)[1]) for arm in curves)
@@ -171,7 +168,7 @@ def draw(data, scale):
             colors = fig3.width_colors(rows)
             ours, control = arms(data, sweep, key)
             grid = sorted(
-                {v for arm in (ours, control) for losses in arm.values() for v in losses.index}
+                {v for arm in (ours, control) for each in arm.values() for v in each.rates}
             )
             fig3.draw_panel(panel, rows, axis, colors, grid)
             panel.set_title(MODELS[key], fontsize=9)
@@ -187,11 +184,9 @@ def draw(data, scale):
 def mark_best(panel, curves, grid, colors, **size):
     """Stars at the lowest means; zero noise lies one step below the grid's smallest other value."""
     place = log2_places(grid)
-    for width, losses in curves.items():
-        mean = losses.mean(axis=1)
-        best = mean.idxmin()
+    for width, curve in curves.items():
         style = {"color": colors[width], "mec": "black", "mew": 0.5, "ls": "none"}
-        panel.plot(2.0 ** place[best], mean[best], marker="*", **style, **size)
+        panel.plot(2.0 ** place[curve.best_rate], curve.mean().min(), marker="*", **style, **size)
 
 
 def draw_control(panel, curves, grid, colors):
@@ -200,10 +195,11 @@ def draw_control(panel, curves, grid, colors):
     from repro.judge import drawing
 
     low, high = panel.get_ylim()
-    low = min(low, *(0.98 * float(losses.mean(axis=1).min()) for losses in curves.values()))
-    for width, losses in curves.items():
-        mean = losses.mean(axis=1)
-        panel.plot(mean[(mean.index > 0) & np.isfinite(mean)], "--", lw=1, color=colors[width])
+    low = min(low, *(0.98 * float(curve.mean().min()) for curve in curves.values()))
+    for width, curve in curves.items():
+        mean = curve.mean()
+        shown = (curve.rates > 0) & np.isfinite(mean)
+        panel.plot(curve.rates[shown], mean[shown], "--", lw=1, color=colors[width])
     mark_best(panel, curves, grid, colors, ms=6)
     panel.set_ylim(low, high)
     panel.plot([], [], "--", lw=1, color="0.4", label="control")

@@ -4,8 +4,8 @@ What a figure is written with
   figure.py        what it is: its texts, claims and functions
   claims.py        claims, what is expected of them, verdicts
   tables.py        what figures share when they read a table of runs
-  optimum.py       the optimum of a curve
-  sweep.py         how an optimum is read off a grid, by seed and by width
+  optimum.py       the optimum of a search, or by a window; by a parabola it is the library's
+  sweep.py         tables of runs as sweeps, and the points of a search
   intervals.py     what an interval holds besides the scatter between seeds
   typeset.py       a table of texts, as Markdown, CSV, or on a page
   drawing.py       the style of all pictures

@@ -1,4 +1,7 @@
-"""The optimum of a sweep: by a parabola, by a window of learning rates, or a point of a search."""
+"""The optimum of a curve by a window of learning rates, and that of a search, a point of its grid.
+
+By a parabola it is `widthwise.checks.sweep`'s.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,7 +14,6 @@ from repro.suite import search
 from repro.suite.search import Offset, Point
 
 PAPER_WINDOW = 0.20  # Hayou & Liu, Figure 3
-SAME_PLACE = 1e-6  # octaves: rates closer than that are one point of a grid
 
 
 @dataclass(frozen=True)
@@ -74,30 +76,6 @@ def grid_optimum(lr: ArrayLike, loss: ArrayLike, window: float) -> float:
     """log2 of the geometric mean of the grid's rates in the window, as Hayou & Liu compute it."""
     x, y = np.log2(np.asarray(lr, dtype=float)), np.asarray(loss, dtype=float)
     return float(x[y <= np.nanmin(y) * (1 + window)].mean())
-
-
-def parabola_optimum(lr: ArrayLike, loss: ArrayLike, reach: float = 2.0) -> float:
-    """log2 of the vertex of a parabola through the points around the best, in log2 lr.
-
-    reach: octaves to either side within which points are taken, so that a finer grid has more of
-    them and not a narrower parabola; where the best is near an end of the grid, the octaves that
-    it lacks are taken on the other side.
-    NaN where the curve has no minimum there: the parabola opens downwards, its vertex lies beyond
-    these points, or fewer than three losses are finite.
-    """
-    x, y = np.log2(np.asarray(lr, dtype=float)), np.asarray(loss, dtype=float)
-    finite = np.isfinite(y)
-    x, y = x[finite], y[finite]
-    if len(x) < 3:
-        return math.nan
-    low = np.clip(x[np.argmin(y)] - reach, x.min(), max(x.max() - 2 * reach, x.min()))
-    near = (x > low - SAME_PLACE) & (x < low + 2 * reach + SAME_PLACE)
-    if near.sum() < 3:
-        return math.nan
-    x, y = x[near], y[near]
-    bend, tilt, _ = np.polyfit(x - x.mean(), y, 2)
-    vertex = float(x.mean() - tilt / (2 * bend)) if bend > 0 else math.nan
-    return vertex if x.min() <= vertex <= x.max() else math.nan
 
 
 def cubic(x: np.ndarray, y: np.ndarray, at: np.ndarray) -> np.ndarray:

@@ -14,48 +14,19 @@ tuning seeds, by which optimum and ratio would have been others; their variances
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from repro.judge.optimum import SAME_PLACE, parabola_optimum
-from repro.statistics import student
+from widthwise.checks.sweep import Sweep
+from widthwise.statistics import Estimate as Estimate
+from widthwise.statistics import estimate as estimate
+from widthwise.statistics import of_jackknife
+from widthwise.statistics import of_mean as of_mean
 
-REACH = 1.0  # octaves to either side of the best rate that a parabola takes
 GAIN = 5.0  # standard errors that the width's gain must have for a share of it to be a number
 SURE = 0.95  # share of draws of the tuning seeds beyond which a ratio is in no doubt
 DRAWS = 4_000  # of tuning seeds
 MEDIANS = 40_000  # of a median over workloads
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number with its standard error and degrees of freedom; NaN where there is none."""
-
-    value: float
-    error: float = math.nan
-    freedom: float = math.nan
-
-    @property
-    def reach(self) -> float:
-        """Half of the 95 % interval, by Student's t; the degrees of freedom are rounded down."""
-        if not math.isfinite(self.error):
-            return math.nan
-        return student(max(1, math.floor(self.freedom)) + 1) * self.error
-
-    @property
-    def low(self) -> float:
-        """The lower end of the 95 % interval."""
-        return self.value - self.reach
-
-    @property
-    def high(self) -> float:
-        """The upper end."""
-        return self.value + self.reach
-
-    def times(self, factor: float) -> "Estimate":
-        """The estimate in another unit."""
-        return Estimate(self.value * factor, self.error * abs(factor), self.freedom)
 
 
 @dataclass(frozen=True)
@@ -65,86 +36,6 @@ class Interval:
     value: float
     low: float
     high: float
-
-
-def estimate(value: float, *parts: tuple[float, int]) -> Estimate:
-    """A value whose error has independent parts, each (variance, degrees of freedom). Their sum has
-    the degrees of freedom of Welch and Satterthwaite."""
-    whole = sum(variance for variance, _ in parts)
-    squares = sum(variance**2 / freedom for variance, freedom in parts if freedom > 0)
-    lacking = not math.isfinite(whole) or any(freedom < 1 for _, freedom in parts)
-    if lacking or not math.isfinite(value):
-        return Estimate(value)
-    freedom = whole**2 / squares if squares > 0 else float(sum(f for _, f in parts))
-    return Estimate(value, math.sqrt(whole), freedom)
-
-
-def of_mean(values: np.ndarray) -> tuple[float, int]:
-    """Variance of a mean over seeds, and its degrees of freedom."""
-    if len(values) < 2 or not np.isfinite(values).all():
-        return math.nan, len(values) - 1
-    return float(np.var(values, ddof=1)) / len(values), len(values) - 1
-
-
-def of_jackknife(without: np.ndarray) -> tuple[float, int]:
-    """Variance of a statistic by its values without each seed, and its degrees of freedom."""
-    n = len(without)
-    if n < 2 or not np.isfinite(without).all():
-        return math.nan, n - 1
-    return (n - 1) / n * float(np.sum((without - without.mean()) ** 2)), n - 1
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """Final losses over learning rates. rates: increasing, shape (n,). seeds: of the rows of
-    `losses`, shape (seeds, n); infinite: the run diverged."""
-
-    rates: np.ndarray
-    seeds: tuple[int, ...]
-    losses: np.ndarray
-
-    def mean(self, without: int | None = None) -> np.ndarray:
-        """Mean over seeds, or over those but one, by its position."""
-        kept = self.losses if without is None else np.delete(self.losses, without, axis=0)
-        return kept.mean(0)
-
-    def vertex(self, without: int | None = None) -> float:
-        """log2 of the best rate, the vertex of a parabola through the mean over seeds; NaN where it
-        has none inside its rates."""
-        mean = self.mean(without)
-        if not np.isfinite(mean).any() or mean.argmin() in (0, len(mean) - 1):
-            return math.nan
-        return parabola_optimum([*map(float, self.rates)], [*map(float, mean)], REACH)
-
-    def at(self, place: float) -> np.ndarray:
-        """Losses by seed at a rate, log2: of the parabola through the rates within an octave of
-        the nearest whose neighbours all have a loss and that has the rate among them; where there
-        is none, as beside runs that diverged, on a line between the two rates around it; NaN
-        beyond what was tried."""
-        x, finite = np.log2(self.rates), np.isfinite(self.losses).all(0)
-        if not x[0] - SAME_PLACE <= place <= x[-1] + SAME_PLACE:
-            return np.full(len(self.losses), math.nan)
-        for centre in sorted(x, key=lambda each: abs(each - place)):
-            near = np.abs(x - centre) < REACH + SAME_PLACE
-            inside = x[near].min() - SAME_PLACE <= place <= x[near].max() + SAME_PLACE
-            whole = x[0] < centre - REACH + SAME_PLACE and centre + REACH < x[-1] + SAME_PLACE
-            if inside and whole and near.sum() >= 3 and finite[near].all():
-                return np.polyfit(x[near] - place, self.losses[:, near].T, 2)[-1]
-        right = int(np.clip(np.searchsorted(x, place - SAME_PLACE), 1, len(x) - 1))
-        share = (place - x[right - 1]) / (x[right] - x[right - 1])
-        share = 0.0 if share < SAME_PLACE else 1.0 if share > 1 - SAME_PLACE else share
-        ends = self.losses[:, right - 1], self.losses[:, right]
-        if share in (0.0, 1.0):  # on a rate of the grid: the other may have diverged
-            return ends[int(share)]
-        return (1 - share) * ends[0] + share * ends[1]
-
-    @cached_property
-    def tuned(self) -> np.ndarray:
-        """Losses by seed, each at the best rate of the other seeds: at its own it would be too low
-        by chance. NaN where the others have none inside."""
-        places = [self.vertex(without=k) for k in range(len(self.seeds))]
-        each = [self.at(place)[k] if place == place else math.nan for k, place in enumerate(places)]
-        return np.array(each)
 
 
 @dataclass(frozen=True)
@@ -175,7 +66,9 @@ class Chain:
 
 def chosen_ratio(narrow: Mapping[float, Sweep], without: int | None = None) -> float:
     """The ratio at which the narrow model's lowest mean loss is."""
-    return min(narrow, key=lambda ratio: narrow[ratio].mean(without).min())
+    if without is not None:
+        narrow = {ratio: sweep.without(without) for ratio, sweep in narrow.items()}
+    return min(narrow, key=lambda ratio: narrow[ratio].mean().min())
 
 
 def surety(narrow: Mapping[float, Sweep], ratio: float) -> float:
@@ -201,7 +94,7 @@ def chain(
     tuning = narrow[ratio]
     sure = surety(narrow, ratio)
     problem = learned(float(tuning.mean().min()))
-    place = tuning.vertex()
+    place = tuning.optimum()
     if not problem and place != place:
         problem = "the narrow model's best rate is at its grid's edge"
     ratios = sorted(narrow)
@@ -210,7 +103,7 @@ def chain(
     if ratio not in wide:
         problem = problem or f"the wide model was not trained at the best ratio, {ratio:g}"
     judged = wide[ratio if ratio in wide else next(iter(wide))]
-    end = judged.at(place) if place == place else np.full(len(judged.seeds), math.nan)
+    end, own_tuned = judged.at(place), judged.tuned()
     if not problem and np.isnan(end).any():
         problem = "the wide model was not trained at the narrow one's best rate"
     if not problem and np.isinf(end).any():
@@ -219,18 +112,18 @@ def chain(
     for k in range(len(tuning.seeds)):
         other = chosen_ratio(narrow, without=k)
         other = other if other in wide else ratio
-        at = narrow[other].vertex(without=k)
-        without.append(float(wide.get(other, judged).at(at).mean()) if at == at else math.nan)
-    own = "" if np.isfinite(judged.tuned).all() else "its own best rate is at its grid's edge"
+        at = narrow[other].without(k).optimum()
+        without.append(float(wide.get(other, judged).at(at).mean()))
+    own = "" if np.isfinite(own_tuned).all() else "its own best rate is at its grid's edge"
     return Chain(
         seeds=judged.seeds,
         end=end,
-        tuned=judged.tuned,
+        tuned=own_tuned,
         tuned_on=tuning.seeds,
         end_without=np.array(without),
-        narrow=tuning.tuned,
+        narrow=tuning.tuned(),
         place=place,
-        own_place=judged.vertex(),
+        own_place=judged.optimum(),
         ratio=ratio,
         sure=sure,
         problem=problem,

@@ -1,18 +1,20 @@
-"""A sweep: the losses over its grid, their optimum, why it is none, its vertex. No torch.
+"""Tables of runs as sweeps: `Sweep` of one axis, `Grid` of the points of a search. No torch.
 
-A figure says which columns are the axes and which the loss; how an optimum is read off them is here
-alone, and the estimators themselves in `repro.judge.optimum`.
+A figure says which columns are the axes and which the loss. A search has several axes, points that
+are tied and neighbours that were not tried, and no curve: along one of its axes it gives a `Sweep`.
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from repro.judge.optimum import SearchOptimum, parabola_optimum, search_optimum
+from repro.judge.claims import Measurement, over_seeds
+from repro.judge.optimum import SearchOptimum, search_optimum
 from repro.judge.tables import joined, last_step
 from repro.suite.names import StageName
 from repro.suite.search import Offset, Point
+from widthwise.checks.sweep import Sweep, Sweeps
 
 NEIGHBOURS = 1.5  # octaves from the best within which only its two neighbours lie
 
@@ -51,6 +53,38 @@ def by_seed(rows, axes: Sequence[str], metric: str, seeds: Sequence[int] | None 
     losses = np.full((len(known), *map(len, values)), math.inf)
     losses[np.searchsorted(known, rows["seed"]), *places] = rows[metric].fillna(math.inf)
     return values, losses
+
+
+def sweep_of(rows, axis: str, metric: str, seeds: Sequence[int] | None = None, *further) -> Sweep:
+    """The sweep of runs along an axis, as `by_seed` reads them. further: columns of other settings
+    that were tried at every value."""
+    import numpy as np
+
+    known = [int(seed) for seed in np.unique(rows["seed"] if seeds is None else seeds)]
+    axes, losses = by_seed(rows, (*further, axis), metric, known)
+    return Sweep(axes[-1], tuple(known), losses)
+
+
+def by_width(rows, width: str, axis: str, metric: str, *further) -> Sweeps:
+    """The sweeps of every width, of the seeds of all. width: its column; the others as of
+    `sweep_of`."""
+    return Sweeps(
+        {
+            int(n): sweep_of(each, axis, metric, rows["seed"], *further)
+            for n, each in rows.groupby(width)
+        }
+    )
+
+
+def slope_over_seeds(sweeps: Sweeps, reach: float, problem: str = "") -> Measurement:
+    """Mean over seeds of the slope of the best rate against the width, each seed's by parabolas of
+    its own; the problem says so where one has no best rate. reach: as of `Sweep.vertices`."""
+    slopes = dict(zip(sweeps.seeds, sweeps.slopes(reach), strict=True))
+    found = over_seeds(lambda sample: slopes[sample[0]], sweeps.seeds, problem)
+    if not math.isnan(found.value):
+        return found
+    words = "a seed's curve has no minimum inside the grid"
+    return replace(found, problem=joined(problem, words))
 
 
 def by_name(problems: Mapping[str, str]) -> str:
@@ -102,6 +136,19 @@ class Grid:
         place = self.place or f"the optimum is at the grid's edge: {by_axis}"
         return found.problem(place.format(*found.point))
 
+    def along(self, rows, axis: str, seeds: Sequence[int] | None = None) -> Sweep:
+        """The curve of `losses` along an axis, of which the other axes are at their best."""
+        import numpy as np
+
+        losses, best, i = self.losses(rows, seeds), self.optimum(rows).point, self.axes.index(axis)
+        line = {
+            point[i]: loss
+            for point, loss in losses.items()
+            if point == (*best[:i], point[i], *best[i + 1 :])
+        }
+        values = sorted(line)
+        return Sweep(np.array(values), (0,), np.array([[line[value] for value in values]]))
+
     def vertex(self, rows, along: str, seeds: Sequence[int] | None = None) -> float:
         """log2 of the optimum along an axis, by a parabola through the best and its neighbours,
         the other axes at their best.
@@ -109,11 +156,9 @@ class Grid:
         All seeds together say which three points these are, so that an interval over seeds is of
         one estimator; NaN where one of them is missing.
         """
-        losses, best, i = self.losses(rows, seeds), self.optimum(rows).point, self.axes.index(along)
-        line = {
-            point[i]: loss
-            for point, loss in losses.items()
-            if point == (*best[:i], point[i], *best[i + 1 :])
-            and abs(math.log2(point[i] / best[i])) < NEIGHBOURS
-        }
-        return parabola_optimum([*line], [*line.values()], NEIGHBOURS)
+        import numpy as np
+
+        line, best = self.along(rows, along, seeds), self.optimum(rows).point
+        near = np.abs(np.log2(line.rates / best[self.axes.index(along)])) < NEIGHBOURS
+        near_by = Sweep(line.rates[near], line.seeds, line.losses[:, near])
+        return near_by.optimum("parabola", NEIGHBOURS, inside=False)

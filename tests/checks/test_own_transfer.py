@@ -8,7 +8,7 @@ from torch import nn
 
 import widthwise
 from widthwise.__main__ import main
-from widthwise.checks.regret import Curves
+from widthwise.checks.regret import Comparison
 from widthwise.errors import UserError
 
 RATES = [2.0**-7, 2.0**-5, 2.0**-3]
@@ -31,12 +31,12 @@ def compare(*recipes, rates=RATES, **options):
 def test_the_narrow_model_is_trained_once_and_the_wide_ones_as_their_table_says():
     told = []
     found = compare("SP", "muP", progress=told.append)
-    assert isinstance(found, Curves)
+    assert isinstance(found, Comparison)
     assert told == ["the narrow model, width 8", "SP, width 32", "muP, width 32"]
-    assert (found.curves["SP", 8][1] == found.curves["muP", 8][1]).all()
-    assert (found.curves["SP", 32][1] != found.curves["muP", 32][1]).any()
+    assert (found.curves["SP", 8].losses == found.curves["muP", 8].losses).all()
+    assert (found.curves["SP", 32].losses != found.curves["muP", 32].losses).any()
     again = compare("muP")
-    assert (again.curves["muP", 32][1] == found.curves["muP", 32][1]).all(), "seeded"
+    assert (again.curves["muP", 32].losses == found.curves["muP", 32].losses).all(), "seeded"
     lines = str(found).splitlines()
     assert lines[0].startswith(f"tuned at width 8: best rate {found.proxy_rate():.3g}")
     assert [line.split()[0] for line in lines[3:5]] == ["SP", "muP"]
@@ -57,12 +57,12 @@ def test_its_losses_are_those_of_a_plain_loop():
         optimizer.step()
         losses.append(value.item())
     expected = sum(losses[-2:]) / 2
-    assert found.curves["SP", 8][1][1, 1] == pytest.approx(expected, rel=1e-5)
+    assert found.curves["SP", 8].losses[1, 1] == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_run_that_diverges_is_infinitely_bad():
     found = compare("SP", rates=[*RATES[:2], 1e30])
-    assert math.isinf(found.curves["SP", 32][1][0, -1])
+    assert math.isinf(found.curves["SP", 32].losses[0, -1])
 
 
 @pytest.mark.parametrize(

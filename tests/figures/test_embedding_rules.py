@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from figures.embedding_lr import _rules
-from figures.embedding_lr._sweep import Sweep
+from figures.embedding_lr._sweep import sweeps
 from repro.judge import drawing
 from repro.suite import checkout, plan
 from studies.embedding_lr import width_and_vocabulary
@@ -39,7 +39,7 @@ def table(power, seeds=(0, 1, 2)):
 def test_a_rule_costs_what_its_distance_from_the_law_does(law):
     """On parabolas both costs are known: of a constant for all widths the variance of the
     distances, of a constant carried the square of the last."""
-    sweep = Sweep(table(POWERS[law]))
+    sweep = sweeps(table(POWERS[law]))
     octaves = np.log2(np.array(WIDTHS) / 16)
     for power in POWERS.values():
         distance = (power - POWERS[law]) * octaves
@@ -52,7 +52,7 @@ def test_a_rule_costs_what_its_distance_from_the_law_does(law):
 def test_beyond_the_grid_and_beside_a_diverged_run_nothing_is_told():
     rows = table(-0.5)
     rows.loc[(rows["model.width"] == 128) & (rows["lr.embedding"] > 0.2), "train_loss"] = np.inf
-    sweep = Sweep(rows)
+    sweep = sweeps(rows)
     found = _rules.loss_at(sweep, 128, [0], np.array([-9.5, -9.0, -3.0, -2.5, 1.0]))
     assert np.isfinite(found).tolist() == [False, True, True, False, False]
     measured = _rules.measure("x", sweep, "reduced")
@@ -66,19 +66,19 @@ def test_one_constant_does_not_know_the_seed_it_is_judged_on():
     it would cost nothing."""
     rows = pd.concat([table(-0.5, (0, 1)), table(-0.5, (2,))], ignore_index=True)
     rows.loc[rows["seed"] < 2, "lr.embedding"] /= 2
-    sweep = Sweep(rows[np.log2(rows["lr.embedding"]).between(-9, 0)])
+    sweep = sweeps(rows[np.log2(rows["lr.embedding"]).between(-9, 0)])
     above = _rules.one_constant(sweep, -0.5, 2) - _rules.tuned(sweep, WIDTHS, 2)
     assert above == pytest.approx(BEND, rel=1e-6)
     # Whatever the judged seed's own runs were, the constant stays the others'.
     rows.loc[rows["seed"] == 2, "train_loss"] += 10 * np.log2(rows["lr.embedding"])
-    other = Sweep(rows[np.log2(rows["lr.embedding"]).between(-9, 0)])
+    other = sweeps(rows[np.log2(rows["lr.embedding"]).between(-9, 0)])
     moved = _rules.one_constant(other, -0.5, 2) - _rules.one_constant(sweep, -0.5, 2)
     rates = [_rules.log2_rates(sweep, -0.5, -3.0, width) for width in WIDTHS]
     assert moved == pytest.approx(10 * np.mean(rates), rel=1e-6)
 
 
 def test_every_estimator_s_slope_stands_beside_the_judged_one():
-    found = _rules.measure("x", Sweep(table(-0.5)), "reduced")["x.sqrt-d-rule"]
+    found = _rules.measure("x", sweeps(table(-0.5)), "reduced")["x.sqrt-d-rule"]
     for octaves in (2, 4, 6):
         assert f"a parabola {octaves} octaves wide -0.50 [-0.50, -0.50]" in found.detail
     assert "last octave of width, d = 64 to 128, -0.50 [-0.50, -0.50]" in found.detail
@@ -89,10 +89,10 @@ def test_where_estimators_differ_by_more_than_seeds_the_interval_spans_them_all(
     octaves = np.log2(rows["model.width"] / 16)
     at = np.log2(rows["lr.embedding"]) + 2 + 0.5 * octaves
     rows["train_loss"] += 0.002 * octaves * at**3 * (at.abs() < 4)  # steeper above, ever more
-    found = _rules.measure("x", Sweep(rows), "reduced")["x.sqrt-d-rule"]
+    found = _rules.measure("x", sweeps(rows), "reduced")["x.sqrt-d-rule"]
     assert found.problem == "" and "which here spans them all" in found.detail
     assert found.low < found.high and found.low <= found.value <= found.high
-    alike = _rules.measure("x", Sweep(table(-0.5)), "reduced")["x.sqrt-d-rule"]
+    alike = _rules.measure("x", sweeps(table(-0.5)), "reduced")["x.sqrt-d-rule"]
     assert alike.high - alike.low < 1e-6 and "spans them all" not in alike.detail
 
 

@@ -368,8 +368,8 @@ def test_a_diverged_seed_is_drawn_and_never_averaged_away():
     table = sweep(lambda d: -4)
     hit = (table["lr.embedding"] == 0.5) & (table["seed"] == 1) & (table["model.width"] == 32)
     table.loc[hit, "train_loss"] = np.inf
-    runs = _sweep.Sweep(table)
-    curve = dict(zip(runs.rates[32], runs.curve(32, [0, 1]), strict=True))
+    runs = _sweep.sweeps(table)
+    curve = dict(zip(runs[32].rates, runs[32].mean([0, 1]), strict=True))
     assert np.isinf(curve.pop(0.5))
     assert np.isfinite(list(curve.values())).all()
 

@@ -1,6 +1,7 @@
 """The benchmark of transfer: its losses read as known laws, and the runs they come from."""
 
 import math
+import re
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -32,7 +33,6 @@ from repro.judge.records import recorded_at
 from repro.suite import checkout, config, registry
 from repro.suite.suite import Suite
 from repro.tasks.transfer import chance, check_single_pass, targets
-from widthwise.checks.regret import half_step
 from widthwise.parametrization import KINDS, plan, recipe
 
 CHANCE, CURVATURE, GAIN = 6.0, 0.02, 0.25  # nats; nats per octave squared; nats a doubling
@@ -65,9 +65,9 @@ def table(**changes):
 def test_losses_of_a_known_law_give_its_slope_regret_penalty_and_gain():
     losses = Losses(table())
     assert (losses.ratio, losses.widths) == (4.0, [32, 64, 128])
-    assert losses.proxy_rate([0, 1, 2]) == 2.0**-6
+    assert losses.proxy_rate() == 2.0**-6
     for name, slope in SLOPES.items():
-        assert losses.slope(name, 0) == pytest.approx(slope)
+        assert losses.of(name).slopes() == pytest.approx([slope] * 3)
         missed = CURVATURE * (2 * slope) ** 2  # two octaves of rate at four times the width
         np.testing.assert_allclose(losses.regret(name, 128), missed, atol=1e-12)
         np.testing.assert_allclose(losses.penalty(name), PENALTY[name], atol=1e-12)
@@ -82,13 +82,6 @@ def test_an_octave_off_costs_the_curvature_of_a_bowl():
     assert [bowls.octave(losses, seed) for seed in range(3)] == pytest.approx([CURVATURE] * 3)
     narrow = table()
     assert math.isnan(bowls.octave(Losses(narrow[narrow["lr"] >= 2**-6]), 0))
-
-
-def test_half_a_step_costs_what_the_parabola_through_the_best_and_its_neighbours_says():
-    assert half_step(CURVATURE * np.array([4.0, 1.0, 0.0, 1.0])) == pytest.approx(CURVATURE / 4)
-    assert half_step(np.array([3.0, 0.0, 1.0])) == 4 / 8  # an eighth of the second difference
-    assert half_step(np.array([0.0, 1.0])) == half_step(np.array([math.inf, 0.0, 1.0])) == 1 / 4
-    assert half_step(np.array([math.inf, 0.0, math.inf])) == math.inf
 
 
 def test_what_tuning_the_ratio_gains_and_does_to_the_ranking_is_read_off_known_losses():
@@ -162,6 +155,22 @@ def data_of_all(data):
     return pd.concat([one.assign(workload=name) for name in scores.ALL], ignore_index=True)
 
 
+def test_a_claim_s_regret_is_by_the_grid_and_its_detail_has_the_board_s_by_parabolas():
+    (base,) = recorded_at("reduced", "embedded", "transfer/leaderboard")
+    data = pd.read_csv(base.with_suffix(".csv"))
+    rows = {row.parametrization: row for row in _board.entries(data, "reduced")}
+    measured = leaderboard.measure(data, "reduced")
+    for workload in WORKLOADS:
+        found = measured[f"leaderboard.sp-regret-{workload}"]
+        said = re.findall(r"by (the grid|parabolas) SP ([-.\d]+), muP ([-.\d]+)", found.detail)
+        (grid, *by_grid), (parabolas, *by_parabolas) = said
+        assert (grid, parabolas) == ("the grid", "parabolas")
+        assert float(by_grid[0]) - float(by_grid[1]) == pytest.approx(found.value, abs=1e-4)
+        board = [rows[name].scores[workload].regret.value for name in ("SP", "muP")]
+        if np.isfinite(board).all():
+            assert [float(each) for each in by_parabolas] == pytest.approx(board, abs=1e-4)
+
+
 def test_a_reference_is_of_its_data_widths_scale_and_version_and_is_written_once(frozen):
     data = on("decoder")
     frozen(data)
@@ -227,17 +236,17 @@ def test_what_is_lost_is_what_the_curves_say():
 
 def test_redrawn_curves_vary_as_the_recorded_seeds_do_and_keep_what_diverged():
     rng, losses = np.random.default_rng(1), Losses(table())
-    _, found = losses.curves["muP", 128]
+    found = losses.curves["muP", 128].losses
     found[:] += rng.normal(size=found.shape)
     found[0, 0] = math.inf
     drawn = [losses.redrawn(rng) for _ in range(4_000)]
-    assert {each.curves["muP", 128][1][0, 0] for each in drawn} == {math.inf}
-    several = np.stack([each.curves["muP", 128][1][:, 1:] for each in drawn])
+    assert {each.curves["muP", 128].losses[0, 0] for each in drawn} == {math.inf}
+    several = np.stack([each.curves["muP", 128].losses[:, 1:] for each in drawn])
     np.testing.assert_allclose(several.mean((0, 1)), found[:, 1:].mean(0), atol=0.1)
     np.testing.assert_allclose(several.std((0, 1)), found[:, 1:].std(0, ddof=1), rtol=0.06)
     apart = np.corrcoef(several[:, 0].T)[0, 1], np.corrcoef(found[:, 1:].T)[0, 1]
     assert apart[0] == pytest.approx(apart[1], abs=0.1), "points move together as they did"
-    assert drawn[0].curves["SP", 32][1] == pytest.approx(drawn[0].curves["muP", 32][1])
+    assert drawn[0].curves["SP", 32].losses == pytest.approx(drawn[0].curves["muP", 32].losses)
 
 
 def test_the_margin_is_how_far_off_the_first_ruinous_rate_is():

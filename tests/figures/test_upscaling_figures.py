@@ -397,9 +397,9 @@ def test_a_carried_value_is_chosen_on_seeds_that_do_not_judge_it():
     # From the best at 32 to that at 128 is an octave, which costs 0.1.
     assert row["measured"] == pytest.approx(0.1, abs=0.02)
     # Runs of a seed at the narrowest choose for the other half, and not for itself.
-    curves = _transfer.by_width(fig3.rows_of(data, "gpt2", "lr"), "lr")
+    curves = _transfer.sweeps(fig3.rows_of(data, "gpt2", "lr"), "lr")
     before = _transfer.lost_by_seed(curves)
-    curves[32][1] = 100 * curves[32].index.to_numpy()
+    curves[32].losses[1] = 100 * curves[32].rates
     after = _transfer.lost_by_seed(curves)
     changed = {seed for seed in before if before[seed] != after[seed]}
     assert changed == {0, 2, 4}

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from repro.judge.optimum import grid_optimum, parabola_optimum, search_optimum, window_optimum
+from repro.judge.optimum import grid_optimum, search_optimum, window_optimum
 from repro.statistics import slope
 
 LR = 2.0 ** np.arange(-8, 1)
@@ -45,26 +45,6 @@ def test_diverged_rates_are_outside_the_window_and_never_interpolated():
 def test_the_paper_s_rule_is_the_geometric_mean_over_the_grid():
     loss = [1.3, 1.1, 1.0, 1.19, 1.21]
     assert grid_optimum([1, 2, 4, 8, 16], loss, 0.2) == pytest.approx(np.log2([2, 4, 8]).mean())
-
-
-@pytest.mark.parametrize("centre", [-7.5, -5.0, -4.3, -0.5])
-def test_a_parabola_s_vertex_is_found_anywhere_inside_the_grid(centre):
-    assert parabola_optimum(LR, parabola(centre)) == pytest.approx(centre)
-    shuffled = np.random.default_rng(0).permutation(len(LR))
-    found = parabola_optimum(LR[shuffled], parabola(centre)[shuffled])
-    assert found == pytest.approx(centre)
-
-
-def test_without_a_minimum_inside_the_grid_there_is_no_vertex():
-    assert math.isnan(parabola_optimum(LR, parabola(3)))
-    assert math.isnan(parabola_optimum(LR, parabola(-4, -0.01)))
-    assert math.isnan(parabola_optimum(LR[:2], parabola(-7)[:2]))
-
-
-def test_diverged_rates_are_no_points_of_the_parabola():
-    loss = parabola(-3)
-    loss[-2:] = math.inf
-    assert parabola_optimum(LR, loss) == pytest.approx(-3)
 
 
 def test_slope_of_a_power_law():

@@ -27,10 +27,10 @@ from repro.judge.claims import (
     within,
 )
 from repro.judge.figure import Figure
-from repro.judge.optimum import parabola_optimum
 from repro.judge.power import EDGE, LOWER, PAPER, RIVAL, SIGN, UPPER, Laws, Trial
 from repro.suite import catalog, checkout, config, registry
 from repro.suite.suite import Suite
+from widthwise.checks.sweep import parabola_optimum
 
 SCALES = ("smoke", "reduced")
 

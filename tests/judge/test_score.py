@@ -11,7 +11,6 @@ from repro.judge.score import (
     Chain,
     Estimate,
     Reference,
-    Sweep,
     chain,
     chosen_ratio,
     difference,
@@ -22,6 +21,7 @@ from repro.judge.score import (
     score,
     surety,
 )
+from widthwise.checks.sweep import Sweep
 
 RATES = 2.0 ** np.arange(-9, -3)
 BEND, GAIN = 0.02, 0.25  # nats per octave squared; nats
@@ -59,18 +59,6 @@ def test_the_regret_of_a_known_parabola_is_its_bend_times_the_octaves_missed(rat
     assert each.regret.value == pytest.approx(BEND * missed**2, abs=1e-9)
     assert each.penalty.value == pytest.approx(0.1)
     assert each.lost.value == pytest.approx(100 * (BEND * missed**2 + 0.1) / GAIN)
-
-
-def test_a_loss_between_two_rates_is_the_parabola_s_also_beside_a_run_that_diverged():
-    found = sweep(-6.0, 4.0, range(2))
-    assert found.at(-8.5) == pytest.approx(4.0 + BEND * 2.5**2), "at the grid's end"
-    assert np.isnan(found.at(-9.5)).all() and np.isnan(found.at(-3.5)).all()
-    found.losses[1, 4] = math.inf
-    assert found.at(-6.3) == pytest.approx(4.0 + BEND * 0.09), "through the rates below"
-    assert found.at(-6.0) == pytest.approx(4.0), "on a rate of the grid"
-    np.testing.assert_allclose(found.at(-5.5), [4.0 + BEND / 2, math.inf])
-    found.losses[:, 2] = math.inf
-    assert found.at(-6.0) == pytest.approx(4.0)
 
 
 def draws(rng, seeds, level, shift):

@@ -7,5 +7,7 @@ slopes.py       the law of each, slopes of sizes against width, the verdict
 depths.py       sizes of models of several depths, and the law of each
 picture.py      its plot
 transfer.py     what is lost where the narrow model is tuned and the wide one trained
-regret.py       losses over rates, and what is lost; no torch
+joint.py        the lowest points of curves of one shape; no torch
+sweep.py        losses over rates: best rates, what is lost, intervals; no torch
+regret.py       what is lost, by parametrization and width; no torch
 """

@@ -3,75 +3,52 @@
 At the base width every parametrization is the same model, tuned once. What a wide model then loses
 has two parts: regret, what retuning it would win back, and penalty, its tuned loss above that of
 the best parametrization. Perfect transfer of a worse model has a penalty and no regret.
+Rates are those of a grid, regret and penalty by "grid" (`widthwise.checks.sweep`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from widthwise.checks.sweep import Sweep, Sweeps
 from widthwise.statistics import t_interval
 
-Curve = tuple[np.ndarray, np.ndarray]  # rates (n,), losses (seeds, n); infinite: it diverged
 
+class Comparison:
+    """Parametrizations, tuned narrow and trained wide.
 
-def half_step(losses: np.ndarray) -> float:
-    """What half a step of a grid costs at its best point: by the parabola through that and its two
-    neighbours; infinite where neither is finite.
-
-    So far the tuned loss of a finer grid may lie below that of this one, and a regret that is read
-    off it is known no better. losses: of evenly spaced points, shape (n,). At an end of the grid,
-    and beside a run that diverged, the parabola is the one that is lowest at the best.
-    """
-    best = int(losses.argmin())
-    rises = [losses[i] - losses[best] for i in (best - 1, best + 1) if 0 <= i < len(losses)]
-    finite = [rise for rise in rises if np.isfinite(rise)]
-    return float(np.mean(finite)) / 4 if finite else np.inf
-
-
-class Curves:
-    """Final losses over learning rates, of every parametrization and width.
-
-    curves: (parametrization, width) -> Curve. names: the parametrizations. widths: increasing; at
-    the first, the base, all have the curve of the narrow model. The k-th seed of the narrow model
-    goes with the k-th of a wide one: they are other seeds, so that what is transferred does not
-    know the runs it is judged by.
+    curves: (parametrization, width) -> its sweep. names: the parametrizations. widths: increasing;
+    at the first, the base, all have the sweep of the narrow model. The k-th seed of the narrow
+    model goes with the k-th of a wide one: they are other seeds, so that what is transferred does
+    not know the runs it is judged by. proxy: the sweep whose best rate is transferred, the narrow
+    model's unless another is given.
     """
 
-    def __init__(self, curves: Mapping[tuple[str, float], Curve]):
+    def __init__(self, curves: Mapping[tuple[str, float], Sweep], proxy: Sweep | None = None):
         self.curves = curves
         self.names = list(dict.fromkeys(name for name, _ in curves))
         self.widths = sorted({width for _, width in curves})
         self.base, self.widest = self.widths[0], self.widths[-1]
-        self.seeds = list(range(len(next(iter(curves.values()))[1])))
+        self.seeds = list(range(len(next(iter(curves.values())).seeds)))
+        self.proxy = proxy or curves[self.names[0], self.base]
 
-    def proxy_rate(self, seeds: Sequence[int] | None = None) -> float:
-        """The narrow model's best rate, by its mean over some seeds, all by default."""
-        rates, losses = self.curves[self.names[0], self.base]
-        return float(rates[losses[self.seeds if seeds is None else list(seeds)].mean(0).argmin()])
+    def proxy_rate(self) -> float:
+        """The narrow model's best rate, by its mean over seeds."""
+        return self.proxy.best_rate
 
-    def best_rate(self, name: str, width: float) -> float:
-        """The best rate by the mean over seeds."""
-        rates, losses = self.curves[name, width]
-        return float(rates[losses.mean(0).argmin()])
-
-    def at_edge(self, name: str, width: float) -> bool:
-        """Whether the best rate is at an end of those tried."""
-        rates, losses = self.curves[name, width]
-        return losses.mean(0).argmin() in (0, len(rates) - 1)
+    def of(self, name: str) -> Sweeps:
+        """The sweeps of a parametrization by width."""
+        return Sweeps({width: self.curves[name, width] for width in self.widths})
 
     def transferred(self, name: str, width: float, rate: float | None = None) -> np.ndarray:
         """Losses by seed at the narrow model's best rate, or at another; NaN where it was not
         tried."""
-        rates, losses = self.curves[name, width]
-        found = np.flatnonzero(rates == (self.proxy_rate() if rate is None else rate))
-        return losses[:, found[0]] if len(found) else np.full(len(losses), np.nan)
+        place = float(np.log2(self.proxy_rate() if rate is None else rate))
+        return self.curves[name, width].at(place, "grid")
 
     def tuned(self, name: str, width: float) -> np.ndarray:
-        """Losses by seed, each at the rate that is best in the mean over the other seeds: read at
-        the rate that is best for the seed itself, they would be too low by chance."""
-        losses = self.curves[name, width][1]
-        best = [np.delete(losses, seed, axis=0).mean(0).argmin() for seed in self.seeds]
-        return losses[self.seeds, best]
+        """Losses by seed, each at the rate that is best in the mean over the other seeds."""
+        return self.curves[name, width].tuned("grid")
 
     def regret(self, name: str, width: float, rate: float | None = None) -> np.ndarray:
         """By seed: how much lower the loss would be had the wide model been tuned itself."""
@@ -79,12 +56,12 @@ class Curves:
 
     def half_step(self, *names: str) -> float:
         """What the regrets of these at the largest width are known to, together."""
-        return sum(half_step(self.curves[name, self.widest][1].mean(0)) for name in names)
+        return sum(self.curves[name, self.widest].half_step() for name in names)
 
     def penalty(self, name: str) -> np.ndarray:
         """By seed: the tuned loss at the largest width above that of the best parametrization."""
-        best = min(self.names, key=lambda each: self.curves[each, self.widest][1].mean(0).min())
-        return self.tuned(name, self.widest) - self.tuned(best, self.widest)
+        best = min(self.names, key=lambda each: self.curves[each, self.widest].mean().min())
+        return self.curves[name, self.widest].penalty(self.curves[best, self.widest], "grid")
 
     def gain(self) -> float:
         """How much lower the best tuned loss is at the largest width than at the base."""
@@ -108,10 +85,9 @@ class Curves:
 
     def other_proxy_rates(self) -> list[float]:
         """The narrow model's best rates without each of its seeds, increasing."""
-        left_out = [[k for k in self.seeds if k != left] for left in self.seeds]
-        return sorted({self.proxy_rate(seeds) for seeds in left_out})
+        return sorted({self.proxy.without(k).best_rate for k in range(len(self.proxy.seeds))})
 
-    def redrawn(self, rng: np.random.Generator) -> "Curves":
+    def redrawn(self, rng: np.random.Generator) -> "Comparison":
         """The same curves from other seeds: around the recorded means, deviations that are random
         mixtures of the recorded seeds', so that points that moved together do so again. A point at
         which a seed diverged stays as it is.
@@ -122,10 +98,10 @@ class Curves:
             for narrow in (True, False)
         }
         curves = {}
-        for (name, width), (rates, losses) in self.curves.items():
-            drawn, finite = losses.copy(), np.isfinite(losses).all(0)
-            mean = losses[:, finite].mean(0)
-            mixed = mixtures[width == self.base] @ (losses[:, finite] - mean)
+        for (name, width), sweep in self.curves.items():
+            drawn, finite = sweep.losses.copy(), np.isfinite(sweep.losses).all(0)
+            mean = sweep.losses[:, finite].mean(0)
+            mixed = mixtures[width == self.base] @ (sweep.losses[:, finite] - mean)
             drawn[:, finite] = mean + mixed
-            curves[name, width] = rates, drawn
-        return Curves(curves)
+            curves[name, width] = Sweep(sweep.rates, sweep.seeds, drawn)
+        return Comparison(curves)

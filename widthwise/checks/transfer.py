@@ -16,7 +16,8 @@ from torch import nn
 
 from widthwise.checks.coordinates import planned
 from widthwise.checks.given import Loss, batches_of, inputs_of, loss_of
-from widthwise.checks.regret import Curve, Curves
+from widthwise.checks.regret import Comparison
+from widthwise.checks.sweep import Sweep
 from widthwise.errors import UserError, did_you_mean
 from widthwise.parametrization.recipes import Recipe, recipe
 from widthwise.tracing.making import made
@@ -29,8 +30,8 @@ LAST = 5  # the loss of a run is its mean over the last of so many parts
 WIDE_SEEDS = 1_000  # the first seed of wide models: none of the narrow one's
 
 
-class Transfer(Curves):
-    """What a comparison found (`widthwise.checks.regret.Curves`); printed, a table.
+class Transfer(Comparison):
+    """What a comparison found (`widthwise.checks.regret.Comparison`); printed, a table.
 
     weight_decay: the narrow model's best, with which all were trained. sizes: width, or depth
     where all have one width -> the model's size in words.
@@ -38,7 +39,7 @@ class Transfer(Curves):
 
     def __init__(
         self,
-        curves: Mapping[tuple[str, float], Curve],
+        curves: Mapping[tuple[str, float], Sweep],
         weight_decay: float = 0.0,
         sizes: Mapping[float, str] = MappingProxyType({}),
     ):
@@ -62,15 +63,15 @@ class Transfer(Curves):
             f"{'':{wide}} {'best rate':>10} {'at the narrow one':>18} {'tuned':>9}   regret",
         ]
         for name in self.names:
-            edge = " (at the edge of those tried)" if self.at_edge(name, widest) else ""
+            edge = " (at the edge of those tried)" if self.curves[name, widest].at_edge else ""
             lines.append(
-                f"{name:{wide}} {self.best_rate(name, widest):10.3g} "
+                f"{name:{wide}} {self.curves[name, widest].best_rate:10.3g} "
                 f"{self.transferred(name, widest).mean():18.4f} "
                 f"{self.tuned(name, widest).mean():9.4f}   "
                 + "{:.4f} [{:.4f}, {:.4f}]".format(*regret(name))
                 + edge
             )
-        if self.at_edge(self.names[0], self.base):
+        if self.proxy.at_edge:
             lines.append("the narrow model's best rate is at the edge of those tried: give others")
         if not self.gain() > 0:
             lines.append("the widest model is no better than the narrow one: nothing to lose")
@@ -162,7 +163,7 @@ def transfer(
                 begun.append(start)
             return end
 
-    def curve(name: str, width: int, decay: float) -> Curve:
+    def curve(name: str, width: int, decay: float) -> Sweep:
         narrow = width == widths[0]
         progress(f"{'the narrow model' if narrow else name}, width {width}")
         start = 0 if narrow else WIDE_SEEDS
@@ -172,18 +173,19 @@ def transfer(
                 f"transfer: {name}, width {width}: the loss is not finite at any of the rates "
                 f"{rates}: give lower ones"
             )
-        return grid, np.array(runs)
+        return Sweep(grid, tuple(range(start, start + seeds)), np.array(runs))
 
     # The narrow model is the same under all of them.
     narrow = {decay: curve(next(iter(named)), widths[0], decay) for decay in decays}
-    best = min(narrow, key=lambda decay: narrow[decay][1].mean(0).min())
-    if not _learned(float(narrow[best][1].mean(0).min()), float(np.mean(begun))):
+    best = min(narrow, key=lambda decay: narrow[decay].mean().min())
+    lowest = float(narrow[best].mean().min())
+    if not _learned(lowest, float(np.mean(begun))):
         raise UserError(
             f"transfer: the narrow model, width {widths[0]}, has learned nothing: its best loss is "
-            f"{narrow[best][1].mean(0).min():.4g} and was {np.mean(begun):.4g} before the first "
+            f"{lowest:.4g} and was {np.mean(begun):.4g} before the first "
             "step; then every rate is as good as another: give more steps, or other rates"
         )
-    curves: dict[tuple[str, float], Curve] = {(n, widths[0]): narrow[best] for n in named}
+    curves: dict[tuple[str, float], Sweep] = {(n, widths[0]): narrow[best] for n in named}
     curves |= {(name, width): curve(name, width, best) for name in named for width in widths[1:]}
     return Transfer(curves, best, _in_words(sizes))
 
