@@ -86,15 +86,14 @@ def factor(scale, strategy):
 
 def draw_curve(panel, rows, label, **style):
     """Mean validation loss over seeds against updates, with the range; diverged ends left out."""
+    from repro.judge import drawing
+
     rows = rows[np.isfinite(rows["valid_loss"]) & np.isfinite(rows["train_loss"])]
     if rows.empty:
         panel.plot([], [], label=f"{label} [diverged]", **style)
         return
-    spread = rows.groupby("step")["valid_loss"].agg(["mean", "min", "max"])
     words = f"{label} [{rows.groupby('seed')['valid_loss'].min().mean():.4g}]"
-    panel.plot(spread.index, spread["mean"], label=words, **{"lw": 1.4, **style})
-    color = style["color"]
-    panel.fill_between(spread.index, spread["min"], spread["max"], color=color, alpha=0.2, lw=0)
+    drawing.band(panel, rows["step"], rows["valid_loss"], label=words, **{"lw": 1.4, **style})
 
 
 def finish(panel, title, legend):

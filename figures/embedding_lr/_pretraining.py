@@ -97,29 +97,21 @@ def color(ratio: tuple[float, float]):
     return colormaps["viridis"](FACTORS.index(ratio[0]) / (len(FACTORS) - 1))
 
 
+def geometric_mean(values) -> float:
+    """Of positive values."""
+    return float(np.exp(np.log(values).mean()))
+
+
 def draw_curves(axes, data, metric: str) -> None:
     """A metric against tokens per ratio: geometric mean over seeds, band from lowest to highest."""
-    from repro.judge.drawing import plain_ticks
+    from repro.judge.drawing import band, plain_ticks
 
     for ratio in ratios(data):
         table = by_seed(data, ratio, metric)
         finite = table[np.isfinite(table).all(axis=1)]
-        axes.plot(
-            finite.index,
-            np.exp(np.log(finite).mean(axis=1)),
-            "o-",
-            ms=2.5,
-            color=color(ratio),
-            label=label(data, ratio),
-        )
-        axes.fill_between(
-            finite.index,
-            finite.min(axis=1),
-            finite.max(axis=1),
-            color=color(ratio),
-            alpha=0.2,
-            lw=0,
-        )
+        x = np.repeat(finite.index.to_numpy(), finite.shape[1])
+        shown = {"marker": "o", "ms": 2.5, "label": label(data, ratio)}
+        band(axes, x, finite.to_numpy().ravel(), color(ratio), geometric_mean, **shown)
         if len(finite) < len(table):
             axes.plot([], [], "x", color=color(ratio), label=f"{label(data, ratio)}: diverged")
     axes.set_yscale("log")

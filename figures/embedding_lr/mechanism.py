@@ -190,8 +190,9 @@ def draw_changes(axes, data):
         values = table[layer].unstack(WIDTH)
         d, mean = values.columns.to_numpy(), values.mean().to_numpy()
         name = {"embedding": "E", "output": "W"}[layer]
-        axes.plot(d, mean, "o-", color=color, label=rf"$\delta_{name}$")
-        axes.fill_between(d, values.min(), values.max(), color=color, alpha=0.2, lw=0)
+        of_seeds = values.to_numpy()
+        shown = {"marker": "o", "label": rf"$\delta_{name}$"}
+        drawing.band(axes, np.tile(d, len(of_seeds)), of_seeds.ravel(), color, **shown)
         law = f"Theorem 2: $d^{{{power:g}}}$"
         drawing.guides(axes, d, mean[0], {law: power}, law)
     axes.set_xscale("log", base=2)

@@ -110,22 +110,15 @@ def draw_bowls(axes, losses: Losses, name: str) -> None:
 
     Rings: the curve's minimum, a parabola through the rates within an octave of the best.
     """
-    from repro.judge.drawing import ramp
+    from repro.judge.drawing import band, ramp
 
     for width, color in ramp(losses.widths).items():
         sweep = losses.curves[name, width]
         rates, found = sweep.rates, sweep.losses
         shown = np.isfinite(found).all(0)
+        x, y = np.tile(rates[shown], len(found)), found[:, shown].ravel()
+        band(axes, x, y, color, marker="o", ms=2, lw=1, label=f"width {width:g}")
         mean = found[:, shown].mean(0)
-        axes.plot(rates[shown], mean, "o-", ms=2, lw=1, color=color, label=f"width {width:g}")
-        axes.fill_between(
-            rates[shown],
-            found[:, shown].min(0),
-            found[:, shown].max(0),
-            color=color,
-            alpha=0.2,
-            lw=0,
-        )
         best = 2 ** sweep.optimum(inside=False)
         if np.isfinite(best):
             height = np.interp(np.log2(best), np.log2(rates[shown]), mean)

@@ -114,10 +114,8 @@ def draw(data, scale):
             found = losses.curves[arm, depth]
             shown = np.isfinite(found.losses).all(0)
             rates, each = found.rates, found.losses[:, shown]
-            place.plot(
-                rates[shown], each.mean(0), "o-", ms=3, lw=1, color=color, label=f"{depth:g} blocks"
-            )
-            place.fill_between(rates[shown], each.min(0), each.max(0), color=color, alpha=0.2, lw=0)
+            x, line = np.tile(rates[shown], len(each)), {"marker": "o", "ms": 3, "lw": 1}
+            drawing.band(place, x, each.ravel(), color, label=f"{depth:g} blocks", **line)
         label = f"best of {losses.base:g} blocks"
         place.axvline(losses.proxy_rate(), ls=":", color="0.3", lw=1, label=label)
         place.set_xscale("log", base=2)

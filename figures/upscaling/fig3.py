@@ -261,16 +261,20 @@ def draw_panel(panel, rows, axis, colors, grid=None):
 
     grid: all values that the panel will show, where they are more than those of the rows.
     """
+    from repro.judge import drawing
+
     grid = sorted(rows[axis].unique()) if grid is None else grid
     places = {value: 2.0**place for value, place in log2_places(grid).items()}
     curves = {}
     for width, color in colors.items():
-        losses = rows[rows[WIDTH] == width].groupby(axis)["train_loss"].agg(["mean", "min", "max"])
+        of_width = rows[rows[WIDTH] == width]
+        losses = of_width.groupby(axis)["train_loss"].agg(["mean"])
         losses.index = losses.index.map(places)
         curves[width] = curve = losses.where(np.isfinite(losses["mean"]))
         style = {"ms": 2.5, "lw": 1.2, "color": color, "label": f"n = {int(width)}"}
-        panel.plot(curve.index, curve["mean"], "-o", **style)
-        panel.fill_between(curve.index, curve["min"], curve["max"], color=color, alpha=0.2, lw=0)
+        shown = of_width[of_width[axis].map(places).isin(curve["mean"].dropna().index)]
+        x, y = shown[axis].map(places), shown["train_loss"]
+        drawing.band(panel, x, y, marker="o", **style)
     ticks = whole_powers([v for v in grid if v > 0])
     labels = [f"$2^{{{k}}}$" for k in ticks]
     if 0.0 in places:

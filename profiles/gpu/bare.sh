@@ -20,7 +20,8 @@ run)
     ;;
 verify)
     python3 -P -m repro unpack "$archive" "${config[@]}"
-    for step in reduce draw; do python3 -P -m repro $step "$figure" "${config[@]}"; done
+    picture=$(python3 -P -m repro reduce "$figure" "${config[@]}" | tail -n 1)
+    python3 -P -m repro draw "$picture"
     python3 -P -m repro verify "${config[@]}"
     ;;
 *)
