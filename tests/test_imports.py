@@ -9,7 +9,7 @@ from repro.suite.checkout import ROOT
 def test_parsing_loads_every_study_and_figure_without_torch():
     code = """
 import sys
-from repro.suite import config, registry
+from repro.suite import catalog, config, registry
 from repro.suite.suite import Suite
 suite = Suite(config.parse({}, registry.dataset_names()))
 names = catalog.figure_names()

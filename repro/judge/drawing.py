@@ -19,11 +19,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from repro.errors import UserError
 from repro.files import atomic_path
-from repro.judge.claims import NOT_REPRODUCED, REPRODUCED
-from repro.judge.judged import JudgedClaim, interval
 from repro.judge.typeset import Table
 
-MARKS = {REPRODUCED: "+", NOT_REPRODUCED: "x"}
 # seaborn's palette "colorblind", and what its theme ("paper", "ticks") sets: two seconds of a core
 # to import, so that a picture without bands does without.
 COLORS = [
@@ -130,25 +127,6 @@ def wrapped(text: str, characters: int, **options) -> list[str]:
     """Lines of a text, broken at spaces, but not at those around an equals sign."""
     text = text.replace(" = ", f"{UNBROKEN}={UNBROKEN}")
     return textwrap.wrap(text, characters, break_on_hyphens=False, **options)
-
-
-def claim_lines(claim: JudgedClaim, characters: int) -> list[str]:
-    """Lines of text for a judged claim: what the paper says, then, indented, what was measured."""
-    mark = MARKS.get(claim["verdict"], " ")
-    stated = f"[{mark}] {claim['claim']}: {claim['statement']} ({claim['source']})"
-    value, verdict = (
-        text.replace(" ", UNBROKEN) for text in (interval(claim), claim["verdict"].upper())
-    )
-    measured = f"{claim['quantity']}: expected {claim['expected']}, measured {value}"
-    measured += f", n = {claim['n']}: {verdict}"
-    measured += f" ({claim['reason']})" if claim["reason"] else ""
-    measured += f"; seen: {claim['seen']}" if claim["seen"] and not claim["binds"] else ""
-    measured += "; settings chosen after seeing results" if claim["chosen_after_seeing"] else ""
-    indent = " " * 4
-    return [
-        *wrapped(stated, characters, subsequent_indent=indent),
-        *wrapped(measured, characters, initial_indent=indent, subsequent_indent=indent),
-    ]
 
 
 def finish(figure: Figure, title: str, outcome: str, last_line: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from repro.judge.optimum import cubic
 from repro.judge.sweep import by_width
-from repro.suite.registry import ROOT
+from repro.suite.checkout import ROOT
 from widthwise.checks.joint import joint_optima
 from widthwise.checks.sweep import Sweep, Sweeps
 from widthwise.errors import UserError

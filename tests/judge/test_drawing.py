@@ -1,27 +1,9 @@
 import math
 
 import pytest
-from pypdf import PdfReader
 
 from repro.judge import drawing
 from repro.judge.typeset import Table
-
-CLAIM = {
-    "claim": "fig3.sqrt-d-rule",
-    "statement": "The optimum falls with width",
-    "source": "Figure 3",
-    "quantity": "slope of log eta_E* against log d",
-    "expected": "below -0.2",
-    "measured": -0.386,
-    "low": -0.524,
-    "high": -0.256,
-    "n": 3,
-    "seen": "cannot be told",
-    "binds": True,
-    "verdict": "cannot be told",
-    "chosen_after_seeing": "",
-    "reason": "reported only",
-}
 
 
 @pytest.mark.parametrize("columns", [1, 2])
@@ -56,44 +38,6 @@ def test_a_picture_is_the_plot_its_title_and_one_line(label):
     assert line.y0 >= 0 and line.x1 <= figure.bbox.width
     assert line.y1 <= axes[0][0].get_tightbbox().y0
     drawing.plt.close(figure)
-
-
-@pytest.mark.parametrize("words", [1, 120])
-def test_a_sheet_has_caption_and_claims_below_the_picture(tmp_path, words):
-    """Selectable text in reading order, each line on the page and none on another."""
-    figure, axes = drawing.panels(2)
-    axes[0][0].set_xlabel("step")
-    drawing.finish(figure, "the title", "", "its last line")
-    drawing.save(figure, tmp_path / "a.pdf", tmp_path / "a.png")
-    caption = " ".join(["cost in $"] * words)
-    for name in ("one", "two"):
-        drawing.save_sheet(tmp_path / "a.pdf", caption, [CLAIM], "made of", tmp_path / name)
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    (page,) = PdfReader(tmp_path / "one").pages
-    heights = []
-    page.extract_text(visitor_text=lambda text, cm, tm, *_: heights.append((text, tm[5] + cm[5])))
-    found = [(" ".join(t.replace(drawing.UNBROKEN, " ").split()), y) for t, y in heights]
-    found = [(text, y) for text, y in found if text]
-    text = " ".join(text for text, _ in found)
-    for words in ("the title", "its last line", caption, CLAIM["claim"], "made of"):
-        assert words in text
-    below = found[next(i for i, (t, _) in enumerate(found) if t.startswith("cost in $")) :]
-    lowest = min(y for text, y in found if text == "its last line")
-    assert all(0 < y < lowest for _, y in below)
-    assert sorted((y for _, y in below), reverse=True) == [y for _, y in below]
-
-
-@pytest.mark.parametrize("characters", range(40, 160, 7))
-def test_a_claim_breaks_neither_in_its_numbers_nor_in_its_verdict(characters):
-    lines = [line.replace(drawing.UNBROKEN, " ") for line in drawing.claim_lines(CLAIM, characters)]
-    for words in ("-0.386 [-0.524, -0.256]", "n = 3", "CANNOT BE TOLD"):
-        assert sum(words in line for line in lines) == 1
-
-
-def test_n_is_printed_where_all_seeds_agree():
-    agreed = CLAIM | {"low": -0.386, "high": -0.386}
-    text = " ".join(drawing.claim_lines(agreed, 200)).replace(drawing.UNBROKEN, " ")
-    assert "measured -0.386, n = 3: CANNOT BE TOLD" in text
 
 
 def test_the_texts_of_a_table_lie_inside_their_cells():

@@ -170,15 +170,15 @@ def test_a_job_runs_the_code_on_the_disk(tmp_path, clone, monkeypatch):
     """Not what an earlier job loaded; and its status and its last line are the child's."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     monkeypatch.delenv(handover.ADDRESS, raising=False)
-    worker, file = Worker(), clone / "repro" / "commands.py"
+    worker, file = Worker(), clone / "repro" / "suite" / "catalog.py"
     worker.start("avx2", PREFIX.replace(str(ROOT), str(clone)))
     address = os.environ[handover.ADDRESS]
     try:
-        for said in ("its code was changed since", "its code was mended since"):
-            file.write_text(file.read_text().replace("its code was changed since", said))
-            words = ("code", "upscaling/table1", "000000000000", "--config", "scale=smoke")
+        for said in ("unknown figure", "unheard-of figure"):
+            file.write_text(file.read_text().replace("unknown figure", said))
+            words = ("reduce", "upscaling/none", "--config", "scale=smoke")
             assert job(tmp_path, *words, address=address, root=clone).wait() == 1
-            assert f"error: upscaling/table1: {said}" in (tmp_path / "log").read_text()
+            assert f"error: {said} 'upscaling/none'" in (tmp_path / "log").read_text()
     finally:
         worker.stop()
     assert handover.ADDRESS not in os.environ
