@@ -147,7 +147,9 @@ def parser() -> argparse.ArgumentParser:
     )
     add("choose", study={}, choice={})
     add_place(add("train", study={}, cell={}))
-    add("reduce", figure={})
+    added = add("reduce", figure={})
+    words = "of the table that was planned, whose making is refused where it is another now"
+    added.add_argument("--key", default="", help=words)
     for name in ("draw", "publish"):
         add(name, config=False, picture={"type": Path, "metavar": "FOLDER"})
     add("page", name={})

@@ -160,7 +160,7 @@ def reduce(suite: "Suite", arguments: Namespace) -> str:
     """Collect a figure's cells into a table; prints the folder to draw it in."""
     from repro.judge import built, run_table
 
-    run_table.reduce(suite, arguments.figure)
+    run_table.reduce(suite, arguments.figure, arguments.key)
     return built.picture_folder(suite, arguments.figure).as_posix()
 
 

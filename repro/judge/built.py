@@ -10,6 +10,7 @@ from repro.judge.picture import picture_key
 from repro.judge.published import (
     DATA,
     MANIFEST,
+    PROVENANCE,
     TABLE,
     files,
     note_of,
@@ -62,7 +63,7 @@ def refuse_other_code(suite: Suite, figures: Iterable[str]) -> None:
 def _was_drawn(suite: Suite, figure_name: str) -> bool:
     """Whether a figure was drawn of the configured cells, by whatever code."""
     tables = {path.parents[1] for path in suite.paths.figure(figure_name).glob(f"*/*/{MANIFEST}")}
-    said = (read_or_empty(table / "provenance.json").get("cells") for table in tables)
+    said = (read_or_empty(table / PROVENANCE).get("cells") for table in tables)
     return cell_ids(suite, figure_name) in said
 
 

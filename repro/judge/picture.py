@@ -59,7 +59,7 @@ def draw(folder: Path) -> None:
         write_json(folder / MANIFEST, manifest_of(folder, figure_name, key))
 
 
-def write_figure(folder: Path, figure_name: str, data: Path, provenance: dict) -> list:
+def write_figure(folder: Path, figure_name: str, data: Path, provenance: dict) -> list[JudgedClaim]:
     """Write a figure's picture, text, CSV and claims into a folder; returns its judged claims."""
     base = folder / figure_name.split("/")[1]
     claims = render(figure_name, data, provenance, base)

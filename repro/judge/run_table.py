@@ -48,7 +48,7 @@ def made_of(suite: Suite, figure_name: str) -> dict:
         "label": suite.label,
         "embedded": suite.is_embedded(figure_name),
         "datasets": {name: suite.identity(name) for name in suite.figure_datasets(figure_name)},
-        "cells": [c.id for cells in suite.figure_cells(figure_name).values() for c in cells],
+        "cells": cell_ids(suite, figure_name),
         "seeds": suite.seeds(figure_name),
         "arithmetic": suite.config.arithmetic,
         "chosen_after_seeing": chosen_after_seeing(figure_name, suite.config.scale),
@@ -80,9 +80,18 @@ def _reduce_of(file: str) -> ast.AST:
     return given.get("reduce", statement)
 
 
-def reduce(suite: Suite, figure_name: str) -> Path:
+def reduce(suite: Suite, figure_name: str, key: str = "") -> Path:
     """Read and check all cells of a figure; write its data.csv and provenance.json. Says so where
-    its runs are of several versions of their code. Returns their folder."""
+    its runs are of several versions of their code. Returns their folder.
+
+    key: the one that was planned with; raises UserError where code or settings make another now.
+    """
+    folder = table_folder(suite, figure_name)
+    if key not in ("", folder.name):
+        raise UserError(
+            f"{figure_name}: its code or settings were changed since this was planned; run the "
+            "same command again"
+        )
     paths, by_study = cell_paths(suite, figure_name), {}
     contents: dict[Path, dict] = {}
     for study_name, study_cells in suite.figure_cells(figure_name).items():
@@ -95,7 +104,6 @@ def reduce(suite: Suite, figure_name: str) -> Path:
     if several := mixture(made):
         print(f"{figure_name}: {several}", flush=True)
     data = as_csv(tabulate(figure_name, by_study))
-    folder = table_folder(suite, figure_name)
     with only_writer(folder):
         write_bytes(folder / DATA, data)
         of_runs = {
@@ -139,5 +147,7 @@ def is_of_other_cells(suite: Suite, figure_name: str) -> bool:
     """Whether there is a table that is not of the cells that are there: some were made anew, or
     came from another device."""
     made = table_folder(suite, figure_name) / PROVENANCE
+    if not made.exists():
+        return False
     here = [seal_of(p) if p.exists() else "" for p in cell_paths(suite, figure_name)]
-    return made.exists() and read_or_empty(made).get("files") != here
+    return read_or_empty(made).get("files") != here

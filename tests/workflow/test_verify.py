@@ -15,7 +15,7 @@ from workflow import snakemake
 from repro.__main__ import main
 from repro.errors import UserError
 from repro.files import CELL_SEAL, read_json, read_sealed, sha256_file, write_json, write_sealed
-from repro.judge import picture, published, records, run_table, verify
+from repro.judge import known, picture, published, records, run_table, verify
 from repro.judge.built import (
     outdated,
     page,
@@ -466,6 +466,27 @@ def test_a_picture_of_other_code_is_in_another_folder_and_the_old_one_stays(buil
     assert new != old.parent and published.whole(new)["key"] == new.name
     published.publish(old.parent)
     assert explain(built, CLAIM)
+
+
+def test_whoever_looks_while_a_picture_is_drawn_sees_no_half_of_it(built, base, monkeypatch):
+    """As `report` beside a running call: until the manifest is there, the record stands in."""
+    shutil.rmtree(built.paths.figure(NAME))
+    run_table.reduce(built, NAME)
+    seen, listed = [], picture.manifest_of
+
+    def look(*given):
+        seen.append(known.find(built, NAME))
+        return listed(*given)
+
+    monkeypatch.setattr(picture, "manifest_of", look)
+    draw(built, NAME)
+    assert [found.recorded for found in seen] == [True]
+    assert not known.find(built, NAME).recorded
+
+
+def test_code_that_changes_between_plan_and_table_is_one_line(built):
+    with pytest.raises(UserError, match="its code or settings were changed since this was planned"):
+        run_table.reduce(built, NAME, "0" * 12)
 
 
 def test_what_was_drawn_while_its_code_was_changed_is_drawn_again(built, other_code):

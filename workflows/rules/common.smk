@@ -187,8 +187,8 @@ def config_parameter(wildcards):
 
 @cache
 def table_of(figure):
-    """The folder of a figure's table (`repro.judge.run_table`), found once for the jobs of a figure. A
-    table there that is not of the cells that are there is made anew, whatever its age."""
+    """The folder of a figure's table (`repro.judge.run_table`), found once for all of its jobs. What
+    lies there and is not what its name says is made anew, whatever its age (`built.outdated`)."""
     CALL.force(built.outdated(SUITE, figure))
     return run_table.table_folder(SUITE, figure)
 

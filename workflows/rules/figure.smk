@@ -13,7 +13,8 @@ rule reduce:
     params:
         config=config_parameter,
     shell:
-        "python -P -m repro reduce {wildcards.figure:q} {params.config} > {log:q} 2>&1"
+        "python -P -m repro reduce {wildcards.figure:q} --key {wildcards.table} {params.config}"
+        " > {log:q} 2>&1"
 
 
 rule draw:
