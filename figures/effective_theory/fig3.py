@@ -15,7 +15,6 @@ from figures.effective_theory._strategies import (
     ratio_of_rates,
     style,
 )
-from repro.judge import tables
 from repro.judge.claims import (
     STATED,
     TOLERANCE,
@@ -33,6 +32,7 @@ from repro.judge.figure import Figure
 from repro.judge.intervals import half_step, no_finer_than
 from repro.judge.noise import Design
 from repro.judge.power import SIDES, SIGN, Laws
+from repro.judge.sweep import last_step
 from studies.effective_theory._bart import STRATEGIES
 from studies.effective_theory._strategies import COMPARED
 from widthwise.checks.sweep import parabola_optimum
@@ -94,7 +94,7 @@ def increase(rows, seeds):
     low = _bart.nearest(rows["lr"].unique(), best / 4)
     if low is None:
         return None
-    losses = tables.last_step(rows).fillna({_bart.METRIC: math.inf})
+    losses = last_step(rows).fillna({_bart.METRIC: math.inf})
     losses = losses.set_index(["lr", "seed"])[_bart.METRIC]
     return sum(losses[(low, seed)] - losses[(best, seed)] for seed in seeds) / len(seeds)
 
@@ -103,7 +103,7 @@ def overflows(data, seeds, problem):
     """The measurement of `fig3.overflow`; there is none without float16."""
     if _bart.SKIPPED not in data:
         return exact(math.nan, 0, "nothing can overflow: no float16 at this scale")
-    ends = tables.last_step(data[data["part"] == "sweep"])
+    ends = last_step(data[data["part"] == "sweep"])
 
     def share(sample, strategy):
         runs = _bart.rows_of(ends, strategy, "sweep")
@@ -236,7 +236,7 @@ def draw_rates(panel, data, scale):
 
     best = {}
     for strategy, marker in zip(STRATEGIES, MARKERS, strict=False):
-        rows = tables.last_step(_bart.rows_of(data, strategy, "sweep"))
+        rows = last_step(_bart.rows_of(data, strategy, "sweep"))
         losses = rows.pivot(index="lr", columns="seed", values=_bart.METRIC)
         losses.index = losses.index / _bart.factor(scale, strategy)
         best[strategy] = _bart.SWEEP.optimum(rows).point[0] / _bart.factor(scale, strategy)

@@ -24,10 +24,10 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
+from repro.judge.intervals import joined
 from repro.judge.optimum import cubic
 from repro.judge.power import Laws
 from repro.judge.printed import numbers
-from repro.judge.tables import joined
 from repro.statistics import t_interval
 from repro.suite.study import OVERNIGHT
 from widthwise.checks.sweep import Sweeps

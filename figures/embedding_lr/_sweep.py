@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from repro.judge.claims import Measurement, over_seeds
-from repro.judge.intervals import in_words, of_estimators
+from repro.judge.intervals import in_words, joined, of_estimators
 from repro.judge.optimum import PAPER_WINDOW, Optimum, grid_optimum, window_optimum
 from repro.judge.sweep import by_width
-from repro.judge.tables import joined
 from repro.statistics import slope, t_interval
 from repro.suite.study import SCALES
 from widthwise.checks.sweep import Sweeps

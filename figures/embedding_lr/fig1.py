@@ -15,9 +15,9 @@ from repro.judge.claims import (
     within,
 )
 from repro.judge.figure import Figure
+from repro.judge.intervals import joined
 from repro.judge.printed import numbers
 from repro.judge.sweep import gathered
-from repro.judge.tables import joined
 
 STUDIES = ("embedding_lr/width",)
 CLAIMS = (

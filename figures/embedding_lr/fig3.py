@@ -18,9 +18,9 @@ from repro.judge.claims import (
     within,
 )
 from repro.judge.figure import Figure
+from repro.judge.intervals import joined
 from repro.judge.power import Laws
 from repro.judge.sweep import gathered
-from repro.judge.tables import joined
 from repro.suite.study import OVERNIGHT
 
 MAIN = "embedding_lr/width_and_vocabulary"

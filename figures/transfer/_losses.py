@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from repro.judge.claims import Claim, Expectation, Measurement, exact, reported
-from repro.judge.intervals import no_finer_than, of_estimators
+from repro.judge.intervals import joined, no_finer_than, of_estimators
 from repro.judge.sweep import by_seed, gathered, slope_over_seeds, sweep_of
-from repro.judge.tables import joined
 from repro.suite.study import OVERNIGHT
 from widthwise.checks.regret import Comparison
 from widthwise.checks.sweep import NEAR

@@ -15,9 +15,9 @@ from repro.judge.claims import (
     trained_scales,
 )
 from repro.judge.figure import Figure
+from repro.judge.intervals import joined
 from repro.judge.noise import Design
 from repro.judge.power import SIDES, SIGN
-from repro.judge.tables import joined
 from repro.statistics import t_interval
 from repro.suite.names import StageName
 

@@ -12,8 +12,8 @@ from repro.judge.claims import (
     trained_scales,
 )
 from repro.judge.figure import Figure
+from repro.judge.intervals import joined
 from repro.judge.sweep import gathered
-from repro.judge.tables import joined
 
 ARM = "optimizer.adjust_lr_fn"
 ARMS = ("original", "match_rms_adamw")

@@ -10,9 +10,9 @@ from figures.transfer._losses import WORKLOADS, Losses, reduce
 from repro.judge import references
 from repro.judge.claims import CONTROL, Claim, Measurement, reported, trained_scales
 from repro.judge.figure import Aside, Asides, Bar, Figure
+from repro.judge.intervals import joined
 from repro.judge.matrix import Board, Entry
 from repro.judge.score import Estimate, Interval, Score
-from repro.judge.tables import joined
 from repro.judge.typeset import Table
 from repro.suite.checkout import ROOT
 from widthwise.parametrization import shipped

@@ -44,8 +44,8 @@ from repro.judge.claims import (
 from repro.judge.claims import (
     OURS as SUITE,
 )
-from repro.judge.intervals import spanning
-from repro.judge.tables import joined, last_step
+from repro.judge.intervals import joined, spanning
+from repro.judge.sweep import last_step
 from repro.suite.study import OVERNIGHT
 
 LONG = "upscaled-wins-long"

@@ -14,7 +14,7 @@ from figures.upscaling._runs import (
     stage_rows,
 )
 from repro.judge.figure import View
-from repro.judge.tables import last_step
+from repro.judge.sweep import last_step
 from repro.statistics import t_interval
 
 WIDE = {

@@ -7,7 +7,8 @@ from functools import cache
 
 import numpy as np
 
-from repro.judge import sweep, tables
+from repro.judge import sweep
+from repro.judge.intervals import joined
 from repro.judge.optimum import search_optimum
 from repro.judge.printed import numbers
 from repro.suite import registry
@@ -166,7 +167,7 @@ def edges(stages, setting, *sweeps):
 def diverged(stages, *names):
     """Stages of which runs diverged, and how many."""
     lost = {name: ~np.isfinite(losses(stages, name)) for name in names}
-    return tables.joined(
+    return joined(
         *(f"{s.sum()} of {len(s)} runs of {name} diverged" for name, s in lost.items() if s.any())
     )
 
@@ -178,7 +179,7 @@ def code_sweep(stages):
 
 def losses(stages, name, metric="train_loss"):
     """Seed -> final training loss, or another metric."""
-    return tables.last_step(stage_rows(stages, name)).set_index("seed")[metric]
+    return sweep.last_step(stage_rows(stages, name)).set_index("seed")[metric]
 
 
 def shared(*arms):
@@ -245,4 +246,4 @@ def shown(stages, setting):
     names |= {"upscaled_tuned": "upscaled, tuned at the target"} if setting.target else {}
     means = {words: losses(stages, name).mean() for name, words in names.items()}
     ends = ", ".join(f"{words} {mean:.4g}" for words, mean in means.items())
-    return tables.joined(diverged(stages, "upscaled"), ends)
+    return joined(diverged(stages, "upscaled"), ends)

@@ -27,7 +27,7 @@ from repro.judge.claims import (
     reported,
     trained_scales,
 )
-from repro.judge.tables import joined
+from repro.judge.intervals import joined
 
 
 def claims(figure, where, setting):

@@ -13,10 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 from repro.judge.claims import exact, over_seeds
-from repro.judge.intervals import in_words, of_estimators
+from repro.judge.intervals import in_words, joined, of_estimators
 from repro.judge.optimum import cubic
-from repro.judge.sweep import by_name, by_width, slope_over_seeds
-from repro.judge.tables import joined, last_step
+from repro.judge.sweep import by_name, by_width, last_step, slope_over_seeds
 from widthwise.checks.sweep import Sweeps
 
 LEVEL, WIDTH = "start.level", "model.width"

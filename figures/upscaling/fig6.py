@@ -15,8 +15,9 @@ from repro.judge.claims import (
     trained_scales,
 )
 from repro.judge.figure import Figure, View
+from repro.judge.intervals import joined
 from repro.judge.power import SIDES, SIGN
-from repro.judge.tables import joined, last_step
+from repro.judge.sweep import last_step
 
 SETTING, SGD = SETTINGS["mlp"], SETTINGS["mlp-sgd"]
 CLAIMS = (

@@ -3,9 +3,9 @@
 from figures.upscaling import _claims, _drawing, _laws, _runs
 from figures.upscaling._laws import simulate
 from figures.upscaling._runs import SETTINGS, reduce
-from repro.judge import tables
 from repro.judge.claims import TRAINING, Claim, below, over_seeds, reported
 from repro.judge.figure import Figure
+from repro.judge.intervals import joined
 
 SETTING = SETTINGS["resnet"]
 CLAIMS = (
@@ -30,7 +30,7 @@ def measure(data, scale):
     gain = over_seeds(
         lambda s: float(ours[list(s)].mean() - scratch[list(s)].mean()),
         ours.index,
-        tables.joined(
+        joined(
             _runs.edges(stages, SETTING, "tune", "tune_upscaled"),
             _runs.diverged(stages, "upscaled", "scratch"),
         ),

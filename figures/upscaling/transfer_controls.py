@@ -17,10 +17,9 @@ from repro.judge.claims import (
     trained_scales,
 )
 from repro.judge.figure import Figure
-from repro.judge.intervals import no_finer_than
+from repro.judge.intervals import joined, no_finer_than
 from repro.judge.noise import Design
 from repro.judge.power import SIDES, SIGN
-from repro.judge.tables import joined
 from repro.statistics import t_interval
 from widthwise.checks.sweep import Sweep
 

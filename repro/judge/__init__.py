@@ -3,7 +3,6 @@
 What a figure is written with
   figure.py        what it is: its texts, claims and functions
   claims.py        claims, what is expected of them, verdicts
-  tables.py        what figures share when they read a table of runs
   optimum.py       the optimum of a search, or by a window; by a parabola it is the library's
   sweep.py         tables of runs as sweeps, and the points of a search
   intervals.py     what an interval holds besides the scatter between seeds
@@ -13,7 +12,6 @@ What a figure is written with
 How a claim is judged
   judging.py       makes a figure from its runs: table, judged claims, picture
   evidence.py      what decides a verdict besides the measurement; the verdict
-  judged.py        a judged claim as JSON and CSV have it
   noise.py         tables like a recorded one, from other seeds, under another law
   power.py         what a claim's test says under each law
   trials.py        counts the verdicts of tables drawn from laws
@@ -41,7 +39,7 @@ What is made and kept
   forecast.py      how long jobs will take on this machine
 
 What is said of it
-  board.py         judged claims as text; what came out of a figure, in a sentence
+  board.py         judged claims, as JSON has them and as text; a figure's sentence
   scoreboard.py    all verdicts in one table
   confirmed.py     the verdicts of registered claims in one table
   explain.py       from one claim to the runs behind it

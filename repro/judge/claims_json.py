@@ -13,7 +13,7 @@ from typing import Any, TypedDict, get_args, get_origin, get_type_hints, is_type
 
 from repro.files import json_bytes, sha256_file
 from repro.judge import claims
-from repro.judge.judged import JudgedClaim
+from repro.judge.board import JudgedClaim
 from repro.judge.printed import targets_of
 from repro.suite.study import SCALES
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from repro.judge import register
-from repro.judge.board import families, survivors
+from repro.judge.board import JudgedClaim, families, interval, survivors
 from repro.judge.claims import (
     CANNOT_BE_TOLD,
     DOES_NOT_BIND,
@@ -13,7 +13,6 @@ from repro.judge.claims import (
     REPORTED,
     REPRODUCED,
 )
-from repro.judge.judged import JudgedClaim, interval
 from repro.judge.records import read_record, recorded_at
 from repro.judge.typeset import markdown
 from repro.suite import catalog

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from repro.judge import power, printed, rows
+from repro.judge.board import JudgedClaim
 from repro.judge.claims import (
     AGREES,
     DIFFERS,
@@ -24,7 +25,6 @@ from repro.judge.claims import (
     too_few,
 )
 from repro.judge.figure import Figure
-from repro.judge.judged import JudgedClaim
 from repro.judge.power import Trial
 from repro.judge.printed import Printed
 

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from repro.errors import UserError, nearest_few
 from repro.files import sha256_file
 from repro.judge import register
-from repro.judge.board import in_words, paper_scale
+from repro.judge.board import in_words, interval, paper_scale
 from repro.judge.claims import Claim
 from repro.judge.figure import figure_named
-from repro.judge.judged import interval
 from repro.judge.known import Known, find
 from repro.judge.picture import unclean
 from repro.judge.printed import printed

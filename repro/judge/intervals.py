@@ -11,9 +11,13 @@ from dataclasses import replace
 import numpy as np
 
 from repro.judge.claims import Measurement
-from repro.judge.tables import joined
 
 ROUNDING = 1e-9
+
+
+def joined(*phrases: str) -> str:
+    """The phrases that are not empty, joined by semicolons."""
+    return "; ".join(filter(None, phrases))
 
 
 def spanning(found: Measurement, *values: float) -> Measurement:

@@ -13,11 +13,10 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import sha256_file
 from repro.judge import power
-from repro.judge.board import outcome
+from repro.judge.board import JudgedClaim, outcome
 from repro.judge.claims import CONTROL, THEORY, TRAINING, Claim, Measurement
 from repro.judge.evidence import judge, load
 from repro.judge.figure import figure_named
-from repro.judge.judged import JudgedClaim
 from repro.judge.typeset import Table
 from repro.suite import checkout
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import read_json
 from repro.judge import built
-from repro.judge.judged import JudgedClaim
+from repro.judge.board import JudgedClaim
 from repro.judge.published import CLAIMS, DATA, PROVENANCE
 from repro.judge.records import describe, read_record, recorded
 from repro.judge.run_table import cell_ids

@@ -11,9 +11,8 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import key_of, read_json, sha256_file, write_bytes, write_json
 from repro.judge import evidence, printed
-from repro.judge.board import HEAD, entries, outcome
+from repro.judge.board import HEAD, JudgedClaim, entries, outcome
 from repro.judge.figure import figure_named
-from repro.judge.judged import JudgedClaim
 from repro.judge.judging import footer, render, table_of
 from repro.judge.published import CLAIMS, DATA, MANIFEST, PROVENANCE, manifest_of
 from repro.judge.typeset import markdown, plain

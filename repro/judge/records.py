@@ -16,10 +16,9 @@ from repro.cores import usable_cores
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge import evidence
-from repro.judge.board import board
+from repro.judge.board import JudgedClaim, board
 from repro.judge.built import finished, refuse_other_code
 from repro.judge.claims_json import FiledClaim, filed
-from repro.judge.judged import JudgedClaim
 from repro.judge.picture import write_figure, write_page
 from repro.judge.published import CLAIMS, DATA, PROVENANCE, put
 from repro.judge.run_table import chosen_after_seeing

@@ -15,7 +15,7 @@ from functools import cache
 
 from repro.errors import UserError, did_you_mean
 from repro.judge import rows
-from repro.judge.judged import JudgedClaim
+from repro.judge.board import JudgedClaim
 from repro.judge.power import TOO_OFTEN
 from repro.judge.printed import claims_of
 from repro.suite import config, history, registry

@@ -5,7 +5,7 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import read_json, write_bytes, write_json
 from repro.judge import confirmed
-from repro.judge.board import board, counts_by_paper, of_a_paper
+from repro.judge.board import JudgedClaim, board, counts_by_paper, interval, of_a_paper
 from repro.judge.built import finished
 from repro.judge.claims import (
     CANNOT_BE_TOLD,
@@ -14,7 +14,6 @@ from repro.judge.claims import (
     REPORTED,
     REPRODUCED,
 )
-from repro.judge.judged import JudgedClaim, interval
 from repro.judge.known import find_all, origin
 from repro.judge.published import CLAIMS, PROVENANCE, note_of
 from repro.judge.records import on_record

@@ -10,13 +10,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from repro.judge.claims import Measurement, over_seeds
+from repro.judge.intervals import joined
 from repro.judge.optimum import SearchOptimum, search_optimum
-from repro.judge.tables import joined, last_step
 from repro.suite.names import StageName
 from repro.suite.search import Offset, Point
 from widthwise.checks.sweep import Sweep, Sweeps
 
 NEIGHBOURS = 1.5  # octaves from the best within which only its two neighbours lie
+
+
+def last_step(rows):
+    """The rows of every run's last evaluation; all runs of the table have the same steps."""
+    steps = rows["step"].to_numpy()
+    return rows[steps == steps.max(initial=-1)]  # of an empty table too
 
 
 def gathered(runs: Mapping, label: Callable[[StageName], Mapping[str, Any]], last: bool = False):

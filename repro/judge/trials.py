@@ -10,6 +10,7 @@ import numpy as np
 from repro.errors import UserError
 from repro.files import sha256, sha256_file
 from repro.judge import power
+from repro.judge.board import JudgedClaim
 from repro.judge.claims import (
     AGREES,
     DIFFERS,
@@ -21,7 +22,6 @@ from repro.judge.claims import (
     by_bound,
 )
 from repro.judge.figure import figure_named
-from repro.judge.judged import JudgedClaim
 from repro.judge.judging import called, check_measured
 from repro.judge.power import EDGE, LOWER, PAPER, RIVAL, UPPER, Trial
 from repro.judge.records import on_record, only_one, read_record, recorded

@@ -17,9 +17,9 @@ from repro import __version__
 from repro.cores import usable_cores
 from repro.errors import UserError
 from repro.files import read_json, sha256_file
+from repro.judge.board import JudgedClaim, interval
 from repro.judge.built import finished, is_drawn, refuse_other_code
 from repro.judge.forecast import to_build
-from repro.judge.judged import JudgedClaim, interval
 from repro.judge.published import CLAIMS, DATA, PROVENANCE
 from repro.judge.records import RECORDS, SUMS, describe, read_record, recorded
 from repro.judge.run_table import table_folder

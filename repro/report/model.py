@@ -7,11 +7,10 @@ from urllib.parse import quote
 
 from repro.errors import UserError
 from repro.judge import evidence, power, register
-from repro.judge.board import of_a_paper, outcome
+from repro.judge.board import JudgedClaim, of_a_paper, outcome
 from repro.judge.claims import CONTROL, KINDS, TRAINING, Claim, Expectation
 from repro.judge.claims_json import FiledClaim, filed
 from repro.judge.figure import Asides, figure_named
-from repro.judge.judged import JudgedClaim
 from repro.judge.judging import table_of
 from repro.judge.known import Known, find
 from repro.judge.printed import is_a_paper

@@ -13,9 +13,9 @@ from urllib.parse import quote, unquote
 
 from repro.errors import UserError, did_you_mean
 from repro.files import json_bytes, sha256_file, write_bytes
-from repro.judge import claims, judged
+from repro.judge import claims
+from repro.judge.board import JudgedClaim, interval
 from repro.judge.figure import Aside
-from repro.judge.judged import JudgedClaim
 from repro.judge.known import origin
 from repro.judge.picture import unclean
 from repro.judge.typeset import no_formula
@@ -227,7 +227,7 @@ def filler(shown: Site, folder: Path) -> Callable:
     )
     environment.filters |= {
         "formulae": text.formulae,
-        "interval": judged.interval,
+        "interval": interval,
         "counted": text.counted,
         "held": text.held,
         "number": claims.number,

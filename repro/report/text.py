@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup, escape
 
-from repro.judge.board import many_claims, of_a_paper
+from repro.judge.board import JudgedClaim, interval, many_claims, of_a_paper
 from repro.judge.claims import (
     AGREES,
     CANNOT_BE_TOLD,
@@ -20,7 +20,6 @@ from repro.judge.claims import (
     UNCLEAR,
     VERDICTS,
 )
-from repro.judge.judged import JudgedClaim, interval
 from repro.judge.printed import is_a_paper
 
 POWER = r"-?(?:\d+(?:\.\d+)?(?:/\d+)?|[a-z])"

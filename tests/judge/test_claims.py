@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from repro.errors import UserError
+from repro.judge.board import interval
 from repro.judge.claims import (
     OURS,
     STATED,
@@ -25,7 +26,6 @@ from repro.judge.claims import (
     too_few,
     within,
 )
-from repro.judge.judged import interval
 
 
 def judged(expected, low, high, *, problem="", scale="reduced", embedded=False, real=False):

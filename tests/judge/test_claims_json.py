@@ -7,8 +7,8 @@ import pytest
 
 from repro.files import json_bytes, sha256_file
 from repro.judge import claims_json, records
+from repro.judge.board import JudgedClaim
 from repro.judge.claims_json import FiledClaim, Target
-from repro.judge.judged import JudgedClaim
 from repro.suite import catalog
 from repro.suite.checkout import ROOT
 from repro.suite.suite import load

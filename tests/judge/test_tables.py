@@ -2,7 +2,8 @@ import math
 
 import pandas as pd
 
-from repro.judge import tables
+from repro.judge.intervals import joined
+from repro.judge.sweep import last_step
 
 ROWS = pd.DataFrame(
     [
@@ -15,8 +16,8 @@ ROWS = pd.DataFrame(
 
 
 def test_the_last_step_is_that_of_every_run():
-    assert set(tables.last_step(ROWS)["step"]) == {10} and len(tables.last_step(ROWS)) == 4
+    assert set(last_step(ROWS)["step"]) == {10} and len(last_step(ROWS)) == 4
 
 
 def test_phrases_are_joined_where_there_are_any():
-    assert tables.joined("", "a", "", "b") == "a; b" and tables.joined("", "") == ""
+    assert joined("", "a", "", "b") == "a; b" and joined("", "") == ""
