@@ -57,8 +57,8 @@ def peak() -> float:
 def figure_seconds(folder: Path) -> list[tuple[str, float]]:
     """(scale and figure, seconds of its runs) for every finished figure below a folder."""
     found = []
-    for file in sorted(folder.glob("results/*/*/*/*/provenance.json")):
-        scale, _, paper, figure = file.parent.relative_to(folder / "results").parts
+    for file in sorted(folder.glob("results/*/*/*/*/*/provenance.json")):
+        scale, _, paper, figure, _ = file.parent.relative_to(folder / "results").parts
         seconds = sum(entry["seconds"] for entry in read_json(file)["made"])
         found.append((f"{paper}/{figure}, {scale}", seconds))
     return found
