@@ -92,7 +92,13 @@ def test_the_wheel_is_the_library_typed_and_asks_for_three_packages(wheel, insta
     metadata = (installed / info / "METADATA").read_text()
     asked = re.findall(r"^Requires-Dist: ([\w-]+)(?!.*extra ==)", metadata, re.M)
     assert asked == ["numpy", "safetensors", "torch"]
-    assert "License-Expression: MIT" in metadata
+    assert "License-Expression: MIT" in metadata and "Classifier: Typing :: Typed" in metadata
+    asked = re.search(r"^Requires-Python: <(3\.\d+),>=(3\.\d+)$", metadata, re.M)
+    versions = re.findall(
+        r"^Classifier: Programming Language :: Python :: 3\.(\d+)$", metadata, re.M
+    )
+    below, first = (int(each.split(".")[1]) for each in asked.groups())
+    assert [int(each) for each in versions] == [*range(first, below)]
     assert (installed / info / "licenses" / "LICENSE").exists()
     assert (
         "widthwise = widthwise.__main__:main" in (installed / info / "entry_points.txt").read_text()
