@@ -59,17 +59,9 @@ PUBLIC = {
     "transfer": "widthwise.checks.transfer",
     "widen": "widthwise.upscaling.widening",
 }
-# What was public in version 0.2.0 -> what does it now.
-MOVED = {
-    "apply": "widthwise.plan(model, roles, recipe)",
-    "initialize": "widthwise.plan(model, roles, recipe).init_(generator)",
-    "param_groups": "widthwise.plan(model, roles, recipe).groups(lr, weight_decay)",
-}
 
 
 def __getattr__(name: str) -> object:
-    if name in MOVED:
-        raise AttributeError(f"widthwise.{name}: is {MOVED[name]} now")
     if name not in PUBLIC:
         raise AttributeError(f"module 'widthwise' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(PUBLIC[name]), name)
