@@ -282,13 +282,17 @@ def sliding_window(length: int, window: int, device=None) -> torch.Tensor:
     return (behind >= 0) & (behind < window)
 
 
-def window_mask(length: int, window: int, device: torch.device) -> Any:
+BLOCK_ENTRIES = 16
+
+
+def window_mask(length: int, window: int, entries: int, device: torch.device) -> Any:
     """What `attention_in_window` takes for `length` positions: None where the window holds them
     all, else `sliding_window`. Where a GPU can compile kernels it is the same by blocks, so that
-    blocks of which nothing is seen cost nothing."""
+    blocks of which nothing is seen cost nothing. entries: of a head; torch 2.13 has no kernel by
+    blocks for fewer than BLOCK_ENTRIES."""
     if window >= length:
         return None
-    if device.type == "cuda" and can_compile():
+    if device.type == "cuda" and entries >= BLOCK_ENTRIES and can_compile():
         return _block_mask(length, window, device)
     return sliding_window(length, window, device)
 
@@ -310,7 +314,10 @@ def attention_in_window(
     """Causal attention, (B, H, T, C), of queries whose heads share key-value heads by groups of
     H / G that lie beside each other. mask: of `window_mask`."""
     if mask is not None and not isinstance(mask, torch.Tensor):
-        return _flex_attention()(q_BHTC, k_BGTC, v_BGTC, block_mask=mask, enable_gqa=True)
+        # Transposed heads have strides that inductor's kernels by blocks read wrongly on a CPU
+        # (torch 2.13); no GPU was asked.
+        q, k, v = (each.contiguous() for each in (q_BHTC, k_BGTC, v_BGTC))
+        return _flex_attention()(q, k, v, block_mask=mask, enable_gqa=True)
     # Torch's fused kernels take groups without a mask and in half precision only.
     grouped = mask is None and is_gpu(q_BHTC.device) and q_BHTC.itemsize == 2
     if not grouped:

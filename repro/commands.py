@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 def configured(arguments: Namespace) -> tuple["Suite", str]:
     """The suite under a command's configuration, and what `arithmetic.apply` says of it."""
     from repro.suite import arithmetic
-    from repro.suite.suite import load
+    from repro.suite.suite import Suite, configuration
 
-    suite = load(arguments.config)
-    return suite, arithmetic.apply(suite.config.arithmetic)
+    config = configuration(arguments.config)
+    # First: a dataset may read its files, with a library that takes an arithmetic as it is loaded.
+    notice = arithmetic.apply(config.arithmetic)
+    return Suite(config), notice
 
 
 def list(suite: "Suite", arguments: Namespace) -> str:

@@ -114,11 +114,21 @@ def test_a_gpu_takes_blocks_where_it_can_compile_and_no_mask_where_the_window_ho
     monkeypatch.setattr(backend, "_block_mask", lambda *shape: shape)
     monkeypatch.setattr(backend, "sliding_window", lambda *shape: ("dense", *shape))
     monkeypatch.setattr(backend, "can_compile", lambda: True)
-    assert backend.window_mask(64, 16, cuda) == (64, 16, cuda)
-    assert backend.window_mask(64, 16, torch.device("cpu"))[0] == "dense"
-    assert backend.window_mask(64, 64, cuda) is None
+    assert backend.window_mask(64, 16, 16, cuda) == (64, 16, cuda)
+    assert backend.window_mask(64, 16, 16, torch.device("cpu"))[0] == "dense"
+    assert backend.window_mask(64, 64, 16, cuda) is None
+    assert backend.window_mask(64, 16, 8, cuda)[0] == "dense", "there is no such kernel"
     monkeypatch.setattr(backend, "can_compile", lambda: False)
-    assert backend.window_mask(64, 16, cuda)[0] == "dense"
+    assert backend.window_mask(64, 16, 16, cuda)[0] == "dense"
+
+
+def test_attention_by_blocks_is_given_heads_that_lie_in_one_piece(monkeypatch):
+    """Found in review: compiled on a CPU, transposed heads gave logits that were 1.9 off."""
+    seen = []
+    monkeypatch.setattr(backend, "_flex_attention", lambda: lambda *x, **_: seen.extend(x))
+    transposed = (torch.zeros(1, 20, heads, 16).transpose(1, 2) for heads in (4, 2, 2))
+    backend.attention_in_window(*transposed, object())
+    assert [x.is_contiguous() for x in seen] == [True] * 3
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -48,6 +48,7 @@ class LLM(nn.Module):
         if rotary_dim % 2 or not 0 < rotary_dim <= head_dim:
             raise UserError(f"model: rotary_dim {rotary_dim} is not even or not in 1 to {head_dim}")
         self.width, self.ratio, self.window = width, width / base_width, window
+        self.head_dim = head_dim
         self.output_multiplier = output_multiplier
         self.embedding = nn.Embedding(vocab_size, width)
         self.attention_norm = nn.ModuleList(nn.LayerNorm(width) for _ in range(depth))
@@ -84,7 +85,7 @@ class LLM(nn.Module):
     def forward(self, tokens_BT: torch.Tensor) -> torch.Tensor:
         """Logits (B, T, vocab_size) of token ids (B, T)."""
         x_BTD = self.embedding(tokens_BT)
-        seen = backend.window_mask(x_BTD.shape[1], self.window, x_BTD.device)
+        seen = backend.window_mask(x_BTD.shape[1], self.window, self.head_dim, x_BTD.device)
         blocks = zip(self.attention_norm, self.attention, self.mlp_norm, self.mlp, strict=True)
         for attention_norm, attention, mlp_norm, mlp in blocks:
             x_BTD = x_BTD + attention(attention_norm(x_BTD), self.rotary_2TR, seen)

@@ -201,3 +201,51 @@ def say_why_groups_fail() -> None:
         log_error(self, msg=msg, **kwargs)
 
     GroupJob.log_error = with_reason
+
+
+def watch_what_nobody_tells_of() -> None:
+    """Have the Slurm plugin keep watching every job of which it was told nothing. Where the
+    controller does not answer, as while it starts again, the plugin (2.8.0) asks a database that
+    may not be there, and drops all jobs that it watches: the call would wait for ever."""
+    import snakemake_executor_plugin_slurm as plugin
+
+    executor = plugin.Executor
+    check = executor.check_active_jobs
+
+    def noting(report: Callable) -> Callable:
+        def told(self, job, *given, **options):
+            vars(self).setdefault("told", set()).add(job.external_jobid)
+            return report(self, job, *given, **options)
+
+        return told
+
+    async def watched(self, active_jobs):
+        self.told = set()
+        async for job in check(self, active_jobs):
+            self.told.add(job.external_jobid)
+            yield job
+        silent = [job for job in active_jobs if job.external_jobid not in self.told]
+        if silent:
+            self.logger.warning(
+                f"Slurm told nothing of {len(silent)} jobs; they are asked for again"
+            )
+        for job in silent:
+            yield job
+
+    executor.check_active_jobs = watched
+    executor.report_job_success = noting(executor.report_job_success)
+    executor.report_job_error = noting(executor.report_job_error)
+    plugin.get_min_job_age = once_answered(plugin.get_min_job_age)
+
+
+def once_answered(ask: Callable[[], Any]) -> Callable[[], Any]:
+    """A question that is asked until it has an answer, which is kept: how long the controller
+    remembers ended jobs does not change because it is late once."""
+    answers: list[Any] = []
+
+    def answer() -> Any:
+        if not answers and (found := ask()) is not None:
+            answers.append(found)
+        return answers[0] if answers else None
+
+    return answer

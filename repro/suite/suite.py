@@ -36,7 +36,12 @@ FEW = 8
 
 
 def load(words: list[str]) -> "Suite":
-    """The suite under config/config.yaml, changed by `key=value` words as in snakemake --config.
+    """The suite under the configuration of `configuration`."""
+    return Suite(configuration(words))
+
+
+def configuration(words: list[str]) -> Config:
+    """What config/config.yaml says, changed by `key=value` words as in snakemake --config.
 
     Values are taken as they are, not as YAML, so that a folder may have any name; only `figures`
     may be a YAML list. Raises UserError on a word without `=` and on an invalid configuration.
@@ -47,7 +52,7 @@ def load(words: list[str]) -> "Suite":
         if not separator:
             raise UserError(f"--config {word!r}: give key=value")
         values[key] = _yaml_list(value) if key == "figures" else value
-    return Suite(parse(values, dataset_names()))
+    return parse(values, dataset_names())
 
 
 @cache

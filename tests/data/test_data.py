@@ -1,6 +1,9 @@
 import hashlib
 import json
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +14,9 @@ from data import wikitext2
 from repro.data import lockfiles, prepare, text, tokenization
 from repro.data.source import Source
 from repro.errors import UserError
-from repro.files import read_json, sha256, write_bytes, write_json, write_sealed
+from repro.files import read_json, read_sealed, sha256, write_bytes, write_json, write_sealed
+from repro.suite import arithmetic
+from repro.suite.checkout import ROOT
 
 
 def folder_source(folder):
@@ -80,6 +85,21 @@ def test_a_folder_of_two_layouts_is_refused(tmp_path):
     (folder / "wiki.train.raw").write_text("the same, raw")
     with pytest.raises(UserError, match=r"several kinds \(wiki.train.raw, train-00000-of-00002"):
         wikitext2.identity(folder_source(folder))
+
+
+@pytest.mark.parametrize("kind", ["{}.txt", "wiki.{}.tokens", "parquet"])
+def test_every_kind_of_folder_is_read_by_a_command(tmp_path, kind):
+    """Found in review: parquet loaded numpy before the command had set its arithmetic."""
+    folder = wikitext_folder(tmp_path / "wikitext-2", kind)
+    words = ["fetch", "wikitext2", "--config", f"wikitext2={folder}"]
+    call = [sys.executable, "-P", "-m", "repro", *words]
+    taken = arithmetic.SETTINGS["avx2"]
+    env = {name: value for name, value in os.environ.items() if name not in taken}
+    env["PYTHONPATH"] = str(ROOT)
+    done = subprocess.run(call, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (manifest,) = (tmp_path / "resources" / "wikitext2").glob("*/manifest.json")
+    assert read_sealed(manifest)["splits"].keys() == {"train", "valid", "test"}
 
 
 def test_parquet_whose_validation_is_trained_on_is_refused(tmp_path):

@@ -1,13 +1,17 @@
 """What the suite uses of Snakemake below its documented surface is where it is expected."""
 
+import asyncio
 import inspect
+import logging
 import os
 import re
 import subprocess
 import sys
 import tomllib
 from importlib import import_module
+from types import SimpleNamespace
 
+import pytest
 from workflow import SMOKE, build
 
 from repro.suite import internals, terminal
@@ -88,3 +92,72 @@ def test_the_lowest_release_is_stated_twice_alike():
     ]
     (lowest,) = re.findall(r'^min_version\("(.+)"\)', (ROOT / "Snakefile").read_text(), re.M)
     assert bounds == f"snakemake>={lowest},<10"
+
+
+class Executor:
+    """As the Slurm plugin's: `answers` has what it does of each job, by its id."""
+
+    def __init__(self, answers):
+        self.answers, self.reported, self.logger = answers, [], logging.getLogger("repro")
+
+    async def check_active_jobs(self, active_jobs):
+        for job in active_jobs:
+            act = self.answers.get(job.external_jobid, "nothing")
+            if act == "runs":
+                yield job
+            elif act == "ended":
+                self.report_job_success(job)
+            elif act == "failed":
+                self.report_job_error(job, msg="why")
+
+    def report_job_success(self, job):
+        self.reported.append(job.external_jobid)
+
+    def report_job_error(self, job, msg):
+        self.reported.append(job.external_jobid)
+
+
+@pytest.fixture
+def plugin(monkeypatch):
+    """The plugin, with this executor and a controller that is late at first."""
+    import snakemake_executor_plugin_slurm as plugin
+
+    ages = iter([None, 300, None])
+    monkeypatch.setattr(plugin, "Executor", type("Watching", (Executor,), dict(vars(Executor))))
+    monkeypatch.setattr(plugin, "get_min_job_age", lambda: next(ages))
+    internals.watch_what_nobody_tells_of()
+    return plugin
+
+
+def watched(executor, ids):
+    async def once():
+        jobs = [SimpleNamespace(external_jobid=number) for number in ids]
+        return [job.external_jobid async for job in executor.check_active_jobs(jobs)]
+
+    return asyncio.run(once())
+
+
+def test_a_job_of_which_slurm_tells_nothing_stays_watched(plugin, caplog):
+    """Found in review: a controller that started again lost every job, and the call never ended."""
+    answers = {"1": "runs", "2": "ended", "3": "failed"}
+    executor = plugin.Executor(answers)
+    assert watched(executor, ["1", "2", "3", "4", "5"]) == ["1", "4", "5"]
+    assert executor.reported == ["2", "3"]
+    assert "Slurm told nothing of 2 jobs; they are asked for again" in caplog.text
+    executor.answers = {}
+    assert watched(executor, ["1", "4"]) == ["1", "4"], "the controller is away"
+    executor.answers = {"1": "ended", "4": "ended"}
+    assert watched(executor, ["1", "4"]) == []
+
+
+def test_how_long_slurm_remembers_a_job_is_asked_until_it_is_answered(plugin):
+    assert [plugin.get_min_job_age() for _ in range(3)] == [None, 300, 300]
+
+
+def test_the_plugin_watches_by_what_is_wrapped():
+    import snakemake_executor_plugin_slurm as plugin
+
+    for name in ("check_active_jobs", "report_job_success", "report_job_error"):
+        assert callable(getattr(plugin.Executor, name))
+    assert inspect.isasyncgenfunction(plugin.Executor.check_active_jobs)
+    assert callable(plugin.get_min_job_age)

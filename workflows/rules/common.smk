@@ -24,6 +24,7 @@ from repro.suite.internals import (
     ask_for_no_account,
     remember_signatures,
     say_why_groups_fail,
+    watch_what_nobody_tells_of,
     targets,
 )
 from repro.suite.paths import check_folders
@@ -300,6 +301,7 @@ def prepare_slurm():
     if not shutil.which("sacct"):
         ask_for_no_account()
     say_why_groups_fail()
+    watch_what_nobody_tells_of()
 
 
 def start_worker():
