@@ -36,6 +36,12 @@ def build(*words, **where):
     return done.stdout
 
 
+def table_of(work, name):
+    """The one data.csv of a figure at smoke scale in a work folder."""
+    (found,) = work.glob(f"results/smoke/*/{name}/*/data.csv")
+    return found
+
+
 def runs_apart(root):
     """Have every run of `upscaling` in a clone be a job of its own at smoke scale."""
     file = root / "studies" / "upscaling" / "_protocol.py"

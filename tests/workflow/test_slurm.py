@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from workflow import SMOKE, build
+from workflow import SMOKE, build, table_of
 
 from repro.suite.checkout import ROOT
 
@@ -247,10 +247,10 @@ def states():
 
 def results(directory, name):
     """What a figure is made of and says, byte by byte."""
-    (folder,) = directory.glob(f"results/smoke/*/{name}")
-    kept = ("data.csv", "claims.json", "figure.pdf", "figure.png")
-    files = [folder / each for each in kept] + [directory / "figures" / f"{name}.pdf"]
-    return [path.read_bytes() for path in files]
+    data, short = table_of(directory, name), name.split("/")[1]
+    (folder,) = data.parent.glob("*/manifest.json")
+    kept = [folder.with_name(each) for each in ("claims.json", f"{short}.pdf", f"{short}.png")]
+    return [path.read_bytes() for path in (data, *kept, directory / "figures" / f"{name}.pdf")]
 
 
 def times(job):
