@@ -2,6 +2,7 @@
 
 loop.py           a run that is built, and the training loop
 optimizer.py      optimizers and their groups
+quick.py          an optimizer's step on a CPU, the same with less around it
 adam.py           AdamW that adds eps where fairseq's Adam does
 schedule.py       factors on the learning rate, step by step. No torch
 clipping.py       clipping of gradients by a global norm

@@ -20,10 +20,14 @@ class FairseqAdamW(torch.optim.AdamW):
         for group in self.param_groups:
             group["stated_eps"], group["updates"] = group["eps"], 0
 
-    def step(self, closure=None):
-        """One update, as torch's with the eps of this step."""
+    def correct_eps(self) -> None:
+        """Count an update, and give the groups its eps."""
         for group in self.param_groups:
             group["updates"] += 1
             correction = 1 - group["betas"][1] ** group["updates"]
             group["eps"] = group["stated_eps"] / math.sqrt(correction)
+
+    def step(self, closure=None):
+        """One update, as torch's with the eps of this step."""
+        self.correct_eps()
         return super().step(closure)

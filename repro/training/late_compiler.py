@@ -6,10 +6,12 @@ compile nothing, a third of what a short one takes. Outside of a compiled functi
 nothing.
 """
 
-import importlib
+import importlib.abc
 import sys
 import types
 from collections.abc import Callable
+from contextlib import suppress
+from importlib.machinery import ModuleSpec
 
 NAME = "torch._dynamo"
 
@@ -26,9 +28,35 @@ class _Marks(types.ModuleType):
         return fn
 
     def __getattr__(self, name: str) -> object:
+        # What is asked of every module, such as inspect's __file__, is no wish for a compiler, and
+        # may come while another import is half done.
+        if name.startswith("__") and name != "__path__":
+            raise AttributeError(f"module {NAME!r} has no attribute {name!r} before it is loaded")
         if sys.modules.get(NAME) is self:
             del sys.modules[NAME]
-        return getattr(importlib.import_module(NAME), name)
+        compiler = importlib.import_module(NAME)
+        if name == "__path__":  # a part of it is being imported
+            sys.meta_path.insert(0, _Part())
+        return getattr(compiler, name)
+
+
+class _Part(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds, once, a part that came with the compiler: Python asked for it of the stand-in, and
+    would load it a second time."""
+
+    def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec | None:
+        sys.meta_path.remove(self)
+        loaded = name.startswith(f"{NAME}.") and name in sys.modules
+        return ModuleSpec(name, self) if loaded else None
+
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType:
+        module = sys.modules[spec.name]
+        self.spec = module.__spec__
+        return module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        with suppress(AttributeError):  # Python has put the other one there, but not in a config
+            module.__spec__ = self.spec
 
 
 def load_late() -> None:

@@ -12,7 +12,7 @@ import torch
 from repro import backend
 from repro.errors import UserError
 from repro.files import atomic_path
-from repro.training import checkpoints, distributed, evaluation, ranks
+from repro.training import checkpoints, distributed, evaluation, quick, ranks
 from repro.training.loss_scale import LossScaler
 
 CHECKPOINT_SECONDS = 300.0  # between two checkpoints: what a killed run loses at most
@@ -119,7 +119,8 @@ def train(
         if training.schedule:
             for group, rate in zip(optimizer.param_groups, rates, strict=True):
                 group["lr"] = rate * training.schedule(step)
-        optimizer.zero_grad(set_to_none=True)
+        quick.zero_grad(optimizer)
+        loss = losses[step]
         batch = split(next(source), microbatches)
         for number in own:
             distributed.seed_microbatch(training.seed, step, number, device)
@@ -127,8 +128,8 @@ def train(
                 value = training.loss(model, batch[number])
             value = value / microbatches if microbatches > 1 else value
             scaler.scale(value).backward()
-            losses[step].add_(value.detach())
-        distributed.all_reduce_gradients(losses[step], model)
+            loss.add_(value.detach())
+        distributed.all_reduce_gradients(loss, model)
         # The number of steps taken, as records count them.
         done = step + 1
         scaler.step(optimizer, clip=training.clip)
@@ -150,7 +151,7 @@ def train(
                 break
         now = time.monotonic()
         if now - reported > 1.0:
-            progress(done, float(losses[step]))
+            progress(done, float(loss))
             reported = now
         due = now - saved > checkpoint_interval(wrote) and done < steps
         # Rank 0's clock decides: all wait until it has written.

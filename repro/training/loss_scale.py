@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import torch
 
+from repro.training import quick
+
 MIN_LOSS_SCALE = 1e-4  # fairseq's --min-loss-scale
 
 
@@ -29,8 +31,11 @@ class LossScaler(torch.amp.GradScaler):
         self.unscale_(optimizer)
         if clip:
             clip()
+        if not self.is_enabled():
+            quick.step(optimizer)
+            return
         # The same on all ranks, whose gradients are summed by now.
-        flags = self._found_inf_per_device(optimizer).values() if self.is_enabled() else ()
+        flags = self._found_inf_per_device(optimizer).values()
         # The one number of a step that a GPU is waited for, and at float16 alone.
         overflow = any(float(flag) for flag in flags)
         self.skipped += overflow

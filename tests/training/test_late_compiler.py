@@ -54,3 +54,39 @@ def test_the_compiler_is_loaded_where_something_compiles_and_not_before(said):
     assert (said["late"][1], said["at once"][1]) == ("False", "True")
     after = ["2.0 True", "[[2.0, 2.0]]", "module True"]
     assert said["late"][2:] == said["at once"][2:] == after
+
+
+def says(script):
+    """The last line that a script prints, in a process of its own where the compiler is late."""
+    call = [sys.executable, "-c", START + script]
+    return subprocess.run(call, stdout=-1, text=True).stdout.splitlines()[-1]
+
+
+START = """
+import inspect, sys
+import torch
+from repro.training import late_compiler
+late_compiler.load_late()
+"""
+ASKING = """
+for module in [*sys.modules.values()]:
+    hasattr(module, "__file__"), hasattr(module, "__warningregistry__")
+inspect.getmodule(inspect.currentframe())
+import torch.distributed.tensor
+print("torch._dynamo.convert_frame" in sys.modules)
+"""
+PART = """
+import torch._dynamo.{0} as part
+import torch._dynamo.eval_frame as other
+print(part is getattr(other, "{0}"), part.__spec__.origin == part.__file__, end=" ")
+print([type(each).__name__ for each in sys.meta_path].count("_Part"))
+"""
+
+
+def test_what_asks_something_of_every_module_loads_no_compiler_amid_an_import():
+    assert says(ASKING) == "False"
+
+
+@pytest.mark.parametrize("part", ["config", "trace_rules"])
+def test_a_part_that_is_imported_first_is_the_compiler_s_own(part):
+    assert says(PART.format(part)) == "True True 0"
