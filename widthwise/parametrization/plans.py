@@ -69,13 +69,13 @@ def plan(
 ) -> "Plan":
     """The plan of a model: puts the recipe's factors on it, in place, and remembers which they are.
 
-    A readout's factor acts on what it reads, an embedding's on what it writes: the layer gets a
-    hook. Tied readouts have one in every recipe but SP; others in `muP-multiplier`. Attention whose
-    head_dim grows has one in muP, on calls of torch's scaled_dot_product_attention. At the base
-    width all are 1. Parameters stay as they are. **The same weights without a plan are another
-    function** where a factor is not 1: such a model's state_dict has the entry
-    `widthwise_factors`, which a model without a plan does not know, and which a model with one
-    asks for.
+    A readout's factor acts on what it reads, an embedding's on what it writes: the layer gets
+    a class of its own, of the same name. Tied readouts have one in every recipe but SP; others in
+    `muP-multiplier`. Attention whose head_dim grows has one in muP, on calls of torch's
+    scaled_dot_product_attention. At the base width all are 1. Parameters stay as they are. **The
+    same weights without a plan are another function** where a factor is not 1: such a model's
+    state_dict has the entry `widthwise_factors`, which a model without a plan does not know, and
+    which a model with one asks for.
 
     model: freshly made, not compiled or wrapped (`torch.compile`, DDP, FSDP).
     roles: as `widthwise.roles` gives them; None: the model's own, `model.roles()`, which has its
