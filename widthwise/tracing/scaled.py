@@ -16,7 +16,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.overrides import TorchFunctionMode
 
 # How often each optimizer stepped since the process has a factor.
-STEPS: "WeakKeyDictionary[torch.optim.Optimizer, int]" = WeakKeyDictionary()
+STEPS: "WeakKeyDictionary[Any, int]" = WeakKeyDictionary()
 # "input", "output": whether torch.compile made code for such a factor. Code is shared by models and
 # notes nothing when it runs, so that from then on each factor may have run.
 COMPILED: set[str] = set()
@@ -56,7 +56,8 @@ def put(module: nn.Module, scale: Scale | LogitScale) -> None:
     """Give a module a factor, in place."""
     _count_steps()
     setattr(module, f"widthwise_{scale.on}", scale)
-    module.__class__ = _class(module.__class__, scale.on)
+    kind: Any = type(module)
+    module.__class__ = _class(kind, scale.on)
     if "forward" in vars(module) and scale.on != "logits":  # accelerate's, say: the class's is hid
         if scale.on == "input":
             module.register_forward_pre_hook(_scale_input)
