@@ -73,14 +73,12 @@ def check(
 
 def _idle(plan: "Plan", optimizers: Sequence[Any]) -> Iterator[tuple[str, int]]:
     """Factors that never ran, though steps have changed what they go with: (place, steps)."""
-    from widthwise.tracing.scaled import STEPS
-
     assert plan.roles is not None
     inner = [getattr(each, "optimizer", each) for each in optimizers]  # accelerate's has one
-    steps = max((STEPS.get(each, 0) for each in inner), default=0)
+    steps, places = plan.roles.idle(plan.model, plan.factors, inner)
     keep = any(each.state for each in inner)
     names = {id(p): name for name, p in plan.model.named_parameters()}
-    for place, parameters in plan.roles.idle(plan.model, plan.factors).items() if steps else ():
+    for place, parameters in places.items() if steps else ():
         changed = [
             p
             for p in parameters

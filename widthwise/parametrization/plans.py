@@ -58,8 +58,11 @@ class Traced(Protocol):
     def lost(self, model: Any, factors: tuple[Any, ...], /) -> str | None:
         """The place of a factor that the module has no longer."""
 
-    def idle(self, model: Any, factors: tuple[Any, ...], /) -> dict[str, tuple[Any, ...]]:
-        """Places of factors that never ran in training -> the parameters there."""
+    def idle(
+        self, model: Any, factors: tuple[Any, ...], optimizers: Sequence[Any], /
+    ) -> tuple[int, dict[str, tuple[Any, ...]]]:
+        """(how many steps optimizers made, place of a factor that never ran in training -> the
+        parameters there)."""
 
 
 def plan(

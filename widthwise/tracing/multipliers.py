@@ -164,15 +164,17 @@ def lost(model: nn.Module, factors: tuple[Factor, ...]) -> str | None:
     return None
 
 
-def idle(model: nn.Module, factors: tuple[Factor, ...]) -> dict[str, tuple[nn.Parameter, ...]]:
-    """Places of factors that never ran while gradients were recorded -> the parameters there."""
+def idle(
+    model: nn.Module, factors: tuple[Factor, ...], optimizers: Sequence[Any]
+) -> tuple[int, dict[str, tuple[nn.Parameter, ...]]]:
+    """See `Roles.idle`; in training is where gradients are recorded."""
     found = {}
     for each in factors:
         layer = model.get_submodule(each.place)
         scale = scaled.of(layer, each.on)
         if scale and not scale.ran and each.on not in scaled.COMPILED:
             found[each.place or "the module itself"] = tuple(layer.parameters())
-    return found
+    return max((scaled.STEPS.get(each, 0) for each in optimizers), default=0), found
 
 
 @torch.no_grad()
