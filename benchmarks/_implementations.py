@@ -296,6 +296,10 @@ def public() -> Iterator[Implementation]:
             model.tokens.weight.mul_((width / BASE) ** 0.5)
         return model
 
+    yield decoder(  # model.py, line 219
+        "EleutherAI/nanoGPT-mup, in place",
+        **_own(partial(GPT2, tied=True, in_place=True), MULTIPLIED, 0.004),
+    )
     yield decoder(
         "microsoft/mup#55",
         rescaled,

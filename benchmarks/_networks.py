@@ -129,8 +129,10 @@ class Decoder(nn.Module):
         zero: bool = False,
         kv: int | None = None,
         eager: bool = False,
+        in_place: bool = False,
     ):
         super().__init__()
+        self.in_place = in_place
         self.width, self.factor = width, (width / BASE) ** (hand.readout if hand else 0.0)
         self.tokens = nn.Embedding(VOCABULARY, width)
         self.positions = None if llama else nn.Embedding(16, width)
@@ -154,7 +156,11 @@ class Decoder(nn.Module):
             x = x + self.positions(torch.arange(tokens.shape[1]))
         for block in self.layers:
             x = block(x)
-        return self.readout(self.norm(x)) * self.factor
+        x = self.norm(x)
+        if self.in_place:
+            x *= self.factor
+            return self.readout(x)
+        return self.readout(x) * self.factor
 
 
 GPT2, Llama = partial(Decoder, llama=False), partial(Decoder, llama=True)

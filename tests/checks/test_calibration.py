@@ -18,7 +18,7 @@ QUICK = (
     ("own Llama", "library, head_dim grows", ""),
     ("own GPT-2", "by hand, head_dim grows", "logits by 1/sqrt(head_dim)"),
 )
-PUBLIC = [key for key, each in ALL.items() if each.part == "public"]
+PUBLIC = [key for key, each in ALL.items() if each.part == "public" and each.slip]
 
 
 def table() -> dict[tuple[str, str, str], str]:

@@ -129,3 +129,53 @@ def test_the_command_checks_a_file_and_fails_where_the_check_does(tmp_path, caps
     path.write_text(FILE.replace("def batches", "def data"))
     assert main([*words, "--recipe", "muP"]) == 1
     assert "defines no batches" in capsys.readouterr().err
+
+
+class ByHand(nn.Module):
+    """muP by hand; what it does in place changes nothing that it returns."""
+
+    def __init__(self, width, in_place):
+        super().__init__()
+        self.first, self.hidden = nn.Linear(6, width), nn.Linear(width, width, bias=False)
+        self.norm, self.last = nn.LayerNorm(width), nn.Linear(width, 4)
+        nn.init.normal_(self.hidden.weight, std=width**-0.5)
+        nn.init.normal_(self.last.weight, std=WIDTHS[0] ** -0.5)
+        self.scale, self.in_place = WIDTHS[0] / width, in_place
+
+    def forward(self, x):
+        x = self.first(x).tanh()
+        q = self.hidden(x).unsqueeze(0)
+        logits = torch.bmm(q, q.mT)
+        if self.in_place:
+            logits.mul_(16 / q.shape[-1])
+            logits += 1.0
+        else:
+            logits = logits * (16 / q.shape[-1]) + 1.0
+        x = self.norm(x + (logits.softmax(-1) @ x)[0])
+        if self.in_place:  # as EleutherAI/nanoGPT-mup has it, model.py, line 219
+            x *= self.scale
+        else:
+            x = x * self.scale
+        return self.last(x)
+
+
+def test_what_a_model_changes_in_place_is_seen_as_it_was():
+    def own(model):
+        hidden = [model.hidden.weight]
+        rest = [p for p in model.parameters() if p is not hidden[0]]
+        groups = [{"params": hidden, "lr": 0.01 * model.scale}, {"params": rest, "lr": 0.01}]
+        return torch.optim.Adam(groups)
+
+    found = [
+        widthwise.coordinate_check(
+            lambda width, p=in_place: ByHand(width, p),
+            None,
+            batches,
+            WIDTHS,
+            optimizer=own,
+            seeds=2,
+        )
+        for in_place in (False, True)
+    ]
+    assert str(found[0]) == str(found[1])
+    assert any(each.quantity == "logits size" for each in found[0].slopes)

@@ -36,7 +36,8 @@ class Seen:
         if tensor.is_floating_point():
             self.extents[module, what] = tensor.numel() if extent is None else extent
             if what != "layer":
-                self.tensors[module, what] = tensor.detach()
+                # As it is now: what follows may change it in place.
+                self.tensors[module, what] = tensor.detach().clone()
 
 
 def look(model: nn.Module, inputs: Any) -> Seen:
@@ -109,7 +110,7 @@ class _Logits(TorchDispatchMode):
         elif name in ("_softmax", "_safe_softmax") and args[0] in self.products:
             self.seen.note(self.stack[-1], "logits", *self.products[args[0]])
         elif name in ("bmm", "baddbmm"):
-            self.products[out] = out, args[-1].shape[-2]
+            self.products[out] = out.clone(), args[-1].shape[-2]
         elif isinstance(out, torch.Tensor):
             self.follow(name, args, kwargs, out)
         return out

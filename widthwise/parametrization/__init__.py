@@ -5,6 +5,7 @@ tables/    the parametrizations that ship, a file each
 named.py   a parametrization by its name, or by the path of a file of one's own
 recipes.py one for an optimizer, with its rule of weight decay
 plans.py   a model with one: initial values, factors, optimizer groups
+checked.py what `Plan.check` asks
 """
 
 from widthwise.parametrization.named import s_of, shipped, table

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from widthwise.errors import UserError
+from widthwise.parametrization import checked
 from widthwise.parametrization.recipes import Recipe, recipe
 from widthwise.parametrization.rules import (
     KINDS,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     import torch
 
 
-NEAR = 1e-5  # relative: rates of a schedule are rounded in float32
 PLAN = "_widthwise_plan"  # a model's attribute
 
 
@@ -58,6 +58,12 @@ class Traced(Protocol):
     def lost(self, model: Any, factors: tuple[Any, ...], /) -> str | None:
         """The place of a factor that the module has no longer."""
 
+    def idle(
+        self, model: Any, factors: tuple[Any, ...], optimizers: Sequence[Any], /
+    ) -> tuple[int, dict[str, tuple[Any, ...]]]:
+        """(how many steps optimizers made, place of a factor that never ran in training -> the
+        parameters there)."""
+
 
 def plan(
     model,
@@ -69,13 +75,13 @@ def plan(
 ) -> "Plan":
     """The plan of a model: puts the recipe's factors on it, in place, and remembers which they are.
 
-    A readout's factor acts on what it reads, an embedding's on what it writes: the layer gets a
-    hook. Tied readouts have one in every recipe but SP; others in `muP-multiplier`. Attention whose
-    head_dim grows has one in muP, on calls of torch's scaled_dot_product_attention. At the base
-    width all are 1. Parameters stay as they are. **The same weights without a plan are another
-    function** where a factor is not 1: such a model's state_dict has the entry
-    `widthwise_factors`, which a model without a plan does not know, and which a model with one
-    asks for.
+    A readout's factor acts on what it reads, an embedding's on what it writes: the layer gets
+    a class of its own, of the same name. Tied readouts have one in every recipe but SP; others in
+    `muP-multiplier`. Attention whose head_dim grows has one in muP, on calls of torch's
+    scaled_dot_product_attention. At the base width all are 1. Parameters stay as they are. **The
+    same weights without a plan are another function** where a factor is not 1: such a model's
+    state_dict has the entry `widthwise_factors`, which a model without a plan does not know, and
+    which a model with one asks for.
 
     model: freshly made, not compiled or wrapped (`torch.compile`, DDP, FSDP).
     roles: as `widthwise.roles` gives them; None: the model's own, `model.roles()`, which has its
@@ -129,7 +135,9 @@ class Plan:
         self.roles = None if roles is None else roles.like(model)
         self.at: Mapping[str, Role] = check_roles(model) if roles is None else roles.at(model)
         self.factors = () if roles is None else roles.attach(model, recipe, readout, branches)
-        self._given: dict[str, dict[str, float]] = {}
+        # Parameter -> the constants that `groups` gave it, and torch's count of its changes then.
+        self.given: dict[str, dict[str, float]] = {}
+        self.versions: dict[str, int] = {}
 
     def init_(self, generator: "torch.Generator | None" = None) -> "Plan":
         """Give the model the initial spreads that the recipe says at its width; returns the plan.
@@ -253,62 +261,20 @@ class Plan:
             found = groups.setdefault(tuple(group.values()), {"params": [], **group, "names": []})
             found["params"].append(parameter)
             found["names"].append(name)
-            self._given[name] = {key: v for key, v in group.items() if isinstance(v, float)}
+            self.given[name] = {key: v for key, v in group.items() if isinstance(v, float)}
+            self.versions[name] = parameter._version
         check_groups(self.model, groups.values())
         return list(groups.values())
 
     def check(self, optimizer: "torch.optim.Optimizer | Sequence[torch.optim.Optimizer]") -> None:
         """Raise UserError unless an optimizer, or several, have the plan's groups, with their
-        factors, and the model its own.
+        factors, and the model its own, which ran in the steps that were made.
 
         A schedule may multiply all rates by one number. One that sets them all to a number
         (OneCycleLR with one max_lr, an eta_min above 0, a loop over the groups) loses the factors;
         so does a checkpoint of an optimizer that was made without `groups`.
         """
-        names = {id(p): name for name, p in self.model.named_parameters()}
-        if not self._given:
-            raise UserError(
-                "check: the plan has made no groups yet: optimizer = ...(plan.groups(lr))"
-            )
-        first: tuple[str, float] | None = None
-        held = set()
-        optimizers = optimizer if isinstance(optimizer, Sequence) else [optimizer]
-        for group in [group for each in optimizers for group in each.param_groups]:
-            for parameter in group["params"]:
-                name = names.get(id(parameter))
-                if name is None:
-                    raise UserError(
-                        "check: the optimizer holds a parameter that is not the model's: make it "
-                        "of plan.groups after the model is wrapped (FSDP replaces parameters)"
-                    )
-                held.add(name)
-                given = self._given[name]
-                for key in given.keys() & group.keys() - {"lr", "lr_scale"}:
-                    if not math.isclose(group[key], given[key], rel_tol=NEAR):
-                        raise UserError(
-                            f"check: {name}: its {key} is {group[key]:.4g}, and the plan gave "
-                            f"{given[key]:.4g}"
-                        )
-                rate = float(group["lr"])
-                share = rate / given["lr"] if given["lr"] else rate
-                if first is None and given["lr"]:
-                    first = name, share
-                expected = first[1] if first and given["lr"] else 0.0
-                if not math.isclose(share, expected, rel_tol=NEAR):
-                    raise UserError(
-                        f"check: {name}: its rate is {rate:.4g} and the plan gave "
-                        f"{given['lr']:.4g}, where others have {expected:.3g} of what it gave: a "
-                        "schedule or a checkpoint has set it; let a schedule multiply rates, or "
-                        'set group["lr"] = rate * group["lr_scale"]'
-                    )
-        for name, parameter in self.model.named_parameters():
-            if parameter.requires_grad and name not in held:
-                raise UserError(f"check: {name}: is trained and is not in the optimizer")
-        if self.roles is not None and (lost := self.roles.lost(self.model, self.factors)):
-            raise UserError(
-                f"check: {lost}: has lost its factor, as a layer that was replaced has: make the "
-                "plan of the finished model"
-            )
+        checked.check(self, optimizer)
 
     def fold_(self) -> tuple[str, ...]:
         """Multiply weights by the factors on what they read or write, where that is the same

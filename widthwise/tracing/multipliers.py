@@ -1,26 +1,23 @@
 """Factors on readouts and on attention's logits, put on a module without changing its parameters.
 
-A readout's is a hook of its layer. An attention's is in its class, as fully_shard's is: one of
-the same name and methods, whose forward scales the logits and is left as it is by torch.compile.
-So both stay through state_dict, deepcopy, pickle and torch.compile, and no parameter has an
-attribute to lose.
+Where they live is `widthwise.tracing.scaled`'s; no parameter has an attribute to lose.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cache
 from typing import Any
 
 import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode
 
 from widthwise.errors import UserError
 from widthwise.parametrization.recipes import Recipe
 from widthwise.parametrization.rules import ONE, Role
+from widthwise.tracing import scaled
 from widthwise.tracing.roles import AttentionScale, Roles
+from widthwise.tracing.scaled import LogitScale, Scale
 
 MARKER = "widthwise_factors"  # a buffer: weights alone do not say what they are to be used with
 
@@ -81,11 +78,7 @@ def attach(
     powers = {scale: _power(scale, recipe) for scale in roles.attention}
     found = [Factor(place, on, value) for (place, on), value in factors.items()]
     for factor in found:
-        layer = model.get_submodule(factor.place)
-        if factor.on == "output":
-            layer.register_forward_hook(ScaleOutput(factor.value))
-        else:
-            layer.register_forward_pre_hook(ScaleInput(factor.value))
+        scaled.put(model.get_submodule(factor.place), Scale(factor.on, factor.value))
     found += [scale_logits(model, scale, power) for scale, power in powers.items() if power]
     mark(model, found)
     return tuple(found)
@@ -93,9 +86,7 @@ def attach(
 
 def scale_logits(model: nn.Module, scale: AttentionScale, power: float) -> Factor:
     """Multiply the logits of an attention by (head_dim over the base's)^power, in place."""
-    attention: Any = model.get_submodule(scale.module)
-    attention.attention_scale = LogitScale(scale.head_dim, power)
-    attention.__class__ = _scaled(attention.__class__)
+    scaled.put(model.get_submodule(scale.module), LogitScale(scale.head_dim, power))
     return Factor(scale.module, "logits", scale.head_dim**-power)
 
 
@@ -164,12 +155,26 @@ def _check_marker(module: nn.Module, state: dict, prefix: str, *_: Any) -> None:
 def lost(model: nn.Module, factors: tuple[Factor, ...]) -> str | None:
     """The place of a factor that a module has no longer."""
     for each in factors:
-        layer = model.get_submodule(each.place)
-        hooks = layer._forward_hooks if each.on == "output" else layer._forward_pre_hooks
-        scales = any(isinstance(hook, ScaleInput) for hook in hooks.values())
-        if not (hasattr(layer, "attention_scale") if each.on == "logits" else scales):
+        try:
+            found = scaled.of(model.get_submodule(each.place), each.on)
+        except AttributeError:
+            found = None
+        if found is None:
             return each.place or "the module itself"
     return None
+
+
+def idle(
+    model: nn.Module, factors: tuple[Factor, ...], optimizers: Sequence[Any]
+) -> tuple[int, dict[str, tuple[nn.Parameter, ...]]]:
+    """See `Roles.idle`; in training is where gradients are recorded."""
+    found = {}
+    for each in factors:
+        layer = model.get_submodule(each.place)
+        scale = scaled.of(layer, each.on)
+        if scale and not scale.ran and each.on not in scaled.COMPILED:
+            found[each.place or "the module itself"] = tuple(layer.parameters())
+    return max((scaled.STEPS.get(each, 0) for each in optimizers), default=0), found
 
 
 @torch.no_grad()
@@ -193,9 +198,7 @@ def fold(
             left[each] = f"{place}: its weight is another layer's too"
         else:
             weight.mul_(each.value)
-            hooks = layer._forward_hooks if each.on == "output" else layer._forward_pre_hooks
-            for key in [k for k, hook in hooks.items() if isinstance(hook, ScaleInput)]:
-                del hooks[key]
+            scaled.take(layer, each.on)
     if not left and factors:
         delattr(model, MARKER)
         hooks = model._load_state_dict_pre_hooks
@@ -212,74 +215,6 @@ def _layer(model: nn.Module, place: str, given: str = "") -> nn.Module:
         return model.get_submodule(place)
     except AttributeError:
         raise UserError(f"plan: {given}{place!r} is no module of the model") from None
-
-
-class ScaleInput:
-    """A forward pre-hook that multiplies a layer's first argument."""
-
-    def __init__(self, factor: float):
-        self.factor = factor
-
-    def __call__(self, module: nn.Module, args: tuple) -> tuple:
-        return (args[0] * self.factor, *args[1:])
-
-
-class ScaleOutput(ScaleInput):
-    """A forward hook that multiplies a module's output."""
-
-    def __call__(self, module: nn.Module, args: tuple, output: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
-        return output * self.factor
-
-
-@dataclass(frozen=True)
-class LogitScale:
-    """The factor on an attention's own scale: (head_dim over the base's)^power."""
-
-    head_dim: int
-    power: float
-
-    def __call__(self, head_dim: int) -> float:
-        return (head_dim / self.head_dim) ** self.power
-
-
-@cache
-def _scaled(kind: Any) -> Any:
-    """A class of attention with the factor that its `attention_scale` says."""
-
-    @torch.compiler.disable
-    def forward(self, *args, **kwargs):
-        with _Scale(self.attention_scale):
-            return kind.forward(self, *args, **kwargs)
-
-    def reduce(self, protocol):
-        return _bare, (kind,), self.__dict__
-
-    more = {"forward": forward, "__reduce_ex__": reduce, "__module__": kind.__module__}
-    return type(kind.__name__, (kind,), more)
-
-
-def _bare(kind: Any) -> Any:
-    """An object of the scaled class whose state is still to come, for copies and pickles."""
-    scaled = _scaled(kind)
-    return scaled.__new__(scaled)
-
-
-class _Scale(TorchFunctionMode):
-    """Within it, scaled_dot_product_attention has another scale."""
-
-    def __init__(self, factor: LogitScale):
-        super().__init__()
-        self.factor = factor
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        kwargs = dict(kwargs or {})
-        if function is torch.nn.functional.scaled_dot_product_attention:
-            head_dim = (args[0] if args else kwargs["query"]).shape[-1]
-            factor = self.factor(head_dim)
-            if factor != 1:
-                own = kwargs.get("scale")
-                kwargs["scale"] = (head_dim**-0.5 if own is None else own) * factor
-        return function(*args, **kwargs)
 
 
 def _power(each: AttentionScale, recipe: Recipe) -> float:

@@ -209,6 +209,15 @@ class Roles(Mapping[str, Role]):
 
         return lost(model, factors)
 
+    def idle(
+        self, model: nn.Module, factors: tuple[Any, ...], optimizers: Sequence[Any]
+    ) -> tuple[int, dict[str, tuple[Any, ...]]]:
+        """(how many steps optimizers made, place of a factor that never ran in training -> the
+        parameters there)."""
+        from widthwise.tracing.multipliers import idle
+
+        return idle(model, factors, optimizers)
+
     def _at(self, name: str, found: Found, shape: tuple[int, ...]) -> Role:
         if len(shape) != len(found.shape) or any(
             size != base and i not in found.wide

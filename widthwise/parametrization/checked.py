@@ -1,0 +1,89 @@
+"""What `Plan.check` asks of a plan, its model and its optimizers."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from widthwise.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
+
+    from widthwise.parametrization.plans import Plan
+
+NEAR = 1e-5  # relative: rates of a schedule are rounded in float32
+
+
+def check(
+    plan: "Plan", optimizer: "torch.optim.Optimizer | Sequence[torch.optim.Optimizer]"
+) -> None:
+    """See `Plan.check`."""
+    names = {id(p): name for name, p in plan.model.named_parameters()}
+    if not plan.given:
+        raise UserError("check: the plan has made no groups yet: optimizer = ...(plan.groups(lr))")
+    first: tuple[str, float] | None = None
+    held = set()
+    optimizers = optimizer if isinstance(optimizer, Sequence) else [optimizer]
+    for group in [group for each in optimizers for group in each.param_groups]:
+        for parameter in group["params"]:
+            name = names.get(id(parameter))
+            if name is None:
+                raise UserError(
+                    "check: the optimizer holds a parameter that is not the model's: make it "
+                    "of plan.groups after the model is wrapped (FSDP replaces parameters)"
+                )
+            held.add(name)
+            given = plan.given[name]
+            for key in given.keys() & group.keys() - {"lr", "lr_scale"}:
+                if not math.isclose(group[key], given[key], rel_tol=NEAR):
+                    raise UserError(
+                        f"check: {name}: its {key} is {group[key]:.4g}, and the plan gave "
+                        f"{given[key]:.4g}"
+                    )
+            rate = float(group["lr"])
+            share = rate / given["lr"] if given["lr"] else rate
+            if first is None and given["lr"]:
+                first = name, share
+            expected = first[1] if first and given["lr"] else 0.0
+            if not math.isclose(share, expected, rel_tol=NEAR):
+                raise UserError(
+                    f"check: {name}: its rate is {rate:.4g} and the plan gave "
+                    f"{given['lr']:.4g}, where others have {expected:.3g} of what it gave: a "
+                    "schedule or a checkpoint has set it; let a schedule multiply rates, or "
+                    'set group["lr"] = rate * group["lr_scale"]'
+                )
+    for name, parameter in plan.model.named_parameters():
+        if parameter.requires_grad and name not in held:
+            raise UserError(f"check: {name}: is trained and is not in the optimizer")
+    if plan.roles is None:
+        return
+    if lost := plan.roles.lost(plan.model, plan.factors):
+        raise UserError(
+            f"check: {lost}: has lost its factor, as a layer that was replaced has: make the "
+            "plan of the finished model"
+        )
+    for place, steps in _idle(plan, optimizers):
+        raise UserError(
+            f"check: {place}: its factor was never applied in {steps} steps: a loss that takes the "
+            "weight itself (a fused linear cross-entropy), or a kernel in place of torch's "
+            "attention, leaves it out: let the module run, or take a recipe that has no factor "
+            "there (muP has none on an untied readout)"
+        )
+
+
+def _idle(plan: "Plan", optimizers: Sequence[Any]) -> Iterator[tuple[str, int]]:
+    """Factors that never ran, though steps have changed what they go with: (place, steps)."""
+    assert plan.roles is not None
+    inner = [getattr(each, "optimizer", each) for each in optimizers]  # accelerate's has one
+    steps, places = plan.roles.idle(plan.model, plan.factors, inner)
+    keep = any(each.state for each in inner)
+    names = {id(p): name for name, p in plan.model.named_parameters()}
+    for place, parameters in places.items() if steps else ():
+        changed = [
+            p
+            for p in parameters
+            if p._version != plan.versions.get(names[id(p)])
+            and (not keep or any(p in each.state for each in inner))
+        ]
+        if changed or not parameters:
+            yield place, steps
