@@ -297,6 +297,8 @@ def train_and_measure(
     after = look(model, inputs)
     sizes = {}
     for (layer, what), tensor in after.tensors.items():
+        if (layer, what) not in before.tensors:
+            continue  # a layer that ran once only, as an expert that was given nothing
         if what == "logits" and start == 0:
             sizes[layer, "logits start"] = root_mean_square(before.tensors[layer, what])
         sizes[layer, f"{what} size"] = root_mean_square(tensor)

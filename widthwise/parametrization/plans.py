@@ -58,6 +58,12 @@ class Traced(Protocol):
     def lost(self, model: Any, factors: tuple[Any, ...], /) -> str | None:
         """The place of a factor that the module has no longer."""
 
+    def transposed(self, name: str, /) -> bool:
+        """Whether a matrix is stored as (inputs, outputs)."""
+
+    def places(self, name: str, /) -> tuple[str, ...]:
+        """The modules that use a parameter."""
+
     def idle(
         self, model: Any, factors: tuple[Any, ...], optimizers: Sequence[Any], /
     ) -> tuple[int, dict[str, tuple[Any, ...]]]:
@@ -159,6 +165,7 @@ class Plan:
         """
         import torch
 
+        self._check_names("init_")
         if generator is not None and self.roles is not None:
             self.roles.fill_(self.model)
         with torch.no_grad():
@@ -224,6 +231,7 @@ class Plan:
         states no role.
         """
         used = self.recipe.optimizer
+        self._check_names("groups")
         if unknown := set(factors) - set(self.at):
             raise UserError(f"factors of {sorted(unknown)}, but the model has {sorted(self.at)}")
         _check_constants(lr, weight_decay, eps, factors)
@@ -257,6 +265,8 @@ class Plan:
                         f"optimizer {used.name}: {name} has {parameter.dim()} axes and is no matrix"
                     )
                 group = {**group, **used.matrices}
+                if self.roles is not None and self.roles.transposed(name):
+                    group["transposed"] = True
             group |= {"lr_scale": scale, "kind": role.kind}
             found = groups.setdefault(tuple(group.values()), {"params": [], **group, "names": []})
             found["params"].append(parameter)
@@ -301,6 +311,9 @@ class Plan:
         role = self.at[parameter[0]]
         factor = self.recipe.rules[role.kind].multiplier(role)
         return role.width_out / role.width_in / factor**2
+
+    def _check_names(self, what: str) -> None:
+        checked.check_names(what, self)
 
     def _factor(self, power: Power, name: str) -> float:
         """What a power says at a width, relative to the base width where roles are known there."""

@@ -86,7 +86,7 @@ def attach(
 
 def scale_logits(model: nn.Module, scale: AttentionScale, power: float) -> Factor:
     """Multiply the logits of an attention by (head_dim over the base's)^power, in place."""
-    scaled.put(model.get_submodule(scale.module), LogitScale(scale.head_dim, power))
+    scaled.put(_layer(model, scale.module), LogitScale(scale.head_dim, power))
     return Factor(scale.module, "logits", scale.head_dim**-power)
 
 
@@ -185,7 +185,7 @@ def fold(
     held = [id(p) for m in model.modules() for p in m.parameters(recurse=False)]
     left: dict[Factor, str] = {}
     for each in factors:
-        layer = model.get_submodule(each.place)
+        layer = _layer(model, each.place, "fold_: ")
         place = each.place or "the module itself"
         weight = getattr(layer, "weight", None)
         if each.on == "logits":
@@ -214,7 +214,8 @@ def _layer(model: nn.Module, place: str, given: str = "") -> nn.Module:
     try:
         return model.get_submodule(place)
     except AttributeError:
-        raise UserError(f"plan: {given}{place!r} is no module of the model") from None
+        what = given if given.endswith(": ") else f"plan: {given}"
+        raise UserError(f"{what}{place!r} is no module of the model") from None
 
 
 def _power(each: AttentionScale, recipe: Recipe) -> float:
