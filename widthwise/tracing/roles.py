@@ -30,6 +30,7 @@ from widthwise.tracing.making import check_widths, made, on_meta, shapes_of
 from widthwise.tracing.stacks import Stack, depth_at, stacks
 from widthwise.tracing.uses import Trace
 from widthwise.tracing.warnings import of_products, of_roles
+from widthwise.tracing.wrapped import wrapper_of
 
 
 class Roles(Mapping[str, Role]):
@@ -75,6 +76,8 @@ class Roles(Mapping[str, Role]):
             at = self.like(model).at(model)
             return {name: replace(role, depth=depth_at(name, deep)) for name, role in at.items()}
         if odd := sorted(set(shapes) ^ set(self.found)):
+            if (wrapper := wrapper_of(model, "plan")) is not None:
+                raise UserError(f"roles: the model is wrapped by {wrapper}, and wrap it then")
             where = "the model has no role for" if odd[0] in shapes else "the model does not have"
             raise UserError(
                 f"roles: {where} {odd[0]} ({len(odd)} parameters differ): trace roles of the same "
@@ -188,7 +191,11 @@ class Roles(Mapping[str, Role]):
         fill_undrawn(model, self.found, self.buffers)
 
     def attach(
-        self, model: nn.Module, recipe: Recipe, readout: str | None, branches: Sequence[str] | None
+        self,
+        model: nn.Module,
+        recipe: Recipe,
+        readout: str | Sequence[str] | None,
+        branches: Sequence[str] | None,
     ) -> tuple[Any, ...]:
         """Put a recipe's factors on the same module at another width (`parametrization.plan`)."""
         from widthwise.tracing.multipliers import attach
