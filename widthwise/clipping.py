@@ -5,6 +5,8 @@ from typing import Protocol
 
 import torch
 
+from widthwise.errors import UserError
+
 Parameter = torch.Tensor | tuple[str, torch.Tensor]
 
 
@@ -32,6 +34,11 @@ def clip_grad_norm_(
         that `widen` returned with it.
     Raises UserError on a parameter that is not the model's.
     """
+    if not hasattr(widths, "squared_norm"):
+        raise UserError(
+            f"clip_grad_norm_: {type(widths).__name__} does not say how gradients follow the "
+            "width: give the plan, or the growth that widen returned"
+        )
     pairs = [(p[1] if isinstance(p, tuple) else p, widths.squared_norm(p)) for p in parameters]
     pairs = [(p, factor) for p, factor in pairs if p.grad is not None]
     norms = [torch.linalg.vector_norm(p.grad) * factor**0.5 for p, factor in pairs]

@@ -215,3 +215,37 @@ def test_a_llama_of_hugging_face_s_trains_saves_loads_and_resumes_with_its_plan(
 
     found = ww.coordinate_check(llama, "muP", batches, [32, 64], steps=1, seeds=1)
     assert found.widths == (32, 64)
+
+
+@pytest.mark.parametrize("name", ["SGD", "AdamW", "NAdam", "Adamax", "Adagrad", "RMSprop"])
+def test_a_recipe_by_class_is_the_one_by_name(name):
+    kind = getattr(torch.optim, name)
+    assert ww.recipe("muP", kind) == ww.recipe("muP", name)
+    model = make(2 * BASE)
+    first = ww.plan(model, ww.roles(make, BASE, ROWS), ww.recipe("muP", name))
+    assert ww.plan(model, first.roles, ww.recipe("muP", kind)) is first
+
+
+def test_a_class_is_known_by_its_module_too():
+    class Mine(torch.optim.AdamW):
+        pass
+
+    class Other(torch.optim.AdamW):
+        def step(self, closure=None):
+            """Something else."""
+
+    class Muon(torch.optim.Optimizer):
+        """Another package's, of whose groups nothing is known."""
+
+    class Lion(torch.optim.Optimizer):
+        pass
+
+    mine = ww.recipe("muP", Mine)
+    assert mine.optimizer.kind is Mine and mine.rules == ww.recipe("muP").rules
+    assert "Mine" in mine.label and mine != ww.recipe("muP")
+    assert ww.recipe("muP", Lion).optimizer.kind is Lion
+    assert ww.recipe("muP", torch.optim.Muon).optimizer.kind is torch.optim.Muon
+    assert type(ww.recipe("muP", "muon").optimizer.kind) is type(Muon)
+    for kind in (Other, Muon):
+        with pytest.raises(UserError, match=f"{kind.__name__}: .*a file that defines UPDATE"):
+            ww.recipe("muP", kind)

@@ -129,7 +129,7 @@ def coordinate_check(
     after: int = 0,
     seeds: int = 4,
     tolerance: float = TOLERANCE,
-    readout: str | None = None,
+    readout: str | Sequence[str] | None = None,
     given: Mapping[str, str] = MappingProxyType({}),
 ) -> CoordinateCheck:
     """Train a model at several widths and fit how what it does depends on the width.
@@ -231,7 +231,7 @@ def planned(
     lr: float | Mapping[str, float],
     weight_decay: float,
     optimizer: Callable[[Any], torch.optim.Optimizer] | None,
-    readout: str | None,
+    readout: str | Sequence[str] | None,
 ) -> torch.optim.Optimizer:
     """Give a fresh model a recipe's initial values and factors; returns its optimizer."""
     its_plan = plan(model, found, recipe, readout=readout).init_()
@@ -297,6 +297,8 @@ def train_and_measure(
     after = look(model, inputs)
     sizes = {}
     for (layer, what), tensor in after.tensors.items():
+        if (layer, what) not in before.tensors:
+            continue  # a layer that ran once only, as an expert that was given nothing
         if what == "logits" and start == 0:
             sizes[layer, "logits start"] = root_mean_square(before.tensors[layer, what])
         sizes[layer, f"{what} size"] = root_mean_square(tensor)

@@ -113,14 +113,14 @@ def fit_slopes(
     judged = [
         key
         for key in narrow.sizes
-        if any(each.sizes[key] for each in found.values())
+        if any(each.sizes.get(key, 0.0) for each in found.values())
         and (key in laws if laws is not None else _judged(key, growing, found))
     ]
 
     result = []
     for key in judged:
         law = laws[key] if laws is not None else _law(key, growing, narrow)
-        if not all(0 < each.sizes[key] < math.inf for each in found.values()):
+        if not all(0 < each.sizes.get(key, 0.0) < math.inf for each in found.values()):
             result.append(LayerSlope(*key, math.nan, math.nan, math.nan, law, "unclear"))
             continue
         slopes, wider = (
@@ -145,7 +145,7 @@ def _judged(key: Key, growing: set[Key], found: Mapping[tuple[float, int], Measu
     shares: dict[float, list[float]] = {}
     for (width, _), each in found.items():
         total = sum(size for (_, what), size in each.sizes.items() if what == "effect")
-        shares.setdefault(width, []).append(each.sizes[key] / total if total else 0.0)
+        shares.setdefault(width, []).append(each.sizes.get(key, 0.0) / total if total else 0.0)
     return max(sum(of_width) / len(of_width) for of_width in shares.values()) >= LEAST_EFFECT
 
 

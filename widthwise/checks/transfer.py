@@ -89,7 +89,7 @@ def transfer(
     seeds: int = 3,
     optimizer: Callable[[Any], torch.optim.Optimizer] | None = None,
     loss: Loss | None = None,
-    readout: str | None = None,
+    readout: str | Sequence[str] | None = None,
     given: Mapping[str, str] = MappingProxyType({}),
     progress: Callable[[str], None] = lambda words: None,
 ) -> Transfer:

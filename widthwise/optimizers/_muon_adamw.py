@@ -40,7 +40,8 @@ def orthogonalized(matrix: torch.Tensor) -> torch.Tensor:
 class MuonAdamW(torch.optim.AdamW):
     """AdamW, but Muon with Nesterov momentum for groups that have `adjust_lr_fn`.
 
-    Such a group has matrices alone, `momentum`, and in `adjust_lr_fn` a key of ADJUSTMENTS.
+    Such a group has matrices alone, `momentum`, and in `adjust_lr_fn` a key of ADJUSTMENTS. They
+    are (outputs, inputs), or (inputs, outputs) where it has a `transposed` that is true.
     Raises UserError where it is another.
     """
 
@@ -79,6 +80,8 @@ class MuonAdamW(torch.optim.AdamW):
         state["step"] += 1
         average = state["momentum_buffer"].lerp_(parameter.grad, 1 - momentum)
         update = orthogonalized(parameter.grad.lerp(average, momentum))
-        factor = ADJUSTMENTS[group["adjust_lr_fn"]](*parameter.shape)
+        first, second = parameter.shape
+        sizes = (second, first) if group.get("transposed") else (first, second)
+        factor = ADJUSTMENTS[group["adjust_lr_fn"]](*sizes)
         parameter.mul_(1 - group["lr"] * group["weight_decay"])
         parameter.add_(update, alpha=-group["lr"] * factor)

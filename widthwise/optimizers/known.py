@@ -85,22 +85,45 @@ def shipped() -> dict[str, Update]:
 def find(optimizer: "str | type[torch.optim.Optimizer] | Update") -> Update:
     """What is known of an optimizer.
 
-    optimizer: a name (`shipped`), the path of a file, a class, known by its name, or an `Update`.
+    optimizer: a name (`shipped`), the path of a file, a class, known by its module and name, or an
+        `Update`. A class of torch's is the same as its name.
     Raises UserError where nothing is known of it.
     """
     if isinstance(optimizer, Update):
         return optimizer
     if isinstance(optimizer, str) and optimizer.endswith(".py"):
         return _of_file(optimizer)
-    name = optimizer if isinstance(optimizer, str) else optimizer.__name__
+    if not isinstance(optimizer, str):
+        return _of_class(optimizer)
     by_class = {update.path.rpartition(".")[2]: update for update in shipped().values()}
-    found = shipped().get(name.lower()) or by_class.get(name)
+    found = shipped().get(optimizer.lower()) or by_class.get(optimizer)
     if found is None:
-        raise UserError(
-            f"optimizer {name}: {did_you_mean(name.lower(), shipped())}; or give the path of a "
-            "file that defines UPDATE (docs/library.md)"
-        )
-    return found if isinstance(optimizer, str) else replace(found, path=optimizer)
+        raise UserError(_unknown(optimizer))
+    return found
+
+
+def _unknown(name: str) -> str:
+    meant = did_you_mean(name.rpartition(".")[2].lower(), shipped())
+    return (
+        f"optimizer {name}: {meant}; or give the path of a file that defines UPDATE "
+        "(docs/library.md)"
+    )
+
+
+def _of_class(kind: Any) -> Update:
+    """What is known of a class: one of torch's, a subclass that keeps its step, or one of another
+    package of the same name. Which parameters another package's Muon takes is not known."""
+    updates = shipped()
+    for base in kind.__mro__:
+        path = f"{base.__module__}.{base.__qualname__}"
+        own = next((update for update in updates.values() if update.path == path), None)
+        found = own or updates.get(base.__name__.lower())
+        others = base is kind and found is not None and found.matrices is None
+        if found is not None and (own or others or path.startswith("torch.optim.")):
+            return found if found.path and found.kind is kind else replace(found, path=kind)
+        if "step" in vars(base):
+            break
+    raise UserError(_unknown(f"{kind.__module__}.{kind.__qualname__}"))
 
 
 def _of_file(path: str) -> Update:

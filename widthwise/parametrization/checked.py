@@ -18,6 +18,7 @@ def check(
     plan: "Plan", optimizer: "torch.optim.Optimizer | Sequence[torch.optim.Optimizer]"
 ) -> None:
     """See `Plan.check`."""
+    check_names("check", plan)
     names = {id(p): name for name, p in plan.model.named_parameters()}
     if not plan.given:
         raise UserError("check: the plan has made no groups yet: optimizer = ...(plan.groups(lr))")
@@ -33,6 +34,8 @@ def check(
                     "of plan.groups after the model is wrapped (FSDP replaces parameters)"
                 )
             held.add(name)
+            if name not in plan.given:
+                raise UserError(f"check: {name}: is in the optimizer, and in no group of the plan")
             given = plan.given[name]
             for key in given.keys() & group.keys() - {"lr", "lr_scale"}:
                 if not math.isclose(group[key], given[key], rel_tol=NEAR):
@@ -68,6 +71,27 @@ def check(
             "weight itself (a fused linear cross-entropy), or a kernel in place of torch's "
             "attention, leaves it out: let the module run, or take a recipe that has no factor "
             "there (muP has none on an untied readout)"
+        )
+
+
+def check_names(what: str, plan: "Plan") -> None:
+    """Raise UserError on a parameter of the model that it did not have when the plan was made."""
+    for name, parameter in plan.model.named_parameters():
+        if name in plan.at or (what == "check" and not parameter.requires_grad):
+            continue
+        place, _, own = name.rpartition(".")
+        for other in plan.at:
+            first = other.rpartition(".")
+            used_in = () if plan.roles is None else plan.roles.places(other)
+            if place in used_in and place != first[0] and own == first[2]:
+                raise UserError(
+                    f"{what}: {name} was tied to {other} and is not now, as after to_empty: tie "
+                    "the weights again (model.tie_weights())"
+                )
+        raise UserError(
+            f"{what}: {name} is not among the parameters that the model had when the plan was made "
+            "(pruning, weight normalization, adapters, a new layer): make the plan of the finished "
+            "model, with roles of one that is made so"
         )
 
 

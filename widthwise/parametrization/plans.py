@@ -7,11 +7,12 @@ At the base width every recipe is the user's own model and optimizer: no factor 
 
 import math
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from widthwise.errors import UserError
+from widthwise.errors import UserError, did_you_mean
 from widthwise.parametrization import checked
 from widthwise.parametrization.recipes import Recipe, recipe
 from widthwise.parametrization.rules import (
@@ -43,7 +44,12 @@ class Traced(Protocol):
         """The roles of the same module at another depth, at the base width."""
 
     def attach(
-        self, model: Any, recipe: Recipe, readout: str | None, branches: Sequence[str] | None, /
+        self,
+        model: Any,
+        recipe: Recipe,
+        readout: str | Sequence[str] | None,
+        branches: Sequence[str] | None,
+        /,
     ) -> tuple[Any, ...]:
         """Put the recipe's factors on a module; returns them."""
 
@@ -58,6 +64,12 @@ class Traced(Protocol):
     def lost(self, model: Any, factors: tuple[Any, ...], /) -> str | None:
         """The place of a factor that the module has no longer."""
 
+    def transposed(self, name: str, /) -> bool:
+        """Whether a matrix is stored as (inputs, outputs)."""
+
+    def places(self, name: str, /) -> tuple[str, ...]:
+        """The modules that use a parameter."""
+
     def idle(
         self, model: Any, factors: tuple[Any, ...], optimizers: Sequence[Any], /
     ) -> tuple[int, dict[str, tuple[Any, ...]]]:
@@ -70,7 +82,7 @@ def plan(
     roles: Traced | None,
     recipe: "str | Recipe",
     *,
-    readout: str | None = None,
+    readout: str | Sequence[str] | None = None,
     branches: Sequence[str] | None = None,
 ) -> "Plan":
     """The plan of a model: puts the recipe's factors on it, in place, and remembers which they are.
@@ -87,8 +99,10 @@ def plan(
     roles: as `widthwise.roles` gives them; None: the model's own, `model.roles()`, which has its
         factors itself.
     recipe: a Recipe, a name, or the path of a file of one's own; by a name, for AdamW.
-    readout: the module whose output a readout reads, by name (a last norm, say), where the readout
-        is no layer: `F.linear(x, self.embedding.weight)`.
+    readout: where a readout is no layer, `F.linear(x, self.embedding.weight)`, the module whose
+        output it reads (a last norm, say), by name; or the module that holds the weight, where that
+        does nothing else with what it is given, as a router. Names, or patterns of names with `*`
+        ("*.mlp.gate"), where there are several.
     branches: where the depth is another than the base's, the layers whose outputs are added to the
         residual stream, by name or a pattern of names with `*` ("*.o_proj"): they get the recipe's
         factor for residual branches. None: those that were found where roles were traced, in layers
@@ -128,7 +142,7 @@ class Plan:
         model,
         roles: Traced | None,
         recipe: Recipe,
-        readout: str | None = None,
+        readout: str | Sequence[str] | None = None,
         branches: Sequence[str] | None = None,
     ):
         self.model, self.recipe = model, recipe
@@ -159,6 +173,7 @@ class Plan:
         """
         import torch
 
+        self._check_names("init_")
         if generator is not None and self.roles is not None:
             self.roles.fill_(self.model)
         with torch.no_grad():
@@ -211,7 +226,8 @@ class Plan:
         lr: the rate tuned at the base width; or one for each kind of role.
         weight_decay: as tuned there; the recipe's `decay` says how it follows the rates.
         eps: Adam's, the class's own if None; it is scaled, as gradients are.
-        decayed: the kinds of role that decay at all.
+        decayed: what decays at all: kinds of role, names of parameters, or patterns of names with
+            `*`; after a "!", what does not ("!*.A_log").
         factors: parameter name -> factor on its lr in place of the table's; lr * weight_decay
             stays. With 0 the parameter stays as it begins.
         A group has `params`, `lr`, `weight_decay` and what its optimizer has besides; `kind`, of
@@ -224,6 +240,7 @@ class Plan:
         states no role.
         """
         used = self.recipe.optimizer
+        self._check_names("groups")
         if unknown := set(factors) - set(self.at):
             raise UserError(f"factors of {sorted(unknown)}, but the model has {sorted(self.at)}")
         _check_constants(lr, weight_decay, eps, factors)
@@ -233,6 +250,7 @@ class Plan:
                 'decoupled_weight_decay: give the recipe decay="coupled", or "independent"'
             )
         eps = used.eps if eps is None else eps
+        decays = _decaying(self.at, decayed)
         groups: dict[tuple, dict] = {}
         for name, parameter in self.model.named_parameters():
             role = self.at[name]
@@ -242,7 +260,7 @@ class Plan:
             rate = lr[role.kind] if isinstance(lr, Mapping) else lr
             scale = self._factor(rule.lr, name)
             decay = self._factor(self.recipe.of_decay(role.kind), name)
-            decay = weight_decay * decay if role.kind in decayed else 0.0
+            decay = weight_decay * decay if name in decays else 0.0
             if name in factors:
                 # The factor takes the place of the table's; lr * weight_decay stays.
                 if self.recipe.decay != "coupled" and factors[name]:
@@ -257,6 +275,8 @@ class Plan:
                         f"optimizer {used.name}: {name} has {parameter.dim()} axes and is no matrix"
                     )
                 group = {**group, **used.matrices}
+                if self.roles is not None and self.roles.transposed(name):
+                    group["transposed"] = True
             group |= {"lr_scale": scale, "kind": role.kind}
             found = groups.setdefault(tuple(group.values()), {"params": [], **group, "names": []})
             found["params"].append(parameter)
@@ -302,6 +322,9 @@ class Plan:
         factor = self.recipe.rules[role.kind].multiplier(role)
         return role.width_out / role.width_in / factor**2
 
+    def _check_names(self, what: str) -> None:
+        checked.check_names(what, self)
+
     def _factor(self, power: Power, name: str) -> float:
         """What a power says at a width, relative to the base width where roles are known there."""
         base = 1.0 if self.roles is None else power(self.roles[name])
@@ -318,3 +341,20 @@ def _check_constants(lr: object, weight_decay: float, eps: float | None, factors
     for what, value in (("weight_decay", weight_decay), ("eps", eps or 0.0), *factors.items()):
         if not 0 <= value < math.inf:
             raise UserError(f"groups: {what} {value}: give a number that is 0 or above")
+
+
+def _decaying(at: Mapping[str, Role], decayed: Sequence[str]) -> set[str]:
+    """The parameters that decay; UserError on what is neither a kind nor any parameter's name."""
+    decayed = [decayed] if isinstance(decayed, str) else decayed
+    only_not = bool(decayed) and all(each.startswith("!") for each in decayed)
+    found = set(at) if only_not else set()
+    for each in sorted(decayed, key=lambda each: each.startswith("!")):
+        word = each.removeprefix("!")
+        named = {n for n, role in at.items() if role.kind == word or fnmatchcase(n, word)}
+        if not named and word not in KINDS:
+            raise UserError(
+                f"groups: decayed: {word!r} is no kind and no parameter: "
+                f"{did_you_mean(word, [*KINDS, *at])}"
+            )
+        found = found - named if each.startswith("!") else found | named
+    return found

@@ -61,7 +61,10 @@ class Recipe:
     @property
     def label(self) -> str:
         """Name, optimizer and decay in a few words."""
-        return ", ".join(filter(None, (self.name, self.optimizer.name, self.decay, self.depth)))
+        optimizer = self.optimizer.name
+        if isinstance(kind := self.optimizer.path, type):  # none of torch's by its name
+            optimizer = f"{optimizer} ({kind.__module__}.{kind.__qualname__})"
+        return ", ".join(filter(None, (self.name, optimizer, self.decay, self.depth)))
 
     def of_decay(self, kind: str) -> Power:
         """The factor on the weight decay of a kind of role."""

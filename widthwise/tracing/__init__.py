@@ -15,5 +15,6 @@ making.py       models of a width, as `make` makes them
 stacks.py       which layer of a deeper module is like which
 draws.py        initial values of large tensors, drawn for their spread alone
 multipliers.py  factors on readouts and on attention's logits
+wrapped.py      modules that are wrapped: compiled, sharded, copied
 scaled.py       modules with a factor, and whether it ran
 """

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from widthwise.tracing.uses import Trace
+from widthwise.tracing.uses import Trace, paired
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class AttentionScale:
 def attention_of(seen: Trace, seen_wide: Trace) -> tuple[AttentionScale, ...]:
     """Attention whose head dimension differs between the two widths."""
     found = {}
-    for a, b in zip(seen.attention, seen_wide.attention, strict=False):
+    for a, b in paired(seen.attention, seen_wide.attention, lambda each: each.module):
         if a.head_dim != b.head_dim:
             ratio = math.log(b.head_dim / a.head_dim)
             scales = b.scale / a.scale if a.scale else math.nan

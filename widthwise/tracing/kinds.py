@@ -18,6 +18,7 @@ from widthwise.tracing.uses import (
     SUM,
     Trace,
     Use,
+    paired,
 )
 
 
@@ -138,7 +139,7 @@ def _scaled(name: str, axes: tuple, shape: tuple, other: tuple, seen: Trace, wid
     """The exponent of the width in what a readout reads, by the numbers it was multiplied by, and,
     of one at the network's end, in what the module makes of its output."""
     grown = math.log(math.prod(other[i] / shape[i] for i in axes))
-    pairs = zip(seen.uses[name], wide.uses[name], strict=False)
+    pairs = paired(seen.uses[name], wide.uses[name], lambda use: use.module)
     found = [b.reads / a.reads for a, b in pairs if a.reads and SUM in a.axes.values()]
     if name not in seen.inside and seen.output:
         found = [each * wide.output / seen.output for each in found]
@@ -195,7 +196,7 @@ def _kind(
     if not outputs:
         return "vector" if batched and any(shape[i] > 1 for i in batched) else "scalar"
     # A convolution with more groups at a larger width: every channel has weights of its own.
-    pairs = zip(uses, uses_wide, strict=False)
+    pairs = paired(uses, uses_wide, lambda use: use.module)
     if any(wide.groups > use.groups for use, wide in pairs):
         return "vector"
     alone = all(size == 1 for i, size in enumerate(shape) if i not in outputs)

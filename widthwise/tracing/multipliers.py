@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import takewhile
 from typing import Any
 
 import torch
@@ -36,7 +37,7 @@ def attach(
     model: nn.Module,
     roles: Roles,
     recipe: Recipe,
-    readout: str | None,
+    readout: str | Sequence[str] | None,
     branches: Sequence[str] | None = None,
 ) -> tuple[Factor, ...]:
     """Put a recipe's factors on a model, in place; see `parametrization.plan`, which calls this."""
@@ -70,11 +71,12 @@ def attach(
             elif readout is None:
                 raise UserError(
                     f"{name}: reads what it is given in {place or 'the module itself'}, which is "
-                    "no layer: give readout=, the name of the module whose output it reads"
+                    "no layer: give readout=, the name of the module whose output it reads, or of "
+                    "the one that holds it, where that does nothing else with what it is given; "
+                    "patterns with * where there are several"
                 )
             else:
-                _layer(model, readout, "readout=")
-                factors[readout, "output"] = value
+                factors[_read(model, place, readout)] = value
     powers = {scale: _power(scale, recipe) for scale in roles.attention}
     found = [Factor(place, on, value) for (place, on), value in factors.items()]
     for factor in found:
@@ -86,7 +88,7 @@ def attach(
 
 def scale_logits(model: nn.Module, scale: AttentionScale, power: float) -> Factor:
     """Multiply the logits of an attention by (head_dim over the base's)^power, in place."""
-    scaled.put(model.get_submodule(scale.module), LogitScale(scale.head_dim, power))
+    scaled.put(_layer(model, scale.module), LogitScale(scale.head_dim, power))
     return Factor(scale.module, "logits", scale.head_dim**-power)
 
 
@@ -185,7 +187,7 @@ def fold(
     held = [id(p) for m in model.modules() for p in m.parameters(recurse=False)]
     left: dict[Factor, str] = {}
     for each in factors:
-        layer = model.get_submodule(each.place)
+        layer = _layer(model, each.place, "fold_: ")
         place = each.place or "the module itself"
         weight = getattr(layer, "weight", None)
         if each.on == "logits":
@@ -210,11 +212,43 @@ def fold(
     return tuple(left), tuple(left.values())
 
 
+def _read(model: nn.Module, place: str, readout: str | Sequence[str]) -> tuple[str, str]:
+    """(module, "input" or "output") where a factor on what is read in a place goes: what the module
+    there reads, if it is among those that are given, else what the nearest of them writes."""
+    patterns = [readout] if isinstance(readout, str) else readout
+    found = []
+    for pattern in patterns:
+        matched = [
+            name
+            for name, _ in model.named_modules()
+            if name == pattern or ("*" in pattern and fnmatchcase(name, pattern))
+        ]
+        found += matched or [_layer(model, pattern, "readout=") and pattern]
+    if place and place in found:
+        return place, "input"
+
+    def steps(name: str) -> int:
+        """From one to the other, up and down the tree of modules."""
+        a, b = name.split("."), place.split(".") if place else []
+        shared = takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))
+        return len(a) + len(b) - 2 * len(list(shared))
+
+    least = min(map(steps, found))
+    nearest = list(dict.fromkeys(name for name in found if steps(name) == least))
+    if len(nearest) > 1:
+        raise UserError(
+            f"plan: readout={readout!r}: {nearest[0]} and {nearest[1]} are as near to "
+            f"{place or 'the module itself'}: give the one whose output it reads"
+        )
+    return nearest[0], "output"
+
+
 def _layer(model: nn.Module, place: str, given: str = "") -> nn.Module:
     try:
         return model.get_submodule(place)
     except AttributeError:
-        raise UserError(f"plan: {given}{place!r} is no module of the model") from None
+        what = given if given.endswith(": ") else f"plan: {given}"
+        raise UserError(f"{what}{place!r} is no module of the model") from None
 
 
 def _power(each: AttentionScale, recipe: Recipe) -> float:

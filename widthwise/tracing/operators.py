@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
@@ -280,8 +281,7 @@ class Operators(TorchDispatchMode):
         if name in ("mm", "bmm", "baddbmm") and not any(t in self.tags for t in given):
             a, b = args[1:3] if name == "baddbmm" else args[:2]
             both = self.data.get(a, 1.0) * self.data.get(b, 1.0) * kwargs.get("alpha", 1.0)
-            logits, its_size = Attention(self.stack[-1], a.shape[-1], both, fused=False), 1.0
-            self.trace.products.append(logits)
+            logits, its_size = self.multiplied(a.shape[-1], both, name), 1.0
         elif name in ("_softmax", "_safe_softmax") and logits:
             self.attend(logits)
             logits = None
@@ -326,10 +326,18 @@ class Operators(TorchDispatchMode):
         over = [d % n for d in (asked if isinstance(asked, (list, tuple)) else [asked])]
         if use is None:
             entries = math.prod(args[0].shape[d] for d in over)
-            self.trace.products.append(Attention(self.stack[-1], entries, its_size, fused=False))
+            self.multiplied(entries, its_size, "sum")
             return
         noted, dims = use
         noted.axes.update({axis: SUM for d in over for axis in dims.get(d, ())})
+
+    def multiplied(self, entries: int, scale: float, operator: str) -> Attention:
+        """Note a product of data with data; not those that torch's attention is made of on some
+        devices, and is not on others."""
+        found = Attention(self.stack[-1], entries, scale, False, operator)
+        if not self.fused:
+            self.trace.products.append(found)
+        return found
 
     def whole(self, q: torch.Tensor, k: torch.Tensor, asked: float | None, fused: bool) -> None:
         """An attention that is one operator; its queries and keys may have been scaled before."""
@@ -356,6 +364,10 @@ class FusedAttention(TorchFunctionMode):
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if function is torch.nn.functional.multi_head_attention_forward:
+            # Within it this mode sees nothing: taken apart, on every device alike.
+            with sdpa_kernel(SDPBackend.MATH):
+                return function(*args, **kwargs)
         if function is not torch.nn.functional.scaled_dot_product_attention:
             return function(*args, **kwargs)
         self.seen.whole(*_queries_and_keys(*args, **kwargs), kwargs.get("scale"), fused=True)

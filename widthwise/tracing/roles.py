@@ -23,13 +23,14 @@ from widthwise.parametrization.recipes import Recipe
 from widthwise.parametrization.rules import KINDS, Role
 from widthwise.tracing.attention import AttentionScale, attention_of
 from widthwise.tracing.constants import Buffer, fill_undrawn, kept_buffers
-from widthwise.tracing.draws import FewDraws
+from widthwise.tracing.draws import FewDraws, spread
 from widthwise.tracing.forward import trace
 from widthwise.tracing.kinds import Found, find, from_plain, plain
 from widthwise.tracing.making import check_widths, made, on_meta, shapes_of
 from widthwise.tracing.stacks import Stack, depth_at, stacks
 from widthwise.tracing.uses import Trace
 from widthwise.tracing.warnings import of_products, of_roles
+from widthwise.tracing.wrapped import wrapper_of
 
 
 class Roles(Mapping[str, Role]):
@@ -75,6 +76,8 @@ class Roles(Mapping[str, Role]):
             at = self.like(model).at(model)
             return {name: replace(role, depth=depth_at(name, deep)) for name, role in at.items()}
         if odd := sorted(set(shapes) ^ set(self.found)):
+            if (wrapper := wrapper_of(model, "plan")) is not None:
+                raise UserError(f"roles: the model is wrapped by {wrapper}, and wrap it then")
             where = "the model has no role for" if odd[0] in shapes else "the model does not have"
             raise UserError(
                 f"roles: {where} {odd[0]} ({len(odd)} parameters differ): trace roles of the same "
@@ -188,7 +191,11 @@ class Roles(Mapping[str, Role]):
         fill_undrawn(model, self.found, self.buffers)
 
     def attach(
-        self, model: nn.Module, recipe: Recipe, readout: str | None, branches: Sequence[str] | None
+        self,
+        model: nn.Module,
+        recipe: Recipe,
+        readout: str | Sequence[str] | None,
+        branches: Sequence[str] | None,
     ) -> tuple[Any, ...]:
         """Put a recipe's factors on the same module at another width (`parametrization.plan`)."""
         from widthwise.tracing.multipliers import attach
@@ -208,6 +215,14 @@ class Roles(Mapping[str, Role]):
         from widthwise.tracing.multipliers import lost
 
         return lost(model, factors)
+
+    def transposed(self, name: str) -> bool:
+        """Whether a matrix is stored as (inputs, outputs), as transformers' Conv1D has it."""
+        return self.found[name].outputs == (1,)
+
+    def places(self, name: str) -> tuple[str, ...]:
+        """The modules that use a parameter at the base width."""
+        return self.found[name].used_in if name in self.found else ()
 
     def idle(
         self, model: nn.Module, factors: tuple[Any, ...], optimizers: Sequence[Any]
@@ -340,7 +355,7 @@ def between(
     """The roles of a module's parameters, from it and the same one at another width; widths: of
     both, for messages. Raises UserError as `roles`."""
     width, other = widths
-    spreads = {name: _spread(p) for name, p in model.named_parameters()}
+    spreads = {name: spread(p) for name, p in model.named_parameters()}
     shapes, others = shapes_of(model), shapes_of(wide)
     check_widths(shapes, others, width, other)
     kinds = _given_kinds(given, shapes)
@@ -369,27 +384,6 @@ def _given_kinds(given: Mapping[str, str], names: Mapping) -> dict[str, str]:
             raise UserError(f"given: {pattern}: kind {kind!r}: {did_you_mean(str(kind), KINDS)}")
         kinds |= dict.fromkeys(matched, kind)
     return kinds
-
-
-def _spread(parameter: nn.Parameter) -> tuple[float | None, str, float | None]:
-    """(root mean square of the initial values, their law, the value of all where they are equal);
-    the first is None for values that are equal and not zero, or cannot be seen."""
-    values = parameter.detach()
-    if values.is_meta or values.numel() == 0:
-        return None, "normal", None
-    if values.is_complex():  # as large in both its parts
-        parts = _spread(nn.Parameter(torch.view_as_real(values)))
-        return (None if parts[0] is None else parts[0] * 2**0.5), "normal", None
-    values = values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
-    rms = float(values.square().mean().sqrt())
-    low, high = map(float, values.aminmax())
-    if low == high:
-        return (0.0 if rms == 0 else None), "normal", low
-    # No entry of a uniform law is beyond 3^1/2 standard deviations; these are known to n^-1/2. Of a
-    # few entries of a normal law none may be.
-    bound = 3**0.5 * rms * (1 + 2 * values.numel() ** -0.5)
-    uniform = max(-low, high) <= bound and values.numel() > 250
-    return rms, "uniform" if uniform else "normal", None
 
 
 def _traced(model: nn.Module, inputs: object, width: int) -> Trace:

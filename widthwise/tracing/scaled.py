@@ -103,8 +103,11 @@ def _class(kind: Any, on: str) -> Any:
     def reduce(self, protocol):
         return _bare, whole, self.__dict__
 
-    def reads(self, first, /, *args, **kwargs):
-        return kind.forward(self, first * self.widthwise_input(), *args, **kwargs)
+    def reads(self, *args, **kwargs):
+        if not args:  # by its keyword
+            name = next(iter(kwargs))
+            return kind.forward(self, **{**kwargs, name: kwargs[name] * self.widthwise_input()})
+        return kind.forward(self, args[0] * self.widthwise_input(), *args[1:], **kwargs)
 
     def writes(self, *args, **kwargs):
         return kind.forward(self, *args, **kwargs) * self.widthwise_output()

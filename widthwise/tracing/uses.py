@@ -1,6 +1,11 @@
 """What is seen of a parameter: its uses, and attention. No torch."""
 
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
+
+Seen = TypeVar("Seen")
 
 # What an operator does with an axis.
 SUM, KEEP, ENTRY, JOINED = "sum", "keep", "entry", "joined"
@@ -28,12 +33,15 @@ class Use:
 
 @dataclass(frozen=True)
 class Attention:
-    """Logits `scale` * q.k over `head_dim` entries; fused: by scaled_dot_product_attention."""
+    """Logits `scale` * q.k over `head_dim` entries; fused: by scaled_dot_product_attention.
+
+    operator: which made the product."""
 
     module: str
     head_dim: int
     scale: float
     fused: bool
+    operator: str = ""
 
 
 @dataclass
@@ -55,3 +63,22 @@ class Trace:
     embedded: dict[str, float] = field(default_factory=dict)
     output: float = 1.0
     branches: dict[str, tuple[str, ...] | str] = field(default_factory=dict)
+
+
+def paired(
+    first: Iterable[Seen], second: Iterable[Seen], key: Callable[[Seen], Hashable]
+) -> list[tuple[Seen, Seen]]:
+    """What two traces saw, side by side: what has the same key, and as many of it before. A loop
+    that runs more often at another width, or an operator that another device takes apart, moves
+    nothing that came from elsewhere."""
+
+    def keyed(seen: Iterable[Seen]) -> dict[Hashable, Seen]:
+        counts: Counter[Hashable] = Counter()
+        found: dict[Hashable, Seen] = {}
+        for each in seen:
+            found[key(each), counts[key(each)]] = each
+            counts[key(each)] += 1
+        return found
+
+    a, b = keyed(first), keyed(second)
+    return [(a[each], b[each]) for each in a if each in b]

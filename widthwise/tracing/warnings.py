@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from widthwise.tracing.kinds import Found
-from widthwise.tracing.uses import Trace
+from widthwise.tracing.uses import Trace, paired
 
 
 def of_roles(found: Mapping[str, Found], attention: Sequence[Any], seen: Trace) -> Iterator[str]:
@@ -45,9 +45,9 @@ def some(names: list[str]) -> str:
 
 def of_products(seen: Trace, wide: Trace, widths: tuple[float, float]) -> Iterator[str]:
     """Of products of data with data that are in no attention, and of embeddings that are scaled."""
-    attended = {each.module for each in seen.attention}
+    attended = {each.module for each in seen.attention if not each.fused}  # theirs are noted
     grows: dict[str, None] = {}
-    for a, b in zip(seen.products, wide.products, strict=False):
+    for a, b in paired(seen.products, wide.products, lambda each: (each.module, each.operator)):
         if a.head_dim != b.head_dim and a.module not in attended:
             ratio = b.scale / a.scale if a.scale else math.nan
             exponent = (

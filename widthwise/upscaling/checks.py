@@ -6,17 +6,9 @@ from numbers import Integral
 from torch import nn
 
 from widthwise.errors import UserError
+from widthwise.tracing.wrapped import wrapper_of
 from widthwise.upscaling.growth import Growth, owning_modules
 
-# By name, so that none of them has to be imported.
-WRAPPERS = {
-    "OptimizedModule": "torch.compile: widen the module it was made from, model._orig_mod",
-    "DistributedDataParallel": "DistributedDataParallel: widen model.module",
-    "DataParallel": "DataParallel: widen model.module",
-    "FullyShardedDataParallel": "FSDP: gather the full parameters and widen the bare module",
-    "FSDPModule": "fully_shard: gather the full parameters and widen a module that was not sharded",
-    "AveragedModel": "AveragedModel: widen its model, and it by growth.shadow",
-}
 # Layers of torch.nn that are known to store a matrix as (out, in): only theirs may grow by
 # different factors along the two axes.
 OUT_IN = (nn.Linear, nn.modules.conv._ConvNd)
@@ -25,13 +17,8 @@ OUT_IN = (nn.Linear, nn.modules.conv._ConvNd)
 def check_module(model: nn.Module) -> None:
     """Raise UserError on a module that cannot be widened, saying what to do: a wrapped one, on the
     outside or within, and one without initialized parameters."""
-    for name, module in model.named_modules():
-        for kind in type(module).__mro__:
-            if kind.__name__ in WRAPPERS:
-                where = f" ({name})" if name else ""
-                raise UserError(
-                    f"cannot widen a module wrapped by {WRAPPERS[kind.__name__]}{where}"
-                )
+    if (wrapper := wrapper_of(model, "widen")) is not None:
+        raise UserError(f"cannot widen a module wrapped by {wrapper}")
     parameters = list(model.parameters())
     if not parameters or any(nn.parameter.is_lazy(p) for p in parameters):
         raise UserError("widen: the module has no parameters, or lazy ones that were never used")
