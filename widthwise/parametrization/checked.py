@@ -74,6 +74,23 @@ def check(
         )
 
 
+# What clips by the plain norm -> what to do in its place.
+CLIPS = {
+    "max_grad_norm": "give max_grad_norm=0.0 and the callback widthwise.hugging_face.PlanCallback",
+    "gradient_clip_val": "leave it out and clip in configure_gradient_clipping, docs/library.md",
+}
+
+
+def check_arguments(arguments: Any) -> None:
+    """Raise UserError where a trainer's arguments clip by a norm that follows the width."""
+    for name, instead in CLIPS.items():
+        if limit := getattr(arguments, name, None):
+            raise UserError(
+                f"check: {name}={limit} clips by the plain norm, which grows with the width: "
+                f"{instead}"
+            )
+
+
 def check_names(what: str, plan: "Plan") -> None:
     """Raise UserError on a parameter of the model that it did not have when the plan was made."""
     for name, parameter in plan.model.named_parameters():

@@ -289,14 +289,23 @@ class Plan:
         check_groups(self.model, groups.values())
         return list(groups.values())
 
-    def check(self, optimizer: "torch.optim.Optimizer | Sequence[torch.optim.Optimizer]") -> None:
+    def check(
+        self,
+        optimizer: "torch.optim.Optimizer | Sequence[torch.optim.Optimizer]",
+        *,
+        arguments: Any = None,
+    ) -> None:
         """Raise UserError unless an optimizer, or several, have the plan's groups, with their
         factors, and the model its own, which ran in the steps that were made.
 
         A schedule may multiply all rates by one number. One that sets them all to a number
         (OneCycleLR with one max_lr, an eta_min above 0, a loop over the groups) loses the factors;
         so does a checkpoint of an optimizer that was made without `groups`.
+
+        arguments: transformers' TrainingArguments, or Lightning's Trainer: what clips by the plain
+            norm, which follows the width, is refused.
         """
+        checked.check_arguments(arguments)
         checked.check(self, optimizer)
 
     def fold_(self) -> tuple[str, ...]:
