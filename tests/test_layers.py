@@ -84,6 +84,7 @@ LIBRARY = {
         *("widthwise.tracing", "widthwise.parametrization", "widthwise.optimizers"),
     },
     "widthwise.clipping": set(),
+    "widthwise.hugging_face": {"widthwise.clipping", "widthwise.parametrization"},
     "widthwise.upscaling": {
         *("widthwise.tracing", "widthwise.parametrization", "widthwise.optimizers"),
     },

@@ -6,6 +6,7 @@ tracing/          the role of each parameter of any module, from a forward pass
 upscaling/        widening of trained models with their optimizers, noise
 checks/           coordinate check; tuned narrow, trained wide
 clipping.py       a norm of gradients that does not depend on the width
+hugging_face.py   a callback of Trainer that clips so, and checks the plan
 errors.py         mistakes that a user can mend
 files.py          a user's own Python files
 statistics.py     slopes, intervals over seeds

@@ -56,9 +56,13 @@ def roles(arguments: Namespace) -> str:
 
 
 def check(arguments: Namespace) -> str:
-    """Slope of activation sizes against width; status 1 where they depend on it."""
+    """Slope of activation sizes against width; status 1 unless the verdict is right."""
     # The file defines the function that is named, and `batches`; where it has them also `loss`,
-    # `given`, `readout` (as `widthwise.coordinate_check` takes them) and WIDTHS.
+    # `given`, `readout` (as `widthwise.coordinate_check` takes them) and WIDTHS. One thread, as for
+    # `transfer`.
+    import torch
+
+    torch.set_num_threads(1)
     make, defined, options = defined_in(arguments.what)
     from widthwise.checks import coordinates
 
@@ -68,12 +72,13 @@ def check(arguments: Namespace) -> str:
         make,
         recipe_of(arguments, arguments.recipe),
         defined["batches"],
-        arguments.widths or defined.get("WIDTHS", WIDTHS),
+        arguments.widths or defined.get("WIDTHS", WIDTHS[:3]),
         depths=arguments.depths,
         weight_decay=arguments.weight_decay,
         steps=arguments.steps,
         after=arguments.after,
         seeds=arguments.seeds,
+        progress=lambda words: print(words, flush=True),
         **options,
     )
     if not found.passed:
@@ -132,7 +137,6 @@ def widen(arguments: Namespace) -> str:
     import os
     from pathlib import Path
 
-    import torch
     from safetensors import SafetensorError, safe_open
     from safetensors.torch import load_model, save_model
 
@@ -144,9 +148,9 @@ def widen(arguments: Namespace) -> str:
     try:
         with safe_open(arguments.weights, "pt") as file:
             metadata = file.metadata() or {}
-            tensors = (file.get_tensor(key) for key in file.keys())  # noqa: SIM118
-            dtype = next((t.dtype for t in tensors if t.is_floating_point()), torch.float32)
-        load_model(model.to(dtype), arguments.weights)
+            dtypes = {key: file.get_tensor(key).dtype for key in file.keys()}  # noqa: SIM118
+        _take_dtypes(model, dtypes, arguments.weights)
+        load_model(model, arguments.weights)
     except (OSError, RuntimeError, SafetensorError) as error:
         line = str(error).strip().replace("\n", " ")
         raise UserError(
@@ -165,3 +169,18 @@ def widen(arguments: Namespace) -> str:
         f"{target}: {after:,} parameters from {before:,}, the same function on a batch in float64"
         f"{untied}\nall copies of a unit are equal: add noise before training (widthwise.perturb)"
     )
+
+
+def _take_dtypes(model: Any, dtypes: dict[str, Any], path: str) -> None:
+    """Give a model's tensors the dtypes of a file's; UserError on whole numbers where the model has
+    none, as of weights that were quantized."""
+    for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
+        dtype = dtypes.get(name)
+        if dtype is None or dtype == tensor.dtype:
+            continue
+        if dtype.is_floating_point != tensor.dtype.is_floating_point:
+            raise UserError(
+                f"{path}: {name} is {dtype}, and {tensor.dtype} in make(1): widen the weights "
+                "before they are quantized"
+            )
+        tensor.data = tensor.data.to(dtype)

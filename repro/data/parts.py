@@ -26,6 +26,7 @@ from repro.cores import usable_cores
 from repro.data.leaks import HeldOut
 from repro.data.parquet import PART_BYTES, Part
 from repro.data.shards import Shards, encoded, made_by, noted, token_dtype, update
+from repro.data.tokenization import plain
 from repro.errors import UserError
 from repro.files import (
     atomic_path,
@@ -227,7 +228,7 @@ def _begin(threads: int) -> None:
 def _tokenizer(content: str):
     from tokenizers import Tokenizer
 
-    return Tokenizer.from_str(content)
+    return plain(Tokenizer.from_str(content))
 
 
 def encode(part: Part, path: Path, encoding: Encoding) -> dict:

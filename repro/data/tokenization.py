@@ -45,7 +45,8 @@ def train_bpe(texts: Iterable[str], vocab_size: int, separator: bool = False):
 
     separator: whether to reserve an entry for SEPARATOR.
     Returns a `tokenizers.Tokenizer` with at most `vocab_size` entries: fewer if the texts allow no
-    more merges. Deterministic: we choose the alphabet, and code points break ties.
+    more merges. Deterministic: we choose the alphabet, and code points break ties. Raises UserError
+    where the alphabet alone has more.
     """
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
@@ -61,16 +62,29 @@ def train_bpe(texts: Iterable[str], vocab_size: int, separator: bool = False):
         counts.update(text)
     characters = sorted((c for c in counts if not c.isspace()), key=lambda c: (-counts[c], c))
     alphabet = characters[:ALPHABET]
+    reserved = [UNKNOWN, SEPARATOR] if separator else [UNKNOWN]
+    if vocab_size < len(alphabet) + len(reserved):
+        raise UserError(
+            f"a vocabulary of {vocab_size} entries: the text's alphabet and what is reserved have "
+            f"{len(alphabet) + len(reserved)}; give as many or more"
+        )
     tokenizer = Tokenizer(models.BPE(unk_token=UNKNOWN))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
-        special_tokens=[UNKNOWN, SEPARATOR] if separator else [UNKNOWN],
+        special_tokens=reserved,
         initial_alphabet=alphabet,
         limit_alphabet=len(alphabet),
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
+    return plain(tokenizer)
+
+
+def plain(tokenizer: "Tokenizer") -> "Tokenizer":
+    """The same, for which a text that has the characters of UNKNOWN or SEPARATOR is plain text; a
+    stored tokenizer does not say so."""
+    tokenizer.encode_special_tokens = True
     return tokenizer
 
 
@@ -214,7 +228,7 @@ def load_tokenizer(manifest_path: Path) -> tuple[Mapping, "Tokenizer"]:
 
     manifest = read_sealed(manifest_path)
     path = _beside(manifest_path, manifest, "tokenizer.json")
-    return manifest, Tokenizer.from_file(str(path))
+    return manifest, plain(Tokenizer.from_file(str(path)))
 
 
 def _beside(manifest_path: Path, manifest: Mapping, name: str) -> Path:

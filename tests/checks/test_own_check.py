@@ -1,5 +1,7 @@
 """The coordinate check of a model of one's own."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -179,3 +181,32 @@ def test_what_a_model_changes_in_place_is_seen_as_it_was():
     ]
     assert str(found[0]) == str(found[1])
     assert any(each.quantity == "logits size" for each in found[0].slopes)
+
+
+class Retention(nn.Module):
+    """Attention without a softmax, whose logits no slope shows."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.embed, self.out = nn.Linear(6, width), nn.Linear(width, 4)
+        self.q, self.k, self.v = (nn.Linear(width, width, bias=False) for _ in "qkv")
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x):
+        x = self.embed(x)
+        q, k = self.q(x), self.k(x)
+        return self.out(self.norm(x + torch.sigmoid(q @ k.mT * q.shape[-1] ** -0.5) @ self.v(x)))
+
+
+def test_what_roles_warns_of_and_no_slope_shows_makes_a_right_check_unclear():
+    said = []
+    found = widthwise.coordinate_check(
+        Retention, "muP", batches, WIDTHS, lr=0.003, seeds=2, progress=said.append
+    )
+    assert found.verdict != "right" and not found.passed
+    assert found.unseen and f"warning: {found.unseen[0]}" in str(found)
+    assert len(said) == 6 and said[0] == "coordinate-check: 64, seed 0: 4 steps"
+    right = replace(found, slopes=tuple(s for s in found.slopes if s.verdict == "right"))
+    assert right.verdict == "unclear"
+    assert right.reason.startswith(f"unclear: {len(right.slopes)} slopes are right, but the module")
+    assert replace(right, unseen=()).verdict == "right"

@@ -266,3 +266,14 @@ def test_a_complex_parameter_is_widened():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     wide, grown, _ = widthwise.widen(model, optimizer, 2, lambda k: Spectral(8 * k), x)
     torch.testing.assert_close(train(wide, grown, x), train(model, optimizer, x))
+
+
+def test_a_rate_of_0_is_warned_of():
+    model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 2))
+
+    def make(factor):
+        return nn.Sequential(nn.Linear(4, 8 * factor), nn.Linear(8 * factor, 2))
+
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.0)
+    with pytest.warns(UserWarning, match="every learning rate is 0, as at the end of a schedule"):
+        widthwise.widen(model, optimizer, 2, make, torch.randn(3, 4))

@@ -110,3 +110,94 @@ def test_a_bucket_of_transformers_is_a_mapping_too():
 
     tokens = BatchEncoding({"input_ids": batch()["input_ids"]})
     assert dict(ww.roles(make, BASE, tokens)) == dict(ww.roles(make, BASE, tokens["input_ids"]))
+
+
+def norms_of(plan):
+    """(a callback, the norms by the plan of the gradients that steps are made with)."""
+    from transformers import TrainerCallback
+
+    found = []
+
+    class Callback(TrainerCallback):
+        def on_optimizer_step(self, args, state, control, **held):
+            parameters = plan.model.named_parameters()
+            found.append(float(ww.clip_grad_norm_(parameters, 1e9, plan)))
+
+    return Callback(), found
+
+
+def clipped(folder, plan, model, callbacks, **more):
+    from transformers import Trainer, TrainingArguments
+
+    optimizer = torch.optim.AdamW(plan.groups(lr=0.01, weight_decay=0.1))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step))
+    arguments = TrainingArguments(
+        str(folder),
+        save_steps=SAVED,
+        per_device_train_batch_size=4,
+        report_to=[],
+        disable_tqdm=True,
+        use_cpu=True,
+        logging_strategy="no",
+        **{"max_steps": STEPS, "max_grad_norm": 0.0, **more},
+    )
+    return Trainer(
+        model,
+        arguments,
+        train_dataset=rows(),
+        optimizers=(optimizer, schedule),
+        callbacks=callbacks,
+    )
+
+
+def test_trainer_clips_by_the_plan_and_checks_it(tmp_path):
+    from widthwise.hugging_face import PlanCallback
+
+    model, plan = planned(0)
+    callback, (norms, found) = PlanCallback(plan, 0.05), norms_of(plan)
+    clipped(tmp_path, plan, model, [callback, norms]).train()
+    assert float(callback.norm) > 0.05
+    assert found == pytest.approx([0.05] * STEPS, rel=1e-4)
+    # Resumed, the plan is checked with what was loaded.
+    checkpoint = tmp_path / f"checkpoint-{SAVED}"
+    model, plan = planned(1)
+    clipped(tmp_path, plan, model, [PlanCallback(plan, 0.05)]).train(str(checkpoint))
+    state = torch.load(checkpoint / "optimizer.pt")
+    for group in state["param_groups"]:
+        group["lr"] = 0.001
+    torch.save(state, checkpoint / "optimizer.pt")
+    model, plan = planned(1)
+    with pytest.raises(UserError, match="a schedule or a checkpoint has set it"):
+        clipped(tmp_path, plan, model, [PlanCallback(plan)]).train(str(checkpoint))
+
+
+def test_trainer_s_own_clipping_is_refused(tmp_path):
+    from widthwise.hugging_face import PlanCallback
+
+    model, plan = planned(0)
+    with pytest.raises(UserError, match="max_grad_norm=1.0 clips by the plain norm"):
+        clipped(tmp_path, plan, model, [PlanCallback(plan)], max_grad_norm=1.0).train()
+
+
+def test_a_loss_around_a_factor_ends_trainer_after_a_step(tmp_path):
+    """As transformers' use_liger_kernel does on a tied readout."""
+    from widthwise.hugging_face import PlanCallback
+
+    def tied(width):
+        model = make(width)
+        model.config.tie_word_embeddings = True
+        model.lm_head.weight = model.model.embed_tokens.weight
+        return model
+
+    model = tied(WIDTH)
+    plan = ww.plan(model, ww.roles(tied, BASE, {"input_ids": batch()["input_ids"]}), "muP").init_()
+
+    def loss(outer, inputs, **more):
+        hidden = model.model(inputs["input_ids"]).last_hidden_state
+        logits = torch.nn.functional.linear(hidden, model.lm_head.weight).flatten(0, 1)
+        return torch.nn.functional.cross_entropy(logits, inputs["labels"].flatten())
+
+    run = clipped(tmp_path, plan, model, [PlanCallback(plan)])
+    run.compute_loss = loss
+    with pytest.raises(UserError, match="lm_head: its factor was never applied in 1 steps"):
+        run.train()

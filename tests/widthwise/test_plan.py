@@ -249,3 +249,11 @@ def test_a_class_is_known_by_its_module_too():
     for kind in (Other, Muon):
         with pytest.raises(UserError, match=f"{kind.__name__}: .*a file that defines UPDATE"):
             ww.recipe("muP", kind)
+
+
+def test_a_plan_prints_a_table():
+    lines = str(planned("muP-multiplier")).splitlines()
+    assert lines[0].startswith("muP-multiplier, adamw, independent; widths, rates and decay")
+    assert lines[1].split() == ["parameter", "kind", "in", "out", "lr", "weight", "decay"]
+    assert "2.weight   hidden" in lines[4] and lines[4].split()[2:] == ["4", "4", "0.25", "4"]
+    assert lines[-1] == "3: input times 0.25" and len(lines) == 2 + 6 + 1

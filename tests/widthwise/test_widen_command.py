@@ -4,7 +4,7 @@ import runpy
 
 import pytest
 import torch
-from safetensors.torch import load_file, load_model, save_model
+from safetensors.torch import load_file, load_model, save_file, save_model
 
 from widthwise.__main__ import main
 
@@ -70,3 +70,17 @@ def test_what_cannot_be_widened_is_a_line_and_leaves_no_file(case, capsys, tmp_p
     assert main(["widen", "none.safetensors", "out.safetensors", *words]) == 1
     assert "none.safetensors: does not hold the weights of make(1)" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.safetensors", "own.py"]
+
+
+def test_each_tensor_keeps_its_precision_and_whole_numbers_are_refused(case, capsys):
+    _, model, words = case(False)
+    model[1].to(torch.bfloat16)
+    own = {name: tensor.dtype for name, tensor in model.state_dict().items()}
+    save_model(model, "in.safetensors")
+    assert main(["widen", "in.safetensors", "out.safetensors", *words]) == 0, capsys.readouterr()
+    assert {name: t.dtype for name, t in load_file("out.safetensors").items()} == own
+    state = model.state_dict()
+    state["1.weight"] = (state["1.weight"] * 100).to(torch.int8)
+    save_file(state, "in.safetensors")
+    assert main(["widen", "in.safetensors", "out.safetensors", *words]) == 1
+    assert "1.weight is torch.int8, and torch.float32 in make(1)" in capsys.readouterr().err

@@ -32,6 +32,7 @@ from widthwise.parametrization.recipes import Recipe
 from widthwise.tracing.making import made
 from widthwise.tracing.roles import Roles, roles
 from widthwise.tracing.stacks import stacks
+from widthwise.tracing.warnings import UNSEEN
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ class CoordinateCheck:
     """What a coordinate check found; printed, a table and the verdict.
 
     slopes: of all that was judged. widths: or depths, as `axis` says. measured: (width, seed) ->
-    what they are of. deep: the same over depths, where these were asked for.
+    what they are of. deep: the same over depths, where these were asked for. unseen: what `roles`
+    warns of and no slope shows, attention without a softmax.
     """
 
     slopes: tuple[LayerSlope, ...]
@@ -47,15 +49,16 @@ class CoordinateCheck:
     measured: Mapping[tuple[float, int], Measured]
     axis: str = "width"
     deep: "CoordinateCheck | None" = None
+    unseen: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
         """What all slopes say: "wrong" where one grows or vanishes beyond its law, else "unclear"
-        where one is that, else "right"."""
+        where one is that or something is unseen, else "right"."""
         found = {s.verdict for part in self.parts for s in part.slopes}
         if found & {"grows", "vanishes"}:
             return "wrong"
-        return "unclear" if "unclear" in found else "right"
+        return "unclear" if "unclear" in found or self.unseen else "right"
 
     @property
     def parts(self) -> "tuple[CoordinateCheck, ...]":
@@ -74,6 +77,8 @@ class CoordinateCheck:
             over = f"{len(self.slopes)} slopes are as muP has them over {self._sizes}"
             more = f", {len(self.deep.slopes)} over {self.deep._sizes}" if self.deep else ""
             return f"right: {over}{more}"
+        if all(s.verdict == "right" for part in self.parts for s in part.slopes):
+            return f"unclear: {len(self.slopes)} slopes are right, but {self.unseen[0]}"
         wanted = {"unclear"} if self.verdict == "unclear" else {"grows", "vanishes"}
         bad = [(part, s) for part in self.parts for s in part.slopes if s.verdict in wanted]
         part, worst = max(bad, key=lambda each: _distance(each[1]))
@@ -98,7 +103,7 @@ class CoordinateCheck:
         lines = list(table(self.slopes))
         if self.deep is not None:
             lines += [f"over {self.deep._sizes}:", *table(self.deep.slopes)]
-        return "\n".join([*lines, self.reason])
+        return "\n".join([*lines, *(f"warning: {line}" for line in self.unseen), self.reason])
 
     def plot(self, path: str) -> None:
         """Draw every size over the narrowest model's, a curve a width, to a file; needs
@@ -131,6 +136,7 @@ def coordinate_check(
     tolerance: float = TOLERANCE,
     readout: str | Sequence[str] | None = None,
     given: Mapping[str, str] = MappingProxyType({}),
+    progress: Callable[[str], object] | None = None,
 ) -> CoordinateCheck:
     """Train a model at several widths and fit how what it does depends on the width.
 
@@ -151,7 +157,7 @@ def coordinate_check(
         updates in the midst of training.
     tolerance: how far a slope may be from its law; 1/4, half the way to the nearest wrong law,
         since every power of a table is a multiple of 1/2.
-    readout, given: as in `plan` and `roles`.
+    readout, given: as in `plan` and `roles`. progress: called with a line as each model is begun.
     A width should be larger than the number of things that a batch has to tell apart: below, what a
     step does to one of them is drowned by what it does to the others, which falls as n^-1/2.
     Raises UserError on fewer than two widths, no step, a loss that is not finite, or steps that
@@ -177,6 +183,7 @@ def coordinate_check(
     if recipe is not None and len(set(widths)) > 1:
         inputs = inputs_of(batches_of(batches, 0)[0])
         found = roles(make, size(widths[0]), inputs, other=size(widths[-1]), given=given)
+    unseen = tuple(line for line in found.warnings if UNSEEN in line) if found else ()
 
     def build(of_size: Any) -> tuple[nn.Module, torch.optim.Optimizer]:
         model = made(make, of_size)
@@ -186,6 +193,8 @@ def coordinate_check(
         return model, planned(model, found, recipe, lr, weight_decay, optimizer, readout)
 
     def measure(of_size: Any, seed: int) -> tuple[nn.Module, Measured]:
+        if progress is not None:
+            progress(f"coordinate-check: {of_size}, seed {seed}: {after + steps} steps")
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             model, its_optimizer = build(of_size)
@@ -199,6 +208,7 @@ def coordinate_check(
         return model, found
 
     wide = over_widths(lambda n, seed: measure(size(n), seed)[1], widths, seeds, tolerance)
+    wide = replace(wide, unseen=unseen)
     if not deep:
         return wide
     base = _shapes(made(make, size(widths[0])))

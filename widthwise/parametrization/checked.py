@@ -1,4 +1,4 @@
-"""What `Plan.check` asks of a plan, its model and its optimizers."""
+"""What `Plan.check` asks of a plan, its model and its optimizers; a plan as a table."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -74,6 +74,23 @@ def check(
         )
 
 
+# What clips by the plain norm -> what to do in its place.
+CLIPS = {
+    "max_grad_norm": "give max_grad_norm=0.0 and the callback widthwise.hugging_face.PlanCallback",
+    "gradient_clip_val": "leave it out and clip in configure_gradient_clipping, docs/library.md",
+}
+
+
+def check_arguments(arguments: Any) -> None:
+    """Raise UserError where a trainer's arguments clip by a norm that follows the width."""
+    for name, instead in CLIPS.items():
+        if limit := getattr(arguments, name, None):
+            raise UserError(
+                f"check: {name}={limit} clips by the plain norm, which grows with the width: "
+                f"{instead}"
+            )
+
+
 def check_names(what: str, plan: "Plan") -> None:
     """Raise UserError on a parameter of the model that it did not have when the plan was made."""
     for name, parameter in plan.model.named_parameters():
@@ -111,3 +128,19 @@ def _idle(plan: "Plan", optimizers: Sequence[Any]) -> Iterator[tuple[str, int]]:
         ]
         if changed or not parameters:
             yield place, steps
+
+
+def table(plan: "Plan") -> str:
+    """A line a parameter: its kind, its widths over the base's, what its rate and decay are times;
+    and the factors that are on the model."""
+    rows: list[tuple[str, ...]] = [("parameter", "kind", "in", "out", "lr", "weight decay")]
+    for name, role in plan.at.items():
+        rule = plan.recipe.rules[role.kind]
+        of = plan.factor(rule.lr, name), plan.factor(plan.recipe.of_decay(role.kind), name)
+        numbers = (role.width_in, role.width_out, *of)
+        rows.append((name, role.kind, *(f"{each:.4g}" for each in numbers)))
+    sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(t.ljust(n) for t, n in zip(r, sizes, strict=True)).rstrip() for r in rows]
+    factors = [f"{f.place or 'the module'}: {f.on} times {f.value:.4g}" for f in plan.factors]
+    title = f"{plan.recipe.label}; widths, rates and decay are over those at the base width"
+    return "\n".join([title, *lines, *factors])

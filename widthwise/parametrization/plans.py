@@ -134,7 +134,7 @@ class Plan:
     """What `plan` returns.
 
     model, recipe: of which it is. at: parameter -> its Role at the model's width. factors: those
-    that were put on it, a line each. groups and check go with an optimizer, init_ comes before.
+    that were put on it. Printed, a table. groups and check go with an optimizer, init_ is before.
     """
 
     def __init__(
@@ -152,6 +152,9 @@ class Plan:
         # Parameter -> the constants that `groups` gave it, and torch's count of its changes then.
         self.given: dict[str, dict[str, float]] = {}
         self.versions: dict[str, int] = {}
+
+    def __str__(self) -> str:
+        return checked.table(self)
 
     def init_(self, generator: "torch.Generator | None" = None) -> "Plan":
         """Give the model the initial spreads that the recipe says at its width; returns the plan.
@@ -258,8 +261,8 @@ class Plan:
                 raise UserError(f"groups: lr has no rate for {role.kind}, the kind of {name}")
             rule = self.recipe.rules[role.kind]
             rate = lr[role.kind] if isinstance(lr, Mapping) else lr
-            scale = self._factor(rule.lr, name)
-            decay = self._factor(self.recipe.of_decay(role.kind), name)
+            scale = self.factor(rule.lr, name)
+            decay = self.factor(self.recipe.of_decay(role.kind), name)
             decay = weight_decay * decay if name in decays else 0.0
             if name in factors:
                 # The factor takes the place of the table's; lr * weight_decay stays.
@@ -286,14 +289,23 @@ class Plan:
         check_groups(self.model, groups.values())
         return list(groups.values())
 
-    def check(self, optimizer: "torch.optim.Optimizer | Sequence[torch.optim.Optimizer]") -> None:
+    def check(
+        self,
+        optimizer: "torch.optim.Optimizer | Sequence[torch.optim.Optimizer]",
+        *,
+        arguments: Any = None,
+    ) -> None:
         """Raise UserError unless an optimizer, or several, have the plan's groups, with their
         factors, and the model its own, which ran in the steps that were made.
 
         A schedule may multiply all rates by one number. One that sets them all to a number
         (OneCycleLR with one max_lr, an eta_min above 0, a loop over the groups) loses the factors;
         so does a checkpoint of an optimizer that was made without `groups`.
+
+        arguments: transformers' TrainingArguments, or Lightning's Trainer: what clips by the plain
+            norm, which follows the width, is refused.
         """
+        checked.check_arguments(arguments)
         checked.check(self, optimizer)
 
     def fold_(self) -> tuple[str, ...]:
@@ -325,7 +337,7 @@ class Plan:
     def _check_names(self, what: str) -> None:
         checked.check_names(what, self)
 
-    def _factor(self, power: Power, name: str) -> float:
+    def factor(self, power: Power, name: str) -> float:
         """What a power says at a width, relative to the base width where roles are known there."""
         base = 1.0 if self.roles is None else power(self.roles[name])
         return power(self.at[name]) / base

@@ -7,6 +7,9 @@ from typing import Any
 from widthwise.tracing.kinds import Found
 from widthwise.tracing.uses import Trace, paired
 
+# What a coordinate check sees nothing of: no softmax says that these are logits.
+UNSEEN = "multiplies what depends on the inputs with each other and sums over an axis that grows"
+
 
 def of_roles(found: Mapping[str, Found], attention: Sequence[Any], seen: Trace) -> Iterator[str]:
     """What a user should look at."""
@@ -57,9 +60,8 @@ def of_products(seen: Trace, wide: Trace, widths: tuple[float, float]) -> Iterat
                 grows[a.module or "the module itself"] = None
     if grows:
         yield (
-            f"{some(list(grows))}: multiplies what depends on the inputs with each other and sums "
-            "over an axis that grows (attention without a softmax, two towers): muP asks for a "
-            "mean, 1 / n in make, and a plan has no factor for it"
+            f"{some(list(grows))}: {UNSEEN} (attention without a softmax, two towers): muP asks "
+            "for a mean, 1 / n in make, and a plan has no factor for it"
         )
     for name, number in seen.embedded.items():
         other = wide.embedded.get(name, number)

@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import warnings
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -66,6 +67,12 @@ def widen_optimizer(
     for (index, *_), group in groups.items():
         if "param_names" in optimizer.param_groups[index]:
             group["params"] = list(zip(group["names"], group["params"], strict=True))
+    if all(not float(group["lr"]) for group in groups.values() if "lr" in group):
+        warnings.warn(
+            "widen: every learning rate is 0, as at the end of a schedule: the wide optimizer "
+            "moves nothing until its groups are given rates",
+            stacklevel=3,
+        )
     result = kind(list(groups.values()), **_required(kind, optimizer))
     result.state.update(_widen_state(model, optimizer, wide, growth, update.state, places))
     return result, [(key[0], key[1]) for key in groups]
