@@ -65,7 +65,7 @@ def cost(suite: "Suite", arguments: Namespace) -> str | None:
 
         costs.write(Path(arguments.page))
         return None
-    from repro.judge import forecast
+    from repro.judge import forecast, seeds
     from repro.suite import budget, checkout, registry
     from repro.suite.cluster import load_site
     from repro.suite.study import GPU_SCALES
@@ -83,6 +83,7 @@ def cost(suite: "Suite", arguments: Namespace) -> str | None:
     lines = budget.table(suite, figures, price, site, by_study)
     lines += budget.too_large(suite, figures, site)
     lines += budget.feeding(suite, figures, price)
+    lines += seeds.untold(suite, figures)
     return "\n".join([*lines, *budget.passes(suite, figures)])
 
 

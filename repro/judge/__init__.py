@@ -41,6 +41,7 @@ What is made and kept
 What is said of it
   board.py         judged claims, as JSON has them and as text; a figure's sentence
   scoreboard.py    all verdicts in one table
+  seeds.py         which claims too few seeds leave untold
   confirmed.py     the verdicts of registered claims in one table
   explain.py       from one claim to the runs behind it
   claims_json.py   every judged claim, for a program to read
