@@ -36,7 +36,10 @@ def table_key(suite: Suite, figure_name: str) -> str:
     (`made_of`), and the code that makes rows of them: every definition that `reduce` reaches. A
     reworded caption or another drawing is not among it, nor is the training code: its results reach
     a figure as cells, whose ids contain the task's version."""
-    return key_of([made_of(suite, figure_name), code_of_table(figure_name)])
+    if figure_name not in suite.table_keys:
+        made = [made_of(suite, figure_name), code_of_table(figure_name)]
+        suite.table_keys[figure_name] = key_of(made)
+    return suite.table_keys[figure_name]
 
 
 def made_of(suite: Suite, figure_name: str) -> dict:

@@ -38,14 +38,20 @@ def reached(files: Iterable[str], left_out: tuple[str, ...] = ()) -> set[str]:
 
 
 @cache
+def parsed(source: str, file: str) -> ast.Module:
+    """The tree of a file's source. Kept: both this and `repro.suite.definitions` read it."""
+    return ast.parse(source, file)
+
+
+@cache
 def imports(file: str) -> frozenset[str]:
     """The checkout's files that a file imports, also within functions. A folder whose modules it
     imports by names that are made up when it runs is imported as a whole, unless it is of NAMED."""
     modules, calls, called = set(), [], {"__name__": module_of(file)}
-    source = (ROOT / file).read_bytes()
-    tree = ast.parse(source, file)
+    source = (ROOT / file).read_text()
+    tree = parsed(source, file)
     # Imports are statements; their parts, ten times as many, matter only where one is called.
-    for node in ast.walk(tree) if b"import_module" in source else statements(tree):
+    for node in ast.walk(tree) if "import_module" in source else statements(tree):
         if isinstance(node, ast.Import):
             modules |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom):

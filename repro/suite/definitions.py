@@ -12,10 +12,13 @@ from functools import cache
 
 from repro.files import sha256
 from repro.suite.checkout import ROOT
-from repro.suite.code import NAMED, file_of, folder_of_call, module_of
+from repro.suite.code import NAMED, file_of, folder_of_call, module_of, parsed
 
 WHOLE = "*"  # in the place of a name: every definition of the file
 BINDS = (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.AugAssign)
+
+
+Definition = tuple[str, list[tuple[str, str]]]  # SHA-256 of its source; files and names it uses
 
 
 @dataclass
@@ -23,7 +26,8 @@ class Source:
     """The top level of a file.
 
     bound: name -> the statements that bind it. imported: name -> the module, and the name in it, or
-    "" where the name is the module. always: what runs whatever is used of the file.
+    "" where the name is the module. always: what runs whatever is used of the file. found: what
+    `_definition` has found of its names, once for all figures.
     """
 
     file: str
@@ -31,6 +35,7 @@ class Source:
     bound: dict[str, list[ast.stmt]] = field(default_factory=dict)
     imported: dict[str, tuple[str, str]] = field(default_factory=dict)
     always: list[ast.stmt] = field(default_factory=list)
+    found: dict[str, "Definition"] = field(default_factory=dict)
 
     def text(self, node: ast.stmt) -> str:
         """A statement's lines, its decorators and the comments within included."""
@@ -47,7 +52,7 @@ def source(file: str) -> Source:
     """The top level of a file, by its path in the checkout."""
     content = (ROOT / file).read_text()
     found = Source(file, content.splitlines(keepends=True))
-    for node in ast.parse(content, file).body:
+    for node in parsed(content, file).body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             found.imported |= imports(node, file)
         elif isinstance(node, BINDS) and (names := [*_bound_by(node)]):
@@ -104,23 +109,29 @@ def reached(
         if key in found or file.startswith(left_out):
             continue
         here = source(file)
-        if name == WHOLE:
-            found[key] = sha256("".join(here.lines).encode())
-            pending += [(file, each) for each in (*here.bound, *here.imported)]
-            nodes = here.always
-        elif name in here.bound:
-            nodes = [*here.bound[name], *here.always]
-            found[key] = sha256("".join(map(here.text, nodes)).encode())
-        elif name in here.imported:
-            found[key] = ""
-            pending += _target(*here.imported[name])
-            continue
-        else:  # bound in a way that is not followed here
-            pending.append((file, WHOLE))
-            continue
-        for node in nodes:
-            pending += _used(here, node)
+        if name not in here.found:
+            here.found[name] = _definition(here, name)
+        found[key], used = here.found[name]
+        pending += used
     return {key: digest for key, digest in found.items() if digest}
+
+
+def _definition(here: Source, name: str) -> Definition:
+    """What a name of a file is; without a digest where it is of an import, or is bound in a way
+    that is not followed here and stands for the whole file."""
+    if name == WHOLE:
+        text = "".join(here.lines)
+        used = [(here.file, each) for each in (*here.bound, *here.imported)]
+        nodes = here.always
+    elif name in here.bound:
+        nodes = [*here.bound[name], *here.always]
+        text, used = "".join(map(here.text, nodes)), []
+    elif name in here.imported:
+        return "", [*_target(*here.imported[name])]
+    else:
+        return "", [(here.file, WHOLE)]
+    used += [pair for node in nodes for pair in _used(here, node)]
+    return sha256(text.encode()), used
 
 
 def _used(here: Source, node: ast.AST) -> Iterator[tuple[str, str]]:

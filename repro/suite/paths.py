@@ -46,9 +46,17 @@ class Paths:
         """The folder of finished runs, `<run id>.json`."""
         return self.results / "runs"
 
+    @cached_property
+    def _known(self) -> dict[object, Path]:
+        """What was asked for before: Snakemake asks for a cell's file eight times."""
+        return {}
+
     def cell(self, cell: Cell) -> Path:
         """A cell's file."""
-        return self.results / cell.study / f"{cell.name}.json"
+        key = cell.study, cell.name
+        if key not in self._known:
+            self._known[key] = self.results / cell.study / f"{cell.name}.json"
+        return self._known[key]
 
     def checkpoints(self, cell: Cell) -> Path:
         """The folder of the final checkpoints of a cell's runs, `<run id>.safetensors`."""
@@ -74,4 +82,8 @@ class Paths:
 
     def need(self, need: Need) -> Path:
         """The manifest of what a run reads: tokens, or a prepared dataset."""
-        return self.tokens(need) if isinstance(need, Tokens) else self.manifest(need.dataset)
+        if need not in self._known:
+            self._known[need] = (
+                self.tokens(need) if isinstance(need, Tokens) else self.manifest(need.dataset)
+            )
+        return self._known[need]

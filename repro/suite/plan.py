@@ -1,7 +1,7 @@
 """How a study becomes jobs: its grid's runs, what they take from upstream stages, ids. No torch."""
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from repro.cost import Cost
 from repro.errors import UserError
 from repro.files import canonical_json, sha256
-from repro.suite.spec import lookup, override, settings
+from repro.suite.spec import holds_settings, lookup, override, settings
 from repro.suite.study import PROPOSAL, REFERENCES, Best, Checkpoint, Proposal, Reference, Study
 from repro.tasks import TASKS
 
@@ -251,16 +251,61 @@ def _values(axes: Mapping, names: tuple[str, ...]) -> tuple:
     return tuple(tuple(v) if isinstance(v := axes[name], list) else v for name in names)
 
 
-def bind_upstream(name: str, spec: Mapping, axes: Mapping, upstreams: Upstreams) -> dict:
-    """The spec of a run, with each reference bound to the upstream runs that it chooses from.
+def _refers(value: object) -> bool:
+    """Whether a value of a spec is a reference, or has one among its settings."""
+    if holds_settings(value):
+        return any(isinstance(each, REFERENCES) for _, each in settings(value))
+    return isinstance(value, REFERENCES)
 
-    axes: those of the run.
+
+def _places(base: Mapping, grid: Mapping[str, Sequence]) -> list[str]:
+    """The dotted keys at or below which a study's specs may have references, in the order of their
+    settings: a sweep has thousands of specs, and nobody looks for them everywhere in each.
+
+    base: settings before an axis is set.
+    """
+    changed: dict[str, bool] = {}  # what axes set -> whether to a reference
+    for axis, values in grid.items():
+        for key, value in (pair for each in values for pair in _flat(axis, each).items()):
+            changed[key] = changed.get(key, False) or _refers(value)
+    places: dict[str, None] = {}
+    for key, value in settings(base):
+        above = [other for other in changed if key == other or key.startswith(f"{other}.")]
+        if isinstance(value, REFERENCES) or any(changed[other] for other in above):
+            places[min([key, *above], key=len)] = None
+    if all(_covers(places, key) for key, refers in changed.items() if refers):
+        return [*places]
+    return [*base]  # one is set where the base has a mapping without settings
+
+
+def _covers(places: Iterable[str], key: str) -> bool:
+    return any(key == place or key.startswith(f"{place}.") for place in places)
+
+
+def _references(spec: Mapping, places: Sequence[str]) -> Iterator[tuple[str, Reference]]:
+    """(dotted key, reference) of a spec's references, in the order of its settings."""
+    for place in places:
+        value = lookup(spec, place)
+        if isinstance(value, REFERENCES):
+            yield place, value
+        elif holds_settings(value):
+            yield from (
+                (key, each)
+                for key, each in settings(value, f"{place}.")
+                if isinstance(each, REFERENCES)
+            )
+
+
+def bind_upstream(
+    name: str, spec: Mapping, axes: Mapping, upstreams: Upstreams, places: Sequence[str]
+) -> dict[str, Upstream]:
+    """Dotted key -> reference of a run's spec, bound to the upstream runs that it chooses from.
+
+    axes: those of the run. places: where references may be (`_places`).
     Raises UserError, naming the study, if no run fits, or several fit a reference to a single one.
     """
     bound = {}
-    for key, reference in settings(spec):
-        if not isinstance(reference, REFERENCES):
-            continue
+    for key, reference in _references(spec, places):
         # An upstream run fits if it agrees on every axis that both have, such as the width. Axes
         # that are searched or averaged over may differ; a joined axis is compared with a setting.
         join = reference.join if isinstance(reference, Checkpoint) else {}
@@ -275,7 +320,7 @@ def bind_upstream(name: str, spec: Mapping, axes: Mapping, upstreams: Upstreams)
                 f"{len(fitting)} runs agree with {dict(axes)}"
             )
         bound[key] = Upstream(reference, fitting)
-    return override(spec, bound)
+    return bound
 
 
 def cells(
@@ -297,7 +342,7 @@ def cells(
     chosen = study.at(scale)
     grid = {axis: tuple(chosen.grid.get(axis, values)) for axis, values in study.grid.items()}
     base = study.settings(scale)
-    upstreams = Upstreams(upstream_runs)
+    upstreams, places = Upstreams(upstream_runs), _places(base, grid)
 
     def points(axes: Sequence[str]) -> Iterator[list[tuple[str, object]]]:
         for values in itertools.product(*(grid[axis] for axis in axes)):
@@ -314,8 +359,10 @@ def cells(
             axes = _merge(_named, outer + inner)
             # First the axes, then the references, for a proposal is both.
             spec = override(base, _merge(_flat, outer + inner))
-            spec = bind_upstream(name, spec, axes, upstreams)
+            bound = bind_upstream(name, spec, axes, upstreams, places)
+            spec = override(spec, bound) if bound else spec
             run = Run(study.task, task_version, spec, axes, datasets, identity)
+            vars(run)["upstream"] = bound  # the run need not look for them again
             # A run in the grid twice would be trained once and counted as two seeds.
             if run.id in seen:
                 raise UserError(f"study {name}, scale {scale}: {axes} is in the grid twice")

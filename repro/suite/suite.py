@@ -87,6 +87,9 @@ class Suite:
         self._holders: dict[tuple, tuple[Cell, ...]] = {}
         self._choices: dict[str, Mapping[tuple[str, ...], Choice]] = {}
         self._faults: dict[str, str] = {}
+        self._of_figure: dict[str, dict[str, list[Cell]]] = {}
+        self._datasets: dict[str, list[str]] = {}
+        self.table_keys: dict[str, str] = {}  # of figures (`repro.judge.run_table`)
 
     def command(self, words: str, figures: Sequence[str] = (), program: str = "snakemake") -> str:
         """A shell command under this configuration, by default that which builds a target.
@@ -116,6 +119,8 @@ class Suite:
 
     def cells(self, study_name: str) -> list[Cell]:
         """The cells of a stage or round (`names.StageName`); [] for a round this scale lacks."""
+        if study_name in self._cells:
+            return self._cells[study_name]
         origin = StageName.parse(study_name)
         searched = self.study(str(origin.at_round(0)))
         try:
@@ -124,25 +129,24 @@ class Suite:
             raise UserError(f"studies/{origin.module}.py: {error}") from None
         if origin.round > rounds:
             return []
-        if study_name not in self._cells:
-            chosen = self.study(study_name)
-            task = TASKS[chosen.task]
-            identities = {
-                need.dataset: {
-                    **self.identity(need.dataset),
-                    **({"tokenization": TOKENIZATION} if isinstance(need, Tokens) else {}),
-                }
-                for need in task.needs(chosen.settings(self.config.scale))
+        chosen = self.study(study_name)
+        task = TASKS[chosen.task]
+        identities = {
+            need.dataset: {
+                **self.identity(need.dataset),
+                **({"tokenization": TOKENIZATION} if isinstance(need, Tokens) else {}),
             }
-            self._cells[study_name] = cells(
-                study_name,
-                chosen,
-                self.config.scale,
-                task.version,
-                identities,
-                lambda stage: [r for c in self.upstream_cells(study_name, stage) for r in c.runs],
-                task.identity,
-            )
+            for need in task.needs(chosen.settings(self.config.scale))
+        }
+        self._cells[study_name] = cells(
+            study_name,
+            chosen,
+            self.config.scale,
+            task.version,
+            identities,
+            lambda stage: [r for c in self.upstream_cells(study_name, stage) for r in c.runs],
+            task.identity,
+        )
         return self._cells[study_name]
 
     def upstream_cells(self, study_name: str, stage: str) -> list[Cell]:
@@ -275,15 +279,18 @@ class Suite:
 
         Raises UserError, naming the figure's file, if it or a study is broken, or has no runs.
         """
+        if figure_name in self._of_figure:
+            return self._of_figure[figure_name]
         names = figure_stages(figure_name)
         try:
-            by_stage = {name: self.cells(name) for name in names if self.cells(name)}
+            by_stage = {name: found for name in names if (found := self.cells(name))}
         except UserError as error:
             raise UserError(f"figures/{figure_name}.py: studies: {error}") from error
         if not by_stage:
             raise UserError(
                 f"figures/{figure_name}.py: studies: none has a run at scale {self.config.scale}"
             )
+        self._of_figure[figure_name] = by_stage
         return by_stage
 
     def offers(self, figure_name: str) -> bool:
@@ -320,8 +327,10 @@ class Suite:
 
     def figure_datasets(self, figure_name: str) -> list[str]:
         """The datasets behind a figure, each once."""
-        stages = figure_stages(figure_name)
-        return list(dict.fromkeys(name for s in stages for name in self.stage_datasets(s)))
+        if figure_name not in self._datasets:
+            names = (n for s in figure_stages(figure_name) for n in self.stage_datasets(s))
+            self._datasets[figure_name] = list(dict.fromkeys(names))
+        return self._datasets[figure_name]
 
     def data_description(self, figure_name: str) -> str:
         """The data behind a figure in words, for its footer."""

@@ -24,7 +24,7 @@ def trained(spec: Mapping) -> dict:
     """
     model, optimizer = spec["model"], spec["optimizer"]
     name = spec["parametrization"]
-    of_optimizer = known.find(optimizer["name"])
+    of_optimizer = _known(optimizer["name"])
     family = of_optimizer.family if of_optimizer.matrices is None else optimizer["name"]
     ratio = model["width"] / model["base_width"]
     own = _factors(name, family, ratio)
@@ -56,6 +56,9 @@ def trained(spec: Mapping) -> dict:
         "roles": {kind: constants(kind) for kind in KINDS},
         "multipliers": _multipliers(name, model["name"], model["width"], model["base_width"]),
     }
+
+
+_known = cache(known.find)  # of a name: once for all runs
 
 
 @cache
