@@ -330,7 +330,7 @@ def test_transfer_goes_over_width_and_depth():
     )
     assert "tuned at width 8, depth 2: " in str(found) and "at width 16, depth 4, " in str(found)
     assert found.names == ["muP, adamw, independent, 1/L", "muP, adamw, independent, plain"]
-    first, second = (found.curves[name, 16][1] for name in found.names)
+    first, second = (found.curves[name, 16].losses for name in found.names)
     assert (first != second).any()
     alone = ww.transfer(
         Stacked,

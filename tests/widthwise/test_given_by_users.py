@@ -157,5 +157,5 @@ def test_a_weight_decay_is_tuned_narrow_and_carried():
         "muP, adamw, independent",
         "muP, adamw, plain",
     ]
-    first, second = (found.curves[name, 32][1] for name in found.names)
+    first, second = (found.curves[name, 32].losses for name in found.names)
     assert (first == second).all(), "without a decay they are one"

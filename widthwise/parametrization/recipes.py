@@ -89,7 +89,7 @@ class Recipe:
         rows: list[tuple[str, ...]] = [
             ("", "init, of its spread", "lr", "weight decay", "eps", "output")
         ]
-        for kind in (*KINDS[:3], BOTTLENECK, *KINDS[3:]):
+        for kind in (*KINDS, BOTTLENECK):
             rule = self.rule(kind)
             eps = rule.eps if self.optimizer.eps is not None else None
             decay = self.of_decay(kind) if self.decay else None
