@@ -192,8 +192,8 @@ CASES = {
         torch.randn(2, 6, 5),
         {
             "q.weight": ("hidden", 48, (1,), (0,)),
-            "k.weight": ("output", 48, (1,), ()),
-            "v.weight": ("output", 48, (1,), ()),
+            "k.weight": ("bottleneck", 48, (1,), ()),
+            "v.weight": ("bottleneck", 48, (1,), ()),
             "r.weight": ("output", 48, (1,), ()),
         },
         ["k.weight and 1 more: reads a width and writes none inside"],
@@ -214,7 +214,7 @@ CASES = {
         ),
         ROWS,
         {
-            "router.weight": ("output", 48, (1,), ()),
+            "router.weight": ("bottleneck", 48, (1,), ()),
             "a": ("hidden", 48, (1,), (2,)),
             "b": ("hidden", 192, (1,), (2,)),
         },
@@ -446,12 +446,13 @@ def test_every_parameter_of_stock_models_has_a_role():
         ),
         "Mixer": (
             lambda d: MlpMixer(img_size=32, patch_size=8, embed_dim=d, num_blocks=2, num_classes=9),
-            *(48, 96, images, [3, 4, 3, 17, 3], None, None),
+            # Two write tokens, which do not grow: of a bottleneck.
+            *(48, 96, images, [3, 4, 1, 17, 3], None, None),
         ),
         "ResNet-18": (resnet, 16, 32, images, [2, 18, 1, 40, 4], None, None),  # its stem is fixed
         "MobileNetV2": (
             lambda d: MobileNetV2(num_classes=10, width_mult=d),
-            *(0.5, 1.0, images, [1, 33, 1, 119, 4], None, None),
+            *(0.5, 1.0, images, [1, 33, 0, 119, 4], None, None),
         ),
         "DenseNet": (
             lambda d: DenseNet(d, (2, 2, 2, 2), 2 * d, num_classes=10),
@@ -463,6 +464,11 @@ def test_every_parameter_of_stock_models_has_a_role():
     for name, (make, width, other, inputs, counts, tied, attention) in cases.items():
         found = roles(make, width, inputs, other=other)
         assert [*kinds(found).values()] == counts, name
+        inside = [n for n, role in found.items() if role.kind == "bottleneck"]
+        assert len(inside) == {"Mixer": 2, "MobileNetV2": 1}.get(name, 0), (
+            name
+        )  # its last convolution
+        assert len(found) == sum(counts) + len(inside)
         assert {r for f in found.found.values() for r in f.readouts} == ({tied} - {None}), name
         scales = {(round(a.exponent, 6), a.fused) for a in found.attention}
         assert scales == ({attention} - {None}), name

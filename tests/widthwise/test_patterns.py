@@ -9,6 +9,7 @@ import widthwise as ww
 from widthwise.errors import UserError
 
 TOKENS = torch.randint(20, (3, 7), generator=torch.Generator().manual_seed(0))
+GATES = {"*.gate.weight": "output"}  # a readout's row, which has a factor
 
 
 class Router(nn.Module):
@@ -50,7 +51,7 @@ class Mixture(nn.Module):
 def planned(**more):
     torch.manual_seed(0)
     model = Mixture(64)
-    return ww.plan(model, ww.roles(Mixture, 16, TOKENS), "muP-multiplier", **more)
+    return ww.plan(model, ww.roles(Mixture, 16, TOKENS, given=GATES), "muP-multiplier", **more)
 
 
 def test_a_router_a_layer_is_given_by_a_pattern_beside_the_readout():

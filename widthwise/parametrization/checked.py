@@ -135,7 +135,7 @@ def table(plan: "Plan") -> str:
     and the factors that are on the model."""
     rows: list[tuple[str, ...]] = [("parameter", "kind", "in", "out", "lr", "weight decay")]
     for name, role in plan.at.items():
-        rule = plan.recipe.rules[role.kind]
+        rule = plan.recipe.rule(role.kind)
         of = plan.factor(rule.lr, name), plan.factor(plan.recipe.of_decay(role.kind), name)
         numbers = (role.width_in, role.width_out, *of)
         rows.append((name, role.kind, *(f"{each:.4g}" for each in numbers)))

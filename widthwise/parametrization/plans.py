@@ -16,6 +16,7 @@ from widthwise.errors import UserError, did_you_mean
 from widthwise.parametrization import checked
 from widthwise.parametrization.recipes import Recipe, recipe
 from widthwise.parametrization.rules import (
+    BOTTLENECK,
     KINDS,
     Power,
     Role,
@@ -181,7 +182,7 @@ class Plan:
             self.roles.fill_(self.model)
         with torch.no_grad():
             for name, parameter in self.model.named_parameters():
-                role, rule = self.at[name], self.recipe.rules[self.at[name].kind]
+                role, rule = self.at[name], self.recipe.rule(self.at[name].kind)
                 if self.roles is not None and parameter.is_meta:
                     raise UserError(
                         f"init_: {name} is on the meta device: model.to_empty(device=...) first"
@@ -226,7 +227,8 @@ class Plan:
     ) -> list[dict]:
         """Groups for the recipe's optimizer, one for each distinct (kind, lr, weight decay, eps).
 
-        lr: the rate tuned at the base width; or one for each kind of role.
+        lr: the rate tuned at the base width; or one for each kind of role (a bottleneck has the
+            output's where it has none of its own, in `decayed` too).
         weight_decay: as tuned there; the recipe's `decay` says how it follows the rates.
         eps: Adam's, the class's own if None; it is scaled, as gradients are.
         decayed: what decays at all: kinds of role, names of parameters, or patterns of names with
@@ -257,10 +259,13 @@ class Plan:
         groups: dict[tuple, dict] = {}
         for name, parameter in self.model.named_parameters():
             role = self.at[name]
-            if isinstance(lr, Mapping) and role.kind not in lr:
-                raise UserError(f"groups: lr has no rate for {role.kind}, the kind of {name}")
-            rule = self.recipe.rules[role.kind]
-            rate = lr[role.kind] if isinstance(lr, Mapping) else lr
+            kind = role.kind
+            if kind == BOTTLENECK and isinstance(lr, Mapping) and kind not in lr:
+                kind = "output"  # as it was before it had a kind of its own
+            if isinstance(lr, Mapping) and kind not in lr:
+                raise UserError(f"groups: lr has no rate for {kind}, the kind of {name}")
+            rule = self.recipe.rule(role.kind)
+            rate = lr[kind] if isinstance(lr, Mapping) else lr
             scale = self.factor(rule.lr, name)
             decay = self.factor(self.recipe.of_decay(role.kind), name)
             decay = weight_decay * decay if name in decays else 0.0
@@ -331,7 +336,7 @@ class Plan:
         if parameter[0] not in self.at:
             raise UserError("clip_grad_norm_: a parameter is not of the plan's model")
         role = self.at[parameter[0]]
-        factor = self.recipe.rules[role.kind].multiplier(role)
+        factor = self.recipe.rule(role.kind).multiplier(role)
         return role.width_out / role.width_in / factor**2
 
     def _check_names(self, what: str) -> None:
@@ -362,8 +367,9 @@ def _decaying(at: Mapping[str, Role], decayed: Sequence[str]) -> set[str]:
     found = set(at) if only_not else set()
     for each in sorted(decayed, key=lambda each: each.startswith("!")):
         word = each.removeprefix("!")
-        named = {n for n, role in at.items() if role.kind == word or fnmatchcase(n, word)}
-        if not named and word not in KINDS:
+        kinds = (word, BOTTLENECK) if word == "output" else (word,)
+        named = {n for n, role in at.items() if role.kind in kinds or fnmatchcase(n, word)}
+        if not named and word not in (*KINDS, BOTTLENECK):
             raise UserError(
                 f"groups: decayed: {word!r} is no kind and no parameter: "
                 f"{did_you_mean(word, [*KINDS, *at])}"

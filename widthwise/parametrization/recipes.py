@@ -9,7 +9,7 @@ from widthwise.errors import UserError, did_you_mean
 from widthwise.optimizers import known as optimizers
 from widthwise.optimizers.known import Update
 from widthwise.parametrization import named
-from widthwise.parametrization.rules import KINDS, ONE, Power, Role, Rule
+from widthwise.parametrization.rules import BOTTLENECK, KINDS, ONE, Power, Role, Rule
 
 if TYPE_CHECKING:
     import torch
@@ -68,7 +68,11 @@ class Recipe:
 
     def of_decay(self, kind: str) -> Power:
         """The factor on the weight decay of a kind of role."""
-        return DECAYS[self.decay](self.rules[kind]) if self.decay else ONE
+        return DECAYS[self.decay](self.rule(kind)) if self.decay else ONE
+
+    def rule(self, kind: str) -> Rule:
+        """The row of a kind; of a bottleneck the hidden one, where a file states rules alone."""
+        return self.rules[kind] if kind in self.rules else self.rules["hidden"]
 
     def of_tied(self, width: float) -> float:
         """The factor on the logits of a readout that is the embedding transposed, at a width
@@ -85,8 +89,8 @@ class Recipe:
         rows: list[tuple[str, ...]] = [
             ("", "init, of its spread", "lr", "weight decay", "eps", "output")
         ]
-        for kind in KINDS:
-            rule = self.rules[kind]
+        for kind in (*KINDS, BOTTLENECK):
+            rule = self.rule(kind)
             eps = rule.eps if self.optimizer.eps is not None else None
             decay = self.of_decay(kind) if self.decay else None
             powers = (rule.init, rule.lr, decay, eps, rule.multiplier)
@@ -134,6 +138,7 @@ def recipe(
     known = optimizers.find("adamw" if optimizer is None else optimizer)
     table = named.find(name)
     rules = table.rules(known.family)
+    rules = {**rules, BOTTLENECK: rules["hidden"]}
     if known.matrices is not None:
         rules = {**rules, "hidden": named.matrices(rules, known.matrix_lr)}
     if decay is None and known.decoupled is not None:

@@ -14,6 +14,12 @@ import math
 from dataclasses import dataclass
 
 KINDS = ("embedding", "hidden", "output", "vector", "scalar")
+# What reads a width and writes none, within a network: key-value heads held fixed, routers, maps
+# of low rank. No table has a row of it; a recipe takes the hidden row, whose powers of the outputs
+# are 1 here. So it starts as a hidden layer does, and what it writes keeps its size; with a
+# readout's start, n^-1/2 below, attention's logits and the updates of its queries vanish as n^-1/2.
+# Its rate is a readout's, 1/n (tests/checks/test_bottleneck.py, in float64; arXiv 2605.15290).
+BOTTLENECK = "bottleneck"
 # Degree q of the update in the gradient: an update homogeneous of degree q scales as |g|^q.
 DEGREE = {"sgd": 1, "adam": 0}
 
@@ -27,6 +33,7 @@ class Role:
                                  first layer, a ViT's patches, a ResNet's stem ("input-like" in mup)
     hidden      input, output    matrices and convolutions between two widths
     output      input            the readout
+    bottleneck  input            what another weight reads: key-value heads held fixed, a router
     vector      output           biases and gains of anything that grows
     scalar      none             the readout's bias
 
@@ -138,7 +145,7 @@ def check_roles(model) -> dict[str, Role]:
             f"roles without a parameter: {sorted(set(roles) - names)}"
         )
     for name, role in roles.items():
-        if role.kind not in KINDS:
+        if role.kind not in (*KINDS, BOTTLENECK):
             raise ValueError(f"{name}: unknown role {role.kind!r}")
     return roles
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from widthwise.errors import UserError
-from widthwise.parametrization.rules import KINDS, Role
+from widthwise.parametrization.rules import BOTTLENECK, KINDS, Role
 from widthwise.tracing.uses import (
     BATCH,
     CHAIN,
@@ -117,6 +117,8 @@ def find(
             looked_up = any(INDEX in found for found in acts.values())
             summed = [] if looked_up else [i for i in summed if i not in both]
         kind = _kind(shape, acts, inputs, outputs, uses, seen_wide.uses[name])
+        if kind == "output" and name in seen.inside:
+            kind = BOTTLENECK
         fan_in = math.prod(shape[i] for i in summed) if kind != "scalar" or len(shape) > 1 else 1
         kept = {i for i, found in acts.items() if KEEP in found and INDEX not in found} | {*outputs}
         fan_out = math.prod(shape[i] for i in kept if i not in summed)
@@ -126,7 +128,7 @@ def find(
     role = Role(kind, fan_in, std=std, fan_out=fan_out, distribution=law)
     used_in = tuple(dict.fromkeys(use.module for use in uses))
     scaled = 0.0
-    if kind == "output" or readouts:
+    if kind in ("output", BOTTLENECK) or readouts:
         axes = inputs or outputs  # a tied tensor has the width that it reads as its output
         scaled = _scaled(name, axes, shape, other, seen, seen_wide)
     found = Found(
@@ -158,12 +160,12 @@ def _by_convention(name: str, kind: str, wide: tuple[int, ...]) -> tuple[tuple, 
         )
     if kind == "hidden":
         return wide[1:], wide[:1]
-    return (wide, ()) if kind == "output" else ((), wide)
+    return (wide, ()) if kind in ("output", BOTTLENECK) else ((), wide)
 
 
 def _check_told(name: str, wide: tuple[int, ...], acts: Mapping, seen: Trace) -> None:
     """Raise UserError unless it is known of every axis that grows what it does."""
-    hint = f"give its kind: given={{{name!r}: ...}}, one of {', '.join(KINDS)}"
+    hint = f"give its kind: given={{{name!r}: ...}}, one of {', '.join((*KINDS, BOTTLENECK))}"
     if seen.unknown[name] and any(not acts.get(axis) for axis in wide):
         operators = ", ".join(sorted(seen.unknown[name]))
         raise UserError(f"{name}: what {operators} does with it is not known here; {hint}")

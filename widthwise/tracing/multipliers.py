@@ -15,7 +15,7 @@ from torch import nn
 
 from widthwise.errors import UserError
 from widthwise.parametrization.recipes import Recipe
-from widthwise.parametrization.rules import ONE, Role
+from widthwise.parametrization.rules import BOTTLENECK, ONE, Role
 from widthwise.tracing import scaled
 from widthwise.tracing.roles import AttentionScale, Roles
 from widthwise.tracing.scaled import LogitScale, Scale
@@ -49,8 +49,8 @@ def attach(
     for name, each in roles.found.items():
         role = at[name]
         tied = each.tied and role.kind == "embedding"
-        reads = tied or role.kind == "output"
-        value = recipe.rules[role.kind].multiplier(role)
+        reads = tied or role.kind in ("output", BOTTLENECK)
+        value = recipe.rule(role.kind).multiplier(role)
         if reads:  # what the module has on it itself is a part of the factor
             value = recipe.of_tied(role.width_out) if tied else value
             value *= (role.width_out if tied else role.width_in) ** -each.scaled

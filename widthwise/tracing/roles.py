@@ -20,7 +20,7 @@ from torch import nn
 from widthwise.errors import UserError, did_you_mean
 from widthwise.files import calling
 from widthwise.parametrization.recipes import Recipe
-from widthwise.parametrization.rules import KINDS, Role
+from widthwise.parametrization.rules import BOTTLENECK, KINDS, Role
 from widthwise.tracing.attention import AttentionScale, attention_of
 from widthwise.tracing.constants import Buffer, fill_undrawn, kept_buffers
 from widthwise.tracing.draws import FewDraws, spread
@@ -380,8 +380,9 @@ def _given_kinds(given: Mapping[str, str], names: Mapping) -> dict[str, str]:
             raise UserError(
                 f"given: no parameter is named {pattern!r}: {did_you_mean(pattern, names)}"
             )
-        if kind not in KINDS:
-            raise UserError(f"given: {pattern}: kind {kind!r}: {did_you_mean(str(kind), KINDS)}")
+        if kind not in (*KINDS, BOTTLENECK):
+            known = did_you_mean(str(kind), (*KINDS, BOTTLENECK))
+            raise UserError(f"given: {pattern}: kind {kind!r}: {known}")
         kinds |= dict.fromkeys(matched, kind)
     return kinds
 

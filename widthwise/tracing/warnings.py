@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from widthwise.parametrization.rules import BOTTLENECK
 from widthwise.tracing.kinds import Found
 from widthwise.tracing.uses import Trace, paired
 
@@ -23,12 +24,13 @@ def of_roles(found: Mapping[str, Found], attention: Sequence[Any], seen: Trace) 
                 f"{some(modules)}: head_dim grows and logits scale {scaled}, where muP takes "
                 "1/head_dim: a plan gives them a factor; or hold head_dim fixed and let heads grow"
             )
-    inside = [n for n, f in found.items() if f.role.kind == "output" and n in seen.inside]
+    inside = [n for n, f in found.items() if f.role.kind == BOTTLENECK and n in seen.inside]
     if inside:
         yield (
             f"{some(inside)}: reads a width and writes none inside the network (key-value heads "
-            "held fixed, a router, a bottleneck): it has a readout's row in every table, and "
-            "implementations of muP differ there"
+            "held fixed, a router, a bottleneck): it starts as a hidden layer does, with a "
+            "readout's rate; implementations of muP differ there, and the kind output, by given=, "
+            "is a readout's start too"
         )
     for name, parameter in found.items():
         if parameter.tied and parameter.role.kind == "embedding":
