@@ -67,7 +67,7 @@ def check(
         )
     for place, steps in _idle(plan, optimizers):
         raise UserError(
-            f"check: {place}: its factor was never applied in {steps} steps: a loss that takes the "
+            f"check: {place}: its factor was not applied in {steps} steps: a loss that takes the "
             "weight itself (a fused linear cross-entropy), or a kernel in place of torch's "
             "attention, leaves it out: let the module run, or take a recipe that has no factor "
             "there (muP has none on an untied readout)"

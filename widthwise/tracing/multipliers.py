@@ -169,14 +169,25 @@ def lost(model: nn.Module, factors: tuple[Factor, ...]) -> str | None:
 def idle(
     model: nn.Module, factors: tuple[Factor, ...], optimizers: Sequence[Any]
 ) -> tuple[int, dict[str, tuple[nn.Parameter, ...]]]:
-    """See `Roles.idle`; in training is where gradients are recorded."""
+    """See `Roles.idle`; in training is where gradients are recorded. A pass before the first step,
+    to look at the model, is none where the optimizer counts more steps of what is there."""
     found = {}
+    steps = max((scaled.STEPS.get(each, 0) for each in optimizers), default=0)
+
+    def made(parameters: list[nn.Parameter]) -> int:
+        """The steps that were made of them, as far as their states say."""
+        states = [each.state[p] for each in optimizers for p in parameters if p in each.state]
+        return min(steps, max((int(state.get("step", 0)) for state in states), default=0))
+
     for each in factors:
         layer = model.get_submodule(each.place)
         scale = scaled.of(layer, each.on)
-        if scale and not scale.ran and each.on not in scaled.COMPILED:
-            found[each.place or "the module itself"] = tuple(layer.parameters())
-    return max((scaled.STEPS.get(each, 0) for each in optimizers), default=0), found
+        if scale is None or each.on in scaled.COMPILED:
+            continue
+        parameters = list(layer.parameters())
+        if scale.ran == 0 or (scale.ran == 1 and made(parameters) > 1):
+            found[each.place or "the module itself"] = tuple(parameters)
+    return steps, found
 
 
 @torch.no_grad()

@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 # How often each optimizer stepped since the process has a factor.
 STEPS: "WeakKeyDictionary[Any, int]" = WeakKeyDictionary()
+CLOCK = [0]  # the steps of all of them
 # "input", "output": whether torch.compile made code for such a factor. Code is shared by models and
 # notes nothing when it runs, so that from then on each factor may have run.
 COMPILED: set[str] = set()
@@ -26,13 +27,13 @@ class Scale:
     """A factor on what a module reads ("input") or writes ("output")."""
 
     def __init__(self, on: str, factor: float):
-        self.on, self.factor, self.ran = on, factor, False
+        self.on, self.factor, self.ran, self.at = on, factor, 0, -1
 
     def __call__(self) -> float:
         if torch.compiler.is_compiling():
             _compiled(self.on)
         elif torch.is_grad_enabled():
-            self.ran = True
+            note(self)
         return self.factor
 
 
@@ -40,11 +41,19 @@ class LogitScale:
     """The factor on an attention's own scale: (head_dim over the base's)^power."""
 
     def __init__(self, head_dim: int, power: float):
-        self.on, self.head_dim, self.power, self.ran = "logits", head_dim, power, False
+        self.on, self.head_dim, self.power, self.ran, self.at = "logits", head_dim, power, 0, -1
 
     def __call__(self, head_dim: int) -> float:
-        self.ran = self.ran or torch.is_grad_enabled()
+        if torch.is_grad_enabled():
+            note(self)
         return (head_dim / self.head_dim) ** self.power
+
+
+def note(scale: Scale | LogitScale) -> None:
+    """Count for how many steps a factor ran."""
+    if scale.at != CLOCK[0]:
+        scale.at = CLOCK[0]
+        scale.ran += 1
 
 
 @torch.compiler.assume_constant_result
@@ -163,3 +172,4 @@ def _count_steps() -> None:
 def _stepped(optimizer: torch.optim.Optimizer, *_: Any) -> None:
     if not torch.compiler.is_compiling():
         STEPS[optimizer] = STEPS.get(optimizer, 0) + 1
+        CLOCK[0] += 1
