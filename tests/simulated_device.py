@@ -5,8 +5,9 @@ step of a fused optimizer. What a GPU would have to be waited for is counted, by
 suite that asks for it (WAITS): reading a value, and copies from or to the CPU that are not told
 `non_blocking`. As a script it prints JSON: `golden`, {task: records} of every task's golden run on
 this device; `waits`, {case: {line: waits in STEPS steps}}; `upscaled`, {device: losses} of a run
-from a widened base. In a process of its own: the registration lasts. Autocast and the kernels of a
-real GPU are not simulated.
+from a widened base; `pieces LIST`, {code: waits, or its error} of a JSON list of code. In a
+process of its own: the registration lasts. Autocast and the kernels of a real GPU are not
+simulated.
 """
 
 import json
@@ -310,7 +311,22 @@ def upscaled_losses() -> dict[str, list[float]]:
     return found
 
 
+def told_of_pieces() -> dict[str, int | str]:
+    """{code: how often a GPU would be waited for by it, or its error}; x: two of its ones."""
+    found: dict[str, int | str] = {}
+    for code in json.loads(sys.argv[2]):
+        names = {"torch": torch, "x": torch.ones(2, device=NAME)}
+        WAITS.clear()
+        try:
+            exec(code, names)
+            found[code] = WAITS.total()
+        except Exception as error:
+            found[code] = f"{type(error).__name__}: {error}"
+    return found
+
+
 PRINTED = {"golden": golden_records, "waits": waits_of_steps, "upscaled": upscaled_losses}
+PRINTED["pieces"] = told_of_pieces
 
 
 def main() -> None:

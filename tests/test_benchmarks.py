@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
@@ -97,6 +98,17 @@ def test_a_peak_is_that_of_some_machine():
     from benchmarks._peak import matmul_peak
 
     assert 1e8 < matmul_peak(repeats=1) < 1e14
+
+
+def test_a_stage_that_is_late_has_not_failed():
+    from benchmarks import _gpu
+    from benchmarks._gpu_bench import Bench
+
+    def sleeping(bench):
+        time.sleep(5)
+
+    found = _gpu.carry_out(sleeping, Bench(torch.device("cpu")), 0.05)
+    assert found["late"] == "took longer than 0 s" and "error" not in found
 
 
 @pytest.mark.slow

@@ -143,57 +143,55 @@ def test_an_upscaled_run_goes_on_with_its_fused_optimizer():
     assert found["simulated"] == pytest.approx(found["cpu"], rel=1e-4)
 
 
-def on_the_simulated_device(code: str) -> subprocess.CompletedProcess:
-    """Code with the device at hand."""
-    return python("-c", f"import torch, simulated_device as s\nkept = s.register()\n{code}")
-
-
-def test_the_simulated_device_does_not_mix_with_the_cpu():
-    done = on_the_simulated_device("""
+MIXES = """
 there, here = torch.ones(2, device="simulated"), torch.ones(2)
 assert (there + here.to("simulated")).cpu().tolist() == [2, 2]
 assert (there + torch.tensor(1.0)).cpu().tolist() == [2, 2], "a single number may come from the CPU"
 there + here
-""")
-    assert "RuntimeError: aten.add.Tensor: tensors of simulated and of the CPU" in done.stderr
-
-
-def test_the_simulated_device_refuses_a_fused_step_counted_on_the_cpu():
-    done = on_the_simulated_device("""
+"""
+STEPS_BY_A_COUNT_OF_THE_CPU = """
 p = torch.nn.Parameter(torch.ones(2, device="simulated"))
 p.grad = torch.ones_like(p)
 optimizer = torch.optim.AdamW([p], fused=True)
 optimizer.step()
 optimizer.state[p]["step"] = optimizer.state[p]["step"].cpu()
 optimizer.step()
-""")
-    assert "RuntimeError: aten._fused_adamw_.default: tensors of simulated and of" in done.stderr
+"""
+WAITED_FOR = {
+    "float(x.sum())": 1,
+    "bool((x == 1).all())": 1,
+    "x[x > 0]": 1,
+    "x[torch.tensor([0])]": 1,
+    "torch.tensor(1.0, device='simulated')": 1,
+    "x.new_tensor(1.0)": 1,
+    "torch.ones(2).to(x.device)": 1,
+    "x.cpu()": 1,
+    "x.copy_(torch.ones(2))": 1,
+    "torch.ones(2).to(x.device, non_blocking=True)": 0,
+    "x.new_full((), 1.0) + x": 0,
+    "x[torch.zeros(1, dtype=torch.int64, device=x.device)]": 0,
+    "torch.nn.functional.softmax(x, 0).sum().sqrt()": 0,
+}
 
 
-@pytest.mark.parametrize(
-    ("code", "count"),
-    [
-        ("float(x.sum())", 1),
-        ("bool((x == 1).all())", 1),
-        ("x[x > 0]", 1),
-        ("x[torch.tensor([0])]", 1),
-        ("torch.tensor(1.0, device='simulated')", 1),
-        ("x.new_tensor(1.0)", 1),
-        ("torch.ones(2).to(x.device)", 1),
-        ("x.cpu()", 1),
-        ("x.copy_(torch.ones(2))", 1),
-        ("torch.ones(2).to(x.device, non_blocking=True)", 0),
-        ("x.new_full((), 1.0) + x", 0),
-        ("x[torch.zeros(1, dtype=torch.int64, device=x.device)]", 0),
-        ("torch.nn.functional.softmax(x, 0).sum().sqrt()", 0),
-    ],
-)
-def test_the_simulated_device_counts_what_a_gpu_would_be_waited_for(code, count):
-    done = on_the_simulated_device(f"""
-x = torch.ones(2, device="simulated")
-s.WAITS.clear()
-with s.Sequences():
-    {code}
-print(s.WAITS.total())
-""")
-    assert done.stdout.strip() == str(count), done.stderr
+@pytest.fixture(scope="module")
+def on_the_simulated_device() -> dict[str, object]:
+    """Of each piece of code its error, or how often a GPU would be waited for: one process."""
+    pieces = [MIXES, STEPS_BY_A_COUNT_OF_THE_CPU, *WAITED_FOR]
+    done = python("simulated_device.py", "pieces", json.dumps(pieces))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_simulated_device_does_not_mix_with_the_cpu(on_the_simulated_device):
+    error = on_the_simulated_device[MIXES]
+    assert error.startswith("RuntimeError: aten.add.Tensor: tensors of simulated and of the CPU")
+
+
+def test_the_simulated_device_refuses_a_fused_step_counted_on_the_cpu(on_the_simulated_device):
+    error = on_the_simulated_device[STEPS_BY_A_COUNT_OF_THE_CPU]
+    assert error.startswith("RuntimeError: aten._fused_adamw_.default: tensors of simulated and of")
+
+
+def test_the_simulated_device_counts_what_a_gpu_would_be_waited_for(on_the_simulated_device):
+    assert {code: on_the_simulated_device[code] for code in WAITED_FOR} == WAITED_FOR
