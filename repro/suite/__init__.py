@@ -5,6 +5,7 @@ What runs
   spec.py          settings in nested mappings, by dotted keys
   names.py         the names of stages
   plan.py          how a study becomes jobs; ids
+  filling.py       which short runs share a job on a GPU
   search.py        a grid that extends itself until its optimum lies inside
   checkout.py      the files of this checkout, and how one is loaded
   catalog.py       the figures that there are

@@ -6,24 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from repro.cost import Cost, gpu_hours
+from repro.cost import Cost
 from repro.errors import UserError
 from repro.files import canonical_json, sha256
 from repro.suite.spec import holds_settings, lookup, override, settings
-from repro.suite.study import (
-    GPU_SCALES,
-    PROPOSAL,
-    REFERENCES,
-    Best,
-    Checkpoint,
-    Proposal,
-    Reference,
-    Study,
-)
+from repro.suite.study import PROPOSAL, REFERENCES, Best, Checkpoint, Proposal, Reference, Study
 from repro.tasks import TASKS
-
-# What a job on a GPU should last: its place in a queue and the start of torch take minutes.
-JOB_SECONDS = 600.0
 
 
 class Among(tuple["Run", ...]):
@@ -382,35 +370,4 @@ def cells(
             runs.append(run)
         if runs:
             result.append(Cell(name, _merge(_named, outer), tuple(runs)))
-    return filled(result) if scale in GPU_SCALES else result
-
-
-def filled(cells: Iterable[Cell]) -> list[Cell]:
-    """Cells of one stage for GPUs, those of less than JOB_SECONDS joined so that each has about as
-    much, or all there is. Joined are cells that read the same data: what a job reads is in the
-    provenance of each of its runs."""
-    result: list[Cell] = []
-    short: dict[tuple, list[tuple[float, Cell]]] = {}
-    for cell in cells:
-        seconds = 3600 * sum(gpu_hours(run.cost) for run in cell.runs)
-        if seconds < JOB_SECONDS and any(run.cost.seen for run in cell.runs):
-            needs = {need: None for r in cell.runs for need in TASKS[r.task].needs(r.spec)}
-            short.setdefault((*needs,), []).append((seconds, cell))
-        else:
-            result.append(cell)
-    for priced in short.values():
-        total = sum(seconds for seconds, _ in priced)
-        jobs, before = max(1, int(total / JOB_SECONDS)), 0.0
-        shared: dict[int, list[Cell]] = {}
-        for seconds, cell in priced:
-            shared.setdefault(int(jobs * (before + seconds / 2) / total), []).append(cell)
-            before += seconds
-        result += map(_joined, shared.values())
     return result
-
-
-def _joined(cells: Sequence[Cell]) -> Cell:
-    """One cell with the runs of several of a stage, and the axes that all of them have alike."""
-    first = cells[0]
-    axes = {k: v for k, v in first.axes.items() if all(cell.axes[k] == v for cell in cells)}
-    return Cell(first.study, axes, tuple(run for cell in cells for run in cell.runs))

@@ -29,7 +29,7 @@ class Scale:
 
     same_job: axes; runs that differ only in these are trained one after another by one job. This is
         not part of a run's identity, so the same runs can be divided into jobs in another way. At a
-        scale for GPUs short jobs are joined besides (`plan.filled`).
+        scale for GPUs short jobs are joined besides (`filling.filled`).
     rounds: how many times a search may extend its grid.
     """
 

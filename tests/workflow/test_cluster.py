@@ -15,7 +15,7 @@ from workflow import SMOKE, command, runs_apart, snakemake
 
 from repro import cost
 from repro.errors import UserError
-from repro.suite import budget, catalog, config, plan, registry
+from repro.suite import budget, catalog, config, filling, registry
 from repro.suite.checkout import ROOT
 from repro.suite.cluster import Site, device, load_site, parse_site, request, tokenizing
 from repro.suite.execute import run_cell
@@ -116,11 +116,11 @@ def test_a_job_longer_than_a_partition_allows_gets_as_many_turns_as_it_takes():
 
 @pytest.mark.parametrize(
     ("most", "refused"),
-    [(None, "125 days on one node of 8 GPUs; for 30 days it would take 5 nodes"), (126, ""),
-     (60, "for 60 days it would take 3 nodes, and no job spans nodes: allow it")],
+    [(None, "107 days on one node of 8 GPUs; for 30 days it would take 4 nodes"), (108, ""),
+     (60, "for 60 days it would take 2 nodes, and no job spans nodes: allow it")],
 )  # fmt: skip
 def test_a_job_of_months_is_refused_unless_it_is_allowed(most, refused):
-    """1.75 T tokens of a decoder of 1.8 billion weights: 24,052 hours of one GPU."""
+    """1.75 T tokens of a decoder of 1.8 billion weights: 20,500 hours of one GPU."""
     suite = suite_at("paper")
     suite.config = replace(suite.config, max_days=most)
     said = budget.refusal(suite, suite.cells("embedding_lr/pretraining"), H100)
@@ -129,7 +129,7 @@ def test_a_job_of_months_is_refused_unless_it_is_allowed(most, refused):
 
 def test_a_price_names_a_job_of_months():
     (line,) = budget.too_long(suite_at("paper"), ["embedding_lr/fig4"], H100)
-    assert line.startswith("warning: embedding_lr/pretraining: a job takes 125 days")
+    assert line.startswith("warning: embedding_lr/pretraining: a job takes 107 days")
 
 
 def test_jobs_of_a_gpu_last_ten_minutes_where_a_stage_has_as_much():
@@ -138,9 +138,9 @@ def test_jobs_of_a_gpu_last_ten_minutes_where_a_stage_has_as_much():
     for stage in (s for s in registry.study_names() if "workstation" in registry.study(s).scales):
         cells = [c for c in suite.cells(stage) if any(run.cost.seen for run in c.runs)]
         seconds = [3600 * sum(cost.gpu_hours(run.cost) for run in c.runs) for c in cells]
-        alone = [s for s, c in zip(seconds, cells, strict=True) if s > plan.JOB_SECONDS]
+        alone = [s for s, c in zip(seconds, cells, strict=True) if s > filling.JOB_SECONDS]
         by_data = {tuple(suite.needs(cell)) for cell in cells}
-        most = sum(seconds) / plan.JOB_SECONDS + len(by_data)
+        most = sum(seconds) / filling.JOB_SECONDS + len(by_data)
         assert len(cells) <= most and len(alone) <= len(cells), stage
         assert all(
             len({*TASKS[r.task].needs(r.spec)} - {*suite.needs(c)}) == 0
