@@ -87,7 +87,7 @@ def lines(names: Sequence[str] | None = None) -> list[str]:
     largest = {n for at in needed.values() for n, held in at.items() if held > 1e9 * LISTED}
     gpus = [
         [f"`{name}`", *(number(needed[s].get(name, 0) / 1e9, 2) for s in GPU_SCALES)]
-        for name in sorted(largest, key=lambda name: -needed[GPU_SCALES[-1]][name])
+        for name in sorted(largest, key=lambda name: (-needed[GPU_SCALES[-1]][name], name))
     ]
     jobs = {s: budget.longest(suites[s], names, Site()) for s in GPU_SCALES}
     long = [
