@@ -30,6 +30,7 @@ OF_WORKFLOW = {
     "group_settings.group_components": "whether the profile puts short jobs into one submission",
     "group_settings.local_groupid": "a grouped submission on its node has this in their place",
     "parent_groupids": "a group of each stage takes the profile's setting for `short`",
+    "deployment_settings.deployment_method": "a container that the site names runs only if asked",
     "rules": "an unknown target ends in one line with the nearest known one",
     "dag.jobs": "which figures a call was asked for, whether or not they had to be made",
     "dag.jobid": "a job's number in the log's records, by which the terminal finds its forecast",
@@ -91,6 +92,12 @@ class Call:
         """GPUs that the call offers to jobs side by side; None where it says nothing of them."""
         resources = self.workflow.global_resources
         return int(resources["gpu"].value) if "gpu" in resources else None
+
+    @property
+    def runs_containers(self) -> bool:
+        """Whether jobs run in the container that their rule names (`--sdm apptainer`)."""
+        methods = self.workflow.deployment_settings.deployment_method
+        return any(method.name == "APPTAINER" for method in methods)
 
     @property
     def groups_short_jobs(self) -> bool:

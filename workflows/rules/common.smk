@@ -112,7 +112,14 @@ PROLOGUE = SITE.prologue() if CALL.is_job else ""
 SOURCE = shlex.quote(str(workflow.basedir))
 # The Python of this call, which need not be the first on the PATH; a container has its own.
 PYTHON = shlex.quote(str(Path(sys.executable).parent))
-FIRST = "" if SITE.container else f"export PATH={PYTHON}:$PATH; "
+IMAGE = SITE.container if CALL.runs_containers else ""
+if SITE.container and not IMAGE and not CALL.is_job:
+    print(
+        f"warning: container {SITE.container} of the site file is not used: add --sdm apptainer "
+        f"to run jobs in it; they take {sys.executable}",
+        file=sys.stderr,
+    )
+FIRST = "" if IMAGE else f"export PATH={PYTHON}:$PATH; "
 # It replaces Snakemake's own prefix, so it too must stop at the first error, also within a pipe.
 PREFIX = (
     "set -euo pipefail; "
@@ -127,9 +134,9 @@ def literal(text):
 
 
 shell.prefix(literal(PROLOGUE + PREFIX))
-if SITE.container:
+if IMAGE:
 
-    container: SITE.container
+    container: IMAGE
 
 
 MONITOR = Monitor(
@@ -316,7 +323,7 @@ def prepare_slurm():
 
 def start_worker():
     """Have jobs of this machine forked from one process (`repro.suite.worker`)."""
-    if CALL.is_local and not SITE.container:
+    if CALL.is_local and not IMAGE:
         WORKER.start(SUITE.config.arithmetic, PREFIX)
 
 
