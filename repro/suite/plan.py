@@ -1,6 +1,7 @@
 """How a study becomes jobs: its grid's runs, what they take from upstream stages, ids. No torch."""
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,11 @@ from repro.files import canonical_json, sha256
 from repro.suite.spec import holds_settings, lookup, override, settings
 from repro.suite.study import PROPOSAL, REFERENCES, Best, Checkpoint, Proposal, Reference, Study
 from repro.tasks import TASKS
+
+
+SEED = "seed"  # the setting of a spec, and the axis
+BLANK = "\0"  # begins what stands in a text for what differs
+_ANY_SEED = object()
 
 
 class Among(tuple["Run", ...]):
@@ -27,11 +33,6 @@ class Among(tuple["Run", ...]):
         """Their ids as JSON."""
         return canonical_json(self.ids)
 
-    @cached_property
-    def mark(self) -> str:
-        """What stands for that text where it is written hundreds of times."""
-        return sha256(self.text)
-
 
 @dataclass(frozen=True)
 class Upstream:
@@ -44,24 +45,6 @@ class Upstream:
         """What is taken. read: upstream run -> its result, with "file" and "sha256" of its
         checkpoint if it has one."""
         return self.reference.choose([read(run) for run in self.runs])
-
-
-def _identified(identity: Mapping) -> bytes:
-    """The JSON of what a run is known by. What is taken from upstream enters by the ids of the
-    upstream runs to choose from, because which of them is chosen is known only after they have run.
-    """
-    shared: dict[str, bytes] = {}  # mark -> ids: these are hundreds, and the same for many runs
-
-    def stand_in(value: Any) -> object:
-        if isinstance(value, Upstream):
-            shared[value.runs.mark] = value.runs.text
-            return reference_identity(value.reference) | {"of": value.runs.mark}
-        return dict(value)
-
-    text = canonical_json(identity, stand_in)
-    for mark, ids in shared.items():
-        text = text.replace(b'"%s"' % mark.encode(), ids)
-    return text
 
 
 def reference_identity(reference: Reference) -> dict:
@@ -100,20 +83,19 @@ class Run:
     identity: Callable[[Mapping], Mapping] = dict
 
     @cached_property
-    def id(self) -> str:
-        """SHA-256 of what the run trains, the task's version and the datasets' identities."""
-        identity = {
-            "task": self.task,
-            "version": self.task_version,
-            "spec": self.identity(self.spec),
-            "datasets": self.datasets,
-        }
-        return sha256(_identified(identity))
+    def form(self) -> "Form":
+        """What it shares with the runs of its grid point."""
+        return Form(self)
 
     @cached_property
+    def id(self) -> str:
+        """SHA-256 of what the run trains, the task's version and the datasets' identities."""
+        return sha256(self.form.identified(self))
+
+    @property
     def cost(self) -> Cost:
         """What it takes."""
-        return TASKS[self.task].cost(self.spec)
+        return self.form.cost
 
     @cached_property
     def upstream(self) -> dict[str, Upstream]:
@@ -133,6 +115,51 @@ class Run:
             and not isinstance(value, Mapping)
         }
         return override(self.spec, values), tuned
+
+
+class Form:
+    """What the runs of a grid point share, which differ in nothing but the seed and the upstream
+    runs that they choose from. run: one of them."""
+
+    def __init__(self, run: Run):
+        self.run = run
+
+    @cached_property
+    def cost(self) -> Cost:
+        """What each of them takes."""
+        return TASKS[self.run.task].cost(self.run.spec)
+
+    @cached_property
+    def _pieces(self) -> list[bytes]:
+        """The JSON of what they are known by, cut at what differs; between two pieces the name of
+        what belongs there."""
+        run, names = self.run, {id(each): key for key, each in self.run.upstream.items()}
+
+        def stand_in(value: Any) -> object:
+            if value is _ANY_SEED:
+                return BLANK + SEED
+            if isinstance(value, Upstream):
+                return reference_identity(value.reference) | {"of": BLANK + names[id(value)]}
+            return dict(value)
+
+        identity = {
+            "task": run.task,
+            "version": run.task_version,
+            "spec": run.identity({**run.spec, SEED: _ANY_SEED} if SEED in run.spec else run.spec),
+            "datasets": run.datasets,
+        }
+        return re.split(rb'"\\u0000([^"]*)"', canonical_json(identity, stand_in))
+
+    def identified(self, run: Run) -> bytes:
+        """The JSON of what one of them is known by. What is taken from upstream enters by the ids
+        of the upstream runs to choose from, because which of them is chosen is known only after
+        they have run."""
+        blanks = {key.encode(): each.runs.text for key, each in run.upstream.items()}
+        if SEED in run.spec:
+            blanks[SEED.encode()] = canonical_json(run.spec[SEED])
+        fixed, named = self._pieces[::2], self._pieces[1::2]
+        filled = (blanks[name] + piece for name, piece in zip(named, fixed[1:], strict=True))
+        return fixed[0] + b"".join(filled)
 
 
 @dataclass(frozen=True)
@@ -297,15 +324,19 @@ def _references(spec: Mapping, places: Sequence[str]) -> Iterator[tuple[str, Ref
 
 
 def bind_upstream(
-    name: str, spec: Mapping, axes: Mapping, upstreams: Upstreams, places: Sequence[str]
+    name: str,
+    spec: Mapping,
+    axes: Mapping,
+    upstreams: Upstreams,
+    references: Iterable[tuple[str, Reference]],
 ) -> dict[str, Upstream]:
     """Dotted key -> reference of a run's spec, bound to the upstream runs that it chooses from.
 
-    axes: those of the run. places: where references may be (`_places`).
+    axes: those of the run. references: those of its spec, each with its key.
     Raises UserError, naming the study, if no run fits, or several fit a reference to a single one.
     """
     bound = {}
-    for key, reference in _references(spec, places):
+    for key, reference in references:
         # An upstream run fits if it agrees on every axis that both have, such as the width. Axes
         # that are searched or averaged over may differ; a joined axis is compared with a setting.
         join = reference.join if isinstance(reference, Checkpoint) else {}
@@ -353,16 +384,27 @@ def cells(
     between = [axis for axis in grid if axis not in chosen.same_job]
     within = [axis for axis in grid if axis in chosen.same_job]
     result, seen = [], set()
+    first: dict[tuple[int, ...], Run] = {}  # of a grid point, whatever its seed
     for outer in points(between):
         runs = []
         for inner in points(within):
-            axes = _merge(_named, outer + inner)
-            # First the axes, then the references, for a proposal is both.
-            spec = override(base, _merge(_flat, outer + inner))
-            bound = bind_upstream(name, spec, axes, upstreams, places)
+            point = outer + inner
+            seed = {axis: value for axis, value in point if axis == SEED and type(value) is int}
+            rest = tuple(id(value) for axis, value in point if axis not in seed)
+            if rest in first:
+                other = first[rest]
+                axes, spec = {**other.axes, **seed}, {**other.spec, **seed}
+                references = [(key, each.reference) for key, each in other.upstream.items()]
+            else:
+                axes = _merge(_named, point)
+                # First the axes, then the references, for a proposal is both.
+                spec = override(base, _merge(_flat, point))
+                references = [*_references(spec, places)]
+            bound = bind_upstream(name, spec, axes, upstreams, references)
             spec = override(spec, bound) if bound else spec
             run = Run(study.task, task_version, spec, axes, datasets, identity)
-            vars(run)["upstream"] = bound  # the run need not look for them again
+            # The run need not look for them again.
+            vars(run).update(upstream=bound, form=first.setdefault(rest, run).form)
             # A run in the grid twice would be trained once and counted as two seeds.
             if run.id in seen:
                 raise UserError(f"study {name}, scale {scale}: {axes} is in the grid twice")
