@@ -12,7 +12,8 @@ from repro.errors import UserError
 from repro.judge.records import RECORDS, read_record, recorded
 from repro.suite import catalog, registry
 from repro.suite.budget import Price, effort
-from repro.suite.plan import Cell, Run
+from repro.suite.plan import Cell
+from repro.suite.runs import Run
 from repro.suite.suite import Suite
 from repro.suite.terminal import Ahead
 

@@ -9,8 +9,9 @@ from repro.data.needs import Tokens
 from repro.errors import UserError
 from repro.suite import registry
 from repro.suite.cluster import CPU_RATE, STEP_SECONDS, Site, needed_memory, request
-from repro.suite.plan import Cell, Run
+from repro.suite.plan import Cell
 from repro.suite.registry import keeps_checkpoints
+from repro.suite.runs import Run
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
 

@@ -3,7 +3,8 @@ from parameters import kept
 
 from repro.errors import UserError
 from repro.suite import catalog, config, registry
-from repro.suite.plan import Run, cells
+from repro.suite.plan import cells
+from repro.suite.runs import Run
 from repro.suite.spec import override
 from repro.suite.study import SCALES, Scale, Study
 from repro.suite.suite import Suite
