@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from repro import __version__, commands
-from repro.errors import UserError
+from repro.errors import UserError, error_line, visible
 from repro.files import disk_fault
-from repro.suite import foreign, origin
+from repro.suite import origin
 from repro.suite.checkout import ROOT
 from repro.suite.study import SCALES
 from repro.training import launch
@@ -270,7 +270,7 @@ def main(words: list[str] | None = None) -> int:
                     print(notice, file=sys.stderr)
             text = arguments.run(suite, arguments)
             if text:
-                print(foreign.visible(text), flush=True)
+                print(visible(text), flush=True)
     except Terminated:
         print("error: ended by SIGTERM; run the same command again to go on", file=sys.stderr)
         return 128 + signal.SIGTERM
@@ -291,7 +291,7 @@ def main(words: list[str] | None = None) -> int:
         else:
             if mistake.trace and not sys.stderr.isatty():
                 print(mistake.trace, file=sys.stderr, end="")
-            print(foreign.visible(f"error: {mistake}"), file=sys.stderr)
+            print(error_line(mistake), file=sys.stderr)
             return mistake.status
         return 1
     return 0

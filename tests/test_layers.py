@@ -20,7 +20,7 @@ LIBRARY_GROUND = {
 GROUND = LIBRARY_GROUND | {
     "repro.errors": {"widthwise.errors"},
     "repro.statistics": {"widthwise.statistics"},
-    "repro.files": {"repro.errors"},
+    "repro.files": {"repro.errors", "widthwise.files"},
     "repro.cores": set(),
     "repro.backend": {"repro.errors"},
 }
