@@ -125,7 +125,7 @@ WRONG = {
 def test_whatever_goes_wrong_is_a_line_and_leaves_no_file(case, capsys, tmp_path, name):
     """Found in review: eleven such cases ended in a traceback of the handler itself."""
     lines, to, says = WRONG[name]
-    make, _, words = case(False)
+    _, _, words = case(False)
     Path("own.py").write_text(f"import math, sys\n{Path('own.py').read_text()}\n{lines}\n")
     if name == "inputs of NaN":
         save_model(runpy.run_path("own.py")["make"](1), "in.safetensors")
