@@ -1,7 +1,9 @@
+import errno
+
 import pytest
 import torch
 
-from repro.__main__ import main, parser
+from repro.__main__ import main, mistake_in, parser
 from repro.suite import catalog
 
 
@@ -82,6 +84,24 @@ def test_ranks_of_somebody_else_s_launcher_mean_nothing(suite, monkeypatch, caps
     words = ["--config", *suite.config.arguments()]
     assert main(["train", cell.study, cell.name, *words]) == 0
     assert "trained 36" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "ulimit -u"),
+        (RuntimeError("can't start new thread"), "ulimit -u"),
+        (
+            ModuleNotFoundError("No module named 'graphlib'", name="graphlib"),
+            "this Python lacks it",
+        ),
+        (ModuleNotFoundError("No module named 'nothing'", name="nothing"), "needs nothing, which"),
+    ],
+)
+def test_what_the_machine_refuses_is_a_line_with_the_way_out(error, says):
+    """Found in review: a traceback where no process more may run, and "graphlib, which this
+    environment has not" where its file may not be read."""
+    assert says in str(mistake_in(error, "run"))
 
 
 def test_list_names_every_figure(capsys):
