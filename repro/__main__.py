@@ -8,6 +8,7 @@ if __name__ == "__main__":  # first: a job that a worker carries out needs none 
     hand_over(sys.argv[1:])
 
 import argparse
+import errno
 import os
 import select
 import signal
@@ -233,6 +234,10 @@ def mistake_in(error: Exception, command: str) -> UserError | None:
     if isinstance(error, UserError):
         return error
     if isinstance(error, ModuleNotFoundError) and is_library(error.name):
+        if (error.name or "").partition(".")[0] in sys.stdlib_module_names:
+            return UserError(
+                f"{command}: {error}: this Python lacks it, or its file may not be read"
+            )
         return UserError(
             f"{command}: needs {error.name}, which this environment has not: "
             f"uv run python -m repro {command} ... has the whole suite"
@@ -242,6 +247,8 @@ def mistake_in(error: Exception, command: str) -> UserError | None:
             f"{command}: needs more memory than it may have ({str(error).strip() or 'none left'}); "
             "free some, or allow more with ulimit -v unlimited"
         )
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        error = OSError(errno.EAGAIN, str(error))
     fault = disk_fault(error)
     return UserError(fault) if fault else None
 

@@ -124,6 +124,7 @@ WAYS_OUT = {
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.EMFILE: "too few files may be open at once, allow more with ulimit -n 4096",
     errno.ENFILE: "too few files may be open at once on this machine, end other programs",
+    errno.EAGAIN: "no process more may run, end some, or allow more with ulimit -u",
     errno.ENOMEM: "free memory, or allow more with ulimit -v unlimited",
 }
 

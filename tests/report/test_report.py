@@ -391,6 +391,11 @@ def test_an_earlier_report_is_replaced_and_nothing_else(site, tmp_path, monkeypa
     error = capsys.readouterr().err
     assert error.startswith("error: mine/figures/notes.txt: is no part of the report there; move")
     assert (folder / "figures" / "notes.txt").read_text() == "my own notes"
+    (folder / pages.LISTED).unlink()  # as of an older version: nobody knows whose the notes are
+    assert main([*call, "mine"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: mine: is a report that does not list its files; move it")
+    assert (folder / "figures" / "notes.txt").read_text() == "my own notes"
     (tmp_path / "link").symlink_to(folder)
     assert main([*call, "link"]) == 1
     assert capsys.readouterr().err.startswith("error: link: is a link; give the folder that it")
