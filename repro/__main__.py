@@ -27,7 +27,7 @@ from repro.training import launch
 
 CONFIG = (
     f"as snakemake's: scale ({', '.join(SCALES)}), data (embedded: synthetic; real), figures, "
-    "at_edge, arithmetic, max_gpu_hours, or a dataset: <dataset>=embedded|real|FOLDER"
+    "at_edge, arithmetic, max_gpu_hours, max_days, or a dataset: <dataset>=embedded|real|FOLDER"
 )
 WORDS = {  # argument -> what it is
     "claims": "as in the scoreboard: fig3.sqrt-d-rule; default: all that are registered",

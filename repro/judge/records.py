@@ -79,8 +79,8 @@ def _lock() -> Path:
 def _record(suite: Suite, figure_name: str, folder: Path, made: dict) -> Path:
     """Write a figure's record; returns its path without suffix. folder: of the finished figure.
     made: its provenance."""
-    # Exactly one, because a figure never mixes devices (`cells.check_compatible`).
-    (device,) = {entry["device"] for entry in made["made"]}
+    # One, or models of GPUs with one compute capability (`cells.check_compatible`).
+    device = "+".join(provenance.devices(made["made"]))
     target = _below_records(suite.config.scale, suite.label, device, figure_name)
     data = folder.parent / DATA
     for source, suffix in ((data, ".csv"), (folder / f"{target.name}.png", ".png")):

@@ -17,6 +17,7 @@ from repro.files import canonical_json
 from repro.suite.catalog import figure_names
 from repro.suite.checkout import ROOT, misplaced
 from repro.suite.config import Config, data_label, from_yaml, parse
+from repro.suite.filling import filled
 from repro.suite.names import StageName
 from repro.suite.paths import Paths
 from repro.suite.plan import Cell, Choice, cells
@@ -30,7 +31,7 @@ from repro.suite.registry import (
     study,
 )
 from repro.suite.runs import Run, Upstream, reference_identity
-from repro.suite.study import Study
+from repro.suite.study import GPU_SCALES, Study
 from repro.tasks import TASKS
 
 # Files of an earlier stage that a job reads itself, in milliseconds; what is taken from more is
@@ -141,7 +142,7 @@ class Suite:
             }
             for need in task.needs(chosen.settings(self.config.scale))
         }
-        self._cells[study_name] = cells(
+        found = cells(
             study_name,
             chosen,
             self.config.scale,
@@ -150,6 +151,8 @@ class Suite:
             lambda stage: [r for c in self.upstream_cells(study_name, stage) for r in c.runs],
             task.identity,
         )
+        on_gpu = self.config.scale in GPU_SCALES
+        self._cells[study_name] = filled(found) if on_gpu else found
         return self._cells[study_name]
 
     def upstream_cells(self, study_name: str, stage: str) -> list[Cell]:

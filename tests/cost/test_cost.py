@@ -97,7 +97,7 @@ def llm_model():
 LLM_SPEC = MLP_SPEC | {
     "dataset": "fineweb_edu",
     "data": {"batch_size": 8, "sequence_length": 64, "vocab_size": 320},
-    "model": TABLE_3,
+    "model": TABLE_3 | {"window": 32},
     "optimizer": ADAMW,
     "steps": 10,
 }
@@ -246,6 +246,16 @@ def test_llm_counts_are_torch_s():
     assert found.parameters == parameters(net)
     assert found.flops == 3 * forward * 10
     assert (found.seen, found.unit) == (8 * 64 * 10, "tokens")
+
+
+@pytest.mark.parametrize(("length", "window"), [(4096, 2048), (1024, 512), (1024, 300), (512, 1)])
+def test_a_window_s_keys_are_those_of_torch_s_blocks(length, window):
+    from repro import backend
+
+    mask = backend._block_mask(length, window, torch.device("cpu"))
+    blocks = mask.kv_num_blocks.sum() + mask.full_kv_num_blocks.sum()
+    assert llm.keys(length, window) == int(blocks) * llm.BLOCK**2 // length
+    assert llm.keys(length, length) == length
 
 
 def test_llm_activations_are_what_autograd_keeps():

@@ -252,13 +252,13 @@ def test_a_study_without_stages_is_searched_too():
     assert registry.figure_stages("embedding_lr/fig1") == registry.stages(name)
     suite = Suite(config.parse({"scale": "workstation"}, registry.dataset_names()))
     cell = suite.cells(f"{name}+2")[0]
-    upstream = suite.upstream(cell)
-    axes = [dict(run.axes) for run in cell.runs]
-    same = {k: v for k, v in axes[0].items() if k not in ("proposal", "seed")}
-    of = [run for other in upstream.values() for run in other.runs if run.id in upstream]
-    assert all({k: run.axes[k] for k in same} == same for run in of)
-    # eight rates and four proposals of three seeds
-    assert len(upstream) == (8 + 4) * 3
+    for run in cell.runs:
+        same = {k: v for k, v in run.axes.items() if k not in ("proposal", "seed")}
+        of = {r.id: r for taken in run.upstream.values() for r in taken.runs}
+        assert all({k: r.axes[k] for k in same} == same for r in of.values())
+        # eight rates and four proposals of three seeds
+        assert len(of) == (8 + 4) * 3
+        assert {*of} <= {*suite.upstream(cell)}
     assert not Suite(config.parse({}, registry.dataset_names())).cells(f"{name}+1")
 
 

@@ -148,7 +148,7 @@ def test_paper_scale_prints_its_cost_and_refuses(tmp_path, text_folder):
     assert "--config max_gpu_hours=" in done.stdout
     assert not (tmp_path / "work" / "results").exists()
     plan = build(*words, "--dry-run", directory=tmp_path / "work")
-    assert "train" in plan
+    assert re.search(r"about 73\d GPU-hours on an H100, assumed, not measured", plan)
 
 
 @pytest.mark.slow
