@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 def configured(arguments: Namespace) -> tuple["Suite", str]:
     """The suite under a command's configuration, and what `arithmetic.apply` says of it."""
     from repro.suite import arithmetic
-    from repro.suite.suite import Suite, configuration
+    from repro.suite.suite import Suite, configuration, keep_plans
 
+    keep_plans()
     config = configuration(arguments.config)
     # First: a dataset may read its files, with a library that takes an arithmetic as it is loaded.
     notice = arithmetic.apply(config.arithmetic)

@@ -17,8 +17,9 @@ from repro.suite.cluster import (
     needed_memory,
     request,
 )
-from repro.suite.plan import Cell, Run
+from repro.suite.plan import Cell
 from repro.suite.registry import keeps_checkpoints
+from repro.suite.runs import Run
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import CELL_SEAL, REMEDY, canonical_json, read_sealed
 from repro.suite import arithmetic, foreign
-from repro.suite.plan import Cell, Run
+from repro.suite.plan import Cell
 from repro.suite.provenance import kind
+from repro.suite.runs import Run
 from repro.suite.spec import lookup, override
 
 FORMAT = 1

@@ -2,6 +2,7 @@
 
 import math
 import re
+import reprlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -66,6 +67,12 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
                 f"unknown config key {key!r}: {did_you_mean(str(key), known)} "
                 "(other settings are a study's: docs/own-settings.md)"
             )
+        value = values[key]
+        if value in ([], ()) or (isinstance(value, str) and not value.replace(",", " ").split()):
+            raise UserError(
+                f"config key {key}: {value!r} is empty; give a value (is a variable of the shell "
+                "not set?), or leave the key out"
+            )
     scale = _choice("scale", values.get("scale", "reduced"), SCALES)
     data = _choice("data", values.get("data", "embedded"), SOURCES)
     sources = {}
@@ -78,7 +85,9 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
     if isinstance(figures, str):
         figures = figures.replace(",", " ").split()
     if not isinstance(figures, (list, tuple)) or not all(isinstance(f, str) for f in figures):
-        raise UserError(f"config key figures: {figures!r} is not a list of names; use [paper/fig2]")
+        raise UserError(
+            f"config key figures: {reprlib.repr(figures)} is not a list of names; use [paper/fig2]"
+        )
     hours, days = (_limit(key, values.get(key)) for key in limits)
     at_edge = _choice("at_edge", values.get("at_edge", "widen"), AT_EDGE)
     chosen = values.get("arithmetic", arithmetic.DEFAULT)
@@ -95,7 +104,8 @@ def in_folders(chosen: Config, datasets: Iterable[str], folder: Path) -> Config:
 def _choice(key: str, value: object, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise UserError(
-            f"config key {key}: {value!r} is unknown, {did_you_mean(str(value), choices)}"
+            f"config key {key}: {reprlib.repr(value)} is unknown, "
+            f"{did_you_mean(value if isinstance(value, str) else '', choices)}"
         )
     return value
 
@@ -110,14 +120,16 @@ def _limit(key: str, value: Any) -> float | None:
         limit = math.nan
     if not 0 <= limit < math.inf:
         unit = key.rpartition("_")[2]
-        raise UserError(f"config key {key}: {value!r} is not a number of {unit}, 0 or more")
+        raise UserError(
+            f"config key {key}: {reprlib.repr(value)} is not a number of {unit}, 0 or more"
+        )
     return limit
 
 
 def _source(dataset: str, value: object) -> Source:
     if not isinstance(value, str):  # YAML makes a number of a folder named 007
         raise UserError(
-            f"{dataset}: {value!r} is what YAML makes of the folder given; "
+            f"{dataset}: {reprlib.repr(value)} is what YAML makes of the folder given; "
             f"quote it twice: --config '{dataset}=\"FOLDER\"'"
         )
     if value in SOURCES:
@@ -151,6 +163,18 @@ def check_literal(words: Iterable[str], values: Mapping, datasets: Iterable[str]
                 f"{name}: YAML makes {values[name]!r} of {typed!r}; "
                 f"quote it twice: --config '{name}=\"{typed}\"'"
             )
+
+
+def from_yaml(text: str, name: object, scalars: bool = True) -> Any:
+    """What a YAML text says. scalars: take `007`, `no` and `12:30` for what YAML makes of them;
+    False: for texts. Raises UserError, naming it, where it is no YAML."""
+    import yaml
+
+    try:
+        return yaml.load(text, yaml.SafeLoader if scalars else yaml.BaseLoader)
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError) as error:
+        why = " ".join(str(error).split()) or "it is empty"
+        raise UserError(f"{name}: is no YAML that can be read ({why}); mend it") from None
 
 
 def check_keys_once(path: Path) -> None:

@@ -26,7 +26,7 @@ from repro.suite import arithmetic, foreign
 from repro.suite.cells import FORMAT, check_result, encode_record
 from repro.suite.locks import locked
 from repro.suite.names import StageName
-from repro.suite.plan import Cell, Run
+from repro.suite.plan import Cell
 from repro.suite.provenance import (
     alike,
     code_of,
@@ -38,6 +38,7 @@ from repro.suite.provenance import (
     provenance,
     stopwatch,
 )
+from repro.suite.runs import Run
 from repro.suite.study import Proposal
 from repro.suite.upstream import UpstreamResults
 from repro.tasks import TASKS

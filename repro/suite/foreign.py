@@ -121,9 +121,3 @@ def is_shown_as_it_is(value: object) -> bool:
     if isinstance(value, dict):
         return all(map(is_shown_as_it_is, [*value, *value.values()]))
     return not isinstance(value, str) or value.isprintable()
-
-
-def visible(text: str) -> str:
-    """A text for a terminal: what is no character to print, but for the ends of lines, by its
-    number. No escape sequence moves the cursor or hides a word."""
-    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)

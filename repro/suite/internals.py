@@ -195,6 +195,13 @@ def remember_signatures() -> None:
     common.get_function_params = rules.get_function_params = cache(common.get_function_params)
 
 
+def print_no_plans() -> None:
+    """Have a dry run put no job into words that `Lines` then leaves out."""
+    from snakemake.executors.dryrun import Executor
+
+    Executor.printjob = lambda self, job: None
+
+
 def say_why_groups_fail() -> None:
     """Have Snakemake print why a submission of several jobs failed, as it does of one (9.27 leaves
     out what sbatch said)."""

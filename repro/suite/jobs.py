@@ -12,7 +12,8 @@ from repro.data.needs import Tokens
 from repro.errors import UserError
 from repro.suite import gpus, registry
 from repro.suite.locks import only_writer
-from repro.suite.plan import Cell, Choice, Run
+from repro.suite.plan import Cell, Choice
+from repro.suite.runs import Run
 from repro.suite.suite import Suite
 from repro.suite.upstream import UpstreamResults, is_current
 from repro.training import launch, ranks

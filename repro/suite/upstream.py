@@ -22,7 +22,8 @@ from repro.files import (
 from repro.suite import arithmetic
 from repro.suite.cells import check_keys, read_cell
 from repro.suite.locks import locked
-from repro.suite.plan import Cell, Choice, Run, Upstream, reference_identity
+from repro.suite.plan import Cell, Choice
+from repro.suite.runs import Run, Upstream, reference_identity
 
 # The entries of a choice's file. files: `_marks` of the cells. results, made: as of the methods
 # `digests` and `made`. taken: each reference, and what it takes.

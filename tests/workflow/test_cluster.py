@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from parameters import kept
 from workflow import SMOKE, command, runs_apart, snakemake
 
 from repro import cost
@@ -44,7 +45,7 @@ def one_cell(scale, study):
     return suite_at(scale).cells(study)[-1]
 
 
-@pytest.mark.parametrize("scale", [s for s in SCALES if s != OVERNIGHT])
+@pytest.mark.parametrize("scale", kept([s for s in SCALES if s != OVERNIGHT], but=["paper"]))
 def test_every_job_asks_for_something_a_node_has(scale):
     for study, cells in studied(suite_at(scale)).items():
         for cell in cells:
@@ -407,6 +408,7 @@ def test_a_site_without_sacct_is_submitted_to(machine, tmp_path):
     assert "-p only" in call and "-A" not in call.split()
 
 
+@pytest.mark.slow
 def test_what_slurm_refuses_of_several_jobs_is_said(machine, clone, tmp_path):
     """A group asks for what one of its jobs takes, and for the time of all: they go one by one. No
     job goes to a node that the user has seen fail."""

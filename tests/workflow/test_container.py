@@ -51,6 +51,7 @@ def test_the_container_installs_the_lock_as_it_is(tmp_path):
         assert re.search(rf"^ \+ {package}==", done.stderr, re.M), done.stderr
 
 
+@pytest.mark.slow
 def test_the_container_s_own_test_holds_here():
     """Its packages, a C compiler with Python's headers for Triton, and the suite's command."""
     test = section("test").replace("/opt/suite/.venv/bin/python", sys.executable)

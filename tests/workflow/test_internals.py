@@ -62,6 +62,7 @@ def test_what_is_used_besides_is_there():
 
     assert get_argument_parser().parse_known_args(["x"])[0].targets == ["x"]
     assert callable(import_module("snakemake_executor_plugin_slurm").get_account)
+    assert "printjob" in vars(import_module("snakemake.executors.dryrun").Executor)
     names = {event.value for event in LogEvent}
     read = {"run_info", "job_info", "job_finished", "job_error"}
     assert read | terminal.EVENTS_LEFT_OUT <= names

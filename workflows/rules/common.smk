@@ -22,6 +22,7 @@ from repro.suite import config as settings
 from repro.suite.internals import (
     Call,
     ask_for_no_account,
+    print_no_plans,
     remember_signatures,
     retry_besides,
     say_why_groups_fail,
@@ -32,13 +33,14 @@ from repro.suite.internals import (
 from repro.suite.paths import check_folders
 from repro.suite.progress import Monitor
 from repro.suite.study import GPU_SCALES
-from repro.suite.suite import Suite
+from repro.suite.suite import Suite, keep_plans
 from repro.suite.worker import Worker
 
 BEGIN = time.monotonic()
 CALL = Call(workflow)
 WORKER = Worker()
 remember_signatures()
+keep_plans()
 
 
 def ahead():
@@ -79,6 +81,8 @@ def priority(wildcards):
 
 
 LINES = CALL.write_lines(ahead, INTERRUPT)
+if LINES:
+    print_no_plans()
 
 
 configfile: f"{workflow.basedir}/config/config.yaml"
