@@ -83,6 +83,7 @@ def cost(suite: "Suite", arguments: Namespace) -> str | None:
     by_study = bool(arguments.figures)
     lines = budget.table(suite, figures, price, site, by_study)
     lines += budget.too_large(suite, figures, site)
+    lines += budget.too_long(suite, figures, site)
     lines += budget.feeding(suite, figures, price)
     lines += seeds.untold(suite, figures)
     return "\n".join([*lines, *budget.passes(suite, figures)])

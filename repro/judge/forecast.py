@@ -12,9 +12,10 @@ from repro.cores import usable_cores
 from repro.errors import UserError
 from repro.judge.records import RECORDS, read_record, recorded
 from repro.suite import catalog, registry
-from repro.suite.budget import Price, effort
+from repro.suite.budget import Price, effort, on_h100
 from repro.suite.plan import Cell
 from repro.suite.runs import Run
+from repro.suite.study import GPU_SCALES
 from repro.suite.suite import Suite
 from repro.suite.terminal import FASTEST, Ahead
 
@@ -204,12 +205,15 @@ def ahead(
     cores: int | None,
     times: Mapping[int, float | None] | None = None,
 ) -> Ahead:
-    """What a call will do. jobs: by number. times: as from `job_times`, if they are known already.
-    cores: of this machine that it may use; None where jobs work elsewhere, or on a GPU, for which
-    there are no seconds on record."""
+    """What a call will do, at a scale for GPUs with its price. jobs: by number. times: as from
+    `job_times`, if they are known already. cores: of this machine that it may use; None where jobs
+    work elsewhere, or on a GPU, for which there are no seconds on record."""
     cells = [cell for _, cell in jobs.values() if cell]
     words = f"{len(jobs)} job{'s' * (len(jobs) != 1)}"
     words += f", {len(cells)} of them training" if cells else ""
+    if cells and suite.config.scale in GPU_SCALES:
+        words += f": {on_h100(suite.gpu_hours(cells))}, assumed, not measured"
+        return Ahead(words, len(jobs))
     if not cores:
         return Ahead(words, len(jobs))
     times = job_times(suite, jobs) if times is None else times

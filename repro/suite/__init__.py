@@ -6,6 +6,7 @@ What runs
   names.py         the names of stages
   runs.py          a run, its id, and what it takes from earlier stages
   plan.py          how a study becomes jobs
+  filling.py       which short runs share a job on a GPU
   search.py        a grid that extends itself until its optimum lies inside
   checkout.py      the files of this checkout, and how one is loaded
   catalog.py       the figures that there are

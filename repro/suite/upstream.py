@@ -78,13 +78,14 @@ class UpstreamResults:
                 self.digested[run.id] = sha256(canonical_json(self(run)["records"]))
         return {f"run {run.id[:12]}": self.digested[run.id] for run in runs}
 
-    def made(self, upstream: Upstream) -> dict[str, str]:
-        """Device and arithmetic of the runs to choose from."""
+    def made(self, upstream: Upstream) -> dict[str, str | None]:
+        """The `provenance.machine` of the runs to choose from."""
         chosen = self._choice(upstream)
         if chosen:
             return chosen["made"]
         found = self(upstream.runs[0])["provenance"]
-        return {"device": found["device"], "arithmetic": arithmetic.of(found)}
+        of_gpu = {key: found[key] for key in ("capability",) if key in found}
+        return {"device": found["device"], "arithmetic": arithmetic.of(found), **of_gpu}
 
     def _choice(self, upstream: Upstream) -> dict | None:
         """The choice from among these runs; None where they are read themselves."""
