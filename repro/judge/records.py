@@ -336,6 +336,10 @@ def redraw(suite: Suite) -> list[str]:
     found = {name: bases[0] for name in names if (bases := recorded(suite, name))}
     if not found:
         raise UserError(f"no records for {describe(suite)}")
+    import seaborn  # noqa: F401  here, so that the processes that are forked need not
+
+    from repro.judge import drawing  # noqa: F401
+
     with ProcessPoolExecutor(min(len(found), usable_cores())) as pool:
         drawn = [*map(str, pool.map(_redraw, found, found.values()))]
     return drawn + [f"figures/{name}.pdf: no record" for name in names if name not in found]
