@@ -55,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
     main = argparse.ArgumentParser(
         prog="repro",
         usage="repro COMMAND ...",
-        description="Rebuilds the figures of three papers and says which claims reproduce.",
+        description="Rebuilds the figures of papers and says which claims reproduce.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     main.add_argument("--version", action="version", version=f"repro {__version__}")
@@ -80,6 +80,8 @@ def parser() -> argparse.ArgumentParser:
 
     group("What is known, in seconds and without training")
     add("list")
+    words = "write what pages and CITATION.cff say of them"
+    add("papers").add_argument("--write", action="store_true", help=words)
     add("explain", claim={})
     added = add("registered", claims={"nargs": "*", "metavar": "CLAIM"})
     added.add_argument("--page", metavar="FILE", help="write their verdicts into docs/verdicts.md")

@@ -39,6 +39,13 @@ def list(suite: "Suite", arguments: Namespace) -> str:
     )
 
 
+def papers(suite: "Suite", arguments: Namespace) -> str:
+    """The papers there are, each as its own file says."""
+    from repro.judge import cited
+
+    return "\n".join(map(str, cited.write())) if arguments.write else cited.listed()
+
+
 def _known(suite: "Suite", name: str) -> str:
     """What a figure took and how its claims fared, as far as results or records say."""
     from repro.errors import UserError

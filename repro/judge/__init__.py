@@ -45,6 +45,7 @@ What is said of it
   confirmed.py     the verdicts of registered claims in one table
   explain.py       from one claim to the runs behind it
   claims_json.py   every judged claim, for a program to read
+  cited.py         who the papers are, and which of their figures are on record
   costs.py         the tables of docs/cost.md
   marks.py         the parts of a page that a command writes
 """

@@ -577,9 +577,9 @@ def test_what_qualifies_the_counts_is_said():
     assert text.how_sure([]) == []
 
 
-def test_a_paper_is_cited_as_in_the_citation_file():
+def test_a_paper_is_who_its_own_file_says():
     paper = model.paper("embedding_lr", [])
-    assert (paper.heading, paper.year, paper.arxiv) == ("Hayou & Liu", "2025", "2506.15025")
+    assert (paper.heading, paper.year, paper.arxiv) == ("Hayou & Liu", "2025", "2506.15025v1")
     unknown = model.paper("mine", [])
     assert (unknown.heading, unknown.title, unknown.arxiv) == ("mine", "mine", "")
 
