@@ -141,6 +141,8 @@ def parser() -> argparse.ArgumentParser:
     words = "with --plan: how many seeds the design has; default: those of the table"
     added.add_argument("--seeds", type=int, metavar="N", help=words)
 
+    add_new(add("new"))
+
     group("Jobs of the workflow, as Snakemake calls them")
     add("fetch", dataset={})
     added = add("tokenize", dataset={}, vocab_size={"type": int})
@@ -178,6 +180,23 @@ def add_cost(added: argparse.ArgumentParser) -> None:
     added.add_argument(
         "--page", metavar="FILE", help="write the tables of every scale into docs/cost.md"
     )
+
+
+def add_new(added: argparse.ArgumentParser) -> None:
+    """What is written, and of what."""
+    kinds = added.add_subparsers(dest="what", required=True, metavar="WHAT")
+    paper = kinds.add_parser("paper", help="who it is, its page, a first study and figure")
+    paper.add_argument("slug", help="its folder, in small letters: rate_transfer")
+    paper.add_argument("--arxiv", required=True, metavar="N", help="its number: 2511.01734v1")
+    figure = kinds.add_parser("figure", help="a figure and its runs")
+    figure.add_argument("name", help="<paper>/<figure>")
+    words = "a figure, or a study that one figure shows, to build again with what follows"
+    figure.add_argument("--of", default="", metavar="STUDY", help=words)
+    words = "how many, on no record; default: its own"
+    figure.add_argument("--seeds", type=int, default=0, metavar="N", help=words)
+    for axis in ("widths", "rates"):
+        figure.add_argument(f"--{axis}", type=number, nargs="+", default=[], help="in its place")
+    kinds.add_parser("pages", help="what pages say of all papers and figures, anew")
 
 
 def add_place(added: argparse.ArgumentParser) -> None:

@@ -256,6 +256,18 @@ def power(suite: "Suite", arguments: Namespace) -> None:
         print(line, flush=True)
 
 
+def new(suite: "Suite", arguments: Namespace) -> str:
+    """Files of a paper, or of a figure and its runs, that pass every test as they are."""
+    from repro.judge import new
+
+    if arguments.what == "pages":
+        return "\n".join(new.pages())
+    if arguments.what == "paper":
+        return "\n".join(new.paper(arguments.slug, arguments.arxiv))
+    asked = arguments.of, arguments.seeds, arguments.widths, arguments.rates
+    return "\n".join(new.figure(arguments.name, *asked))
+
+
 def board(suite: "Suite", arguments: Namespace) -> str | None:
     """The board of transfer: who loses how much of what the width gains."""
     from repro.judge import leaders, marks

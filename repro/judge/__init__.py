@@ -46,6 +46,7 @@ What is said of it
   explain.py       from one claim to the runs behind it
   claims_json.py   every judged claim, for a program to read
   cited.py         who the papers are, and which of their figures are on record
+  new.py           the files of a new paper or figure
   costs.py         the tables of docs/cost.md
   marks.py         the parts of a page that a command writes
 """

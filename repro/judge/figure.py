@@ -5,7 +5,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -203,6 +203,48 @@ class Figure(Shown):
         if name not in ids:
             hint = did_you_mean(str(name), ids) if ids else "it has none"
             raise UserError(f"{file}: {field_name} names {name!r}, no claim of it: {hint}")
+
+
+def again(original: Figure, figure: str, studies: Mapping[str, str]) -> Figure:
+    """A figure as another one is, of other runs: its claims, by the same bounds, and its picture.
+
+    figure: its name, with which its claims begin. studies: study of the original -> the study that
+    is shown in its place.
+    """
+    of = {new: old for old, new in studies.items()}
+
+    def renamed(claim: str) -> str:
+        return f"{figure}.{claim.partition('.')[2]}"
+
+    def own_name(stage: str) -> str:
+        """The original's name of a stage, a round of its search included."""
+        study, plus, number = stage.partition("+")
+        parts = study.split("/")
+        module = "/".join(parts[:2])
+        return "/".join([of.get(module, module), *parts[2:]]) + plus + number
+
+    def reduce(runs):
+        return original.reduce({own_name(stage): table for stage, table in runs.items()})
+
+    def measure(data, scale):
+        found = original.measure(data, scale)
+        return {renamed(claim): measurement for claim, measurement in found.items()}
+
+    def shown(stage: str) -> str:
+        parts = stage.split("/")
+        module = "/".join(parts[:2])
+        return "/".join([studies.get(module, module), *parts[2:]])
+
+    return replace(
+        original,
+        title=f"{original.title} (other settings)",
+        outcome=CLAIM_IN_TEXT.sub(lambda found: f"{{{renamed(found[1])}}}", original.outcome),
+        studies=tuple(map(shown, original.studies)),
+        claims=tuple(replace(claim, id=renamed(claim.id)) for claim in original.claims),
+        reduce=reduce,
+        measure=measure,
+        laws={renamed(claim): laws for claim, laws in original.laws.items()},
+    )
 
 
 def figure_named(name: str) -> Figure:

@@ -81,12 +81,12 @@ def test_a_figure_is_added_as_the_page_says(checkout):
 def test_a_figure_with_own_settings_is_built_as_the_page_says(checkout):
     page = (ROOT / "docs" / "own-settings.md").read_text()
     files = re.findall(r"`([\w/]+\.py)`(?:(?!```).)*?```python\n(.*?)```", page, re.S)
-    assert len(files) == 3
+    assert len(files) == 4
     for name, text in files:
         (checkout / name).write_text(text)
     done = call("uv run python -m repro list", checkout)
     assert done.returncode == 0 and "warning" not in done.stdout, done.stdout
-    first, _ = re.findall(r"^uv run snakemake .*$", page, re.M)
+    first, *_ = re.findall(r"^uv run snakemake .*$", page, re.M)
     done = call(first, checkout)
     assert done.returncode == 0 and "fig3_ratio_2.sqrt-d-rule" in done.stdout, done.stdout
     assert (checkout / "figures/embedding_lr/fig3_ratio_2.pdf").exists()
