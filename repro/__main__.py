@@ -141,6 +141,18 @@ def parser() -> argparse.ArgumentParser:
     words = "with --plan: how many seeds the design has; default: those of the table"
     added.add_argument("--seeds", type=int, metavar="N", help=words)
 
+    words = "how many; default: 3"
+    added = add("pilot", figure={})
+    added.add_argument(
+        "--seeds", type=int, default=3, choices=range(2, 101), metavar="N", help=words
+    )
+    added = add("register", claim={})
+    words = "the table that `pilot` wrote"
+    added.add_argument("--pilot", type=Path, required=True, metavar="CSV", help=words)
+    words = "to plan with, in place of as many as its study has"
+    added.add_argument("--seeds", type=int, metavar="N", help=words)
+    added.add_argument("--why", default="", help="why this bound, in your words")
+    added.add_argument("--known", default="", help="what is known of the result already")
     add_new(add("new"))
 
     group("Jobs of the workflow, as Snakemake calls them")

@@ -256,6 +256,21 @@ def power(suite: "Suite", arguments: Namespace) -> None:
         print(line, flush=True)
 
 
+def pilot(suite: "Suite", arguments: Namespace) -> str:
+    """A figure's runs on seeds that judge nothing, to plan a test with."""
+    from repro.judge import registering
+
+    return registering.pilot(suite, arguments.figure, arguments.seeds).as_posix()
+
+
+def register(suite: "Suite", arguments: Namespace) -> str:
+    """The row of the register of a claim's test, planned from a pilot."""
+    from repro.judge import registering
+
+    typed = {"why": arguments.why, "known": arguments.known}
+    return registering.row(suite, arguments.claim, arguments.pilot, arguments.seeds, typed)
+
+
 def new(suite: "Suite", arguments: Namespace) -> str:
     """Files of a paper, or of a figure and its runs, that pass every test as they are."""
     from repro.judge import new

@@ -18,6 +18,7 @@ How a claim is judged
   rows.py          CSV files beside a paper's studies
   printed.py       what the papers print
   register.py      what was fixed before the runs that judge a claim
+  registering.py   a pilot, and the row that is planned from it
   bounds.py        where the bounds of all claims come from
 
 The board of transfer

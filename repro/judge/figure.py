@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from repro.errors import UserError, did_you_mean
-from repro.judge.claims import Claim, Measurement
+from repro.judge.claims import CONTROL, OURS, Claim, Measurement
 from repro.judge.power import Laws
 from repro.judge.typeset import Table
 from repro.suite import catalog
@@ -206,7 +206,8 @@ class Figure(Shown):
 
 
 def again(original: Figure, figure: str, studies: Mapping[str, str]) -> Figure:
-    """A figure as another one is, of other runs: its claims, by the same bounds, and its picture.
+    """A figure as another one is, of other runs: the same picture, and the same bounds for claims
+    that are a control of ours, for the paper says nothing of these runs.
 
     figure: its name, with which its claims begin. studies: study of the original -> the study that
     is shown in its place.
@@ -215,6 +216,13 @@ def again(original: Figure, figure: str, studies: Mapping[str, str]) -> Figure:
 
     def renamed(claim: str) -> str:
         return f"{figure}.{claim.partition('.')[2]}"
+
+    def own_claim(claim: Claim) -> Claim:
+        expected = {
+            scale: replace(bound, basis=OURS, why=f"that of {claim.id}") if bound.basis else bound
+            for scale, bound in claim.expected.items()
+        }
+        return replace(claim, id=renamed(claim.id), kind=CONTROL, expected=expected)
 
     def own_name(stage: str) -> str:
         """The original's name of a stage, a round of its search included."""
@@ -240,10 +248,11 @@ def again(original: Figure, figure: str, studies: Mapping[str, str]) -> Figure:
         title=f"{original.title} (other settings)",
         outcome=CLAIM_IN_TEXT.sub(lambda found: f"{{{renamed(found[1])}}}", original.outcome),
         studies=tuple(map(shown, original.studies)),
-        claims=tuple(replace(claim, id=renamed(claim.id)) for claim in original.claims),
+        claims=tuple(map(own_claim, original.claims)),
         reduce=reduce,
         measure=measure,
-        laws={renamed(claim): laws for claim, laws in original.laws.items()},
+        laws={},
+        simulate=None,
     )
 
 

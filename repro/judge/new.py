@@ -12,6 +12,7 @@ from string import Template
 from repro.errors import UserError, did_you_mean
 from repro.judge import bounds, cited, costs, marks
 from repro.judge.printed import Printed
+from repro.judge.register import Registered
 from repro.suite import catalog, registry
 from repro.suite.checkout import ROOT
 from repro.suite.papers import ARXIV, FILE
@@ -159,12 +160,12 @@ def paper(slug: str, arxiv: str) -> list[str]:
     if not ARXIV.fullmatch(number) or not (version or "1").isdecimal():
         raise UserError(f"new paper: --arxiv {arxiv!r} is no number as 2511.01734v1")
     year = 2000 + int(number[:2])
-    columns = ",".join(field.name for field in fields(Printed))
     filled = PAPER.substitute(arxiv=number, version=version or 1, year=year)
     files = {
         f"studies/{slug}/{FILE}": filled,
         f"studies/{slug}/README.md": PAGE.format(slug=slug),
-        f"studies/{slug}/printed.csv": f"{columns}\n",
+        f"studies/{slug}/printed.csv": f"{columns(Printed)}\n",
+        f"studies/{slug}/registered.csv": f"{columns(Registered)}\n",
         **_template(slug, "first", WIDTHS, SEEDS),
     }
     return _written(files, f"{slug}/first")
@@ -194,6 +195,11 @@ def figure(
     if rates:
         raise UserError("new figure: --rates are of a study; name it with --of")
     return _written(_template(slug, own, widths or WIDTHS, seeds or SEEDS), name)
+
+
+def columns(kind: type) -> str:
+    """The head of a table of such rows."""
+    return ",".join(field.name for field in fields(kind))
 
 
 def _template(slug: str, own: str, widths: Sequence[float], seeds: int) -> dict[str, str]:

@@ -14,6 +14,7 @@ What runs
   config.py        the configuration: scale, data, figures
   suite.py         the suite under one configuration
   paths.py         where files are, relative to the work folder
+  pilot.py         the suite on seeds that judge nothing
   entry.py         the suite with somebody's entry of the board of transfer
 
 One job

@@ -212,14 +212,16 @@ class Study:
 
     def along(self, axes: Mapping[str, Sequence]) -> "Study":
         """This study with other values of some axes, wherever it has values of them; at smoke
-        scale, which proves the pipeline and is small for it, with its own.
+        scale, which proves the pipeline and is small for it, with its own. The scales whose designs
+        are fitted to a night or to a GPU it has not.
 
         Raises UserError on an axis that it lacks, or whose values are several settings at once."""
         for axis in axes:
             if axis not in self.grid:
                 raise UserError(f"has no axis {axis!r}: {did_you_mean(axis, self.grid)}")
         scales = {}
-        for name, scale in self.scales.items():
+        kept = {name: s for name, s in self.scales.items() if name not in OPTIONAL_SCALES}
+        for name, scale in kept.items():
             own = {axis: scale.grid.get(axis, self.grid[axis]) for axis in axes}
             if several := [axis for axis, v in own.items() if v and isinstance(v[0], Mapping)]:
                 settings = ", ".join(own[several[0]][0])

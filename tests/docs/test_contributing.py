@@ -14,6 +14,8 @@ from repro.suite.checkout import ROOT
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 WALK = PAGE.split("## A figure\n")[1].split("\n## ")[0]
+FILES = re.findall(r"^`([\w/]+\.py)`:\n\n```python\n(.*?)```", PAGE, re.S | re.M)
+ROWS = re.findall(r"^In `(\S+)` below the line of `(\S+)`:\n\n```\n(.*?)\n```", PAGE, re.S | re.M)
 KEPT = (
     *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "README.md", "Snakefile"),
     *("pyproject.toml", "benchmarks", "config", "data", "docs", "examples"),
@@ -25,6 +27,7 @@ KEPT = (
 def test_every_path_named_is_there():
     named = re.findall(r"`((?:repro|widthwise|data|tests|studies|figures)/[\w/.]+)`", PAGE)
     added = re.findall(r"`([\w/]+)(?:\.py|\.pdf)`", WALK)
+    added += [file.removesuffix(".py") for file, _ in FILES]
     missing = [path for path in named if not (ROOT / path).exists()]
     assert len(named) > 15
     assert {Path(path).with_suffix("").as_posix() for path in missing} <= set(added)
@@ -90,3 +93,45 @@ def test_a_figure_with_own_settings_is_built_as_the_page_says(checkout):
     done = call(first, checkout)
     assert done.returncode == 0 and "fig3_ratio_2.sqrt-d-rule" in done.stdout, done.stdout
     assert (checkout / "figures/embedding_lr/fig3_ratio_2.pdf").exists()
+
+
+# What looks at all papers, figures, datasets, models, parametrizations and pages.
+HELD = (
+    *("tests/docs", "tests/test_layers.py", "tests/test_imports.py", "tests/suite/test_ids.py"),
+    *("tests/suite/test_papers.py", "tests/judge/test_bounds.py", "tests/judge/test_printed.py"),
+    *("tests/judge/test_register.py", "tests/judge/test_known.py", "tests/judge/test_power.py"),
+    *("tests/judge/test_seeds.py", "tests/judge/test_scoreboard.py", "tests/models"),
+    *("tests/checks/test_coordinate_check.py", "tests/parametrization/test_multipliers.py"),
+    *("tests/cost", "tests/studies/test_workstation.py", "tests/tasks/test_golden.py"),
+)
+
+
+@pytest.mark.slow
+def test_a_paper_figures_a_dataset_a_model_and_a_parametrization_are_added_as_said(checkout):
+    """By the sections alone; nothing that lists them is left to be edited."""
+    of_walk = {"studies/embedding_lr/lvp_widths.py", "figures/embedding_lr/lvp.py"}
+    written = {file: text for file, text in FILES if file not in of_walk}
+    assert {Path(file).parts[0] for file in written} == {"data", "repro", "widthwise"}
+    for file, text in written.items():
+        (checkout / file).write_text(text)
+    for page, below, row in ROWS:
+        add_below(checkout / page, below, row)
+    section = PAGE.split("## A paper\n")[1].split("\n## ")[0]
+    commands = re.findall(r"^uv run .*$", section, re.M)
+    assert len(commands) == 4
+    for command in commands:
+        done = call(command, checkout)
+        assert done.returncode == 0, done.stdout
+    done = call("uv run python -m repro coordinate-check half-SP --model residual_mlp", checkout)
+    assert "half-SP" in done.stdout, done.stdout
+    done = call(f"uv run pytest -n 2 -q -m 'not slow and not workflow' {' '.join(HELD)}", checkout)
+    assert done.returncode == 0, done.stdout
+
+
+def add_below(page, below, row):
+    """A row below the first line that begins a cell or a line with a name."""
+    lines = page.read_text().splitlines()
+    name = f"`{below}`" if page.suffix == ".md" else f"{below} "
+    place = next(i for i, line in enumerate(lines) if name in line)
+    lines.insert(place + 1, row)
+    page.write_text("\n".join(lines) + "\n")
