@@ -196,7 +196,9 @@ def add_cost(added: argparse.ArgumentParser) -> None:
 
 def add_new(added: argparse.ArgumentParser) -> None:
     """What is written, and of what."""
-    kinds = added.add_subparsers(dest="what", required=True, metavar="WHAT")
+    kinds = added.add_subparsers(
+        dest="what", required=True, metavar="WHAT", help="paper, figure, or pages: what pages say"
+    )
     paper = kinds.add_parser("paper", help="who it is, its page, a first study and figure")
     paper.add_argument("slug", help="its folder, in small letters: rate_transfer")
     paper.add_argument("--arxiv", required=True, metavar="N", help="its number: 2511.01734v1")

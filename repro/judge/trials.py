@@ -214,11 +214,14 @@ def of_table(suite: Suite, figure_name: str, table, digest: str) -> list[Trial]:
 
 def outdated(suite: Suite, selection: list[str]) -> Iterator[str]:
     """A line for each claim whose trials lack a law, or were drawn from another table than the one
-    on record; a verdict counts the latter all the same, because power is of a design."""
+    on record; a verdict counts the latter all the same, because power is of a design. What is not
+    run yet has no record to draw from, and no line."""
     for figure_name in registry.selected_figures(selection, "power"):
         paper, scale = figure_name.split("/")[0], suite.config.scale
         bases = recorded(suite, figure_name)
-        digest = read_record(bases[0])["data_sha256"] if bases else None
+        if not bases:
+            continue
+        digest = read_record(bases[0])["data_sha256"]
         for claim in tested(figure_name, scale, suite.is_embedded(figure_name)):
             found = power.of_claim(paper, claim.id, scale, suite.label)
             names = list(figure_named(figure_name).laws[claim.id].names)
