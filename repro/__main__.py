@@ -8,6 +8,7 @@ if __name__ == "__main__":  # first: a job that a worker carries out needs none 
     hand_over(sys.argv[1:])
 
 import argparse
+import errno
 import os
 import select
 import signal
@@ -17,16 +18,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from repro import __version__, commands
-from repro.errors import UserError
+from repro.errors import UserError, error_line, visible
 from repro.files import disk_fault
-from repro.suite import foreign, origin
+from repro.suite import origin
 from repro.suite.checkout import ROOT
 from repro.suite.study import SCALES
 from repro.training import launch
 
 CONFIG = (
     f"as snakemake's: scale ({', '.join(SCALES)}), data (embedded: synthetic; real), figures, "
-    "at_edge, arithmetic, max_gpu_hours, or a dataset: <dataset>=embedded|real|FOLDER"
+    "at_edge, arithmetic, max_gpu_hours, max_days, or a dataset: <dataset>=embedded|real|FOLDER"
 )
 WORDS = {  # argument -> what it is
     "claims": "as in the scoreboard: fig3.sqrt-d-rule; default: all that are registered",
@@ -268,6 +269,10 @@ def mistake_in(error: Exception, command: str) -> UserError | None:
     if isinstance(error, UserError):
         return error
     if isinstance(error, ModuleNotFoundError) and is_library(error.name):
+        if (error.name or "").partition(".")[0] in sys.stdlib_module_names:
+            return UserError(
+                f"{command}: {error}: this Python lacks it, or its file may not be read"
+            )
         return UserError(
             f"{command}: needs {error.name}, which this environment has not: "
             f"uv run python -m repro {command} ... has the whole suite"
@@ -277,6 +282,8 @@ def mistake_in(error: Exception, command: str) -> UserError | None:
             f"{command}: needs more memory than it may have ({str(error).strip() or 'none left'}); "
             "free some, or allow more with ulimit -v unlimited"
         )
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        error = OSError(errno.EAGAIN, str(error))
     fault = disk_fault(error)
     return UserError(fault) if fault else None
 
@@ -305,7 +312,7 @@ def main(words: list[str] | None = None) -> int:
                     print(notice, file=sys.stderr)
             text = arguments.run(suite, arguments)
             if text:
-                print(foreign.visible(text), flush=True)
+                print(visible(text), flush=True)
     except Terminated:
         print("error: ended by SIGTERM; run the same command again to go on", file=sys.stderr)
         return 128 + signal.SIGTERM
@@ -326,7 +333,7 @@ def main(words: list[str] | None = None) -> int:
         else:
             if mistake.trace and not sys.stderr.isatty():
                 print(mistake.trace, file=sys.stderr, end="")
-            print(foreign.visible(f"error: {mistake}"), file=sys.stderr)
+            print(error_line(mistake), file=sys.stderr)
             return mistake.status
         return 1
     return 0

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 def configured(arguments: Namespace) -> tuple["Suite", str]:
     """The suite under a command's configuration, and what `arithmetic.apply` says of it."""
     from repro.suite import arithmetic
-    from repro.suite.suite import Suite, configuration
+    from repro.suite.suite import Suite, configuration, keep_plans
 
+    keep_plans()
     config = configuration(arguments.config)
     # First: a dataset may read its files, with a library that takes an arithmetic as it is loaded.
     notice = arithmetic.apply(config.arithmetic)
@@ -89,6 +90,7 @@ def cost(suite: "Suite", arguments: Namespace) -> str | None:
     by_study = bool(arguments.figures)
     lines = budget.table(suite, figures, price, site, by_study)
     lines += budget.too_large(suite, figures, site)
+    lines += budget.too_long(suite, figures, site)
     lines += budget.feeding(suite, figures, price)
     lines += seeds.untold(suite, figures)
     return "\n".join([*lines, *budget.passes(suite, figures)])

@@ -152,3 +152,25 @@ def test_the_backend_alone_names_devices():
             if compared or text in ("'cuda'", "torch.cuda") or text.endswith(".is_cuda"):
                 named.setdefault(path.name, []).append(text)
     assert not named
+
+
+def test_compiling_needs_what_triton_includes_and_a_kernel_that_is_right(monkeypatch, capsys):
+    """Found in review: a Python without its headers passed, and crashed in the first step."""
+    can = backend.can_compile.__wrapped__
+    monkeypatch.setattr(backend, "find_spec", lambda name: object())
+    monkeypatch.setattr(backend.shutil, "which", lambda name: "/usr/bin/cc")
+    monkeypatch.setattr(backend, "compiles_a_kernel", lambda: True)
+    monkeypatch.setattr(backend.sysconfig, "get_path", lambda name: "/nowhere")
+    assert not can()
+    monkeypatch.undo()
+
+    def fail(function):
+        raise RuntimeError("cc: no such file\nand more")
+
+    monkeypatch.setattr(torch, "compile", fail)
+    assert not backend.compiles_a_kernel("cpu")
+    assert capsys.readouterr().out == "nothing is compiled here: RuntimeError: cc: no such file\n"
+    monkeypatch.setattr(torch, "compile", lambda function: function)
+    assert backend.compiles_a_kernel("cpu")
+    monkeypatch.setattr(torch, "compile", lambda function: lambda x: x)
+    assert not backend.compiles_a_kernel("cpu")

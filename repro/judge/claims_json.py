@@ -16,6 +16,7 @@ from repro.judge import claims, register
 from repro.judge.board import JudgedClaim
 from repro.judge.printed import targets_of
 from repro.suite import registry
+from repro.suite.provenance import devices
 from repro.suite.study import SCALES
 
 
@@ -81,7 +82,7 @@ def filed(row: JudgedClaim, provenance: Mapping, data: Path, picture: Path) -> F
             Target(value=t.value, number=t.number, unit=t.unit, place=t.place, what=t.what)
             for t in targets_of(row["paper"], row["claim"])
         ],
-        device=", ".join(sorted({entry["device"] for entry in provenance["made"]})),
+        device=", ".join(devices(provenance["made"])),
         data_sha256=sha256_file(data),
         picture_sha256=sha256_file(picture),
         registered=register.badge(row, provenance).word,

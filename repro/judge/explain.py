@@ -11,7 +11,7 @@ from repro.judge.figure import figure_named
 from repro.judge.known import Known, find
 from repro.judge.picture import unclean
 from repro.judge.printed import printed
-from repro.judge.records import read_record, recorded_at
+from repro.judge.records import not_committed, read_record, recorded_at
 from repro.suite import arithmetic, registry
 from repro.suite.papers import is_a_paper
 from repro.suite.provenance import code_versions, listed, standing
@@ -150,6 +150,7 @@ def _origin(suite: Suite, known: Known) -> str:
         return known.place
     again = suite.command(f"figures/{known.figure}.pdf")
     other = "" if known.current else "; the record is of other settings than the present ones"
+    other += "; it is not as committed" if not_committed([known.data.with_suffix("")]) else ""
     return f"{known.place}, the record, for nothing was built here ({again}){other}"
 
 

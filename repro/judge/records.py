@@ -6,7 +6,7 @@ records/claims.json has the claims of them all (`repro.judge.claims_json`).
 """
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -79,8 +79,8 @@ def _lock() -> Path:
 def _record(suite: Suite, figure_name: str, folder: Path, made: dict) -> Path:
     """Write a figure's record; returns its path without suffix. folder: of the finished figure.
     made: its provenance."""
-    # Exactly one, because a figure never mixes devices (`cells.check_compatible`).
-    (device,) = {entry["device"] for entry in made["made"]}
+    # One, or models of GPUs with one compute capability (`cells.check_compatible`).
+    device = "+".join(provenance.devices(made["made"]))
     target = _below_records(suite.config.scale, suite.label, device, figure_name)
     data = folder.parent / DATA
     for source, suffix in ((data, ".csv"), (folder / f"{target.name}.png", ".png")):
@@ -212,6 +212,18 @@ def _checked(saved: object, path: Path) -> dict:
     if not foreign.is_shown_as_it_is(saved):
         raise UserError(f"{path}: holds characters that cannot be shown; {remedy}")
     return saved
+
+
+def not_committed(bases: Iterable[Path]) -> list[Path]:
+    """Those of these records that are not as git has them: new ones, and ones that were edited
+    together with SHA256SUMS. None of them where git cannot say. bases: paths without suffix."""
+    files = {base.with_suffix(suffix): base for base in bases for suffix in KEPT}
+    paths = [f":(literal){path}" for path in files]
+    said = history.git("status", "--porcelain", "--untracked-files=all", "--", *paths, root=ROOT)
+    if not paths or not said:
+        return []
+    changed = (ROOT / line.split()[-1] for line in said.splitlines())
+    return list(dict.fromkeys(files[path] for path in changed if path in files))
 
 
 def sums(folder: Path) -> dict[str, str]:

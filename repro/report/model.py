@@ -321,8 +321,7 @@ def site(suite: Suite) -> Site:
     Raises UserError where nothing is known of any at the configured scale and data, or where a file
     was changed after it was written.
     """
-    usable = suite.usable_figures()
-    names = [n for n in catalog.matching_figures(suite.config.figures) if n in usable]
+    names = [n for n in catalog.matching_figures(suite.config.figures) if not suite.fault(n)]
     main = views(suite, names)
     if not main:
         raise UserError(f"no results and no records for {describe(suite)}")

@@ -76,8 +76,11 @@ def check_replaceable(folder: Path) -> None:
     ours = index.is_file() and MARK in index.read_text("utf-8", errors="replace")[:200]
     if folder.exists() and not ours and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder}: is no report of this suite; {other}")
-    if (folder / LISTED).is_file():
-        written = (folder / LISTED).read_text("utf-8", errors="replace").splitlines()
+    if ours:
+        listed = folder / LISTED
+        if not listed.is_file():
+            raise UserError(f"{folder}: is a report that does not list its files; {other}")
+        written = listed.read_text("utf-8", errors="replace").splitlines()
         if foreign := sorted(set(_files(folder)) - {*written, LISTED}):
             raise UserError(f"{folder / foreign[0]}: is no part of the report there; {other}")
 

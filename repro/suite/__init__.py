@@ -4,7 +4,9 @@ What runs
   study.py         what the author of a study writes: task, grid, scales
   spec.py          settings in nested mappings, by dotted keys
   names.py         the names of stages
-  plan.py          how a study becomes jobs; ids
+  runs.py          a run, its id, and what it takes from earlier stages
+  plan.py          how a study becomes jobs
+  filling.py       which short runs share a job on a GPU
   search.py        a grid that extends itself until its optimum lies inside
   checkout.py      the files of this checkout, and how one is loaded
   catalog.py       the figures that there are
@@ -27,6 +29,7 @@ One job
   foreign.py       what may stand in files that somebody else may have made
   packs.py         archives of these files, to carry them to another machine
   locks.py         locks that end with the process that holds them
+  uses.py          what a file imports, defines and uses
   code.py          the files that some code depends on, by its imports
   code_of_run.py   those that a run depends on
   definitions.py   the definitions that an expression reaches

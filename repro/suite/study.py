@@ -28,7 +28,8 @@ class Scale:
     """What one scale changes: spec, dotted key -> value; grid, axis -> all its values.
 
     same_job: axes; runs that differ only in these are trained one after another by one job. This is
-        not part of a run's identity, so the same runs can be divided into jobs in another way.
+        not part of a run's identity, so the same runs can be divided into jobs in another way. At a
+        scale for GPUs short jobs are joined besides (`filling.filled`).
     rounds: how many times a search may extend its grid.
     """
 

@@ -101,7 +101,8 @@ def _convolves(spec: Mapping) -> bool:
 class Task:
     """version: of its results. needs: spec -> inputs. cost: spec -> Cost of one run.
 
-    identity: spec -> the settings that enter a run's id.
+    identity: spec -> the settings that enter a run's id. The seed is handed on as it is: all
+    runs of a grid point share the rest.
 
     cpu_dependent: spec -> whether results must not be expected to be equal to the last digit even
     under one arithmetic. So for oneDNN's convolutions, which it divides by the sizes of caches: on

@@ -24,7 +24,8 @@ from repro.models.mlp import MLP
 from repro.models.resnet import ResNet
 from repro.suite import budget, catalog, config, registry
 from repro.suite.cluster import Site
-from repro.suite.plan import Cell, Run
+from repro.suite.plan import Cell
+from repro.suite.runs import Run
 from repro.suite.study import SCALES
 from repro.suite.suite import Suite
 from repro.tasks import TASKS, Task, transformer_kernels
@@ -97,7 +98,7 @@ def llm_model():
 LLM_SPEC = MLP_SPEC | {
     "dataset": "fineweb_edu",
     "data": {"batch_size": 8, "sequence_length": 64, "vocab_size": 320},
-    "model": TABLE_3,
+    "model": TABLE_3 | {"window": 32},
     "optimizer": ADAMW,
     "steps": 10,
 }
@@ -246,6 +247,16 @@ def test_llm_counts_are_torch_s():
     assert found.parameters == parameters(net)
     assert found.flops == 3 * forward * 10
     assert (found.seen, found.unit) == (8 * 64 * 10, "tokens")
+
+
+@pytest.mark.parametrize(("length", "window"), [(4096, 2048), (1024, 512), (1024, 300), (512, 1)])
+def test_a_window_s_keys_are_those_of_torch_s_blocks(length, window):
+    from repro import backend
+
+    mask = backend._block_mask(length, window, torch.device("cpu"))
+    blocks = mask.kv_num_blocks.sum() + mask.full_kv_num_blocks.sum()
+    assert llm.keys(length, window) == int(blocks) * llm.BLOCK**2 // length
+    assert llm.keys(length, length) == length
 
 
 def test_llm_activations_are_what_autograd_keeps():
@@ -401,7 +412,7 @@ def test_the_command_lists_a_figure_s_studies(tmp_path, monkeypatch, capsys):
     ]
     total = dict(zip(rows["figure, study"], rows["total"], strict=True))
     assert (total["jobs"], total["runs"], total["to do"]) == (
-        "1500",
+        "984",
         "1500",
         "1500",
     )

@@ -173,10 +173,11 @@ def test_a_release_is_published_after_its_checks_and_without_a_token():
     workflow = read(".github/workflows/release.yml")
     assert triggers(workflow) == {"push": {"tags": ["v*"]}}
     publish = workflow["jobs"]["publish"]
-    assert publish["needs"] == "check" and publish["environment"] == "pypi"
-    assert publish["permissions"] == {"contents": "read", "id-token": "write"}
+    assert publish["needs"] == "build" and workflow["jobs"]["build"]["needs"] == "check"
+    assert publish["environment"] == "pypi" and publish["permissions"] == {"id-token": "write"}
     text = (ROOT / ".github" / "workflows" / "release.yml").read_text()
-    assert "secrets." not in text and "--trusted-publishing always" in text
+    assert "secrets." not in text and "password" not in text
+    assert publish["steps"][-1]["uses"].startswith("pypa/gh-action-pypi-publish@")
     version = workflow["jobs"]["check"]["steps"][2]["run"]
     for pattern, file in re.findall(r'grep -Fqx "(.*)" (\S+)$', version, re.M):
         line = pattern.replace('\\"', '"').replace("$version", read("CITATION.cff")["version"])

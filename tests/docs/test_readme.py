@@ -1,4 +1,5 @@
 import re
+from functools import cache
 
 import pytest
 from recorded import README, RECORDED, listed, not_run
@@ -21,10 +22,12 @@ def test_the_first_command_builds_and_the_second_tests():
     assert blocks[1].strip() == "uv run pytest"
 
 
-# Whether git has here the commits that the registered runs name.
-HISTORY = not register.unknown() and not any(
-    "this history does not have" in line for line in confirmed.lines()
-)
+@cache
+def history() -> bool:
+    """Whether git has here the commits that the registered runs name."""
+    return not register.unknown() and not any(
+        "this history does not have" in line for line in confirmed.lines()
+    )
 
 
 def test_the_scoreboard_is_the_recorded_one():
@@ -34,7 +37,7 @@ def test_the_scoreboard_is_the_recorded_one():
     assert (RECORDED / "scoreboard.md").read_bytes() == page
     path = ROOT / "README.md"
     # Without the history of the runs nothing says what was registered before them.
-    registered = confirmed.counted() if HISTORY else [row[0] for row in confirmed._registered()]
+    registered = confirmed.counted() if history() else [row[0] for row in confirmed._registered()]
     lines = markdown(counts_by_paper(rows, registered))
     filled = marks.filled(path, scoreboard.PAGE, lambda: lines)
     assert path.read_text() == filled, "python -m repro scoreboard --page README.md"
@@ -111,8 +114,9 @@ def test_the_widening_example_runs_and_keeps_the_function():
     assert names["wide"][0].out_features == 32
 
 
-@pytest.mark.skipif(not HISTORY, reason="the history of the runs is not here")
 def test_the_registered_verdicts_are_those_on_record():
+    if not history():
+        pytest.skip("the history of the runs is not here")
     path = ROOT / "docs" / "verdicts.md"
     filled = marks.filled(path, confirmed.PAGE, confirmed.lines)
     assert path.read_text() == filled, "python -m repro registered --page docs/verdicts.md"

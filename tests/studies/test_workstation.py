@@ -20,7 +20,7 @@ from repro.judge.claims import VERDICTS, by_bound
 from repro.suite import budget, catalog, config, registry
 from repro.suite.checkout import ROOT
 from repro.suite.names import StageName
-from repro.suite.plan import Upstream
+from repro.suite.runs import Upstream
 from repro.suite.spec import override, settings
 from repro.suite.study import WORKSTATION, Scale, Study
 from repro.suite.suite import Suite

@@ -1,5 +1,7 @@
 """Runs keep their ids, and so their results, whatever is changed in what plans them."""
 
+from dataclasses import replace
+
 import ids
 import pytest
 from recorded import listed
@@ -7,6 +9,7 @@ from recorded import listed
 from repro.suite import registry
 from repro.suite.names import StageName
 from repro.suite.study import SCALES
+from repro.suite.suite import load
 
 SLOW = ("paper",)
 
@@ -28,3 +31,11 @@ def test_the_studies_of_every_record_are_held():
         stages = [stage for name in listed() for stage in registry.figure_stages(name)]
         studies = {StageName.parse(s).module for s in stages if scale in registry.study(s).scales}
         assert studies <= {*ids.recorded()[scale]}, "uv run python tests/ids.py"
+
+
+def test_a_run_alone_has_the_id_that_it_has_among_the_runs_of_its_grid_point():
+    suite = load(["scale=smoke"])
+    stages = [suite.cells(stage) for stage in registry.study_names()]
+    runs = [run for cells in stages for cell in cells for run in cell.runs]
+    assert len({id(run.form) for run in runs}) < len(runs)
+    assert [replace(run).id for run in runs] == [run.id for run in runs]

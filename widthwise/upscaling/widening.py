@@ -18,7 +18,12 @@ from widthwise.tracing.multipliers import Factor, mark
 from widthwise.tracing.roles import Roles, between
 from widthwise.upscaling.alongside import Growths
 from widthwise.upscaling.blocks import Blocks, blocks_of
-from widthwise.upscaling.checks import check_attention, check_module, check_orientation
+from widthwise.upscaling.checks import (
+    check_attention,
+    check_module,
+    check_orientation,
+    check_tolerance,
+)
 from widthwise.upscaling.compare import Difference, Reference
 from widthwise.upscaling.exactly import Exactly, buffers_kept, disturb, exact, in_float64, twin
 from widthwise.upscaling.filling import as_first, buffers_of_width, carry_gradients, fill, made
@@ -83,6 +88,7 @@ def widen(
     an optimizer, a state or a parameter that cannot be told, and sizes that do not divide.
     """
     check_module(model)
+    check_tolerance(tolerance)
     if inputs is None and not unchecked:
         raise UserError(
             "widen: give inputs, a batch on which the wide model is held against the narrow one; "
@@ -91,6 +97,7 @@ def widen(
     make = make or getattr(model, "wider", None)
     if make is None:
         raise UserError("widen: give make=factor -> the same module `factor` times as wide")
+    make = multipliers.carrying(make, model)
     optimizers = list(optimizer) if isinstance(optimizer, list | tuple) else [optimizer]
     if optimizer is not None:
         check_covered(model, optimizers)
