@@ -39,7 +39,7 @@ SUITE = {
     "repro.report": {"repro.judge", "repro.suite"},
     # A run of a task as the suite builds it, looked at while it trains.
     "repro.checks": {
-        *("repro.suite", "repro.tasks", "repro.training", "repro.data"),
+        *("repro.suite", "repro.tasks", "repro.models", "repro.training", "repro.data"),
         *("widthwise.checks", "widthwise.parametrization"),
     },
     # What is shown and claimed, and who judges it.

@@ -18,7 +18,7 @@ from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge import evidence
 from repro.judge.board import JudgedClaim, board
 from repro.judge.built import finished, refuse_other_code
-from repro.judge.claims_json import FiledClaim, filed
+from repro.judge.claims_json import FiledClaim, filed, whole
 from repro.judge.picture import write_figure, write_page
 from repro.judge.published import CLAIMS, DATA, PROVENANCE, put
 from repro.judge.run_table import chosen_after_seeing
@@ -257,7 +257,7 @@ def _seal(bases: Sequence[Path]) -> None:
         write_bytes(page, recorded_board(folder))
         _note_digests(folder, [page])
     if bases:
-        write_json(RECORDS / EVERY_CLAIM, every_claim())
+        write_json(RECORDS / EVERY_CLAIM, whole(every_claim(), history.head() or ""))
 
 
 def _note_digests(folder: Path, paths: Sequence[Path]) -> None:

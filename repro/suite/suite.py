@@ -23,6 +23,7 @@ from repro.suite.names import StageName
 from repro.suite.paths import Paths
 from repro.suite.plan import Cell, Choice, cells
 from repro.suite.registry import (
+    broken_papers,
     broken_studies,
     dataset,
     dataset_names,
@@ -320,12 +321,12 @@ class Suite:
         return [name for name in figure_names() if not self.fault(name)]
 
     def faults(self) -> list[str]:
-        """A line for each figure and study that cannot be used: which file, and why."""
+        """A line for each paper, figure and study that cannot be used: which file, and why."""
         figures = [fault for name in figure_names() if (fault := self.fault(name))]
         studies = broken_studies().values()
         # Without studies that are already named as the reason for a figure.
         unused = [line for line in studies if not any(line in other for other in figures)]
-        return [*misplaced().values(), *figures, *unused]
+        return [*misplaced().values(), *broken_papers(), *figures, *unused]
 
     def stage_datasets(self, stage: str) -> list[str]:
         """The datasets that runs of a stage read at this scale."""
