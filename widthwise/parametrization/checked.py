@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from widthwise.errors import UserError
+from widthwise.printed import columns
 
 if TYPE_CHECKING:
     import torch
@@ -139,8 +140,6 @@ def table(plan: "Plan") -> str:
         of = plan.factor(rule.lr, name), plan.factor(plan.recipe.of_decay(role.kind), name)
         numbers = (role.width_in, role.width_out, *of)
         rows.append((name, role.kind, *(f"{each:.4g}" for each in numbers)))
-    sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(t.ljust(n) for t, n in zip(r, sizes, strict=True)).rstrip() for r in rows]
     factors = [f"{f.place or 'the module'}: {f.on} times {f.value:.4g}" for f in plan.factors]
     title = f"{plan.recipe.label}; widths, rates and decay are over those at the base width"
-    return "\n".join([title, *lines, *factors])
+    return "\n".join([title, *columns(rows), *factors])

@@ -37,7 +37,9 @@ class Role:
     vector      output           biases and gains of anything that grows
     scalar      none             the readout's bias
 
-    fan_in: number of inputs summed over; 1 for vectors, scalars, and tables that are looked up.
+    fan_in: number of inputs summed over, in_features of a linear layer of shape (out_features,
+        in_features), in_channels * height * width of a kernel; 1 for vectors, scalars, and tables
+        that are looked up.
     fan_out: number of outputs, for the rules that depend on it.
     width_in, width_out: width over base width along each of these axes, 1 where it does not grow.
     depth: number of layers over that at the base depth, of what lies in a layer of a stack; else 1.

@@ -21,6 +21,7 @@ from widthwise.errors import UserError, did_you_mean
 from widthwise.files import calling
 from widthwise.parametrization.recipes import Recipe
 from widthwise.parametrization.rules import BOTTLENECK, KINDS, Role
+from widthwise.printed import columns
 from widthwise.tracing.attention import AttentionScale, attention_of
 from widthwise.tracing.constants import Buffer, fill_undrawn, kept_buffers
 from widthwise.tracing.draws import FewDraws, spread
@@ -276,13 +277,9 @@ class Roles(Mapping[str, Role]):
                     "given" if found.given else "",
                 )
             )
-        sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(t.ljust(n) for t, n in zip(r, sizes, strict=True)).rstrip() for r in rows
-        ]
         first, second = self.widths
         title = f"base width {first:g}; axes that grow, found at {second:g}"
-        return "\n".join([title, *lines, *(f"warning: {line}" for line in self.warnings)])
+        return "\n".join([title, *columns(rows), *(f"warning: {line}" for line in self.warnings)])
 
 
 def _layer_of(name: str, deep: list[Stack]) -> str | None:
@@ -310,7 +307,8 @@ def roles(
         64, "depth": 2}`, which is then what `make` takes. Spreads of the initial values are
         measured there.
     inputs: a tensor, a tuple of positional arguments, or a mapping of keywords, for one forward
-        pass.
+        pass, of shapes that do not grow with the width: (batch, features), token ids (batch,
+        length), images (batch, channels, height, width).
     other: a second width, 2 * base if None. That module is made on the meta device where it can
         be, so it costs nothing.
     given: parameter name, or a pattern of names with `*`, -> kind, for what tracing cannot tell;
