@@ -111,7 +111,7 @@ class CoordinateCheck:
         matplotlib. Depths follow."""
         from widthwise.checks.picture import draw
 
-        draw(self, path)
+        draw(self.parts, self.verdict, self.reason, path)
 
 
 def _distance(slope: LayerSlope) -> float:

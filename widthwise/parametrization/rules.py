@@ -19,6 +19,8 @@ KINDS = ("embedding", "hidden", "output", "vector", "scalar")
 # are 1 here. So it starts as a hidden layer does, and what it writes keeps its size; with a
 # readout's start, n^-1/2 below, attention's logits and the updates of its queries vanish as n^-1/2.
 # Its rate is a readout's, 1/n (tests/checks/test_bottleneck.py, in float64; arXiv 2605.15290).
+# What no width follows, as a last projection to fixed features, is a readout: there gradients reach
+# the width as n^-1/2 by a hidden layer's start, not as 1/n.
 BOTTLENECK = "bottleneck"
 # Degree q of the update in the gradient: an update homogeneous of degree q scales as |g|^q.
 DEGREE = {"sgd": 1, "adam": 0}
