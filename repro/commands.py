@@ -40,6 +40,13 @@ def list(suite: "Suite", arguments: Namespace) -> str:
     )
 
 
+def papers(suite: "Suite", arguments: Namespace) -> str:
+    """The papers there are, each as its own file says."""
+    from repro.judge import cited
+
+    return "\n".join(map(str, cited.write())) if arguments.write else cited.listed()
+
+
 def _known(suite: "Suite", name: str) -> str:
     """What a figure took and how its claims fared, as far as results or records say."""
     from repro.errors import UserError
@@ -249,6 +256,33 @@ def power(suite: "Suite", arguments: Namespace) -> None:
     act = trials.outdated if arguments.check else trials.update
     for line in act(suite, arguments.figures or [*suite.config.figures]):
         print(line, flush=True)
+
+
+def pilot(suite: "Suite", arguments: Namespace) -> str:
+    """A figure's runs on seeds that judge nothing, to plan a test with."""
+    from repro.judge import registering
+
+    return registering.pilot(suite, arguments.figure, arguments.seeds).as_posix()
+
+
+def register(suite: "Suite", arguments: Namespace) -> str:
+    """The row of the register of a claim's test, planned from a pilot."""
+    from repro.judge import registering
+
+    typed = {"why": arguments.why, "known": arguments.known}
+    return registering.row(suite, arguments.claim, arguments.pilot, arguments.seeds, typed)
+
+
+def new(suite: "Suite", arguments: Namespace) -> str:
+    """Files of a paper, or of a figure and its runs, that pass every test as they are."""
+    from repro.judge import new
+
+    if arguments.what == "pages":
+        return "\n".join(new.pages())
+    if arguments.what == "paper":
+        return "\n".join(new.paper(arguments.slug, arguments.arxiv))
+    asked = arguments.of, arguments.seeds, arguments.widths, arguments.rates
+    return "\n".join(new.figure(arguments.name, *asked))
 
 
 def board(suite: "Suite", arguments: Namespace) -> str | None:

@@ -68,3 +68,6 @@ def pretraining_cost(spec: Mapping) -> Cost:
         rows=data["batch_size"],
         layers=7 * depth + 1,  # query, key and value, output, three of SwiGLU; the output
     )
+
+
+cost = pretraining_cost

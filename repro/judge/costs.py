@@ -80,10 +80,11 @@ def lines(names: Sequence[str] | None = None) -> list[str]:
         data = [", ".join(at[s].data) or NONE for s in GPU_SCALES]
         room.append([f"`{name}`", *memory, *disk, *data])
     price = budget.on_gpu()
-    spent = {s: budget.hours_by_paper(suites[s], names, price) for s in GPU_SCALES}
-    for paper in spent[GPU_SCALES[0]]:
-        papers.append([f"`{paper}`", *(number(spent[s][paper], 3) for s in GPU_SCALES)])
-    needed = {s: budget.gpu_memory(suites[s], names, Site()) for s in GPU_SCALES}
+    offered = {s: [name for name in names if suites[s].offers(name)] for s in GPU_SCALES}
+    spent = {s: budget.hours_by_paper(suites[s], offered[s], price) for s in GPU_SCALES}
+    for paper in spent[GPU_SCALES[-1]]:  # which every study has
+        papers.append([f"`{paper}`", *(number(spent[s].get(paper, 0), 3) for s in GPU_SCALES)])
+    needed = {s: budget.gpu_memory(suites[s], offered[s], Site()) for s in GPU_SCALES}
     largest = {n for at in needed.values() for n, held in at.items() if held > 1e9 * LISTED}
     gpus = [
         [f"`{name}`", *(number(needed[s].get(name, 0) / 1e9, 2) for s in GPU_SCALES)]

@@ -18,7 +18,7 @@ from repro.suite import registry
 from repro.suite.code import NOT_SHOWN
 from repro.suite.definitions import given, reached
 from repro.suite.locks import only_writer
-from repro.suite.provenance import mixture, provenances
+from repro.suite.provenance import REMEDIES, mixture, provenances
 from repro.suite.suite import Suite
 
 # How runs become rows, and rows a file, beside what the figure's own `reduce` reaches.
@@ -95,7 +95,7 @@ def reduce(suite: Suite, figure_name: str, key: str = "") -> Path:
     cellfiles.check_compatible(contents)
     made = provenances(list(contents.values()))
     if several := mixture(made):
-        print(f"{figure_name}: {several}", flush=True)
+        print(f"{figure_name}: {several}; {REMEDIES}", flush=True)
     data = as_csv(tabulate(figure_name, by_study))
     with only_writer(folder):
         write_bytes(folder / DATA, data)

@@ -10,11 +10,13 @@ What runs
   search.py        a grid that extends itself until its optimum lies inside
   checkout.py      the files of this checkout, and how one is loaded
   catalog.py       the figures that there are
-  registry.py      the datasets and studies that there are, and which figures show them
+  papers.py        who the papers are, each from a file of its own
+  registry.py      the papers, datasets and studies that there are, and which figures show them
   contracts.py     whether a file of theirs defines what it must
   config.py        the configuration: scale, data, figures
   suite.py         the suite under one configuration
   paths.py         where files are, relative to the work folder
+  pilot.py         the suite on seeds that judge nothing
   entry.py         the suite with somebody's entry of the board of transfer
 
 One job

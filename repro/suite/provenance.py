@@ -192,6 +192,13 @@ def mixture(made: Iterable[Mapping]) -> str:
     return f"runs of several versions of their code: {listed(several)}"
 
 
+# What is done about a mixture.
+REMEDIES = (
+    "delete the older runs' files in results/ and run again, or raise the task's version in "
+    "repro/tasks/__init__.py, which makes all of them anew"
+)
+
+
 def listed(found: Mapping[str, Mapping[str, int]]) -> str:
     """`code_versions` in a line: `repro.tasks.transfer 3f2a9c51d0e4 (2 runs), ...`."""
     return "; ".join(

@@ -1,5 +1,6 @@
 """The suite under one configuration: its jobs, what they read, and where files are. No torch."""
 
+import atexit
 import gc
 import os
 import reprlib
@@ -22,6 +23,7 @@ from repro.suite.names import StageName
 from repro.suite.paths import Paths
 from repro.suite.plan import Cell, Choice, cells
 from repro.suite.registry import (
+    broken_papers,
     broken_studies,
     dataset,
     dataset_names,
@@ -40,9 +42,10 @@ FEW = 8
 
 
 def keep_plans() -> None:
-    """Have Python look for garbage a hundred times less often. A plan is a million objects that all
-    stay: to look through them again and again takes a fifth of a dry run."""
+    """Have Python look for garbage a hundred times less often, and not as it ends. A plan is a
+    million objects that all stay: to look through them takes a fifth of a dry run."""
     gc.set_threshold(100_000, 20, 100)
+    atexit.register(gc.freeze)
 
 
 def load(words: list[str]) -> "Suite":
@@ -318,12 +321,12 @@ class Suite:
         return [name for name in figure_names() if not self.fault(name)]
 
     def faults(self) -> list[str]:
-        """A line for each figure and study that cannot be used: which file, and why."""
+        """A line for each paper, figure and study that cannot be used: which file, and why."""
         figures = [fault for name in figure_names() if (fault := self.fault(name))]
         studies = broken_studies().values()
         # Without studies that are already named as the reason for a figure.
         unused = [line for line in studies if not any(line in other for other in figures)]
-        return [*misplaced().values(), *figures, *unused]
+        return [*misplaced().values(), *broken_papers(), *figures, *unused]
 
     def stage_datasets(self, stage: str) -> list[str]:
         """The datasets that runs of a stage read at this scale."""

@@ -92,7 +92,7 @@ def test_other_data_take_as_long_and_what_was_never_run_is_not_guessed():
     assert sum(filter(None, forecast.recorded_seconds(real, [FIGURE]).values())) > 100
     paper = load(["scale=paper"])
     assert not forecast.recorded_seconds(paper, [FIGURE])
-    assert forecast.to_build(paper, [FIGURE]) == "1500 training jobs"
+    assert forecast.to_build(paper, [FIGURE]) == "984 training jobs"
 
 
 @pytest.mark.parametrize(

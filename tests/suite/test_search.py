@@ -1,14 +1,12 @@
 import itertools
 import math
-from types import SimpleNamespace
 
 import pytest
 
 from repro.errors import UserError
 from repro.files import canonical_json, sha256
+from repro.suite import arithmetic, config, registry
 from repro.suite import cells as cellfiles
-from repro.suite import config, execute, registry
-from repro.suite.arithmetic import of
 from repro.suite.execute import run_cell
 from repro.suite.plan import cells
 from repro.suite.search import full_neighbourhood, untried_neighbours
@@ -226,12 +224,7 @@ def wide(monkeypatch):
 def test_a_round_that_is_not_needed_asks_torch_nothing(tmp_path, made, monkeypatch, wide):
     """It names device and arithmetic of the runs that decided so, and loads no torch for it."""
     asked = []
-    arithmetic = SimpleNamespace(
-        in_force=lambda device: asked.append(device) or "theirs",
-        of=of,
-        refuse_half=lambda *_: None,
-    )
-    monkeypatch.setattr(execute, "arithmetic", arithmetic)
+    monkeypatch.setattr(arithmetic, "in_force", lambda device: asked.append(device) or "theirs")
     files = carry_out(tmp_path)
     trained = [c for found in files.values() for c in found if c["runs"][0]["records"]]
     assert 0 < len(trained) < sum(map(len, files.values()))
