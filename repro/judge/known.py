@@ -75,13 +75,15 @@ def find(suite: Suite, figure_name: str) -> Known | None:
     return None
 
 
-def find_all(suite: Suite, figures: Iterable[str]) -> list[Known]:
-    """What is known of each of these figures. Raises UserError where one has nothing, or was made
-    by other code than the present."""
+def find_all(suite: Suite, figures: Iterable[str], asked: bool = True) -> list[Known]:
+    """What is known of each of these figures. Raises UserError where one was made by other code
+    than the present, or has nothing; asked: False leaves those out that were not run yet."""
     found, names = [], [*figures]
     built.refuse_other_code(suite, names)
     for name in names:
         known = find(suite, name)
+        if known is None and not asked:
+            continue
         if known is None:
             raise UserError(
                 f"{suite.paths.figure(name)}: has no data of these settings, and there are no "

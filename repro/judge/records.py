@@ -18,7 +18,7 @@ from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge import evidence
 from repro.judge.board import JudgedClaim, board
 from repro.judge.built import finished, refuse_other_code
-from repro.judge.claims_json import CHOICES, FiledClaim, filed
+from repro.judge.claims_json import CHOICES, FiledClaim, filed, whole
 from repro.judge.picture import write_figure, write_page
 from repro.judge.published import CLAIMS, DATA, PROVENANCE, put
 from repro.judge.run_table import chosen_after_seeing
@@ -97,8 +97,8 @@ def _lock() -> Path:
 def _record(suite: Suite, figure_name: str, folder: Path, made: dict) -> Path:
     """Write a figure's record; returns its path without suffix. folder: of the finished figure.
     made: its provenance."""
-    # Exactly one, because a figure never mixes devices (`cells.check_compatible`).
-    (device,) = {entry["device"] for entry in made["made"]}
+    # One, or models of GPUs with one compute capability (`cells.check_compatible`).
+    device = "+".join(provenance.devices(made["made"]))
     target = _below_records(suite.config.scale, suite.label, device, figure_name)
     data = folder.parent / DATA
     for source, suffix in ((data, ".csv"), (folder / f"{target.name}.png", ".png")):
@@ -275,7 +275,7 @@ def _seal(bases: Sequence[Path]) -> None:
         write_bytes(page, recorded_board(folder))
         _note_digests(folder, [page])
     if bases:
-        write_json(RECORDS / EVERY_CLAIM, every_claim())
+        write_json(RECORDS / EVERY_CLAIM, whole(every_claim(), history.head() or ""))
 
 
 def _note_digests(folder: Path, paths: Sequence[Path]) -> None:
@@ -354,6 +354,10 @@ def redraw(suite: Suite) -> list[str]:
     found = {name: bases[0] for name in names if (bases := recorded(suite, name))}
     if not found:
         raise UserError(f"no records for {describe(suite)}")
+    import seaborn  # noqa: F401  here, so that the processes that are forked need not
+
+    from repro.judge import drawing  # noqa: F401
+
     with ProcessPoolExecutor(min(len(found), usable_cores())) as pool:
         drawn = [*map(str, pool.map(_redraw, found, found.values()))]
     return drawn + [f"figures/{name}.pdf: no record" for name in names if name not in found]

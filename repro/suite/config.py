@@ -26,6 +26,7 @@ class Config:
     data: the default source, one of SOURCES. sources: dataset -> source, where it is another.
     figures: what to build and judge, as in `catalog.matching_figures`.
     max_gpu_hours: the most that a scale for GPUs may cost; None: not allowed at all.
+    max_days: the most that one job may take on the GPUs it asks for; None: `cluster.MOST_DAYS`.
     at_edge: what happens when the best run of a sweep lies at the edge of its grid: "widen" extends
         the grid in rounds, "stop" ends in an error before anything is trained with that value.
     arithmetic: which instructions CPU runs use, a name in `arithmetic.SETTINGS`.
@@ -36,6 +37,7 @@ class Config:
     sources: Mapping[str, Source]
     figures: tuple[str, ...]
     max_gpu_hours: float | None
+    max_days: float | None = None
     at_edge: str = "widen"
     arithmetic: str = arithmetic.DEFAULT
 
@@ -44,8 +46,8 @@ class Config:
         return self.sources.get(dataset, Source(self.data))
 
     def arguments(self) -> list[str]:
-        """`key=value` words from which `parse` makes it again; without `figures` and
-        `max_gpu_hours`, which change no result."""
+        """`key=value` words from which `parse` makes it again; without `figures`,
+        `max_gpu_hours` and `max_days`, which change no result."""
         values = [f"scale={self.scale}", f"data={self.data}"]
         values += [f"{name}={s.folder or s.kind}" for name, s in sorted(self.sources.items())]
         values += [f"at_edge={self.at_edge}"] if self.at_edge != "widen" else []
@@ -57,7 +59,8 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
     """Validate a configuration, in which names of datasets are keys too; raises UserError naming
     the key."""
     datasets = sorted(datasets)
-    known = {"scale", "data", "figures", "max_gpu_hours", "at_edge", "arithmetic", *datasets}
+    limits = ("max_gpu_hours", "max_days")
+    known = {"scale", "data", "figures", *limits, "at_edge", "arithmetic", *datasets}
     for key in values:
         if key not in known:
             raise UserError(
@@ -85,11 +88,11 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
         raise UserError(
             f"config key figures: {reprlib.repr(figures)} is not a list of names; use [paper/fig2]"
         )
-    hours = _hours(values.get("max_gpu_hours"))
+    hours, days = (_limit(key, values.get(key)) for key in limits)
     at_edge = _choice("at_edge", values.get("at_edge", "widen"), AT_EDGE)
     chosen = values.get("arithmetic", arithmetic.DEFAULT)
     chosen = _choice("arithmetic", chosen, tuple(arithmetic.SETTINGS))
-    return Config(scale, data, sources, tuple(figures), hours, at_edge, chosen)
+    return Config(scale, data, sources, tuple(figures), hours, days, at_edge, chosen)
 
 
 def in_folders(chosen: Config, datasets: Iterable[str], folder: Path) -> Config:
@@ -107,19 +110,20 @@ def _choice(key: str, value: object, choices: tuple[str, ...]) -> str:
     return value
 
 
-def _hours(value: Any) -> float | None:
-    """A limit in hours. nan is refused: no cost would compare as larger than it."""
+def _limit(key: str, value: Any) -> float | None:
+    """A limit in hours or days. nan is refused: no cost would compare as larger than it."""
     if value is None:
         return None
     try:
-        hours = math.nan if isinstance(value, bool) else float(value)
+        limit = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
-        hours = math.nan
-    if not 0 <= hours < math.inf:
+        limit = math.nan
+    if not 0 <= limit < math.inf:
+        unit = key.rpartition("_")[2]
         raise UserError(
-            f"config key max_gpu_hours: {reprlib.repr(value)} is not a number of hours, 0 or more"
+            f"config key {key}: {reprlib.repr(value)} is not a number of {unit}, 0 or more"
         )
-    return hours
+    return limit
 
 
 def _source(dataset: str, value: object) -> Source:

@@ -23,8 +23,9 @@ CELL = r"|[A-Za-z0-9_>.(][\w ()@.,:;/+#*>=-]{0,199}|-inf"
 
 # Entry of a run's provenance -> its form, as `fits` has it. The first must be there; the others are
 # of now, of once, or of records.
+DEVICE = r"[a-z0-9][a-z0-9()+._-]{0,99}"  # a folder of records/ has its name
 NEEDED = {
-    "device": r"[a-z0-9][a-z0-9()+._-]{0,99}",  # a folder of records/ has its name
+    "device": DEVICE,
     "inputs": {WORDS: DIGEST},
     "host_cpu": WORDS,
     "versions": {RELEASE: (RELEASE, None)},
@@ -33,6 +34,8 @@ NEEDED = {
 }
 KNOWN = NEEDED | {
     "arithmetic": (WORDS, None),
+    "capability": RELEASE,
+    "began_on": [DEVICE],
     "ranks": NUMBER,
     "layout": {r"[a-z]{1,20}": NUMBER},
     "gpu": {RELEASE: (RELEASE, None)},

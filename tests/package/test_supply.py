@@ -49,9 +49,7 @@ def test_a_workflow_may_read_and_no_more_and_leaves_no_credentials(path):
 def test_a_job_that_may_write_runs_nothing_of_this_repository(path):
     """What it publishes was built by a job that may not; no cache that another run filled."""
     jobs = yaml.safe_load(path.read_text())["jobs"]
-    writing = {
-        name for name, job in jobs.items() if "write" in job.get("permissions", {}).values()
-    }
+    writing = {name for name, job in jobs.items() if "write" in job.get("permissions", {}).values()}
     assert writing == ({"publish"} if path.name in ("release.yml", "site.yml") else set())
     for step in (step for name in writing for step in jobs[name]["steps"]):
         assert "run" not in step and not step["uses"].startswith("actions/checkout@")

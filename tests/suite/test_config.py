@@ -42,6 +42,7 @@ def test_a_key_twice_in_a_configuration_file_is_named_with_its_lines(tmp_path):
         ({"max_gpu_hours": "inf"}, "'inf' is not a number of hours"),
         ({"max_gpu_hours": 10**400}, "000 is not a number of hours"),
         ({"max_gpu_hours": -1}, "-1 is not a number of hours"),
+        ({"max_days": "nan"}, "'nan' is not a number of days"),
         ({"max_gpu_hours": True}, "True is not a number of hours"),
         ({"wikitext2": 7}, r"7 is what YAML makes .* --config 'wikitext2=\"FOLDER\"'"),
         ({"wikitext2": None}, "None is what YAML makes"),

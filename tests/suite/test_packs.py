@@ -13,7 +13,8 @@ from repro.errors import UserError
 from repro.files import seal
 from repro.suite import packs
 from repro.suite.cells import FORMAT
-from repro.suite.plan import Cell, Run
+from repro.suite.plan import Cell
+from repro.suite.runs import Run
 
 STUDY = "embedding_lr/parametrizations"
 RUN = Run("parametrization_exponents", 1, {"seed": 0}, {"seed": 0}, {})
