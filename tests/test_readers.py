@@ -4,6 +4,7 @@ must be taken as it is or refused in one line that names it. What is taken is us
 import csv
 import io
 import json
+import tomllib
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,15 +17,15 @@ from torch import nn
 
 from repro.data import lockfiles
 from repro.errors import UserError
-from repro.files import json_bytes, parse_json, seal
-from repro.judge import board, records
+from repro.files import parse_json, seal
+from repro.judge import board, claims_json, records
 from repro.judge.evidence import Second, turned
 from repro.judge.picture import unclean
 from repro.judge.power import Trial
 from repro.judge.printed import Printed
 from repro.judge.register import Registered
 from repro.judge.rows import parsed
-from repro.suite import calls, cells, config, suite
+from repro.suite import calls, cells, checkout, config, papers, suite
 from repro.suite.checkout import ROOT
 from repro.suite.plan import Cell, Run
 from repro.suite.provenance import code_versions, doubts, listed, mixture
@@ -113,19 +114,48 @@ def read_config(path: Path) -> None:
         raise UserError(f"{path}: {error}") from None
 
 
+def toml(value: object) -> str:
+    """As far as JSON is TOML."""
+    pairs = value.items() if isinstance(value, dict) else [("title", value)]
+    return "".join(f"{json.dumps(k)} = {json.dumps(v)}\n" for k, v in pairs)
+
+
+def read_paper(path: Path) -> None:
+    file = Path("studies", "x", papers.FILE)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(path.read_bytes())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkout, "ROOT", Path())
+        try:
+            found = papers.paper.__wrapped__("x")
+        except UserError as error:
+            raise UserError(str(error).replace(str(file), str(path))) from None
+    str([found.heading, found.url, found.cited, found.ours])
+
+
+def read_claims(path: Path) -> None:
+    for row in claims_json.read_rows(path):
+        str([board.interval(row), board.in_words(row), board.paper_scale(row)])
+
+
 @dataclass(frozen=True)
 class Reader:
-    """honest: what the file holds. read: reads and uses it. sealed: whether it is sealed anew."""
+    """honest: what the file holds. read: reads and uses it. sealed: whether it is sealed anew.
+    write: its text."""
 
     honest: Any
     read: Any
     sealed: bool = False
+    write: Any = json.dumps
 
 
 CHOSEN = {"scale": "smoke", "figures": ["a/b"], "max_gpu_hours": 2.5, "wikitext2": "real"}
 LOCK = {"revision": "a", "splits": {"train": {"text_sha256": "0"}}, "first_download": "2026"}
 CALL = {"process": 1, "machine": "a", "executor": "local"}
+PAPER = ROOT / "studies" / "embedding_lr" / papers.FILE
 READERS = {
+    "claims": Reader(lambda: json.loads(RECORD.read_text())["claims"], read_claims),
+    "a paper": Reader(lambda: tomllib.loads(PAPER.read_text()), read_paper, write=toml),
     "a cell": Reader(cell, read_cell, True),
     "a record": Reader(lambda: json.loads(RECORD.read_text()), read_record),
     "roles": Reader(saved_roles, read_roles),
@@ -161,7 +191,7 @@ def unreadable(reader: Reader, every: bool) -> list[str]:
                 value = seal(value)
             except ValueError:  # infinity, which a seal cannot be of
                 value = value | {"sha256": "0" * 64}
-        path.write_text(json.dumps(value))
+        path.write_text(reader.write(value))
         if fault := refusals(lambda: reader.read(path), path.name):
             wrong.append(f"{what}: {fault}")
     return wrong
@@ -171,7 +201,7 @@ def unreadable(reader: Reader, every: bool) -> list[str]:
 def test_an_honest_file_is_taken(name):
     reader = READERS[name]
     content = seal(reader.honest()) if reader.sealed else reader.honest()
-    Path("given.json").write_bytes(json_bytes(content))
+    Path("given.json").write_text(reader.write(content))
     if name == "a lock file":
         with pytest.raises(UserError, match="truncated or another dataset"):
             reader.read(Path("given.json"))

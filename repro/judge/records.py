@@ -18,7 +18,7 @@ from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge import evidence
 from repro.judge.board import JudgedClaim, board
 from repro.judge.built import finished, refuse_other_code
-from repro.judge.claims_json import CHOICES, FiledClaim, filed, whole
+from repro.judge.claims_json import FiledClaim, check_rows, filed, read_rows, whole
 from repro.judge.picture import write_figure, write_page
 from repro.judge.published import CLAIMS, DATA, PROVENANCE, put
 from repro.judge.run_table import chosen_after_seeing
@@ -42,7 +42,7 @@ class Record(TypedDict):
 
     provenance: "MadeOf"
     data_sha256: str
-    claims: list[JudgedClaim]
+    claims: list[dict]
 
 
 class MadeOf(TypedDict):
@@ -103,7 +103,7 @@ def _record(suite: Suite, figure_name: str, folder: Path, made: dict) -> Path:
     data = folder.parent / DATA
     for source, suffix in ((data, ".csv"), (folder / f"{target.name}.png", ".png")):
         write_bytes(target.with_suffix(suffix), source.read_bytes())
-    claims = read_json(folder / CLAIMS)
+    claims = read_rows(folder / CLAIMS)
     write_page(target, figure_name, data, claims, made)
     kept = {key: value for key, value in made.items() if key not in NOT_KEPT}
     write_json(
@@ -153,7 +153,7 @@ def _record_second(figure_name: str, folder: Path, provenance: dict) -> list[Pat
     if not provenance["made"]:
         return []
     (name,) = {arithmetic.of(entry) for entry in provenance["made"]}
-    claims = read_json(folder / CLAIMS)
+    claims = read_rows(folder / CLAIMS)
     evidence.keep(paper, claims, name, sha256_file(folder.parent / DATA))
     return [ROOT / evidence.second_path(paper)]
 
@@ -224,9 +224,7 @@ def _checked(saved: object, path: Path) -> dict:
     for entry in made_of["made"]:
         check_keys(entry, {"device": str, "runs": int}, path, remedy)
         foreign.check_provenance(entry, path, remedy, lacking=("inputs",))
-    for row in saved["claims"]:
-        if other := [key for key, words in CHOICES.items() if row.get(key) not in words]:
-            raise UserError(f"{path}: {row['claim']}: no {other[0]} is {row[other[0]]!r}; {remedy}")
+    check_rows(saved["claims"], path, remedy)
     if not foreign.is_shown_as_it_is(saved):
         raise UserError(f"{path}: holds characters that cannot be shown; {remedy}")
     return saved

@@ -19,6 +19,7 @@ from repro.errors import UserError
 from repro.files import read_json, sha256_file
 from repro.judge.board import JudgedClaim, interval
 from repro.judge.built import finished, is_drawn, refuse_other_code
+from repro.judge.claims_json import read_rows
 from repro.judge.forecast import to_build
 from repro.judge.published import CLAIMS, DATA, PROVENANCE
 from repro.judge.records import RECORDS, SUMS, describe, read_record, recorded
@@ -157,7 +158,7 @@ def compare(suite: Suite, figure_name: str, base: Path) -> tuple[str, str]:
         folder, saved = finished(suite, figure_name), read_record(base)
     except UserError as error:
         return "differs", str(error)
-    data, claims = folder.parent / DATA, read_json(folder / CLAIMS)
+    data, claims = folder.parent / DATA, read_rows(folder / CLAIMS)
     same_data = sha256_file(data) == saved["data_sha256"]
     same_claims = claims == saved["claims"]
     same_picture = sha256_file(folder / f"{base.name}.png") == sha256_file(base.with_suffix(".png"))
