@@ -15,6 +15,8 @@ from repro.suite.checkout import ROOT
 LIBRARY_GROUND = {
     "widthwise.errors": set(),
     "widthwise.files": {"widthwise.errors"},
+    "widthwise.hints": set(),
+    "widthwise.printed": set(),
     "widthwise.statistics": set(),
 }
 GROUND = LIBRARY_GROUND | {
@@ -175,6 +177,15 @@ def test_the_library_needs_nothing_of_the_suite_and_no_line_is_of_what_is_not_th
     for name in LIBRARY | LIBRARY_GROUND:
         assert all(other.startswith("widthwise") for other in MAY_IMPORT[name]), name
     assert set(MAY_IMPORT) == {layer(name) for name in modules()}
+
+
+def test_no_file_of_the_library_imports_what_imports_it():
+    """Within functions and for types too: such a circle is read as one file."""
+    ours = {name: tree for name, tree in modules().items() if name.startswith("widthwise.")}
+    left = {name: imported(tree) & set(ours) - {name} for name, tree in ours.items()}
+    while free := {name for name, others in left.items() if not others & set(left)}:
+        left = {name: others for name, others in left.items() if name not in free}
+    assert not left, sorted(left)
 
 
 ROOMS = {path.parent for top in ("widthwise", "repro") for path in (ROOT / top).rglob("*.py")}

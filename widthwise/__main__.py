@@ -86,11 +86,12 @@ def main(words: list[str] | None = None) -> int:
     try:
         print(visible(arguments.run(arguments)), flush=True)
     except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
     except UserError as error:
         print(error_line(error), file=sys.stderr)
         return error.status
-    except (Exception, SystemExit) as error:  # of what a file of a user's defines
+    except (Exception, SystemExit, GeneratorExit) as error:  # of what a file of a user's defines
         print(error_line(f"{arguments.what}: {said(error)}"), file=sys.stderr)
         return 1
     return 0

@@ -23,7 +23,7 @@ def clip_grad_norm_(
     parameters: Iterable[Parameter], max_norm: float, widths: Widths
 ) -> torch.Tensor:
     """Scale gradients down to a norm of at most `max_norm`; returns the norm before, a tensor of
-    one entry.
+    shape ().
 
     The norm is the narrow model's: each tensor's squared norm counts k_out / k_in of what it is
     (Ma et al., arXiv 2602.10545, Appendix D), k its width over the narrow one's, so that the same

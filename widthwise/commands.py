@@ -1,8 +1,10 @@
 """`widthwise roles`, `check`, `transfer` and `widen`, of what a file of one's own defines."""
 
+import reprlib
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ def defined_in(what: str) -> tuple[Callable, dict[str, Any], dict[str, Any]]:
     what: `FILE.py` or `FILE.py:name of make`.
     Raises UserError where the file lacks `batches` or the function.
     """
-    path, _, name = what.partition(":")
+    path, name = (what, "") if ":" not in what or Path(what).is_file() else what.rsplit(":", 1)
     folder = str(Path(path).resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)  # a model's file imports its neighbours
@@ -37,6 +39,16 @@ def _progress(words: str) -> None:
     print(visible(words), flush=True)
 
 
+def widths_of(widths: Any, what: str) -> Sequence[int]:
+    """Widths that a file or the command line gives; UserError unless they are whole numbers."""
+    numbers = isinstance(widths, Sequence) and not isinstance(widths, str)
+    if not numbers or not widths or not all(isinstance(n, Integral) and int(n) > 0 for n in widths):
+        raise UserError(
+            f"{what}: widths {reprlib.repr(widths)}: give whole numbers from 1, [8, 16]"
+        )
+    return widths
+
+
 def recipe_of(arguments: Namespace, name: str) -> Any:
     """The recipe of a name, or a file's path, with what the command line says of it."""
     from widthwise.parametrization.recipes import recipe
@@ -50,7 +62,8 @@ def roles(arguments: Namespace) -> str:
     from widthwise.checks.given import batches_of, inputs_of
     from widthwise.tracing.roles import roles
 
-    base = arguments.base or min(defined.get("WIDTHS", WIDTHS))
+    given = defined.get("WIDTHS", WIDTHS) if arguments.base is None else [arguments.base]
+    base = min(widths_of(given, arguments.what))
     found = roles(
         make, base, inputs_of(batches_of(defined["batches"], 0)[0]), given=options.get("given", {})
     )
@@ -76,7 +89,7 @@ def check(arguments: Namespace) -> str:
         make,
         recipe_of(arguments, arguments.recipe),
         defined["batches"],
-        arguments.widths or defined.get("WIDTHS", WIDTHS[:3]),
+        widths_of(arguments.widths or defined.get("WIDTHS", WIDTHS[:3]), arguments.what),
         depths=arguments.depths,
         weight_decay=arguments.weight_decay,
         steps=arguments.steps,
@@ -118,7 +131,7 @@ def transfer(arguments: Namespace) -> str:
             make,
             [recipe_of(arguments, name) for name in arguments.recipes],
             defined["batches"],
-            arguments.widths or defined.get("WIDTHS", WIDTHS[:3]),
+            widths_of(arguments.widths or defined.get("WIDTHS", WIDTHS[:3]), arguments.what),
             depths=arguments.depths,
             tune={"lr": rates, "weight_decay": decays},
             seeds=arguments.seeds,

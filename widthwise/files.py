@@ -31,7 +31,7 @@ def calling(what: str, function: Callable, *arguments: Any) -> Any:
         return function(*arguments)
     except UserError:
         raise
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, GeneratorExit) as error:
         raise UserError(f"{what}: {said(error)}") from error
 
 

@@ -134,8 +134,11 @@ def span(seconds: float) -> str:
     may take here: `4 to 12 minutes`."""
     least, most = minutes(FASTEST * seconds), minutes(seconds)
     words = most.removeprefix("about ")
-    begin = least.removeprefix("about ").removesuffix(f" {words.split()[-1]}")
-    return most if least == most else f"{begin} to {words}"
+    if least == most:
+        return most
+    if least.startswith("less"):
+        return f"up to {words}"
+    return f"{least.removeprefix('about ').removesuffix(f' {words.split()[-1]}')} to {words}"
 
 
 def to_build(suite: Suite, figures: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import get_type_hints
+from typing import NotRequired, TypedDict
 
 from repro.cores import usable_cores
 from repro.errors import UserError
@@ -18,7 +18,7 @@ from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge import evidence
 from repro.judge.board import JudgedClaim, board
 from repro.judge.built import finished, refuse_other_code
-from repro.judge.claims_json import FiledClaim, filed, whole
+from repro.judge.claims_json import CHOICES, FiledClaim, filed, whole
 from repro.judge.picture import write_figure, write_page
 from repro.judge.published import CLAIMS, DATA, PROVENANCE, put
 from repro.judge.run_table import chosen_after_seeing
@@ -35,12 +35,30 @@ TEXT = ".md"
 KEPT = (".csv", ".json", ".png", TEXT)  # data; claims and provenance; picture; its text
 # Of a provenance.json, what holds in results/ alone, and what the studies themselves say today.
 NOT_KEPT = ("figure", "files", "arithmetic", "chosen_after_seeing")
-# Entries of a record, of its provenance, and of each claim in it.
-RECORD = {"provenance": dict, "data_sha256": str, "claims": list}
-MADE_OF = {"scale": str, "data": str, "label": str, "cells": list, "made": list}
-CLAIM = {
-    key: getattr(kind, "__origin__", kind) for key, kind in get_type_hints(JudgedClaim).items()
-}
+
+
+class Record(TypedDict):
+    """The JSON of a record."""
+
+    provenance: "MadeOf"
+    data_sha256: str
+    claims: list[JudgedClaim]
+
+
+class MadeOf(TypedDict):
+    """The provenance of a record."""
+
+    scale: str
+    data: str
+    label: str
+    embedded: bool
+    cells: list[str]
+    code: str
+    data_sha256: str
+    made: list[dict]
+    datasets: NotRequired[dict[str, dict]]
+    seeds: NotRequired[list[int]]
+    unclean: NotRequired[list[str]]
 
 
 def record(suite: Suite, unclean: bool = False) -> list[Path]:
@@ -200,15 +218,15 @@ def _checked(saved: object, path: Path) -> dict:
     """A record's JSON. Raises UserError, naming the file, where its entries are not those that
     `record` writes, or its texts are none that a page or a terminal may show."""
     remedy = "restore records/ with git"
-    check_keys(saved, RECORD, path, remedy)
+    check_keys(saved, Record, path, remedy)
     assert isinstance(saved, dict)
     made_of = saved["provenance"]
-    check_keys(made_of, MADE_OF, path, remedy)
     for entry in made_of["made"]:
         check_keys(entry, {"device": str, "runs": int}, path, remedy)
         foreign.check_provenance(entry, path, remedy, lacking=("inputs",))
     for row in saved["claims"]:
-        check_keys(row, CLAIM, path, remedy)
+        if other := [key for key, words in CHOICES.items() if row.get(key) not in words]:
+            raise UserError(f"{path}: {row['claim']}: no {other[0]} is {row[other[0]]!r}; {remedy}")
     if not foreign.is_shown_as_it_is(saved):
         raise UserError(f"{path}: holds characters that cannot be shown; {remedy}")
     return saved
@@ -336,6 +354,10 @@ def redraw(suite: Suite) -> list[str]:
     found = {name: bases[0] for name in names if (bases := recorded(suite, name))}
     if not found:
         raise UserError(f"no records for {describe(suite)}")
+    import seaborn  # noqa: F401  here, so that the processes that are forked need not
+
+    from repro.judge import drawing  # noqa: F401
+
     with ProcessPoolExecutor(min(len(found), usable_cores())) as pool:
         drawn = [*map(str, pool.map(_redraw, found, found.values()))]
     return drawn + [f"figures/{name}.pdf: no record" for name in names if name not in found]

@@ -241,7 +241,7 @@ def run(
     found: dict[tuple[str, int], list[torch.Tensor]] = {}
     controls = []
     for first in range(0, draws, batch):
-        stack = Draws(setting.network, min(batch, draws - first))
+        stack: Any = Draws(setting.network, min(batch, draws - first))
         parametrization.plan(stack, None, strategy).init_(generator)
         measured, noise = kernels(setting, stack.forward(setting.inputs.to(device)))
         for key, value in measured.items():

@@ -1,6 +1,8 @@
 """Key-value heads held fixed while query heads grow, as published Llamas have them: which law keeps
 logits and updates of order one. In float64."""
 
+from functools import partial
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -68,6 +70,27 @@ def test_a_readout_s_start_makes_logits_and_updates_vanish():
     slopes = {(s.layer, s.quantity): s.slope for s in found.slopes}
     assert slopes["blocks.0", "logits start"] == pytest.approx(-0.5, abs=0.1)
     assert slopes["blocks.0.o.weight", "effect"] < -0.25
+
+
+def projected(width):
+    """A readout in two parts, as of OPT 350M: width -> 12 -> 4."""
+    layers = nn.Linear(6, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh()
+    return nn.Sequential(*layers, nn.Linear(width, 12), nn.Linear(12, 4))
+
+
+def test_what_no_width_follows_is_a_readout():
+    """By a hidden layer's start what lies before it does more, the wider it is."""
+
+    def data(seed):
+        x = torch.randn(16, 6, generator=torch.Generator().manual_seed(seed))
+        return [(x, x[:, :4])]
+
+    assert widthwise.roles(projected, 64, data(0)[0][0])["4.weight"].kind == "output"
+    check = partial(widthwise.coordinate_check, projected, "muP", data, WIDTHS)
+    assert check(lr=0.02).passed
+    found = check(lr=0.004, given={"4.weight": "bottleneck"})
+    slopes = {(s.layer, s.quantity): s.slope for s in found.slopes}
+    assert found.verdict == "wrong" and slopes["2.weight", "effect"] > 0.3
 
 
 def test_kinds_rates_and_what_is_given():

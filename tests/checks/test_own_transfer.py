@@ -32,7 +32,8 @@ def test_the_narrow_model_is_trained_once_and_the_wide_ones_as_their_table_says(
     told = []
     found = compare("SP", "muP", progress=told.append)
     assert isinstance(found, Comparison)
-    assert told == ["the narrow model, width 8", "SP, width 32", "muP, width 32"]
+    runs = "the narrow model, width 8", "SP, width 32", "muP, width 32"
+    assert told == [f"transfer: {each}" for each in runs]
     assert (found.curves["SP", 8].losses == found.curves["muP", 8].losses).all()
     assert (found.curves["SP", 32].losses != found.curves["muP", 32].losses).any()
     again = compare("muP")

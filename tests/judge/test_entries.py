@@ -16,6 +16,8 @@ from repro.suite import checkout, config, registry
 from repro.suite.entry import CHEAP, Entered, EntryFile, Point, drawn, read
 from repro.suite.suite import Suite
 
+pytestmark = pytest.mark.long
+
 MINE = '''"""muP whose readout's rate is SP's."""
 
 from dataclasses import replace

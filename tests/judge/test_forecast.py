@@ -112,7 +112,8 @@ def test_a_time_to_come_is_no_finer_than_it_is_known(seconds, words):
     ("seconds", "words"),
     [
         (3, "less than a minute"),
-        (130, "less than a minute to 2 minutes"),
+        (80, "up to a minute"),
+        (130, "up to 2 minutes"),
         (200, "a minute to 3 minutes"),
         (1200, "7 to 20 minutes"),
         (6000, "33 minutes to 1.7 hours"),

@@ -30,6 +30,8 @@ from repro.suite import catalog, registry
 from repro.suite.checkout import ROOT
 from repro.suite.suite import load
 
+pytestmark = pytest.mark.long
+
 FIGURES = "embedding_lr/fig2,embedding_lr/table2"
 TRANSFER = "transfer/scores,transfer/bowls"
 SCORES = "figures/reduced/embedded/transfer/scores"

@@ -204,3 +204,30 @@ def test_a_loss_around_a_factor_ends_trainer_after_a_step(tmp_path):
     run.compute_loss = loss
     with pytest.raises(UserError, match="lm_head: its factor was not applied in 1 steps"):
         run.train()
+
+
+def test_gradients_that_float16_training_scaled_are_clipped_as_they_are():
+    """What a Trainer of float16 gives its callbacks, an optimizer of accelerate's with a scaler of
+    losses, also where it was unscaled before; on a CPU, in float32."""
+    from accelerate import Accelerator
+    from accelerate.optimizer import AcceleratedOptimizer
+
+    from widthwise.hugging_face import PlanCallback
+
+    Accelerator(cpu=True)  # whose state the optimizer asks for
+    norms = []
+    for scale in (None, 1024.0, 1024.0):
+        model, plan = planned(0)
+        optimizer = torch.optim.AdamW(plan.groups(lr=0.01))
+        scaler = None if scale is None else torch.amp.GradScaler("cpu", init_scale=scale)
+        wrapped = AcceleratedOptimizer(optimizer, scaler=scaler)
+        loss = model(**batch()).loss
+        (loss if scaler is None else scaler.scale(loss)).backward()
+        if len(norms) == 2:
+            scaler.unscale_(optimizer)
+        callback = PlanCallback(plan, 0.01)
+        callback.on_pre_optimizer_step(None, None, None, optimizer=wrapped)
+        norms.append(float(callback.norm))
+        left = ww.clip_grad_norm_(model.named_parameters(), 1e9, plan)
+        assert float(left) == pytest.approx(0.01, rel=1e-3)
+    assert norms[0] > 0.1 and norms == pytest.approx([norms[0]] * 3, rel=1e-4)

@@ -143,7 +143,7 @@ def test_paper_scale_prints_its_cost_and_refuses(tmp_path, text_folder):
     words = ("figures/embedding_lr/fig3.pdf", "--config", "scale=paper", f"wikitext2={text_folder}")
     done = snakemake(*words, directory=tmp_path / "work")
     assert done.returncode == 1
-    assert ", 1500 of them training" in done.stdout
+    assert ", 984 of them training" in done.stdout
     assert re.search(r"about 73\d GPU-hours on an H100, more than max_gpu_hours=None", done.stdout)
     assert "--config max_gpu_hours=" in done.stdout
     assert not (tmp_path / "work" / "results").exists()

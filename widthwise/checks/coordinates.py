@@ -29,6 +29,7 @@ from widthwise.checks.slopes import (
 from widthwise.errors import UserError
 from widthwise.parametrization.plans import plan
 from widthwise.parametrization.recipes import Recipe
+from widthwise.printed import told
 from widthwise.tracing.making import made
 from widthwise.tracing.roles import Roles, roles
 from widthwise.tracing.stacks import stacks
@@ -110,7 +111,7 @@ class CoordinateCheck:
         matplotlib. Depths follow."""
         from widthwise.checks.picture import draw
 
-        draw(self, path)
+        draw(self.parts, self.verdict, self.reason, path)
 
 
 def _distance(slope: LayerSlope) -> float:
@@ -144,7 +145,9 @@ def coordinate_check(
     recipe: a Recipe, a name, or the path of a file; None to check the model as `make` returns it,
         with an `optimizer` of its own: model -> torch optimizer, say another implementation's.
     batches: (inputs, targets), ..., taken in turn, or a function of the seed that returns them;
-        inputs is a tensor, a tuple of positional arguments, or a mapping of keywords. In place of
+        inputs is a tensor, a tuple of positional arguments, or a mapping of keywords, of shapes
+        that do not grow with the width: (batch, features), or token ids (batch, length) with
+        targets (batch, length) for outputs (batch, length, vocabulary). In place of
         a pair, a mapping of keywords, with which the model returns its own loss (`labels`).
     depths: then make takes {"width": ..., "depth": ...}; widths are held against each other at the
         least depth, depths at the least width (`widthwise.checks.depths`). The law is that of a
@@ -157,7 +160,8 @@ def coordinate_check(
         updates in the midst of training.
     tolerance: how far a slope may be from its law; 1/4, half the way to the nearest wrong law,
         since every power of a table is a multiple of 1/2.
-    readout, given: as in `plan` and `roles`. progress: called with a line as each model is begun.
+    readout, given: as in `plan` and `roles`. progress: is called with a line as each model is
+        begun; None: after two seconds lines go to stderr.
     A width should be larger than the number of things that a batch has to tell apart: below, what a
     step does to one of them is drowned by what it does to the others, which falls as n^-1/2.
     Raises UserError on fewer than two widths, no step, a loss that is not finite, or steps that
@@ -179,6 +183,7 @@ def coordinate_check(
             return int(width)
         return {"width": int(width), "depth": deep[0] if depth is None else int(depth)}
 
+    tell = told(progress)
     found: Roles | None = None
     if recipe is not None and len(set(widths)) > 1:
         inputs = inputs_of(batches_of(batches, 0)[0])
@@ -193,8 +198,7 @@ def coordinate_check(
         return model, planned(model, found, recipe, lr, weight_decay, optimizer, readout)
 
     def measure(of_size: Any, seed: int) -> tuple[nn.Module, Measured]:
-        if progress is not None:
-            progress(f"coordinate-check: {of_size}, seed {seed}: {after + steps} steps")
+        tell(f"coordinate-check: {of_size}, seed {seed}: {after + steps} steps")
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             model, its_optimizer = build(of_size)
@@ -282,6 +286,8 @@ def train_and_measure(
     seed: of what the model draws while it is looked at, as dropout does.
     Raises UserError on a loss that is not finite, and without a step.
     """
+    if start < 0:
+        raise UserError(f"coordinate-check: after {start}: give a number of steps from 0")
     if steps < 1:
         raise UserError(f"coordinate-check: steps {steps}: without a step nothing changes; give 1")
     inputs = inputs_of(batches[0])

@@ -12,7 +12,7 @@ from widthwise.files import calling
 from widthwise.tracing.forward import called
 from widthwise.tracing.shapes import tensors
 
-Batches = Sequence | Callable[[int], Sequence]
+Batches = Sequence[Any] | Callable[[int], Sequence[Any]]
 Loss = Callable[[nn.Module, Any], torch.Tensor]
 
 

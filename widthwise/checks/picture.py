@@ -1,16 +1,29 @@
 """The picture of a coordinate check: sizes along the network, a curve a width."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from widthwise.checks.coordinates import CoordinateCheck
+from widthwise.checks.slopes import LayerSlope, Measured
 
 MANY = 24  # layers beyond so many are numbered along an axis, not named
 COLOURS = {"right": "tab:green", "unclear": "tab:orange", "wrong": "tab:red"}
 
 
-def draw(check: "CoordinateCheck", path: str) -> None:
+class Part(Protocol):
+    """Of a `CoordinateCheck`, what is drawn over one axis."""
+
+    @property
+    def axis(self) -> str: ...
+    @property
+    def slopes(self) -> Sequence[LayerSlope]: ...
+    @property
+    def widths(self) -> Sequence[float]: ...
+    @property
+    def measured(self) -> Mapping[tuple[float, int], Measured]: ...
+
+
+def draw(parts: Sequence[Part], verdict: str, reason: str, path: str) -> None:
     """Every size over that of the narrowest model, in the network's order, a panel a quantity.
 
     Widths are a ramp from light to dark; where nothing depends on the width all curves lie on the
@@ -19,14 +32,14 @@ def draw(check: "CoordinateCheck", path: str) -> None:
     from matplotlib import colormaps
     from matplotlib.figure import Figure
 
-    rows = [list(dict.fromkeys(s.quantity for s in part.slopes)) for part in check.parts]
+    rows = [list(dict.fromkeys(s.quantity for s in part.slopes)) for part in parts]
     across = max(map(len, rows))
     figure = Figure(figsize=(3.4 * across, 4.2 * len(rows)), layout="constrained")
-    figure.suptitle(check.reason, fontsize="medium", color=COLOURS[check.verdict], wrap=True)
+    figure.suptitle(reason, fontsize="medium", color=COLOURS[verdict], wrap=True)
     panels: Any = figure.subplots(len(rows), across, squeeze=False)
     columns = [
         (part, quantity, axes)
-        for part, row, line in zip(check.parts, rows, panels, strict=True)
+        for part, row, line in zip(parts, rows, panels, strict=True)
         for quantity, axes in zip(row, line, strict=False)
     ]
     for row, line in zip(rows, panels, strict=True):
@@ -59,7 +72,7 @@ def draw(check: "CoordinateCheck", path: str) -> None:
     figure.savefig(path)
 
 
-def _mean(check: "CoordinateCheck", width: float, key: tuple[str, str]) -> float:
+def _mean(part: Part, width: float, key: tuple[str, str]) -> float:
     """The geometric mean over seeds."""
-    found = [each.sizes[key] for (at, _), each in check.measured.items() if at == width]
+    found = [each.sizes[key] for (at, _), each in part.measured.items() if at == width]
     return math.exp(sum(map(math.log, found)) / len(found)) if min(found) > 0 else math.nan

@@ -20,6 +20,7 @@ from widthwise.checks.regret import Comparison
 from widthwise.checks.sweep import Sweep
 from widthwise.errors import UserError, did_you_mean
 from widthwise.parametrization.recipes import Recipe, recipe
+from widthwise.printed import told
 from widthwise.tracing.making import made
 from widthwise.tracing.roles import roles, width_of
 
@@ -81,7 +82,7 @@ class Transfer(Comparison):
 def transfer(
     make: Callable[[Any], nn.Module],
     recipes: Sequence[str | Recipe],
-    batches: Callable[[int], Sequence],
+    batches: Callable[[int], Sequence[Any]],
     widths: Sequence[int],
     *,
     depths: Sequence[int] | None = None,
@@ -91,21 +92,22 @@ def transfer(
     loss: Loss | None = None,
     readout: str | Sequence[str] | None = None,
     given: Mapping[str, str] = MappingProxyType({}),
-    progress: Callable[[str], None] = lambda words: None,
+    progress: Callable[[str], object] | None = None,
 ) -> Transfer:
     """Tune a model at the least of the widths, train wider ones with what was found.
 
     make: width -> the module, or {"width": ..., "depth": ...} where `depths` are given.
     recipes: names, paths of files, or Recipes, of one optimizer.
-    batches: seed -> (inputs, targets), ...; a run goes through them once, so as many steps are
-        taken, the learning rate warming up for a tenth and falling to 0.
+    batches: seed -> (inputs, targets), ..., as `coordinate_check` takes them; a run goes through
+        them once, so as many steps are taken, the rate warming up for a tenth and falling to 0.
     depths: of the models of `widths`, as many, increasing with them: (64, 2), (256, 8). Recipes
         have a rule for the depth then.
     tune: "lr" and, where there is any, "weight_decay" -> those tried at the least width. The best
         decay there is every wide model's; rates are tried at every width.
     seeds: two or more, of every setting.
     optimizer, loss, readout, given: as in `coordinate_check`.
-    progress: is told of every recipe and width before it is trained.
+    progress: is called with a line as each recipe and width is begun; None: after two seconds
+        lines go to stderr.
     Raises UserError on fewer than two widths, seeds or three rates, no recipe or more than one
     optimizer, rates that are not above 0 and finite, losses that are finite at none of them, and
     a narrow model whose loss does not fall by a twentieth, as the functions it calls.
@@ -145,6 +147,7 @@ def transfer(
         other = {**base, "width": 2 * base["width"]}
     found = roles(make, base, inputs_of(first[0]), other=other, given=given)
 
+    tell = told(progress)
     begun: list[float] = []  # the loss of the narrow model before its first step
 
     def final(name: str, width: int, rate: float, decay: float, seed: int) -> float:
@@ -165,7 +168,7 @@ def transfer(
 
     def curve(name: str, width: int, decay: float) -> Sweep:
         narrow = width == widths[0]
-        progress(f"{'the narrow model' if narrow else name}, width {width}")
+        tell(f"transfer: {'the narrow model' if narrow else name}, width {width}")
         start = 0 if narrow else WIDE_SEEDS
         runs = [[final(name, width, rate, decay, start + k) for rate in grid] for k in range(seeds)]
         if not np.isfinite(runs).all(0).any():

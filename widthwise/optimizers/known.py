@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from widthwise.errors import UserError, did_you_mean
 from widthwise.files import names_in
+from widthwise.printed import columns
 
 if TYPE_CHECKING:
     import torch
@@ -46,6 +47,19 @@ class Update:
     matrix_lr: float = 0.0
     name: str = "an optimizer of your own"
     path: Any = ""
+
+    def __str__(self) -> str:
+        adds = {True: "apart from the gradient", False: "added to the gradient", None: "a setting"}
+        rows = [
+            ("optimizer", self.name),
+            ("degree in the gradient", str(self.degree)),
+            ("weight decay", adds[self.decoupled]),
+            ("eps", "-" if self.eps is None else f"{self.eps:g}"),
+            ("matrices by themselves", "no" if self.matrices is None else "yes"),
+            ("can be widened", "yes" if self.entrywise else "no"),
+            *((f"state {key}", f"gradient^{power}") for key, power in self.state.items()),
+        ]
+        return "\n".join(columns(rows))
 
     @property
     def family(self) -> str:

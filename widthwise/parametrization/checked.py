@@ -1,21 +1,38 @@
 """What `Plan.check` asks of a plan, its model and its optimizers; a plan as a table."""
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from widthwise.errors import UserError
+from widthwise.printed import columns
 
 if TYPE_CHECKING:
     import torch
 
-    from widthwise.parametrization.plans import Plan
+    from widthwise.parametrization.recipes import Recipe
+    from widthwise.parametrization.rules import Power, Role
 
 NEAR = 1e-5  # relative: rates of a schedule are rounded in float32
 
 
+class Planned(Protocol):
+    """Of a `Plan`, what is asked for here."""
+
+    model: "torch.nn.Module"
+    recipe: "Recipe"
+    roles: Any
+    at: "Mapping[str, Role]"
+    factors: tuple[Any, ...]
+    given: dict[str, dict[str, float]]
+    versions: dict[str, int]
+
+    def factor(self, power: "Power", name: str, /) -> float:
+        """What a power says of a parameter, over the base's."""
+
+
 def check(
-    plan: "Plan", optimizer: "torch.optim.Optimizer | Sequence[torch.optim.Optimizer]"
+    plan: Planned, optimizer: "torch.optim.Optimizer | Sequence[torch.optim.Optimizer]"
 ) -> None:
     """See `Plan.check`."""
     check_names("check", plan)
@@ -91,7 +108,7 @@ def check_arguments(arguments: Any) -> None:
             )
 
 
-def check_names(what: str, plan: "Plan") -> None:
+def check_names(what: str, plan: Planned) -> None:
     """Raise UserError on a parameter of the model that it did not have when the plan was made."""
     for name, parameter in plan.model.named_parameters():
         if name in plan.at or (what == "check" and not parameter.requires_grad):
@@ -112,7 +129,7 @@ def check_names(what: str, plan: "Plan") -> None:
         )
 
 
-def _idle(plan: "Plan", optimizers: Sequence[Any]) -> Iterator[tuple[str, int]]:
+def _idle(plan: Planned, optimizers: Sequence[Any]) -> Iterator[tuple[str, int]]:
     """Factors that never ran, though steps have changed what they go with: (place, steps)."""
     assert plan.roles is not None
     inner = [getattr(each, "optimizer", each) for each in optimizers]  # accelerate's has one
@@ -130,7 +147,7 @@ def _idle(plan: "Plan", optimizers: Sequence[Any]) -> Iterator[tuple[str, int]]:
             yield place, steps
 
 
-def table(plan: "Plan") -> str:
+def table(plan: Planned) -> str:
     """A line a parameter: its kind, its widths over the base's, what its rate and decay are times;
     and the factors that are on the model."""
     rows: list[tuple[str, ...]] = [("parameter", "kind", "in", "out", "lr", "weight decay")]
@@ -139,8 +156,6 @@ def table(plan: "Plan") -> str:
         of = plan.factor(rule.lr, name), plan.factor(plan.recipe.of_decay(role.kind), name)
         numbers = (role.width_in, role.width_out, *of)
         rows.append((name, role.kind, *(f"{each:.4g}" for each in numbers)))
-    sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(t.ljust(n) for t, n in zip(r, sizes, strict=True)).rstrip() for r in rows]
     factors = [f"{f.place or 'the module'}: {f.on} times {f.value:.4g}" for f in plan.factors]
     title = f"{plan.recipe.label}; widths, rates and decay are over those at the base width"
-    return "\n".join([title, *lines, *factors])
+    return "\n".join([title, *columns(rows), *factors])

@@ -79,7 +79,7 @@ class Traced(Protocol):
 
 
 def plan(
-    model,
+    model: "torch.nn.Module",
     roles: Traced | None,
     recipe: "str | Recipe",
     *,
@@ -140,7 +140,7 @@ class Plan:
 
     def __init__(
         self,
-        model,
+        model: "torch.nn.Module",
         roles: Traced | None,
         recipe: Recipe,
         readout: str | Sequence[str] | None = None,
@@ -224,7 +224,7 @@ class Plan:
         eps: float | None = None,
         decayed: Sequence[str] = KINDS,
         factors: Mapping[str, float] = MappingProxyType({}),
-    ) -> list[dict]:
+    ) -> list[dict[str, Any]]:
         """Groups for the recipe's optimizer, one for each distinct (kind, lr, weight decay, eps).
 
         lr: the rate tuned at the base width; or one for each kind of role (a bottleneck has the

@@ -10,6 +10,7 @@ from widthwise.optimizers import known as optimizers
 from widthwise.optimizers.known import Update
 from widthwise.parametrization import named
 from widthwise.parametrization.rules import BOTTLENECK, KINDS, ONE, Power, Role, Rule
+from widthwise.printed import columns
 
 if TYPE_CHECKING:
     import torch
@@ -95,16 +96,12 @@ class Recipe:
             decay = self.of_decay(kind) if self.decay else None
             powers = (rule.init, rule.lr, decay, eps, rule.multiplier)
             rows.append((kind, *("-" if p is None else str(p) for p in powers)))
-        sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(t.ljust(n) for t, n in zip(row, sizes, strict=True)).rstrip() for row in rows
-        ]
         tied = "none defined" if self.tied is None else str(self.tied)
         return "\n".join(
             [
                 f"{self.label}; factors, of width over base width along what a parameter reads "
                 "(in) and writes (out)",
-                *lines,
+                *columns(rows),
                 f"logits of a tied readout: {tied}; of attention, head_dim^-1/2 q.k, of head_dim: "
                 f"{self.attention}",
                 *([f"what a residual branch adds: {self.branch}"] if self.depth else []),

@@ -19,6 +19,8 @@ KINDS = ("embedding", "hidden", "output", "vector", "scalar")
 # are 1 here. So it starts as a hidden layer does, and what it writes keeps its size; with a
 # readout's start, n^-1/2 below, attention's logits and the updates of its queries vanish as n^-1/2.
 # Its rate is a readout's, 1/n (tests/checks/test_bottleneck.py, in float64; arXiv 2605.15290).
+# What no width follows, as a last projection to fixed features, is a readout: there gradients reach
+# the width as n^-1/2 by a hidden layer's start, not as 1/n.
 BOTTLENECK = "bottleneck"
 # Degree q of the update in the gradient: an update homogeneous of degree q scales as |g|^q.
 DEGREE = {"sgd": 1, "adam": 0}
@@ -37,7 +39,9 @@ class Role:
     vector      output           biases and gains of anything that grows
     scalar      none             the readout's bias
 
-    fan_in: number of inputs summed over; 1 for vectors, scalars, and tables that are looked up.
+    fan_in: number of inputs summed over, in_features of a linear layer of shape (out_features,
+        in_features), in_channels * height * width of a kernel; 1 for vectors, scalars, and tables
+        that are looked up.
     fan_out: number of outputs, for the rules that depend on it.
     width_in, width_out: width over base width along each of these axes, 1 where it does not grow.
     depth: number of layers over that at the base depth, of what lies in a layer of a stack; else 1.

@@ -2,6 +2,7 @@
 
 forward.py      what a module does with each axis of its parameters, seen in one forward pass
 operators.py    what each operator does with the axes it is given
+moves.py        where the dimensions of an operator's results come from
 shapes.py       which dimension of a tensor runs along which of another
 constants.py    values that nothing draws
 sizes.py        how large what depends on the inputs is, by the numbers on its way

@@ -16,14 +16,13 @@ import torch
 from torch import nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from widthwise.tracing.moves import MOVED, RESHAPED
 from widthwise.tracing.shapes import tensors
 
 SUMS = {"add", "sub"}
 # What comes out is what went in, in another shape or times a number: a factor may stand before it.
-VIEWS = {
-    *("view", "_unsafe_view", "reshape", "_reshape_alias", "transpose", "permute", "t"),
-    *("unsqueeze", "squeeze", "contiguous", "clone", "_to_copy", "alias", "detach"),
-}
+VIEWS = (RESHAPED | MOVED) - {"select", "unbind", "unfold"}
+VIEWS |= {"contiguous", "clone", "_to_copy", "alias", "detach"}
 LINEAR = VIEWS | {"mul", "div", "native_dropout", "neg"}
 
 

@@ -1,7 +1,7 @@
 """The kind of a parameter, from its shapes at two widths and what was seen of it."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -53,9 +53,17 @@ def plain(found: Found) -> dict[str, Any]:
 
 
 def from_plain(kept: dict[str, Any]) -> Found:
-    """The inverse of `plain`."""
+    """The inverse of `plain`; raises ValueError on what no parameter is."""
     lists = {key: tuple(value) for key, value in kept.items() if isinstance(value, list)}
-    return Found(**{**kept, **lists, "role": Role(**kept["role"])})
+    found = Found(**{**kept, **lists, "role": Role(**kept["role"])})
+    role, axes = found.role, range(len(found.shape))
+    sizes = (*found.shape, role.fan_in, role.fan_out, role.depth)
+    known = role.kind in (*KINDS, BOTTLENECK) and role.distribution in ("normal", "uniform")
+    if not known or not all(size > 0 for size in sizes) or not 0 <= (role.std or 0) < math.inf:
+        raise ValueError(f"{role} of shape {found.shape} is none")
+    if not {*found.wide} <= {*axes} or not {*found.inputs, *found.outputs} <= {*found.wide}:
+        raise ValueError(f"a tensor of shape {found.shape} has no such axes: {found}")
+    return found
 
 
 def _acts(uses: list[Use]) -> dict[int, set[str]]:
@@ -84,8 +92,10 @@ def find(
     seen_wide: Trace,
     spread: tuple[float | None, str, float | None],
     kinds: Mapping[str, str],
+    inside: Collection[str],
 ) -> Found:
-    """What a parameter is, from its shapes at two widths and what was seen of it."""
+    """What a parameter is, from its shapes at two widths and what was seen of it; inside: those
+    whose outputs a weight reads that has a width."""
     wide = tuple(i for i, (a, b) in enumerate(zip(shape, other, strict=True)) if a != b)
     uses = seen.uses[name]
     readouts: tuple[str, ...] = ()
@@ -117,7 +127,7 @@ def find(
             looked_up = any(INDEX in found for found in acts.values())
             summed = [] if looked_up else [i for i in summed if i not in both]
         kind = _kind(shape, acts, inputs, outputs, uses, seen_wide.uses[name])
-        if kind == "output" and name in seen.inside:
+        if kind == "output" and name in inside:
             kind = BOTTLENECK
         fan_in = math.prod(shape[i] for i in summed) if kind != "scalar" or len(shape) > 1 else 1
         kept = {i for i, found in acts.items() if KEEP in found and INDEX not in found} | {*outputs}
@@ -130,20 +140,23 @@ def find(
     scaled = 0.0
     if kind in ("output", BOTTLENECK) or readouts:
         axes = inputs or outputs  # a tied tensor has the width that it reads as its output
-        scaled = _scaled(name, axes, shape, other, seen, seen_wide)
+        last = name not in inside
+        scaled = _scaled(name, axes, shape, other, seen, seen_wide, last)
     found = Found(
         role, shape, wide, inputs, outputs, used_in, tied, readouts, name in kinds, scaled
     )
     return replace(found, constant=constant if role.std is None else None)
 
 
-def _scaled(name: str, axes: tuple, shape: tuple, other: tuple, seen: Trace, wide: Trace) -> float:
+def _scaled(
+    name: str, axes: tuple, shape: tuple, other: tuple, seen: Trace, wide: Trace, last: bool
+) -> float:
     """The exponent of the width in what a readout reads, by the numbers it was multiplied by, and,
     of one at the network's end, in what the module makes of its output."""
     grown = math.log(math.prod(other[i] / shape[i] for i in axes))
     pairs = paired(seen.uses[name], wide.uses[name], lambda use: use.module)
     found = [b.reads / a.reads for a, b in pairs if a.reads and SUM in a.axes.values()]
-    if name not in seen.inside and seen.output:
+    if last and seen.output:
         found = [each * wide.output / seen.output for each in found]
     exponents = {math.log(each) / grown if each > 0 else math.nan for each in found}
     exponent = exponents.pop() if len(exponents) == 1 else 0.0

@@ -18,7 +18,8 @@ from widthwise.errors import UserError
 from widthwise.parametrization.recipes import Recipe
 from widthwise.parametrization.rules import BOTTLENECK, ONE, Role
 from widthwise.tracing import scaled
-from widthwise.tracing.roles import AttentionScale, Roles
+from widthwise.tracing.attention import AttentionScale
+from widthwise.tracing.kinds import Found
 from widthwise.tracing.scaled import LogitScale, Scale
 
 MARKER = "widthwise_factors"  # a buffer: weights alone do not say what they are to be used with
@@ -36,18 +37,23 @@ class Factor:
 
 def attach(
     model: nn.Module,
-    roles: Roles,
+    at: Mapping[str, Role],
+    found: Mapping[str, Found],
+    attention: Sequence[AttentionScale],
+    residual: Callable[[nn.Module], dict[str, float]],
     recipe: Recipe,
     readout: str | Sequence[str] | None,
-    branches: Sequence[str] | None = None,
+    branches: Sequence[str] | None,
 ) -> tuple[Factor, ...]:
-    """Put a recipe's factors on a model, in place; see `parametrization.plan`, which calls this."""
-    at = roles.at(model)
+    """Put a recipe's factors on a model, in place; see `parametrization.plan`, which asks for it.
+
+    at: the roles at its width. found, attention: at the base, of as many layers. residual: as
+    `Roles.residual`.
+    """
     if all(role.width_in == role.width_out == role.depth == 1 for role in at.values()):
         return ()
-    factors = _branches(model, roles, at, recipe, branches)
-    roles = roles.like(model)
-    for name, each in roles.found.items():
+    factors = _branches(model, residual, at, recipe, branches)
+    for name, each in found.items():
         role = at[name]
         tied = each.tied and role.kind == "embedding"
         reads = tied or role.kind in ("output", BOTTLENECK)
@@ -78,13 +84,13 @@ def attach(
                 )
             else:
                 factors[_read(model, place, readout)] = value
-    powers = {scale: _power(scale, recipe) for scale in roles.attention}
-    found = [Factor(place, on, value) for (place, on), value in factors.items()]
-    for factor in found:
+    powers = {scale: _power(scale, recipe) for scale in attention}
+    put = [Factor(place, on, value) for (place, on), value in factors.items()]
+    for factor in put:
         scaled.put(model.get_submodule(factor.place), Scale(factor.on, factor.value))
-    found += [scale_logits(model, scale, power) for scale, power in powers.items() if power]
-    mark(model, found)
-    return tuple(found)
+    put += [scale_logits(model, scale, power) for scale, power in powers.items() if power]
+    mark(model, put)
+    return tuple(put)
 
 
 def scale_logits(model: nn.Module, scale: AttentionScale, power: float) -> Factor:
@@ -132,7 +138,7 @@ def _mark(model: nn.Module, values: torch.Tensor) -> None:
 
 def _branches(
     model: nn.Module,
-    roles: Roles,
+    residual: Callable[[nn.Module], dict[str, float]],
     at: Mapping[str, Role],
     recipe: Recipe,
     branches: Sequence[str] | None,
@@ -148,7 +154,7 @@ def _branches(
         )
     if recipe.branch == ONE:
         return {}
-    found = roles.residual(model) if branches is None else {}
+    found = residual(model) if branches is None else {}
     for pattern in branches or ():
         within = {
             place: depth

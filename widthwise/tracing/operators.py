@@ -13,6 +13,23 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from widthwise.tracing.branches import Residuals
+from widthwise.tracing.moves import (
+    ADDING,
+    ATTENTION,
+    EXPERTS,
+    LOOKUPS,
+    MATRICES,
+    MOVED,
+    PARTS,
+    RESHAPED,
+    TAKEN,
+    factors,
+    looked_up,
+    moved,
+    picked,
+    put_in,
+    reduced,
+)
 from widthwise.tracing.shapes import aligned, number, pointwise, reshaped, tensors
 from widthwise.tracing.sizes import size
 from widthwise.tracing.uses import (
@@ -32,11 +49,7 @@ from widthwise.tracing.uses import (
 Axes = tuple[tuple[int, ...], ...]  # for each dimension of a tensor: the parameter's axes along it
 Tag = tuple[tuple[str, Axes], ...]  # the parameters a tensor is made of
 
-RESHAPED = {"view", "_unsafe_view", "reshape", "_reshape_alias"}
-PARTS = {"slice", "split", "split_with_sizes", "chunk", "narrow", "unfold"}
-MATRICES = {"mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot"}
-PRODUCTS = MATRICES | {"convolution", "_grouped_mm"}
-LOOKUPS = {"index", "index_select", "gather", "take_along_dim", "embedding", "embedding_bag"}
+PRODUCTS = MATRICES | {"convolution", EXPERTS}
 
 
 class Operators(TorchDispatchMode):
@@ -84,7 +97,7 @@ class Operators(TorchDispatchMode):
         meets_data = any(t in self.data for t in given)
         if name in MATRICES:
             return self.product(name, args, out)
-        if name == "_grouped_mm":  # of experts: (tokens, in) and (experts, in, out)
+        if name == EXPERTS:
             return self.product("bmm", args, out)
         if name == "convolution":
             self.convolution(args)
@@ -106,13 +119,13 @@ class Operators(TorchDispatchMode):
             for tensor in made:
                 self.note(tensor, {d: JOINED for d in range(tensor.ndim) if tensor.shape[d] > 1})
             return True
-        if name.startswith("_scaled_dot_product") and not any(t in self.tags for t in args[:3]):
+        if name.startswith(ATTENTION) and not any(t in self.tags for t in args[:3]):
             self.entries(made)  # a relative bias, given as the mask: it is added to the logits
             return True
         if meets_data:
-            if name in LOOKUPS:
-                looked_up = {d: ENTRY for d in range(made[0].ndim)}
-                self.note(made[0], looked_up | {self.looked_up(name, args): INDEX})
+            if name in LOOKUPS | TAKEN:
+                entries = {d: ENTRY for d in range(made[0].ndim)}
+                self.note(made[0], entries | dict.fromkeys(looked_up(name, args)[:1], INDEX))
             elif pointwise(out, given):
                 self.entries(made)
             else:
@@ -124,10 +137,10 @@ class Operators(TorchDispatchMode):
 
     def product(self, name: str, args: Sequence, out: torch.Tensor) -> bool:
         """A product of matrices, of which one or both are made of parameters."""
-        if name in ("addmm", "baddbmm", "addmv") and args[0] in self.tags:
+        if name in ADDING and args[0] in self.tags:
             self.entries([args[0]])
         self.reads = self.read_by(args[-2:])
-        a, b = args[1:3] if name in ("addmm", "baddbmm", "addmv") else args[:2]
+        a, b = factors(name, args)
         left, right = max(a.ndim - 1, 0), max(b.ndim - 2, 0)  # the dimensions summed over
         in_tags = a in self.tags, b in self.tags
         if all(in_tags) and self.owned(a, b) is None:
@@ -177,67 +190,41 @@ class Operators(TorchDispatchMode):
         """Carry axes over to a result that is made of parameters alone."""
         first = made[0]
         n = first.ndim
-        dims: list | None = None
-        if name == "t":
-            dims = [*range(n)][::-1]
-        elif name in ("transpose", "swapaxes"):
-            dims = [*range(n)]
-            i, j = args[1] % n, args[2] % n
-            dims[i], dims[j] = dims[j], dims[i]
-        elif name == "permute":
-            dims = [d % n for d in args[1]]
-        elif name == "unsqueeze":
-            dims = [*range(n)]
-            dims.insert(args[1] % (n + 1), ())
-        elif name == "squeeze":
-            gone = {d for d in range(n) if first.shape[d] == 1}
-            if len(args) > 1:
-                asked = args[1] if isinstance(args[1], (list, tuple)) else [args[1]]
-                gone &= {d % n for d in asked}
-            dims = [d for d in range(n) if d not in gone]
-        elif name in ("select", "unbind"):
-            gone = (args[1] if len(args) > 1 else 0) % n
-            self.note(first, {gone: INDEX})
-            dims = [d for d in range(n) if d != gone]
+        if name in ("cat", "stack"):
+            for tensor in made:
+                place = picked(args, n + 1)
+                self.tag(out, tensor, put_in(range(n), place) if name == "stack" else range(n))
+            return
+        if name in LOOKUPS | TAKEN:
+            (place, *_) = looked_up(name, args)
+            self.note(first, {place: INDEX})
+            if isinstance(out, torch.Tensor):
+                kept = [d for d in range(n) if d != place]
+                self.tag(out, first, [*[None] * (out.ndim - len(kept)), *kept])
+            return
+        dims: Sequence | None = None
+        if name in MOVED:
+            dims = moved(name, args, first.shape)
+            if name in ("select", "unbind"):
+                self.note(first, {picked(args, n): INDEX})
         elif name in RESHAPED:
             dims = reshaped(first.shape, out.shape)
         elif name in PARTS:
-            dims = [*range(n)]
-        elif name in ("cat", "stack"):
-            place = args[1] if len(args) > 1 else 0
-            for tensor in made:
-                dims = [*range(n)]
-                if name == "stack":
-                    dims.insert(place % (n + 1), ())
-                self.tag(out, tensor, dims)
-            return
-        elif name in LOOKUPS:
-            self.note(first, {self.looked_up(name, args): INDEX})
-            if isinstance(out, torch.Tensor):
-                kept = [d for d in range(n) if d != self.looked_up(name, args)]
-                self.tag(out, first, [()] * (out.ndim - len(kept)) + kept)
-            return
-        if dims is not None:
-            for result in tensors(out):
-                self.tag(result, first, dims)
-            return
+            dims = range(n)
         for result in tensors(out):
-            for tensor in made:
-                self.tag(result, tensor, aligned(tensor.shape, result.shape))
-
-    def looked_up(self, name: str, args: Sequence) -> int:
-        if name == "index":
-            return next(i for i, index in enumerate(args[1]) if index is not None)
-        return args[1] % args[0].ndim if name != "embedding" and isinstance(args[1], int) else 0
+            for tensor in made if dims is None else [first]:
+                self.tag(
+                    result, tensor, aligned(tensor.shape, result.shape) if dims is None else dims
+                )
 
     def tag(self, result: torch.Tensor, source: torch.Tensor, dims: Sequence) -> None:
-        """result: another form of `source`, with these of its dimensions (several merged, () for
-        none) along its own."""
+        """result: another form of `source`, with these of its dimensions (several merged, () or
+        None for none) along its own."""
         found = []
         for name, axes in self.tags[source]:
             along = []
             for dim in dims:
-                of = (dim,) if isinstance(dim, int) else dim
+                of = (dim,) if isinstance(dim, int) else dim or ()
                 along.append(tuple(axis for d in of for axis in axes[d]))
             found.append((name, tuple(along)))
         self.tags[result] = (
@@ -279,7 +266,7 @@ class Operators(TorchDispatchMode):
                 if tensor in self.lookups:
                     self.trace.embedded[self.lookups[tensor]] = factor
         if name in ("mm", "bmm", "baddbmm") and not any(t in self.tags for t in given):
-            a, b = args[1:3] if name == "baddbmm" else args[:2]
+            a, b = factors(name, args)
             both = self.data.get(a, 1.0) * self.data.get(b, 1.0) * kwargs.get("alpha", 1.0)
             logits, its_size = self.multiplied(a.shape[-1], both, name), 1.0
         elif name in ("_softmax", "_safe_softmax") and logits:
@@ -291,9 +278,11 @@ class Operators(TorchDispatchMode):
         origin = frozenset().union(*(self.origin[t] for t in given if t in self.origin))
         weights = [t for t in given if t in self.tags]
         if weights and name in PRODUCTS:
-            self.trace.inside |= origin
-            origin |= {parameter for t in weights for parameter, _ in self.tags[t]}
-        if name.startswith("_scaled_dot_product"):  # within a function of torch's, whole
+            own = {parameter for t in weights for parameter, _ in self.tags[t]}
+            for parameter in own:
+                self.trace.behind.setdefault(parameter, set()).update(origin)
+            origin |= own
+        if name.startswith(ATTENTION):  # within a function of torch's, whole
             self.whole(args[0], args[1], kwargs.get("scale"), fused=False)
         for result in tensors(out):
             self.data[result] = its_size
@@ -321,9 +310,7 @@ class Operators(TorchDispatchMode):
         """A sum of what was multiplied entry by entry: of a parameter with data, it reads them; of
         data with data, it is a product of vectors."""
         its_size, use = self.pairs[args[0]]
-        n = args[0].ndim
-        asked = args[1] if len(args) > 1 and args[1] else list(range(n))
-        over = [d % n for d in (asked if isinstance(asked, (list, tuple)) else [asked])]
+        over = reduced("sum", args, {}, args[0].ndim)
         if use is None:
             entries = math.prod(args[0].shape[d] for d in over)
             self.multiplied(entries, its_size, "sum")

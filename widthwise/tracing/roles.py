@@ -18,11 +18,14 @@ import torch
 from torch import nn
 
 from widthwise.errors import UserError, did_you_mean
-from widthwise.files import atomic_path, calling
+from widthwise.files import atomic_path, calling, open_file
+from widthwise.hints import misfit
 from widthwise.parametrization.recipes import Recipe
 from widthwise.parametrization.rules import BOTTLENECK, KINDS, Role
+from widthwise.printed import columns
+from widthwise.tracing import multipliers
 from widthwise.tracing.attention import AttentionScale, attention_of
-from widthwise.tracing.constants import Buffer, fill_undrawn, kept_buffers
+from widthwise.tracing.constants import Buffer, Kept, fill_undrawn, kept_buffers
 from widthwise.tracing.draws import FewDraws, spread
 from widthwise.tracing.forward import trace
 from widthwise.tracing.kinds import Found, find, from_plain, plain
@@ -37,7 +40,7 @@ class Roles(Mapping[str, Role]):
     """Parameter name -> its Role at the base width; printed, a table.
 
     found: parameter -> `Found`. attention: those whose head dimension grows. warnings: what a user
-    should look at, a line each. inside: parameters whose outputs another one reads. buffers: what
+    should look at, a line each. inside: those whose outputs one with a width reads. buffers: what
     `make` gives them. branches: layer of a list -> its residual branches (`tracing.branches`).
     `at(model)` gives the roles of the module at another width.
     """
@@ -173,17 +176,21 @@ class Roles(Mapping[str, Role]):
     def load(path: str | Path) -> "Roles":
         """The roles that `save` wrote; UserError where the file is another."""
         try:
-            kept = json.loads(Path(path).read_text())
+            with open_file(path) as file:
+                kept = json.loads(file.read())
+            if wrong := misfit(kept, Kept):
+                raise ValueError(wrong)
             found = {name: from_plain(each) for name, each in kept["parameters"].items()}
             attention = tuple(AttentionScale(**each) for each in kept["attention"])
             rest = tuple(kept["warnings"]), tuple(kept["widths"]), frozenset(kept["inside"])
             buffers = {name: Buffer.from_plain(each) for name, each in kept["buffers"].items()}
             branches = {
                 layer: each if isinstance(each, str) else tuple(each)
-                for layer, each in kept.get("branches", {}).items()  # 0.2.0 had none
+                for layer, each in kept.get("branches", {}).items()
             }
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UserError(f"{path}: is no file that Roles.save wrote") from error
+        except (OSError, ValueError, TypeError, AttributeError, RuntimeError) as error:
+            why = " ".join(str(error).split())
+            raise UserError(f"{path}: is no file that Roles.save wrote ({why})") from error
         return Roles(found, attention, *rest, buffers, branches)
 
     def fill_(self, model: nn.Module) -> None:
@@ -199,23 +206,20 @@ class Roles(Mapping[str, Role]):
         branches: Sequence[str] | None,
     ) -> tuple[Any, ...]:
         """Put a recipe's factors on the same module at another width (`parametrization.plan`)."""
-        from widthwise.tracing.multipliers import attach
-
-        return attach(model, self, recipe, readout, branches)
+        at, here = self.at(model), self.like(model)
+        return multipliers.attach(
+            model, at, here.found, here.attention, self.residual, recipe, readout, branches
+        )
 
     def fold_(
         self, model: nn.Module, factors: tuple[Any, ...]
     ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
         """Multiply weights by a recipe's factors (`Plan.fold_`)."""
-        from widthwise.tracing.multipliers import fold
-
-        return fold(model, factors)
+        return multipliers.fold(model, factors)
 
     def lost(self, model: nn.Module, factors: tuple[Any, ...]) -> str | None:
         """The place of a factor that the module has no longer."""
-        from widthwise.tracing.multipliers import lost
-
-        return lost(model, factors)
+        return multipliers.lost(model, factors)
 
     def transposed(self, name: str) -> bool:
         """Whether a matrix is stored as (inputs, outputs), as transformers' Conv1D has it."""
@@ -230,9 +234,7 @@ class Roles(Mapping[str, Role]):
     ) -> tuple[int, dict[str, tuple[Any, ...]]]:
         """(how many steps optimizers made, place of a factor that never ran in training -> the
         parameters there)."""
-        from widthwise.tracing.multipliers import idle
-
-        return idle(model, factors, optimizers)
+        return multipliers.idle(model, factors, optimizers)
 
     def _at(self, name: str, found: Found, shape: tuple[int, ...]) -> Role:
         if len(shape) != len(found.shape) or any(
@@ -277,13 +279,9 @@ class Roles(Mapping[str, Role]):
                     "given" if found.given else "",
                 )
             )
-        sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(t.ljust(n) for t, n in zip(r, sizes, strict=True)).rstrip() for r in rows
-        ]
         first, second = self.widths
         title = f"base width {first:g}; axes that grow, found at {second:g}"
-        return "\n".join([title, *lines, *(f"warning: {line}" for line in self.warnings)])
+        return "\n".join([title, *columns(rows), *(f"warning: {line}" for line in self.warnings)])
 
 
 def _layer_of(name: str, deep: list[Stack]) -> str | None:
@@ -311,7 +309,8 @@ def roles(
         64, "depth": 2}`, which is then what `make` takes. Spreads of the initial values are
         measured there.
     inputs: a tensor, a tuple of positional arguments, or a mapping of keywords, for one forward
-        pass.
+        pass, of shapes that do not grow with the width: (batch, features), token ids (batch,
+        length), images (batch, channels, height, width).
     other: a second width, 2 * base if None. That module is made on the meta device where it can
         be, so it costs nothing.
     given: parameter name, or a pattern of names with `*`, -> kind, for what tracing cannot tell;
@@ -362,13 +361,14 @@ def between(
     kinds = _given_kinds(given, shapes)
     buffers = kept_buffers(model, wide)  # before a pass changes running statistics
     seen, seen_wide = _traced(model, inputs, width), _traced(wide, inputs, other)
+    growing = [name for name, shape in shapes.items() if shape != others[name]]
+    inside = frozenset().union(*(seen.behind.get(name, ()) for name in growing))
     found = {
-        name: find(name, shapes[name], others[name], seen, seen_wide, spreads[name], kinds)
+        name: find(name, shapes[name], others[name], seen, seen_wide, spreads[name], kinds, inside)
         for name in shapes
     }
     attention = attention_of(seen, seen_wide)
-    warned = (*of_roles(found, attention, seen), *of_products(seen, seen_wide, widths))
-    inside = frozenset(seen.inside)
+    warned = (*of_roles(found, attention), *of_products(seen, seen_wide, widths))
     return Roles(found, attention, warned, widths, inside, buffers, seen.branches)
 
 

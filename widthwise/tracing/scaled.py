@@ -56,9 +56,12 @@ def note(scale: Scale | LogitScale) -> None:
         scale.ran += 1
 
 
-@torch.compiler.assume_constant_result
 def _compiled(on: str) -> None:
     COMPILED.add(on)
+
+
+# torch.compiler.assume_constant_result sets this too, and loads the whole compiler: seconds.
+_compiled._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def put(module: nn.Module, scale: Scale | LogitScale) -> None:
@@ -121,14 +124,14 @@ def _class(kind: Any, on: str) -> Any:
     def writes(self, *args, **kwargs):
         return kind.forward(self, *args, **kwargs) * self.widthwise_output()
 
-    @torch.compiler.disable
     def attends(self, *args, **kwargs):
         with _Scaling(self.widthwise_logits):
             return kind.forward(self, *args, **kwargs)
 
-    forward = wraps(kind.forward, updated=())(
-        {"input": reads, "output": writes, "logits": attends}[on]
-    )
+    # What `disable` loads takes seconds too: only where it has something to keep from the compiler.
+    ways = {"input": reads, "output": writes}
+    way = ways[on] if on in ways else torch.compiler.disable(attends)
+    forward = wraps(kind.forward, updated=())(way)
     more = {"__reduce_ex__": reduce, "__module__": kind.__module__, "_widthwise": whole}
     return type(kind.__name__, (kind,), {**more, "forward": forward})
 

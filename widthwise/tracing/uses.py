@@ -49,15 +49,15 @@ class Trace:
     """What was seen in a forward pass.
 
     uses: parameter -> its uses, in the order of the pass. unknown: parameter -> operators that took
-    it and are not known here. inside: those whose products reach another weight's. attention: in
-    order. products: all products of data with data, those in attention among them. embedded: of an
-    embedding -> the number its output is multiplied by. output: the size of the module's output
+    it and are not known here. behind: parameter -> those whose products reach its own. attention:
+    in order. products: all products of data with data, those in attention among them. embedded: of
+    an embedding -> the number its output is multiplied by. output: the size of the module's output
     (`tracing.sizes`). branches: as `tracing.branches` finds them.
     """
 
     uses: dict[str, list[Use]]
     unknown: dict[str, set[str]]
-    inside: set[str] = field(default_factory=set)
+    behind: dict[str, set[str]] = field(default_factory=dict)
     attention: list[Attention] = field(default_factory=list)
     products: list[Attention] = field(default_factory=list)
     embedded: dict[str, float] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from widthwise.tracing.uses import Trace, paired
 UNSEEN = "multiplies what depends on the inputs with each other and sums over an axis that grows"
 
 
-def of_roles(found: Mapping[str, Found], attention: Sequence[Any], seen: Trace) -> Iterator[str]:
+def of_roles(found: Mapping[str, Found], attention: Sequence[Any]) -> Iterator[str]:
     """What a user should look at."""
     by_exponent: dict[str, list[str]] = {}
     for each in attention:
@@ -24,7 +24,7 @@ def of_roles(found: Mapping[str, Found], attention: Sequence[Any], seen: Trace) 
                 f"{some(modules)}: head_dim grows and logits scale {scaled}, where muP takes "
                 "1/head_dim: a plan gives them a factor; or hold head_dim fixed and let heads grow"
             )
-    inside = [n for n, f in found.items() if f.role.kind == BOTTLENECK and n in seen.inside]
+    inside = [n for n, f in found.items() if f.role.kind == BOTTLENECK and not f.given]
     if inside:
         yield (
             f"{some(inside)}: reads a width and writes none inside the network (key-value heads "

@@ -11,6 +11,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from widthwise.errors import UserError
 from widthwise.parametrization.rules import Role
+from widthwise.printed import columns
 from widthwise.upscaling.blocks import Blocks
 from widthwise.upscaling.filling import fill
 from widthwise.upscaling.growth import Growth
@@ -20,7 +21,7 @@ from widthwise.upscaling.untying import untied
 
 
 class Growths(Mapping[str, Growth]):
-    """Parameter name -> its Growth.
+    """Parameter name -> its Growth; printed, a table.
 
     averages: parameters whose copies' outputs the module averages, so that they are repeated as
     they are. blocks: how many units are copied together, axis by axis; block: the number that is
@@ -59,6 +60,20 @@ class Growths(Mapping[str, Growth]):
 
     def __len__(self) -> int:
         return len(self.growth)
+
+    def __str__(self) -> str:
+        rows: list[tuple[str, ...]] = [("parameter", "times wider", "summed over", "weight")]
+        for name, each in self.growth.items():
+            summed = " ".join(map(str, each.inputs)) or "-"
+            grown = "x".join(map(str, each.factors)) or "1"
+            rows.append((name, grown, summed, f"{each.weight:.4g}"))
+        return "\n".join(
+            [
+                "factor along each axis, axes whose copies are summed over, factor on weights",
+                *columns(rows),
+                *(f"{name}: has weights of its own now" for name in self.untied),
+            ]
+        )
 
     def note(self, narrow: object, wide: object, origins: list[Origin]) -> None:
         """Keep where the groups of a wide optimizer come from."""

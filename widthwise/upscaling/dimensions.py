@@ -4,14 +4,27 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+from widthwise.tracing.moves import (
+    ADDING,
+    ATTENTION,
+    EXPERTS,
+    LOOKUPS,
+    MATRICES,
+    MOVED,
+    PARTS,
+    REDUCED,
+    RESHAPED,
+    TAKEN,
+    factors,
+    looked_up,
+    moved,
+    picked,
+    put_in,
+    reduced,
+    split_along,
+)
 from widthwise.upscaling.calls import Call, Calls, Ref
 from widthwise.upscaling.relations import Node, Relations
-
-SAME_DIMENSIONS = {"slice", "split", "split_with_sizes", "chunk", "narrow", "unsafe_chunk"}
-SAME_DIMENSIONS |= {"unsafe_split", "unsafe_split_with_sizes"}
-RESHAPED = {"view", "_unsafe_view", "reshape", "_reshape_alias"}
-REDUCED = {"sum", "mean", "amax", "amin", "var", "std", "logsumexp", "any", "all", "prod", "argmax"}
-REDUCED |= {"var_mean", "std_mean", "linalg_vector_norm", "norm", "max", "min", "argmin", "cumsum"}
 
 
 class Dimensions(Relations):
@@ -37,15 +50,18 @@ class Dimensions(Relations):
             return
         x, out = given[0], returned[0]
         rank = len(x.shape)
-        if name in ("mm", "bmm", "mv", "dot", "addmm", "baddbmm", "addmv", "_grouped_mm"):
-            self.product(given[1:3] if "add" in name else given[:2], out)
-            if "add" in name:
+        if name in MATRICES or name == EXPERTS:
+            self.product(factors(name, given), out)
+            if name in ADDING:
                 self.aligned(x, out)
         elif name == "convolution":
             self.convolution(call, other)
-        elif name in ("embedding", "index_select", "index", "_unsafe_index"):
+        elif name in LOOKUPS:
             self.lookup(call)
-        elif name.startswith("_scaled_dot_product"):
+        elif name in TAKEN:
+            gone = looked_up(name, call.args)
+            self.along(x, out, [None if d in gone else d for d in range(rank)])
+        elif name.startswith(ATTENTION):
             self.attention(call)
         elif name == "native_group_norm":
             groups, wide_groups = call.args[6], other.args[6]
@@ -61,19 +77,18 @@ class Dimensions(Relations):
                 self.link(x, 1, each, 0)
         elif name in RESHAPED:
             self.reshape(x, out)
-        elif name in SAME_DIMENSIONS:
+        elif name in PARTS:
             self.split(call, other)
         elif name == "cat":
             self.together(call)
         elif name == "stack":
-            place = (call.args[1] if len(call.args) > 1 else 0) % len(out.shape)
             for each in given:
-                self.along(each, out, _with(range(rank), place))
-        elif name in ("t", "transpose", "permute", "unsqueeze", "squeeze", "select", "unbind"):
+                self.along(each, out, put_in(range(rank), picked(call.args, rank + 1)))
+        elif name in MOVED:
             for each in returned:
-                self.along(x, each, self.moved(name, call, rank, len(each.shape)))
+                self.along(x, each, moved(name, call.args, x.shape))
         elif name in REDUCED and any(len(each.shape) < rank for each in returned):
-            gone = {d % rank for d in _dims(call)} if rank else set()
+            gone = reduced(name, call.args, call.kwargs, rank) if rank else []
             for each in returned:
                 self.along(x, each, [d for d in range(rank) if d not in gone])
         elif name in ("view_as_complex", "view_as_real"):
@@ -122,17 +137,13 @@ class Dimensions(Relations):
 
     def lookup(self, call: Call) -> None:
         x, out = call.given[0], call.returned[0]
-        if call.name == "embedding":
+        if call.name.startswith("embedding"):
             self.link(x, 1, out, -1)
             for d in range(len(call.given[1].shape)):
                 self.link(call.given[1], d, out, d)
             return
-        if call.name == "index_select":
-            places = [call.args[1] % len(x.shape)]
-            indices = len(call.args[2].shape)
-        else:
-            places = [d for d, index in enumerate(call.args[1]) if index is not None]
-            indices = len(out.shape) - (len(x.shape) - len(places))
+        places = looked_up(call.name, call.args)
+        indices = len(out.shape) - (len(x.shape) - len(places))
         if places != list(range(places[0], places[-1] + 1)):
             return
         kept: list[int | None] = [*range(places[0]), *[None] * indices]
@@ -151,36 +162,11 @@ class Dimensions(Relations):
             for back in range(3, min(len(mask.shape), len(query.shape)) + 1):
                 self.link(mask, -back, query, -back)
 
-    def moved(self, name: str, call: Call, rank: int, rank_out: int) -> list[int | None]:
-        """Where dimensions of a result come from."""
-        dims: list[int | None] = [*range(rank)]
-        args = call.args
-        if name == "t":
-            return dims[::-1]
-        if name == "transpose":
-            i, j = args[1] % rank, args[2] % rank
-            dims[i], dims[j] = dims[j], dims[i]
-        elif name == "permute":
-            return [d % rank for d in args[1]]
-        elif name == "unsqueeze":
-            return _with(dims, args[1] % (rank + 1))
-        elif name == "squeeze":
-            gone = {d for d in range(rank) if call.given[0].shape[d] == 1}
-            if len(args) > 1:
-                asked = args[1] if isinstance(args[1], (list, tuple)) else [args[1]]
-                gone &= {d % rank for d in asked}
-            return [d for d in range(rank) if d not in gone]
-        else:
-            place = (args[1] if len(args) > 1 else 0) % rank
-            return [d for d in range(rank) if d != place]
-        return dims
-
     def split(self, call: Call, other: Call) -> None:
         """Parts along one dimension; all other dimensions stay."""
         x = call.given[0]
         rank = len(x.shape)
-        last = call.args[1:] if call.name in ("slice", "narrow") else call.args[2:]
-        place = (last[0] if last else call.kwargs.get("dim", 0)) % rank
+        place = split_along(call.name, call.args, call.kwargs, rank)
         step = call.args[4] if call.name == "slice" and len(call.args) > 4 else 1
         begin, parts = 0, []
         if call.name in ("slice", "narrow"):
@@ -209,7 +195,7 @@ class Dimensions(Relations):
     def together(self, call: Call) -> None:
         out = call.returned[0]
         rank = len(out.shape)
-        place = (call.args[1] if len(call.args) > 1 else 0) % rank
+        place = picked(call.args, rank)
         begin, parts = 0, []
         for each in call.given:
             if len(each.shape) != rank:
@@ -249,17 +235,3 @@ class Dimensions(Relations):
                 p, q = grown_in[0], grown_out[0]
                 ratio = Fraction(math.prod(source[p + 1 : i]), math.prod(target[q + 1 : j]))
                 self.link(x, p, out, q, ratio)
-
-
-def _with(dims: Sequence[int | None], place: int) -> list[int | None]:
-    """Dimensions with a new one put in at a place."""
-    return [*dims[:place], None, *dims[place:]]
-
-
-def _dims(call: Call) -> list[int]:
-    """The dimensions that a reduction goes over."""
-    place = 2 if call.name in ("linalg_vector_norm", "norm") else 1
-    dims = call.args[place] if len(call.args) > place else call.kwargs.get("dim")
-    if dims is None or isinstance(dims, bool):
-        return [*range(len(call.given[0].shape))]
-    return [dims] if isinstance(dims, int) else list(dims)

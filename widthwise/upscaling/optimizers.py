@@ -3,9 +3,9 @@
 import copy
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
@@ -20,6 +20,7 @@ LISTS = ("params", "param_names", "names")  # an entry for each parameter
 # Entries of a parameter's state that are numbers; torch keeps them beside the parameter in groups
 # that are fused or can be captured in a graph, else on the CPU.
 COUNTERS = ("step", "mu_product")
+Kind = TypeVar("Kind", bound=torch.optim.Optimizer)
 Origin = tuple[int, float]  # of a wide group: the narrow group's place, the factor on its rate
 
 
@@ -78,7 +79,7 @@ def widen_optimizer(
     return result, [(key[0], key[1]) for key in groups]
 
 
-def resume(kind: type, model: nn.Module, state: Mapping[str, Any]) -> Any:
+def resume(kind: Callable[..., Kind], model: nn.Module, state: Mapping[str, Any]) -> Kind:
     """The optimizer of a model that was widened before, from what was saved of it.
 
     kind: its class. state: its `state_dict()`, whose groups name their parameters.
@@ -101,7 +102,7 @@ def resume(kind: type, model: nn.Module, state: Mapping[str, Any]) -> Any:
     bare = [p.name for p in signature if p.default is p.empty]
     given = {name: groups[0][name] for name in bare if name in groups[0]}
     optimizer = kind(groups, **given)
-    optimizer.load_state_dict(state)
+    optimizer.load_state_dict(dict(state))
     return optimizer
 
 

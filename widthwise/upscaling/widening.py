@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from numbers import Integral
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
+import torch
 from torch import nn
 
 from widthwise.errors import UserError, did_you_mean
 from widthwise.optimizers.known import Update
+from widthwise.printed import told
 from widthwise.tracing import multipliers
 from widthwise.tracing.attention import AttentionScale
 from widthwise.tracing.multipliers import Factor, mark
@@ -33,12 +35,15 @@ from widthwise.upscaling.untying import tied_readouts, untied, untying
 
 TOLERANCE = 1e-9  # relative, of outputs and gradients in float64
 Choice = tuple[frozenset[str], Blocks]  # the parameters that are averaged over, the blocks
+Optimizers = TypeVar(
+    "Optimizers", bound=torch.optim.Optimizer | Sequence[torch.optim.Optimizer] | None
+)
 
 
 def widen(
     model: nn.Module,
-    optimizer: Any,
-    factor,
+    optimizer: Optimizers,
+    factor: Any,
     make: Callable[[Any], nn.Module] | None = None,
     inputs: object = None,
     *,
@@ -50,7 +55,7 @@ def widen(
     given: Mapping[str, str] = MappingProxyType({}),
     updates: Mapping[type, Update] = MappingProxyType({}),
     tolerance: float = TOLERANCE,
-) -> tuple[nn.Module, Any, Growths]:
+) -> tuple[nn.Module, Optimizers, Growths]:
     """(wide model, its optimizer, growth): a model `factor` times as wide that trains as this one.
 
     The wide pair makes the narrow one's steps to rounding (Ma et al., Propositions 2.1 to 2.4,
@@ -65,7 +70,7 @@ def widen(
     make: factor -> the same module, `factor` times as wide, all else held fixed; its values are
         ignored. It is also called with factors of 1 and 2. None: `model.wider`.
     inputs: a tensor, a tuple of positional arguments, or a mapping of keywords, on the model's
-        device.
+        device, of shapes that do not grow with the width, as `roles` takes them.
     unchecked: go without inputs. Then torch's linear layers and convolutions are taken to sum over
         their inputs, but for those that `averages` names, and nothing is compared.
     averages: names, or patterns with `*`, of readouts whose outputs the module divides by the
@@ -98,7 +103,9 @@ def widen(
     if make is None:
         raise UserError("widen: give make=factor -> the same module `factor` times as wide")
     make = multipliers.carrying(make, model)
-    optimizers = list(optimizer) if isinstance(optimizer, list | tuple) else [optimizer]
+    of: Any = optimizer
+    several = isinstance(of, list | tuple)
+    optimizers = list(of) if several else [of]
     if optimizer is not None:
         check_covered(model, optimizers)
     own = optimizers if optimizer is not None else []
@@ -124,14 +131,13 @@ def widen(
     mark(wide, [Factor(each.module, "logits", _power(each)) for each in scaled])
     growths = Growths(growth, wide, kept, *choice, roles, readouts)
     if optimizer is None:
-        return wide, None, growths
+        return wide, optimizer, growths
     results = []
     for theirs, each in zip(optimizers, own, strict=True):
         widened, origins = widen_optimizer(model, each, wide, growth, updates)
         growths.note(theirs, widened, origins)
         results.append(widened)
-    one = not isinstance(optimizer, list | tuple)
-    return wide, results[0] if one else type(optimizer)(results), growths
+    return wide, type(of)(results) if several else results[0], growths
 
 
 def _twice(model: nn.Module, wide: nn.Module, factor, make: Callable) -> nn.Module:
@@ -254,7 +260,9 @@ def _told_by_inputs(
     disturb(narrow)  # what holds is of the module, and must hold for all values
     held = Reference(narrow, arguments, tolerance)
     failed: list[tuple[dict[str, Growth], Blocks, Difference]] = []
+    tell = told(None)
     for averaged, blocks in _choices(roles, readouts, narrow, other, arguments, averages, block):
+        tell(f"widen: {len(failed)} ways to copy units were not the same function; the next")
         growth = _growth(narrow, other, _without(summed, averaged), (averaged, blocks))
         fill(narrow, other, growth, kept, blocks)
         difference = held.difference(other, growth, blocks)
