@@ -19,6 +19,7 @@ ROWS = re.findall(r"^In `(\S+)` below the line of `(\S+)`:\n\n```\n(.*?)\n```", 
 KEPT = (
     *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "README.md", "Snakefile"),
     *("pyproject.toml", "benchmarks", "config", "data", "docs", "examples"),
+    *(".snakemake-workflow-catalog.yml", "AGENTS.md", ".ci"),
     *(".github", "figures", "profiles", "records", "repro", "studies", "tests", "widthwise"),
     "workflows",
 )
