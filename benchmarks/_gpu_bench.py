@@ -15,7 +15,7 @@ from benchmarks import step
 from repro import backend
 from repro.data.random_data import random_data
 from repro.suite import catalog, config, registry
-from repro.suite.plan import Run
+from repro.suite.runs import Run
 from repro.suite.spec import override
 from repro.suite.suite import Suite
 from repro.tasks import TASKS

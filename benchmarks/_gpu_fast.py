@@ -16,7 +16,7 @@ from benchmarks._gpu_bench import Bench, Late, clear, size
 from repro import backend
 from repro.data.random_data import random_data
 from repro.suite import config, registry
-from repro.suite.plan import Run
+from repro.suite.runs import Run
 from repro.suite.spec import override
 from repro.suite.suite import Suite
 from repro.tasks import TASKS

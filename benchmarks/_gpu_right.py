@@ -15,12 +15,13 @@ import torch
 
 from benchmarks._gpu_bench import STEPS, Bench, Left, apart, built, losses, plain, trained
 from repro import backend
+from repro.cost import Layout
 from repro.files import sha256_file
 from repro.suite import arithmetic, config, foreign, registry
 from repro.suite.checkout import ROOT
 from repro.suite.spec import override
 from repro.suite.suite import Suite
-from repro.training import checkpoints, loop
+from repro.training import checkpoints, loop, ranks
 
 FORMAT = "repro benchmarks/gpu 1"  # of the lines that the stages write
 FIGURE = "upscaling/fig7"  # of five stages: widened models, and what one tunes the next take
@@ -104,6 +105,47 @@ def parity(bench: Bench) -> dict:
         "fallen": fallen,
         "right": right and all(f < 0 for f in fallen.values()),
     }
+
+
+def compiled(bench: Bench) -> dict:
+    """Compiled blocks give the losses and gradient norms that they give uncompiled, step by step,
+    model by model: with heads of as many entries as attention by blocks needs, in a window. Where
+    they do not, runs on this GPU are compiled no more (`backend.wrong_when_compiled`). On a CPU,
+    where nothing is compiled for a run, of one model."""
+    found = {}
+    for (model, _), (run, *_) in trained("smoke").items():
+        if not bench.on_gpu and model != "decoder":
+            continue
+        entries = {k: backend.BLOCK_ENTRIES for k in ("head_dim", "rotary_dim")}
+        changes = {f"model.{k}": n for k, n in entries.items() if k in run.spec["model"]}
+        spec = plain(run.spec, precision="float32", **changes)
+        eager, fast = (built(run.task, spec, bench.device) for _ in range(2))
+        fast.model.load_state_dict(eager.model.state_dict())
+        expected = losses_and_norms(eager)
+        torch.compiler.reset()  # or the models count as shapes of one
+        with ranks.laid_out(Layout(compile=True)):
+            losses, norms = losses_and_norms(fast)
+        found[model] = {"loss": apart(losses, expected[0]), "norm": apart(norms, expected[1])}
+    wrong = [name for name, each in found.items() if not max(each.values()) < NEAR]
+    if bench.on_gpu:
+        note = backend.compiled_note()
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.unlink(missing_ok=True)
+        if wrong:
+            note.write_text(f"compiled models are wrong on this GPU ({', '.join(wrong)}: {note})")
+    return {"models": found, "right": not wrong}
+
+
+def losses_and_norms(training: loop.Training) -> tuple[list[float], list[float]]:
+    """The loss of each step, and the norm of its gradient."""
+    norms: list[float] = []
+
+    def note(optimizer: torch.optim.Optimizer, *_: object) -> None:
+        every = (p.grad for group in optimizer.param_groups for p in group["params"])
+        norms.append(float(torch.stack([g.norm() for g in every if g is not None]).norm()))
+
+    training.optimizer.register_step_pre_hook(note)
+    return losses(training), norms
 
 
 def widened(bench: Bench) -> dict:

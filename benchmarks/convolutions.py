@@ -6,10 +6,11 @@ Ways: `onednn`, the task's; `deterministic`, with oneDNN's attribute of that nam
 torch's own, a product an image; `unfold`, the whole batch unfolded by torch and one product; `one
 product`, the same with channels last in memory, patches and their gradients by slices; `shifts`, a
 product for each of a kernel's places. The last four leave the products to MKL. Not here: oneDNN
-with channels last: in torch 2.13 under avx2, on a thread of an AMD EPYC, it was 1.16 to 1.26 times
-as fast as `onednn` from width 1/8 on, with other bits; at width 1/16, whose first stage has four
-channels, it wrote where it must not and ended the process in four tries of four ("corrupted
-double-linked list", "invalid next size", a segmentation fault). Under native it ended none of two.
+with channels last. A step is then 0.98, 1.13 and 1.12 times as fast at widths 1/16, 1/8 and 1/4 (21
+turns on a thread of an AMD EPYC, avx2, torch 2.13), with other bits, and at 1/16 it needs a way
+round uxlfoundation/oneDNN's issue 6035: the gradient of the weight of a 1x1 convolution of stride 2
+with 4 input channels writes where it must not under AVX2, and ends the process ("corrupted
+double-linked list"). `F.conv2d(x[:, :, ::2, ::2], weight)` is the same shortcut and does not.
 
 Times are of a training step on one thread, the process's own, the fastest of `--repeats`; the ways
 take turns. The digest is of the weights after three steps: CPUs whose digests agree take a way

@@ -8,6 +8,7 @@ if __name__ == "__main__":  # first: a job that a worker carries out needs none 
     hand_over(sys.argv[1:])
 
 import argparse
+import errno
 import os
 import select
 import signal
@@ -17,16 +18,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from repro import __version__, commands
-from repro.errors import UserError
+from repro.errors import UserError, error_line, visible
 from repro.files import disk_fault
-from repro.suite import foreign, origin
+from repro.suite import origin
 from repro.suite.checkout import ROOT
 from repro.suite.study import SCALES
 from repro.training import launch
 
 CONFIG = (
     f"as snakemake's: scale ({', '.join(SCALES)}), data (embedded: synthetic; real), figures, "
-    "at_edge, arithmetic, max_gpu_hours, or a dataset: <dataset>=embedded|real|FOLDER"
+    "at_edge, arithmetic, max_gpu_hours, max_days, or a dataset: <dataset>=embedded|real|FOLDER"
 )
 WORDS = {  # argument -> what it is
     "claims": "as in the scoreboard: fig3.sqrt-d-rule; default: all that are registered",
@@ -55,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
     main = argparse.ArgumentParser(
         prog="repro",
         usage="repro COMMAND ...",
-        description="Rebuilds the figures of three papers and says which claims reproduce.",
+        description="Rebuilds the figures of papers and says which claims reproduce.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     main.add_argument("--version", action="version", version=f"repro {__version__}")
@@ -80,6 +81,8 @@ def parser() -> argparse.ArgumentParser:
 
     group("What is known, in seconds and without training")
     add("list")
+    words = "write what pages and CITATION.cff say of them"
+    add("papers").add_argument("--write", action="store_true", help=words)
     add("explain", claim={})
     added = add("registered", claims={"nargs": "*", "metavar": "CLAIM"})
     added.add_argument("--page", metavar="FILE", help="write their verdicts into docs/verdicts.md")
@@ -139,6 +142,20 @@ def parser() -> argparse.ArgumentParser:
     words = "with --plan: how many seeds the design has; default: those of the table"
     added.add_argument("--seeds", type=int, metavar="N", help=words)
 
+    words = "how many; default: 3"
+    added = add("pilot", figure={})
+    added.add_argument(
+        "--seeds", type=int, default=3, choices=range(2, 101), metavar="N", help=words
+    )
+    added = add("register", claim={})
+    words = "the table that `pilot` wrote"
+    added.add_argument("--pilot", type=Path, required=True, metavar="CSV", help=words)
+    words = "to plan with, in place of as many as its study has"
+    added.add_argument("--seeds", type=int, metavar="N", help=words)
+    added.add_argument("--why", default="", help="why this bound, in your words")
+    added.add_argument("--known", default="", help="what is known of the result already")
+    add_new(add("new"))
+
     group("Jobs of the workflow, as Snakemake calls them")
     add("fetch", dataset={})
     added = add("tokenize", dataset={}, vocab_size={"type": int})
@@ -176,6 +193,25 @@ def add_cost(added: argparse.ArgumentParser) -> None:
     added.add_argument(
         "--page", metavar="FILE", help="write the tables of every scale into docs/cost.md"
     )
+
+
+def add_new(added: argparse.ArgumentParser) -> None:
+    """What is written, and of what."""
+    kinds = added.add_subparsers(
+        dest="what", required=True, metavar="WHAT", help="paper, figure, or pages: what pages say"
+    )
+    paper = kinds.add_parser("paper", help="who it is, its page, a first study and figure")
+    paper.add_argument("slug", help="its folder, in small letters: rate_transfer")
+    paper.add_argument("--arxiv", required=True, metavar="N", help="its number: 2511.01734v1")
+    figure = kinds.add_parser("figure", help="a figure and its runs")
+    figure.add_argument("name", help="<paper>/<figure>")
+    words = "a figure, or a study that one figure shows, to build again with what follows"
+    figure.add_argument("--of", default="", metavar="STUDY", help=words)
+    words = "how many, on no record; default: its own"
+    figure.add_argument("--seeds", type=int, default=0, metavar="N", help=words)
+    for axis in ("widths", "rates"):
+        figure.add_argument(f"--{axis}", type=number, nargs="+", default=[], help="in its place")
+    kinds.add_parser("pages", help="what pages say of all papers and figures, anew")
 
 
 def add_place(added: argparse.ArgumentParser) -> None:
@@ -233,6 +269,10 @@ def mistake_in(error: Exception, command: str) -> UserError | None:
     if isinstance(error, UserError):
         return error
     if isinstance(error, ModuleNotFoundError) and is_library(error.name):
+        if (error.name or "").partition(".")[0] in sys.stdlib_module_names:
+            return UserError(
+                f"{command}: {error}: this Python lacks it, or its file may not be read"
+            )
         return UserError(
             f"{command}: needs {error.name}, which this environment has not: "
             f"uv run python -m repro {command} ... has the whole suite"
@@ -242,6 +282,8 @@ def mistake_in(error: Exception, command: str) -> UserError | None:
             f"{command}: needs more memory than it may have ({str(error).strip() or 'none left'}); "
             "free some, or allow more with ulimit -v unlimited"
         )
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        error = OSError(errno.EAGAIN, str(error))
     fault = disk_fault(error)
     return UserError(fault) if fault else None
 
@@ -270,7 +312,7 @@ def main(words: list[str] | None = None) -> int:
                     print(notice, file=sys.stderr)
             text = arguments.run(suite, arguments)
             if text:
-                print(foreign.visible(text), flush=True)
+                print(visible(text), flush=True)
     except Terminated:
         print("error: ended by SIGTERM; run the same command again to go on", file=sys.stderr)
         return 128 + signal.SIGTERM
@@ -291,7 +333,7 @@ def main(words: list[str] | None = None) -> int:
         else:
             if mistake.trace and not sys.stderr.isatty():
                 print(mistake.trace, file=sys.stderr, end="")
-            print(foreign.visible(f"error: {mistake}"), file=sys.stderr)
+            print(error_line(mistake), file=sys.stderr)
             return mistake.status
         return 1
     return 0

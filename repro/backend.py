@@ -9,11 +9,13 @@ import math
 import os
 import re
 import shutil
+import sysconfig
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -108,6 +110,14 @@ def software(device: str) -> dict[str, str | None]:
     }
 
 
+def capability(device: str) -> str | None:
+    """A GPU's compute capability, "9.0": for its kernels all models that share it are alike. None
+    of a CPU."""
+    if device != "cuda":
+        return None
+    return ".".join(map(str, torch.cuda.get_device_capability()))
+
+
 def _release(package: str) -> str | None:
     from importlib.metadata import PackageNotFoundError, version
 
@@ -136,8 +146,36 @@ def memory(device: str) -> float:
 
 @cache
 def can_compile() -> bool:
-    """Whether torch.compile can make kernels: it needs Triton, and that a C compiler."""
-    return find_spec("triton") is not None and any(map(shutil.which, ("cc", "gcc", "clang")))
+    """Whether torch.compile makes kernels for this GPU. It needs Triton, and that a C compiler and
+    Python's headers; what else may be missing, a kernel that is compiled shows."""
+    header = Path(sysconfig.get_path("include"), "Python.h")
+    there = find_spec("triton") and any(map(shutil.which, ("cc", "gcc", "clang")))
+    return bool(there) and header.exists() and compiles_a_kernel()
+
+
+def compiles_a_kernel(device: str = "cuda") -> bool:
+    """Whether a kernel of one line is compiled, and right; else a line says what torch said."""
+    try:
+        x = torch.arange(4.0, device=device)
+        return torch.compile(lambda x: 2 * x + 1)(x).tolist() == [1, 3, 5, 7]
+    except Exception as error:  # of torch's compiler, of Triton, of a C compiler
+        said = (str(error).strip() or "no reason").splitlines()[0]
+        print(f"nothing is compiled here: {type(error).__name__}: {said}", flush=True)
+        return False
+
+
+def compiled_note() -> Path:
+    """Where `benchmarks/gpu.sh` notes whether compiled models are right on this GPU by this torch;
+    of this user, so that all nodes of a cluster read it."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "repro")
+    return folder / f"compiled-{describe(torch.device('cuda'))}-torch-{torch.__version__}.txt"
+
+
+def wrong_when_compiled() -> str:
+    """What `benchmarks/gpu.sh` found wrong with compiled models on this GPU; "" if nothing, or if
+    nobody asked."""
+    note = compiled_note()
+    return note.read_text().strip() if note.exists() else ""
 
 
 # Its generators

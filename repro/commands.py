@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 def configured(arguments: Namespace) -> tuple["Suite", str]:
     """The suite under a command's configuration, and what `arithmetic.apply` says of it."""
     from repro.suite import arithmetic
-    from repro.suite.suite import Suite, configuration
+    from repro.suite.suite import Suite, configuration, keep_plans
 
+    keep_plans()
     config = configuration(arguments.config)
     # First: a dataset may read its files, with a library that takes an arithmetic as it is loaded.
     notice = arithmetic.apply(config.arithmetic)
@@ -37,6 +38,13 @@ def list(suite: "Suite", arguments: Namespace) -> str:
         f"figures/{name}.pdf  {catalog.figure(name).title}  [{_known(suite, name)}]"
         for name in names
     )
+
+
+def papers(suite: "Suite", arguments: Namespace) -> str:
+    """The papers there are, each as its own file says."""
+    from repro.judge import cited
+
+    return "\n".join(map(str, cited.write())) if arguments.write else cited.listed()
 
 
 def _known(suite: "Suite", name: str) -> str:
@@ -82,6 +90,7 @@ def cost(suite: "Suite", arguments: Namespace) -> str | None:
     by_study = bool(arguments.figures)
     lines = budget.table(suite, figures, price, site, by_study)
     lines += budget.too_large(suite, figures, site)
+    lines += budget.too_long(suite, figures, site)
     lines += budget.feeding(suite, figures, price)
     lines += seeds.untold(suite, figures)
     return "\n".join([*lines, *budget.passes(suite, figures)])
@@ -247,6 +256,33 @@ def power(suite: "Suite", arguments: Namespace) -> None:
     act = trials.outdated if arguments.check else trials.update
     for line in act(suite, arguments.figures or [*suite.config.figures]):
         print(line, flush=True)
+
+
+def pilot(suite: "Suite", arguments: Namespace) -> str:
+    """A figure's runs on seeds that judge nothing, to plan a test with."""
+    from repro.judge import registering
+
+    return registering.pilot(suite, arguments.figure, arguments.seeds).as_posix()
+
+
+def register(suite: "Suite", arguments: Namespace) -> str:
+    """The row of the register of a claim's test, planned from a pilot."""
+    from repro.judge import registering
+
+    typed = {"why": arguments.why, "known": arguments.known}
+    return registering.row(suite, arguments.claim, arguments.pilot, arguments.seeds, typed)
+
+
+def new(suite: "Suite", arguments: Namespace) -> str:
+    """Files of a paper, or of a figure and its runs, that pass every test as they are."""
+    from repro.judge import new
+
+    if arguments.what == "pages":
+        return "\n".join(new.pages())
+    if arguments.what == "paper":
+        return "\n".join(new.paper(arguments.slug, arguments.arxiv))
+    asked = arguments.of, arguments.seeds, arguments.widths, arguments.rates
+    return "\n".join(new.figure(arguments.name, *asked))
 
 
 def board(suite: "Suite", arguments: Namespace) -> str | None:

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 
 from widthwise.errors import UserError as UserError
 from widthwise.errors import did_you_mean as did_you_mean
+from widthwise.errors import error_line as error_line
 from widthwise.errors import nearest as nearest
+from widthwise.errors import visible as visible
 
 
 def nearest_few(word: str, known: Iterable[str], count: int = 8) -> list[str]:

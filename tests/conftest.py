@@ -1,5 +1,6 @@
 """Fixtures shared by the tests: a small text folder and a suite over it."""
 
+import gc
 import os
 import shutil
 
@@ -105,6 +106,16 @@ def clone(tmp_path):
             target.mkdir(exist_ok=True)
             shutil.copy(source, target / name)
     return target
+
+
+def pytest_configure():
+    gc.disable()  # what is imported stays: looking through it again and again frees nothing
+
+
+def pytest_collection_finish():
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items):

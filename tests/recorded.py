@@ -13,9 +13,24 @@ RECORDED = ROOT / "records" / "reduced" / "embedded" / "cpu"
 
 
 def listed() -> dict[str, str]:
-    """Every figure in the table of what can be built -> the line that lists it."""
-    rows = re.findall(r"^(\| .* \| `(\w+)` \| (.*) \|)$", BUILT, re.M)
-    return {f"{paper}/{name}": row for row, paper, names in rows for name in names.split(", ")}
+    """Every figure that the table of what can be built says is on record -> the line that lists
+    it."""
+    return _named(2)
+
+
+def not_run() -> dict[str, str]:
+    """The figures of the same table that are not run yet."""
+    return _named(3)
+
+
+def _named(column: int) -> dict[str, str]:
+    rows = [line for line in BUILT.splitlines() if re.match(r"\| .* \| `\w+` \|", line)]
+    found = {}
+    for row in rows:
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        names = filter(None, cells[column].split(", "))
+        found |= {f"{cells[1].strip('`')}/{name}": row for name in names}
+    return found
 
 
 def a_report(folder, figures):

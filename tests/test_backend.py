@@ -10,6 +10,7 @@ from torch.nn.attention import flex_attention
 from repro import backend
 from repro.models.blocks import GroupedQueryAttention, rotary_table
 from repro.models.gpt2 import GPT2
+from repro.models.llm import LLM
 from repro.suite.checkout import ROOT
 
 MEASURED = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -152,3 +153,71 @@ def test_the_backend_alone_names_devices():
             if compared or text in ("'cuda'", "torch.cuda") or text.endswith(".is_cuda"):
                 named.setdefault(path.name, []).append(text)
     assert not named
+
+
+def test_compiling_needs_what_triton_includes_and_a_kernel_that_is_right(monkeypatch, capsys):
+    """Found in review: a Python without its headers passed, and crashed in the first step."""
+    can = backend.can_compile.__wrapped__
+    monkeypatch.setattr(backend, "find_spec", lambda name: object())
+    monkeypatch.setattr(backend.shutil, "which", lambda name: "/usr/bin/cc")
+    monkeypatch.setattr(backend, "compiles_a_kernel", lambda: True)
+    monkeypatch.setattr(backend.sysconfig, "get_path", lambda name: "/nowhere")
+    assert not can()
+    monkeypatch.undo()
+
+    def fail(function):
+        raise RuntimeError("cc: no such file\nand more")
+
+    monkeypatch.setattr(torch, "compile", fail)
+    assert not backend.compiles_a_kernel("cpu")
+    assert capsys.readouterr().out == "nothing is compiled here: RuntimeError: cc: no such file\n"
+    monkeypatch.setattr(torch, "compile", lambda function: function)
+    assert backend.compiles_a_kernel("cpu")
+    monkeypatch.setattr(torch, "compile", lambda function: lambda x: x)
+    assert not backend.compiles_a_kernel("cpu")
+
+
+# What torch's kernels by blocks refuse on CUDA (torch/_inductor/kernel/flex/flex_attention.py and
+# torch/nn/attention/flex_attention.py, 2.13), besides what they read wrongly.
+REFUSED_BY_BLOCKS = {
+    "heads of fewer than 16 entries": lambda q, k, v: min(x.shape[-1] for x in (q, k, v)) < 16,
+    "other dtypes of query, key and value": lambda q, k, v: len({x.dtype for x in (q, k, v)}) > 1,
+    "query heads that are no multiple of key heads": lambda q, k, v: q.shape[1] % k.shape[1],
+    "heads in several pieces": lambda *heads: not all(x.is_contiguous() for x in heads),
+}
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("entries", "by_blocks"), [(16, True), (8, False)])
+def test_a_model_gives_kernels_by_blocks_nothing_that_they_refuse(
+    monkeypatch, precision, entries, by_blocks
+):
+    """As on a GPU, with a kernel in their place that refuses what they do."""
+    asked = []
+
+    def kernel(q, k, v, *, block_mask, enable_gqa):
+        asked.append([why for why, refuses in REFUSED_BY_BLOCKS.items() if refuses(q, k, v)])
+        k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], dim=1) for x in (k, v))
+        seen = backend.sliding_window(40, 24)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+
+    window_mask, dense = backend.window_mask, backend.sliding_window
+    monkeypatch.setattr(backend, "_flex_attention", lambda: kernel)
+    monkeypatch.setattr(backend, "can_compile", lambda: True)
+    monkeypatch.setattr(backend, "_block_mask", lambda *shape: object())
+    monkeypatch.setattr(
+        backend, "sliding_window", lambda length, window, _=None: dense(length, window)
+    )
+    torch.manual_seed(0)
+    sizes = {"depth": 2, "width": 64, "heads": 4, "kv_heads": 2, "inner": 128}
+    heads = {"head_dim": entries, "rotary_dim": entries, "window": 24, "sequence_length": 40}
+    net = LLM(vocab_size=97, **sizes, **heads, base_width=1, output_multiplier=1.0)
+    tokens = torch.randint(97, (2, 40))
+    with backend.autocast(torch.device("cpu"), precision):
+        expected = net(tokens)
+        monkeypatch.setattr(
+            backend, "window_mask", lambda *sizes: window_mask(*sizes[:3], torch.device("cuda"))
+        )
+        found = net(tokens)
+    assert asked == ([[], []] if by_blocks else [])
+    torch.testing.assert_close(found, expected, rtol=2e-2, atol=2e-2)

@@ -31,7 +31,7 @@ def test_a_folder_of_any_dataset_is_looked_at_before_a_process_takes_its_arithme
         for part in ("train/a", "train/b", "val/a", "val/b") if name == "imagenet" else ("",):
             (folder / part).mkdir(parents=True, exist_ok=True)
             (folder / part / "1.png").touch()
-    for name, files in {
+    known = {
         "wikitext2": ["train.txt"],
         "fineweb": ["train.jsonl"],
         "fineweb_edu": ["train.parquet"],
@@ -42,8 +42,10 @@ def test_a_folder_of_any_dataset_is_looked_at_before_a_process_takes_its_arithme
         "covtype_long": ["covtype.data"],
         "cifar100": ["train.npz", "test.npz"],
         "cifar100_long": ["train.npz", "test.npz"],
-    }.items():
-        for file in files:
+    }
+    every = sorted({file for files in known.values() for file in files})
+    for name in folders:
+        for file in known.get(name, [] if name == "imagenet" else every):
             (folders[name] / file).write_text("some text")
     words = [f"{name}={folder}" for name, folder in folders.items()]
     call = [sys.executable, "-m", "repro", "list", "--config", *words]

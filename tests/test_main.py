@@ -1,7 +1,9 @@
+import errno
+
 import pytest
 import torch
 
-from repro.__main__ import main, parser
+from repro.__main__ import main, mistake_in, parser
 from repro.suite import catalog
 
 
@@ -25,7 +27,10 @@ from repro.suite import catalog
         (["coordinate-check", "a.py:make"], "unknown parametrization 'a.py:make'"),
         (["coordinate-check", "mup"], "unknown parametrization 'mup'"),
         (["coordinate-check", "muP", "--widths", "64"], "widths [64]: give two or more"),
-        (["coordinate-check", "muP", "--widths", "0", "64"], "widths [0, 64]: give two or more"),
+        (["coordinate-check", "muP", "--widths", "0", "64"], "width 0: decoder takes whole"),
+        (["coordinate-check", "muP", "--widths", "nan", "16"], "width nan: decoder takes whole"),
+        (["coordinate-check", "muP", "--widths", "16", "inf"], "width inf: decoder takes whole"),
+        (["coordinate-check", "muP", "--widths", "16", "16.5"], "width 16.5: decoder takes whole"),
         (["coordinate-check", "muP", "--steps", "0"], "without a step nothing changes"),
         (["coordinate-check", "muP", "--model", "gpt"], "unknown model 'gpt': did you mean 'gpt2'"),
     ],
@@ -82,6 +87,24 @@ def test_ranks_of_somebody_else_s_launcher_mean_nothing(suite, monkeypatch, caps
     words = ["--config", *suite.config.arguments()]
     assert main(["train", cell.study, cell.name, *words]) == 0
     assert "trained 36" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "ulimit -u"),
+        (RuntimeError("can't start new thread"), "ulimit -u"),
+        (
+            ModuleNotFoundError("No module named 'graphlib'", name="graphlib"),
+            "this Python lacks it",
+        ),
+        (ModuleNotFoundError("No module named 'nothing'", name="nothing"), "needs nothing, which"),
+    ],
+)
+def test_what_the_machine_refuses_is_a_line_with_the_way_out(error, says):
+    """Found in review: a traceback where no process more may run, and "graphlib, which this
+    environment has not" where its file may not be read."""
+    assert says in str(mistake_in(error, "run"))
 
 
 def test_list_names_every_figure(capsys):

@@ -545,6 +545,12 @@ SITUATIONS = [
         "delete it and run the same command again with snakemake",
     ),
     Situation(
+        "a provenance.json of other cells",
+        lambda place: (drawn(place), (table(place) / "provenance.json").write_text('{"cells": 5}')),
+        ["scoreboard"],
+        "provenance.json: is not what manifest.json says",
+    ),
+    Situation(
         "a cell with words where numbers belong",
         words_for_numbers,
         ["reduce", FIGURE],

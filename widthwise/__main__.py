@@ -5,7 +5,7 @@ import signal
 import sys
 
 from widthwise import __version__, commands
-from widthwise.errors import UserError
+from widthwise.errors import UserError, error_line, visible
 from widthwise.files import said
 
 FILE, FILE_HELP = "FILE.py:make", "with make(width) and batches(seed)"
@@ -61,7 +61,11 @@ def parser() -> argparse.ArgumentParser:
     widen.add_argument("weights", metavar="IN.safetensors", help="of make(1)")
     widen.add_argument("to", metavar="OUT.safetensors", help="where the wide ones go")
     widen.add_argument(
-        "--make", required=True, metavar=FILE, help="with make(factor) and batches(seed)"
+        "--make",
+        dest="what",
+        required=True,
+        metavar=FILE,
+        help="with make(factor) and batches(seed)",
     )
     widen.add_argument("--factor", type=int, required=True, help="of the width, a whole number")
     widen.add_argument(
@@ -80,14 +84,15 @@ def main(words: list[str] | None = None) -> int:
     """Run a command; a mistake of the user's ends in one line on stderr and status 1."""
     arguments = parser().parse_args(words)
     try:
-        print(arguments.run(arguments), flush=True)
+        print(visible(arguments.run(arguments)), flush=True)
     except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(error_line(error), file=sys.stderr)
         return error.status
-    except (Exception, SystemExit) as error:  # of what a file of a user's defines
-        print(f"error: {arguments.what}: {said(error)}", file=sys.stderr)
+    except (Exception, SystemExit, GeneratorExit) as error:  # of what a file of a user's defines
+        print(error_line(f"{arguments.what}: {said(error)}"), file=sys.stderr)
         return 1
     return 0
 

@@ -1,12 +1,14 @@
 """`widthwise roles`, `check`, `transfer` and `widen`, of what a file of one's own defines."""
 
+import reprlib
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from widthwise.errors import UserError, nearest
+from widthwise.errors import UserError, nearest, visible
 from widthwise.files import names_in
 
 WIDTHS = (64, 128, 256, 512)
@@ -18,7 +20,7 @@ def defined_in(what: str) -> tuple[Callable, dict[str, Any], dict[str, Any]]:
     what: `FILE.py` or `FILE.py:name of make`.
     Raises UserError where the file lacks `batches` or the function.
     """
-    path, _, name = what.partition(":")
+    path, name = (what, "") if ":" not in what or Path(what).is_file() else what.rsplit(":", 1)
     folder = str(Path(path).resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)  # a model's file imports its neighbours
@@ -31,6 +33,20 @@ def defined_in(what: str) -> tuple[Callable, dict[str, Any], dict[str, Any]]:
     optional = ("loss", "given", "readout")
     options: dict[str, Any] = {key: defined[key] for key in optional if key in defined}
     return defined[name or "make"], defined, options
+
+
+def _progress(words: str) -> None:
+    print(visible(words), flush=True)
+
+
+def widths_of(widths: Any, what: str) -> Sequence[int]:
+    """Widths that a file or the command line gives; UserError unless they are whole numbers."""
+    numbers = isinstance(widths, Sequence) and not isinstance(widths, str)
+    if not numbers or not widths or not all(isinstance(n, Integral) and int(n) > 0 for n in widths):
+        raise UserError(
+            f"{what}: widths {reprlib.repr(widths)}: give whole numbers from 1, [8, 16]"
+        )
+    return widths
 
 
 def recipe_of(arguments: Namespace, name: str) -> Any:
@@ -46,7 +62,8 @@ def roles(arguments: Namespace) -> str:
     from widthwise.checks.given import batches_of, inputs_of
     from widthwise.tracing.roles import roles
 
-    base = arguments.base or min(defined.get("WIDTHS", WIDTHS))
+    given = defined.get("WIDTHS", WIDTHS) if arguments.base is None else [arguments.base]
+    base = min(widths_of(given, arguments.what))
     found = roles(
         make, base, inputs_of(batches_of(defined["batches"], 0)[0]), given=options.get("given", {})
     )
@@ -72,17 +89,17 @@ def check(arguments: Namespace) -> str:
         make,
         recipe_of(arguments, arguments.recipe),
         defined["batches"],
-        arguments.widths or defined.get("WIDTHS", WIDTHS[:3]),
+        widths_of(arguments.widths or defined.get("WIDTHS", WIDTHS[:3]), arguments.what),
         depths=arguments.depths,
         weight_decay=arguments.weight_decay,
         steps=arguments.steps,
         after=arguments.after,
         seeds=arguments.seeds,
-        progress=lambda words: print(words, flush=True),
+        progress=_progress,
         **options,
     )
     if not found.passed:
-        print(found, flush=True)
+        _progress(str(found))
         raise UserError(f"coordinate-check: {arguments.what}: {found.reason}")
     return str(found)
 
@@ -114,11 +131,11 @@ def transfer(arguments: Namespace) -> str:
             make,
             [recipe_of(arguments, name) for name in arguments.recipes],
             defined["batches"],
-            arguments.widths or defined.get("WIDTHS", WIDTHS[:3]),
+            widths_of(arguments.widths or defined.get("WIDTHS", WIDTHS[:3]), arguments.what),
             depths=arguments.depths,
             tune={"lr": rates, "weight_decay": decays},
             seeds=arguments.seeds,
-            progress=lambda words: print(words, flush=True),
+            progress=_progress,
             **options,
         )
     )
@@ -129,58 +146,25 @@ def widen(arguments: Namespace) -> str:
     # The file of `make`, a function of the factor, defines `batches` too, as for `check`: a list of
     # (inputs, targets), or a function of a seed that returns one. Optimizers are widened by
     # `widthwise.widen`.
-    path, _, name = arguments.make.partition(":")
-    defined = names_in(path)
-    for each in (name or "make", "batches"):
-        if each not in defined:
-            raise UserError(f"{path}: defines no {each}")
-    import os
-    from pathlib import Path
+    make, defined, _ = defined_in(arguments.what)
+    from widthwise.checks.given import batches_of, inputs_of
+    from widthwise.tracing.making import made
+    from widthwise.upscaling import stored, widening
+    from widthwise.upscaling.untying import untie
 
-    from safetensors import SafetensorError, safe_open
-    from safetensors.torch import load_model, save_model
-
-    from widthwise.upscaling import widening
-
-    make, batches = defined[name or "make"], defined["batches"]
-    inputs = (batches(0) if callable(batches) else batches)[0][0]
-    model = make(1)
-    try:
-        with safe_open(arguments.weights, "pt") as file:
-            metadata = file.metadata() or {}
-            dtypes = {key: file.get_tensor(key).dtype for key in file.keys()}  # noqa: SIM118
-        _take_dtypes(model, dtypes, arguments.weights)
-        load_model(model, arguments.weights)
-    except (OSError, RuntimeError, SafetensorError) as error:
-        line = str(error).strip().replace("\n", " ")
-        raise UserError(
-            f"{arguments.weights}: does not hold the weights of make(1): {line}"
-        ) from None
+    inputs = inputs_of(batches_of(defined["batches"], 0)[0])
+    model, factor = made(make, 1), arguments.factor
+    metadata = stored.load(model, arguments.weights) | {"widthwise": f"factor {factor}"}
     wide, _, growth = widening.widen(
-        model.eval(), None, arguments.factor, make, inputs, untie=arguments.untie
+        model.eval(), None, factor, make, inputs, untie=arguments.untie
     )
-    target = Path(arguments.to)
-    half = target.with_name(f".{target.name}.part")
-    save_model(wide, str(half), metadata=metadata | {"widthwise": f"factor {arguments.factor}"})
-    os.replace(half, target)
+    other = untie(made(make, factor), growth.untied).eval()
+    off = stored.save(wide, arguments.to, metadata, model, other, inputs)
     before, after = (sum(p.numel() for p in module.parameters()) for module in (model, wide))
     untied = f"; {', '.join(growth.untied)} has weights of its own now" if growth.untied else ""
+    rounded = f" but for rounding to the file's dtypes ({off:.0e})" if off > 1e-9 else ""
     return (
-        f"{target}: {after:,} parameters from {before:,}, the same function on a batch in float64"
-        f"{untied}\nall copies of a unit are equal: add noise before training (widthwise.perturb)"
+        f"{arguments.to}: {after:,} parameters from {before:,}, the same function on a batch in "
+        f"float64{rounded}{untied}\n"
+        "all copies of a unit are equal: add noise before training (widthwise.perturb)"
     )
-
-
-def _take_dtypes(model: Any, dtypes: dict[str, Any], path: str) -> None:
-    """Give a model's tensors the dtypes of a file's; UserError on whole numbers where the model has
-    none, as of weights that were quantized."""
-    for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
-        dtype = dtypes.get(name)
-        if dtype is None or dtype == tensor.dtype:
-            continue
-        if dtype.is_floating_point != tensor.dtype.is_floating_point:
-            raise UserError(
-                f"{path}: {name} is {dtype}, and {tensor.dtype} in make(1): widen the weights "
-                "before they are quantized"
-            )
-        tensor.data = tensor.data.to(dtype)

@@ -1,7 +1,10 @@
-"""The one exception for mistakes a user can mend, and the word they may have meant."""
+"""The one exception for mistakes a user can mend, the word they may have meant, and what of a text
+may reach a terminal."""
 
 import difflib
 from collections.abc import Iterable
+
+LONGEST = 2000  # characters of an error on a terminal: an exception may bring a megabyte
 
 
 class UserError(Exception):
@@ -21,3 +24,16 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     known = sorted(known)
     near = nearest(word, known)
     return f"did you mean {near!r}?" if near else f"choose from {', '.join(known)}"
+
+
+def visible(text: str) -> str:
+    """A text for a terminal: what is no character to print, but for the ends of lines, by its
+    number. No escape sequence moves the cursor or hides a word."""
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
+
+
+def error_line(error: object) -> str:
+    """What an error says on a terminal: `visible`, and no more than LONGEST of it."""
+    said = str(error)
+    more = f" ... ({len(said) - LONGEST:,} characters more)" if len(said) > LONGEST else ""
+    return visible(f"error: {said[:LONGEST]}{more}")

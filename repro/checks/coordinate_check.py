@@ -4,10 +4,12 @@ Yang et al. (arXiv 2203.03466), Appendix D.1, judge by plots. Here sizes are fit
 width after a few steps, and each slope, with an interval over seeds, is held against its law.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from repro.checks.tiny import tiny_run
 from repro.data.random_data import random_data
+from repro.errors import UserError
 from repro.suite.spec import override
 from repro.tasks import TASKS
 from repro.training.loop import Training
@@ -51,4 +53,9 @@ def check(
     name: a parametrization. model: one of `repro.checks.tiny.MODELS`. widths: None: the model's.
     """
     task, spec, its_widths = tiny_run(model, name)
+    whole = all(float(width).is_integer() for width in its_widths)
+    for width in widths or ():
+        if not 0 < width < math.inf or (whole and not float(width).is_integer()):
+            numbers = "whole numbers from 1" if whole else "numbers above 0"
+            raise UserError(f"coordinate-check: width {width}: {model} takes {numbers}")
     return over_widths(model_sizes(task, spec, steps=steps), widths or its_widths, seeds)

@@ -13,8 +13,9 @@ resnet.py       ResNet-18 with a width factor
 vit.py          the Vision Transformer
 bart.py         BART and R2C2
 transformer.py  what the Transformers share
-transfer.py     task `transfer`, by its model
-warm_start.py   task `warm_start`, by its model
+residual_decoder.py  the decoder with a factor on its residual branches
+by_model.py     which of these a model's name means
+best_rate.py    task `best_rate`
 kernels.py      the two tasks that measure kernels
 paper.py        the numbers that Ma et al. print
 """

@@ -88,3 +88,6 @@ def denoising_vocabulary_size(entries: int) -> int:
     [mask] is added last.
     """
     return -(-(entries + 4) // 8) * 8 + 1
+
+
+cost = span_denoising_cost

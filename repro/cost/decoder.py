@@ -35,3 +35,6 @@ def language_model_cost(spec: Mapping) -> Cost:
         rows=data["batch_size"],
         layers=4 * sizes["depth"] + 1,  # query with key and value, output, up, down; the output
     )
+
+
+cost = language_model_cost

@@ -1,6 +1,8 @@
 """GPT-2: tied embedding, MLP expansion 4."""
 
-from repro.cost import transformer
+from collections.abc import Mapping
+
+from repro.cost import Cost, of_training, transformer
 
 
 def weights(*, depth: int, width: int, vocab_size: int) -> int:
@@ -33,3 +35,20 @@ def nanogpt_weights(*, depth: int, width: int) -> int:
     norms = 2 * 2  # two LayerNorms a block, scale and shift
     vectors = depth * (biases + norms) + 2  # + 2: the last LayerNorm
     return weights(depth=depth, width=width, vocab_size=50_304) + vectors * width
+
+
+def cost(spec: Mapping) -> Cost:
+    """One run of this model."""
+    data, model = spec["data"], spec["model"]
+    sizes = {key: model[key] for key in ("width", "depth")}
+    sizes["vocab_size"] = data["vocab_size"]
+    return of_training(
+        spec,
+        flops=flops(**sizes, sequence_length=data["sequence_length"]),
+        batch=data["batch_size"] * data["sequence_length"],
+        unit="tokens",
+        parameters=parameters(**sizes, sequence_length=data["sequence_length"]),
+        activations=transformer.activations(**sizes, expansion=4),
+        rows=data["batch_size"],
+        layers=4 * sizes["depth"] + 1,
+    )

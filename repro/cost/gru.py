@@ -7,7 +7,7 @@ from repro.cost import Cost, of_training
 GATES = 3  # each reads the layer's input and its state
 
 
-def gru_cost(spec: Mapping) -> Cost:
+def cost(spec: Mapping) -> Cost:
     """One run of a GRU."""
     data, model = spec["data"], spec["model"]
     width, depth, length = model["width"], model["depth"], data["sequence_length"]

@@ -1,7 +1,9 @@
 """ResNet-18 with a width factor, counted as in Ma et al., Appendix F.4."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
+
+from repro.cost import Cost, of_training
 
 
 class Convolution(NamedTuple):
@@ -68,3 +70,19 @@ def activations(*, width: float | Sequence[float], classes: int, resolution: int
         for c in convolutions(width=width, resolution=resolution)
     )
     return 3 * resolution**2 + kept + channels(width)[-1] + classes
+
+
+def cost(spec: Mapping) -> Cost:
+    """One run of this model."""
+    data, model = spec["data"], spec["model"]
+    sizes = {key: model[key] for key in ("width", "classes")}
+    return of_training(
+        spec,
+        flops=flops(**sizes, resolution=data["resolution"]),
+        batch=data["batch_size"],
+        unit="samples",
+        parameters=parameters(**sizes),
+        activations=activations(**sizes, resolution=data["resolution"]),
+        rows=1,  # not split: batch normalization needs the whole batch
+        layers=21,  # 20 convolutions and the readout
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from repro.data import lockfiles
 from repro.data.digests import of_users_file
-from repro.data.parquet import File
+from repro.data.parquet import File, check_whole
 from repro.errors import UserError
 from repro.files import open_file
 
@@ -93,6 +93,7 @@ def folder_files(dataset: str, folder: Path) -> dict[str, list[Path]]:
             f"{dataset}: {folder} has no text to train on, expected train.txt, *.jsonl or "
             f"*.parquet, found {sorted(p.name for p in folder.iterdir())[:8]}"
         )
+    check_whole(dataset, files)
     return {"train": train, "valid": valid}
 
 

@@ -28,6 +28,8 @@ from repro.files import (
 
 FOLDERS = {"train": "train", "valid": "val"}  # split -> its folder
 SUFFIXES = (".jpeg", ".jpg", ".png")
+OTHERS = (".apng", ".avif", ".bmp", ".gif", ".heic", ".jfif", ".jp2", ".tif", ".tiff", ".webp")
+HIDDEN = "."  # what begins so is a system's own: macOS puts ._0.jpg beside 0.jpg
 COMPARED = 50  # images whose content is looked at
 REMEMBERED = 10_000  # images; what is known of larger folders is not found anew by every command
 SETTLED_NS = 60 * 10**9  # a class folder that changed later may be changing still
@@ -121,8 +123,8 @@ def _classes(dataset: str, folder: Path) -> dict[str, dict[str, int]]:
     found = {}
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         try:
-            is_class = entry.is_dir()
-            images = _sizes(entry.path) if is_class else {}
+            is_class = entry.is_dir() and not entry.name.startswith(HIDDEN)
+            images = _sizes(dataset, entry.path) if is_class else {}
         except OSError as error:  # a broken or circular link, no permission
             raise UserError(
                 f"{dataset}: {error.filename} cannot be reached ({error.strerror}); replace it "
@@ -135,9 +137,14 @@ def _classes(dataset: str, folder: Path) -> dict[str, dict[str, int]]:
                     f"{dataset}: {entry.path} has no image ({', '.join(SUFFIXES)}); remove the "
                     "folder or extract the archive again"
                 )
-    if not found:
-        loose = sum(e.name.lower().endswith(SUFFIXES) for e in os.scandir(folder))
-        words = f"has {loose} images but no class folders" if loose else "is empty"
+    kinds = (*SUFFIXES, *OTHERS)
+    loose = sum(
+        entry.name.lower().endswith(kinds) and not entry.name.startswith(HIDDEN)
+        for entry in os.scandir(folder)
+    )
+    if loose or not found:
+        where = "outside of its" if found else "but no"
+        words = f"has {loose} images {where} class folders" if loose else "is empty"
         raise UserError(
             f"{dataset}: {folder} {words}; {layout} (ImageNet's validation archive is flat: sort "
             "its files into class folders)"
@@ -145,11 +152,25 @@ def _classes(dataset: str, folder: Path) -> dict[str, dict[str, int]]:
     return found
 
 
-def _sizes(folder: str) -> dict[str, int]:
-    """Name of an image file in a folder -> its size in bytes."""
+def _sizes(dataset: str, folder: str) -> dict[str, int]:
+    """Name of an image file in a folder -> its size in bytes. Raises UserError on what would be
+    left out of the class: an image of another format, and a folder."""
     found = {}
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        if entry.name.lower().endswith(SUFFIXES):
+        name = entry.name.lower()
+        if name.startswith(HIDDEN):
+            continue
+        if name.endswith(OTHERS):
+            raise UserError(
+                f"{dataset}: {entry.path} is of no format that is read ({', '.join(SUFFIXES)}); "
+                "convert it, or move it away"
+            )
+        if entry.is_dir():
+            raise UserError(
+                f"{dataset}: {entry.path} is a folder within a class; move its images into the "
+                "class, or move it away"
+            )
+        if name.endswith(SUFFIXES):
             status = entry.stat()
             if not stat.S_ISREG(status.st_mode):  # to open a pipe would be to wait for it
                 raise OSError(errno.ENODEV, "it is no file", entry.path)
@@ -240,7 +261,7 @@ class ImageFiles:
         return len(self.paths)
 
     def image(self, row: int):
-        """One image, a PIL image in RGB, whatever it was stored as.
+        """One image, a PIL image in RGB, whatever it was stored as (`_rgb`).
 
         Raises UserError naming the file when it cannot be decoded.
         """
@@ -252,7 +273,7 @@ class ImageFiles:
                 # Of some ImageNet files the metadata are damaged, which their pixels do not need.
                 warnings.filterwarnings("ignore", "Corrupt EXIF data")
                 with Image.open(path) as file:
-                    return file.convert("RGB")
+                    return _rgb(file)
         except Exception as error:  # truncated, no image, gone: PIL raises many kinds
             raise UserError(
                 f"{self.dataset}: {path} cannot be decoded ({error}); replace it with an intact "
@@ -277,6 +298,21 @@ class ImageFiles:
         if found is None or len(found) not in (1, 3):
             found = torch.from_numpy(np.array(self.image(row))).permute(2, 0, 1)
         return found.expand(3, -1, -1)
+
+
+def _rgb(image):
+    """A PIL image in RGB. Of 16 bits the upper 8 are taken, as Pillow does of colours but not of
+    grey, which it clips to white; what is transparent lies on white, as a page shows it."""
+    from PIL import Image
+
+    if image.mode.startswith("I;16"):
+        image = image.point(lambda value: value * (1 / 256)).convert("L")
+    elif image.mode in ("I", "F"):
+        raise ValueError(f"its pixels have 32 bits (Pillow's mode {image.mode}): give it 8")
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    return image.convert("RGB")
 
 
 def load_index(dataset: str, manifest_path: Path) -> dict[str, ImageFiles] | None:

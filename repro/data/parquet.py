@@ -4,6 +4,7 @@ A part is some row groups of one file. Of a file's columns only the text is read
 nothing of the parts before it: so processes share the reading, and it goes on where it stopped.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ COLUMN = "text"
 # files name digests of parts: those of another size are others.
 PART_BYTES = 2**28
 ROWS = 1_000  # decoded at a time
+# How the hub names the parts of a set.
+OF = re.compile(r"(?P<before>.*?)(?P<number>\d{5,})-of-(?P<count>\d{5,})(?P<after>.*)")
 AT_ONCE = 16  # files on the hub whose row groups are asked for at once
 
 
@@ -53,6 +56,11 @@ class File:
                 raise UserError(
                     f"{self.dataset}: {self.place}: column {COLUMN!r} is missing, found "
                     f"{sorted(names)}"
+                )
+            if names.count(COLUMN) > 1:
+                raise UserError(
+                    f"{self.dataset}: {self.place}: has {names.count(COLUMN)} columns "
+                    f"{COLUMN!r}; leave the one to be read"
                 )
             yield file
 
@@ -102,6 +110,24 @@ class File:
         lines = str(error).strip().splitlines()
         reason = lines[0] if lines else type(error).__name__
         return UserError(f"{self.dataset}: {self.place} {what} ({reason}); {self.advice}")
+
+
+def check_whole(dataset: str, paths: Iterable[Path]) -> None:
+    """Raise UserError, naming the first that is missing, where names of files say of how many they
+    are one, as `train-00000-of-00002.parquet`, and the others are not there."""
+    sets: dict[tuple[str, int, str], dict[int, Path]] = {}
+    for path in paths:
+        if found := OF.fullmatch(path.name):
+            key = found["before"], int(found["count"]), found["after"]
+            sets.setdefault(key, {})[int(found["number"])] = path
+    for (before, count, after), here in sets.items():
+        missing = next(number for number in range(len(here) + 1) if number not in here)
+        if missing < count:
+            raise UserError(
+                f"{dataset}: {here[max(here)].parent} has {len(here)} of the {count} parts of "
+                f"{before}*{after}, part {missing} is missing; get them all, or rename those that "
+                "are to be read alone"
+            )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from repro.data.digests import of_users_file
-from repro.data.parquet import File
+from repro.data.parquet import File, check_whole
 from repro.errors import UserError
 from repro.files import open_file, read_sealed, sha256, vouched
 
@@ -51,6 +51,7 @@ def folder_files(dataset: str, folder: Path) -> dict[str, list[Path]]:
             f"{dataset}: {path} is missing; a text folder holds train.txt, wiki.train.tokens, "
             "wiki.train.raw or train-*.parquet"
         )
+    check_whole(dataset, [path for paths in chosen.values() for path in paths])
     return chosen
 
 

@@ -18,6 +18,7 @@ How a claim is judged
   rows.py          CSV files beside a paper's studies
   printed.py       what the papers print
   register.py      what was fixed before the runs that judge a claim
+  registering.py   a pilot, and the row that is planned from it
   bounds.py        where the bounds of all claims come from
 
 The board of transfer
@@ -45,6 +46,8 @@ What is said of it
   confirmed.py     the verdicts of registered claims in one table
   explain.py       from one claim to the runs behind it
   claims_json.py   every judged claim, for a program to read
+  cited.py         who the papers are, and which of their figures are on record
+  new.py           the files of a new paper or figure
   costs.py         the tables of docs/cost.md
   marks.py         the parts of a page that a command writes
 """

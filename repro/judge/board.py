@@ -17,11 +17,11 @@ from repro.judge.claims import (
     number,
 )
 from repro.judge.figure import figure_named
-from repro.judge.printed import is_a_paper
 from repro.judge.typeset import markdown, plain
 from repro.statistics import holm
 from repro.suite.checkout import ROOT
 from repro.suite.names import CLAIM_IN_TEXT
+from repro.suite.papers import is_a_paper
 
 HEAD = ("verdict", "claim", "the paper prints", "measured")  # of the table of claims
 LEGEND = (
@@ -132,7 +132,7 @@ def counts_by_paper(
         for paper in dict.fromkeys(row["paper"] for row in some):
             link = f"[`{paper}`](studies/{paper}/README.md)"
             table.append([link, words, *_counted([r for r in some if r["paper"] == paper])])
-        table.append(["**all three**" if len(on) == 1 else "all three", words, *_counted(some)])
+        table.append(["**all papers**" if len(on) == 1 else "all papers", words, *_counted(some)])
         chosen = [row for row in some if row["chosen_after_seeing"]]
         if on == (TRAINING,):
             table.append([f"of these, {CHOSEN}", words, *_counted(chosen)])

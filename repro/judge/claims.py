@@ -359,7 +359,9 @@ def _seen(expected: Expectation, measured: Measurement) -> tuple[str, str]:
     """What was seen, and why nothing can be told or what a reader should know."""
     if measured.problem:
         return UNCLEAR, measured.problem
-    if not math.isfinite(measured.value):
+    if math.isnan(measured.value):
+        return UNCLEAR, "nothing was measured: the value is no number"
+    if not math.isfinite(measured.value):  # what diverged
         return DIFFERS, "the measured value is not finite"
     if math.isnan(measured.low):
         return UNCLEAR, "one run"

@@ -6,15 +6,17 @@ docs/claims-schema.json, which `python -m repro.judge.claims_json` prints.
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import NoneType
 from typing import Any, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
 
 from repro.files import json_bytes, sha256_file
-from repro.judge import claims
+from repro.judge import claims, register
 from repro.judge.board import JudgedClaim
 from repro.judge.printed import targets_of
+from repro.suite import registry
+from repro.suite.provenance import devices
 from repro.suite.study import SCALES
 
 
@@ -35,8 +37,32 @@ class FiledClaim(JudgedClaim):
     device: str  # of its runs: `cpu`, or the GPU's model
     data_sha256: str  # SHA-256 of the figure's data.csv, which it was measured on
     picture_sha256: str  # SHA-256 of the figure's picture, a PNG
+    registered: str  # whether it was fixed before its runs, in the register's words
+    seeds: list[int]  # of the figure's runs
+    runs: int  # how many the figure is made of
+    command: str  # what builds the figure anew
 
 
+class FiledPaper(TypedDict):
+    """A paper whose claims they are."""
+
+    slug: str  # its folder; `paper` of a claim
+    title: str  # in its own words
+    authors: list[str]  # each as `Hayou, Soufiane`
+    arxiv: str  # its number
+    version: int  # of the text that is judged
+
+
+class Filed(TypedDict):
+    """Every judged claim; null stands for a number that is not finite."""
+
+    schema_version: int  # of this file: 1 was a bare list of claims
+    commit: str  # of the checkout that wrote it, its changes not counted; "" where git says none
+    papers: list[FiledPaper]  # the papers there are, without the suite's own benchmark
+    claims: list[FiledClaim]  # by scale, data, device and figure
+
+
+VERSION = 2
 # Key -> the only values it has.
 CHOICES = {
     "kind": claims.KINDS,
@@ -56,10 +82,35 @@ def filed(row: JudgedClaim, provenance: Mapping, data: Path, picture: Path) -> F
             Target(value=t.value, number=t.number, unit=t.unit, place=t.place, what=t.what)
             for t in targets_of(row["paper"], row["claim"])
         ],
-        device=", ".join(sorted({entry["device"] for entry in provenance["made"]})),
+        device=", ".join(devices(provenance["made"])),
         data_sha256=sha256_file(data),
         picture_sha256=sha256_file(picture),
+        registered=register.badge(row, provenance).word,
+        seeds=sorted(provenance.get("seeds", [])),
+        runs=sum(entry["runs"] for entry in provenance["made"]),
+        command=_command(row),
     )
+
+
+def _command(row: JudgedClaim) -> str:
+    """What builds a claim's figure; of other data than a word has, with the folder to be named."""
+    data, *others = row["data"].split("+")
+    words = [f"uv run snakemake figures/{row['figure']}.pdf --config scale={row['scale']}"]
+    words += [f"data={data}"] if data != "embedded" else []
+    words += [f"{o.partition('=')[0]}=FOLDER" if "=folder" in o else o for o in others]
+    return " ".join(words)
+
+
+def whole(claims: Sequence[FiledClaim], commit: str) -> Filed:
+    """The file. commit: of the checkout."""
+    own = (paper for paper in registry.papers().values() if not paper.ours)
+    papers = [
+        FiledPaper(
+            slug=p.slug, title=p.title, authors=[*p.authors], arxiv=p.arxiv, version=p.version
+        )
+        for p in own
+    ]
+    return Filed(schema_version=VERSION, commit=commit, papers=papers, claims=[*claims])
 
 
 def schema() -> dict:
@@ -67,9 +118,8 @@ def schema() -> dict:
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "claims.json",
-        "description": "Every judged claim; null stands for a number that is not finite.",
     }
-    return head | {"type": "array", "items": _object(FiledClaim)}
+    return head | _object(Filed)
 
 
 def _object(kind: Any) -> dict:

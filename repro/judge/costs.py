@@ -17,6 +17,7 @@ from repro.suite.suite import Suite
 COMMAND = "cost --page"
 NONE = "-"
 LISTED = 16  # GB of a GPU, from which on the table of GPUs names a study
+DAYS = "study: days of its longest job, on as many GPUs of one node as it asks for"
 SMALLEST = "study: GB of the smallest GPU that holds its runs"
 
 
@@ -79,24 +80,37 @@ def lines(names: Sequence[str] | None = None) -> list[str]:
         data = [", ".join(at[s].data) or NONE for s in GPU_SCALES]
         room.append([f"`{name}`", *memory, *disk, *data])
     price = budget.on_gpu()
-    spent = {s: budget.hours_by_paper(suites[s], names, price) for s in GPU_SCALES}
-    for paper in spent[GPU_SCALES[0]]:
-        papers.append([f"`{paper}`", *(number(spent[s][paper], 3) for s in GPU_SCALES)])
-    needed = {s: budget.gpu_memory(suites[s], names, Site()) for s in GPU_SCALES}
+    offered = {s: [name for name in names if suites[s].offers(name)] for s in GPU_SCALES}
+    spent = {s: budget.hours_by_paper(suites[s], offered[s], price) for s in GPU_SCALES}
+    for paper in spent[GPU_SCALES[-1]]:  # which every study has
+        papers.append([f"`{paper}`", *(number(spent[s].get(paper, 0), 3) for s in GPU_SCALES)])
+    needed = {s: budget.gpu_memory(suites[s], offered[s], Site()) for s in GPU_SCALES}
     largest = {n for at in needed.values() for n, held in at.items() if held > 1e9 * LISTED}
     gpus = [
         [f"`{name}`", *(number(needed[s].get(name, 0) / 1e9, 2) for s in GPU_SCALES)]
-        for name in sorted(largest, key=lambda name: -needed[GPU_SCALES[-1]][name])
+        for name in sorted(largest, key=lambda name: (-needed[GPU_SCALES[-1]][name], name))
+    ]
+    jobs = {s: budget.longest(suites[s], names, Site()) for s in GPU_SCALES}
+    long = [
+        [f"`{name}`", *(_days(jobs[s].get(name)) for s in GPU_SCALES)]
+        for name, (days, _) in jobs[GPU_SCALES[-1]].items()
+        if days > 1
     ]
     uses = ("memory, GB", "disk, GB", "real data")
     tables = (
         [["hours of one H100, what figures share counted once", *GPU_SCALES], *papers],
         [["figure: hours", *SCALES, f"claims that bind ({', '.join(SCALES)})"], *time],
         [["figure", *(f"{use}, {s}" for use in uses for s in GPU_SCALES)], *room],
+        [[DAYS, *GPU_SCALES], *long],
         [[SMALLEST, *GPU_SCALES], *gpus],
     )
     first, *others = map(markdown, tables)
     return first + [line for each in others for line in ["", *each]]
+
+
+def _days(job: budget.Longest | None) -> str:
+    """`125 on 8`; NONE where a study lacks the scale."""
+    return f"{number(job[0])} on {job[1]}" if job else NONE
 
 
 def write(path: Path) -> None:

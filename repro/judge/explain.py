@@ -11,8 +11,9 @@ from repro.judge.figure import figure_named
 from repro.judge.known import Known, find
 from repro.judge.picture import unclean
 from repro.judge.printed import printed
-from repro.judge.records import read_record, recorded_at
+from repro.judge.records import not_committed, read_record, recorded_at
 from repro.suite import arithmetic, registry
+from repro.suite.papers import is_a_paper
 from repro.suite.provenance import code_versions, listed, standing
 from repro.suite.suite import Suite
 
@@ -42,10 +43,13 @@ def explain(suite: Suite, word: str) -> str:
     word, errors: as of `find_claim`.
     """
     name, figure_name, claim = find_claim(word)
+    paper = figure_name.split("/")[0]
     lines = [name, f"  paper: {claim.statement} ({claim.source})"]
     lines.append(f"  quantity: {claim.quantity}")
-    paper = figure_name.split("/")[0]
     lines += [f"  printed: {row}" for row in printed(paper) if row.claim == claim.id]
+    if is_a_paper(paper):
+        its = registry.papers()[paper]
+        lines.append(f"  of: {its.heading}, {its.title} ({its.url})")
     known = find(suite, figure_name)
     rows = known.claims if known else []
     row = next((row for row in rows if row["claim"] == claim.id), None)
@@ -146,6 +150,7 @@ def _origin(suite: Suite, known: Known) -> str:
         return known.place
     again = suite.command(f"figures/{known.figure}.pdf")
     other = "" if known.current else "; the record is of other settings than the present ones"
+    other += "; it is not as committed" if not_committed([known.data.with_suffix("")]) else ""
     return f"{known.place}, the record, for nothing was built here ({again}){other}"
 
 

@@ -5,12 +5,12 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from repro.errors import UserError, did_you_mean
-from repro.judge.claims import Claim, Measurement
+from repro.judge.claims import CONTROL, OURS, Claim, Measurement
 from repro.judge.power import Laws
 from repro.judge.typeset import Table
 from repro.suite import catalog
@@ -203,6 +203,57 @@ class Figure(Shown):
         if name not in ids:
             hint = did_you_mean(str(name), ids) if ids else "it has none"
             raise UserError(f"{file}: {field_name} names {name!r}, no claim of it: {hint}")
+
+
+def again(original: Figure, figure: str, studies: Mapping[str, str]) -> Figure:
+    """A figure as another one is, of other runs: the same picture, and the same bounds for claims
+    that are a control of ours, for the paper says nothing of these runs.
+
+    figure: its name, with which its claims begin. studies: study of the original -> the study that
+    is shown in its place.
+    """
+    of = {new: old for old, new in studies.items()}
+
+    def renamed(claim: str) -> str:
+        return f"{figure}.{claim.partition('.')[2]}"
+
+    def own_claim(claim: Claim) -> Claim:
+        expected = {
+            scale: replace(bound, basis=OURS, why=f"that of {claim.id}") if bound.basis else bound
+            for scale, bound in claim.expected.items()
+        }
+        return replace(claim, id=renamed(claim.id), kind=CONTROL, expected=expected)
+
+    def own_name(stage: str) -> str:
+        """The original's name of a stage, a round of its search included."""
+        study, plus, number = stage.partition("+")
+        parts = study.split("/")
+        module = "/".join(parts[:2])
+        return "/".join([of.get(module, module), *parts[2:]]) + plus + number
+
+    def reduce(runs):
+        return original.reduce({own_name(stage): table for stage, table in runs.items()})
+
+    def measure(data, scale):
+        found = original.measure(data, scale)
+        return {renamed(claim): measurement for claim, measurement in found.items()}
+
+    def shown(stage: str) -> str:
+        parts = stage.split("/")
+        module = "/".join(parts[:2])
+        return "/".join([studies.get(module, module), *parts[2:]])
+
+    return replace(
+        original,
+        title=f"{original.title} (other settings)",
+        outcome=CLAIM_IN_TEXT.sub(lambda found: f"{{{renamed(found[1])}}}", original.outcome),
+        studies=tuple(map(shown, original.studies)),
+        claims=tuple(map(own_claim, original.claims)),
+        reduce=reduce,
+        measure=measure,
+        laws={},
+        simulate=None,
+    )
 
 
 def figure_named(name: str) -> Figure:

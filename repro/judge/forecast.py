@@ -1,5 +1,6 @@
 """How long jobs will take: the seconds on record. How fast a core multiplies large matrices says
-little of how fast it trains small models, so they are not scaled by that."""
+little of how fast it trains small models, so they are not scaled by that; a call scales them by its
+own first jobs (`repro.suite.terminal.Lines`)."""
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -11,10 +12,12 @@ from repro.cores import usable_cores
 from repro.errors import UserError
 from repro.judge.records import RECORDS, read_record, recorded
 from repro.suite import catalog, registry
-from repro.suite.budget import Price, effort
-from repro.suite.plan import Cell, Run
+from repro.suite.budget import Price, effort, on_h100
+from repro.suite.plan import Cell
+from repro.suite.runs import Run
+from repro.suite.study import GPU_SCALES
 from repro.suite.suite import Suite
-from repro.suite.terminal import Ahead
+from repro.suite.terminal import FASTEST, Ahead
 
 Job = TypeVar("Job", bound=Hashable)
 Work = tuple[str, Cell | None]  # of a job: its rule, and the cell if it trains one
@@ -111,6 +114,7 @@ def price(suite: Suite, figures: Sequence[str]) -> Price:
         return math.ceil(wall(known, usable_cores()) / 6) / 10
 
     words = f"minutes: on {usable_cores()} cores, as many as here, by the seconds on record"
+    words += f", at most; at least {FASTEST:.0%} of it"
     return Price("minutes", words, spent)
 
 
@@ -125,9 +129,20 @@ def minutes(seconds: float) -> str:
     return f"about {seconds / 3600:.1f} hours"
 
 
+def span(seconds: float) -> str:
+    """What is so long by the seconds on record, in words, from the shortest to the longest that it
+    may take here: `4 to 12 minutes`."""
+    least, most = minutes(FASTEST * seconds), minutes(seconds)
+    words = most.removeprefix("about ")
+    if least == most:
+        return most
+    if least.startswith("less"):
+        return f"up to {words}"
+    return f"{least.removeprefix('about ').removesuffix(f' {words.split()[-1]}')} to {words}"
+
+
 def to_build(suite: Suite, figures: Iterable[str]) -> str:
-    """What building figures would take here, in words: `225 jobs, about 75 minutes on this
-    machine's 2 cores`."""
+    """What building figures would take here, as `in_words`."""
     by_id = {
         cell.id: cell
         for name in figures
@@ -139,14 +154,14 @@ def to_build(suite: Suite, figures: Iterable[str]) -> str:
 
 
 def in_words(suite: Suite, cells: Sequence[Cell], cores: int) -> str:
-    """`3 training jobs, about 4 minutes on 2 cores, by the seconds on record`; the jobs alone where
+    """`3 training jobs, 1 to 4 minutes on 2 cores, by the seconds on record`; the jobs alone where
     nothing like them was recorded."""
     count = f"{len(cells)} training job{'s' * (len(cells) != 1)}"
     times = job_seconds(suite, cells, recorded_seconds(suite, figures_of(suite, cells), cells))
     known = [time for time in times if time is not None]
     if not cells or len(known) < len(times):
         return count
-    time = minutes(wall(known, cores))
+    time = span(wall(known, cores))
     return f"{count}, {time} on {cores} core{'s' * (cores > 1)}, by the seconds on record"
 
 
@@ -193,19 +208,22 @@ def ahead(
     cores: int | None,
     times: Mapping[int, float | None] | None = None,
 ) -> Ahead:
-    """What a call will do. jobs: by number. times: as from `job_times`, if they are known already.
-    cores: of this machine that it may use; None where jobs work elsewhere, or on a GPU, for which
-    there are no seconds on record."""
+    """What a call will do, at a scale for GPUs with its price. jobs: by number. times: as from
+    `job_times`, if they are known already. cores: of this machine that it may use; None where jobs
+    work elsewhere, or on a GPU, for which there are no seconds on record."""
     cells = [cell for _, cell in jobs.values() if cell]
     words = f"{len(jobs)} job{'s' * (len(jobs) != 1)}"
     words += f", {len(cells)} of them training" if cells else ""
+    if cells and suite.config.scale in GPU_SCALES:
+        words += f": {on_h100(suite.gpu_hours(cells))}, assumed, not measured"
+        return Ahead(words, len(jobs))
     if not cores:
         return Ahead(words, len(jobs))
     times = job_times(suite, jobs) if times is None else times
     known = [seconds for job in jobs if (seconds := times[job]) is not None]
     if len(known) < len(jobs):
         return Ahead(f"{words}; how long they take is not on record", len(jobs))
-    time = minutes(wall(known, cores))
+    time = span(wall(known, cores))
     words += f": {time} on {cores} core{'s' * (cores > 1)}, by the seconds on record"
     here = dict(zip(jobs, known, strict=True))
     return Ahead(words, len(jobs), here, cores)

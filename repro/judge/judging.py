@@ -19,6 +19,7 @@ from repro.judge.evidence import judge, load
 from repro.judge.figure import figure_named
 from repro.judge.typeset import Table
 from repro.suite import checkout
+from repro.suite.provenance import devices
 
 RUN = (TRAINING, CONTROL, THEORY)  # the kinds of claims that a study's settings decide
 
@@ -125,7 +126,7 @@ def source_line(figure_name: str, provenance: Mapping, data_digest: str) -> str:
 
 
 def _devices(provenance: Mapping) -> str:
-    return ", ".join(sorted({entry["device"] for entry in provenance["made"]})) or "nothing run"
+    return ", ".join(devices(provenance["made"])) or "nothing run"
 
 
 def table_of(figure_name: str, data: Path, scale: str) -> Table | None:

@@ -10,7 +10,7 @@ from repro.files import read_json
 from repro.judge import built
 from repro.judge.board import JudgedClaim
 from repro.judge.published import CLAIMS, DATA, PROVENANCE
-from repro.judge.records import describe, read_record, recorded
+from repro.judge.records import describe, not_committed, read_record, recorded
 from repro.judge.run_table import cell_ids
 from repro.suite.provenance import mixture
 from repro.suite.suite import Suite
@@ -75,13 +75,15 @@ def find(suite: Suite, figure_name: str) -> Known | None:
     return None
 
 
-def find_all(suite: Suite, figures: Iterable[str]) -> list[Known]:
-    """What is known of each of these figures. Raises UserError where one has nothing, or was made
-    by other code than the present."""
+def find_all(suite: Suite, figures: Iterable[str], asked: bool = True) -> list[Known]:
+    """What is known of each of these figures. Raises UserError where one was made by other code
+    than the present, or has nothing; asked: False leaves those out that were not run yet."""
     found, names = [], [*figures]
     built.refuse_other_code(suite, names)
     for name in names:
         known = find(suite, name)
+        if known is None and not asked:
+            continue
         if known is None:
             raise UserError(
                 f"{suite.paths.figure(name)}: has no data of these settings, and there are no "
@@ -94,15 +96,22 @@ def find_all(suite: Suite, figures: Iterable[str]) -> list[Known]:
 
 def origin(found: Iterable[Known]) -> str:
     """Where figures' known comes from, in words:
-    `2 figures of results/reduced/embedded, 32 on record in records/reduced/embedded/cpu`; and those
-    built here whose runs are of several versions of their code (of a record, its page says so)."""
+    `2 figures of results/reduced/embedded, 32 on record in records/reduced/embedded/cpu`; those
+    built here whose runs are of several versions of their code (of a record, its page says so); and
+    records that are not as they were committed."""
     known = [*found]
     counts = Counter((each.recorded, each.place) for each in known)
     places = ", ".join(
         f"{count} figure{'s' * (count > 1)} {'on record in' if recorded else 'of'} {place}"
         for (recorded, place), count in sorted(counts.items())
     )
-    mixed = [e.figure for e in known if not e.recorded and mixture(e.provenance["made"])]
-    return (
-        f"{places}; with runs of several versions of code: {', '.join(mixed)}" if mixed else places
-    )
+    notes = {
+        "with runs of several versions of code": [
+            each.figure for each in known if not each.recorded and mixture(each.provenance["made"])
+        ],
+        "on record, but not as committed": [
+            "/".join(base.parts[-2:])
+            for base in not_committed(e.data.with_suffix("") for e in known if e.recorded)
+        ],
+    }
+    return "; ".join([places, *(f"{k}: {', '.join(names)}" for k, names in notes.items() if names)])

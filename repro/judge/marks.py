@@ -14,6 +14,11 @@ def begin(command: str) -> str:
     return f"<!-- from here made by `python -m repro {command}` -->"
 
 
+def _of(path: Path, mark: str) -> str:
+    """A mark as a file has it: in YAML it is a comment of another kind."""
+    return mark if path.suffix == ".md" else mark.replace("<!--", "#").replace(" -->", "")
+
+
 def fill(path: Path, command: str, lines: Callable[[], Sequence[str]]) -> None:
     """Put Markdown lines between the two marks of a page; raises UserError where it has none,
     before they are made, which may take minutes."""
@@ -24,9 +29,10 @@ def fill(path: Path, command: str, lines: Callable[[], Sequence[str]]) -> None:
 
 def filled(path: Path, command: str, lines: Callable[[], Sequence[str]]) -> str:
     """The page as `fill` writes it."""
-    text, mark = path.read_text() if path.exists() else "", begin(command)
+    text = path.read_text() if path.exists() else ""
+    mark, end = _of(path, begin(command)), _of(path, END)
     before, found, rest = text.partition(mark)
-    _, closed, after = rest.partition(END)
+    _, closed, after = rest.partition(end)
     if not (found and closed) or mark in rest:
-        raise UserError(f"{path}: has no lines {mark} and {END}, between which the command writes")
-    return "\n".join([before + mark, "", *lines(), "", END]) + after
+        raise UserError(f"{path}: has no lines {mark} and {end}, between which the command writes")
+    return "\n".join([before + mark, "", *lines(), "", end]) + after

@@ -13,7 +13,6 @@ from repro.errors import UserError, did_you_mean
 from repro.judge import rows
 from repro.judge.figure import figure_named
 from repro.suite import catalog
-from repro.suite.checkout import ROOT
 
 # -1/2, 0.0020, 1e-3, <1
 NUMBER = re.compile(r"[<>]?-?\d+(/[1-9]\d*|(\.\d+)?(e-?\d\d?)?)")
@@ -61,12 +60,6 @@ class Printed:
         value = f"{int(self.value):,}" if self.value.isdecimal() else self.value
         unit = "" if self.unit == "1" else f" {self.unit}"
         return f"{value}{unit} ({self.place}): {self.what}"
-
-
-def is_a_paper(slug: str) -> bool:
-    """Whether a slug is a paper's, of which one can say what it prints; the suite's own benchmark
-    has studies and figures too, and prints nothing."""
-    return (ROOT / path(slug)).exists()
 
 
 def path(paper: str) -> str:

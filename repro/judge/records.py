@@ -6,7 +6,7 @@ records/claims.json has the claims of them all (`repro.judge.claims_json`).
 """
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,11 +18,11 @@ from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge import evidence
 from repro.judge.board import JudgedClaim, board
 from repro.judge.built import finished, refuse_other_code
-from repro.judge.claims_json import FiledClaim, filed
+from repro.judge.claims_json import FiledClaim, filed, whole
 from repro.judge.picture import write_figure, write_page
 from repro.judge.published import CLAIMS, DATA, PROVENANCE, put
 from repro.judge.run_table import chosen_after_seeing
-from repro.suite import arithmetic, catalog, foreign, provenance, registry
+from repro.suite import arithmetic, catalog, foreign, history, provenance, registry
 from repro.suite.cells import check_keys
 from repro.suite.checkout import ROOT
 from repro.suite.locks import held_by_another, locked
@@ -79,8 +79,8 @@ def _lock() -> Path:
 def _record(suite: Suite, figure_name: str, folder: Path, made: dict) -> Path:
     """Write a figure's record; returns its path without suffix. folder: of the finished figure.
     made: its provenance."""
-    # Exactly one, because a figure never mixes devices (`cells.check_compatible`).
-    (device,) = {entry["device"] for entry in made["made"]}
+    # One, or models of GPUs with one compute capability (`cells.check_compatible`).
+    device = "+".join(provenance.devices(made["made"]))
     target = _below_records(suite.config.scale, suite.label, device, figure_name)
     data = folder.parent / DATA
     for source, suffix in ((data, ".csv"), (folder / f"{target.name}.png", ".png")):
@@ -214,6 +214,18 @@ def _checked(saved: object, path: Path) -> dict:
     return saved
 
 
+def not_committed(bases: Iterable[Path]) -> list[Path]:
+    """Those of these records that are not as git has them: new ones, and ones that were edited
+    together with SHA256SUMS. None of them where git cannot say. bases: paths without suffix."""
+    files = {base.with_suffix(suffix): base for base in bases for suffix in KEPT}
+    paths = [f":(literal){path}" for path in files]
+    said = history.git("status", "--porcelain", "--untracked-files=all", "--", *paths, root=ROOT)
+    if not paths or not said:
+        return []
+    changed = (ROOT / line.split()[-1] for line in said.splitlines())
+    return list(dict.fromkeys(files[path] for path in changed if path in files))
+
+
 def sums(folder: Path) -> dict[str, str]:
     """Name of a file -> its SHA-256 according to the SHA256SUMS of a folder of records. Raises
     UserError, naming the line, where there is none, or it is of no digest and name."""
@@ -245,7 +257,7 @@ def _seal(bases: Sequence[Path]) -> None:
         write_bytes(page, recorded_board(folder))
         _note_digests(folder, [page])
     if bases:
-        write_json(RECORDS / EVERY_CLAIM, every_claim())
+        write_json(RECORDS / EVERY_CLAIM, whole(every_claim(), history.head() or ""))
 
 
 def _note_digests(folder: Path, paths: Sequence[Path]) -> None:
@@ -324,6 +336,10 @@ def redraw(suite: Suite) -> list[str]:
     found = {name: bases[0] for name in names if (bases := recorded(suite, name))}
     if not found:
         raise UserError(f"no records for {describe(suite)}")
+    import seaborn  # noqa: F401  here, so that the processes that are forked need not
+
+    from repro.judge import drawing  # noqa: F401
+
     with ProcessPoolExecutor(min(len(found), usable_cores())) as pool:
         drawn = [*map(str, pool.map(_redraw, found, found.values()))]
     return drawn + [f"figures/{name}.pdf: no record" for name in names if name not in found]

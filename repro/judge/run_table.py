@@ -4,7 +4,6 @@ The key is a digest of what the table is made of, so that a table is never out o
 other settings or code has another folder.
 """
 
-import ast
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,9 +16,9 @@ from repro.judge.published import DATA, PROVENANCE, read_or_empty
 from repro.suite import cells as cellfiles
 from repro.suite import registry
 from repro.suite.code import NOT_SHOWN
-from repro.suite.definitions import reached, source
+from repro.suite.definitions import given, reached
 from repro.suite.locks import only_writer
-from repro.suite.provenance import mixture, provenances
+from repro.suite.provenance import REMEDIES, mixture, provenances
 from repro.suite.suite import Suite
 
 # How runs become rows, and rows a file, beside what the figure's own `reduce` reaches.
@@ -70,17 +69,8 @@ def chosen_after_seeing(figure_name: str, scale: str) -> str:
 @cache
 def code_of_table(figure_name: str) -> Mapping[str, str]:
     """Definition -> digest, of all that makes a figure's table; libraries: uv.lock fixes them."""
-    file = f"figures/{figure_name}.py"
-    return reached([*TABULATED], [(file, _reduce_of(file))], NOT_SHOWN)
-
-
-def _reduce_of(file: str) -> ast.AST:
-    """The expression that a figure's file gives as `reduce`; its whole FIGURE where that cannot be
-    told from the source."""
-    (statement,) = source(file).bound["FIGURE"]
-    call = getattr(statement, "value", statement)
-    given = {k.arg: k.value for k in call.keywords} if isinstance(call, ast.Call) else {}
-    return given.get("reduce", statement)
+    own = given(f"figures/{figure_name}.py", "FIGURE", "reduce")
+    return reached([*TABULATED, *own], NOT_SHOWN)
 
 
 def reduce(suite: Suite, figure_name: str, key: str = "") -> Path:
@@ -105,7 +95,7 @@ def reduce(suite: Suite, figure_name: str, key: str = "") -> Path:
     cellfiles.check_compatible(contents)
     made = provenances(list(contents.values()))
     if several := mixture(made):
-        print(f"{figure_name}: {several}", flush=True)
+        print(f"{figure_name}: {several}; {REMEDIES}", flush=True)
     data = as_csv(tabulate(figure_name, by_study))
     with only_writer(folder):
         write_bytes(folder / DATA, data)

@@ -16,11 +16,11 @@ from repro.judge.claims import (
 )
 from repro.judge.known import find_all, origin
 from repro.judge.published import CLAIMS, PROVENANCE, note_of
-from repro.judge.records import on_record
+from repro.judge.records import describe, on_record
 from repro.judge.typeset import markdown
 from repro.suite import registry
 from repro.suite.progress import duration
-from repro.suite.provenance import mixture
+from repro.suite.provenance import REMEDIES, mixture
 from repro.suite.study import SCALES
 from repro.suite.suite import Suite
 
@@ -35,7 +35,10 @@ def scoreboard(suite: Suite) -> str:
 
     Raises UserError if a figure was neither built nor recorded.
     """
-    found = find_all(suite, registry.selected_figures(suite.config.figures))
+    every = [*suite.config.figures] == ["all"]
+    found = find_all(suite, registry.selected_figures(suite.config.figures), asked=not every)
+    if not found:
+        raise UserError(f"scoreboard: no results and no records for {describe(suite)}")
     rows = [row for known in found for row in known.claims]
     page = files(suite)[0]
     title = f"scale {suite.config.scale}, data {suite.label}"
@@ -73,7 +76,7 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
                 folder = finished(suite, figure_name)
                 rows += read_json(folder / CLAIMS)
                 several = mixture(read_json(folder.parent / PROVENANCE)["made"])
-                lines += [f"{file}: {several}"] if several else []
+                lines += [f"{file}: {several}; {REMEDIES}"] if several else []
             lines.append(file if is_built else f"{file}: not built, see the errors above")
         except UserError as error:
             lines.append(f"{file}: {error}")

@@ -123,21 +123,42 @@ def plan(suite: Suite, figure_name: str, data: str, seeds: int | None = None) ->
     of fewer is repeated, which makes its noise too small by a factor of
     sqrt((1 - 1/k) / (1 - 1/n)), k and n seeds: plan with fewer seeds than will be run.
     """
+    for claim, its in _planned(suite, figure_name, Path(data), seeds):
+        told, worst, law = shares(its)
+        lacking = power.never(its)
+        doubt = f"; register nothing of it: {lacking} can hardly come out" if lacking else ""
+        words = f"power {told:.3g}, error {worst:.3g} ({law})"
+        yield f"{claim}: {words}; {power.in_words(its)}{doubt}"
+
+
+def planned(
+    suite: Suite, figure_name: str, data: Path, seeds: int
+) -> Iterator[tuple[str, tuple[float, float]]]:
+    """Claim -> power and error, as `plan` says them."""
+    for claim, its in _planned(suite, figure_name, data, seeds):
+        told, worst, _ = shares(its)
+        yield claim, (told, worst)
+
+
+def shares(its: Sequence[Trial]) -> tuple[float, float, str]:
+    """How often a test agrees under the paper's law; how often a verdict would be false, at worst,
+    and under which law."""
+    of = power.roles(its)
+    false = [(t.agree, t.law) for t in of[RIVAL]] + [(t.differ, t.law) for t in of[EDGE]]
+    worst, law = max(false)
+    return max(t.agree for t in of[PAPER]), worst, law
+
+
+def _planned(
+    suite: Suite, figure_name: str, data: Path, seeds: int | None
+) -> Iterator[tuple[str, list[Trial]]]:
     import pandas as pd
 
     table = pd.read_csv(data)
     table = repeated(table, seeds or table["seed"].nunique())
-    found = of_table(suite, figure_name, table, sha256_file(Path(data)))
+    found = of_table(suite, figure_name, table, sha256_file(data))
     for claim in tested(figure_name, suite.config.scale, suite.is_embedded(figure_name)):
-        its = [trial for trial in found if trial.claim == claim.id]
-        of = power.roles(its)
-        false = [(t.agree, t.law) for t in of[RIVAL]] + [(t.differ, t.law) for t in of[EDGE]]
-        worst, law = max(false)
-        told = max(t.agree for t in of[PAPER])
-        lacking = power.never(its)
-        doubt = f"; register nothing of it: {lacking} can hardly come out" if lacking else ""
-        shares = f"power {told:.3g}, error {worst:.3g} ({law})"
-        yield f"{claim.id}: {shares}; {power.in_words(its)}{doubt}"
+        yield claim.id, [trial for trial in found if trial.claim == claim.id]
 
 
 def repeated(table, seeds: int):
@@ -193,11 +214,14 @@ def of_table(suite: Suite, figure_name: str, table, digest: str) -> list[Trial]:
 
 def outdated(suite: Suite, selection: list[str]) -> Iterator[str]:
     """A line for each claim whose trials lack a law, or were drawn from another table than the one
-    on record; a verdict counts the latter all the same, because power is of a design."""
+    on record; a verdict counts the latter all the same, because power is of a design. What is not
+    run yet has no record to draw from, and no line."""
     for figure_name in registry.selected_figures(selection, "power"):
         paper, scale = figure_name.split("/")[0], suite.config.scale
         bases = recorded(suite, figure_name)
-        digest = read_record(bases[0])["data_sha256"] if bases else None
+        if not bases:
+            continue
+        digest = read_record(bases[0])["data_sha256"]
         for claim in tested(figure_name, scale, suite.is_embedded(figure_name)):
             found = power.of_claim(paper, claim.id, scale, suite.label)
             names = list(figure_named(figure_name).laws[claim.id].names)

@@ -14,11 +14,13 @@ blocks.py            Transformer blocks
 readout.py           what a multiplier of a readout acts on
 """
 
-from collections.abc import Mapping
+import ast
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 from repro.errors import UserError
 from widthwise.parametrization import (
@@ -61,17 +63,34 @@ class Architecture:
     head_dim_grows: bool = False
 
 
-ARCHITECTURES = {
-    "mlp": Architecture("MLP"),
-    "resnet": Architecture("ResNet"),
-    "decoder": Architecture("Decoder"),
-    "residual_decoder": Architecture("ResidualDecoder"),
-    "gpt2": Architecture("GPT2", tied=True),
-    "llm": Architecture("LLM"),
-    "bart": Architecture("BART", tied=True, head_dim_grows=True),
-    "vit": Architecture("ViT", head_dim_grows=True),
-    "gru": Architecture("GRU"),
-}
+def _said() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name -> what a file says of its model in literals: ARCHITECTURE, the arguments of one, and
+    TINY, a tiny run (`repro.checks.tiny`). They are read off the source, for the file loads torch.
+    """
+    for path in sorted(Path(__file__).parent.glob("[!_]*.py")):
+        found = {}
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if not isinstance(node, ast.Assign):
+                continue
+            target = node.targets[0]
+            if isinstance(target, ast.Name) and target.id in ("ARCHITECTURE", "TINY"):
+                found[target.id] = _literal(path.stem, target.id, node.value)
+        if "ARCHITECTURE" in found:
+            yield path.stem, found
+
+
+def _literal(name: str, what: str, node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        raise UserError(
+            f"repro/models/{name}.py, line {node.lineno}: {what} is read without carrying the file "
+            "out; write numbers, texts, lists and mappings of them"
+        ) from None
+
+
+SAID = dict(_said())
+ARCHITECTURES = {name: Architecture(**said["ARCHITECTURE"]) for name, said in SAID.items()}
 
 
 def multipliers(settings: Mapping, parametrization: str) -> dict[str, float]:

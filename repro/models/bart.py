@@ -19,6 +19,32 @@ from repro.models.blocks import MLP, Attention, CrossAttention, attention_scale
 from repro.models.readout import scaled
 from widthwise.parametrization import Role
 
+ARCHITECTURE = {"class_name": "BART", "tied": True, "head_dim_grows": True}
+TINY = {
+    "task": "span_denoising",
+    "widths": [32, 64, 128, 256],
+    "lr": 0.02,
+    "model": {
+        "depth": 2,
+        "heads": 2,
+        "expansion": 4,
+        "base_width": 32,
+        "dropout": 0.0,
+        "attention_dropout": 0.0,
+        "matrix_std": 0.1,
+        "position_std": 0.1,
+        "embedding_std": 1.0,
+    },
+    "data": {
+        "batch_size": 8,
+        "sequence_length": 16,
+        "vocab_size": 64,
+        "mask_share": 0.3,
+        "span_mean": 3.0,
+    },
+    "schedule": {"name": "constant", "warmup": 0, "final": 1.0, "steps": 1},
+}
+
 NORM_EPS = 1e-5
 FIRST_POSITION = 2  # fairseq's tables begin with two rows that no token takes
 

@@ -14,6 +14,16 @@ from repro.models.blocks import MLP, Attention, sinusoids
 from repro.models.readout import scaled
 from widthwise.parametrization import Role
 
+ARCHITECTURE = {"class_name": "Decoder"}
+TINY = {
+    "task": "language_model",
+    "widths": [64, 128, 256, 512],
+    "lr": 0.5,
+    "model": {"depth": 2, "head_dim": 16, "expansion": 4, "norm": "pre", "base_width": 1},
+    "data": {"batch_size": 8, "sequence_length": 16, "vocab_size": 64},
+    "optimizer": {"name": "adam", "betas": [0.9, 0.999]},
+}
+
 
 class Decoder(nn.Module):
     """Token ids (B, T) -> logits (B, T, vocab_size).

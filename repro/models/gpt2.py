@@ -18,6 +18,22 @@ from repro.models.blocks import MLP, Attention
 from repro.models.readout import scaled
 from widthwise.parametrization import Role
 
+ARCHITECTURE = {"class_name": "GPT2", "tied": True}
+TINY = {
+    "task": "warm_start",
+    "widths": [32, 64, 128, 256],
+    "lr": 0.02,
+    "model": {
+        "depth": 2,
+        "heads": 2,
+        "base_width": 32,
+        "attention_constant": 4.0,
+        "embedding_std": 0.5,
+    },
+    "data": {"batch_size": 8, "sequence_length": 16, "vocab_size": 64},
+    "start": None,
+}
+
 EXPANSION = 4
 
 

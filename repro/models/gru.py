@@ -8,6 +8,17 @@ from torch import nn
 from repro.models.readout import scaled
 from widthwise.parametrization import Role
 
+ARCHITECTURE = {"class_name": "GRU"}
+TINY = {
+    "task": "transfer",
+    "widths": [32, 64, 128, 256],
+    "lr": 0.02,
+    "model": {"depth": 2, "base_width": 32},
+    "data": {"batch_size": 8, "sequence_length": 16, "vocab_size": 64},
+    "schedule": {"name": "constant", "warmup": 0, "final": 1.0},
+    "embedding_ratio": 1.0,
+}
+
 
 class GRU(nn.Module):
     """Token ids (B, T) -> logits (B, T, vocab_size).

@@ -15,6 +15,9 @@ from repro.models.blocks import GroupedQueryAttention, SwiGLU, rotary_table
 from repro.models.readout import scaled
 from widthwise.parametrization import Role
 
+ARCHITECTURE = {"class_name": "LLM"}
+TINY = None  # its layers' roles are the decoder's, and its smallest shape is not tiny
+
 
 class LLM(nn.Module):
     """Token ids (B, T) -> logits (B, T, vocab_size), T at most sequence_length.

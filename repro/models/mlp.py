@@ -9,6 +9,16 @@ from torch import nn
 from repro.models.readout import scaled
 from widthwise.parametrization import Role
 
+ARCHITECTURE = {"class_name": "MLP"}
+TINY = {
+    "task": "warm_start",
+    "widths": [64, 128, 256, 512],
+    "lr": 0.02,
+    "model": {"inputs": 6, "classes": 4, "hidden_layers": 3, "base_width": 64},
+    "data": {"batch_size": 64},
+    "start": None,
+}
+
 
 class MLP(nn.Module):
     """Features (B, inputs) -> logits (B, classes): `hidden_layers` of one width, ReLU, biases.

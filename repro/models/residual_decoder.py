@@ -7,6 +7,9 @@ eps, which there falls as the gradients do, is left as it is.
 
 from repro.models.decoder import Decoder
 
+ARCHITECTURE = {"class_name": "ResidualDecoder"}
+TINY = None  # at the base's depth it is the decoder
+
 
 class ResidualDecoder(Decoder):
     """A `Decoder` whose branches are multiplied by (depth / base_depth)^-branch_power.

@@ -15,6 +15,16 @@ from repro.errors import UserError
 from repro.models.readout import scaled
 from widthwise.parametrization import Role
 
+ARCHITECTURE = {"class_name": "ResNet"}
+TINY = {
+    "task": "warm_start",
+    "widths": [0.0625, 0.125, 0.25],
+    "lr": 0.02,
+    "model": {"classes": 4, "base_width": 0.0625},
+    "data": {"batch_size": 32, "resolution": 8},
+    "start": None,
+}
+
 CHANNELS = (64, 128, 256, 512)
 
 

@@ -17,6 +17,35 @@ from repro.models.blocks import MLP, Attention, attention_scale
 from repro.models.readout import scaled
 from widthwise.parametrization import Role
 
+ARCHITECTURE = {"class_name": "ViT", "head_dim_grows": True}
+TINY = {
+    "task": "image_classification",
+    "widths": [32, 64, 128, 256],
+    "lr": 0.02,
+    "model": {
+        "depth": 2,
+        "heads": 2,
+        "expansion": 4,
+        "patch": 4,
+        "resolution": 8,
+        "classes": 4,
+        "base_width": 32,
+    },
+    "data": {
+        "batch_size": 32,
+        "flip": False,
+        "erasing": 0.0,
+        "crop": None,
+        "randaugment": None,
+        "mixup": None,
+        "cutmix": None,
+        "evaluation_resize": None,
+    },
+    "factors": {},
+    "schedule": {"name": "constant", "warmup": 0, "final_lr": 0.0},
+    "label_smoothing": 0.0,
+}
+
 CHANNELS = 3
 EPS = 1e-6
 # II.1.C: C of the matrices, and the positions' standard deviation; a model may have others.

@@ -10,19 +10,13 @@ from repro.judge import register
 from repro.judge.board import decided_by
 from repro.judge.claims import KINDS
 from repro.judge.confirmed import VERDICTS_FIRST
-from repro.judge.printed import is_a_paper
 from repro.report.model import ClaimView, FigureView, Site
 from repro.report.text import tally
+from repro.suite import registry
+from repro.suite.papers import is_a_paper
 from repro.suite.study import SCALES
 
 SMOKE = SCALES[0]
-# Figures whose outcome is an answer to what is asked first, one a paper, ours last.
-QUESTIONS = {
-    "embedding_lr/fig3": "Does the best embedding rate fall as width^-1/2?",
-    "upscaling/fig2": "Does widening a trained model beat training a wide one from scratch?",
-    "effective_theory/positions": "Does the neural-tangent strategy train a better ViT?",
-    "transfer/leaderboard": "What does a rate tuned on a narrow model cost a wide one?",
-}
 
 
 @dataclass(frozen=True)
@@ -96,12 +90,12 @@ def stated(site: Site) -> dict[str, Stated]:
 def findings(site: Site, claims: dict[str, Stated]) -> list[Finding]:
     """The questions whose figures the site shows, each with what decides it."""
     found = []
-    for name, question in QUESTIONS.items():
+    for paper in registry.papers().values():
+        name = f"{paper.slug}/{paper.answer}"
         views = [figure for figure in site.figures if figure.name == name]
         if any(view.suite is site.suite for view in views):
-            paper = name.split("/")[0]
-            decisive = [claims[f"{paper}/{claim}"] for claim in decided_by(name)]
-            every = [Finding(question, view, decisive) for view in views]
+            decisive = [claims[f"{paper.slug}/{claim}"] for claim in decided_by(name)]
+            every = [Finding(paper.question, view, decisive) for view in views]
             found.append(next((each for each in every if each.registered), every[0]))
     return found
 

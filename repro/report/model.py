@@ -1,6 +1,6 @@
 """What the pages show, as plain data: papers, figures and claims at every scale and data known."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import quote
@@ -13,7 +13,6 @@ from repro.judge.claims_json import FiledClaim, filed
 from repro.judge.figure import Asides, figure_named
 from repro.judge.judging import table_of
 from repro.judge.known import Known, find
-from repro.judge.printed import is_a_paper
 from repro.judge.records import describe
 from repro.judge.typeset import Table
 from repro.report import asides, settings
@@ -21,8 +20,9 @@ from repro.report.places import others
 from repro.report.plot import Plot, plot
 from repro.report.strip import Strip, strip
 from repro.report.text import counted, sentence, tally
-from repro.suite import catalog
+from repro.suite import catalog, registry
 from repro.suite.checkout import ROOT
+from repro.suite.papers import Paper
 from repro.suite.study import SCALES
 from repro.suite.suite import Suite
 
@@ -219,14 +219,18 @@ class FigureView:
 
 @dataclass(frozen=True)
 class PaperView:
-    """A paper. heading: its authors, as its page in studies/ says. text: that page, as Markdown.
-    reference: its entry in CITATION.cff, {} if it has none. figures: at the main place."""
+    """A paper. known: who it is, None if nobody says. text: its page in studies/, as Markdown.
+    figures: at the main place."""
 
     slug: str
-    heading: str
+    known: Paper | None
     text: str
-    reference: Mapping
     figures: list[FigureView]
+
+    @property
+    def heading(self) -> str:
+        """Its authors, by which pages name it."""
+        return self.known.heading if self.known else self.slug
 
     @property
     def page(self) -> str:
@@ -236,23 +240,22 @@ class PaperView:
     @property
     def title(self) -> str:
         """The paper's title."""
-        return self.reference.get("title", self.slug)
+        return self.known.title if self.known else self.slug
 
     @property
     def arxiv(self) -> str:
-        """Its number on arXiv, "" if it has none."""
-        values = (each["value"] for each in self.reference.get("identifiers", ()))
-        return next((v.removeprefix("arXiv:") for v in values if v.startswith("arXiv:")), "")
+        """Its number on arXiv with the version that is judged, "" if it has none."""
+        return f"{self.known.arxiv}v{self.known.version}" if self.is_a_paper and self.known else ""
 
     @property
     def year(self) -> str:
         """The year it is cited by."""
-        return str(self.reference.get("year", ""))
+        return str(self.known.year) if self.is_a_paper and self.known else ""
 
     @property
     def is_a_paper(self) -> bool:
         """Whether it is one, and not the suite's own studies."""
-        return is_a_paper(self.slug)
+        return self.known is not None and not self.known.ours
 
     @property
     def tallies(self) -> list[tuple[str, int, dict[str, int]]]:
@@ -318,8 +321,7 @@ def site(suite: Suite) -> Site:
     Raises UserError where nothing is known of any at the configured scale and data, or where a file
     was changed after it was written.
     """
-    usable = suite.usable_figures()
-    names = [n for n in catalog.matching_figures(suite.config.figures) if n in usable]
+    names = [n for n in catalog.matching_figures(suite.config.figures) if not suite.fault(n)]
     main = views(suite, names)
     if not main:
         raise UserError(f"no results and no records for {describe(suite)}")
@@ -341,13 +343,7 @@ def views(suite: Suite, names: Iterable[str]) -> list[FigureView]:
 
 
 def paper(slug: str, figures: list[FigureView]) -> PaperView:
-    """A paper, from its page in studies/ and its reference in CITATION.cff."""
-    import yaml
-
+    """A paper, from its page in studies/ and who it says it is."""
     page = ROOT / "studies" / slug / "README.md"
     text = page.read_text("utf-8") if page.exists() else ""
-    heading = text.partition("\n")[0].lstrip("# ").partition(":")[0].replace("`", "") or slug
-    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8")).get("references", ())
-    names = ((entry, entry["authors"][0]["family-names"]) for entry in cited)
-    reference: Mapping = next((entry for entry, family in names if heading.startswith(family)), {})
-    return PaperView(slug, heading, text, reference, figures)
+    return PaperView(slug, registry.papers().get(slug), text, figures)

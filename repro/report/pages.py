@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 from repro.errors import UserError, did_you_mean
 from repro.files import json_bytes, sha256_file, write_bytes
-from repro.judge import claims
+from repro.judge import claims, claims_json
 from repro.judge.board import JudgedClaim, interval
 from repro.judge.figure import Aside
 from repro.judge.known import origin
@@ -21,7 +21,7 @@ from repro.judge.picture import unclean
 from repro.judge.typeset import no_formula
 from repro.report import address, asides, board, front, text
 from repro.report.model import FigureView, PaperView, Site, site
-from repro.suite import arithmetic, catalog
+from repro.suite import arithmetic, catalog, history
 from repro.suite.checkout import ROOT
 from repro.suite.provenance import code_versions, commit, listed, standing
 from repro.suite.suite import Suite
@@ -76,8 +76,11 @@ def check_replaceable(folder: Path) -> None:
     ours = index.is_file() and MARK in index.read_text("utf-8", errors="replace")[:200]
     if folder.exists() and not ours and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder}: is no report of this suite; {other}")
-    if (folder / LISTED).is_file():
-        written = (folder / LISTED).read_text("utf-8", errors="replace").splitlines()
+    if ours:
+        listed = folder / LISTED
+        if not listed.is_file():
+            raise UserError(f"{folder}: is a report that does not list its files; {other}")
+        written = listed.read_text("utf-8", errors="replace").splitlines()
         if foreign := sorted(set(_files(folder)) - {*written, LISTED}):
             raise UserError(f"{folder / foreign[0]}: is no part of the report there; {other}")
 
@@ -105,7 +108,8 @@ def write(shown: Site, folder: Path) -> None:
         shutil.copyfile(source, folder / "static" / source.name)
     rows = [claim.row for claim in shown.claims]
     write_bytes(folder / "claims.csv", as_csv(rows), durable=False)
-    every = json_bytes([claim.filed for claim in shown.claims])
+    filed = [claim.filed for claim in shown.claims]
+    every = json_bytes(claims_json.whole(filed, history.head() or ""))
     write_bytes(folder / "claims.json", every, durable=False)
     fill = filler(shown, folder)
     _copy(ROOT / "CONTRIBUTING.md", folder / CHALLENGE)

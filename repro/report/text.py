@@ -20,7 +20,7 @@ from repro.judge.claims import (
     UNCLEAR,
     VERDICTS,
 )
-from repro.judge.printed import is_a_paper
+from repro.suite.papers import is_a_paper
 
 POWER = r"-?(?:\d+(?:\.\d+)?(?:/\d+)?|[a-z])"
 SYMBOLS = (

@@ -4,15 +4,19 @@ What runs
   study.py         what the author of a study writes: task, grid, scales
   spec.py          settings in nested mappings, by dotted keys
   names.py         the names of stages
-  plan.py          how a study becomes jobs; ids
+  runs.py          a run, its id, and what it takes from earlier stages
+  plan.py          how a study becomes jobs
+  filling.py       which short runs share a job on a GPU
   search.py        a grid that extends itself until its optimum lies inside
   checkout.py      the files of this checkout, and how one is loaded
   catalog.py       the figures that there are
-  registry.py      the datasets and studies that there are, and which figures show them
+  papers.py        who the papers are, each from a file of its own
+  registry.py      the papers, datasets and studies that there are, and which figures show them
   contracts.py     whether a file of theirs defines what it must
   config.py        the configuration: scale, data, figures
   suite.py         the suite under one configuration
   paths.py         where files are, relative to the work folder
+  pilot.py         the suite on seeds that judge nothing
   entry.py         the suite with somebody's entry of the board of transfer
 
 One job
@@ -25,6 +29,7 @@ One job
   foreign.py       what may stand in files that somebody else may have made
   packs.py         archives of these files, to carry them to another machine
   locks.py         locks that end with the process that holds them
+  uses.py          what a file imports, defines and uses
   code.py          the files that some code depends on, by its imports
   code_of_run.py   those that a run depends on
   definitions.py   the definitions that an expression reaches

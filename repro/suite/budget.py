@@ -1,16 +1,25 @@
 """The table of `python -m repro cost`: what figures cost. No torch."""
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from repro import cost
 from repro.data.needs import Tokens
 from repro.errors import UserError
 from repro.suite import registry
-from repro.suite.cluster import CPU_RATE, STEP_SECONDS, Site, needed_memory, request
-from repro.suite.plan import Cell, Run
+from repro.suite.cluster import (
+    CPU_RATE,
+    MOST_DAYS,
+    STEP_SECONDS,
+    Site,
+    needed_memory,
+    request,
+)
+from repro.suite.plan import Cell
 from repro.suite.registry import keeps_checkpoints
+from repro.suite.runs import Run
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
 
@@ -54,10 +63,15 @@ def on_gpu(cores: int = cost.CORES) -> Price:
     return Price("hours", words, hours, cores)
 
 
+def on_h100(hours: float) -> str:
+    """Hours of a GPU in words."""
+    return f"about {hours:.3g} GPU-hours on an H100"
+
+
 def effort(run: Run) -> float:
     """Seconds that a run might take: right in proportion to others of its figure."""
     operations = run.cost.flops
-    return max(operations / CPU_RATE, run.spec.get("steps", 0) * STEP_SECONDS["cpu"], 1e-3)
+    return max(operations / CPU_RATE, run.spec.get("steps", 0) * STEP_SECONDS, 1e-3)
 
 
 def _number(value: float) -> str:
@@ -159,20 +173,71 @@ def _gpus(suite: Suite, cells: Iterable[Cell], site: Site) -> str:
     return str(max(asked, default=0) or "-")
 
 
+def _trained(suite: Suite, figures: Iterable[str], site: Site) -> Iterator[tuple[str, Cell]]:
+    """(study, all stages together; cell) of what trains on a site's GPUs behind some figures."""
+    if suite.config.scale not in site.gpu_scales:
+        return
+    stages = {s: c for name in figures for s, c in suite.figure_cells(name).items()}
+    for stage, cells in stages.items():
+        study = "/".join(stage.split("/")[:2]).partition("+")[0]
+        yield from ((study, cell) for cell in cells if any(run.cost.seen for run in cell.runs))
+
+
 def gpu_memory(suite: Suite, figures: Iterable[str], site: Site) -> dict[str, float]:
     """Study whose runs train on GPUs, all stages together -> bytes of the smallest GPU that holds
     them; the largest first."""
     most: dict[str, float] = {}
-    if suite.config.scale not in site.gpu_scales:
-        return most
-    stages = {s: c for name in figures for s, c in suite.figure_cells(name).items()}
-    for stage, cells in stages.items():
-        study = "/".join(stage.split("/")[:2]).partition("+")[0]
-        for cell in cells:
-            if any(run.cost.seen for run in cell.runs):
-                least = min(needed_memory(cell, site).values())
-                most[study] = max(most.get(study, 0.0), least)
+    for study, cell in _trained(suite, figures, site):
+        most[study] = max(most.get(study, 0.0), min(needed_memory(cell, site).values()))
     return dict(sorted(most.items(), key=lambda pair: -pair[1]))
+
+
+Longest = tuple[float, int]  # days of a job, and how many GPUs of one node it takes them on
+
+
+def longest(suite: Suite, figures: Iterable[str], site: Site) -> dict[str, Longest]:
+    """The same -> its longest job, all of it yet to do; the longest first. Without what no GPU of
+    the site holds."""
+    most: dict[str, Longest] = {}
+    for study, cell in _trained(suite, figures, site):
+        try:
+            gpus = request(cell, suite.config.scale, site).gpus
+        except UserError:
+            continue
+        days = sum(cost.gpu_hours(run.cost) for run in cell.runs) / 24 / gpus
+        most[study] = max(most.get(study, (0.0, 0)), (days, gpus))
+    return dict(sorted(most.items(), key=lambda pair: -pair[1][0]))
+
+
+def too_long(suite: Suite, figures: Iterable[str], site: Site) -> list[str]:
+    """A line for each study with a job that is refused unless `max_days` allows it."""
+    found = longest(suite, figures, site).items()
+    return [
+        f"warning: {study}: {_on_a_node(job, MOST_DAYS)}"
+        for study, job in found
+        if job[0] > MOST_DAYS
+    ]
+
+
+def refusal(suite: Suite, cells: Iterable[Cell], site: Site) -> str:
+    """What is said of the longest of some jobs, if what is left of it takes longer than `max_days`;
+    else ""."""
+    most = suite.config.max_days or MOST_DAYS
+    asked = [(cell, request(cell, suite.config.scale, site).gpus) for cell in cells]
+    left = [(suite.gpu_hours([cell]) / 24 / max(1, n), n, cell.study) for cell, n in asked]
+    days, gpus, study = max(left)
+    if days <= most:
+        return ""
+    remedy = f"allow it with --config max_days={math.ceil(days)}"
+    return f"{study}: {_on_a_node((days, gpus), most)}: {remedy}"
+
+
+def _on_a_node(job: Longest, most: float) -> str:
+    days, gpus = job
+    return (
+        f"a job takes {_number(days)} days on one node of {gpus} GPUs; for {_number(most)} days it "
+        f"would take {math.ceil(days / most)} nodes, and no job spans nodes"
+    )
 
 
 def too_large(suite: Suite, figures: Iterable[str], site: Site) -> list[str]:

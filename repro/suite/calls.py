@@ -5,6 +5,7 @@ Snakemake locks a work folder with files that remain if it is killed and do not 
 
 import os
 import platform
+import subprocess
 from pathlib import Path
 
 from repro.errors import UserError
@@ -12,6 +13,7 @@ from repro.files import read_json, write_json
 from repro.suite.locks import locked
 
 STATE = Path(".snakemake")
+SLURM = "slurm"  # the plugin's name for itself
 
 
 def note(executor: str, state: Path = STATE) -> None:
@@ -29,8 +31,8 @@ def forget(state: Path = STATE) -> None:
 def unlock_if_killed(state: Path = STATE) -> str | None:
     """Remove the lock if the call that made it was killed; returns a line for the user, or None.
 
-    Only if certainly nothing works here: every noted call ran its jobs on this machine since it was
-    last started, and has ended; no lock is younger than the notes; and no job is still alive.
+    Only if certainly nothing works here: every noted call was one of this machine, and has ended;
+    no lock is younger than the notes; and no job is still alive, here or in Slurm's queue.
     Otherwise the lock stays, and Snakemake itself tells the user what to do.
     """
     if not list((state / "locks").glob("*.lock")):
@@ -39,7 +41,8 @@ def unlock_if_killed(state: Path = STATE) -> str | None:
         locks, notes = (list(state.glob(p)) for p in ("locks/*.lock", "calls/*.json"))
         times = [path.stat().st_mtime_ns for path in notes]
         try:
-            if not notes or not all(_is_gone(_read(path)) for path in notes):
+            noted = [_read(path) for path in notes]
+            if not notes or not all(map(_is_gone, noted)):
                 return None
         except UserError as error:
             return f"warning: {error}"
@@ -50,6 +53,16 @@ def unlock_if_killed(state: Path = STATE) -> str | None:
                 f"warning: jobs of a call that was killed still work here (processes {jobs}); wait "
                 "for them or end them, then run the same command again"
             )
+        if any(call["executor"] == SLURM for call in noted):
+            queued = _queued()
+            if queued is None:
+                return None
+            if queued:
+                return (
+                    "warning: jobs of a call that was killed are still in Slurm's queue "
+                    f"({', '.join(queued)}); wait for them or scancel them, then run the same "
+                    "command again"
+                )
         for path in (*locks, *notes):
             path.unlink(missing_ok=True)
     return "an earlier call was killed: its lock is removed, its finished runs are kept"
@@ -81,10 +94,15 @@ def _machine() -> str | None:
 
 
 def _is_gone(call: dict) -> bool:
-    """Whether a call has certainly ended, and its jobs were processes of this machine."""
+    """Whether a call has certainly ended, and its jobs were processes of this machine, or are of
+    Slurm, where no two machines have one name: of a call before the last start nothing is left."""
     machine = _machine()
-    if machine is None or call["machine"] != machine or call["executor"] != "local":
+    if machine is None or call["executor"] not in ("local", SLURM):
         return False
+    if call["machine"] != machine:
+        node, started = machine.split()[:2]
+        of_node, of_start = (str(call["machine"]).split() + [""] * 2)[:2]
+        return call["executor"] == SLURM and node == of_node and started != of_start
     try:
         os.kill(call["process"], 0)
     except ProcessLookupError:
@@ -92,6 +110,18 @@ def _is_gone(call: dict) -> bool:
     except PermissionError:  # another user's
         pass
     return False
+
+
+def _queued() -> list[str] | None:
+    """Ids of the user's jobs in Slurm's queue that work in this folder; None where it does not say.
+    A job's folder is that of its call."""
+    try:
+        words = ["squeue", "--me", "--noheader", "--format=%i %Z"]
+        said = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    jobs = [line.split(None, 1) for line in said.stdout.splitlines()]
+    return [name for name, *folder in jobs if folder == [os.getcwd()]]
 
 
 def _jobs() -> str:

@@ -8,7 +8,9 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import CELL_SEAL, REMEDY, canonical_json, read_sealed
 from repro.suite import arithmetic, foreign
-from repro.suite.plan import Cell, Run
+from repro.suite.plan import Cell
+from repro.suite.provenance import kind
+from repro.suite.runs import Run
 from repro.suite.spec import lookup, override
 
 FORMAT = 1
@@ -115,16 +117,16 @@ def read_cell(path: Path, cell: Cell) -> dict:
 
 
 def check_compatible(contents: Mapping[Path, Mapping]) -> None:
-    """Raise UserError unless all runs of a figure were made on one kind of device, with one known
-    arithmetic, and from the same data, and recorded numbers where others did. contents: cell file
-    -> its content."""
+    """Raise UserError unless all runs of a figure were made on one kind of device (a CPU, or GPUs
+    of one compute capability), with one known arithmetic, and from the same data, and recorded
+    numbers where others did. contents: cell file -> its content."""
     check_kinds(contents)
     devices: dict[str, Path] = {}
     arithmetics: dict[str, Path] = {}
     digests: dict[str, tuple[str, Path]] = {}
     for path, content in contents.items():
         for run in content["runs"]:
-            devices.setdefault(run["provenance"]["device"], path)
+            devices.setdefault(kind(run["provenance"]), path)
             arithmetics.setdefault(arithmetic.of(run["provenance"]), path)
             for name, digest in run["provenance"]["inputs"].items():
                 first = digests.setdefault(name, (digest, path))
@@ -133,12 +135,12 @@ def check_compatible(contents: Mapping[Path, Mapping]) -> None:
                         f"{path}: read other {name} than {first[1]} did ({digest[:12]} against "
                         f"{first[0][:12]}); delete the one that is not to be kept"
                     )
-    for kind, paths in (("devices", devices), ("arithmetics", arithmetics)):
+    for what, paths in (("devices", devices), ("arithmetics", arithmetics)):
         if len(paths) > 1:
             listed = ", ".join(f"{name} ({path})" for name, path in paths.items())
             raise UserError(
-                f"one figure never mixes {kind}, found {listed}; delete the cells of one of them"
-                + (", or give arithmetic=portable" if kind == "arithmetics" else "")
+                f"one figure never mixes {what}, found {listed}; delete the cells of one of them"
+                + (", or give arithmetic=portable" if what == "arithmetics" else "")
             )
     if arithmetic.UNKNOWN in arithmetics:
         raise UserError(

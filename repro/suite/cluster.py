@@ -5,7 +5,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -17,11 +17,13 @@ from repro.suite.study import GPU_SCALES, SCALES
 # Assumed operations per second of a CPU: the rate that the smallest models reach on one core. As
 # `cost.GPU_RATES`, lower than measured, because a job that runs out of time has to queue again.
 CPU_RATE = 5e9
-STEP_SECONDS = {"gpu": 0.02, "cpu": 0.005}  # a step takes at least this long, even for a tiny model
-MARGIN = 2.0  # evaluations, checkpoints, a slower device
+STEP_SECONDS = 0.005  # a step takes at least this long, even for a tiny model
+# Evaluations, checkpoints, a slower device; on a CPU also what goes through memory.
+MARGIN = {"gpu": 1.5, "cpu": 2.0}
 START_SECONDS = 300.0  # importing torch from a shared file system, reading data
 UNPRICED_MINUTES = 60  # a task without a cost function
 WANTED_HOURS = 48.0  # a job that would take longer asks for more GPUs
+MOST_DAYS = 30.0  # a longer job is refused unless the configuration allows it (`max_days`)
 # To tokenize a streamed corpus; a job that ran out of time continues where it stopped.
 STREAM_CPUS, STREAM_MINUTES = 16, 7 * 24 * 60
 SHORT_MINUTES = 10  # jobs up to this long share one Slurm job
@@ -32,12 +34,16 @@ GPU_MB = 8_000  # host memory per GPU, with CUDA's libraries
 
 @dataclass(frozen=True)
 class Request:
-    """What one job asks for. mem_mb: host memory. runtime: minutes. gpus: all on one node."""
+    """What one job asks for. mem_mb: host memory. runtime: minutes. gpus: all on one node.
+
+    turns: how many jobs of the site's `max_hours` it takes, each going on from the last checkpoint.
+    """
 
     cpus: int
     mem_mb: int
     runtime: int
     gpus: int = 0
+    turns: int = 1
 
     @property
     def is_short(self) -> bool:
@@ -153,24 +159,20 @@ def request(cell: Cell, scale: str, site: Site, attempt: int = 1) -> Request:
 
     It gets GPUs if its runs train on data at one of the site's `gpu_scales`: as few as hold the
     largest run, or more, up to a node's, as long as it would take longer than WANTED_HOURS.
-    attempt: the n-th asks for 2^(n - 1) times the time and n times the memory of the first.
+    attempt: the n-th asks for 2^(n - 1) times the time and n times the memory of the first; the
+        memory of a job of several turns grows once they are spent, which are no failures.
     Raises UserError where the site's GPUs cannot hold a run.
     """
     costs = [run.cost for run in cell.runs]
-    spec = cell.runs[0].spec
+    steps = [run.spec.get("steps", 0) for run in cell.runs]
 
-    def minutes(rate: float, step_seconds: float, cores: float = math.inf) -> float:
-        least = spec.get("steps", 0) * step_seconds
-        files = cost.IMAGE_SECONDS / cores
-        seconds = sum(max(c.flops / rate, least, c.images * files) for c in costs)
-        return (START_SECONDS + MARGIN * seconds) / 60
+    def minutes(seconds: Iterable[float], kind: str) -> float:
+        least = (max(s, n * STEP_SECONDS) for s, n in zip(seconds, steps, strict=True))
+        return (START_SECONDS + MARGIN[kind] * sum(least)) / 60
 
     if any(c.seen for c in costs) and scale in site.gpu_scales:
-        rate = cost.GPU_RATES[spec.get("precision", "float32")]
-        times = {
-            n: minutes(n * rate, STEP_SECONDS["gpu"], n * site.cpus_per_gpu)
-            for n in gpu_counts(cell, site)
-        }
+        alone = [3600 * cost.gpu_hours(c, site.cpus_per_gpu) for c in costs]
+        times = {n: minutes((each / n for each in alone), "gpu") for n in gpu_counts(cell, site)}
         wanted = 60 * min(WANTED_HOURS, site.max_hours)
         # The fewest GPUs that finish in time; if none do, the fastest.
         gpus = min(times, key=lambda n: (max(times[n], wanted), n))
@@ -179,15 +181,18 @@ def request(cell: Cell, scale: str, site: Site, attempt: int = 1) -> Request:
         cpus, mem_mb = site.cpus_per_gpu * gpus, GPU_MB * gpus + 2 * largest.state_bytes / 1e6
     else:
         gpus = 0
-        cpus = spec.get("threads", 1)
+        cpus = cell.runs[0].spec.get("threads", 1)
         mem_mb = CPU_MB + 2 * max(c.memory_bytes + c.cpu_bytes for c in costs) / 1e6
         priced = any(c.flops for c in costs)
-        time = minutes(CPU_RATE * cpus, STEP_SECONDS["cpu"]) if priced else UNPRICED_MINUTES
+        alone = [c.flops / (CPU_RATE * cpus) for c in costs]
+        time = minutes(alone, "cpu") if priced else UNPRICED_MINUTES
+    turns = max(1, math.ceil(time / (60 * site.max_hours)))
     return Request(
         cpus=cpus,
-        mem_mb=math.ceil(mem_mb) * attempt,
-        runtime=math.ceil(min(time * 2 ** (attempt - 1), 60 * site.max_hours)),
+        mem_mb=math.ceil(mem_mb) * (1 + (attempt - 1) // turns),
+        runtime=math.ceil(min(time * 2.0 ** (attempt - 1), 60 * site.max_hours)),
         gpus=gpus,
+        turns=turns,
     )
 
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from functools import cache
 
 from repro.suite.checkout import ROOT
-from repro.suite.code import NAMED, file_of, imports, module_of, reached
+from repro.suite.code import NAMED, file_of, imports, reached
 from repro.suite.spec import settings
+from repro.suite.uses import module_of
 from repro.tasks import TASKS
 
 # What `Task.run` hands a run to: to the device, and if it trains to the loop.

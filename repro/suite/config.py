@@ -2,6 +2,7 @@
 
 import math
 import re
+import reprlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ class Config:
     data: the default source, one of SOURCES. sources: dataset -> source, where it is another.
     figures: what to build and judge, as in `catalog.matching_figures`.
     max_gpu_hours: the most that a scale for GPUs may cost; None: not allowed at all.
+    max_days: the most that one job may take on the GPUs it asks for; None: `cluster.MOST_DAYS`.
     at_edge: what happens when the best run of a sweep lies at the edge of its grid: "widen" extends
         the grid in rounds, "stop" ends in an error before anything is trained with that value.
     arithmetic: which instructions CPU runs use, a name in `arithmetic.SETTINGS`.
@@ -35,6 +37,7 @@ class Config:
     sources: Mapping[str, Source]
     figures: tuple[str, ...]
     max_gpu_hours: float | None
+    max_days: float | None = None
     at_edge: str = "widen"
     arithmetic: str = arithmetic.DEFAULT
 
@@ -43,8 +46,8 @@ class Config:
         return self.sources.get(dataset, Source(self.data))
 
     def arguments(self) -> list[str]:
-        """`key=value` words from which `parse` makes it again; without `figures` and
-        `max_gpu_hours`, which change no result."""
+        """`key=value` words from which `parse` makes it again; without `figures`,
+        `max_gpu_hours` and `max_days`, which change no result."""
         values = [f"scale={self.scale}", f"data={self.data}"]
         values += [f"{name}={s.folder or s.kind}" for name, s in sorted(self.sources.items())]
         values += [f"at_edge={self.at_edge}"] if self.at_edge != "widen" else []
@@ -56,12 +59,19 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
     """Validate a configuration, in which names of datasets are keys too; raises UserError naming
     the key."""
     datasets = sorted(datasets)
-    known = {"scale", "data", "figures", "max_gpu_hours", "at_edge", "arithmetic", *datasets}
+    limits = ("max_gpu_hours", "max_days")
+    known = {"scale", "data", "figures", *limits, "at_edge", "arithmetic", *datasets}
     for key in values:
         if key not in known:
             raise UserError(
                 f"unknown config key {key!r}: {did_you_mean(str(key), known)} "
                 "(other settings are a study's: docs/own-settings.md)"
+            )
+        value = values[key]
+        if value in ([], ()) or (isinstance(value, str) and not value.replace(",", " ").split()):
+            raise UserError(
+                f"config key {key}: {value!r} is empty; give a value (is a variable of the shell "
+                "not set?), or leave the key out"
             )
     scale = _choice("scale", values.get("scale", "reduced"), SCALES)
     data = _choice("data", values.get("data", "embedded"), SOURCES)
@@ -75,12 +85,14 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
     if isinstance(figures, str):
         figures = figures.replace(",", " ").split()
     if not isinstance(figures, (list, tuple)) or not all(isinstance(f, str) for f in figures):
-        raise UserError(f"config key figures: {figures!r} is not a list of names; use [paper/fig2]")
-    hours = _hours(values.get("max_gpu_hours"))
+        raise UserError(
+            f"config key figures: {reprlib.repr(figures)} is not a list of names; use [paper/fig2]"
+        )
+    hours, days = (_limit(key, values.get(key)) for key in limits)
     at_edge = _choice("at_edge", values.get("at_edge", "widen"), AT_EDGE)
     chosen = values.get("arithmetic", arithmetic.DEFAULT)
     chosen = _choice("arithmetic", chosen, tuple(arithmetic.SETTINGS))
-    return Config(scale, data, sources, tuple(figures), hours, at_edge, chosen)
+    return Config(scale, data, sources, tuple(figures), hours, days, at_edge, chosen)
 
 
 def in_folders(chosen: Config, datasets: Iterable[str], folder: Path) -> Config:
@@ -92,28 +104,32 @@ def in_folders(chosen: Config, datasets: Iterable[str], folder: Path) -> Config:
 def _choice(key: str, value: object, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise UserError(
-            f"config key {key}: {value!r} is unknown, {did_you_mean(str(value), choices)}"
+            f"config key {key}: {reprlib.repr(value)} is unknown, "
+            f"{did_you_mean(value if isinstance(value, str) else '', choices)}"
         )
     return value
 
 
-def _hours(value: Any) -> float | None:
-    """A limit in hours. nan is refused: no cost would compare as larger than it."""
+def _limit(key: str, value: Any) -> float | None:
+    """A limit in hours or days. nan is refused: no cost would compare as larger than it."""
     if value is None:
         return None
     try:
-        hours = math.nan if isinstance(value, bool) else float(value)
+        limit = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
-        hours = math.nan
-    if not 0 <= hours < math.inf:
-        raise UserError(f"config key max_gpu_hours: {value!r} is not a number of hours, 0 or more")
-    return hours
+        limit = math.nan
+    if not 0 <= limit < math.inf:
+        unit = key.rpartition("_")[2]
+        raise UserError(
+            f"config key {key}: {reprlib.repr(value)} is not a number of {unit}, 0 or more"
+        )
+    return limit
 
 
 def _source(dataset: str, value: object) -> Source:
     if not isinstance(value, str):  # YAML makes a number of a folder named 007
         raise UserError(
-            f"{dataset}: {value!r} is what YAML makes of the folder given; "
+            f"{dataset}: {reprlib.repr(value)} is what YAML makes of the folder given; "
             f"quote it twice: --config '{dataset}=\"FOLDER\"'"
         )
     if value in SOURCES:
@@ -147,6 +163,18 @@ def check_literal(words: Iterable[str], values: Mapping, datasets: Iterable[str]
                 f"{name}: YAML makes {values[name]!r} of {typed!r}; "
                 f"quote it twice: --config '{name}=\"{typed}\"'"
             )
+
+
+def from_yaml(text: str, name: object, scalars: bool = True) -> Any:
+    """What a YAML text says. scalars: take `007`, `no` and `12:30` for what YAML makes of them;
+    False: for texts. Raises UserError, naming it, where it is no YAML."""
+    import yaml
+
+    try:
+        return yaml.load(text, yaml.SafeLoader if scalars else yaml.BaseLoader)
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError) as error:
+        why = " ".join(str(error).split()) or "it is empty"
+        raise UserError(f"{name}: is no YAML that can be read ({why}); mend it") from None
 
 
 def check_keys_once(path: Path) -> None:

@@ -21,7 +21,8 @@ from repro.cores import usable_cores
 from repro.errors import UserError, did_you_mean
 from repro.suite import jobs, registry
 from repro.suite.names import StageName
-from repro.suite.plan import Cell, Run
+from repro.suite.plan import Cell
+from repro.suite.runs import Run
 from repro.suite.spec import override
 from repro.suite.study import Scale, Study
 from repro.suite.suite import Suite

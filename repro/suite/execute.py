@@ -14,27 +14,31 @@ from repro.files import (
     CELL_SEAL,
     atomic_path,
     canonical_json,
+    read_json,
     read_sealed,
     remove_temporaries,
     sha256,
     sha256_file,
+    write_json,
     write_sealed,
 )
 from repro.suite import arithmetic, foreign
 from repro.suite.cells import FORMAT, check_result, encode_record
 from repro.suite.locks import locked
 from repro.suite.names import StageName
-from repro.suite.plan import Cell, Run
+from repro.suite.plan import Cell
 from repro.suite.provenance import (
+    alike,
     code_of,
     code_versions,
-    device_name,
     input_digests,
     listed,
+    machine,
     of_gpu,
     provenance,
     stopwatch,
 )
+from repro.suite.runs import Run
 from repro.suite.study import Proposal
 from repro.suite.upstream import UpstreamResults
 from repro.tasks import TASKS
@@ -62,7 +66,8 @@ def run_cell(
     store: folder of finished runs, one sealed file per run id, shared by all cells. It holds no
     axes, because two studies that share a run may name its point differently. A run found
     there is reused, so that a killed job continues where it stopped. If it was made on another
-    device, with another arithmetic or from other tokens, it is made again, and the job says so.
+    device, with another arithmetic or from other tokens, it is made again, and the job says so;
+    GPUs of one compute capability are no other device, those of another end the job.
     A run finished by another version of its code is kept, for its id says that it is the same, and
     the job names it; one that was interrupted under another version begins anew.
     While another job trains a run, this one waits for it.
@@ -72,7 +77,8 @@ def run_cell(
     checkpoints: folder for the runs' final checkpoints; None if no later stage needs them.
     widen: whether a search may grow past its grid.
     layout: a run's cost -> how it uses its GPUs.
-    Raises UserError when a stored run was edited, or a search would grow although it may not.
+    Raises UserError when a stored run was edited, when a run was begun or finished on a GPU of
+    another compute capability, or a search would grow although it may not.
     """
     read = UpstreamResults({}) if read is None else read
     main = ranks.is_main()
@@ -80,15 +86,12 @@ def run_cell(
     reused: list[dict] = []
     if checkpoints:
         checkpoints.mkdir(parents=True, exist_ok=True)
-    machine = _deciding(cell, read) or {
-        "device": ranks.broadcast_from_rank0(lambda: device_name(device)),
-        "arithmetic": arithmetic.in_force(device),
-    }
+    here = _deciding(cell, read) or ranks.broadcast_from_rank0(partial(machine, device))
     digests = input_digests(inputs)
     for index, run in enumerate(cell.runs):
         # A finished run is reused only if it was made with the same setup. Its id names its
         # upstream runs; that these were made again, with other results, only their records show.
-        setup = machine | {"inputs": digests | read.digests(run)}
+        setup = here | {"inputs": digests | read.digests(run)}
         final = store / f"{run.id}.safetensors" if checkpoints else None
         with locked(store / f"{run.id}.lock") if main else nullcontext():
             if main:
@@ -102,8 +105,10 @@ def run_cell(
                 spec, tuned = run.resolve(read.choose)
                 made_by = code_of(run.task, spec)
                 unfinished = Unfinished(run, spec, tuned, setup, made_by, final)
+                began_on: list[str] = []
                 if main:
                     tell_of_other_state(unfinished, store)
+                    began_on = unfinished.note_device(store)
                 if not widen:
                     refuse_growth(unfinished, str(StageName.parse(cell.study).at_round(0)))
                 seconds = stopwatch(device)
@@ -112,14 +117,16 @@ def run_cell(
                 records, used = _train(cell, unfinished, store, layout, context)
                 if not main:
                     continue
+                used = {**used, **({"began_on": began_on} if began_on else {})}
                 made = provenance(setup, made_by, ranks.count(), seconds(), used)
                 result = unfinished.result(records, made)
                 write_sealed(store / f"{run.id}.json", result, CELL_SEAL)
             results.append(result)
             if main:
                 # Only after the result is on disk: a job killed before that needs the state.
-                for state in store.glob(f"{run.id}*.state"):
-                    state.unlink(missing_ok=True)
+                for pattern in ("state", "devices"):
+                    for left in store.glob(f"{run.id}*.{pattern}"):
+                        left.unlink(missing_ok=True)
                 if final and checkpoints and result["records"]:
                     link(final, checkpoints / final.name)
     if main:
@@ -141,11 +148,11 @@ def run_cell(
     return len(reused)
 
 
-def _deciding(cell: Cell, read: UpstreamResults) -> dict[str, str]:
+def _deciding(cell: Cell, read: UpstreamResults) -> dict[str, str | None]:
     """Device and arithmetic of the runs by which a search decided that it needs none of a cell's;
     {} if it needs one. So a job that trains nothing has no torch to load, which most of its time
     would go to, and nearly every second job of a search is one."""
-    made: dict[str, str] = {}
+    made: dict[str, str | None] = {}
     for run in cell.runs:
         proposed = [each for each in run.upstream.values() if isinstance(each.reference, Proposal)]
         if not proposed or None not in run.resolve(read.choose)[1].values():
@@ -176,18 +183,41 @@ class Unfinished:
         return None in self.tuned.values()
 
     def state(self, store: Path) -> Path:
-        """The state to resume from. It is named by the setup and the code, so that a run never goes
-        on on another device, arithmetic or input, or by other code, than it began with."""
+        """The state to resume from. It is named by what must be `alike` and by the code, so that a
+        run never goes on on another device, arithmetic or input, or by other code, than it began
+        with."""
         return store / f"{self._began}-{self.made_by['code_sha256'][:12]}.state"
 
     def other_states(self, store: Path) -> list[Path]:
-        """Those that the same setup, but other code, left behind when it was interrupted."""
-        return sorted({*store.glob(f"{self._began}*.state")} - {self.state(store)})
+        """Those that the run left behind when it was interrupted with anything else."""
+        return sorted({*store.glob(f"{self.run.id}-*.state")} - {self.state(store)})
+
+    def is_of_other_code(self, state: Path) -> bool:
+        """Whether one of these differs in its code alone."""
+        return state.name.startswith(self._began)
+
+    def note_device(self, store: Path) -> list[str]:
+        """Note beside its state which GPU trains it; returns the others that did so before."""
+        if "capability" not in self.setup or self.is_skipped:
+            return []
+        state, here = self.state(store), self.setup["device"]
+        note = state.with_suffix(".devices")
+        before = read_json(note)["devices"] if state.exists() and note.exists() else []
+        others = [name for name in before if name != here]
+        words = {"capability": self.setup["capability"], "devices": [*others, here]}
+        write_json(note, words)
+        if others:
+            print(
+                f"run {self.run.id[:12]} began on {', '.join(others)} and goes on here, on {here} "
+                "of the same compute capability",
+                flush=True,
+            )
+        return others
 
     @property
     def _began(self) -> str:
-        """How the names of all states of the same setup begin."""
-        return f"{self.run.id}-{sha256(canonical_json(self.setup))[:12]}"
+        """How the names of all states begin that are of the same but for their code."""
+        return f"{self.run.id}-{sha256(canonical_json(alike(self.setup)))[:12]}"
 
     def result(self, records: list[dict], made: Mapping) -> dict:
         """What its file holds. made: its provenance. Raises UserError where its task records what
@@ -251,13 +281,42 @@ def refuse_growth(one: Unfinished, search: str) -> None:
 
 
 def tell_of_other_state(one: Unfinished, store: Path) -> None:
-    """Print a line if a run begins anew because it was interrupted under other code."""
-    if one.other_states(store) and not one.state(store).exists():
+    """Print a line if a run begins anew because it was interrupted under other code, or with
+    anything else. Raises UserError where that was a GPU of another compute capability."""
+    others = one.other_states(store)
+    if not others or one.state(store).exists():
+        return
+    begun = [read_json(n) for n in (s.with_suffix(".devices") for s in others) if n.exists()]
+    for note in begun:
+        refuse_capability(
+            one.run, one.setup, note["capability"], ", ".join(note["devices"]), "begun"
+        )
+    if any(map(one.is_of_other_code, others)):
         print(
             f"run {one.run.id[:12]} was interrupted under other code than the present "
             f"({one.made_by['code_sha256'][:12]}): begins anew; under that code it would go on",
             flush=True,
         )
+    else:
+        print(
+            f"run {one.run.id[:12]} was interrupted on another device, or with another arithmetic "
+            "or other data: begins anew",
+            flush=True,
+        )
+
+
+def refuse_capability(run: Run, setup: Mapping, made: object, names: str, what: str) -> None:
+    """Raise UserError where a run's work on GPUs would be lost on one of another compute
+    capability. made: that of the work. names: of its GPUs. what: "begun" or "finished"."""
+    here = setup.get("capability")
+    if here is None or made is None or made == here:
+        return
+    raise UserError(
+        f"run {run.id[:12]} was {what} on {names}, of compute capability {made}, and this is "
+        f"{setup['device']}, of {here}, where it would be trained from step 0: keep its jobs on "
+        "one kind of GPU (site.yaml: gpu_model, or extra: --constraint=FEATURE), or remove its "
+        f"files in runs/ ({run.id[:12]}*) to train it here"
+    )
 
 
 def tell_of_other_code(task: str, reused: Sequence[Mapping]) -> None:
@@ -298,9 +357,10 @@ def _stored(path: Path, run: Run, setup: Mapping, final: Path | None) -> dict | 
     if final and result["records"] and not (final.exists() and expected == sha256_file(final)):
         return None
     made = result["provenance"] | {"arithmetic": arithmetic.of(result["provenance"])}
-    changed = [key for key in setup if made.get(key) != setup[key]]
+    changed = [key for key in alike(setup) if made.get(key) != setup[key]]
     if not changed:
         return result
+    refuse_capability(run, setup, made.get("capability"), made["device"], "finished")
     named = (f"{k} {made[k]}" if isinstance(made.get(k), str) else f"other {k}" for k in changed)
     print(f"run {run.id[:12]} was finished with {', '.join(named)}: made again", flush=True)
     return None

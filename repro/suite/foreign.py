@@ -23,8 +23,9 @@ CELL = r"|[A-Za-z0-9_>.(][\w ()@.,:;/+#*>=-]{0,199}|-inf"
 
 # Entry of a run's provenance -> its form, as `fits` has it. The first must be there; the others are
 # of now, of once, or of records.
+DEVICE = r"[a-z0-9][a-z0-9()+._-]{0,99}"  # a folder of records/ has its name
 NEEDED = {
-    "device": r"[a-z0-9][a-z0-9()+._-]{0,99}",  # a folder of records/ has its name
+    "device": DEVICE,
     "inputs": {WORDS: DIGEST},
     "host_cpu": WORDS,
     "versions": {RELEASE: (RELEASE, None)},
@@ -33,6 +34,8 @@ NEEDED = {
 }
 KNOWN = NEEDED | {
     "arithmetic": (WORDS, None),
+    "capability": RELEASE,
+    "began_on": [DEVICE],
     "ranks": NUMBER,
     "layout": {r"[a-z]{1,20}": NUMBER},
     "gpu": {RELEASE: (RELEASE, None)},
@@ -118,9 +121,3 @@ def is_shown_as_it_is(value: object) -> bool:
     if isinstance(value, dict):
         return all(map(is_shown_as_it_is, [*value, *value.values()]))
     return not isinstance(value, str) or value.isprintable()
-
-
-def visible(text: str) -> str:
-    """A text for a terminal: what is no character to print, but for the ends of lines, by its
-    number. No escape sequence moves the cursor or hides a word."""
-    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)

@@ -2,49 +2,68 @@
 nothing, and says None wherever it cannot be known. No torch."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from repro.suite.checkout import ROOT
 
+PATIENCE = 60  # seconds; the state of a large checkout on a network's disk takes some
+
 
 def git(*words: str, root: Path = ROOT, given: str = "") -> str | None:
     """What `git <words>` prints of this checkout. given: its standard input.
 
-    None where it fails, where there is no git, and if `root` is not itself a git checkout: an
+    None where it fails, where no git answers, and if `root` is not itself a git checkout: an
     unpacked archive has no history, even inside another repository or with GIT_DIR set.
     """
-    if not _is_checkout(root):
-        return None
-    done = _call(root, words, given)
-    return done.stdout.strip() if done and done.returncode == 0 else None
+    return _call(root, words, given) if _is_checkout(root) else None
 
 
 @cache
 def _is_checkout(root: Path) -> bool:
-    done = _call(root, ("rev-parse", "--show-toplevel"))
-    return bool(done and done.returncode == 0 and Path(done.stdout.strip()).resolve() == root)
+    place = _call(root, ("rev-parse", "--show-toplevel"))
+    return place is not None and Path(place).resolve() == root
 
 
-def _call(root: Path, words: Iterable[str], given: str = ""):
-    """The finished process; None where there is no git."""
+def _call(root: Path, words: Iterable[str], given: str = "") -> str | None:
+    """What git prints; None where it fails, cannot be started or does not end in PATIENCE: the disk
+    may hang, and there may be no room for a process."""
     # Git refuses another user's checkout, whose configuration could name programs to run:
     # safe.directory permits it, and with fsmonitor off no such program is run.
     options = ["--no-optional-locks", "-c", f"safe.directory={root}", "-c", "core.fsmonitor="]
     env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    pipe = subprocess.PIPE
     try:
-        return subprocess.run(
+        process = subprocess.Popen(
             ["git", *options, "-C", os.fspath(root), *words],
-            input=given,
-            capture_output=True,
-            text=True,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=subprocess.DEVNULL,
             env=env,
-            check=False,
+            start_new_session=True,  # what it starts ends with it
         )
-    except FileNotFoundError:
+    except OSError:
         return None
+    try:
+        printed, _ = process.communicate(os.fsencode(given), PATIENCE)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        if process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            with suppress(subprocess.TimeoutExpired):  # which a disk that hangs holds
+                process.wait(1)
+        for end in (process.stdin, process.stdout):
+            if end:
+                end.close()
+    # Names of folders are bytes, of any encoding, but for this one.
+    fails = process.returncode != 0 or b"\0" in printed
+    return None if fails else os.fsdecode(printed).strip()
 
 
 def head(root: Path = ROOT) -> str | None:

@@ -6,7 +6,7 @@ used.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ OF_WORKFLOW = {
     "group_settings.group_components": "whether the profile puts short jobs into one submission",
     "group_settings.local_groupid": "a grouped submission on its node has this in their place",
     "parent_groupids": "a group of each stage takes the profile's setting for `short`",
+    "deployment_settings.deployment_method": "a container that the site names runs only if asked",
     "rules": "an unknown target ends in one line with the nearest known one",
     "dag.jobs": "which figures a call was asked for, whether or not they had to be made",
     "dag.jobid": "a job's number in the log's records, by which the terminal finds its forecast",
@@ -42,6 +43,7 @@ OF_WORKFLOW = {
 }
 OF_JOB = {
     "rule.name": "what the job does",
+    "restart_times": "a job that takes several turns of a cluster is queued again as often",
     "rule.is_producer": "whether a rule makes a target",
     "wildcards": "which run, figure or data it is about",
     "log": "where it says why it failed",
@@ -90,6 +92,12 @@ class Call:
         """GPUs that the call offers to jobs side by side; None where it says nothing of them."""
         resources = self.workflow.global_resources
         return int(resources["gpu"].value) if "gpu" in resources else None
+
+    @property
+    def runs_containers(self) -> bool:
+        """Whether jobs run in the container that their rule names (`--sdm apptainer`)."""
+        methods = self.workflow.deployment_settings.deployment_method
+        return any(method.name == "APPTAINER" for method in methods)
 
     @property
     def groups_short_jobs(self) -> bool:
@@ -187,6 +195,13 @@ def remember_signatures() -> None:
     common.get_function_params = rules.get_function_params = cache(common.get_function_params)
 
 
+def print_no_plans() -> None:
+    """Have a dry run put no job into words that `Lines` then leaves out."""
+    from snakemake.executors.dryrun import Executor
+
+    Executor.printjob = lambda self, job: None
+
+
 def say_why_groups_fail() -> None:
     """Have Snakemake print why a submission of several jobs failed, as it does of one (9.27 leaves
     out what sbatch said)."""
@@ -203,14 +218,21 @@ def say_why_groups_fail() -> None:
     GroupJob.log_error = with_reason
 
 
+MISSED = 3  # answers without a job that Slurm had told of, after which it counts as ended
+
+
 def watch_what_nobody_tells_of() -> None:
     """Have the Slurm plugin keep watching every job of which it was told nothing. Where the
     controller does not answer, as while it starts again, the plugin (2.8.0) asks a database that
-    may not be there, and drops all jobs that it watches: the call would wait for ever."""
+    may not be there, and drops all jobs that it watches: the call would wait for ever. So it would
+    for a job that Slurm has forgotten: that one counts as ended, and Snakemake looks for what it
+    was to make."""
     import snakemake_executor_plugin_slurm as plugin
 
     executor = plugin.Executor
-    check = executor.check_active_jobs
+    check, ask = executor.check_active_jobs, plugin.query_job_status
+    answers: list[Mapping] = []  # of this look at the jobs
+    missed: dict[str, int] = {}  # job that Slurm told of -> how many answers since were without it
 
     def noting(report: Callable) -> Callable:
         def told(self, job, *given, **options):
@@ -219,23 +241,63 @@ def watch_what_nobody_tells_of() -> None:
 
         return told
 
+    async def asked(command, logger):
+        answer = await ask(command, logger)
+        if answer[0] is not None:
+            answers.append(answer[0])
+        return answer
+
     async def watched(self, active_jobs):
         self.told = set()
-        async for job in check(self, active_jobs):
-            self.told.add(job.external_jobid)
-            yield job
-        silent = [job for job in active_jobs if job.external_jobid not in self.told]
-        if silent:
+        answers.clear()
+        kept = [job async for job in check(self, active_jobs)]
+        kept += [j for j in active_jobs if j.external_jobid not in self.told and j not in kept]
+        if active_jobs and not answers:
             self.logger.warning(
-                f"Slurm told nothing of {len(silent)} jobs; they are asked for again"
+                f"Slurm's controller does not answer; {len(kept)} jobs stay watched, and it is "
+                "asked again"
             )
-        for job in silent:
-            yield job
+        for job in kept:
+            name = job.external_jobid
+            if any(name in answer for answer in answers):
+                missed[name] = 0
+            elif answers and name in missed:
+                missed[name] += 1
+            if missed.get(name, 0) < MISSED:
+                yield job
+            else:
+                self.logger.warning(f"Slurm has forgotten job {name}; it counts as ended")
+                self.report_job_success(job)
 
     executor.check_active_jobs = watched
     executor.report_job_success = noting(executor.report_job_success)
     executor.report_job_error = noting(executor.report_job_error)
+    plugin.query_job_status = asked
     plugin.get_min_job_age = once_answered(plugin.get_min_job_age)
+
+
+# Of a shell: goes on as soon as a controller answers, after five minutes in any case.
+ANSWERED = (
+    "for _ in $(seq 60); do command -v scontrol > /dev/null || break; "
+    "scontrol ping 2> /dev/null | grep -q ' UP' && break; sleep 5; done; "
+)
+
+
+def submit_when_slurm_answers() -> None:
+    """Have the Slurm plugin wait for the controller before it submits: it takes an sbatch that
+    found none for a job that failed, and all tries of a job would be gone within seconds."""
+    import snakemake_executor_plugin_slurm as plugin
+
+    command = plugin.get_submit_command
+    plugin.get_submit_command = lambda *given, **options: ANSWERED + command(*given, **options)
+
+
+def retry_besides(more: Callable[[Any], int]) -> None:
+    """Have a job be queued again so many times more than the profile says. more: job -> times."""
+    from snakemake.jobs import Job
+
+    usual = Job.restart_times.fget
+    Job.restart_times = property(lambda job: usual(job) + more(job))
 
 
 def once_answered(ask: Callable[[], Any]) -> Callable[[], Any]:

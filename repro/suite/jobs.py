@@ -3,6 +3,7 @@
 No torch at import.
 """
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,10 +12,13 @@ from repro.data.needs import Tokens
 from repro.errors import UserError
 from repro.suite import gpus, registry
 from repro.suite.locks import only_writer
-from repro.suite.plan import Cell, Choice, Run
+from repro.suite.plan import Cell, Choice
+from repro.suite.runs import Run
 from repro.suite.suite import Suite
 from repro.suite.upstream import UpstreamResults, is_current
 from repro.training import launch, ranks
+
+ALLOCATOR = "PYTORCH_CUDA_ALLOC_CONF"
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,11 @@ def _placed(suite: Suite, owners: Mapping[str, Cell]) -> dict[str, tuple[Cell, P
 
 def train_beside_others(suite: Suite, cell: Cell, place: Place) -> None:
     """`train`, on GPUs that no other job of this machine has (`gpus.own`)."""
+    if place.device == "cuda":
+        # Runs of one job differ in width, and batches of BART in length from step to step: a GPU
+        # that is nearly full would run out of pieces as large as the next one. Read by torch when
+        # it first takes memory.
+        os.environ.setdefault(ALLOCATOR, "expandable_segments:True")
     # A rank has what its launcher took.
     count = place.ranks if place.device == "cuda" and not launch.is_rank() else 0
     with gpus.own(count):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 _ANSWER = "int mkl_serv_intel_cpu_true(void) { return 1; }\n"
 _COMPILE = ("cc", "-shared", "-fPIC", "-nostdlib", "-x", "c", "-")
+_PATIENCE = 60  # seconds; it takes a twentieth of one
 # Of mkl_service.h: what mkl_cbwr_get is asked for, and its answer.
 _BRANCH, _AVX2 = 1, 10
 
@@ -30,12 +31,14 @@ def ask_for_intels_kernels() -> str:
         with tempfile.TemporaryDirectory() as folder:
             library = Path(folder) / "answer.so"
             subprocess.run(
-                [*_COMPILE, "-o", str(library)], input=_ANSWER, text=True, check=True,
-                capture_output=True,
+                [*_COMPILE, "-o", str(library)], input=_ANSWER, text=True, errors="replace",
+                check=True, capture_output=True, timeout=_PATIENCE,
             )  # fmt: skip
             ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
     except subprocess.CalledProcessError as error:
-        return f"the C compiler failed: {error.stderr.strip()}"
+        return f"the C compiler failed: {' '.join(error.stderr.split())}"
+    except subprocess.TimeoutExpired:
+        return f"the C compiler did not end within {_PATIENCE} seconds"
     except OSError as error:  # as where nothing in the folder may be executed
         return f"a library cannot be made: {error}"
     return ""

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import IO, Any
 
 from repro.errors import UserError
 from repro.files import CELL_SEAL, atomic_path, check_seal, parse_json, read_sealed, write_bytes
@@ -15,6 +16,8 @@ from repro.suite.plan import Cell
 from repro.suite.suite import Suite
 
 MAX_BYTES = 256 * 2**20  # of one cell's file; the largest at paper scale has a few million
+MAX_HEADERS = 2**20  # of what an archive says of one cell: its name, owner, times
+UNREADABLE = (tarfile.TarError, zlib.error, lzma.LZMAError)
 MAX_NAME = 255  # bytes that a file's name may have on most disks
 
 
@@ -109,6 +112,8 @@ def unpack(suite: Suite, archive: Path) -> Unpacked:
     foreign = sorted(folders - by_folder.keys())
     if foreign:
         raise UserError(f"{archive}: {foreign[0]} is no cell; nothing was unpacked")
+    if not cells:
+        raise UserError(f"{archive}: holds no cell; copy or pack it again")
     folders = {folder for folder in folders if by_folder[folder] in wanted}
     for parent in {parent for name in (*new, *folders) for parent in Path(name).parents}:
         if parent.exists() and not parent.is_dir():
@@ -137,12 +142,42 @@ def _results(content: Mapping) -> list:
     return [run["records"] for run in content["runs"]]
 
 
+class _Counted:
+    """An archive, unpacked as it is read, of which only so much is read as a cell or what is said
+    of one may have: tarfile reads a name of a gigabyte whole before the cell is known."""
+
+    def __init__(self, file: IO[bytes], name: object):
+        self.file, self.name, self.left = file, name, MAX_HEADERS
+        self.seek, self.tell, self.close = file.seek, file.tell, file.close
+
+    def read(self, size: int = -1) -> bytes:
+        """So many bytes; raises UserError where there may not be as many."""
+        if not 0 <= size <= self.left:
+            raise UserError(
+                f"{self.name}: says more of a cell than {MAX_HEADERS:,} bytes; nothing was unpacked"
+            )
+        self.left -= size
+        return self.file.read(size)
+
+
+class _Pack(tarfile.TarFile):
+    """An archive that is `_Counted`, however it is compressed."""
+
+    def __init__(self, name: Any, mode: str = "r", fileobj: Any = None, **options: Any):
+        file = fileobj or open(name, "rb")  # noqa: SIM115
+        super().__init__(name, mode, _Counted(file, name), **options)  # type: ignore[arg-type]
+        self._extfileobj = False  # it is closed with this
+
+
 def _members(archive: Path) -> Iterator[tuple[str, bytes | None]]:
     """(name, content) of each cell in an archive, one in memory at a time, and (name, None) of each
     folder of checkpoints."""
     try:
-        with tarfile.open(archive) as tar:
-            for member in tar:
+        with _Pack.open(archive) as tar:
+            counted: _Counted = tar.fileobj  # type: ignore[assignment]
+            while (member := tar.next()) is not None:
+                tar.members = []  # type: ignore[attr-defined]  # there may be millions
+                counted.left = MAX_HEADERS
                 name = PurePosixPath(member.name).as_posix()  # `tar -C folder .` says ./results/...
                 if member.isdir() and not name.endswith(".checkpoints"):
                     continue  # other folders are made when a cell is written into them
@@ -159,8 +194,10 @@ def _members(archive: Path) -> Iterator[tuple[str, bytes | None]]:
                         f"{archive}: {name} has {member.size:,} bytes, more than a cell may "
                         f"({MAX_BYTES:,}); nothing was unpacked"
                     )
+                counted.left = member.size
                 yield name, content.read()
-    except (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, ValueError) as error:
+                counted.left = MAX_HEADERS
+    except (*UNREADABLE, OSError, EOFError, ValueError, RecursionError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"{archive}: is not a readable pack ({reason}); copy it again") from None
 

@@ -1,4 +1,4 @@
-"""How a study becomes jobs: its grid's runs, what they take from upstream stages, ids. No torch."""
+"""How a study becomes jobs: its grid's runs, and what they take from upstream stages. No torch."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -6,133 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from repro.cost import Cost
 from repro.errors import UserError
 from repro.files import canonical_json, sha256
+from repro.suite.runs import SEED, Among, Run, Upstream, reference_identity
 from repro.suite.spec import holds_settings, lookup, override, settings
-from repro.suite.study import PROPOSAL, REFERENCES, Best, Checkpoint, Proposal, Reference, Study
-from repro.tasks import TASKS
-
-
-class Among(tuple["Run", ...]):
-    """Runs of an upstream stage to choose from; all runs that choose from the same share it."""
-
-    @cached_property
-    def ids(self) -> tuple[str, ...]:
-        """Their ids."""
-        return tuple(run.id for run in self)
-
-    @cached_property
-    def text(self) -> bytes:
-        """Their ids as JSON."""
-        return canonical_json(self.ids)
-
-    @cached_property
-    def mark(self) -> str:
-        """What stands for that text where it is written hundreds of times."""
-        return sha256(self.text)
-
-
-@dataclass(frozen=True)
-class Upstream:
-    """A reference in a run's spec, with the upstream runs that it chooses from."""
-
-    reference: Reference
-    runs: Among
-
-    def choose(self, read: Callable[["Run"], Mapping]) -> Any:
-        """What is taken. read: upstream run -> its result, with "file" and "sha256" of its
-        checkpoint if it has one."""
-        return self.reference.choose([read(run) for run in self.runs])
-
-
-def _identified(identity: Mapping) -> bytes:
-    """The JSON of what a run is known by. What is taken from upstream enters by the ids of the
-    upstream runs to choose from, because which of them is chosen is known only after they have run.
-    """
-    shared: dict[str, bytes] = {}  # mark -> ids: these are hundreds, and the same for many runs
-
-    def stand_in(value: Any) -> object:
-        if isinstance(value, Upstream):
-            shared[value.runs.mark] = value.runs.text
-            return reference_identity(value.reference) | {"of": value.runs.mark}
-        return dict(value)
-
-    text = canonical_json(identity, stand_in)
-    for mark, ids in shared.items():
-        text = text.replace(b'"%s"' % mark.encode(), ids)
-    return text
-
-
-def reference_identity(reference: Reference) -> dict:
-    """A reference as it enters an id.
-
-    Do not change a word here when a class or field is renamed: the id of every run that takes
-    something from upstream would change, and all of them would be trained again.
-    """
-    common = {"stage": reference.stage, "metric": reference.metric, "over": reference.over}
-    fields: dict[str, object]
-    match reference:
-        case Best():
-            fields = {"key": reference.key, "where": reference.where}
-            return {"Best": common | fields | {"recorded": reference.recorded}}
-        case Checkpoint():
-            return {"Checkpoint": common | {"pick": reference.pick, "join": reference.join}}
-        case Proposal():
-            fields = {"key": reference.key, "axes": reference.axes, "number": reference.number}
-            return {"Proposal": common | fields | {"neighbourhood": reference.neighbourhood}}
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of a task: its settings, what it reads, and its id.
-
-    spec: settings; those taken from upstream stages are Upstream until `resolve`.
-    axes: the run's point in the grid, axis -> value. datasets: what it reads, name -> identity.
-    identity: spec -> the settings that enter the id (`repro.tasks.Task`).
-    """
-
-    task: str
-    task_version: int
-    spec: Mapping[str, Any]
-    axes: Mapping[str, Any]
-    datasets: Mapping[str, Any]
-    identity: Callable[[Mapping], Mapping] = dict
-
-    @cached_property
-    def id(self) -> str:
-        """SHA-256 of what the run trains, the task's version and the datasets' identities."""
-        identity = {
-            "task": self.task,
-            "version": self.task_version,
-            "spec": self.identity(self.spec),
-            "datasets": self.datasets,
-        }
-        return sha256(_identified(identity))
-
-    @cached_property
-    def cost(self) -> Cost:
-        """What it takes."""
-        return TASKS[self.task].cost(self.spec)
-
-    @cached_property
-    def upstream(self) -> dict[str, Upstream]:
-        """Dotted key -> what is taken there from an upstream stage."""
-        return {key: v for key, v in settings(self.spec) if isinstance(v, Upstream)}
-
-    def resolve(self, choose: Callable[[Upstream], Any]) -> tuple[dict, dict]:
-        """(the spec with a value for everything taken from upstream, dotted key -> tuned value).
-
-        choose: what is taken of an upstream (`repro.suite.upstream.UpstreamResults.choose`).
-        """
-        values = {key: choose(upstream) for key, upstream in self.upstream.items()}
-        tuned = {
-            key: value
-            for key, value in values.items()
-            if isinstance(self.upstream[key].reference, (Best, Proposal))
-            and not isinstance(value, Mapping)
-        }
-        return override(self.spec, values), tuned
+from repro.suite.study import PROPOSAL, REFERENCES, Checkpoint, Proposal, Reference, Study
 
 
 @dataclass(frozen=True)
@@ -297,15 +175,19 @@ def _references(spec: Mapping, places: Sequence[str]) -> Iterator[tuple[str, Ref
 
 
 def bind_upstream(
-    name: str, spec: Mapping, axes: Mapping, upstreams: Upstreams, places: Sequence[str]
+    name: str,
+    spec: Mapping,
+    axes: Mapping,
+    upstreams: Upstreams,
+    references: Iterable[tuple[str, Reference]],
 ) -> dict[str, Upstream]:
     """Dotted key -> reference of a run's spec, bound to the upstream runs that it chooses from.
 
-    axes: those of the run. places: where references may be (`_places`).
+    axes: those of the run. references: those of its spec, each with its key.
     Raises UserError, naming the study, if no run fits, or several fit a reference to a single one.
     """
     bound = {}
-    for key, reference in _references(spec, places):
+    for key, reference in references:
         # An upstream run fits if it agrees on every axis that both have, such as the width. Axes
         # that are searched or averaged over may differ; a joined axis is compared with a setting.
         join = reference.join if isinstance(reference, Checkpoint) else {}
@@ -353,16 +235,27 @@ def cells(
     between = [axis for axis in grid if axis not in chosen.same_job]
     within = [axis for axis in grid if axis in chosen.same_job]
     result, seen = [], set()
+    first: dict[tuple[int, ...], Run] = {}  # of a grid point, whatever its seed
     for outer in points(between):
         runs = []
         for inner in points(within):
-            axes = _merge(_named, outer + inner)
-            # First the axes, then the references, for a proposal is both.
-            spec = override(base, _merge(_flat, outer + inner))
-            bound = bind_upstream(name, spec, axes, upstreams, places)
+            point = outer + inner
+            seed = {axis: value for axis, value in point if axis == SEED and type(value) is int}
+            rest = tuple(id(value) for axis, value in point if axis not in seed)
+            if rest in first:
+                other = first[rest]
+                axes, spec = {**other.axes, **seed}, {**other.spec, **seed}
+                references = [(key, each.reference) for key, each in other.upstream.items()]
+            else:
+                axes = _merge(_named, point)
+                # First the axes, then the references, for a proposal is both.
+                spec = override(base, _merge(_flat, point))
+                references = [*_references(spec, places)]
+            bound = bind_upstream(name, spec, axes, upstreams, references)
             spec = override(spec, bound) if bound else spec
             run = Run(study.task, task_version, spec, axes, datasets, identity)
-            vars(run)["upstream"] = bound  # the run need not look for them again
+            # The run need not look for them again.
+            vars(run).update(upstream=bound, form=first.setdefault(rest, run).form)
             # A run in the grid twice would be trained once and counted as two seeds.
             if run.id in seen:
                 raise UserError(f"study {name}, scale {scale}: {axes} is in the grid twice")

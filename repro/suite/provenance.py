@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from repro.cost import Cost, Layout
 from repro.files import json_bytes, read_sealed, sha256
-from repro.suite import code, code_of_run, history
+from repro.suite import arithmetic, code, code_of_run, history
 from repro.suite.arithmetic import cpu_model
 from repro.suite.checkout import FOLDERS, ROOT
 
@@ -32,6 +32,36 @@ def device_name(device: str) -> str:
     from repro.backend import describe, select
 
     return describe(select(device, torch.get_num_threads()))
+
+
+def machine(device: str) -> dict[str, str | None]:
+    """What a run is made with: "device" and "arithmetic"; of a GPU also its "capability"."""
+    made: dict[str, str | None] = {"device": device_name(device)}
+    made["arithmetic"] = arithmetic.in_force(device)
+    if device != "cpu":
+        from repro.backend import capability
+
+        made["capability"] = capability(device)
+    return made
+
+
+def alike(made: Mapping) -> dict:
+    """What must be equal where a run goes on from another's state, or is shown beside it: of a GPU
+    its compute capability, and not its model."""
+    return {key: v for key, v in made.items() if key != "device" or "capability" not in made}
+
+
+def kind(made: Mapping) -> str:
+    """The same of the device alone, in words."""
+    found = made.get("capability")
+    return f"compute capability {found}" if found else made["device"]
+
+
+def devices(made: Iterable[Mapping]) -> list[str]:
+    """The names of all devices that runs were made on, those among them on which one began."""
+    return sorted(
+        {name for entry in made for name in [entry["device"], *entry.get("began_on", ())]}
+    )
 
 
 def input_digests(inputs: Mapping) -> dict[str, str]:
@@ -62,8 +92,8 @@ def stopwatch(device: str) -> Callable[[], float]:
 def provenance(
     setup: Mapping, made_by: Mapping, ranks: int, seconds: float, gpu: Mapping = NO_GPU
 ) -> dict:
-    """A run's provenance. setup: its "device", "arithmetic" and digests of "inputs", which must be
-    the same wherever the run is reused. made_by: `code_of` the run. ranks: number of processes that
+    """A run's provenance. setup: its `machine` and digests of "inputs", which must be `alike`
+    wherever the run is reused. made_by: `code_of` the run. ranks: number of processes that
     trained it. gpu: see `of_gpu`."""
     return {
         **setup,
@@ -160,6 +190,13 @@ def mixture(made: Iterable[Mapping]) -> str:
     if not several:
         return ""
     return f"runs of several versions of their code: {listed(several)}"
+
+
+# What is done about a mixture.
+REMEDIES = (
+    "delete the older runs' files in results/ and run again, or raise the task's version in "
+    "repro/tasks/__init__.py, which makes all of them anew"
+)
 
 
 def listed(found: Mapping[str, Mapping[str, int]]) -> str:

@@ -1,4 +1,4 @@
-"""The datasets, studies and figures that exist, found by listing folders. No torch.
+"""The papers, datasets, studies and figures that exist, found by listing folders. No torch.
 
 A broken file is reported, in one line, to whoever asks for it, and does not stop anybody else:
 `study_names` leaves its stages out, and only the figures that need it fail.
@@ -14,8 +14,30 @@ from repro.suite.catalog import figure, figure_names, matching_figures
 from repro.suite.checkout import load, modules, of_papers
 from repro.suite.contracts import check_dataset, check_studies
 from repro.suite.names import StageName
+from repro.suite.papers import Paper, paper, slugs
 from repro.suite.spec import settings
 from repro.suite.study import Checkpoint, Study
+
+
+def papers() -> dict[str, Paper]:
+    """Slug -> paper, of every folder of studies whose paper.toml is not broken; what is the suite's
+    own last."""
+    found = {}
+    for slug in slugs():
+        with suppress(UserError):
+            found[slug] = paper(slug)
+    return dict(sorted(found.items(), key=lambda each: each[1].ours))
+
+
+def broken_papers() -> list[str]:
+    """What is wrong, for every folder of studies whose paper.toml is missing or broken."""
+    broken = []
+    for slug in slugs():
+        try:
+            paper(slug)
+        except UserError as error:
+            broken.append(str(error))
+    return broken
 
 
 def dataset_names() -> list[str]:

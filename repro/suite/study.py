@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from repro.errors import UserError
+from repro.errors import UserError, did_you_mean
 from repro.files import canonical_json
 from repro.suite import search
 from repro.suite.search import Offset
@@ -28,7 +28,8 @@ class Scale:
     """What one scale changes: spec, dotted key -> value; grid, axis -> all its values.
 
     same_job: axes; runs that differ only in these are trained one after another by one job. This is
-        not part of a run's identity, so the same runs can be divided into jobs in another way.
+        not part of a run's identity, so the same runs can be divided into jobs in another way. At a
+        scale for GPUs short jobs are joined besides (`filling.filled`).
     rounds: how many times a search may extend its grid.
     """
 
@@ -209,6 +210,27 @@ class Study:
     def settings(self, scale: str) -> dict:
         """The task's settings at a scale, before any axis of the grid is set."""
         return override(self.spec, self.at(scale).spec)
+
+    def along(self, axes: Mapping[str, Sequence]) -> "Study":
+        """This study with other values of some axes, wherever it has values of them; at smoke
+        scale, which proves the pipeline and is small for it, with its own. The scales whose designs
+        are fitted to a night or to a GPU it has not.
+
+        Raises UserError on an axis that it lacks, or whose values are several settings at once."""
+        for axis in axes:
+            if axis not in self.grid:
+                raise UserError(f"has no axis {axis!r}: {did_you_mean(axis, self.grid)}")
+        scales = {}
+        kept = {name: s for name, s in self.scales.items() if name not in OPTIONAL_SCALES}
+        for name, scale in kept.items():
+            own = {axis: scale.grid.get(axis, self.grid[axis]) for axis in axes}
+            if several := [axis for axis, v in own.items() if v and isinstance(v[0], Mapping)]:
+                settings = ", ".join(own[several[0]][0])
+                raise UserError(f"its axis {several[0]!r} sets {settings} at once: write it")
+            other = {axis: [*axes[axis]] for axis, values in own.items() if values}
+            keep = name == SCALES[0]
+            scales[name] = scale if keep else replace(scale, grid={**scale.grid, **other})
+        return replace(self, scales=scales)
 
     def round(self, stage: str) -> "Study":
         """A round of this study's search, a study with a run for each proposal. stage: its name."""

@@ -1,6 +1,9 @@
 """The suite under one configuration: its jobs, what they read, and where files are. No torch."""
 
+import atexit
+import gc
 import os
+import reprlib
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,11 +17,13 @@ from repro.errors import UserError
 from repro.files import canonical_json
 from repro.suite.catalog import figure_names
 from repro.suite.checkout import ROOT, misplaced
-from repro.suite.config import Config, data_label, parse
+from repro.suite.config import Config, data_label, from_yaml, parse
+from repro.suite.filling import filled
 from repro.suite.names import StageName
 from repro.suite.paths import Paths
-from repro.suite.plan import Cell, Choice, Run, Upstream, cells, reference_identity
+from repro.suite.plan import Cell, Choice, cells
 from repro.suite.registry import (
+    broken_papers,
     broken_studies,
     dataset,
     dataset_names,
@@ -27,12 +32,20 @@ from repro.suite.registry import (
     stages,
     study,
 )
-from repro.suite.study import Study
+from repro.suite.runs import Run, Upstream, reference_identity
+from repro.suite.study import GPU_SCALES, Study
 from repro.tasks import TASKS
 
 # Files of an earlier stage that a job reads itself, in milliseconds; what is taken from more is
 # chosen by a job of its own, in about half a second, for all that take it.
 FEW = 8
+
+
+def keep_plans() -> None:
+    """Have Python look for garbage a hundred times less often, and not as it ends. A plan is a
+    million objects that all stay: to look through them takes a fifth of a dry run."""
+    gc.set_threshold(100_000, 20, 100)
+    atexit.register(gc.freeze)
 
 
 def load(words: list[str]) -> "Suite":
@@ -46,31 +59,25 @@ def configuration(words: list[str]) -> Config:
     Values are taken as they are, not as YAML, so that a folder may have any name; only `figures`
     may be a YAML list. Raises UserError on a word without `=` and on an invalid configuration.
     """
-    values = dict(_defaults((ROOT / "config" / "config.yaml").read_text()))
+    path = ROOT / "config" / "config.yaml"
+    values = dict(_defaults(path, path.read_text()))
     for word in words:
         key, separator, value = word.partition("=")
         if not separator:
             raise UserError(f"--config {word!r}: give key=value")
-        values[key] = _yaml_list(value) if key == "figures" else value
+        is_list = key == "figures" and value.startswith("[")
+        name = f"config key figures: {reprlib.repr(value)}"
+        values[key] = from_yaml(value, name, scalars=False) if is_list else value
     return parse(values, dataset_names())
 
 
 @cache
-def _defaults(text: str) -> Mapping:
+def _defaults(path: Path, text: str) -> Mapping:
     """What config.yaml says. Read once: a report loads the configuration for every command."""
-    import yaml
-
-    return yaml.safe_load(text) or {}
-
-
-def _yaml_list(text: str) -> object:
-    """`[a, b]` as a list; any other text unchanged, for `parse` to split into words."""
-    import yaml
-
-    try:
-        return yaml.safe_load(text) if text.startswith("[") else text
-    except yaml.YAMLError:
-        raise UserError(f"config key figures: {text!r} is no list; use a,b or [a, b]") from None
+    values = from_yaml(text, path) or {}
+    if not isinstance(values, Mapping):
+        raise UserError(f"{path}: holds no `key: value`; mend it")
+    return values
 
 
 class Suite:
@@ -138,7 +145,7 @@ class Suite:
             }
             for need in task.needs(chosen.settings(self.config.scale))
         }
-        self._cells[study_name] = cells(
+        found = cells(
             study_name,
             chosen,
             self.config.scale,
@@ -147,6 +154,8 @@ class Suite:
             lambda stage: [r for c in self.upstream_cells(study_name, stage) for r in c.runs],
             task.identity,
         )
+        on_gpu = self.config.scale in GPU_SCALES
+        self._cells[study_name] = filled(found) if on_gpu else found
         return self._cells[study_name]
 
     def upstream_cells(self, study_name: str, stage: str) -> list[Cell]:
@@ -312,12 +321,12 @@ class Suite:
         return [name for name in figure_names() if not self.fault(name)]
 
     def faults(self) -> list[str]:
-        """A line for each figure and study that cannot be used: which file, and why."""
+        """A line for each paper, figure and study that cannot be used: which file, and why."""
         figures = [fault for name in figure_names() if (fault := self.fault(name))]
         studies = broken_studies().values()
         # Without studies that are already named as the reason for a figure.
         unused = [line for line in studies if not any(line in other for other in figures)]
-        return [*misplaced().values(), *figures, *unused]
+        return [*misplaced().values(), *broken_papers(), *figures, *unused]
 
     def stage_datasets(self, stage: str) -> list[str]:
         """The datasets that runs of a stage read at this scale."""

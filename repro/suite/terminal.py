@@ -5,6 +5,7 @@ keeps all of Snakemake's. No torch, and nothing of Snakemake's is imported.
 """
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -32,7 +33,10 @@ JOBS = {
 }
 ID = 13  # characters of an id at the end of a cell's name, with the hyphen before it
 CLEAR = "\033[2K"
-TRUST = 0.1  # share of the whole for which the forecast is believed more than the pace so far
+# The seconds on record are of runs beside other work, some by slower code: here jobs take at
+# least this share of them (found: 2 to 3 times less).
+FASTEST = 1 / 3
+UNKNOWN = (1 - FASTEST) / (1 + FASTEST)  # of the middle of what that leaves open, either way
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,7 @@ class Lines(logging.Formatter):
         self.names: dict[int, str] = {}
         self.started: dict[int, float] = {}  # jobs that run
         self.finished: list[int] = []
+        self.took: list[tuple[float, float]] = []  # of jobs that ended: forecast, and true seconds
 
     def format(self, record: logging.LogRecord) -> str:
         text = "" if self.interrupt.came else self._line(record)
@@ -115,6 +120,9 @@ class Lines(logging.Formatter):
         begin = self.started.pop(job, None)
         self.finished.append(job)
         name = self.names.get(job)
+        expected = self.plan.seconds.get(job, 0.0) if self.plan else 0.0
+        if begin is not None and expected:
+            self.took.append((expected, self.clock() - begin))
         if begin is None or not name:
             return ""
         return f"{self.whole()}  {name}, {duration(self.clock() - begin)}"
@@ -134,12 +142,13 @@ class Lines(logging.Formatter):
         return f"failed: {name}\n{self.default.format(record)}"
 
     def whole(self) -> str:
-        """Jobs done of all, and the time left: ` 3/38, 02:10 left`; "" before they are known."""
+        """Jobs done of all, and the time left: ` 3/38, 02:10 to 03:40 left`; "" before they are
+        known."""
         if self.plan is None:
             return ""
         count = f"{len(self.finished):{len(str(self.plan.jobs))}}/{self.plan.jobs}"
-        left = self.seconds_left()
-        return count if left is None else f"{count}, {duration(left)} left"
+        ends = self.seconds_left()
+        return f"{count}, {' to '.join(dict.fromkeys(map(duration, ends)))} left" if ends else count
 
     def longest(self) -> str:
         """The job that has run for longest of those that run, and for how long; "" without one."""
@@ -147,16 +156,30 @@ class Lines(logging.Formatter):
         begin, name = min((each for each in running if each[1]), default=(0.0, ""))
         return name and f"{name}, {duration(self.clock() - begin)}"
 
-    def seconds_left(self) -> float | None:
-        """What is left of the forecast, at the pace at which its part behind us went; None where
-        there was none."""
+    def paces(self) -> tuple[float, float]:
+        """How many times as long as on record jobs take here, at least and at most: by those that
+        ended, give or take a standard error; before the first what the records leave open."""
+        if not self.took:
+            return FASTEST, 1.0
+        number, whole = len(self.took), sum(expected for expected, _ in self.took)
+        pace = sum(taken for _, taken in self.took) / whole
+        off = [(taken / pace - expected) * number / whole for expected, taken in self.took]
+        error = math.sqrt((UNKNOWN**2 + sum(each**2 for each in off)) / number / number)
+        return pace * max(1 - error, 0.0), pace * (1 + error)
+
+    def seconds_left(self) -> tuple[float, ...]:
+        """What is left, at least and at most, of what was forecast; () where nothing was."""
         if self.plan is None or not self.plan.seconds:
-            return None
-        seconds, now, cores = self.plan.seconds, self.clock(), self.plan.cores
-        done = sum(seconds.get(job, 0.0) for job in self.finished)
-        for job, begin in [*self.started.items()]:
-            done += min(now - begin, 0.95 * seconds.get(job, 0.0))
-        total = sum(seconds.values())
-        trust = TRUST * total / cores
-        pace = (now - self.begin + trust) / (done / cores + trust)
-        return max(total - done, 0.0) / cores * pace
+            return ()
+        now, done = self.clock(), {*self.finished}
+        begun = {job: now - begin for job, begin in [*self.started.items()]}
+        left = {job: each for job, each in self.plan.seconds.items() if job not in done}
+
+        def at(pace: float) -> float:
+            each = (
+                max(pace * expected - begun.get(job, 0.0), 0.05 * pace * expected)
+                for job, expected in left.items()
+            )
+            return sum(each) / self.plan.cores if self.plan else 0.0
+
+        return tuple(map(at, self.paces()))

@@ -22,7 +22,8 @@ from repro.files import (
 from repro.suite import arithmetic
 from repro.suite.cells import check_keys, read_cell
 from repro.suite.locks import locked
-from repro.suite.plan import Cell, Choice, Run, Upstream, reference_identity
+from repro.suite.plan import Cell, Choice
+from repro.suite.runs import Run, Upstream, reference_identity
 
 # The entries of a choice's file. files: `_marks` of the cells. results, made: as of the methods
 # `digests` and `made`. taken: each reference, and what it takes.
@@ -77,13 +78,14 @@ class UpstreamResults:
                 self.digested[run.id] = sha256(canonical_json(self(run)["records"]))
         return {f"run {run.id[:12]}": self.digested[run.id] for run in runs}
 
-    def made(self, upstream: Upstream) -> dict[str, str]:
-        """Device and arithmetic of the runs to choose from."""
+    def made(self, upstream: Upstream) -> dict[str, str | None]:
+        """The `provenance.machine` of the runs to choose from."""
         chosen = self._choice(upstream)
         if chosen:
             return chosen["made"]
         found = self(upstream.runs[0])["provenance"]
-        return {"device": found["device"], "arithmetic": arithmetic.of(found)}
+        of_gpu = {key: found[key] for key in ("capability",) if key in found}
+        return {"device": found["device"], "arithmetic": arithmetic.of(found), **of_gpu}
 
     def _choice(self, upstream: Upstream) -> dict | None:
         """The choice from among these runs; None where they are read themselves."""

@@ -23,6 +23,7 @@ Tasks that train
 
 Tasks that measure
   deep_linear.py                deep linear networks, trained, widened and perturbed
+  best_rate.py                  the best learning rate of deep linear networks
   dynamic_equivalence.py        whether a widened model trains as its base would
   own_equivalence.py            the same of modules of torch.nn, by `widthwise`
   width_scalings.py             how settings scale with two widths
@@ -38,25 +39,29 @@ Tasks that measure
 
 What tasks share
   identity.py                   the numbers that a run is known by
+  counted.py                    what a model without a formula costs, by torch's counter
   equal_runs.py                 a few steps by which two names of one training are recognized
   named_network.py              a model of `repro.models` whose kernels are measured
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from repro.cost import Cost
 from repro.cost.bart import span_denoising_cost
+from repro.cost.best_rate import best_rate_cost
+from repro.cost.by_model import formula
 from repro.cost.decoder import language_model_cost
 from repro.cost.kernels import tangent_kernels_cost, transformer_kernels_cost
 from repro.cost.llm import pretraining_cost
-from repro.cost.transfer import transfer_cost
 from repro.cost.vit import image_classification_cost
-from repro.cost.warm_start import warm_start_cost
 from repro.data.needs import Arrays, Need, Text, Tokens
+from repro.errors import UserError, did_you_mean
+from repro.models import ARCHITECTURES
 from repro.tasks.identity import trained
 
 if TYPE_CHECKING:
@@ -78,6 +83,16 @@ def _cost_of_trained(spec: Mapping) -> Cost:
     return TASKS[spec["trains"]].cost(spec)
 
 
+def _cost_of_model(task: str, spec: Mapping) -> Cost:
+    """By the model's own formula; where it has none, torch counts."""
+    name = spec["model"]["name"]
+    if name not in ARCHITECTURES:
+        raise UserError(f"model {name!r} is unknown: {did_you_mean(name, ARCHITECTURES)}")
+    if known := formula(name):
+        return known(spec)
+    return import_module("repro.tasks.counted").counted(task, spec)
+
+
 def _convolves(spec: Mapping) -> bool:
     return spec["model"]["name"] == "resnet"
 
@@ -86,7 +101,8 @@ def _convolves(spec: Mapping) -> bool:
 class Task:
     """version: of its results. needs: spec -> inputs. cost: spec -> Cost of one run.
 
-    identity: spec -> the settings that enter a run's id.
+    identity: spec -> the settings that enter a run's id. The seed is handed on as it is: all
+    runs of a grid point share the rest.
 
     cpu_dependent: spec -> whether results must not be expected to be equal to the last digit even
     under one arithmetic. So for oneDNN's convolutions, which it divides by the sizes of caches: on
@@ -175,7 +191,7 @@ TASKS = {
         3,
         "repro.tasks.warm_start",
         _data,
-        warm_start_cost,
+        partial(_cost_of_model, "warm_start"),
         identity=trained,
         cpu_dependent=_convolves,
     ),
@@ -183,7 +199,7 @@ TASKS = {
         1,
         "repro.tasks.transfer",
         _data,
-        transfer_cost,
+        partial(_cost_of_model, "transfer"),
         identity=trained,
         cpu_dependent=_convolves,
     ),
@@ -209,6 +225,7 @@ TASKS = {
     "own_equivalence": Task(1, "repro.tasks.own_equivalence", _nothing, _free),
     "training_costs": Task(1, "repro.tasks.training_costs", _nothing, _free),
     "deep_linear": Task(1, "repro.tasks.deep_linear", _nothing, _free),
+    "best_rate": Task(1, "repro.tasks.best_rate", _nothing, best_rate_cost),
     "transformer_kernels": Task(
         2, "repro.tasks.transformer_kernels", _nothing, transformer_kernels_cost
     ),

@@ -2,7 +2,7 @@
 
 Of a small model's step torch spends a tenth on the way there: it sorts each group's tensors by
 device and type, and adds 1 to each count through a general kernel. What has another device or type,
-or no state yet, or is watched by hooks, torch steps itself.
+or no state yet, or is watched by hooks of its own, torch steps itself.
 """
 
 from collections.abc import Callable
@@ -29,6 +29,10 @@ def step(optimizer: torch.optim.Optimizer) -> None:
     with torch.no_grad():
         for update, group, lists in updates:
             update(group, *lists)
+    # Those that watch every optimizer of a process, as the library's count of steps does once a
+    # model has a factor.
+    for hook in [*hooks._global_optimizer_post_hooks.values()]:
+        hook(optimizer, (optimizer,), {})
 
 
 def zero_grad(optimizer: torch.optim.Optimizer) -> None:
@@ -48,7 +52,6 @@ def _is_watched(optimizer: torch.optim.Optimizer) -> bool:
         or own["_optimizer_step_pre_hooks"]
         or own["_optimizer_step_post_hooks"]
         or hooks._global_optimizer_pre_hooks
-        or hooks._global_optimizer_post_hooks
     )
 
 

@@ -93,11 +93,12 @@ def choose_layout(
     """The layout that a run's cost and this GPU's memory call for; compile: a short run too; eager:
     compile nothing.
 
-    On a GPU a run that takes long is compiled, where there is what compiling needs, and images are
+    On a GPU a run that takes long is compiled, where there is what compiling needs and
+    `benchmarks/gpu.sh` found nothing wrong with it, and images are
     changed there once they are cropped. On a CPU, whose runs must give the same bits again, neither
     is, and microbatches are the run's own.
-    Raises UserError where compiling is asked for on a CPU, or where there is no compiler, and on a
-    run that this GPU cannot hold.
+    Raises UserError where compiling is asked for on a CPU, where there is no compiler, or where it
+    was found wrong, and on a run that this GPU cannot hold.
     """
     if compile and device == "cpu":
         raise UserError("--compile: runs on a CPU are not compiled; leave it out")
@@ -107,10 +108,17 @@ def choose_layout(
         return Layout(count())
     from repro import backend
 
+    long = 3600 * gpu_hours(cost) > COMPILED_SECONDS and not eager
+    wrong = backend.wrong_when_compiled() if compile or long else ""
+    if compile and wrong:
+        raise UserError(f"--compile: {wrong}; leave it out")
     if compile and not backend.can_compile():
-        raise UserError("--compile: needs Triton and a C compiler (cc); leave it out")
-    long = 3600 * gpu_hours(cost) > COMPILED_SECONDS
-    compiled = compile or (long and not eager and backend.can_compile())
+        raise UserError(
+            "--compile: needs Triton, a C compiler (cc) and Python's headers; leave it out"
+        )
+    if long and wrong and is_main():
+        print(f"not compiled: {wrong}", flush=True)
+    compiled = compile or (long and not wrong and backend.can_compile())
     chosen = layout(cost, count(), backend.memory(device))
     return replace(chosen, compile=compiled, augment=cost.images > 0)
 

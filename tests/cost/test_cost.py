@@ -10,12 +10,12 @@ from golden import SPECS
 from kept import kept_numbers
 from torch.utils.flop_counter import FlopCounterMode
 
-from repro import cost
+from repro import cost, models, tasks
 from repro.__main__ import main
+from repro.checks.tiny import tiny_run
 from repro.cost import decoder, gpt2, kernels, llm, mlp, resnet, transformer
 from repro.cost.llm import pretraining_cost
 from repro.cost.paper import paper_costs
-from repro.cost.warm_start import warm_start_cost
 from repro.errors import UserError
 from repro.models.decoder import Decoder
 from repro.models.gpt2 import GPT2
@@ -24,7 +24,8 @@ from repro.models.mlp import MLP
 from repro.models.resnet import ResNet
 from repro.suite import budget, catalog, config, registry
 from repro.suite.cluster import Site
-from repro.suite.plan import Cell, Run
+from repro.suite.plan import Cell
+from repro.suite.runs import Run
 from repro.suite.study import SCALES
 from repro.suite.suite import Suite
 from repro.tasks import TASKS, Task, transformer_kernels
@@ -73,6 +74,7 @@ GPT2_SPEC = MLP_SPEC | {
     "optimizer": ADAMW,
     "steps": 10_000,
 }
+warm_start_cost = TASKS["warm_start"].cost
 SIZES = {"inputs": 54, "hidden_layers": 3, "width": 40, "classes": 7}
 TEXT = {"vocab_size": 320, "width": 48, "depth": 3}
 TABLE_3 = {"depth": 3, "width": 48, "heads": 8, "kv_heads": 2, "head_dim": 12, "inner": 192}
@@ -96,7 +98,7 @@ def llm_model():
 LLM_SPEC = MLP_SPEC | {
     "dataset": "fineweb_edu",
     "data": {"batch_size": 8, "sequence_length": 64, "vocab_size": 320},
-    "model": TABLE_3,
+    "model": TABLE_3 | {"window": 32},
     "optimizer": ADAMW,
     "steps": 10,
 }
@@ -247,6 +249,16 @@ def test_llm_counts_are_torch_s():
     assert (found.seen, found.unit) == (8 * 64 * 10, "tokens")
 
 
+@pytest.mark.parametrize(("length", "window"), [(4096, 2048), (1024, 512), (1024, 300), (512, 1)])
+def test_a_window_s_keys_are_those_of_torch_s_blocks(length, window):
+    from repro import backend
+
+    mask = backend._block_mask(length, window, torch.device("cpu"))
+    blocks = mask.kv_num_blocks.sum() + mask.full_kv_num_blocks.sum()
+    assert llm.keys(length, window) == int(blocks) * llm.BLOCK**2 // length
+    assert llm.keys(length, length) == length
+
+
 def test_llm_activations_are_what_autograd_keeps():
     torch.manual_seed(0)
     tokens = torch.randint(320, (8, 64))
@@ -348,8 +360,27 @@ def test_optimizer_state(optimizer, copies):
 def test_unknown_names_are_named():
     with pytest.raises(UserError, match="optimizer 'lion' is unknown"):
         cost.optimizer_copies({"name": "lion"})
-    with pytest.raises(UserError, match="model 'vit' is unknown"):
-        warm_start_cost(MLP_SPEC | {"model": {"name": "vit"}})
+    with pytest.raises(UserError, match="model 'vut' is unknown: did you mean 'vit'"):
+        warm_start_cost(MLP_SPEC | {"model": {"name": "vut"}})
+
+
+@pytest.mark.parametrize("name", ["mlp", "gpt2", "resnet"])
+def test_a_model_without_a_formula_is_priced_by_torch_s_counter(name, monkeypatch):
+    """Held against the formulas of those that have one; torch counts no gradient of the data, and
+    an activation for each operation that keeps its own."""
+    task, spec, _ = tiny_run(name, "muP")
+    known = TASKS[task].cost(spec)
+    monkeypatch.setattr(tasks, "formula", lambda name: None)
+    found = TASKS[task].cost(spec)
+    assert (found.parameters, found.state_bytes) == (known.parameters, known.state_bytes)
+    assert (found.seen, found.unit, found.steps) == (known.seen, known.unit, known.steps)
+    assert 0.8 * known.flops < found.flops <= 1.02 * known.flops
+    assert found.activation_bytes > 0.5 * known.activation_bytes
+
+
+def test_every_model_says_what_a_tiny_run_of_it_is_or_that_there_is_none():
+    for name, said in models.SAID.items():
+        assert "TINY" in said, f"repro/models/{name}.py: TINY, or None and why"
 
 
 # The command
@@ -381,7 +412,7 @@ def test_the_command_lists_a_figure_s_studies(tmp_path, monkeypatch, capsys):
     ]
     total = dict(zip(rows["figure, study"], rows["total"], strict=True))
     assert (total["jobs"], total["runs"], total["to do"]) == (
-        "1500",
+        "984",
         "1500",
         "1500",
     )

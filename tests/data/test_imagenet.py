@@ -162,7 +162,7 @@ def large(folder, tmp_path, monkeypatch):
         os.utime(path, (old, old))
     sized = []
     real = image_folder._sizes
-    monkeypatch.setattr(image_folder, "_sizes", lambda path: sized.append(path) or real(path))
+    monkeypatch.setattr(image_folder, "_sizes", lambda *given: sized.append(given) or real(*given))
 
     def identity():
         forget(image_folder)

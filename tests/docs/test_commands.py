@@ -18,7 +18,13 @@ PAGES = [
     *sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("studies/*/README.md")]),
     *sorted(ROOT.glob(".github/ISSUE_TEMPLATE/*.yml")),
 ]
-TO_COME = {"embedding_lr/lvp", "embedding_lr/fig3_ratio_2"}  # figures that a page has one write
+# Figures that a page has one write.
+TO_COME = {
+    "embedding_lr/lvp",
+    "embedding_lr/fig3_ratio_2",
+    "embedding_lr/fig1_mine",
+    "my_paper/first",
+}
 
 
 IN_A_LINE = r"`(uv run [^`\n]*|widthwise \w+ \w+\.py[^`\n]*)`"  # other code in a line is a name

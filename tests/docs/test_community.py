@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from repro.judge import verify
+from repro.suite import registry
 from repro.suite.checkout import ROOT
 from repro.suite.config import Config
 from repro.suite.registry import dataset_names
@@ -105,10 +106,10 @@ def test_the_citation_has_what_is_known_and_nothing_invented():
     assert {"cff-version", "message", "title", "authors", "version", "license"} <= {*citation}
     assert citation["cff-version"] == "1.2.0" and citation["type"] == "software"
     numbers = [each["identifiers"][0]["value"] for each in citation["references"]]
-    assert all(re.fullmatch(r"arXiv:\d{4}\.\d{5}", number) for number in numbers)
-    assert sorted(n.removeprefix("arXiv:") for n in numbers) == sorted(
-        re.findall(r"arxiv\.org/abs/(\d{4}\.\d{5})", (ROOT / "docs" / "index.md").read_text())
-    )
+    papers = [paper for paper in registry.papers().values() if not paper.ours]
+    assert numbers == [f"arXiv:{paper.arxiv}v{paper.version}" for paper in papers]
+    named = [[a["family-names"] for a in each["authors"]] for each in citation["references"]]
+    assert named == [[name.split(", ")[0] for name in paper.authors] for paper in papers]
     known = {"doi": r"10\.\d{4,}/\S+", "repository-code": "https://.+", "url": "https://.+"}
     for key, form in known.items():
         assert key not in citation or re.fullmatch(form, citation[key]), key
@@ -172,10 +173,11 @@ def test_a_release_is_published_after_its_checks_and_without_a_token():
     workflow = read(".github/workflows/release.yml")
     assert triggers(workflow) == {"push": {"tags": ["v*"]}}
     publish = workflow["jobs"]["publish"]
-    assert publish["needs"] == "check" and publish["environment"] == "pypi"
-    assert publish["permissions"] == {"contents": "read", "id-token": "write"}
+    assert publish["needs"] == "build" and workflow["jobs"]["build"]["needs"] == "check"
+    assert publish["environment"] == "pypi" and publish["permissions"] == {"id-token": "write"}
     text = (ROOT / ".github" / "workflows" / "release.yml").read_text()
-    assert "secrets." not in text and "--trusted-publishing always" in text
+    assert "secrets." not in text and "password" not in text
+    assert publish["steps"][-1]["uses"].startswith("pypa/gh-action-pypi-publish@")
     version = workflow["jobs"]["check"]["steps"][2]["run"]
     for pattern, file in re.findall(r'grep -Fqx "(.*)" (\S+)$', version, re.M):
         line = pattern.replace('\\"', '"').replace("$version", read("CITATION.cff")["version"])

@@ -38,6 +38,7 @@ def test_what_a_figure_starts_from_is_counted_with_it():
     assert found.hours > 0.5 and found.disk > 0 and found.data == ("covtype",)
 
 
+@pytest.mark.slow
 def test_the_figures_that_a_gpu_of_40_gb_loses_are_named():
     text = (ROOT / "docs" / "clusters.md").read_text()
     (paragraph,) = [p for p in text.split("\n\n") if "A GPU of 40 GB loses" in p]

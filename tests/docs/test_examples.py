@@ -51,6 +51,7 @@ def test_the_llama_is_right_under_mup_and_wrong_in_the_standard_one(capsys):
     assert re.search(r"^muP: right: ", out, re.M) and re.search(r"^SP: wrong: ", out, re.M)
 
 
+@pytest.mark.slow
 def test_the_table_of_transfer_has_less_regret_under_mup(capsys):
     out = printed("transfer", capsys)
     regrets = dict(re.findall(r"^(muP|SP) .* (-?[0-9.]+) \[", out, re.M))

@@ -23,7 +23,7 @@ INTERVAL = re.compile(rf"({NUMBER})(?:\s*%|\s+points|\s+nats)?\s*\[({NUMBER}),\s
 
 @cache
 def claims():
-    return read_json(records.RECORDS / "claims.json")
+    return read_json(records.RECORDS / "claims.json")["claims"]
 
 
 @cache

@@ -10,7 +10,11 @@ from figures.upscaling import transfer_controls as figure
 from repro.judge import judging
 from repro.suite import registry
 
-pytestmark = pytest.mark.usefixtures("measured_alone")
+pytestmark = [
+    pytest.mark.usefixtures("measured_alone"),
+    pytest.mark.filterwarnings("ignore:invalid value"),  # losses of runs that diverged
+    pytest.mark.filterwarnings("ignore:No artists with labels"),
+]
 VALUES = {"lr": (0.125, 0.25, 0.5, 1.0), figure.LEVEL: (0.0, 0.125, 0.25, 0.5, 1.0)}
 
 

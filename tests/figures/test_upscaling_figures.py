@@ -13,7 +13,11 @@ from repro.judge import drawing, judging
 from repro.judge.sweep import Grid
 from repro.suite import catalog, registry
 
-pytestmark = [pytest.mark.long, pytest.mark.usefixtures("measured_alone")]
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.usefixtures("measured_alone"),
+    pytest.mark.filterwarnings("ignore:No artists with labels"),  # where all curves are missing
+]
 LRS, LEVELS, SEEDS = (0.1, 0.2, 0.4), (0.0, 0.5, 1.0), (0, 1, 2)
 RATE, LEVEL = 0.2, 0.5
 ENDS = {

@@ -6,10 +6,10 @@ import jsonschema
 import pytest
 
 from repro.files import json_bytes, sha256_file
-from repro.judge import claims_json, records
+from repro.judge import claims_json, records, register
 from repro.judge.board import JudgedClaim
 from repro.judge.claims_json import FiledClaim, Target
-from repro.suite import catalog
+from repro.suite import catalog, registry
 from repro.suite.checkout import ROOT
 from repro.suite.suite import load
 
@@ -23,7 +23,7 @@ def every():
 
 
 def validate(entries):
-    jsonschema.validate(entries, json.loads(SCHEMA.read_text()))
+    jsonschema.validate(claims_json.whole(entries, "0" * 40), json.loads(SCHEMA.read_text()))
 
 
 def test_the_schema_is_that_of_the_types():
@@ -31,7 +31,7 @@ def test_the_schema_is_that_of_the_types():
 
 
 def test_the_schema_describes_each_key():
-    properties = claims_json.schema()["items"]["properties"]
+    properties = claims_json.schema()["properties"]["claims"]["items"]["properties"]
     assert list(properties)[: len(JudgedClaim.__annotations__)] == [*JudgedClaim.__annotations__]
     assert set(properties) == FiledClaim.__required_keys__
     assert set(properties["targets"]["items"]["properties"]) == Target.__required_keys__
@@ -74,7 +74,7 @@ def judged(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(records, "RECORDS", folder)
         records.rejudge(load(["scale=smoke", "figures=embedding_lr/table1"]))
-    return json.loads((folder / records.EVERY_CLAIM).read_text())
+    return json.loads((folder / records.EVERY_CLAIM).read_text())["claims"]
 
 
 def test_judging_a_record_again_writes_it(judged):
@@ -94,4 +94,21 @@ def test_an_entry_that_is_otherwise_is_refused(judged, change):
 
 def test_what_is_committed_is_of_the_records(every):
     committed = records.RECORDS / records.EVERY_CLAIM
-    assert not committed.exists() or json.loads(committed.read_text()) == every
+    found = json.loads(committed.read_text())
+    jsonschema.validate(found, json.loads(SCHEMA.read_text()))
+    papers = [(each["slug"], each["version"]) for each in found["papers"]]
+    own = [(slug, p.version) for slug, p in registry.papers().items() if not p.ours]
+    assert papers == own, "python -m repro rejudge writes it anew"
+    unknown = {each["registered"] for each in every} == {register.UNKNOWN}
+    left_out = {"registered"} if unknown or register.unknown() else set()
+    strip = [{k: v for k, v in e.items() if k not in left_out} for e in found["claims"]]
+    assert strip == [{k: v for k, v in e.items() if k not in left_out} for e in every]
+
+
+def test_a_claim_says_how_it_is_made_anew(every):
+    words = {entry["command"].partition(" --config ")[2] for entry in every}
+    assert "scale=reduced" in words and any("wikitext2=FOLDER" in word for word in words)
+    assert all(entry["runs"] > 0 or not entry["seeds"] for entry in every)
+    assert {"registered before", "not registered"} <= {entry["registered"] for entry in every} or (
+        register.unknown()
+    )

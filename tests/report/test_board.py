@@ -109,6 +109,7 @@ def test_the_version_and_what_every_column_is_held_against_are_said(site, board)
         assert reference.of in line and f"{reference.gain:.3f}" in line
 
 
+@pytest.mark.slow
 def test_an_entry_that_was_sent_in_is_a_row_that_leads_to_its_file(tmp_path, monkeypatch):
     """Beside the record of the smallest scale, where a file that a stranger made is in the tree."""
     monkeypatch.chdir(tmp_path)

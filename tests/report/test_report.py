@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, unquote, urldefrag, urlsplit
 
 import pytest
 import yaml
+from parameters import kept
 from recorded import RECORDED, a_report
 
 from repro.__main__ import main
@@ -79,7 +80,7 @@ def test_a_fresh_clone_has_a_report_and_is_told_where_from(tmp_path, monkeypatch
     assert [path.name for path in tmp_path.iterdir()] == ["there"], "and leaves nothing else"
 
 
-@pytest.mark.parametrize("name", ["site", "transfer"])
+@pytest.mark.parametrize("name", kept(["site", "transfer"], first=1))
 def test_every_address_leads_somewhere_and_nothing_is_asked_of_a_network(name, request):
     root = request.getfixturevalue(name)
     found = sorted(root.rglob("*.html"))
@@ -87,7 +88,7 @@ def test_every_address_leads_somewhere_and_nothing_is_asked_of_a_network(name, r
         folder: len([page for page in found if page.is_relative_to(root / folder)])
         for folder in ("papers", "figures", "claims")
     }
-    claims = {(row["paper"], row["claim"]) for row in read_json(root / "claims.json")}
+    claims = {(row["paper"], row["claim"]) for row in read_json(root / "claims.json")["claims"]}
     assert counts["claims"] == len(claims) > 0, "a page each, whatever the scale"
     # Two figures at two scales; of one there are records of WikiText-2 itself, or of a night.
     assert counts["figures"] == 2 * 2 + 1 and counts["papers"] == 1
@@ -114,7 +115,7 @@ def test_every_claim_has_a_row_a_card_and_a_line_in_the_downloads(site):
     index = Elements(site / "claims.html")
     with (site / "claims.csv").open(newline="") as lines:
         table = list(csv.DictReader(lines))
-    rows = json.loads((site / "claims.json").read_text())
+    rows = json.loads((site / "claims.json").read_text())["claims"]
     assert len(rows) == len(table) == 6 + 2  # of two figures at two scales, one on a folder too
     for row in rows:
         assert f"{row['scale']}/{row['data']}/{row['paper']}/{row['claim']}" in index.ids
@@ -168,7 +169,7 @@ def test_answers_come_before_counts_and_registered_verdicts_before_demonstration
     ]
     assert [words.index(each) for each in order] == sorted(words.index(each) for each in order)
     registered = words[words.index("These are tests") : words.index("How sure is this?")]
-    verdicts = [row["verdict"] for row in read_json(headline / "claims.json")]
+    verdicts = [row["verdict"] for row in read_json(headline / "claims.json")["claims"]]
     assert {"cannot be told", "reproduced"} <= {*verdicts}
     assert registered.index("cannot be told") < registered.index("reproduced")
     assert "overnight scale" in registered and "reduced scale" in registered, "beside each other"
@@ -241,6 +242,7 @@ def test_a_table_is_a_table_and_no_picture(site):
     assert rows[0][:2] == ["parametrization", "power of"] and len(rows) == 7
 
 
+@pytest.mark.slow
 def test_every_bar_says_its_numbers_and_leads_to_bowls_runs_and_files(transfer):
     page = Elements(transfer / f"{SCORES}.html")
     with (transfer / f"{SCORES}-table.csv").open(newline="") as lines:
@@ -263,6 +265,7 @@ def test_every_bar_says_its_numbers_and_leads_to_bowls_runs_and_files(transfer):
         assert (transfer / f"source/{file}.txt").read_bytes() == (ROOT / file).read_bytes()
 
 
+@pytest.mark.slow
 def test_the_page_of_transfer_leads_to_the_leaderboard(transfer):
     page = Elements(transfer / "papers/transfer.html")
     first = next(address for _, address in page.addresses if "figures/" in address)
@@ -387,6 +390,11 @@ def test_an_earlier_report_is_replaced_and_nothing_else(site, tmp_path, monkeypa
     assert main([*call, "mine"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("error: mine/figures/notes.txt: is no part of the report there; move")
+    assert (folder / "figures" / "notes.txt").read_text() == "my own notes"
+    (folder / pages.LISTED).unlink()  # as of an older version: nobody knows whose the notes are
+    assert main([*call, "mine"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: mine: is a report that does not list its files; move it")
     assert (folder / "figures" / "notes.txt").read_text() == "my own notes"
     (tmp_path / "link").symlink_to(folder)
     assert main([*call, "link"]) == 1
@@ -577,9 +585,9 @@ def test_what_qualifies_the_counts_is_said():
     assert text.how_sure([]) == []
 
 
-def test_a_paper_is_cited_as_in_the_citation_file():
+def test_a_paper_is_who_its_own_file_says():
     paper = model.paper("embedding_lr", [])
-    assert (paper.heading, paper.year, paper.arxiv) == ("Hayou & Liu", "2025", "2506.15025")
+    assert (paper.heading, paper.year, paper.arxiv) == ("Hayou & Liu", "2025", "2506.15025v1")
     unknown = model.paper("mine", [])
     assert (unknown.heading, unknown.title, unknown.arxiv) == ("mine", "mine", "")
 

@@ -31,7 +31,7 @@ def visit(browser, site):  # noqa: F811
 
 
 def claims(site, **wanted):
-    rows = json.loads((site / "claims.json").read_text())
+    rows = json.loads((site / "claims.json").read_text())["claims"]
     return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
 
 

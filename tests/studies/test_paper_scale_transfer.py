@@ -6,7 +6,7 @@ import pytest
 
 from repro.data.random_data import random_data
 from repro.suite import checkout, config, registry
-from repro.suite.plan import Upstream
+from repro.suite.runs import Upstream
 from repro.suite.spec import override, settings
 from repro.suite.suite import Suite
 from repro.tasks import TASKS

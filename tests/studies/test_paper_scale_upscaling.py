@@ -130,29 +130,39 @@ def runs(stage):
 
 
 @cache
-def stages():
-    """`<study>/<stage>` of every stage that trains from scratch or from a base, with runs."""
+def trained():
+    """`<study>/<stage>` of every stage that trains from scratch or from a base."""
     names = [n.removeprefix("upscaling/") for n in registry.study_names() if "upscaling/" in n]
-    trained = [n for n in names if registry.study(f"upscaling/{n}").task == "warm_start"]
-    return [n for n in trained if runs(n)]
+    return [n for n in names if registry.study(f"upscaling/{n}").task == "warm_start"]
+
+
+# What is parametrized goes by study: which runs there are is found out where a test asks.
+STUDIES_THERE = sorted({name.split("/")[0] for name in trained()})
+
+
+@cache
+def stages(study=""):
+    """Those with runs, of all studies or of one."""
+    return [n for n in trained() if n.startswith(study) and runs(n)]
 
 
 def those(table):
     """Names in a table that are studies by now."""
-    return [name for name in table if any(n.startswith(f"{name}/") for n in stages())]
+    return [name for name in table if name in STUDIES_THERE]
 
 
-@pytest.mark.parametrize("stage", stages())
-def test_settings_are_the_paper_s(stage):
-    study, _, short = stage.partition("/")
-    for run in runs(stage):
+@pytest.mark.parametrize("study", STUDIES_THERE)
+def test_settings_are_the_paper_s(study):
+    assert stages(f"{study}/")
+    for stage, run in ((each, run) for each in stages(f"{study}/") for run in runs(each)):
+        short = stage.partition("/")[2]
         expected = MODELS[run.spec["model"]["name"]] | STUDIES[study]
         for key, value in expected.items():
             if key in ("steps", "evaluations") and short == "scratch_long":
                 value *= 2
             if key == "steps" and short.endswith("_start"):
                 value = 1
-            assert lookup(run.spec, key) == value, key
+            assert lookup(run.spec, key) == value, (stage, key)
         decayed = set(run.spec["optimizer"]["decayed"])
         plain = {"embedding", "hidden", "output"}
         every = plain | {"vector", "scalar"}
@@ -367,9 +377,9 @@ def test_runs_cost_what_f4_prints(study):
         assert flops / 1e12 == pytest.approx(printed, rel=2.5e-3)
 
 
-@pytest.mark.parametrize("stage", stages())
-def test_every_run_fits_an_80_gb_gpu(stage):
-    for run in runs(stage):
+@pytest.mark.parametrize("study", STUDIES_THERE)
+def test_every_run_fits_an_80_gb_gpu(study):
+    for run in (run for stage in stages(f"{study}/") for run in runs(stage)):
         spec = run.spec
         assert TASKS["warm_start"].cost(spec).memory_bytes < 75e9, spec["model"]
         assert spec["data"]["batch_size"] % spec["microbatches"] == 0
@@ -377,25 +387,24 @@ def test_every_run_fits_an_80_gb_gpu(stage):
 
 @cache
 def shapes():
-    """Name -> spec of every (model, optimizer, batch) there is, each once."""
+    """(study, width) -> spec, each once."""
     found = {}
     for stage in stages():
         for run in runs(stage):
             spec = run.spec
-            name = f"{stage.split('/')[0]}-{spec['model']['width']}"
-            found.setdefault(name, spec)
+            found.setdefault((stage.split("/")[0], spec["model"]["width"]), spec)
     return found
 
 
 @cache
 def pairs():
-    """Name -> spec of an upscaled run, for every pair of widths there is."""
+    """(study, narrow, wide) -> spec of an upscaled run."""
     found = {}
     for stage in stages():
         for run in runs(stage):
             if run.spec["start"]:
-                widths = f"{run.spec['start']['width']}-{run.spec['model']['width']}"
-                found.setdefault(f"{stage.split('/')[0]}-{widths}", run.spec)
+                widths = run.spec["start"]["width"], run.spec["model"]["width"]
+                found.setdefault((stage.split("/")[0], *widths), run.spec)
     return found
 
 
@@ -424,22 +433,27 @@ def parameters(spec):
     )
 
 
-@pytest.mark.parametrize("name", shapes())
-def test_every_size_steps_at_full_shape_on_the_meta_device(name):
-    spec = shapes()[name]
-    training = build(spec)
-    net = training.model
-    value = training.loss(net, next(training.batches.from_step(0)))
-    value.backward()
-    assert value.shape == ()
-    assert all(p.grad.shape == p.shape for p in net.parameters())
-    assert sum(p.numel() for p in net.parameters()) == parameters(spec)
-    kept = spec["model"]["name"] == "gpt2"
-    assert all(
-        bool(group["weight_decay"]) == (not kept or p.ndim > 1)
-        for group in training.optimizer.param_groups
-        for p in group["params"]
-    )
+def of_study(table, study):
+    """The specs of a table whose keys begin with the study."""
+    return [spec for key, spec in table.items() if key[0] == study]
+
+
+@pytest.mark.parametrize("study", STUDIES_THERE)
+def test_every_size_steps_at_full_shape_on_the_meta_device(study):
+    for spec in of_study(shapes(), study):
+        training = build(spec)
+        net = training.model
+        value = training.loss(net, next(training.batches.from_step(0)))
+        value.backward()
+        assert value.shape == ()
+        assert all(p.grad.shape == p.shape for p in net.parameters())
+        assert sum(p.numel() for p in net.parameters()) == parameters(spec)
+        kept = spec["model"]["name"] == "gpt2"
+        assert all(
+            bool(group["weight_decay"]) == (not kept or p.ndim > 1)
+            for group in training.optimizer.param_groups
+            for p in group["params"]
+        )
 
 
 def by_name(net, optimizer):
@@ -464,26 +478,26 @@ def with_state(training):
     return training.model, training.optimizer
 
 
-@pytest.mark.parametrize("name", pairs())
-def test_every_base_widens_to_its_target_on_the_meta_device(name):
+@pytest.mark.parametrize("study", STUDIES_THERE)
+def test_every_base_widens_to_its_target_on_the_meta_device(study):
     """Shapes, buffers, optimizer state, and the hyperparameters that muP gives the wide model."""
-    spec = pairs()[name]
-    narrow, target = spec["start"]["width"], spec["model"]["width"]
-    with torch.device("meta"):
-        base = with_state(build(spec, **{"model.width": narrow}))
-        wide, wide_optimizer = with_state(build(spec))
-        factor = round(target / narrow)
-        grown, optimizer, _ = upscaling.widen(*base, factor, unchecked=True, averages=["*"])
-        expected = by_name(wide, wide_optimizer)
-    found = by_name(grown, optimizer)
-    assert found.keys() == expected.keys()
-    for parameter, (values, state) in expected.items():
-        assert found[parameter][0] == pytest.approx(values), parameter
-        assert found[parameter][1] == state, parameter
-    for kind in ("named_parameters", "named_buffers"):
-        sizes = [{n: t.shape for n, t in getattr(net, kind)()} for net in (grown, wide)]
-        assert sizes[0] == sizes[1]
-    assert grown.output_multiplier == pytest.approx(wide.output_multiplier)
+    for spec in of_study(pairs(), study):
+        narrow, target = spec["start"]["width"], spec["model"]["width"]
+        with torch.device("meta"):
+            base = with_state(build(spec, **{"model.width": narrow}))
+            wide, wide_optimizer = with_state(build(spec))
+            factor = round(target / narrow)
+            grown, optimizer, _ = upscaling.widen(*base, factor, unchecked=True, averages=["*"])
+            expected = by_name(wide, wide_optimizer)
+        found = by_name(grown, optimizer)
+        assert found.keys() == expected.keys()
+        for parameter, (values, state) in expected.items():
+            assert found[parameter][0] == pytest.approx(values), parameter
+            assert found[parameter][1] == state, parameter
+        for kind in ("named_parameters", "named_buffers"):
+            sizes = [{n: t.shape for n, t in getattr(net, kind)()} for net in (grown, wide)]
+            assert sizes[0] == sizes[1]
+        assert grown.output_multiplier == pytest.approx(wide.output_multiplier)
 
 
 def prepare(folder, spec):

@@ -37,14 +37,43 @@ def test_the_lock_of_a_killed_call_is_removed(killed):
         {"process": 1},  # another user's, where this is not root
         {"machine": "another one"},
         {"executor": "slurm"},
+        {"executor": "kubernetes"},
     ],
-    ids=["this process", "another user's", "another machine", "Slurm"],
+    ids=["this process", "another user's", "another machine", "Slurm, unasked", "another's queue"],
 )
-def test_the_lock_of_a_call_that_may_live_stays(killed, change):
+def test_the_lock_of_a_call_that_may_live_stays(killed, change, monkeypatch):
     lock, note = killed
+    monkeypatch.setenv("PATH", "/nowhere")  # so that no squeue answers
     write_json(note, read_json(note) | change)
     assert calls.unlock_if_killed() is None
     assert lock.exists() and note.exists()
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_slurm_is_asked_whether_jobs_of_a_killed_call_live(killed, monkeypatch, restarted):
+    """Found in review: the next call ended with Snakemake's LockException whoever lived."""
+    lock, note = killed
+    content = read_json(note) | {"executor": "slurm"}
+    if restarted:  # a login node that was started again: its processes have other numbers
+        node, _, space = content["machine"].split()
+        content |= {"machine": f"{node} another-start {space}", "process": os.getpid()}
+    write_json(note, content)
+    squeue = note.parents[2] / "bin" / "squeue"
+    squeue.parent.mkdir()
+    monkeypatch.setenv("PATH", f"{squeue.parent}:/usr/bin:/bin")
+
+    def says(text):
+        squeue.write_text(f"#!/bin/sh\n{text}\n")
+        squeue.chmod(0o755)
+
+    says("exit 1")
+    assert calls.unlock_if_killed() is None and lock.exists()
+    says(f"echo 7 {os.getcwd()}; echo 8 /elsewhere")
+    said = calls.unlock_if_killed()
+    assert "still in Slurm's queue (7); wait for them or scancel them" in said and lock.exists()
+    says("echo 8 /elsewhere")
+    assert calls.unlock_if_killed().startswith("an earlier call was killed")
+    assert not lock.exists() and not note.exists()
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}", "[]", "1", '{"process": "x"}'])

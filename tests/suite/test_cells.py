@@ -15,13 +15,15 @@ from filelock import FileLock
 from repro.data.needs import Tokens
 from repro.errors import UserError
 from repro.files import CELL_SEAL, read_sealed, seal, write_sealed
+from repro.judge.judging import source_line
 from repro.suite import cells as cellfiles
 from repro.suite import execute, locks
 from repro.suite.checkout import ROOT
 from repro.suite.execute import run_cell
 from repro.suite.locks import locked
-from repro.suite.plan import Cell, Run
-from repro.suite.provenance import provenances
+from repro.suite.plan import Cell
+from repro.suite.provenance import devices, provenances
+from repro.suite.runs import Run
 from repro.tasks import TASKS, Task
 
 pytestmark = pytest.mark.long
@@ -438,3 +440,89 @@ def test_a_killed_holder_lets_its_lock_go_and_who_waits_says_so(tmp_path, monkey
         f"{path}: waits for process {holder.pid} on {platform.node()}, which is at it\n"
     )
     assert not path.exists()
+
+
+SXM, PCIE, A100 = ("nvidia-h100-80gb-hbm3", "9.0"), ("nvidia-h100-pcie", "9.0"), ("a100", "8.0")
+
+
+@pytest.fixture
+def on(monkeypatch):
+    """Have what follows be made on a GPU: (name, compute capability)."""
+
+    def change(gpu):
+        made = {"device": gpu[0], "arithmetic": "cuda", "capability": gpu[1]}
+        monkeypatch.setattr(execute, "machine", lambda device: made)
+
+    return change
+
+
+def test_finished_runs_of_another_model_of_the_same_capability_are_taken(tmp_path, calls, on):
+    """Found in review: a job queued again on such a GPU trained all of them anew."""
+    cell = fake_cell({"seed": 0})
+    on(SXM)
+    run(cell, tmp_path)
+    on(PCIE)
+    assert run(cell, tmp_path) == 1 and calls == [0]
+    other = fake_cell({"seed": 0}, {"seed": 1})
+    run(other, tmp_path, "other.json")
+    content = cellfiles.read_cell(tmp_path / "other.json", other)
+    made = provenances([content])
+    assert sorted(entry["device"] for entry in made) == [SXM[0], PCIE[0]]
+    cellfiles.check_compatible({tmp_path / "other.json": content})
+    line = source_line("p/f", {"scale": "smoke", "label": "embedded", "made": made}, "0" * 64)
+    assert f"{SXM[0]}, {PCIE[0]}" in line, "under the picture"
+
+
+def test_gpus_of_another_capability_end_the_job_in_place_of_training_anew(tmp_path, calls, on):
+    cell = fake_cell({"seed": 0})
+    on(SXM)
+    run(cell, tmp_path)
+    on(A100)
+    words = f"was finished on {SXM[0]}, of compute capability 9.0, and this is a100, of 8.0"
+    with pytest.raises(UserError, match=words) as caught:
+        run(cell, tmp_path)
+    assert "--constraint" in str(caught.value) and "\n" not in str(caught.value)
+    assert calls == [0]
+
+
+def test_a_begun_run_goes_on_on_another_model_and_names_both(tmp_path, monkeypatch, capsys, on):
+    class Killed(Exception):
+        pass
+
+    class Begins(Task):
+        def run(self, spec, *, checkpoint, **context):
+            if checkpoint.exists():
+                return [{"step": 2, "train_loss": float(checkpoint.read_text())}]
+            checkpoint.write_text("0.5")
+            raise Killed
+
+    monkeypatch.setitem(TASKS, "fake", Begins(1, "fake", lambda spec: [], lambda spec: 0.0))
+    cell = fake_cell({"seed": 0})
+    on(SXM)
+    with pytest.raises(Killed):
+        run(cell, tmp_path)
+    on(A100)
+    with pytest.raises(UserError, match=f"was begun on {SXM[0]}, of compute capability 9.0"):
+        run(cell, tmp_path)
+    on(PCIE)
+    run(cell, tmp_path)
+    said = capsys.readouterr().out
+    assert f"began on {SXM[0]} and goes on here, on {PCIE[0]} of the same" in said
+    content = cellfiles.read_cell(tmp_path / "cell.json", cell)
+    (made,) = provenances([content])
+    assert (made["device"], made["began_on"]) == (PCIE[0], [SXM[0]])
+    assert devices([made]) == [SXM[0], PCIE[0]]
+    assert [
+        p.suffix for p in (tmp_path / "runs").iterdir() if p.suffix in (".state", ".devices")
+    ] == []
+
+
+def test_what_was_interrupted_on_a_cpu_begins_anew_elsewhere_with_a_line(
+    tmp_path, calls, capsys, on
+):
+    cell = fake_cell({"seed": 0})
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / f"{cell.runs[0].id}-{'0' * 12}-{'1' * 12}.state").write_text("")
+    on(SXM)
+    run(cell, tmp_path)
+    assert "was interrupted on another device" in capsys.readouterr().out

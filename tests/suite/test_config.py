@@ -2,8 +2,12 @@ import pytest
 
 from repro.data.source import Source
 from repro.errors import UserError
-from repro.suite import config, registry
+from repro.suite import config, registry, suite
 from repro.suite.suite import load
+
+LAUGHS = ["a"]  # a list whose text has 10^30 characters
+for _ in range(30):
+    LAUGHS = [LAUGHS] * 10
 
 
 def parse(**values):
@@ -38,11 +42,23 @@ def test_a_key_twice_in_a_configuration_file_is_named_with_its_lines(tmp_path):
         ({"max_gpu_hours": "inf"}, "'inf' is not a number of hours"),
         ({"max_gpu_hours": 10**400}, "000 is not a number of hours"),
         ({"max_gpu_hours": -1}, "-1 is not a number of hours"),
+        ({"max_days": "nan"}, "'nan' is not a number of days"),
         ({"max_gpu_hours": True}, "True is not a number of hours"),
         ({"wikitext2": 7}, r"7 is what YAML makes .* --config 'wikitext2=\"FOLDER\"'"),
         ({"wikitext2": None}, "None is what YAML makes"),
         ({"wikitext2": "~nobody-of-this-name/x"}, "does not exist"),
         ({"figures": 3}, "not a list of names"),
+        ({"wikitext2": ""}, "config key wikitext2: '' is empty; give a value"),
+        ({"wikitext2": " "}, "is empty; give a value"),
+        ({"figures": ""}, "config key figures: '' is empty; give a value"),
+        ({"figures": ","}, "is empty; give a value"),
+        ({"figures": []}, "is empty; give a value"),
+        ({"scale": ""}, "config key scale: '' is empty"),
+        ({"max_gpu_hours": ""}, "config key max_gpu_hours: '' is empty"),
+        ({"scale": ["smoke"]}, "config key scale: \\['smoke'\\] is unknown"),
+        ({"scale": LAUGHS}, "config key scale: .* is unknown"),
+        ({"figures": LAUGHS}, "is not a list of names"),
+        ({"wikitext2": LAUGHS}, "is what YAML makes"),
         ({"arithmetic": "avx"}, "config key arithmetic: 'avx' is unknown, did you mean 'avx2'"),
     ],
 )
@@ -94,3 +110,26 @@ def test_folders_with_other_content_have_other_paths(tmp_path):
     labels = {config.data_label(chosen, {"wikitext2": {"sha256": digest}}) for digest in "ab"}
     assert len(labels) == 2
     assert all(label.startswith("embedded+wikitext2=folder-") for label in labels)
+
+
+@pytest.mark.parametrize(
+    "figures", ["[" * 500, "[a", "[\t", "[*a]", "[{[a]: b}]", "[!!python/name:os]"]
+)
+def test_a_list_of_figures_that_is_no_list_is_a_line(figures):
+    """Found in review: a RecursionError, for one."""
+    with pytest.raises(UserError, match="^config key figures: ") as caught:
+        load([f"figures={figures}"])
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("name", ["0x_", "1" * 5000, "2020-13-45", "1:99:99", "no", "007"])
+def test_names_of_figures_are_no_numbers_and_dates(name):
+    assert load([f"figures=[{name}, b]"]).config.figures == (name, "b")
+
+
+@pytest.mark.parametrize("text", ["scale: [", "a: 2020-13-45", "a: !!bool x", "[" * 500, "- a"])
+def test_a_configuration_file_that_is_none_is_named(tmp_path, text):
+    path = tmp_path / "config.yaml"
+    with pytest.raises(UserError, match="config.yaml: ") as caught:
+        suite._defaults(path, text)
+    assert "\n" not in str(caught.value)

@@ -7,10 +7,10 @@ import pytest
 from figure_files import make
 
 from repro.judge.run_table import code_of_table, tabulate
-from repro.suite import definitions
+from repro.suite import code, definitions, uses
 from repro.suite.cells import read_cell
 from repro.suite.checkout import FOLDERS, ROOT
-from repro.suite.definitions import reached, source
+from repro.suite.definitions import reached
 from repro.suite.suite import load
 
 FIRST = """
@@ -75,17 +75,23 @@ THIRD = "def late(runs):\n    return runs\n"
 def files(tmp_path, monkeypatch):
     """A checkout of three modules; a function that changes one of them."""
     (tmp_path / "repro").mkdir()
-    for module in ("definitions", "code"):
-        monkeypatch.setattr(sys.modules[f"repro.suite.{module}"], "ROOT", tmp_path)
+    for module in (uses, code):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
 
     def write(name, text):
         (tmp_path / "repro" / f"{name}.py").write_text(text)
-        source.cache_clear()
+        forget()
 
     for name, text in (("first", FIRST), ("second", SECOND), ("third", THIRD)):
         write(name, text)
     yield write
-    source.cache_clear()
+    forget()
+
+
+def forget():
+    """What this process keeps; what lies in the checkout stays."""
+    for kept in (uses.source, code.file_of, definitions._definition):
+        kept.cache_clear()
 
 
 def found():
@@ -131,6 +137,24 @@ def test_a_change_of_what_is_not_reached_is_none(files, name, old, new):
     before, text = found(), {"first": FIRST, "second": SECOND}[name]
     files(name, text.replace(old, new))
     assert found() == before
+
+
+def test_what_is_kept_on_disk_is_what_is_read_and_no_other_content_takes_it(files, tmp_path):
+    before = found()
+    kept = tmp_path / uses.KEPT / "repro" / "first.py.json"
+    assert kept.exists()
+    forget()
+    assert found() == before
+    files("first", FIRST.replace("return helper(runs)", "return helper(other)"))
+    assert found().keys() > before.keys(), "another module is used as a whole"
+    kept.write_text("[]")
+    files("first", FIRST)
+    assert found() == before
+
+
+def test_a_checkout_that_cannot_be_written_to_is_read_all_the_same(files, tmp_path):
+    (tmp_path / uses.KEPT).write_text("a file where the folder would be")
+    assert found()
 
 
 def test_a_module_that_is_handed_on_is_reached_as_a_whole(files):
@@ -181,13 +205,7 @@ def covered(found):
     lines = set()
     for key in found:
         file, name = key.split(":")
-        here = source(file)
-        whole = range(1, len(here.lines) + 1)
-        nodes = [*here.bound.get(name, ()), *here.always]
-        spans = (
-            [whole]
-            if name == definitions.WHOLE
-            else [range(here.first_line(node), node.end_lineno + 1) for node in nodes]
-        )
-        lines |= {(file, number) for span in spans for number in span}
+        whole = [(1, len((ROOT / file).read_text().splitlines()))]
+        spans = whole if name == definitions.WHOLE else uses.source(file).lines[name]
+        lines |= {(file, number) for first, last in spans for number in range(first, last + 1)}
     return lines

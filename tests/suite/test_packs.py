@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import tarfile
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from repro.errors import UserError
 from repro.files import seal
 from repro.suite import packs
 from repro.suite.cells import FORMAT
-from repro.suite.plan import Cell, Run
+from repro.suite.plan import Cell
+from repro.suite.runs import Run
 
 STUDY = "embedding_lr/parametrizations"
 RUN = Run("parametrization_exponents", 1, {"seed": 0}, {"seed": 0}, {})
@@ -117,6 +119,70 @@ def test_a_bomb_is_refused_before_it_is_read(tmp_path, suite):
     header.size = packs.MAX_BYTES + 1
     (tmp_path / "cells.tar.gz").write_bytes(gzip.compress(header.tobuf()))
     refused(tmp_path / "cells.tar.gz", "more than a cell may", suite)
+
+
+def header(kind, size, name="@LongLink"):
+    """What begins a member of a kind, whose content is not there."""
+    member = tarfile.TarInfo(name)
+    member.type, member.size = kind, size
+    return member.tobuf()
+
+
+def sparse_map():
+    """GNU's list of the parts of a file with holes, which goes on without end."""
+    first = bytearray(header(tarfile.GNUTYPE_SPARSE, 0, NAME))
+    first[482] = 1  # more of it follows
+    more = bytearray(512)
+    more[:24], more[504] = b"00000000001\0" * 2, 1
+    first[148:156] = b" " * 8
+    first[148:156] = b"%06o\0 " % sum(first[:512])
+    return bytes(first) + bytes(more) * 3_000
+
+
+LONG = {
+    "a name": lambda: header(tarfile.GNUTYPE_LONGNAME, 3 * 2**30) + bytes(2**22),
+    "a link's name": lambda: header(tarfile.GNUTYPE_LONGLINK, 3 * 2**30) + bytes(2**22),
+    "words of one": lambda: header(tarfile.XHDTYPE, 3 * 2**30) + bytes(2**22),
+    "words of all": lambda: header(tarfile.XGLTYPE, 3 * 2**30) + bytes(2**22),
+    "a list of holes": sparse_map,
+    "names of names": lambda: (header(tarfile.GNUTYPE_LONGNAME, 512) + b"a" * 512) * 2_000,
+}
+
+
+@pytest.mark.parametrize("place", ["first", "behind a cell"])
+@pytest.mark.parametrize("name", LONG)
+def test_what_is_said_of_a_cell_is_counted_before_it_is_read(tmp_path, suite, name, place):
+    """Found in review: 7 MB that said to have a name of 1.5 GB took as much memory."""
+    archive = tmp_path / "cells.tar.gz"
+    data = io.BytesIO()
+    if place != "first":
+        with tarfile.open(fileobj=data, mode="w") as tar:
+            member = tarfile.TarInfo(NAME)
+            member.size = len(cell())
+            tar.addfile(member, io.BytesIO(cell()))
+            end = tar.offset
+        data.seek(end)
+        data.truncate()
+    data.write(LONG[name]())
+    archive.write_bytes(gzip.compress(data.getvalue(), 1))
+    tracemalloc.start()
+    try:
+        refused(archive, "says more of a cell than|is not a readable pack|is no cell", suite)
+        assert tracemalloc.get_traced_memory()[1] < 2**25
+    finally:
+        tracemalloc.stop()
+
+
+def test_members_are_not_kept(tmp_path, suite):
+    """A few megabytes say of millions of folders that they are there."""
+    archive = tmp_path / "cells.tar.gz"
+    archive.write_bytes(gzip.compress(header(tarfile.DIRTYPE, 0, "results") * 1_500, 1))
+    tracemalloc.start()
+    try:
+        refused(archive, "holds no cell; copy or pack it again", suite)
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 import pytest
 
 from repro.suite import config, registry
-from repro.suite.plan import Upstream, _places
+from repro.suite.plan import _places
+from repro.suite.runs import Upstream
 from repro.suite.spec import settings
 from repro.suite.study import REFERENCES, Best
 from repro.suite.suite import Suite

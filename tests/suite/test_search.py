@@ -1,14 +1,12 @@
 import itertools
 import math
-from types import SimpleNamespace
 
 import pytest
 
 from repro.errors import UserError
 from repro.files import canonical_json, sha256
+from repro.suite import arithmetic, config, registry
 from repro.suite import cells as cellfiles
-from repro.suite import config, execute, registry
-from repro.suite.arithmetic import of
 from repro.suite.execute import run_cell
 from repro.suite.plan import cells
 from repro.suite.search import full_neighbourhood, untried_neighbours
@@ -226,12 +224,7 @@ def wide(monkeypatch):
 def test_a_round_that_is_not_needed_asks_torch_nothing(tmp_path, made, monkeypatch, wide):
     """It names device and arithmetic of the runs that decided so, and loads no torch for it."""
     asked = []
-    arithmetic = SimpleNamespace(
-        in_force=lambda device: asked.append(device) or "theirs",
-        of=of,
-        refuse_half=lambda *_: None,
-    )
-    monkeypatch.setattr(execute, "arithmetic", arithmetic)
+    monkeypatch.setattr(arithmetic, "in_force", lambda device: asked.append(device) or "theirs")
     files = carry_out(tmp_path)
     trained = [c for found in files.values() for c in found if c["runs"][0]["records"]]
     assert 0 < len(trained) < sum(map(len, files.values()))
@@ -252,13 +245,13 @@ def test_a_study_without_stages_is_searched_too():
     assert registry.figure_stages("embedding_lr/fig1") == registry.stages(name)
     suite = Suite(config.parse({"scale": "workstation"}, registry.dataset_names()))
     cell = suite.cells(f"{name}+2")[0]
-    upstream = suite.upstream(cell)
-    axes = [dict(run.axes) for run in cell.runs]
-    same = {k: v for k, v in axes[0].items() if k not in ("proposal", "seed")}
-    of = [run for other in upstream.values() for run in other.runs if run.id in upstream]
-    assert all({k: run.axes[k] for k in same} == same for run in of)
-    # eight rates and four proposals of three seeds
-    assert len(upstream) == (8 + 4) * 3
+    for run in cell.runs:
+        same = {k: v for k, v in run.axes.items() if k not in ("proposal", "seed")}
+        of = {r.id: r for taken in run.upstream.values() for r in taken.runs}
+        assert all({k: r.axes[k] for k in same} == same for r in of.values())
+        # eight rates and four proposals of three seeds
+        assert len(of) == (8 + 4) * 3
+        assert {*of} <= {*suite.upstream(cell)}
     assert not Suite(config.parse({}, registry.dataset_names())).cells(f"{name}+1")
 
 

@@ -45,7 +45,7 @@ def test_a_job_s_line_names_study_and_cell_and_what_is_left_of_the_whole(screen)
     screen.start(1, "train", study="paper/study/tune", cell="width=64-0123456789ab")
     screen.now = 10.0
     line = screen.log("Finished jobid: 1 (Rule: train)", "job_finished", job_id=1)
-    assert line == "1/4, 00:10 left  train paper/study/tune width=64, 00:10"
+    assert line == "1/4, 00:05 to 00:15 left  train paper/study/tune width=64, 00:10"
     screen.start(2, "train", study="paper/study/tune", cell="width=128-0123456789ab")
     screen.now = 30.0
     line = screen.log("", "job_finished", job_id=2)
@@ -54,11 +54,30 @@ def test_a_job_s_line_names_study_and_cell_and_what_is_left_of_the_whole(screen)
 
 def test_what_is_left_follows_the_pace_so_far(screen):
     screen.log("", "run_info")
-    assert screen.lines.seconds_left() == pytest.approx(20)
+    assert screen.lines.seconds_left() == pytest.approx((20 * terminal.FASTEST, 20))
     screen.start(1, "train", study="s", cell="c-0123456789ab")
     screen.now = 20.0
     screen.log("", "job_finished", job_id=1)
-    assert 17 < screen.lines.seconds_left() < 20, "half of it took twice as long"
+    low, high = screen.lines.seconds_left()
+    assert low < 20 < high, "half of it took twice as long"
+    screen.start(2, "train", study="s", cell="d-0123456789ab")
+    screen.now = 25.0
+    assert screen.lines.seconds_left() == pytest.approx((low - 5, high - 5))
+
+
+def test_what_is_left_is_known_the_better_the_more_jobs_ended():
+    """Records three times too long, and jobs of this machine that scatter by a tenth."""
+    jobs = {number: 30.0 for number in range(40)}
+    screen, widths = Screen(terminal.Ahead("40 jobs", 40, jobs)), []
+    screen.log("", "run_info")
+    for number in range(30):
+        screen.start(number, "train", study="s", cell="c-0123456789ab")
+        screen.now += 10 + (-1) ** number
+        screen.log("", "job_finished", job_id=number)
+        low, high = screen.lines.seconds_left()
+        widths.append((high - low) / (high + low))
+        assert low < 10 * (39 - number) < high
+    assert widths[0] == pytest.approx(terminal.UNKNOWN) and widths[-1] < widths[0] / 10
 
 
 def test_nothing_is_said_of_hosts_and_of_jobs_that_take_no_time(screen):

@@ -1,9 +1,22 @@
+from dataclasses import replace
+
+import golden
 import pytest
 from golden import SPECS, near, records, saved
 
 from repro.tasks import TASKS
 
 pytestmark = pytest.mark.long
+
+
+def test_what_is_written_is_what_is_missing_named_or_of_another_version(monkeypatch):
+    assert [task for task in SPECS if golden.is_due(task, ["deep_linear"])] == ["deep_linear"]
+    monkeypatch.setitem(TASKS, "transfer", replace(TASKS["transfer"], version=99))
+    monkeypatch.setattr(golden, "FOLDER", golden.FOLDER / "nowhere")
+    assert all(golden.is_due(task, []) for task in SPECS)
+    monkeypatch.undo()
+    monkeypatch.setitem(TASKS, "transfer", replace(TASKS["transfer"], version=99))
+    assert [task for task in SPECS if golden.is_due(task, [])] == ["transfer"]
 
 
 def test_every_task_has_a_golden_cell():

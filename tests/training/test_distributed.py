@@ -19,6 +19,7 @@ from repro.errors import UserError
 from repro.files import sha256_file
 from repro.suite import cells as cellfiles
 from repro.suite.checkout import ROOT
+from repro.suite.jobs import ALLOCATOR
 from repro.tasks import TASKS
 from repro.training import distributed, launch, loop, ranks
 from repro.training.optimizer import make_optimizer
@@ -334,8 +335,12 @@ def test_a_run_on_a_cpu_is_not_compiled():
     assert ranks.choose_layout(cost, "cpu") == Layout()
 
 
-def test_a_gpu_s_long_runs_are_compiled_and_microbatches_follow_its_memory(monkeypatch):
-    """0.25 ms a layer: a second, and 40 minutes."""
+def test_a_gpu_s_long_runs_are_compiled_and_microbatches_follow_its_memory(
+    monkeypatch, tmp_path, capsys
+):
+    """0.25 ms a layer: a second, and 40 minutes. Not where gpu.sh found compiled models wrong."""
+    monkeypatch.setattr(backend, "describe", lambda device: "nvidia-h100")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(backend, "memory", lambda device: 80e9)
     monkeypatch.setattr(backend, "can_compile", lambda: True)
     short, long = (Cost(microbatches=8, steps=s, layers=100, state_bytes=1) for s in (5, 12_000))
@@ -348,9 +353,17 @@ def test_a_gpu_s_long_runs_are_compiled_and_microbatches_follow_its_memory(monke
     assert chosen(long, eager=True) == Layout(microbatches=1)
     with pytest.raises(UserError, match="--compile and --eager: give one"):
         chosen(long, compile=True, eager=True)
+    note = backend.compiled_note()
+    note.parent.mkdir()
+    note.write_text("compiled models are wrong on this GPU (llm)")
+    assert chosen(long) == Layout(microbatches=1)
+    assert "not compiled: compiled models are wrong on this GPU" in capsys.readouterr().out
+    with pytest.raises(UserError, match="--compile: compiled models are wrong on this GPU"):
+        chosen(long, compile=True)
+    note.unlink()
     monkeypatch.setattr(backend, "can_compile", lambda: False)
     assert chosen(long) == Layout(microbatches=1)
-    with pytest.raises(UserError, match="--compile: needs Triton and a C compiler"):
+    with pytest.raises(UserError, match="--compile: needs Triton, a C compiler"):
         chosen(long, compile=True)
 
 
@@ -361,7 +374,10 @@ def test_a_run_that_a_gpu_cannot_hold_is_refused_in_one_line(suite, monkeypatch,
     (cell, *_) = suite.cells("embedding_lr/unit_init/embedding_alone")
     prepare(suite, cell)
     monkeypatch.setattr(backend, "memory", lambda device: 1e5)
+    monkeypatch.setattr(backend, "capability", lambda device: "9.0")
     monkeypatch.setattr(backend, "select", lambda name, threads: torch.device("cpu"))
+    monkeypatch.setenv(ALLOCATOR, "")
+    monkeypatch.delenv(ALLOCATOR)
     words = ["train", cell.study, cell.name, "--config", *suite.config.arguments()]
     capsys.readouterr()
     assert main([*words, "--device", "cuda"]) == 1
@@ -370,6 +386,7 @@ def test_a_run_that_a_gpu_cannot_hold_is_refused_in_one_line(suite, monkeypatch,
         line.startswith(f"error: {cell.study}")
         and " GB, for its state and its smallest microbatch" in line
     )
+    assert os.environ[ALLOCATOR] == "expandable_segments:True"
 
 
 @pytest.mark.parametrize("case", ["pretraining", "gpt2", "denoising"])

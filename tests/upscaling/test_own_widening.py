@@ -448,6 +448,46 @@ def test_logits_are_scaled_where_head_dim_grows_if_that_is_asked_for():
         make(4).load_state_dict(wide.state_dict())
 
 
+@pytest.mark.parametrize("scale_logits", [False, True])
+def test_a_model_with_factors_is_widened_again(scale_logits):
+    """Found in review: "buffers ['widthwise_factors'] are in one of them only"."""
+    make = times(Fused)
+    model = make(1)
+    wide, _, _ = widthwise.widen(model, None, 2, make, SENTENCES, scale_logits=True)
+    optimizer = adam(wide)
+    wider, grown, _ = widthwise.widen(
+        wide, optimizer, 2, lambda k: make(2 * k), SENTENCES, scale_logits=scale_logits
+    )
+    torch.testing.assert_close(wider(SENTENCES), model(SENTENCES))
+    assert torch.equal(wider.widthwise_factors, wide.widthwise_factors)
+    assert apart((wide, [optimizer]), (wider, [grown]), x=SENTENCES) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda model: model[0].weight.data[0, :1].fill_(math.inf), "0.weight holds NaN or inf"),
+        (lambda model: ROWS * math.nan, "inputs hold NaN"),
+        (lambda model: ROWS * math.inf, "returns NaN or infinity on inputs"),
+    ],
+)
+def test_what_is_no_number_is_said(spoil, says):
+    """Found in review: "the module draws random numbers that are no dropout"."""
+    make = times(lambda width: mlp(width))
+    model = make(1)
+    inputs = spoil(model)
+    inputs = inputs if inputs.shape == ROWS.shape else ROWS
+    with pytest.raises(UserError, match=says):
+        widthwise.widen(model, None, 2, make, inputs)
+
+
+@pytest.mark.parametrize("tolerance", [math.nan, -1.0, 1.0])
+def test_a_tolerance_is_a_number_that_can_be_held(tolerance):
+    make = times(lambda width: mlp(width))
+    with pytest.raises(UserError, match="give a number from 0 to below 1"):
+        widthwise.widen(make(1), None, 2, make, ROWS.double(), tolerance=tolerance)
+
+
 def test_logits_that_no_function_of_torch_s_computes_are_not_scaled():
     with pytest.raises(UserError, match="let heads grow in number$"):
         widthwise.widen(

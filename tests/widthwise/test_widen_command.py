@@ -1,6 +1,10 @@
 """`widthwise widen` on files of weights."""
 
+import math
+import os
 import runpy
+import stat
+from pathlib import Path
 
 import pytest
 import torch
@@ -84,3 +88,114 @@ def test_each_tensor_keeps_its_precision_and_whole_numbers_are_refused(case, cap
     save_file(state, "in.safetensors")
     assert main(["widen", "in.safetensors", "out.safetensors", *words]) == 1
     assert "1.weight is torch.int8, and torch.float32 in make(1)" in capsys.readouterr().err
+
+
+def put(**values):
+    """Write in.safetensors with some tensors in place of the model's."""
+    save_file(load_file("in.safetensors") | values, "in.safetensors")
+
+
+WRONG = {
+    # What is wrong -> (lines of own.py that replace its own, file that is written to, words).
+    "make ends": ("def make(factor):\n    sys.exit(0)", "out", "make(1) failed: SystemExit"),
+    "make raises": ("def make(factor):\n    raise ValueError('no')", "out", "ValueError: no"),
+    "make returns nothing": ("def make(factor):\n    pass", "out", "make(1) returned NoneType"),
+    "no batch": (
+        "def batches(seed):\n    return []",
+        "out",
+        "batches is to hold (inputs, targets)",
+    ),
+    "batches raise": ("def batches(seed):\n    1 / 0", "out", "batches(seed): ZeroDivisionError"),
+    "inputs of NaN": (
+        "def batches(seed):\n    return [(torch.full((2, 6), math.nan), 0)]\n"
+        "def make(factor):\n    return nn.Sequential(nn.Linear(6, 8 * factor), nn.Tanh(), "
+        "nn.Linear(8 * factor, 8 * factor), nn.Linear(8 * factor, 2, bias=False))",
+        "out",
+        "inputs hold NaN",
+    ),
+    "into a folder": ("", "folder", "folder: could not be written (Is a directory)"),
+    "no name": ("", "", ": could not be written"),
+    "a name too long": ("", "a" * 256, "could not be written (File name too long)"),
+    "below a file": ("", "own.py/out", "could not be written"),
+    "into a pipe": ("", "pipe", "pipe: is a device, a pipe or a socket"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_whatever_goes_wrong_is_a_line_and_leaves_no_file(case, capsys, tmp_path, name):
+    """Found in review: eleven such cases ended in a traceback of the handler itself."""
+    lines, to, says = WRONG[name]
+    _, _, words = case(False)
+    Path("own.py").write_text(f"import math, sys\n{Path('own.py').read_text()}\n{lines}\n")
+    if name == "inputs of NaN":
+        save_model(runpy.run_path("own.py")["make"](1), "in.safetensors")
+    Path("folder").mkdir()
+    os.mkfifo("pipe")
+    before = sorted(tmp_path.rglob("*"))
+    assert main(["widen", "in.safetensors", to, *words]) == 1
+    said = capsys.readouterr().err
+    assert says in said and said.count("\n") == 1 and said.isascii()
+    after = [path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts]
+    assert sorted(after) == before
+
+
+def test_a_pipe_for_weights_is_refused_and_not_waited_for(case, capsys):
+    _, _, words = case(False)
+    os.mkfifo("pipe")
+    assert main(["widen", "pipe", "out.safetensors", *words]) == 1
+    assert "pipe: is a pipe where a file should be" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_weight_that_is_no_number_is_named(case, capsys, value):
+    """Found in review: "the module draws random numbers"."""
+    _, model, words = case(False)
+    weight = model[1].weight.detach().clone()
+    weight[0, 0] = value
+    put(**{"1.weight": weight})
+    assert main(["widen", "in.safetensors", "out.safetensors", *words]) == 1
+    assert "1.weight holds NaN or infinity" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.int8])
+def test_quantized_weights_are_refused_by_name(case, capsys, dtype):
+    _, model, words = case(False)
+    put(**{"1.weight": model[1].weight.detach().to(dtype)})
+    assert main(["widen", "in.safetensors", "out.safetensors", *words]) == 1
+    said = capsys.readouterr().err
+    assert f"1.weight is {dtype}" in said and "before they are quantized" in said
+
+
+def test_a_file_is_as_open_as_others_and_no_half_stays(case, tmp_path):
+    _, _, words = case(False)
+    before = os.umask(0o022)
+    try:
+        assert main(["widen", "in.safetensors", "out.safetensors", *words]) == 0
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(os.stat("out.safetensors").st_mode) == 0o644
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_what_was_written_is_held_against_the_narrow_model(case, capsys):
+    """Weights so small that a third of them is nothing in float16."""
+    _, model, words = case(False)
+    put(**{"3.weight": (model[3].weight.detach() * 1e-7).to(torch.float16)})
+    assert main(["widen", "in.safetensors", "out.safetensors", *words[:-1], "3"]) == 1
+    assert "rounded to the dtypes of the narrow weights" in capsys.readouterr().err
+    assert not Path("out.safetensors").exists()
+    put(**{"3.weight": model[3].weight.detach().to(torch.bfloat16)})
+    assert main(["widen", "in.safetensors", "out.safetensors", *words[:-1], "3"]) == 0
+    assert "but for rounding to the file's dtypes (" in capsys.readouterr().out
+
+
+def test_no_escape_and_no_megabyte_reaches_the_terminal(case, capsys):
+    _, _, words = case(False)
+    put(**{"\033[2J" + "a" * 2**20: torch.zeros(1)})
+    assert main(["widen", "in.safetensors", "out.safetensors", *words]) == 1
+    said = capsys.readouterr().err
+    assert "\033" not in said and "in.safetensors" in said and len(said) < 2500
+    Path("own.py").write_text("raise ValueError('\\033[2J' + 'a' * 2**20)")
+    assert main(["roles", "own.py:make"]) == 1
+    said = capsys.readouterr().err
+    assert "\033" not in said and "own.py: ValueError: \\x1b[2J" in said and len(said) < 2500

@@ -8,6 +8,7 @@ import sys
 import textwrap
 
 import pytest
+from workflow import SMOKE, build, snakemake
 
 from repro.suite.checkout import ROOT
 
@@ -24,7 +25,7 @@ def test_the_container_is_built_of_files_that_are_there():
     assert sources == ["pyproject.toml", "uv.lock"]
     assert all((ROOT / source).is_file() for source in sources)
     assert "container/suite.def" in recipe and "uv sync --frozen" in recipe
-    python = re.search(r"From: python:(3\.\d+)-", recipe).group(1)
+    python = re.search(r"From: python:(3\.\d+)\.\d+-", recipe).group(1)
     assert tuple(map(int, python.split("."))) in [(3, 11), (3, 12), (3, 13)]
 
 
@@ -50,6 +51,7 @@ def test_the_container_installs_the_lock_as_it_is(tmp_path):
         assert re.search(rf"^ \+ {package}==", done.stderr, re.M), done.stderr
 
 
+@pytest.mark.slow
 def test_the_container_s_own_test_holds_here():
     """Its packages, a C compiler with Python's headers for Triton, and the suite's command."""
     test = section("test").replace("/opt/suite/.venv/bin/python", sys.executable)
@@ -57,3 +59,24 @@ def test_the_container_s_own_test_holds_here():
     assert done.returncode == 0, done.stderr
     packages = section("post").replace("\\\n", "")
     assert re.search(r"apt-get install .*\bgcc\b.*\blibc6-dev\b", packages)
+
+
+def test_the_container_pins_its_tools():
+    """Found in review: another day gave another uv and another compiler."""
+    post = section("post").replace("\\\n", "")
+    assert re.search(r"pip install \S+ uv==[\d.]+\n", post)
+    assert re.search(r"^day=20\d{6}T\d{6}Z$", post, re.M)
+    sources = re.findall(r"\"deb \[\S+\] (\S+)", post)
+    assert len(sources) == 2 and all(source.endswith("$day") for source in sources)
+
+
+def test_a_container_that_would_not_be_used_is_said(tmp_path, monkeypatch):
+    """Found in review: a figure was built by the Python of the PATH, without a word."""
+    (tmp_path / "site.yaml").write_text("container: /nonexistent/suite.sif\n")
+    monkeypatch.setenv("REPRO_SITE", str(tmp_path / "site.yaml"))
+    words = ("figures/embedding_lr/table2.pdf", "-np", *SMOKE)
+    said = build(*words, directory=tmp_path / "work")
+    line = "warning: container /nonexistent/suite.sif of the site file is not used: add --sdm"
+    assert line in said
+    asked = snakemake(*words, "--sdm", "apptainer", directory=tmp_path / "work")
+    assert "Python version" in asked.stdout and "not used" not in asked.stdout

@@ -62,6 +62,7 @@ def test_what_is_used_besides_is_there():
 
     assert get_argument_parser().parse_known_args(["x"])[0].targets == ["x"]
     assert callable(import_module("snakemake_executor_plugin_slurm").get_account)
+    assert "printjob" in vars(import_module("snakemake.executors.dryrun").Executor)
     names = {event.value for event in LogEvent}
     read = {"run_info", "job_info", "job_finished", "job_error"}
     assert read | terminal.EVENTS_LEFT_OUT <= names
@@ -95,20 +96,23 @@ def test_the_lowest_release_is_stated_twice_alike():
 
 
 class Executor:
-    """As the Slurm plugin's: `answers` has what it does of each job, by its id."""
+    """As the Slurm plugin's: it asks once, and drops every job where there is no answer."""
 
-    def __init__(self, answers):
-        self.answers, self.reported, self.logger = answers, [], logging.getLogger("repro")
+    def __init__(self):
+        self.reported, self.logger = [], logging.getLogger("repro")
 
     async def check_active_jobs(self, active_jobs):
-        for job in active_jobs:
-            act = self.answers.get(job.external_jobid, "nothing")
-            if act == "runs":
-                yield job
-            elif act == "ended":
+        import snakemake_executor_plugin_slurm as plugin
+
+        answer, _ = await plugin.query_job_status("squeue", self.logger)
+        for job in active_jobs if answer is not None else ():
+            state = answer.get(job.external_jobid, "unknown")
+            if state == "COMPLETED":
                 self.report_job_success(job)
-            elif act == "failed":
+            elif state == "FAILED":
                 self.report_job_error(job, msg="why")
+            else:
+                yield job
 
     def report_job_success(self, job):
         self.reported.append(job.external_jobid)
@@ -119,12 +123,18 @@ class Executor:
 
 @pytest.fixture
 def plugin(monkeypatch):
-    """The plugin, with this executor and a controller that is late at first."""
+    """The plugin, with this executor, a controller that is late at first, and its `answers`."""
     import snakemake_executor_plugin_slurm as plugin
 
-    ages = iter([None, 300, None])
+    ages, answers = iter([None, 300, None]), []
+
+    async def answer(command, logger):
+        return answers.pop(0), None
+
     monkeypatch.setattr(plugin, "Executor", type("Watching", (Executor,), dict(vars(Executor))))
     monkeypatch.setattr(plugin, "get_min_job_age", lambda: next(ages))
+    monkeypatch.setattr(plugin, "query_job_status", answer)
+    monkeypatch.setattr(plugin, "answers", answers, raising=False)
     internals.watch_what_nobody_tells_of()
     return plugin
 
@@ -139,19 +149,63 @@ def watched(executor, ids):
 
 def test_a_job_of_which_slurm_tells_nothing_stays_watched(plugin, caplog):
     """Found in review: a controller that started again lost every job, and the call never ended."""
-    answers = {"1": "runs", "2": "ended", "3": "failed"}
-    executor = plugin.Executor(answers)
-    assert watched(executor, ["1", "2", "3", "4", "5"]) == ["1", "4", "5"]
-    assert executor.reported == ["2", "3"]
-    assert "Slurm told nothing of 2 jobs; they are asked for again" in caplog.text
-    executor.answers = {}
+    executor = plugin.Executor()
+    plugin.answers += [{"1": "RUNNING", "2": "COMPLETED", "3": "FAILED"}, None, {"1": "COMPLETED"}]
+    assert watched(executor, ["1", "2", "3", "4"]) == ["1", "4"]
+    assert executor.reported == ["2", "3"] and not caplog.text
     assert watched(executor, ["1", "4"]) == ["1", "4"], "the controller is away"
-    executor.answers = {"1": "ended", "4": "ended"}
-    assert watched(executor, ["1", "4"]) == []
+    assert "Slurm's controller does not answer; 2 jobs stay watched" in caplog.text
+    assert watched(executor, ["1", "4"]) == ["4"], "not yet told of"
+    assert executor.reported == ["2", "3", "1"]
+
+
+def test_a_job_that_slurm_has_forgotten_counts_as_ended(plugin, caplog):
+    """It ended, and the answers since are without it: without this the call would wait for ever."""
+    executor = plugin.Executor()
+    plugin.answers += [{"1": "RUNNING"}, {}, None, {}, {}]
+    for _ in range(4):
+        assert watched(executor, ["1", "2"]) == ["1", "2"]
+    assert watched(executor, ["1", "2"]) == ["2"], "a job that was never told of is yet to come"
+    assert executor.reported == ["1"] and "Slurm has forgotten job 1" in caplog.text
 
 
 def test_how_long_slurm_remembers_a_job_is_asked_until_it_is_answered(plugin):
     assert [plugin.get_min_job_age() for _ in range(3)] == [None, 300, 300]
+
+
+def test_a_submission_waits_for_a_controller_that_is_away(tmp_path, monkeypatch):
+    import snakemake_executor_plugin_slurm as plugin
+
+    monkeypatch.setattr(plugin, "get_submit_command", lambda job: f"echo submit {job}")
+    internals.submit_when_slurm_answers()
+    said = {"scontrol": "echo >> asked; [ $(wc -l < asked) -gt 2 ] && echo Slurmctld is UP"}
+    for name, script in (said | {"sleep": "echo slept"}).items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+
+    def submitted(path):
+        call = ["/bin/sh", "-c", plugin.get_submit_command("job")]
+        done = subprocess.run(
+            call, cwd=tmp_path, env={"PATH": path}, capture_output=True, text=True
+        )
+        return done.stdout.split("\n")[:-1]
+
+    assert submitted(f"{tmp_path}:/usr/bin:/bin") == ["slept", "slept", "submit job"]
+    assert submitted("/nowhere") == ["submit job"], "a machine without scontrol"
+
+
+def test_a_job_of_several_turns_is_queued_again_as_often(monkeypatch):
+    from snakemake.jobs import GroupJob, Job
+
+    monkeypatch.setattr(Job, "restart_times", Job.restart_times)
+    internals.retry_besides(lambda job: job.turns - 1)
+    jobs = [Job.__new__(Job) for _ in range(2)]
+    for job, turns in zip(jobs, (1, 31), strict=True):
+        job.rule, job.turns = SimpleNamespace(restart_times=3), turns
+    assert [job.restart_times for job in jobs] == [3, 33]
+    group = GroupJob.__new__(GroupJob)
+    group.jobs = jobs
+    assert group.restart_times == 33
 
 
 def test_the_plugin_watches_by_what_is_wrapped():
@@ -160,4 +214,6 @@ def test_the_plugin_watches_by_what_is_wrapped():
     for name in ("check_active_jobs", "report_job_success", "report_job_error"):
         assert callable(getattr(plugin.Executor, name))
     assert inspect.isasyncgenfunction(plugin.Executor.check_active_jobs)
+    assert inspect.iscoroutinefunction(plugin.query_job_status)
     assert callable(plugin.get_min_job_age)
+    assert callable(plugin.get_submit_command)

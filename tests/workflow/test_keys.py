@@ -212,6 +212,7 @@ def test_imports_within_functions_count():
     assert "repro/judge/drawing.py" in code_of_picture("embedding_lr/table3"), "imported in draw()"
 
 
+@pytest.mark.slow
 def test_every_module_loaded_while_a_figure_is_judged_is_listed(tmp_path):
     """By what Python itself loaded, beside the checks of the suite's files and what those need."""
     script = """

@@ -324,6 +324,32 @@ def test_a_job_cancelled_and_then_preempted_goes_on_and_ends_with_the_same_check
     )
 
 
+AWAY = 30  # seconds
+
+
+def test_a_figure_outlives_a_controller_that_is_away(site, tmp_path, suite, text_folder):
+    """Found in review: after one look without an answer the call waited for ever."""
+    name, words = "embedding_lr/fig1", (*SMOKE, f"wikitext2={text_folder}")
+    here, work = tmp_path / "here", tmp_path / "cluster"
+    workflow = Workflow(site, work, f"figures/{name}.pdf", *words)
+    # Not while Slurm starts a job, which needs its controller: that job would fail and be repeated.
+    workflow.wait_for(lambda: list((work / suite.paths.runs).glob("*.json")))
+    stop(int((site.parent / "slurmctld.pid").read_text()))
+    begin = time.monotonic()
+    try:
+        workflow.wait_for(lambda: "controller does not answer" in workflow.log.read_text())
+        time.sleep(max(0.0, AWAY - (time.monotonic() - begin)))
+    finally:
+        subprocess.run(["/usr/sbin/slurmctld"], check=True)
+    ended, said = workflow.end()
+    assert {*ended.values()} == {"COMPLETED"} and len(ended) == 3, ended
+    assert "1 jobs stay watched" in said and "Trying to restart" not in said
+    assert "never awaited" not in said, "Snakemake warns where a resource hangs on sizes of input"
+    build(f"figures/{name}.pdf", *words, directory=here)
+    assert results(work, name) == results(here, name)
+    print(f"away for {time.monotonic() - begin:.0f} s with all that followed")
+
+
 # A job that would train notes its device and the GPUs that Slurm gave it, and trains nothing.
 INSTEAD = """
 import os, sys, time

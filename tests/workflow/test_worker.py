@@ -107,6 +107,7 @@ def alone(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_a_job_is_the_same_from_the_worker_and_alone(tmp_path, worker, alone):
     address, process = worker
     started = job(tmp_path, *TRAIN, address=address)
@@ -133,6 +134,7 @@ def test_a_job_on_a_gpu_is_forked_from_what_has_imported_torch(tmp_path, worker)
     assert "fork" not in last and not children(process)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", ["child", "job"])
 def test_after_kill_9_the_job_goes_on_where_it_was(tmp_path, worker, alone, victim):
     address, process = worker

@@ -286,6 +286,8 @@ def train_and_measure(
     seed: of what the model draws while it is looked at, as dropout does.
     Raises UserError on a loss that is not finite, and without a step.
     """
+    if start < 0:
+        raise UserError(f"coordinate-check: after {start}: give a number of steps from 0")
     if steps < 1:
         raise UserError(f"coordinate-check: steps {steps}: without a step nothing changes; give 1")
     inputs = inputs_of(batches[0])

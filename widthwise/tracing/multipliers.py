@@ -3,6 +3,7 @@
 Where they live is `widthwise.tracing.scaled`'s; no parameter has an attribute to lose.
 """
 
+import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -98,12 +99,40 @@ def scale_logits(model: nn.Module, scale: AttentionScale, power: float) -> Facto
     return Factor(scale.module, "logits", scale.head_dim**-power)
 
 
+def carrying(make: Callable[[Any], nn.Module], model: nn.Module) -> Callable[[Any], nn.Module]:
+    """`make`, whose modules have the factors that a model has; those that have their own keep
+    them."""
+    if not hasattr(model, MARKER):
+        return make
+
+    def made(width: Any) -> nn.Module:
+        module = make(width)
+        if not hasattr(module, MARKER):
+            for place, each in model.named_modules():
+                for on in ("input", "output", "logits"):
+                    if (scale := scaled.of(each, on)) is not None:
+                        scaled.put(_layer(module, place, "widen: "), copy.copy(scale))
+            _mark(module, getattr(model, MARKER).detach().clone())
+        return module
+
+    return made
+
+
 def mark(model: nn.Module, factors: Sequence[Factor]) -> None:
-    """Let a model's state_dict say that it has factors, where there are any."""
+    """Let a model's state_dict say that it has factors, where there are any more than it has."""
     if factors:
         device = next(model.parameters()).device
         values = torch.tensor([each.value for each in factors], device=device)
-        model.register_buffer(MARKER, values)
+        if (held := getattr(model, MARKER, None)) is not None:
+            values = torch.cat([held.to(values), values])
+        _mark(model, values)
+
+
+def _mark(model: nn.Module, values: torch.Tensor) -> None:
+    """Put the values of a model's factors into its state_dict."""
+    known = hasattr(model, MARKER)
+    model.register_buffer(MARKER, values)
+    if not known:
         model.register_load_state_dict_pre_hook(_check_marker)
 
 

@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from widthwise.errors import UserError
+from widthwise.files import atomic_path
 from widthwise.parametrization.recipes import Recipe
 from widthwise.parametrization.rules import Role
 from widthwise.printed import columns
@@ -165,7 +166,8 @@ class Roles(Mapping[str, Role]):
             "buffers": {name: buffer.plain() for name, buffer in self.buffers.items()},
             "branches": self.branches,
         }
-        Path(path).write_text(json.dumps(kept, indent=1) + "\n")
+        with atomic_path(path, durable=False) as temporary:
+            temporary.write_text(json.dumps(kept, indent=1) + "\n")
 
     @staticmethod
     def load(path: str | Path) -> "Roles":

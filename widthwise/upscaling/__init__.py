@@ -16,6 +16,7 @@ optimizers.py   its optimizer and the optimizer's state, widened
 untying.py      a readout that is the embedding too, given weights of its own
 checks.py       what cannot be widened
 compare.py      whether a widened module computes what the narrow one does
+stored.py       weights in files
 exactly.py      a module's function in float64 and without chance
 alongside.py    what goes along: averages, schedulers, clipping, noise
 noise.py        the noise of Algorithm 2 and of the released code, distance from the subspace

@@ -44,6 +44,12 @@ def check_factor(factor) -> None:
         raise UserError(f"widen: factor {factor!r} is no whole number of at least 1")
 
 
+def check_tolerance(tolerance: float) -> None:
+    """Raise UserError unless a tolerance is a number that differences can be held against."""
+    if not 0 <= tolerance < 1:
+        raise UserError(f"widen: tolerance {tolerance!r}: give a number from 0 to below 1")
+
+
 def check_made(model: nn.Module, wide: nn.Module, factor) -> None:
     """Raise UserError on a wide module that shares parameters with the model, holds no values or,
     by a whole factor above 1, is not wider."""

@@ -1,7 +1,7 @@
 """Whether a widened module computes what the narrow one does, and which layer first does not."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,7 @@ class Reference:
     def __init__(self, model: nn.Module, arguments: Any, tolerance: float):
         self.model, self.arguments, self.tolerance = model, arguments, tolerance
         self.outputs = self._outputs(model)
+        check_finite(model, arguments, self.outputs)
         if not any(t.requires_grad for t in self.outputs):
             raise UserError(
                 "widen: what the module returns on inputs has no gradient, or holds no tensor of "
@@ -86,6 +87,12 @@ class Reference:
         pairs = zip(self.outputs, self._outputs(other), strict=True)
         return any(self.off(b, a) is not None for a, b in pairs)
 
+    def farthest(self, other: nn.Module) -> float:
+        """The largest relative difference of another module's outputs, those of the same size."""
+        pairs = zip(self.outputs, self._outputs(other), strict=True)
+        offs = [self.off(b, a) for a, b in pairs if a.shape == b.shape]
+        return max((off for off in offs if off is not None), default=0.0)
+
     def off(self, found: torch.Tensor, expected: torch.Tensor, least: float = 0.0) -> float | None:
         """The relative difference of two tensors where it is above the tolerance."""
         if found.shape != expected.shape:
@@ -129,6 +136,18 @@ def numbers(tree: object) -> list[torch.Tensor]:
     """The tensors of numbers with fractions in nested containers, complex ones as pairs of real."""
     pairs = (torch.view_as_real(t) if t.is_complex() else t for t in tensors(tree))
     return [t for t in pairs if t.is_floating_point()]
+
+
+def check_finite(model: nn.Module, arguments: Any, outputs: Sequence[torch.Tensor]) -> None:
+    """Raise UserError, saying where, on NaN and infinity: nothing is equal to NaN. Infinity in
+    inputs may be a mask."""
+    for name, parameter in model.named_parameters():
+        if not parameter.isfinite().all():
+            raise UserError(f"widen: {name} holds NaN or infinity: training went wrong before")
+    if any(tensor.isnan().any() for tensor in numbers(arguments)):
+        raise UserError("widen: inputs hold NaN: give a batch of numbers")
+    if not all(tensor.isfinite().all() for tensor in outputs):
+        raise UserError("widen: the module returns NaN or infinity on inputs: give another batch")
 
 
 @dataclass(frozen=True)

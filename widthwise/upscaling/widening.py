@@ -16,13 +16,18 @@ from widthwise.errors import UserError, did_you_mean
 from widthwise.optimizers.known import Update
 from widthwise.printed import told
 from widthwise.tracing.attention import AttentionScale, attention_of
-from widthwise.tracing.multipliers import Factor, mark
+from widthwise.tracing.multipliers import Factor, carrying, mark
 from widthwise.tracing.multipliers import scale_logits as scale_logits_of
 from widthwise.tracing.passes import Passes, passes
 from widthwise.tracing.roles import Roles, roles_of
 from widthwise.upscaling.alongside import Growths
 from widthwise.upscaling.blocks import Blocks, blocks_of
-from widthwise.upscaling.checks import check_attention, check_module, check_orientation
+from widthwise.upscaling.checks import (
+    check_attention,
+    check_module,
+    check_orientation,
+    check_tolerance,
+)
 from widthwise.upscaling.compare import Difference, Reference
 from widthwise.upscaling.exactly import Exactly, buffers_kept, disturb, exact, in_float64, twin
 from widthwise.upscaling.filling import as_first, buffers_of_width, carry_gradients, fill, made
@@ -90,6 +95,7 @@ def widen(
     an optimizer, a state or a parameter that cannot be told, and sizes that do not divide.
     """
     check_module(model)
+    check_tolerance(tolerance)
     if inputs is None and not unchecked:
         raise UserError(
             "widen: give inputs, a batch on which the wide model is held against the narrow one; "
@@ -98,6 +104,7 @@ def widen(
     make = make or getattr(model, "wider", None)
     if make is None:
         raise UserError("widen: give make=factor -> the same module `factor` times as wide")
+    make = carrying(make, model)
     of: Any = optimizer
     several = isinstance(of, list | tuple)
     optimizers = list(of) if several else [of]

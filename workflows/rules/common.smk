@@ -17,26 +17,30 @@ INTERRUPT.listen()  # before the other imports, which take a while
 from repro.errors import UserError, did_you_mean, nearest
 
 from repro.judge import built, forecast, published, run_table, scoreboard
-from repro.suite import calls, catalog, checkout, cluster, gpus, jobs, origin, registry
+from repro.suite import budget, calls, catalog, checkout, cluster, gpus, jobs, origin, registry
 from repro.suite import config as settings
 from repro.suite.internals import (
     Call,
     ask_for_no_account,
+    print_no_plans,
     remember_signatures,
+    retry_besides,
     say_why_groups_fail,
+    submit_when_slurm_answers,
     watch_what_nobody_tells_of,
     targets,
 )
 from repro.suite.paths import check_folders
 from repro.suite.progress import Monitor
 from repro.suite.study import GPU_SCALES
-from repro.suite.suite import Suite
+from repro.suite.suite import Suite, keep_plans
 from repro.suite.worker import Worker
 
 BEGIN = time.monotonic()
 CALL = Call(workflow)
 WORKER = Worker()
 remember_signatures()
+keep_plans()
 
 
 def ahead():
@@ -77,6 +81,8 @@ def priority(wildcards):
 
 
 LINES = CALL.write_lines(ahead, INTERRUPT)
+if LINES:
+    print_no_plans()
 
 
 configfile: f"{workflow.basedir}/config/config.yaml"
@@ -110,7 +116,14 @@ PROLOGUE = SITE.prologue() if CALL.is_job else ""
 SOURCE = shlex.quote(str(workflow.basedir))
 # The Python of this call, which need not be the first on the PATH; a container has its own.
 PYTHON = shlex.quote(str(Path(sys.executable).parent))
-FIRST = "" if SITE.container else f"export PATH={PYTHON}:$PATH; "
+IMAGE = SITE.container if CALL.runs_containers else ""
+if SITE.container and not IMAGE and not CALL.is_job:
+    print(
+        f"warning: container {SITE.container} of the site file is not used: add --sdm apptainer "
+        f"to run jobs in it; they take {sys.executable}",
+        file=sys.stderr,
+    )
+FIRST = "" if IMAGE else f"export PATH={PYTHON}:$PATH; "
 # It replaces Snakemake's own prefix, so it too must stop at the first error, also within a pipe.
 PREFIX = (
     "set -euo pipefail; "
@@ -125,9 +138,9 @@ def literal(text):
 
 
 shell.prefix(literal(PROLOGUE + PREFIX))
-if SITE.container:
+if IMAGE:
 
-    container: SITE.container
+    container: IMAGE
 
 
 MONITOR = Monitor(
@@ -275,6 +288,12 @@ def request_of(study, cell, attempt):
         sys.exit(f"error: {error}")
 
 
+def turns_left(job):
+    """How often a training job will be queued again because it takes longer than a cluster lets a
+    job run (`cluster.Request.turns`)."""
+    return request(job.wildcards).turns - 1 if job.rule.name.startswith("train") else 0
+
+
 def short_group(wildcards):
     """The group of a short training job: that of its stage, if the profile groups short jobs.
 
@@ -290,7 +309,7 @@ def short_group(wildcards):
 def prepare_slurm():
     """With the Slurm executor: stop on a machine without Slurm; on one without sacct, keep the
     plugin from asking it for an account, which would end every submission; and have it say what
-    Slurm refuses."""
+    Slurm refuses, and bear a controller that is away for a while."""
     if CALL.executor != "slurm":
         return
     if not shutil.which("sbatch"):
@@ -300,34 +319,36 @@ def prepare_slurm():
         )
     if not shutil.which("sacct"):
         ask_for_no_account()
+    retry_besides(turns_left)
     say_why_groups_fail()
+    submit_when_slurm_answers()
     watch_what_nobody_tells_of()
 
 
 def start_worker():
     """Have jobs of this machine forked from one process (`repro.suite.worker`)."""
-    if CALL.is_local and not SITE.container:
+    if CALL.is_local and not IMAGE:
         WORKER.start(SUITE.config.arithmetic, PREFIX)
 
 
 def refuse_if_too_costly():
-    """At a scale for GPUs: print the cost of the jobs to run; stop unless max_gpu_hours allows
-    it."""
+    """At a scale for GPUs: stop unless max_gpu_hours allows the cost of the jobs to run, which the
+    call's first line says, and max_days the longest of them."""
     if SUITE.config.scale not in GPU_SCALES:
         return
     jobs = [job for job in CALL.to_run().values() if job.rule.name.startswith("train")]
     if not jobs:
         return
     hours = SUITE.gpu_hours(cell_of(job.wildcards) for job in jobs)
-    text = f"{SUITE.config.scale} scale: {len(jobs)} jobs, "
-    text += f"about {hours:.3g} GPU-hours on an H100"
-    print(f"{text}, assumed, not measured", file=sys.stderr)
     limit = SUITE.config.max_gpu_hours
     if limit is None or hours > limit:
         sys.exit(
-            f"error: {text}, more than max_gpu_hours={limit}: allow it with "
+            f"error: {SUITE.config.scale} scale: {len(jobs)} jobs, {budget.on_h100(hours)}, more "
+            f"than max_gpu_hours={limit}: allow it with "
             f"--config max_gpu_hours={max(1, round(hours * 1.1))}, or use scale=reduced"
         )
+    if fault := budget.refusal(SUITE, (cell_of(job.wildcards) for job in jobs), SITE):
+        sys.exit(f"error: {fault}")
 
 
 def refuse_unknown_targets():

@@ -1,0 +1,44 @@
+"""What the figures take of the runs: numbers of the networks of one data set."""
+
+SETTING = ["parametrization", "width", "seed"]
+SLOPE = "slope of log2 {} against log2 n, per data set"
+
+
+def of_data_sets(rows):
+    """Per data set and width: `rate`, the median best rate over its limit; `spread`, half the
+    octaves between its quartiles; `distance`, the median size of what it is off its limit; `mean`,
+    the mean of that, sign included."""
+    import numpy as np
+    import pandas as pd
+
+    def numbers(networks):
+        ratio = (networks["rate"] / networks["limit"]).to_numpy()
+        quartiles = np.log2(np.quantile(ratio, [0.25, 0.75], method="inverted_cdf"))
+        return pd.Series(
+            {
+                "rate": float(np.median(ratio)),
+                "spread": float(quartiles[1] - quartiles[0]) / 2,
+                "distance": float(np.median(np.abs(ratio - 1))),
+                "mean": float(np.mean(ratio - 1)),
+            }
+        )
+
+    found = [{**dict(zip(SETTING, key, strict=True)), **numbers(g)} for key, g in _groups(rows)]
+    return pd.DataFrame(found).sort_values(SETTING, ignore_index=True)
+
+
+def _groups(rows):
+    return rows.groupby(SETTING, sort=True)
+
+
+def slope_of(data, column):
+    """Seeds -> slope of a column's mean over these data sets, in logarithms of both."""
+    import numpy as np
+
+    from repro.statistics import slope
+
+    def of(seeds):
+        mean = data[data["seed"].isin(seeds)].groupby("width")[column].mean()
+        return float(slope(np.log2(mean.index.to_numpy(float)), np.log2(mean.abs().to_numpy())))
+
+    return of

@@ -1,0 +1,128 @@
+"""The best rate of the first step against the width, by parametrization."""
+
+from figures.rate_transfer import _tables
+from repro.judge.claims import (
+    OURS,
+    STATED,
+    THEORY,
+    TOLERANCE,
+    Claim,
+    above,
+    below,
+    over_seeds,
+    within,
+)
+from repro.judge.figure import Figure
+from repro.judge.noise import Design
+from repro.judge.power import Laws
+
+RUNS = "rate_transfer/first_step"
+
+
+def judged(bound):
+    """Smoke's widths are too narrow for a limit."""
+    return {"reduced": bound, "paper": bound}
+
+
+CLAIMS = (
+    Claim(
+        id="rates.limit",
+        kind=THEORY,
+        statement="Under muP the best rate of the first step comes to (m / L) y'Ky / |Ky|^2",
+        source="Abstract; the formula is derived here",
+        quantity="median best rate over its limit at the largest width, mean over data sets",
+        expected=judged(within(1, 0.05, TOLERANCE, "as far as n^-1/2 allows at the largest width")),
+    ),
+    Claim(
+        id="rates.sp",
+        kind=THEORY,
+        statement="Under SP the best rate comes to no constant: it goes to 0",
+        source="Abstract",
+        quantity=_tables.SLOPE.format("median best rate"),
+        expected=judged(below(0, STATED, "a constant has slope 0")),
+    ),
+    Claim(
+        id="rates.ntp",
+        kind=THEORY,
+        statement="Under NTP the best rate comes to no constant: of unequal inputs it stays random",
+        source="Abstract; that it is random is derived here",
+        quantity=_tables.SLOPE.format("spread of the best rate over networks"),
+        expected=judged(above(-0.25, OURS, "half way from 0 to the -1/2 of what converges")),
+    ),
+)
+
+LAWS = {
+    "rates.limit": Laws("the limit", ("half of it", "twice it")),
+    "rates.sp": Laws("1/n", ("a constant",)),
+    "rates.ntp": Laws("random", ("n^-1/2",)),
+}
+# Law -> parametrization, column, its size at the widest where the law says it, its power of n.
+SIMULATED = {
+    "the limit": ("muP", "rate", 1.0, 0.0),
+    "half of it": ("muP", "rate", 0.5, 0.0),
+    "twice it": ("muP", "rate", 2.0, 0.0),
+    "1/n": ("SP", "rate", None, -1.0),
+    "a constant": ("SP", "rate", None, 0.0),
+    "random": ("NTP", "spread", None, 0.0),
+    "n^-1/2": ("NTP", "spread", None, -0.5),
+}
+
+
+def reduce(runs):
+    return _tables.of_data_sets(runs[RUNS])
+
+
+def measure(data, scale):
+    of = {name: rows for name, rows in data.groupby("parametrization")}
+    seeds = data["seed"].unique()
+    widest = of["muP"][of["muP"]["width"] == data["width"].max()].set_index("seed")["rate"]
+    return {
+        "rates.limit": over_seeds(lambda one: widest[one].mean(), seeds),
+        "rates.sp": over_seeds(_tables.slope_of(of["SP"], "rate"), seeds),
+        "rates.ntp": over_seeds(_tables.slope_of(of["NTP"], "spread"), seeds),
+    }
+
+
+def simulate(law, recorded, scale, rng):
+    import numpy as np
+
+    name, column, size, power = SIMULATED[law]
+    design = Design(recorded, ["rate", "spread"], ["parametrization", "width"])
+    rows, value = design.rows(parametrization=name), design.values.index(column)
+    octaves = np.log(recorded["width"] / recorded["width"].max()).to_numpy()[rows]
+    widest = design.mean[rows[octaves == 0][0], value] if size is None else np.log(size)
+    design.mean[rows, value] = widest + power * octaves
+    return design.draw(rng)
+
+
+def draw(data, scale):
+    from repro.judge import drawing
+
+    figure, axes = drawing.panels(2)
+    for axis, column in zip(axes.flat, ("rate", "spread"), strict=True):
+        for name, rows in data.groupby("parametrization"):
+            mean = rows.groupby("width")[column].mean()
+            axis.loglog(mean.index, mean, "o-", label=name)
+        axis.set_xlabel("width n")
+    axes.flat[0].set_ylabel("median best rate over muP's limit")
+    axes.flat[1].set_ylabel("spread of the best rate, octaves")
+    axes.flat[0].legend()
+    return figure
+
+
+FIGURE = Figure(
+    title="The best rate of the first step",
+    outcome="muP's best rate is {rates.limit} of its limit, SP's goes as n^{rates.sp}",
+    caption=(
+        "Left: the best rate of one step of gradient descent over what muP's comes to, median over "
+        "networks, mean over data sets. Right: half the octaves between its quartiles. SP's is in "
+        "units of the same limit, NTP's rate times 1/n is what moves a matrix."
+    ),
+    studies=(RUNS,),
+    claims=CLAIMS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    laws=LAWS,
+    simulate=simulate,
+)

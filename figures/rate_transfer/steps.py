@@ -1,0 +1,71 @@
+"""The best rate after four steps against the width."""
+
+from figures.rate_transfer import _tables
+from repro.judge.claims import THEORY, TOLERANCE, Claim, over_seeds, within
+from repro.judge.figure import Figure
+from repro.judge.noise import Design
+from repro.judge.power import Laws
+
+RUNS = "rate_transfer/several_steps"
+BOUND = within(0, 0.25, TOLERANCE, "a quarter of the way to SP's -1")
+CLAIMS = (
+    Claim(
+        id="steps.constant",
+        kind=THEORY,
+        statement="Under muP the best rate also comes to a constant after several steps, here four",
+        source="Section 4",
+        quantity=_tables.SLOPE.format("median best rate under muP"),
+        expected={"reduced": BOUND, "paper": BOUND},
+    ),
+)
+LAWS = {"steps.constant": Laws("a constant", ("SP's 1/n", "n^-1/2"))}
+POWERS = {"a constant": 0.0, "SP's 1/n": -1.0, "n^-1/2": -0.5}
+
+
+def reduce(runs):
+    return _tables.of_data_sets(runs[RUNS])
+
+
+def measure(data, scale):
+    own = data[data["parametrization"] == "muP"]
+    return {"steps.constant": over_seeds(_tables.slope_of(own, "rate"), own["seed"].unique())}
+
+
+def simulate(law, recorded, scale, rng):
+    import numpy as np
+
+    design = Design(recorded, ["rate"], ["parametrization", "width"])
+    rows = design.rows(parametrization="muP")
+    octaves = np.log(recorded["width"] / recorded["width"].min()).to_numpy()[rows]
+    design.mean[rows, 0] = POWERS[law] * octaves
+    return design.draw(rng)
+
+
+def draw(data, scale):
+    from repro.judge import drawing
+
+    figure, axes = drawing.panels(1)
+    for name, rows in data.groupby("parametrization"):
+        mean = rows.groupby("width")["rate"].mean()
+        axes[0, 0].loglog(mean.index, mean, "o-", label=name)
+    axes[0, 0].set_xlabel("width n")
+    axes[0, 0].set_ylabel("median best rate over the first step's limit")
+    axes[0, 0].legend()
+    return figure
+
+
+FIGURE = Figure(
+    title="The best rate after four steps",
+    outcome="After four steps muP's best rate goes as n^{steps.constant}",
+    caption=(
+        "Best rate after four steps of gradient descent, over muP's limit for one step: median "
+        "over networks, mean over data sets."
+    ),
+    studies=(RUNS,),
+    claims=CLAIMS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    laws=LAWS,
+    simulate=simulate,
+)

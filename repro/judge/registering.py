@@ -1,0 +1,155 @@
+"""A pilot's table, and the row of the register that is planned from it. No torch at import."""
+
+import csv
+import io
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+from repro.errors import UserError
+from repro.files import read_json, sha256_file, write_bytes, write_json
+from repro.judge import register, trials
+from repro.judge.explain import find_claim
+from repro.judge.figure import figure_named
+from repro.judge.register import Registered
+from repro.judge.run_table import as_csv, tabulate
+from repro.suite import cells, jobs, registry
+from repro.suite.checkout import ROOT
+from repro.suite.pilot import Piloted
+from repro.suite.suite import Suite
+
+TYPED = ("why", "known")  # the columns that a person writes
+
+
+def pilot(suite: Suite, figure_name: str, seeds: int) -> Path:
+    """Carry out a figure's runs on a pilot's seeds, and write their table; returns its path."""
+    piloted, begin = Piloted(suite, seeds), time.monotonic()
+    by_stage = piloted.figure_cells(figure_name)
+    for found in by_stage.values():
+        jobs.train_all(piloted, found, jobs.Place())
+    read = {
+        stage: [cells.read_cell(piloted.paths.cell(cell), cell) for cell in found]
+        for stage, found in by_stage.items()
+    }
+    path = piloted.table(figure_name)
+    write_bytes(path, as_csv(tabulate(figure_name, read)))
+    taken = {"runs": _runs(piloted, figure_name), "seconds": time.monotonic() - begin}
+    write_json(path.with_suffix(".json"), taken | {"sha256": sha256_file(path)})
+    return path
+
+
+def _runs(suite: Suite, figure_name: str) -> int:
+    return sum(len(c.runs) for found in suite.figure_cells(figure_name).values() for c in found)
+
+
+def row(suite: Suite, word: str, table: Path, seeds: int | None, typed: Mapping[str, str]) -> str:
+    """A claim's row of the register, as CSV. table: a pilot's. seeds: to plan with, in place of as
+    many as the study has. typed: `why` and `known`, in the words of who registers; the row is
+    written where both are given, and else only shown.
+
+    Raises UserError where the claim does not bind at this scale, or its figure has no laws.
+    """
+    name, figure_name, claim = find_claim(word)
+    paper, scale = name.split("/")[0], suite.config.scale
+    laws = figure_named(figure_name).laws.get(claim.id)
+    if laws is None:
+        raise UserError(f"{name}: its figure has no laws of it, by which its power is planned")
+    if not claim.binds(scale, suite.is_embedded(figure_name)):
+        raise UserError(f"{name}: {claim.elsewhere(scale, suite.is_embedded(figure_name))}")
+    own = seeds_of(suite, figure_name)
+    planned = dict(trials.planned(suite, figure_name, table, seeds or len(own)))
+    power, error = planned[claim.id]
+    hours = _hours(suite, figure_name, table)
+    found: dict[str, Any] = {
+        "scale": scale,
+        "data": suite.label,
+        "claim": claim.id,
+        "estimator": f"{claim.quantity}; as figures/{figure_name}.py measures it",
+        "bound": str(claim.at(scale)),
+        "why": typed.get("why") or "?",
+        "rivals": "; ".join(map(str, laws.rivals)),
+        "widths": _words(_values(suite, figure_name, "width")) or "none",
+        "seeds": spans(own),
+        "extension": "",
+        "grid": _grid(suite, figure_name) or "none",
+        "power": power,
+        "error": error,
+        "hours": hours,
+        "known": typed.get("known") or "?",
+    }
+    try:
+        made = Registered(**found)
+    except ValueError as error_:
+        raise UserError(f"{name}: {error_}") from error_
+    if all(typed.get(column) for column in TYPED):
+        _append(paper, made)
+        return f"{register.path(paper)}: commit it before any run"
+    return f"{_line(made)}\nnot written: give --why and --known"
+
+
+def _line(made: Registered) -> str:
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerow(astuple(made))
+    return buffer.getvalue().rstrip()
+
+
+def _append(paper: str, made: Registered) -> None:
+    """Add a row; those that are there stay to the byte."""
+    path = ROOT / register.path(paper)
+    text = path.read_text("utf-8") if path.exists() else ",".join(Registered.__annotations__) + "\n"
+    write_bytes(path, f"{text.rstrip()}\n{_line(made)}\n".encode())
+
+
+def _hours(suite: Suite, figure_name: str, table: Path) -> float:
+    """Hours of one core, as what the pilot took has it, run by run."""
+    beside = table.with_suffix(".json")
+    if not beside.exists():
+        raise UserError(f"{beside}: is missing; make the table with `repro pilot {figure_name}`")
+    taken = read_json(beside)
+    each = taken["seconds"] / max(taken["runs"], 1)
+    return float(f"{each * _runs(suite, figure_name) / 3600:.2g}")
+
+
+def seeds_of(suite: Suite, figure_name: str) -> list[int]:
+    """The seeds of a figure's studies at this scale."""
+    return sorted(set(_values(suite, figure_name, "seed")))
+
+
+def _grids(suite: Suite, figure_name: str) -> Iterable[tuple[str, object]]:
+    """Setting and value, of every axis of every stage."""
+    for stage in registry.figure_stages(figure_name):
+        study = suite.study(stage)
+        for axis, values in {**study.grid, **study.at(suite.config.scale).grid}.items():
+            for value in values:
+                yield from value.items() if isinstance(value, Mapping) else [(axis, value)]
+
+
+def _values(suite: Suite, figure_name: str, word: str) -> list:
+    found = (v for axis, v in _grids(suite, figure_name) if axis.split(".")[-1] == word)
+    return list(dict.fromkeys(v for v in found if isinstance(v, int | float)))
+
+
+def _grid(suite: Suite, figure_name: str) -> str:
+    """The other axes with their values: `lr: 0.1 0.2; parametrization: muP SP`."""
+    axes: dict[str, list] = {}
+    for axis, value in _grids(suite, figure_name):
+        if axis.split(".")[-1] not in ("width", "seed") and not isinstance(value, dict | list):
+            axes.setdefault(axis, []).append(value)
+    return "; ".join(f"{axis}: {_words(dict.fromkeys(values))}" for axis, values in axes.items())
+
+
+def _words(values: Iterable) -> str:
+    return " ".join(f"{v:g}" if isinstance(v, int | float) else str(v) for v in values)
+
+
+def spans(seeds: Iterable[int]) -> str:
+    """Seeds as a row has them: `2000-2007 2010`."""
+    found: list[list[int]] = []
+    for seed in sorted(set(seeds)):
+        if found and seed == found[-1][1] + 1:
+            found[-1][1] = seed
+        else:
+            found.append([seed, seed])
+    return " ".join(f"{a}-{b}" if a < b else f"{a}" for a, b in found)
