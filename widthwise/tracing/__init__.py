@@ -9,6 +9,7 @@ sizes.py        how large what depends on the inputs is, by the numbers on its w
 warnings.py     what a user should look at
 uses.py         what is seen of a parameter; no torch
 kinds.py        what a parameter is, from what was seen of it
+passes.py       what a pass at each of two widths showed
 roles.py        the role of each parameter
 attention.py    attention whose head dimension grows
 branches.py     residual branches of layers in a stack

@@ -9,7 +9,6 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,21 +16,20 @@ from typing import Any
 import torch
 from torch import nn
 
-from widthwise.errors import UserError, did_you_mean
-from widthwise.files import atomic_path, calling, open_file
+from widthwise.errors import UserError
+from widthwise.files import atomic_path, open_file
 from widthwise.hints import misfit
 from widthwise.parametrization.recipes import Recipe
-from widthwise.parametrization.rules import BOTTLENECK, KINDS, Role
+from widthwise.parametrization.rules import Role
 from widthwise.printed import columns
 from widthwise.tracing import multipliers
 from widthwise.tracing.attention import AttentionScale, attention_of
-from widthwise.tracing.constants import Buffer, Kept, fill_undrawn, kept_buffers
-from widthwise.tracing.draws import FewDraws, spread
-from widthwise.tracing.forward import trace
-from widthwise.tracing.kinds import Found, find, from_plain, plain
-from widthwise.tracing.making import check_widths, made, on_meta, shapes_of
+from widthwise.tracing.constants import Buffer, Kept, fill_undrawn
+from widthwise.tracing.draws import FewDraws
+from widthwise.tracing.kinds import Found, from_plain, plain
+from widthwise.tracing.making import made, on_meta
+from widthwise.tracing.passes import Passes, passes
 from widthwise.tracing.stacks import Stack, depth_at, stacks
-from widthwise.tracing.uses import Trace
 from widthwise.tracing.warnings import of_products, of_roles
 from widthwise.tracing.wrapped import wrapper_of
 
@@ -330,12 +328,12 @@ def roles(
             wide = on_meta(make, other)
         if wide is not None:
             try:
-                return between(model, wide, inputs, widths, given)
+                return roles_of(passes(model, wide, inputs, widths, given))
             except UserError:
                 pass  # a branch on values, say
         with FewDraws():
             wide = made(make, other)
-        return between(model, wide, inputs, widths, given)
+        return roles_of(passes(model, wide, inputs, widths, given))
 
 
 def width_of(size: Any) -> Any:
@@ -345,48 +343,10 @@ def width_of(size: Any) -> Any:
     return size["width"] if isinstance(size, Mapping) else size
 
 
-def between(
-    model: nn.Module,
-    wide: nn.Module,
-    inputs: object,
-    widths: tuple[int, int],
-    given: Mapping[str, str] = MappingProxyType({}),
-) -> Roles:
-    """The roles of a module's parameters, from it and the same one at another width; widths: of
-    both, for messages. Raises UserError as `roles`."""
-    width, other = widths
-    spreads = {name: spread(p) for name, p in model.named_parameters()}
-    shapes, others = shapes_of(model), shapes_of(wide)
-    check_widths(shapes, others, width, other)
-    kinds = _given_kinds(given, shapes)
-    buffers = kept_buffers(model, wide)  # before a pass changes running statistics
-    seen, seen_wide = _traced(model, inputs, width), _traced(wide, inputs, other)
-    growing = [name for name, shape in shapes.items() if shape != others[name]]
-    inside = frozenset().union(*(seen.behind.get(name, ()) for name in growing))
-    found = {
-        name: find(name, shapes[name], others[name], seen, seen_wide, spreads[name], kinds, inside)
-        for name in shapes
-    }
-    attention = attention_of(seen, seen_wide)
-    warned = (*of_roles(found, attention), *of_products(seen, seen_wide, widths))
-    return Roles(found, attention, warned, widths, inside, buffers, seen.branches)
-
-
-def _given_kinds(given: Mapping[str, str], names: Mapping) -> dict[str, str]:
-    """Parameter -> the kind that is given for it."""
-    kinds: dict[str, str] = {}
-    for pattern, kind in given.items():
-        matched = [name for name in names if name == pattern or fnmatchcase(name, pattern)]
-        if not matched:
-            raise UserError(
-                f"given: no parameter is named {pattern!r}: {did_you_mean(pattern, names)}"
-            )
-        if kind not in (*KINDS, BOTTLENECK):
-            known = did_you_mean(str(kind), (*KINDS, BOTTLENECK))
-            raise UserError(f"given: {pattern}: kind {kind!r}: {known}")
-        kinds |= dict.fromkeys(matched, kind)
-    return kinds
-
-
-def _traced(model: nn.Module, inputs: object, width: int) -> Trace:
-    return calling(f"roles: the module of make({width}) fails on inputs", trace, model, inputs)
+def roles_of(both: Passes) -> Roles:
+    """The roles of a module's parameters, from what it showed at two widths."""
+    found = both.found()
+    attention = attention_of(*both.traces)
+    warned = (*of_roles(found, attention), *of_products(*both.traces, both.widths))
+    branches = both.traces[0].branches
+    return Roles(found, attention, warned, both.widths, both.inside, both.buffers, branches)

@@ -1,7 +1,7 @@
 """A readout that is the embedding too, given weights of its own."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,12 +11,12 @@ from widthwise.errors import UserError
 from widthwise.tracing.roles import Roles
 
 
-def tied_readouts(roles: Roles, model: nn.Module) -> tuple[str, ...]:
-    """Names of the readouts' own weights among those that are tied to an embedding.
+def tied_readouts(roles: Roles, model: nn.Module) -> dict[str, str]:
+    """Names of the readouts' own weights among those that are tied to an embedding -> its name.
 
     Raises UserError where a readout has none: it reads by the embedding's, in a function.
     """
-    found = []
+    found: dict[str, str] = {}
     aliases = dict(model.named_parameters(remove_duplicate=False))
     for name, each in roles.found.items():
         if not each.tied or each.role.kind != "embedding":
@@ -30,11 +30,11 @@ def tied_readouts(roles: Roles, model: nn.Module) -> tuple[str, ...]:
                     "weights of its own: give the readout a layer in make, whose weight is the "
                     "embedding's"
                 )
-            found += own
-    return tuple(dict.fromkeys(found))
+            found |= dict.fromkeys(own, name)
+    return found
 
 
-def untie(model: nn.Module, readouts: Sequence[str]) -> nn.Module:
+def untie(model: nn.Module, readouts: Collection[str]) -> nn.Module:
     """Give these weights, shared with an embedding, values of their own, in place; returns the
     model. Where it has a config that says they are tied (Hugging Face's), that says so no more."""
     for name in readouts:
@@ -50,13 +50,8 @@ def untie(model: nn.Module, readouts: Sequence[str]) -> nn.Module:
     return model
 
 
-def untying(make: Callable[[Any], nn.Module], readouts: Sequence[str]) -> Callable:
-    """`make`, untied."""
-    return lambda factor: untie(make(factor), readouts)
-
-
 def untied(
-    model: nn.Module, optimizers: Sequence[torch.optim.Optimizer], readouts: Sequence[str]
+    model: nn.Module, optimizers: Sequence[torch.optim.Optimizer], readouts: Collection[str]
 ) -> tuple[nn.Module, list[torch.optim.Optimizer]]:
     """Copies of a model and its optimizers in which these readouts have weights of their own, and
     states of their own in the optimizer, with the values that they shared.

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from numbers import Integral
 from types import MappingProxyType
@@ -14,10 +15,11 @@ from torch import nn
 from widthwise.errors import UserError, did_you_mean
 from widthwise.optimizers.known import Update
 from widthwise.printed import told
-from widthwise.tracing import multipliers
-from widthwise.tracing.attention import AttentionScale
-from widthwise.tracing.multipliers import Factor, mark
-from widthwise.tracing.roles import Roles, between
+from widthwise.tracing.attention import AttentionScale, attention_of
+from widthwise.tracing.multipliers import Factor, carrying, mark
+from widthwise.tracing.multipliers import scale_logits as scale_logits_of
+from widthwise.tracing.passes import Passes, passes
+from widthwise.tracing.roles import Roles, roles_of
 from widthwise.upscaling.alongside import Growths
 from widthwise.upscaling.blocks import Blocks, blocks_of
 from widthwise.upscaling.checks import (
@@ -31,7 +33,7 @@ from widthwise.upscaling.exactly import Exactly, buffers_kept, disturb, exact, i
 from widthwise.upscaling.filling import as_first, buffers_of_width, carry_gradients, fill, made
 from widthwise.upscaling.growth import Growth, filled, owning_modules, size_factors, width_axes
 from widthwise.upscaling.optimizers import check_covered, widen_optimizer
-from widthwise.upscaling.untying import tied_readouts, untied, untying
+from widthwise.upscaling.untying import tied_readouts, untie, untied
 
 TOLERANCE = 1e-9  # relative, of outputs and gradients in float64
 Choice = tuple[frozenset[str], Blocks]  # the parameters that are averaged over, the blocks
@@ -102,29 +104,25 @@ def widen(
     make = make or getattr(model, "wider", None)
     if make is None:
         raise UserError("widen: give make=factor -> the same module `factor` times as wide")
-    make = multipliers.carrying(make, model)
+    make = carrying(make, model)
     of: Any = optimizer
     several = isinstance(of, list | tuple)
     optimizers = list(of) if several else [of]
     if optimizer is not None:
         check_covered(model, optimizers)
     own = optimizers if optimizer is not None else []
+    pair = _pair(model, factor, make, inputs, given)
     readouts: tuple[str, ...] = ()
     if untie:
-        model, own, make, readouts = _untied(model, own, factor, make, inputs, given, tolerance)
-    scaled: tuple[AttentionScale, ...] = ()
-    if scale_logits:
-        scaled = _scaled(model, factor, make, inputs, given)
-        make = _scaling(make, scaled)
-    wide = made(model, factor, make)
+        pair, own, readouts = _untied(pair, own, tolerance)
+    scaled = _scaled(pair) if scale_logits else ()
+    model, wide = pair.model, pair.wide
     kept = buffers_of_width(model, wide, factor, make)
     roles = None
-    if inputs is None:
+    if pair.both is None:
         growth, choice = _told_by_owners(model, wide, factor, make, averages, block)
     else:
-        growth, choice, traced = _told_by_inputs(
-            model, wide, factor, make, inputs, averages, block, given, kept, tolerance
-        )
+        growth, choice, traced = _told_by_inputs(pair, averages, block, kept, tolerance)
         roles = traced.at(wide)
     fill(model, wide, growth, kept, choice[1])
     carry_gradients(model, wide, growth)
@@ -140,82 +138,88 @@ def widen(
     return wide, type(of)(results) if several else results[0], growths
 
 
-def _twice(model: nn.Module, wide: nn.Module, factor, make: Callable) -> nn.Module:
+@dataclass(frozen=True)
+class Pair:
+    """A model and the wide one that `make` returned, and copies of both in float64.
+
+    both: what a pass at two widths showed, once; None where there are no inputs, which arguments
+    are in float64.
+    """
+
+    model: nn.Module
+    wide: nn.Module
+    narrow: nn.Module
+    other: nn.Module
+    arguments: Any = None
+    both: Passes | None = None
+
+    def showed(self, what: str) -> Passes:
+        """What a pass showed; UserError where there was none."""
+        if self.both is None:
+            raise UserError(f"widen: {what}")
+        return self.both
+
+
+def _pair(
+    model: nn.Module, factor: Any, make: Callable, inputs: object, given: Mapping[str, str]
+) -> Pair:
+    """Make the wide module, and look at both on inputs."""
+    wide = made(model, factor, make)
+    if inputs is None:
+        return Pair(model, wide, model, wide)
+    arguments, narrow, other = in_float64(inputs), twin(model), twin(wide)
+    reference = exact(_twice(narrow, other, factor, make))
+    widths = (1, int(factor) if reference is other else 2)
+    with buffers_kept(narrow, reference), Exactly():
+        both = passes(narrow, reference, arguments, widths, given)
+    return Pair(model, wide, narrow, other, arguments, both)
+
+
+def _twice(model: nn.Module, wide: nn.Module, factor: Any, make: Callable) -> nn.Module:
     """The module at a width at which every axis differs that may grow."""
     if isinstance(factor, Integral) and int(factor) > 1:
         return wide
     return as_first(make(filled(factor, 2)), model)
 
 
-def _traced(
-    narrow: nn.Module, other: nn.Module, factor, make: Callable, arguments: Any, given: Mapping
-) -> Roles:
-    """The roles of a twin's parameters; other: the wide one's twin."""
-    reference = exact(_twice(narrow, other, factor, make))
-    widths = (1, int(factor) if reference is other else 2)
-    with buffers_kept(narrow, reference), Exactly():
-        return between(narrow, reference, arguments, widths, given)
-
-
-def _untied(
-    model: nn.Module,
-    optimizers: list,
-    factor,
-    make: Callable,
-    inputs: object,
-    given: Mapping[str, str],
-    tolerance: float,
-) -> tuple[nn.Module, list, Callable, tuple[str, ...]]:
-    """Copies of a model and its optimizers whose readouts have weights of their own, their `make`,
-    and the names of these weights; as they were where none is tied."""
-    if inputs is None:
-        raise UserError("widen: untie needs inputs, which show what is a readout")
-    arguments, narrow = in_float64(inputs), twin(model)
-    roles = _traced(narrow, twin(made(model, factor, make)), factor, make, arguments, given)
-    readouts = tied_readouts(roles, model)
+def _untied(pair: Pair, optimizers: list, tolerance: float) -> tuple[Pair, list, tuple[str, ...]]:
+    """The pair with copies of the model and its optimizers whose readouts have weights of their
+    own, and the names of these weights; as it was where none is tied."""
+    both = pair.showed("untie needs inputs, which show what is a readout")
+    readouts = tied_readouts(roles_of(both), pair.model)
     if not readouts:
-        return model, optimizers, make, ()
-    copied, others = untied(model, optimizers, readouts)
-    held = Reference(narrow, arguments, tolerance)
-    if held.by_chance or held.outputs_differ(twin(copied)):
+        return pair, optimizers, ()
+    copied, others = untied(pair.model, optimizers, readouts)
+    narrow, held = twin(copied), Reference(pair.narrow, pair.arguments, tolerance)
+    if held.by_chance or held.outputs_differ(narrow):
         raise UserError(
-            f"untie: with weights of its own for {readouts[0]} the model returns something else "
-            "(it draws random numbers, or asks whether they are tied): untie it in make"
+            f"untie: with weights of its own for {next(iter(readouts))} the model returns "
+            "something else (it draws random numbers, or asks whether they are tied): untie it in "
+            "make"
         )
-    return copied, others, untying(make, readouts), readouts
+    wide, other = (untie(each, readouts) for each in (pair.wide, pair.other))
+    both = both.untied(readouts)
+    return Pair(copied, wide, narrow, other, pair.arguments, both), others, (*readouts,)
 
 
-def _scaled(
-    model: nn.Module, factor, make: Callable, inputs: object, given: Mapping[str, str]
-) -> tuple[AttentionScale, ...]:
-    """The attention whose logits get a factor: of those that torch's own function computes, all
-    that do not scale as 1 / head_dim."""
-    if inputs is None:
-        raise UserError("widen: scale_logits needs inputs, which show how logits scale")
-    narrow, wide = twin(model), twin(made(model, factor, make))
-    roles = _traced(narrow, wide, factor, make, in_float64(inputs), given)
-    return tuple(
+def _scaled(pair: Pair) -> tuple[AttentionScale, ...]:
+    """Give the wide module's attention a factor on its logits, in place, and return which: of those
+    that torch's own function computes, all that do not scale as 1 / head_dim."""
+    both = pair.showed("scale_logits needs inputs, which show how logits scale")
+    found = tuple(
         each
-        for each in roles.attention
+        for each in attention_of(*both.traces)
         if each.fused and math.isfinite(each.exponent) and abs(_power(each)) > 1e-6
     )
+    for each in found:
+        for module in (pair.wide, pair.other):
+            scale_logits_of(module, each, _power(each))
+    return found
 
 
 def _power(scale: AttentionScale) -> float:
     """The power of head_dim that logits lack to scale as 1 / head_dim."""
     return -1 - scale.exponent
-
-
-def _scaling(make: Callable[[Any], nn.Module], scaled: Sequence[AttentionScale]) -> Callable:
-    """`make`, with factors on the logits of attention."""
-
-    def scaling(factor: Any) -> nn.Module:
-        module = make(factor)
-        for each in scaled:
-            multipliers.scale_logits(module, each, _power(each))
-        return module
-
-    return scaling
 
 
 def _told_by_owners(
@@ -240,21 +244,16 @@ def _told_by_owners(
 
 
 def _told_by_inputs(
-    model: nn.Module,
-    wide: nn.Module,
-    factor,
-    make: Callable,
-    inputs: object,
+    pair: Pair,
     averages: Sequence[str] | None,
     block: int | None,
-    given: Mapping[str, str],
     kept: set[str],
     tolerance: float,
 ) -> tuple[dict[str, Growth], Choice, Roles]:
     """Growth by what a pass shows of the axes; readouts and blocks as the outputs ask for."""
-    arguments = in_float64(inputs)
-    narrow, other = twin(model), twin(wide)
-    roles = _traced(narrow, other, factor, make, arguments, given)
+    assert pair.both is not None
+    roles, arguments = roles_of(pair.both), pair.arguments
+    narrow, other = pair.narrow, pair.other
     summed = {name: found.inputs for name, found in roles.found.items()}
     readouts = [name for name, f in roles.found.items() if f.inputs and not f.outputs]
     disturb(narrow)  # what holds is of the module, and must hold for all values
