@@ -33,7 +33,7 @@ STUDY = Study(
             {"ratio": [BASELINE, *(sqrt_d(2.0**k) for k in range(-2, 8))], "seed": SEEDS},
             same_job=("seed",),
         ),
-        # 1_000 steps * 2^17 tokens = 131 million tokens, 5.6 minutes; 9 ratios * 3 seeds: 2.5
+        # 1_000 steps * 2^17 tokens = 131 million tokens, 5.2 minutes; 9 ratios * 3 seeds: 2.3
         # hours
         "workstation": Scale(
             WORKSTATION | {"steps": 1_000, "evaluations": 10},
