@@ -15,6 +15,7 @@ from repro.suite.checkout import ROOT
 LIBRARY_GROUND = {
     "widthwise.errors": set(),
     "widthwise.files": {"widthwise.errors"},
+    "widthwise.hints": set(),
     "widthwise.printed": set(),
     "widthwise.statistics": set(),
 }

@@ -491,7 +491,7 @@ SITUATIONS = [
             (
                 "whose record is a number",
                 lambda content: content["runs"][0].update(records=[1]),
-                "a record has '': 1, which this suite never writes",
+                "was not written by this suite, records[0] is 1",
             ),
             (
                 "without its provenance's entries",

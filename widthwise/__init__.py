@@ -9,7 +9,8 @@ clipping.py       a norm of gradients that does not depend on the width
 hugging_face.py   a callback of Trainer that clips so, and checks the plan
 errors.py         mistakes that a user can mend
 printed.py        tables of text, and lines on what takes long
-files.py          a user's own Python files
+files.py          a user's own Python files; writes of a whole file or nothing
+hints.py          JSON values held against type hints
 statistics.py     slopes, intervals over seeds
 commands.py       what the command `widthwise` does
 __main__.py       its arguments

@@ -9,12 +9,21 @@ be read, and the commit does not have it.
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from repro.errors import UserError
 from repro.files import read_json, write_json
+from widthwise.hints import misfit
 
-KINDS = {"revision": str | None, "splits": dict | None, "sha256": dict | None}
+
+class Lock(TypedDict, total=False):
+    """What a lock file says. splits: split -> what is known of it, its digest among it; sha256:
+    split -> digest, as it was once."""
+
+    first_download: str
+    revision: str | None
+    splits: dict[str, dict[str, str | float]] | None
+    sha256: dict[str, str] | None
 
 
 def read(lock: Path) -> dict[str, Any]:
@@ -22,10 +31,10 @@ def read(lock: Path) -> dict[str, Any]:
     if not lock.exists():
         return {}
     said = read_json(lock)
-    if not isinstance(said, dict) or not all(isinstance(said.get(k), t) for k, t in KINDS.items()):
+    if wrong := misfit(said, Lock):
         raise UserError(
-            f"{lock}: is no lock file of a download; restore it as committed, or delete it to "
-            "trust the next download"
+            f"{lock}: is no lock file of a download ({wrong}); restore it as committed, or delete "
+            "it to trust the next download"
         )
     return said
 

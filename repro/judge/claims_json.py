@@ -11,13 +11,15 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
 
-from repro.files import json_bytes, sha256_file
+from repro.errors import UserError
+from repro.files import REMEDY, json_bytes, read_json, sha256_file
 from repro.judge import claims, register
 from repro.judge.board import JudgedClaim
 from repro.judge.printed import targets_of
 from repro.suite import registry
 from repro.suite.provenance import devices
 from repro.suite.study import SCALES
+from widthwise.hints import misfit
 
 
 class Target(TypedDict):
@@ -70,6 +72,25 @@ CHOICES = {
     "verdict": claims.VERDICTS,
     "scale": SCALES,
 }
+
+
+def check_rows(rows: object, path: object, remedy: str = REMEDY) -> list[JudgedClaim]:
+    """Judged claims that a file holds. Raises UserError, naming it and the place, where they are
+    not those that this suite writes."""
+    if wrong := misfit(rows, list[JudgedClaim]):
+        raise UserError(f"{path}: was not written by this suite, {wrong}; {remedy}")
+    found: Any = rows
+    for row in found:
+        if other := [key for key, words in CHOICES.items() if row[key] not in words]:
+            raise UserError(f"{path}: {row['claim']}: no {other[0]} is {row[other[0]]!r}; {remedy}")
+    return found
+
+
+def read_rows(path: Path) -> list[JudgedClaim]:
+    """The judged claims of a figure's claims.json; raises UserError as `check_rows`."""
+    return check_rows(read_json(path), path)
+
+
 TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 KEY = re.compile(r"^    (\w+): .+  # (.+)$", re.MULTILINE)  # with its comment
 

@@ -90,7 +90,7 @@ def lines(names: Sequence[str] | None = None) -> list[str]:
         [f"`{name}`", *(number(needed[s].get(name, 0) / 1e9, 2) for s in GPU_SCALES)]
         for name in sorted(largest, key=lambda name: (-needed[GPU_SCALES[-1]][name], name))
     ]
-    jobs = {s: budget.longest(suites[s], names, Site()) for s in GPU_SCALES}
+    jobs = {s: budget.longest(suites[s], offered[s], Site()) for s in GPU_SCALES}
     long = [
         [f"`{name}`", *(_days(jobs[s].get(name)) for s in GPU_SCALES)]
         for name, (days, _) in jobs[GPU_SCALES[-1]].items()

@@ -7,6 +7,7 @@ training measured in `studies/<paper>/second.csv`, beside the records of the def
 verdict that turns there is none.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -47,6 +48,14 @@ class Second:
     n: str
     seen: str
     digest: str
+
+    def __post_init__(self) -> None:
+        for column in ("measured", "low", "high", "n"):
+            cell = getattr(self, column)
+            if cell and not (rows.NUMBER.fullmatch(cell) and math.isfinite(float(cell))):
+                raise ValueError(f"{column} {cell!r:.40} is no number, nor empty")
+        if (self.low == "") != (self.high == ""):
+            raise ValueError("has one end of an interval")
 
     def __str__(self) -> str:
         interval = f" [{float(self.low):.3g}, {float(self.high):.3g}]" if self.low else ""

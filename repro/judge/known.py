@@ -9,6 +9,7 @@ from repro.errors import UserError
 from repro.files import read_json
 from repro.judge import built
 from repro.judge.board import JudgedClaim
+from repro.judge.claims_json import read_rows
 from repro.judge.published import CLAIMS, DATA, PROVENANCE
 from repro.judge.records import describe, not_committed, read_record, recorded
 from repro.judge.run_table import cell_ids
@@ -52,7 +53,7 @@ def find(suite: Suite, figure_name: str) -> Known | None:
         folder = built.finished(suite, figure_name)
         return Known(
             figure_name,
-            read_json(folder / CLAIMS),
+            read_rows(folder / CLAIMS),
             read_json(folder.parent / PROVENANCE),
             folder.parent / DATA,
             folder / f"{figure_name.split('/')[1]}.png",

@@ -5,6 +5,7 @@ is in the studies themselves.
 """
 
 import re
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,6 +17,7 @@ from repro.suite import catalog
 
 # -1/2, 0.0020, 1e-3, <1
 NUMBER = re.compile(r"[<>]?-?\d+(/[1-9]\d*|(\.\d+)?(e-?\d\d?)?)")
+LONGEST = 40  # characters of a number
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,9 @@ class Printed:
     what: str
 
     def __post_init__(self) -> None:
-        if not NUMBER.fullmatch(self.value):
+        if len(self.value) > LONGEST or not NUMBER.fullmatch(self.value):
             raise ValueError(
-                f"value {self.value!r} is no number; write it as 0.4, -1/2, 1e-3 or <1"
+                f"value {reprlib.repr(self.value)} is no number; write it as 0.4, -1/2, 1e-3 or <1"
             )
         for column in ("unit", "place", "what"):
             if not getattr(self, column).strip():

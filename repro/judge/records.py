@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import get_type_hints
+from typing import NotRequired, TypedDict
 
 from repro.cores import usable_cores
 from repro.errors import UserError
@@ -18,7 +18,7 @@ from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge import evidence
 from repro.judge.board import JudgedClaim, board
 from repro.judge.built import finished, refuse_other_code
-from repro.judge.claims_json import FiledClaim, filed, whole
+from repro.judge.claims_json import FiledClaim, check_rows, filed, read_rows, whole
 from repro.judge.picture import write_figure, write_page
 from repro.judge.published import CLAIMS, DATA, PROVENANCE, put
 from repro.judge.run_table import chosen_after_seeing
@@ -35,12 +35,30 @@ TEXT = ".md"
 KEPT = (".csv", ".json", ".png", TEXT)  # data; claims and provenance; picture; its text
 # Of a provenance.json, what holds in results/ alone, and what the studies themselves say today.
 NOT_KEPT = ("figure", "files", "arithmetic", "chosen_after_seeing")
-# Entries of a record, of its provenance, and of each claim in it.
-RECORD = {"provenance": dict, "data_sha256": str, "claims": list}
-MADE_OF = {"scale": str, "data": str, "label": str, "cells": list, "made": list}
-CLAIM = {
-    key: getattr(kind, "__origin__", kind) for key, kind in get_type_hints(JudgedClaim).items()
-}
+
+
+class Record(TypedDict):
+    """The JSON of a record."""
+
+    provenance: "MadeOf"
+    data_sha256: str
+    claims: list[dict]
+
+
+class MadeOf(TypedDict):
+    """The provenance of a record."""
+
+    scale: str
+    data: str
+    label: str
+    embedded: bool
+    cells: list[str]
+    code: str
+    data_sha256: str
+    made: list[dict]
+    datasets: NotRequired[dict[str, dict]]
+    seeds: NotRequired[list[int]]
+    unclean: NotRequired[list[str]]
 
 
 def record(suite: Suite, unclean: bool = False) -> list[Path]:
@@ -85,7 +103,7 @@ def _record(suite: Suite, figure_name: str, folder: Path, made: dict) -> Path:
     data = folder.parent / DATA
     for source, suffix in ((data, ".csv"), (folder / f"{target.name}.png", ".png")):
         write_bytes(target.with_suffix(suffix), source.read_bytes())
-    claims = read_json(folder / CLAIMS)
+    claims = read_rows(folder / CLAIMS)
     write_page(target, figure_name, data, claims, made)
     kept = {key: value for key, value in made.items() if key not in NOT_KEPT}
     write_json(
@@ -135,7 +153,7 @@ def _record_second(figure_name: str, folder: Path, provenance: dict) -> list[Pat
     if not provenance["made"]:
         return []
     (name,) = {arithmetic.of(entry) for entry in provenance["made"]}
-    claims = read_json(folder / CLAIMS)
+    claims = read_rows(folder / CLAIMS)
     evidence.keep(paper, claims, name, sha256_file(folder.parent / DATA))
     return [ROOT / evidence.second_path(paper)]
 
@@ -200,15 +218,13 @@ def _checked(saved: object, path: Path) -> dict:
     """A record's JSON. Raises UserError, naming the file, where its entries are not those that
     `record` writes, or its texts are none that a page or a terminal may show."""
     remedy = "restore records/ with git"
-    check_keys(saved, RECORD, path, remedy)
+    check_keys(saved, Record, path, remedy)
     assert isinstance(saved, dict)
     made_of = saved["provenance"]
-    check_keys(made_of, MADE_OF, path, remedy)
     for entry in made_of["made"]:
         check_keys(entry, {"device": str, "runs": int}, path, remedy)
         foreign.check_provenance(entry, path, remedy, lacking=("inputs",))
-    for row in saved["claims"]:
-        check_keys(row, CLAIM, path, remedy)
+    check_rows(saved["claims"], path, remedy)
     if not foreign.is_shown_as_it_is(saved):
         raise UserError(f"{path}: holds characters that cannot be shown; {remedy}")
     return saved

@@ -3,9 +3,11 @@
 import csv
 import io
 import re
+import reprlib
 from collections.abc import Iterator, Sequence
 from dataclasses import Field, astuple, fields
 from functools import lru_cache
+from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from repro.errors import UserError
@@ -49,7 +51,8 @@ def _rows(name: str, kind: type[Row], data: bytes) -> Iterator[tuple[str, Row]]:
     except csv.Error as error:
         raise UserError(f"{name}, line {lines.line_num}: is not CSV ({error})") from None
     except ValueError as error:
-        raise UserError(f"{name}, line {lines.line_num}: {error}") from None
+        words = " ".join(str(error).split())
+        raise UserError(f"{name}, line {lines.line_num}: {words[:400]}") from None
 
 
 def _row(kind: type[Row], cells: list[str]) -> Row:
@@ -61,10 +64,14 @@ def _row(kind: type[Row], cells: list[str]) -> Row:
 
 def _value(column: Field, cell: str) -> str | int | float:
     """A cell as its column's type."""
+    if len(cell.splitlines()) > 1:
+        raise ValueError(f"{column.name} has a line break; a row is one line")
+    if not cell.isprintable():
+        raise ValueError(f"{column.name} {reprlib.repr(cell)} holds what cannot be shown")
     if column.type is int and not cell.isdecimal():
-        raise ValueError(f"{column.name} {cell!r} is no whole number")
-    if column.type is float and not NUMBER.fullmatch(cell):
-        raise ValueError(f"{column.name} {cell!r} is no number; write it as 0.95")
+        raise ValueError(f"{column.name} {reprlib.repr(cell)} is no whole number")
+    if column.type is float and not (NUMBER.fullmatch(cell) and isfinite(float(cell))):
+        raise ValueError(f"{column.name} {reprlib.repr(cell)} is no number; write it as 0.95")
     return column.type(cell) if column.type in (int, float) else cell
 
 

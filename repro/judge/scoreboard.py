@@ -14,6 +14,7 @@ from repro.judge.claims import (
     REPORTED,
     REPRODUCED,
 )
+from repro.judge.claims_json import read_rows
 from repro.judge.known import find_all, origin
 from repro.judge.published import CLAIMS, PROVENANCE, note_of
 from repro.judge.records import describe, on_record
@@ -74,7 +75,7 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
         try:
             if is_built:
                 folder = finished(suite, figure_name)
-                rows += read_json(folder / CLAIMS)
+                rows += read_rows(folder / CLAIMS)
                 several = mixture(read_json(folder.parent / PROVENANCE)["made"])
                 lines += [f"{file}: {several}; {REMEDIES}"] if several else []
             lines.append(file if is_built else f"{file}: not built, see the errors above")

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from repro.errors import UserError
 from repro.files import CELL_SEAL, REMEDY, canonical_json, read_sealed
@@ -12,11 +13,18 @@ from repro.suite.plan import Cell
 from repro.suite.provenance import kind
 from repro.suite.runs import Run
 from repro.suite.spec import lookup, override
+from widthwise.hints import misfit
 
 FORMAT = 1
 # The entries that this suite reads: of a finished run's file, of a cell, and of a run in a cell.
-FINISHED = {"id": str, "spec": dict, "datasets": dict, "records": list, "provenance": dict}
-CELL = {"id": str, "study": str, "axes": dict, "runs": list}
+FINISHED = {
+    "id": str,
+    "spec": dict,
+    "datasets": dict,
+    "records": list[dict],
+    "provenance": dict,
+}
+CELL = {"id": str, "study": str, "axes": dict, "runs": list[dict]}
 RUN = FINISHED | {"axes": dict}
 INFINITE = ("inf", "-inf", "nan")  # numbers that JSON has not, as `encode_record` writes them
 
@@ -88,14 +96,11 @@ def _is_of(result: Mapping, run: Run) -> bool:
         return False
 
 
-def check_keys(
-    content: object, keys: Mapping[str, type], name: object, remedy: str = REMEDY
-) -> None:
-    """Raise UserError, naming the file, unless its content has these keys with these types."""
-    entries = content if isinstance(content, Mapping) else {}
-    lacking = [key for key, kind in keys.items() if not isinstance(entries.get(key), kind)]
-    if lacking:
-        raise UserError(f"{name}: was not written by this suite, it lacks {lacking[0]!r}; {remedy}")
+def check_keys(content: object, keys: Any, name: object, remedy: str = REMEDY) -> None:
+    """Raise UserError, naming the file, unless its content has these keys with these types, as
+    `hints.misfit` has them."""
+    if wrong := misfit(content, keys):
+        raise UserError(f"{name}: was not written by this suite, {wrong}; {remedy}")
 
 
 def encode_record(record: Mapping) -> dict:

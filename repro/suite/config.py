@@ -140,7 +140,7 @@ def _source(dataset: str, value: object) -> Source:
         folder = Path(value)
     if not folder.is_dir():
         raise UserError(
-            f"{dataset}: folder {value!r} does not exist ({folder.absolute()}); "
+            f"{dataset}: folder {value!r} does not exist ({str(folder.absolute())!r}); "
             "give a folder, 'embedded' (synthetic) or 'real'"
         )
     return Source("folder", folder.resolve())

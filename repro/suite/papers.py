@@ -11,7 +11,7 @@ from pathlib import Path
 
 from repro.errors import UserError, did_you_mean
 from repro.suite import checkout
-from repro.suite.checkout import kind
+from widthwise.hints import misfit
 
 FILE = "paper.toml"
 ARXIV = re.compile(r"\d{4}\.\d{5}")
@@ -44,13 +44,10 @@ class Paper:
     page: str = ""
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if each.name == "authors":
-                if not isinstance(value, tuple) or not all(isinstance(n, str) for n in value):
-                    raise ValueError('authors is no list of texts, as ["Hayou, Soufiane"]')
-            elif not isinstance(value, each.type if isinstance(each.type, type) else str):
-                raise ValueError(f"{each.name} is {kind(value)}")
+        said = {each.name: getattr(self, each.name) for each in fields(self)}
+        said["authors"] = list(self.authors) if isinstance(self.authors, tuple) else self.authors
+        if wrong := misfit(said, Paper):
+            raise ValueError(wrong)
         for name in ("title", "question", "answer"):
             if not getattr(self, name).strip():
                 raise ValueError(f"{name} is empty")

@@ -8,6 +8,8 @@ from benchmarks import calibration
 from benchmarks._implementations import implementations
 from repro.suite.checkout import ROOT
 
+pytestmark = pytest.mark.long
+
 PAGE = ROOT / "docs" / "coordinate-check.md"
 ALL = {(e.family, e.name, e.slip): e for e in implementations()}
 # One right and one wrong of what is quick, and a Transformer each.

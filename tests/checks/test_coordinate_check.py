@@ -6,6 +6,8 @@ from repro.checks.tiny import MODELS, tiny_run
 from widthwise.checks.coordinates import over_widths
 from widthwise.checks.slopes import Measured, fit_slopes
 
+pytestmark = pytest.mark.long
+
 WIDTHS = [64, 128, 256, 512]
 
 

@@ -22,6 +22,8 @@ from repro.suite.study import OVERNIGHT, SCALES
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
 
+pytestmark = pytest.mark.long
+
 
 def claims():
     return [c for name in catalog.figure_names() for c in catalog.figure(name).claims]

@@ -36,6 +36,8 @@ from repro.suite.suite import Suite
 from repro.tasks.transfer import chance, check_single_pass, targets
 from widthwise.parametrization import KINDS, plan, recipe
 
+pytestmark = pytest.mark.long
+
 CHANCE, CURVATURE, GAIN = 6.0, 0.02, 0.25  # nats; nats per octave squared; nats a doubling
 SLOPES = {"SP": -1.0, "muP": 0.0}
 PENALTY = {"SP": 0.1, "muP": 0.0}

@@ -16,6 +16,8 @@ from repro.suite import checkout, config, registry
 from repro.suite.entry import CHEAP, Entered, EntryFile, Point, drawn, read
 from repro.suite.suite import Suite
 
+pytestmark = pytest.mark.long
+
 MINE = '''"""muP whose readout's rate is SP's."""
 
 from dataclasses import replace
@@ -150,7 +152,7 @@ def test_a_file_that_was_changed_or_is_none_is_refused_by_name(recorded):
         ({"losses": []}, "no table of 8 columns"),
         ({"losses": [[1]]}, "no table of 8 columns"),
         ({"file": {"text": "other", "sha256": "0" * 64}}, "not that of its digest"),
-        ({"name": "a\x1b[2J"}, "cannot be shown"),
+        ({"name": "a\x1b[2J"}, "was not written by this suite, name is"),
         ({"workloads": None}, "lacks 'workloads'"),
     ):
         write_sealed(file, content | change)

@@ -7,11 +7,13 @@ import pandas as pd
 import pytest
 
 from repro.errors import UserError
-from repro.judge import new
+from repro.judge import new, verify
 from repro.judge.claims import CONTROL, of_one_run
 from repro.judge.figure import again, figure_named
+from repro.judge.known import find_all
 from repro.suite import registry
 from repro.suite.checkout import ROOT
+from repro.suite.suite import load
 
 
 @pytest.fixture
@@ -101,3 +103,21 @@ def test_what_cannot_be_written_is_said_in_one_line(words, said, written):
 def test_no_file_is_written_over():
     with pytest.raises(UserError, match=r"figures/embedding_lr/fig1.py: is there already"):
         new._written({"figures/embedding_lr/fig1.py": ""}, "embedding_lr/fig1")
+
+
+def test_a_paper_that_is_not_run_yet_fails_no_verification_of_the_others():
+    suite = load(["scale=smoke"])
+    missing = verify.Outcome("rate_transfer/rates", verify.NO_RECORD, "")
+    verify.check(suite, [missing, verify.Outcome("embedding_lr/fig1", "identical", "")])
+    lost = verify.Outcome("embedding_lr/fig2", verify.NO_RECORD, "")
+    for outcomes in ([missing], [missing, lost], [lost, replace(lost, tier="identical")]):
+        with pytest.raises(UserError, match="have no record"):
+            verify.check(suite, outcomes)
+
+
+def test_the_scoreboard_of_all_figures_leaves_out_what_is_not_run_yet(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = registry.selected_figures(["rate_transfer", "embedding_lr/table1"])
+    assert [e.figure for e in find_all(load([]), asked, asked=False)] == ["embedding_lr/table1"]
+    with pytest.raises(UserError, match="rate_transfer/distance: has no data"):
+        find_all(load([]), asked)

@@ -34,6 +34,8 @@ from repro.suite import catalog, checkout, config, registry
 from repro.suite.suite import Suite
 from widthwise.checks.sweep import parabola_optimum
 
+pytestmark = pytest.mark.long
+
 SCALES = ("smoke", "reduced")
 
 

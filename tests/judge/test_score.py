@@ -24,6 +24,8 @@ from repro.judge.score import (
 )
 from widthwise.checks.sweep import Sweep
 
+pytestmark = pytest.mark.long
+
 RATES = 2.0 ** np.arange(-9, -3)
 BEND, GAIN = 0.02, 0.25  # nats per octave squared; nats
 FINE = 2.0 ** np.arange(-9, -3.4, 0.5)

@@ -201,7 +201,8 @@ def test_the_terminal_tells_first_what_is_told_and_what_does_not_bind_in_a_line(
     rows = [a_row(f"f.c{i}", verdict) for i, verdict in enumerate(verdicts)]
     monkeypatch.setattr(board_module, "finished", lambda suite, name: Path("nowhere"))
     files = {"claims.json": rows, "provenance.json": {"made": []}}
-    monkeypatch.setattr(board_module, "read_json", lambda path: files[path.name])
+    for name in ("read_json", "read_rows"):
+        monkeypatch.setattr(board_module, name, lambda path: files[path.name])
     config, command = SimpleNamespace(scale="smoke"), lambda *words, **options: "explain it"
     suite = SimpleNamespace(config=config, label="embedded", command=command)
     lines = board_module.summary(suite, {"p/f": True}, 1.0).splitlines()

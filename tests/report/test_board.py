@@ -11,6 +11,8 @@ from repro.judge import entries, leaders, references
 from repro.suite import config, registry
 from repro.suite.suite import Suite
 
+pytestmark = pytest.mark.long
+
 FIGURES = "transfer/scores,transfer/bowls,transfer/sgd"
 
 

@@ -24,6 +24,8 @@ from repro.suite.suite import Suite
 from repro.tasks import TASKS
 from widthwise import upscaling
 
+pytestmark = pytest.mark.long
+
 # Rows of covertype's training part: 581,012 - ceil(581,012 / 5); its last batch is dropped.
 EPOCH = {"mlp": (581_012 - 116_203) // 2_000, "resnet": 50_000 // 128}
 MODELS = {

@@ -27,6 +27,8 @@ from repro.suite.suite import Suite
 from repro.tasks import TASKS
 from repro.training import loop
 
+pytestmark = pytest.mark.long
+
 DAY = 24
 GPU_BYTES = 75e9  # of 80 GB; the rest is torch's own
 FETCHED = {"wikitext2", "fineweb_head", "ccnews"}

@@ -13,6 +13,8 @@ from repro.suite import code, code_of_run, provenance, uses
 from repro.suite.checkout import FOLDERS, ROOT
 from repro.tasks import TASKS
 
+pytestmark = pytest.mark.long
+
 
 def files_of(task):
     return set(code_of_run.files_of_run(code_of_run.modules_of_run(task, SPECS[task])))

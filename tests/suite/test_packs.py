@@ -73,7 +73,7 @@ MEMBERS = {
     "code": ([("results/code.py", b"")], NO_CELL),
     "no name": ([("", b"{}")], NO_CELL),
     "name that clears the screen": ([(NAME.replace("all", "\033[2J"), cell())], NO_CELL),
-    "id that clears the screen": ([(NAME, cell(id="\033[2J"))], "another cell than '.x1b.2J' of"),
+    "id that clears the screen": ([(NAME, cell(id="\033[2J"))], "this suite, id is '.x1b.2J'"),
     "a number beyond numbers": (
         [(NAME, cell().replace(b'"lr": 0.5', b'"lr": 1e999'))],
         "holds what JSON cannot",

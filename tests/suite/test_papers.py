@@ -49,7 +49,7 @@ def test_two_papers_of_one_first_author_are_told_apart(written, monkeypatch):
     [
         ('arxiv = "2511.01734"', 'arxiv = "2511.1"', "arxiv '2511.1' is no number as 2506.15025"),
         ("version = 1\n", "", "and the version that is judged"),
-        ("version = 1", 'version = "1"', "version is a str"),
+        ("version = 1", 'version = "1"', "version is '1'"),
         ('"Hayou, Soufiane"', '"Soufiane Hayou"', "write the family name first"),
         ('question = "Is it so?"\n', "", "question"),
         ("year", "yaer", "unknown key 'yaer', did you mean 'year'"),

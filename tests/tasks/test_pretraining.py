@@ -12,6 +12,8 @@ from repro.files import read_json, read_sealed, write_sealed
 from repro.tasks import TASKS
 from repro.tasks.pretraining import beginning, load_text, make_groups
 
+pytestmark = pytest.mark.long
+
 SPEC = SPECS["pretraining"]
 ALONE = SPEC["data"] | {"text": None}
 

@@ -10,6 +10,8 @@ import torch
 from figures.upscaling import _scalings, table1, table2, table3
 from repro.tasks import width_scalings
 
+pytestmark = pytest.mark.long
+
 
 def data(parametrization="muP-multiplier"):
     """A data.csv of four pairs of widths."""

@@ -9,7 +9,7 @@ from test_transformer_kernels import CONTEXT
 from repro.tasks import tangent_kernels, transformer_kernels
 from widthwise import parametrization
 
-pytestmark = pytest.mark.usefixtures("measured_alone")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("measured_alone")]
 
 
 IMAGES, WORDS = VISION | {"classes": 16}, LANGUAGE | {"vocab_size": 32}

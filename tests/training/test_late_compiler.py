@@ -6,6 +6,8 @@ import sys
 import pytest
 from parameters import kept
 
+pytestmark = pytest.mark.long
+
 STEPS = """
 import sys
 import torch

@@ -14,6 +14,8 @@ from benchmarks._networks import Block as DecoderBlock
 from benchmarks._networks import Decoder
 from widthwise.errors import UserError
 
+pytestmark = pytest.mark.long
+
 
 class Block(nn.Module):
     def __init__(self, width):

@@ -4,15 +4,37 @@ whose memory is empty."""
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import torch
 from torch import nn
 
 from widthwise.errors import UserError
+from widthwise.hints import misfit
+from widthwise.tracing.attention import AttentionScale
 from widthwise.tracing.kinds import Found
 
 KEPT = 65_536  # entries of a buffer that a file of roles holds
+
+
+class KeptBuffer(TypedDict):
+    """What a file of roles holds of a buffer. values: `dtype` and `list`."""
+
+    shape: list[int]
+    constant: float | bool | None
+    values: dict | None
+
+
+class Kept(TypedDict):
+    """What a file of roles holds."""
+
+    widths: list[float]
+    parameters: dict[str, Found]
+    attention: list[AttentionScale]
+    warnings: list[str]
+    inside: list[str]
+    buffers: dict[str, KeptBuffer]
+    branches: NotRequired[dict[str, str | list[str]]]  # 0.2.0 had none
 
 
 @dataclass(frozen=True)
@@ -38,11 +60,15 @@ class Buffer:
     @staticmethod
     def from_plain(kept: Mapping[str, Any]) -> "Buffer":
         """The inverse of `plain`."""
-        values = kept["values"]
+        values, shape = kept["values"], tuple(kept["shape"])
         if values is not None:
+            if wrong := misfit(values, {"dtype": str, "list": Any}):
+                raise ValueError(wrong)
             dtype = getattr(torch, values["dtype"].removeprefix("torch."))
             values = torch.tensor(values["list"], dtype=dtype)
-        return Buffer(tuple(kept["shape"]), kept["constant"], values)
+            if values.shape != shape:
+                raise ValueError(f"a buffer of shape {shape} has values of {tuple(values.shape)}")
+        return Buffer(shape, kept["constant"], values)
 
 
 def kept_buffers(model: nn.Module, wide: nn.Module) -> dict[str, Buffer]:

@@ -53,9 +53,17 @@ def plain(found: Found) -> dict[str, Any]:
 
 
 def from_plain(kept: dict[str, Any]) -> Found:
-    """The inverse of `plain`."""
+    """The inverse of `plain`; raises ValueError on what no parameter is."""
     lists = {key: tuple(value) for key, value in kept.items() if isinstance(value, list)}
-    return Found(**{**kept, **lists, "role": Role(**kept["role"])})
+    found = Found(**{**kept, **lists, "role": Role(**kept["role"])})
+    role, axes = found.role, range(len(found.shape))
+    sizes = (*found.shape, role.fan_in, role.fan_out, role.depth)
+    known = role.kind in (*KINDS, BOTTLENECK) and role.distribution in ("normal", "uniform")
+    if not known or not all(size > 0 for size in sizes) or not 0 <= (role.std or 0) < math.inf:
+        raise ValueError(f"{role} of shape {found.shape} is none")
+    if not {*found.wide} <= {*axes} or not {*found.inputs, *found.outputs} <= {*found.wide}:
+        raise ValueError(f"a tensor of shape {found.shape} has no such axes: {found}")
+    return found
 
 
 def _acts(uses: list[Use]) -> dict[int, set[str]]:

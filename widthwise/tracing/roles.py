@@ -17,13 +17,14 @@ import torch
 from torch import nn
 
 from widthwise.errors import UserError
-from widthwise.files import atomic_path
+from widthwise.files import atomic_path, open_file
+from widthwise.hints import misfit
 from widthwise.parametrization.recipes import Recipe
 from widthwise.parametrization.rules import Role
 from widthwise.printed import columns
 from widthwise.tracing import multipliers
 from widthwise.tracing.attention import AttentionScale, attention_of
-from widthwise.tracing.constants import Buffer, fill_undrawn
+from widthwise.tracing.constants import Buffer, Kept, fill_undrawn
 from widthwise.tracing.draws import FewDraws
 from widthwise.tracing.kinds import Found, from_plain, plain
 from widthwise.tracing.making import made, on_meta
@@ -173,17 +174,21 @@ class Roles(Mapping[str, Role]):
     def load(path: str | Path) -> "Roles":
         """The roles that `save` wrote; UserError where the file is another."""
         try:
-            kept = json.loads(Path(path).read_text())
+            with open_file(path) as file:
+                kept = json.loads(file.read())
+            if wrong := misfit(kept, Kept):
+                raise ValueError(wrong)
             found = {name: from_plain(each) for name, each in kept["parameters"].items()}
             attention = tuple(AttentionScale(**each) for each in kept["attention"])
             rest = tuple(kept["warnings"]), tuple(kept["widths"]), frozenset(kept["inside"])
             buffers = {name: Buffer.from_plain(each) for name, each in kept["buffers"].items()}
             branches = {
                 layer: each if isinstance(each, str) else tuple(each)
-                for layer, each in kept.get("branches", {}).items()  # 0.2.0 had none
+                for layer, each in kept.get("branches", {}).items()
             }
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UserError(f"{path}: is no file that Roles.save wrote") from error
+        except (OSError, ValueError, TypeError, AttributeError, RuntimeError) as error:
+            why = " ".join(str(error).split())
+            raise UserError(f"{path}: is no file that Roles.save wrote ({why})") from error
         return Roles(found, attention, *rest, buffers, branches)
 
     def fill_(self, model: nn.Module) -> None:

@@ -1,0 +1,287 @@
+"""Every reader of what somebody else may have made: an honest file is changed at every node, and
+must be taken as it is or refused in one line that names it. What is taken is used, too."""
+
+import csv
+import io
+import json
+import tomllib
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import mutants
+import pytest
+import torch
+from torch import nn
+
+from repro.data import lockfiles
+from repro.errors import UserError
+from repro.files import parse_json, seal
+from repro.judge import board, claims_json, records
+from repro.judge.evidence import Second, turned
+from repro.judge.picture import unclean
+from repro.judge.power import Trial
+from repro.judge.printed import Printed
+from repro.judge.register import Registered
+from repro.judge.rows import parsed
+from repro.suite import calls, cells, checkout, config, papers, suite
+from repro.suite.checkout import ROOT
+from repro.suite.plan import Cell, Run
+from repro.suite.provenance import code_versions, doubts, listed, mixture
+from widthwise.tracing.roles import Roles, roles
+
+RECORD = records.RECORDS / "smoke" / "embedded" / "cpu" / "embedding_lr" / "fig1.json"
+MADE = {
+    "device": "cpu",
+    "arithmetic": "avx2 (Intel)",
+    "inputs": {"wikitext2": "0" * 64},
+    "host_cpu": "Intel(R) Xeon(R) CPU @ 2.20GHz",
+    "versions": {"torch": "2.13.0+cpu", "tokenizers": None},
+    "seconds": 0.5,
+    "commit": None,
+    "ranks": 1,
+    "layout": {"data": 2},
+    "modules": ["repro.tasks"],
+    "code_sha256": "1" * 64,
+    "trees": {"repro": "2" * 40},
+}
+RUN = Run("task", 1, {"seed": 0, "model": {"width": 8}}, {"seed": 0}, {"a": {"source": "embedded"}})
+CELL = Cell("paper/study", {"width": 8}, (RUN,))
+
+
+def cell() -> dict:
+    run = {
+        "id": RUN.id,
+        "spec": dict(RUN.spec),
+        "axes": dict(RUN.axes),
+        "datasets": dict(RUN.datasets),
+        "provenance": MADE,
+        "sha256_checkpoint": "3" * 64,
+        "tuned": {},
+        "records": [{"step": 1, "loss": 2.5, "by": {"a": [1, 2.5]}}, {"step": 2, "loss": "inf"}],
+    }
+    axes = dict(CELL.axes)
+    return {"format": cells.FORMAT, "id": CELL.id, "study": CELL.study, "axes": axes, "runs": [run]}
+
+
+def read_cell(path: Path) -> None:
+    content = cells.read_cell(path, CELL)
+    cells.check_compatible({path: content})
+    cells.frame([content]).to_csv()
+    for entry in [run["provenance"] for run in content["runs"]]:
+        entry = entry | {"runs": 1}
+        str([listed(code_versions([entry])), mixture([entry]), doubts([entry])])
+
+
+def read_record(path: Path) -> None:
+    saved = records._checked(parse_json(path.read_bytes(), path, "restore it"), path)
+    made = saved["provenance"]["made"]
+    str([listed(code_versions(made)), mixture(made), doubts(made), unclean(saved["provenance"])])
+    pages = {row["figure"]: path for row in saved["claims"]}
+    board.board(path.parent, "title", saved["claims"], pages)
+    for row in saved["claims"]:
+        str([board.interval(row), board.in_words(row), board.paper_scale(row)])
+
+
+def make(width: int) -> nn.Module:
+    return nn.Sequential(nn.Embedding(5, width), nn.LayerNorm(width), nn.Linear(width, 5))
+
+
+TOKENS = torch.arange(5)[None]
+
+
+def read_roles(path: Path) -> None:
+    found = Roles.load(path)
+    try:
+        str([found, found.at(make(16))])
+    except UserError as error:  # of what is right by itself, and of another model
+        raise UserError(f"{path}: {error}") from None
+
+
+def saved_roles() -> dict:
+    found = Path("roles-of-now.json")
+    roles(make, 8, TOKENS).save(found)
+    content = json.loads(found.read_text())
+    found.unlink()
+    return content
+
+
+def read_config(path: Path) -> None:
+    try:
+        config.parse(suite._defaults(path, path.read_text()), ["wikitext2"])
+    except UserError as error:  # whose values come from files and words together
+        raise UserError(f"{path}: {error}") from None
+
+
+def toml(value: object) -> str:
+    """As far as JSON is TOML."""
+    pairs = value.items() if isinstance(value, dict) else [("title", value)]
+    return "".join(f"{json.dumps(k)} = {json.dumps(v)}\n" for k, v in pairs)
+
+
+def read_paper(path: Path) -> None:
+    file = Path("studies", "x", papers.FILE)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(path.read_bytes())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkout, "ROOT", Path())
+        try:
+            found = papers.paper.__wrapped__("x")
+        except UserError as error:
+            raise UserError(str(error).replace(str(file), str(path))) from None
+    str([found.heading, found.url, found.cited, found.ours])
+
+
+def read_claims(path: Path) -> None:
+    for row in claims_json.read_rows(path):
+        str([board.interval(row), board.in_words(row), board.paper_scale(row)])
+
+
+@dataclass(frozen=True)
+class Reader:
+    """honest: what the file holds. read: reads and uses it. sealed: whether it is sealed anew.
+    write: its text."""
+
+    honest: Any
+    read: Any
+    sealed: bool = False
+    write: Any = json.dumps
+
+
+CHOSEN = {"scale": "smoke", "figures": ["a/b"], "max_gpu_hours": 2.5, "wikitext2": "real"}
+LOCK = {"revision": "a", "splits": {"train": {"text_sha256": "0"}}, "first_download": "2026"}
+CALL = {"process": 1, "machine": "a", "executor": "local"}
+PAPER = ROOT / "studies" / "embedding_lr" / papers.FILE
+READERS = {
+    "claims": Reader(lambda: json.loads(RECORD.read_text())["claims"], read_claims),
+    "a paper": Reader(lambda: tomllib.loads(PAPER.read_text()), read_paper, write=toml),
+    "a cell": Reader(cell, read_cell, True),
+    "a record": Reader(lambda: json.loads(RECORD.read_text()), read_record),
+    "roles": Reader(saved_roles, read_roles),
+    "a configuration": Reader(lambda: CHOSEN, read_config),
+    "a lock file": Reader(lambda: LOCK, lambda path: lockfiles.check("a", path, "a", {})),
+    "a note of a call": Reader(lambda: CALL, lambda path: calls._is_gone(calls._read(path))),
+}
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def refusals(read, name: str) -> str:
+    """ "" where a file is taken; what is wrong with how it is refused."""
+    try:
+        read()
+    except UserError as error:
+        said = str(error)
+        good = name in said and "\n" not in said and len(said) < 1_000
+        return "" if good else f"says {said[:200]!r}"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"[:200]
+    return ""
+
+
+def unreadable(reader: Reader, every: bool) -> list[str]:
+    path, wrong = Path("given.json"), []
+    for what, value in mutants.of(reader.honest(), every):
+        if reader.sealed and isinstance(value, dict):
+            try:
+                value = seal(value)
+            except ValueError:  # infinity, which a seal cannot be of
+                value = value | {"sha256": "0" * 64}
+        path.write_text(reader.write(value))
+        if fault := refusals(lambda: reader.read(path), path.name):
+            wrong.append(f"{what}: {fault}")
+    return wrong
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_an_honest_file_is_taken(name):
+    reader = READERS[name]
+    content = seal(reader.honest()) if reader.sealed else reader.honest()
+    Path("given.json").write_text(reader.write(content))
+    if name == "a lock file":
+        with pytest.raises(UserError, match="truncated or another dataset"):
+            reader.read(Path("given.json"))
+    else:
+        reader.read(Path("given.json"))
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_changed_file_is_taken_or_refused_by_name(name):
+    assert unreadable(READERS[name], every=False) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READERS)
+def test_every_change_of_a_file_is_taken_or_refused_by_name(name):
+    assert unreadable(READERS[name], every=True) == []
+
+
+STUDIES = ROOT / "studies"
+TABLES = {
+    "printed.csv": (Printed, lambda row: str([row, row.number, row.relation])),
+    "registered.csv": (Registered, lambda row: str([row.lines, row.permitted, row.key])),
+    "second.csv": (Second, lambda row: turned("reproduced", [row]) + str(row)),
+    "power.csv": (Trial, str),
+}
+CELLS = (
+    "",
+    " ",
+    "-",
+    "nan",
+    "inf",
+    "1e999",
+    "1" * 5_000,
+    "a\x1b[2J",
+    "a\nb",
+    '"',
+    "\0",
+    "\ud800",
+    "²",
+)
+
+
+def tables(name: str, every: bool):
+    """(what was changed, the file so changed), of the first rows of a paper's table."""
+    lines = next(iter(sorted(STUDIES.glob(f"*/{name}")))).read_text().splitlines()[:4]
+    rows = [*csv.reader(lines)]
+    yield "cut", ("\n".join(lines))[:-40].encode()
+    yield "no text", "\n".join(lines).encode() + b"\xff"
+    yield "nothing", b""
+    for (i, j), cell in mutants.cells(rows, CELLS, every):
+        changed = [[*row] for row in rows]
+        changed[i][j] = cell
+        buffer = io.StringIO()
+        csv.writer(buffer, lineterminator="\n").writerows(changed)
+        yield f"{i}, {j}: {cell[:9]!r}", buffer.getvalue().encode("utf-8", "surrogatepass")
+    for j in range(len(rows[0])):
+        short = [[*row[:j], *row[j + 1 :]] for row in rows]
+        yield f"without column {j}", "\n".join(map(",".join, short)).encode()
+
+
+def unreadable_rows(name: str, every: bool) -> list[str]:
+    kind, use = TABLES[name]
+
+    def read(data: bytes) -> None:
+        for place, row in parsed.__wrapped__(name, kind, data):
+            try:
+                use(row)
+            except UserError as error:
+                raise UserError(f"{place}: {error}") from None
+
+    found = ((what, refusals(partial(read, data), name)) for what, data in tables(name, every))
+    return [f"{what}: {fault}" for what, fault in found if fault]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_changed_table_is_taken_or_refused_by_file_and_line(name):
+    assert unreadable_rows(name, every=False) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TABLES)
+def test_every_change_of_a_table_is_taken_or_refused_by_file_and_line(name):
+    assert unreadable_rows(name, every=True) == []
