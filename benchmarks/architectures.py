@@ -1,4 +1,4 @@
-"""For which architectures of others `widthwise` has a plan of muP, and which `widthwise.widen`
+"""What the coordinate check says of architectures of others under muP, and which `widthwise.widen`
 accepts, refuses, and gets wrong (none); writes the table of their page.
 
 Each is made small, once with heads that grow in number and, where it has heads, once with a head
@@ -132,20 +132,39 @@ def judge(case: Case, grow: str) -> tuple[str, str]:
     return ("accepted" if off < WRONG else "wrong"), f"{off:.1g}"
 
 
-def parametrized(case: Case, grow: str) -> tuple[str, str]:
-    """(planned or refused, why): whether every parameter has a role, and muP a place for each of
-    its factors, at twice the width."""
+WIDER = (2, 4, 8)  # factors of the check: the narrowest has more units than a batch has tokens
+
+
+def _cross_entropy(model: nn.Module, batch: tuple) -> torch.Tensor:
+    """Of a model's first output, its last axis taken as logits, from labels drawn once: gradients
+    are of order one however large the first outputs are."""
+    value = _value(model(*batch[0]))
+    value = value.real if value.is_complex() else value
+    drawn = torch.Generator().manual_seed(batch[1])
+    labels = torch.randint(value.shape[-1], value.shape[:-1], generator=drawn)
+    return nn.functional.cross_entropy(value.reshape(-1, value.shape[-1]), labels.flatten())
+
+
+def checked(case: Case, grow: str) -> tuple[str, str]:
+    """(right, unclear, wrong, or refused, why): the verdict of the coordinate check under muP."""
     torch.manual_seed(0)
 
     def make(k: int) -> nn.Module:
         return case.make(k, grow)
 
     try:
-        roles = widthwise.roles(make, 1, case.inputs(0), other=2)
-        widthwise.plan(make(2), roles, "muP").init_().groups(lr=RATE)
+        found = widthwise.coordinate_check(
+            make,
+            "muP",
+            lambda seed: [(case.inputs(seed), seed)],
+            WIDER,
+            lr=RATE,
+            loss=_cross_entropy,
+            progress=lambda line: None,
+        )
     except UserError as error:
         return "refused", str(error)
-    return "planned", ""
+    return found.verdict, found.reason
 
 
 REASONS = {
@@ -167,8 +186,8 @@ def reason(words: str) -> str:
 Found = dict[str, dict[str, tuple[str, str]]]  # name -> what grows -> muP and widened, in short
 
 
-def written(page: str, found: Found) -> str:
-    """The page with a table of what was found, a line an architecture."""
+def written(page: str, found: Found, notes: list[str]) -> str:
+    """The page with a table of what was found, a line an architecture, and what is wrong."""
     before, _, rest = page.partition(BEGIN)
     after = rest.partition(END)[2]
     lines = [
@@ -178,6 +197,7 @@ def written(page: str, found: Found) -> str:
     for name, by in found.items():
         cells = [by.get(grow, ("", ""))[which] for which in (0, 1) for grow in BOTH]
         lines.append(f"| {name} | {' | '.join(cells)} |")
+    lines += ["", *notes]
     return before + BEGIN + "\n".join(lines) + "\n" + END + after
 
 
@@ -191,6 +211,7 @@ def main(words: list[str] | None = None) -> None:
         parser.error("--write is of all cases")
     torch.set_num_threads(1)
     found: Found = {}
+    notes: list[str] = []
     counts: Counter[str] = Counter()
     why: Counter[str] = Counter()
     print("| architecture | grows | muP | widened | off, or why | CPU s |")
@@ -201,8 +222,10 @@ def main(words: list[str] | None = None) -> None:
                 continue
             for grow in case.grow:
                 begin = time.process_time()
-                planned, why_not = parametrized(case, grow)
-                mup = "yes" if planned == "planned" else f"no: {reason(why_not)}"
+                mup, why_not = checked(case, grow)
+                if mup == "wrong":
+                    notes.append(f"- {name}, {grow}: {why_not}")
+                mup = f"no: {reason(why_not)}" if mup == "refused" else mup
                 try:
                     verdict, words_of_it = judge(case, grow)
                 except Exception as error:
@@ -223,7 +246,7 @@ def main(words: list[str] | None = None) -> None:
     print(f"\n{total} variants: " + ", ".join(f"{n} {word}" for word, n in counts.most_common()))
     print("; ".join(f"{word} {n}" for word, n in why.most_common()))
     if arguments.write:
-        arguments.write.write_text(written(arguments.write.read_text(), found))
+        arguments.write.write_text(written(arguments.write.read_text(), found, notes))
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ CALLS = {
     "library": ["library", "--shrink", "4"],
     "calibration": ["calibration", "--only", "MLP by hand, SGD"],
     "architectures": ["architectures", "--cases", "gpt2, untied", "phi3"],
+    "rates": ["rates", "--cases", "gpt2, untied", "phi3"],
     "convolutions": ["convolutions", "--repeats", "1", "--cases", "1"],
 }
 
@@ -60,7 +61,7 @@ def benchmark(name):
 
 
 # Prepare data, build a large model or import models of others first.
-LONG = ("overheads", "workflow", "step llm", "library", "architectures")
+LONG = ("overheads", "workflow", "step llm", "library", "architectures", "rates")
 
 
 @pytest.mark.parametrize(

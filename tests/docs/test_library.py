@@ -98,9 +98,29 @@ def test_the_table_of_models_has_every_case_and_says_what_is_found():
             case = architectures.CASES[name]
             for grow, of_mup, widened in zip(case.grow, table[name], table[name][2:], strict=False):
                 for judge, said in (
-                    (architectures.parametrized, of_mup),
+                    (architectures.checked, of_mup),
                     (architectures.judge, widened),
                 ):
                     verdict, words = judge(case, grow)
-                    yes = verdict in ("planned", "accepted")
-                    assert said == ("yes" if yes else f"no: {architectures.reason(words)}")
+                    yes = {"accepted": "yes", "refused": f"no: {architectures.reason(words)}"}
+                    assert said == yes.get(verdict, verdict)
+
+
+def test_the_table_of_rates_adds_up_and_no_rate_is_another_than_mup_s():
+    """After a new case: python -m benchmarks.rates --write docs/library.md"""
+    page = (ROOT / "docs" / "library.md").read_text().partition("<!-- table -->\n")[2]
+    rows = [line.strip("| ").split(" | ") for line in page.partition("<!--")[0].splitlines()]
+    *families, total = ([int(cell) for cell in row[1:]] for row in rows[2:] if len(row) > 1)
+    assert total == [sum(column) for column in zip(*families, strict=True)]
+    assert total[3] > 1896 and total[4] == 0
+
+
+@pytest.mark.slow  # imports timm, torchvision and transformers
+@pytest.mark.parametrize("name", ["gpt2", "llama, kv fixed", "LSTM"])
+def test_a_rate_is_mup_s_but_of_a_bottleneck(name):
+    from benchmarks import architectures, rates
+
+    with architectures.quiet():
+        found = rates.compared(architectures.CASES[name], "heads")
+    assert found[rates.EQUAL] > 7 and not found[rates.DIFFERENT] + found[rates.REFUSED]
+    assert (found[rates.APART] > 0) == (name == "llama, kv fixed")
