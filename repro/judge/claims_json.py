@@ -77,7 +77,7 @@ CHOICES = {
 def check_rows(rows: object, path: object, remedy: str = REMEDY) -> list[JudgedClaim]:
     """Judged claims that a file holds. Raises UserError, naming it and the place, where they are
     not those that this suite writes."""
-    if wrong := misfit(rows, list[JudgedClaim]):
+    if wrong := misfit(rows, list[JudgedClaim], "claims"):
         raise UserError(f"{path}: was not written by this suite, {wrong}; {remedy}")
     found: Any = rows
     for row in found:

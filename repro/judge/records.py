@@ -53,9 +53,9 @@ class MadeOf(TypedDict):
     label: str
     embedded: bool
     cells: list[str]
-    code: str
     data_sha256: str
     made: list[dict]
+    code: NotRequired[str]  # of its figure, in records of before a figure's folder bore it
     datasets: NotRequired[dict[str, dict]]
     seeds: NotRequired[list[int]]
     unclean: NotRequired[list[str]]

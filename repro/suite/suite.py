@@ -15,7 +15,7 @@ from repro.data.needs import TOKENIZATION, Need, Tokens
 from repro.data.source import Source
 from repro.errors import UserError
 from repro.files import canonical_json
-from repro.suite.catalog import figure_names
+from repro.suite.catalog import figure_names, matching_figures
 from repro.suite.checkout import ROOT, misplaced
 from repro.suite.config import Config, data_label, from_yaml, parse
 from repro.suite.filling import filled
@@ -305,6 +305,19 @@ class Suite:
     def offers(self, figure_name: str) -> bool:
         """Whether every study behind a figure has this scale."""
         return all(self.config.scale in study(name).scales for name in figure_stages(figure_name))
+
+    def selected(self) -> tuple[list[str], list[str]]:
+        """(the figures that the configuration asks for, those of `all` that are left out because a
+        study of theirs has not its scale)."""
+        names = matching_figures(self.config.figures)
+        left = [n for n in names if "all" in self.config.figures and self._lacks_scale(n)]
+        return [name for name in names if name not in left], left
+
+    def _lacks_scale(self, figure_name: str) -> bool:
+        try:
+            return not self.offers(figure_name)
+        except UserError:
+            return False  # broken: `fault` says how
 
     def fault(self, figure_name: str) -> str:
         """What is wrong with a figure or with a study behind it, if it cannot be built; else ""."""

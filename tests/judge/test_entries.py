@@ -153,7 +153,7 @@ def test_a_file_that_was_changed_or_is_none_is_refused_by_name(recorded):
         ({"losses": [[1]]}, "no table of 8 columns"),
         ({"file": {"text": "other", "sha256": "0" * 64}}, "not that of its digest"),
         ({"name": "a\x1b[2J"}, "was not written by this suite, name is"),
-        ({"workloads": None}, "lacks 'workloads'"),
+        ({"workloads": None}, "workloads is None"),
     ):
         write_sealed(file, content | change)
         with pytest.raises(UserError, match=said):

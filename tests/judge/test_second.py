@@ -1,9 +1,10 @@
 """A verdict that turns with the arithmetic is none."""
 
 import pytest
+from recorded import RECORDED
 
 from repro.errors import UserError
-from repro.files import write_json
+from repro.files import read_json, write_json
 from repro.judge import evidence, records, rows
 from repro.judge.claims import TRAINING, Claim, Measurement, all_scales, below, by_bound, doubted
 from repro.suite.suite import load
@@ -69,7 +70,8 @@ def test_a_figure_of_another_arithmetic_is_kept_beside_the_records(root, monkeyp
     monkeypatch.setattr(records, "ROOT", root)
     monkeypatch.setattr(records, "RECORDS", root / "records")
     folder = root / "results" / "table" / "picture"
-    write_json(folder / "claims.json", [row()])
+    (whole, *_) = read_json(RECORDED / "upscaling" / "fig9.json")["claims"]
+    write_json(folder / "claims.json", [whole | row()])
     run = {"arithmetic": "nudged (AMD)", "device": "cpu", "commit": "0" * 40, "runs": 1}
     made = {"made": [run]}
     write_json(folder.parent / "provenance.json", made)

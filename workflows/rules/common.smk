@@ -98,10 +98,13 @@ try:
         settings.check_keys_once(file)
     settings.check_literal(sys.argv[1:], config, registry.dataset_names())
     SUITE = Suite(settings.parse(config, registry.dataset_names()))
-    SELECTED = catalog.matching_figures(SUITE.config.figures)
+    SELECTED, LEFT_OUT = SUITE.selected()
     SITE = cluster.load_site(Path(workflow.basedir, "profiles", "slurm"))
 except UserError as error:
     sys.exit(f"error: {error}")
+
+if LEFT_OUT and not CALL.is_job:
+    print(f"without {', '.join(LEFT_OUT)}: no {SUITE.config.scale} scale", file=sys.stderr)
 
 DRY = re.compile("-[a-zA-Z]*n[a-zA-Z]*|--dry-?run")  # -n, also as -np
 if not CALL.is_job and not any(map(DRY.fullmatch, sys.argv)):
