@@ -243,7 +243,10 @@ def test_a_record_that_was_changed_is_named(built, base, capsys, suffix, harm):
     ("edited", "words"),
     [
         (lambda saved: [], "was not written by this suite, it is "),
-        (lambda saved: saved | {"claims": [{}]}, r"was not written by this suite, claims\[0\] lacks 'claim'"),
+        (
+            lambda saved: saved | {"claims": [{}]},
+            r"was not written by this suite, claims\[0\] lacks 'claim'",
+        ),
         (lambda saved: saved | {"claims": 5}, "was not written by this suite, claims is 5"),
         (
             lambda saved: saved | {"provenance": saved["provenance"] | {"made": [{}]}},
