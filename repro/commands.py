@@ -80,7 +80,7 @@ def cost(suite: "Suite", arguments: Namespace) -> str | None:
 
     names = arguments.figures or suite.config.figures
     figures = registry.selected_figures(names, "cost")
-    if not arguments.figures:  # of all, those that the scale has
+    if "all" in names:  # those that the scale has
         figures = [name for name in figures if suite.offers(name)]
     site = load_site(checkout.ROOT / "profiles" / "slurm")
     on_gpu = suite.config.scale in GPU_SCALES  # for a CPU records/ has seconds

@@ -609,7 +609,8 @@ def test_made_runs_are_found_in_the_store(suite):
 @pytest.mark.slow
 def test_without_a_figure_every_one_has_a_line_and_what_they_share_another(capsys):
     assert main(["cost", "--scale", "paper"]) == 0
-    told = [x for x in capsys.readouterr().out.splitlines()[4:] if "passes over" not in x]
+    said = capsys.readouterr().out.splitlines()[4:]
+    told = [x for x in said if "passes over" not in x and not x.startswith("warning: ")]
     header, *lines, images = told
     assert images.startswith("images: ") and images.endswith("the GPU binds")
     rows = {re.split(r"  +", line)[0]: re.split(r"  +", line)[1:] for line in lines}
@@ -620,9 +621,9 @@ def test_without_a_figure_every_one_has_a_line_and_what_they_share_another(capsy
         return float(rows[name][-1].replace(",", "").replace("-", "0"))
 
     # fig5's runs are fig4's as well
-    assert hours("embedding_lr/fig5") == pytest.approx(48_100, rel=0.01)
+    assert hours("embedding_lr/fig5") == pytest.approx(41_000, rel=0.01)
     several, alone = hours("of these in several figures"), hours("embedding_lr/fig1")
-    assert several > 48_000
+    assert several > 41_000
     figures = sum(hours(name) for name in catalog.figure_names())
     assert alone + several < hours("total") < figures
 
@@ -633,6 +634,6 @@ def test_every_figure_is_priced_at_every_scale(capsys):
         assert main(["cost", "all", "--scale", scale]) == 0
         text = capsys.readouterr().out
         suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
-        for name in catalog.figure_names():
+        for name in filter(suite.offers, catalog.figure_names()):
             assert name in text and suite.figure_cells(name)
             assert all(study in text for study in suite.figure_cells(name))
