@@ -79,11 +79,12 @@ class _Derived:
         if self.array is not None or self.is_made():
             return
         lock = self.path.with_name(f".{self.path.name}.lock")
-        made = None
+        made, begun = None, False
         try:
             with FileLock(lock, blocking=wait, fallback_to_soft=False):
                 try:
                     if not self.is_made():
+                        begun = True
                         made = make(shard)
                         with atomic_path(self.path) as temporary:
                             np.save(temporary, made)
@@ -94,6 +95,8 @@ class _Derived:
         except Timeout:
             return
         except (OSError, NotImplementedError, UserError):  # read-only, full, or without locks
+            if begun and made is None:
+                raise  # making it failed: a second time would tell the same, later
             self.array = make(shard) if made is None else made
 
     def read(self) -> np.ndarray:

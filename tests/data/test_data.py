@@ -342,3 +342,18 @@ def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch):
         write_bytes(tmp_path / "kept", b"new")
     assert [p.name for p in tmp_path.iterdir()] == ["kept"]
     assert (tmp_path / "kept").read_bytes() == b"old"
+
+
+def test_what_cannot_be_made_of_a_shard_is_tried_once(tmp_path):
+    """It was made a second time, in memory, before its error was said."""
+    from repro.data.shards import _Derived
+
+    tried = []
+
+    def make(shard):
+        tried.append(shard)
+        raise UserError("no sentence in it")
+
+    with pytest.raises(UserError, match="no sentence in it"):
+        _Derived(tmp_path / "train-00000.npy", "cut", {}).make(np.zeros(3), make, wait=True)
+    assert len(tried) == 1
