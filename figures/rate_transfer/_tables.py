@@ -42,3 +42,9 @@ def slope_of(data, column):
         return float(slope(np.log2(mean.index.to_numpy(float)), np.log2(mean.abs().to_numpy())))
 
     return of
+
+
+def line(axis, mean, label):
+    """A mean over widths, by its index; both axes in logarithms, widths in powers of two."""
+    axis.loglog(mean.index, mean, "o-", label=label)
+    axis.set_xscale("log", base=2)

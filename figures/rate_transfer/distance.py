@@ -89,7 +89,7 @@ def draw(data, scale):
     axis = axes[0, 0]
     for column, label in (("distance", "of a network, median"), ("mean", "of the mean")):
         mean = data.groupby("width")[column].mean().abs()
-        axis.loglog(mean.index, mean, "o-", label=label)
+        _tables.line(axis, mean, label)
     axis.set_xlabel("width n")
     axis.set_ylabel("distance from the limit, of the limit")
     axis.legend()

@@ -47,7 +47,7 @@ def draw(data, scale):
     figure, axes = drawing.panels(1)
     for name, rows in data.groupby("parametrization"):
         mean = rows.groupby("width")["rate"].mean()
-        axes[0, 0].loglog(mean.index, mean, "o-", label=name)
+        _tables.line(axes[0, 0], mean, name)
     axes[0, 0].set_xlabel("width n")
     axes[0, 0].set_ylabel("median best rate over the first step's limit")
     axes[0, 0].legend()
