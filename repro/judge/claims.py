@@ -7,11 +7,19 @@ the claim *binds* here (is it meant to hold at this scale and on this data?). A 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from repro.errors import UserError, did_you_mean
-from repro.statistics import jackknife, student, student_tail, t_interval
+from repro.statistics import (
+    estimate,
+    jackknife,
+    of_jackknife,
+    student,
+    student_tail,
+    t_interval,
+)
 from repro.suite.study import OPTIONAL_SCALES, OVERNIGHT, SCALES, WORKSTATION
 
 # What a claim rests on. The first three are claims of a paper; the others are ours.
@@ -134,7 +142,7 @@ class Measurement:
     value; low, high: 95 % interval; the value twice where nothing is random, NaN where it is of one
     run only. n: seeds behind the interval. problem: why nothing can be told from the value (an
     optimum at the edge of its grid, a search limit), empty otherwise. detail: what a reader wants
-    beside it.
+    beside it. freedom: degrees of freedom of the interval; NaN: n - 1.
     """
 
     value: float
@@ -143,6 +151,12 @@ class Measurement:
     n: int
     problem: str = ""
     detail: str = ""
+    freedom: float = math.nan
+
+    @property
+    def degrees(self) -> int:
+        """Degrees of freedom of the interval, rounded down."""
+        return self.n - 1 if math.isnan(self.freedom) else max(1, math.floor(self.freedom))
 
 
 def over_seeds(
@@ -173,6 +187,33 @@ def over_means(
     """
     seeds = sorted(int(seed) for seed in seeds)
     return Measurement(*jackknife(statistic, seeds), len(seeds), problem, detail)
+
+
+def over_arms(
+    statistic: Callable[[Mapping[Any, Sequence[int]]], float],
+    arms: Mapping[Any, Iterable[int]],
+    problem: str = "",
+    detail: str = "",
+) -> Measurement:
+    """A statistic of arms that have seeds of their own, as many as each needs, with Welch's
+    interval: every arm's variance by a jackknife, and degrees of freedom by Satterthwaite.
+
+    statistic: takes arm -> its seeds. n is that of the arm with the fewest seeds.
+    """
+    seeds = {arm: sorted(map(int, its)) for arm, its in arms.items()}
+    whole, fewest = float(statistic(seeds)), min(map(len, seeds.values()))
+    parts = [
+        of_jackknife(
+            np.array(
+                [float(statistic({**seeds, arm: [s for s in its if s != left]})) for left in its]
+            )
+            if len(its) > 1
+            else np.array([math.nan])
+        )
+        for arm, its in seeds.items()
+    ]
+    found = estimate(whole, *parts)
+    return Measurement(whole, found.low, found.high, fewest, problem, detail, found.freedom)
 
 
 def over_both(

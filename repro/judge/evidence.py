@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from repro.judge import power, printed, rows
+from repro.judge import power, printed
 from repro.judge.board import JudgedClaim
 from repro.judge.claims import (
     AGREES,
@@ -28,6 +28,7 @@ from repro.judge.claims import (
 from repro.judge.figure import Figure
 from repro.judge.power import Trial
 from repro.judge.printed import Printed
+from repro.suite import rows
 
 
 @dataclass(frozen=True)

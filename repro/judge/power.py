@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from repro.errors import UserError
-from repro.judge import rows
 from repro.judge.claims import AGREES, DIFFERS, NOT_REPRODUCED, REPRODUCED, Expectation
+from repro.suite import rows
 
 TOO_OFTEN = 0.05  # a false verdict comes out more often
 PAPER, RIVAL, EDGE = "paper", "rival", "edge"

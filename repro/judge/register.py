@@ -14,11 +14,10 @@ from datetime import UTC, datetime
 from functools import cache
 
 from repro.errors import UserError, did_you_mean
-from repro.judge import rows
 from repro.judge.board import JudgedClaim
 from repro.judge.power import TOO_OFTEN
 from repro.judge.printed import claims_of
-from repro.suite import config, history, registry
+from repro.suite import config, history, registry, rows
 from repro.suite.checkout import ROOT
 from repro.suite.provenance import mixture
 from repro.suite.study import SCALES

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from repro.suite import seeds as registered
 from repro.suite.names import StageName
 from repro.suite.study import Study
 from repro.suite.suite import Suite
 
-SEEDS = range(1900, 2000)  # of pilots, and of nothing that is judged
+SEEDS = registered.PILOT
 FEWEST = 3
 
 

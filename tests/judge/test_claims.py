@@ -18,6 +18,7 @@ from repro.judge.claims import (
     by_bound,
     exact,
     of_one_run,
+    over_arms,
     over_batches,
     over_both,
     over_seeds,
@@ -243,3 +244,19 @@ def test_what_other_seeds_chose_has_their_scatter_in_its_interval():
     assert found.high - found.low > alone.high - alone.low
     lost = over_both(lambda seed, chosen: math.inf, range(n), range(n))
     assert math.isnan(lost.low) and lost.value == math.inf
+
+
+def test_arms_with_seeds_of_their_own_cover_their_mean_difference():
+    """Welch's interval of unequal arms, on fresh draws: noisy and many beside quiet and few."""
+    rng = np.random.default_rng(7)
+    covered = 0
+    for _ in range(400):
+        noisy, quiet = rng.normal(0, 1, 24), rng.normal(0, 0.2, 6)
+        arms = {"noisy": range(24), "quiet": range(6)}
+        found = over_arms(
+            lambda of, a=noisy, b=quiet: a[of["noisy"]].mean() - b[of["quiet"]].mean(), arms
+        )
+        covered += found.low <= 0 <= found.high
+    assert found.n == 6
+    assert 5 < found.freedom < 29
+    assert 0.92 <= covered / 400 <= 0.98

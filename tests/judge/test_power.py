@@ -12,7 +12,6 @@ from recorded import listed
 
 from repro.errors import UserError
 from repro.judge import noise, power, records, trials
-from repro.judge import rows as files
 from repro.judge.claims import (
     AGREES,
     DIFFERS,
@@ -31,6 +30,7 @@ from repro.judge.claims import (
 from repro.judge.figure import Figure
 from repro.judge.power import EDGE, LOWER, PAPER, RIVAL, SIGN, UPPER, Laws, Trial
 from repro.suite import catalog, checkout, config, registry
+from repro.suite import rows as files
 from repro.suite.suite import Suite
 from widthwise.checks.sweep import parabola_optimum
 

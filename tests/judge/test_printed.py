@@ -11,11 +11,11 @@ from repro.__main__ import main
 from repro.cost.paper import PAPER_REACHED, paper_costs
 from repro.errors import UserError
 from repro.judge import printed as of_papers
-from repro.judge import rows as module
 from repro.judge.optimum import PAPER_WINDOW
 from repro.judge.picture import picture_key
 from repro.judge.printed import Printed, printed
 from repro.suite import catalog, checkout, registry
+from repro.suite import rows as module
 from studies.effective_theory import _bart, r2c2
 
 PAPERS = [slug for slug, paper in registry.papers().items() if not paper.ours]

@@ -7,9 +7,9 @@ from dataclasses import fields, replace
 import pytest
 
 from repro.errors import UserError
-from repro.judge import explain, records, register, rows
+from repro.judge import explain, records, register
 from repro.judge.register import Registered, badge, introduced, registered, waiting
-from repro.suite import history, registry
+from repro.suite import history, registry, rows
 from repro.suite.checkout import ROOT
 from repro.suite.config import is_data_label
 from repro.suite.suite import load

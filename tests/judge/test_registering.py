@@ -4,9 +4,9 @@ import pytest
 
 from repro.errors import UserError
 from repro.files import write_json
-from repro.judge import registering, rows, trials
+from repro.judge import registering, trials
 from repro.judge.register import Registered, numbers
-from repro.suite import registry
+from repro.suite import registry, rows
 from repro.suite.pilot import SEEDS, Piloted
 from repro.suite.suite import load
 

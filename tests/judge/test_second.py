@@ -5,8 +5,9 @@ from recorded import RECORDED
 
 from repro.errors import UserError
 from repro.files import read_json, write_json
-from repro.judge import evidence, records, rows
+from repro.judge import evidence, records
 from repro.judge.claims import TRAINING, Claim, Measurement, all_scales, below, by_bound, doubted
+from repro.suite import rows
 from repro.suite.suite import load
 
 CLAIM = Claim("fig9.one", TRAINING, "It falls", "Figure 9", "slope", all_scales(below(0)))
