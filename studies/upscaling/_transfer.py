@@ -28,6 +28,7 @@ def transfer(
     spec: Mapping,
     *,
     scales: Mapping[str, Mapping],
+    windows: Mapping[str, int],
     widths: Mapping[str, Sequence[int]],
     seeds: Mapping[str, Sequence[int]],
     lr: Mapping[str, Sequence[float]],
@@ -43,7 +44,8 @@ def transfer(
     """Stage name -> Study.
 
     spec: of `warm_start`, from scratch at paper scale; its lr is that of the base models. scales:
-    scale -> its changes to the spec. widths: scale -> widths of the base models. lr, levels: scale
+    scale -> its changes to the spec. windows: scale -> steps, as of `Scale`. widths: scale ->
+    widths of the base models. lr, levels: scale
     -> grid. fixed_lr, fixed_level: scale -> the value fixed in the other sweep. Noise is in
     Algorithm 2's convention. lr_sp, raw_levels: grids of by_lr_sp and by_noise_raw, both or
     neither; without them there are none of these stages. code: the released code's "lr" of the base
@@ -62,6 +64,7 @@ def transfer(
                 {**scales[name], **own},
                 {axis: values[name] for axis, values in grid.items()},
                 same_job=jobs.get(name, tuple(grid)),
+                window=windows.get(name, 0),
             )
 
         paper = {axis: values["paper"] for axis, values in grid.items()}

@@ -50,6 +50,7 @@ STAGES = transfer(
         "workstation": WORKSTATION,
         "paper": {},
     },
+    windows={"reduced": 20, "overnight": 20, "workstation": 100, "paper": 100},
     widths={
         "smoke": [8, 16],
         "reduced": [8, 16, 32, 64],

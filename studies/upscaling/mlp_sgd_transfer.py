@@ -42,6 +42,7 @@ sweeps = partial(
         "workstation": drawn_biases(WHOLE) | {"steps": 5_800, "evaluations": 25},
         "paper": drawn_biases(WHOLE),
     },
+    windows={"reduced": 20, "overnight": 20, "workstation": 232, "paper": 232},
     widths={
         "smoke": [16, 32],
         "reduced": [8, 16, 32, 64],

@@ -50,7 +50,7 @@ def runs(study, stage, loss, **axes):
             "valid_accuracy": math.nan if lost else 0.5 - more,
             **axes,
         }
-        for step, more in ((10, 0.5), (20, 0.1), (30, 0.0))
+        for step, more in ((100, 0.5), (200, 0.1), (300, 0.0))
     ]
 
 
@@ -146,9 +146,9 @@ def test_arms_are_compared_on_the_seeds_they_share():
 
 
 def test_curves_begin_where_upscaling_starts():
-    stages = _runs.by_stage(made_up("gpt2"))
+    stages = _runs.by_stage(made_up("gpt2"), "reduced")
     curve = _drawing.spread(stages, "upscaled", "train_loss")["mean"]
-    assert list(curve.index) == [0, 10, 20, 30] and curve[0] == pytest.approx(1.5 + 0.6 / 3)
+    assert list(curve.index) == [0, 100, 200, 300] and curve[0] == pytest.approx(1.5 + 0.6 / 3)
     assert 0 not in _drawing.spread(stages, "upscaled", "valid_loss").index
 
 
@@ -210,21 +210,21 @@ def test_an_upscaled_run_that_diverged_loses():
         assert found[name]["verdict"] == "not reproduced"
         assert found[name]["detail"].startswith("1 of 3 runs of upscaled diverged")
     data = made_up("mlp-sgd")
-    data.loc[(data["stage"] == "upscaled") & (data["step"] == 30), "train_loss"] = INF
-    data.loc[(data["stage"] == "upscaled") & (data["step"] == 20), "train_loss"] = 0.1
+    data.loc[(data["stage"] == "upscaled") & (data["step"] == 300), "train_loss"] = INF
+    data.loc[(data["stage"] == "upscaled") & (data["step"] == 200), "train_loss"] = 0.1
     assert verdicts("fig4", data)["faster-mlp-sgd"] == "not reproduced"
 
 
 def test_an_early_crossing_is_known_to_the_time_between_two_evaluations():
-    """At steps 10, 20, 30; of the base's cost F.4 says a share of the wide run."""
-    for steps, up in ((10, 0.4), (20, 0.85), (30, 1.0)):
+    """At steps 100, 200, 300; of the base's cost F.4 says a share of the wide run."""
+    for steps, up in ((100, 0.4), (200, 0.85), (300, 1.0)):
         found = wins({"upscaled": up})
         row = found["faster"]
-        ends = [(steps - 10) / 30, steps / 30, steps / 30]
+        ends = [(steps - 100) / 300, steps / 300, steps / 300]
         assert [row["low"], row["measured"], row["high"]] == pytest.approx(ends)
         whole = found["end-to-end"]
         assert whole["low"] == pytest.approx(whole["measured"])
-        shares = [1 / whole["measured"] - 1 / whole["high"], 10 / 30]
+        shares = [1 / whole["measured"] - 1 / whole["high"], 100 / 300]
         assert shares[0] == pytest.approx(shares[1])
 
 
@@ -277,7 +277,7 @@ def test_a_sweep_of_which_every_run_diverged_selects_nothing():
 def test_runs_that_diverged_count_where_the_validation_loss_selects():
     """They have none, and must not pass for runs that were not made, nor for the best."""
     data = made_up("gpt2", tune=lambda lr: INF if lr == 0.4 else lr)
-    rows = _runs.stage_rows(_runs.by_stage(data), "tune")
+    rows = _runs.stage_rows(_runs.by_stage(data, "reduced"), "tune")
     assert (rows.loc[rows["lr"] == 0.4, "valid_loss"] == INF).all()
     assert Grid(["lr"], "valid_loss").edge(rows).startswith("search limit")
 
@@ -446,7 +446,7 @@ def test_everything_diverged_is_drawn():
 
 
 def test_a_seed_that_diverged_ends_the_mean():
-    data = _runs.by_stage(made_up("mlp-sgd", {"scratch": (1.0, INF, 1.0)}))
+    data = _runs.by_stage(made_up("mlp-sgd", {"scratch": (1.0, INF, 1.0)}), "reduced")
     for metric in ("train_loss", "valid_loss", "valid_accuracy"):
         assert _drawing.spread(data, "scratch", metric)["mean"].isna().all()
 
@@ -455,7 +455,7 @@ def test_curves_that_are_cut_or_diverged_are_named():
     study = _runs.SETTINGS["mlp-sgd"].study
     data = made_up("mlp-sgd", tune_upscaled=lambda lr, level: INF if level == 1 else 1 + level)
     spiked = (data["stage"] == "tune_upscaled") & (data[_runs.LEVEL] == 0.5)
-    data.loc[spiked & (data["step"] == 10), "train_loss"] = 200.0
+    data.loc[spiked & (data["step"] == 100), "train_loss"] = 200.0
     data = data[data["study"] == study]
     panel = catalog.figure("upscaling/fig5").draw(data, "reduced").axes[2]
     labels = [text.get_text() for text in panel.get_legend().get_texts()]
