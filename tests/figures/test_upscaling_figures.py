@@ -11,6 +11,7 @@ from figures.upscaling import _drawing, _runs, _transfer, fig3
 from figures.upscaling._transfer import WIDTH
 from repro.judge import drawing, judging
 from repro.judge.sweep import Grid
+from repro.statistics import student
 from repro.suite import catalog, registry
 
 pytestmark = [
@@ -78,20 +79,20 @@ def made_up(key, ends=None, **sweeps):
     return pd.DataFrame(rows).reindex(columns=_runs.COLUMNS)
 
 
-def judged(figure, data):
+def judged(figure, data, scale="reduced"):
     """Claim's name -> its row."""
     provenance = {
-        "scale": "reduced",
+        "scale": scale,
         "embedded": False,
-        "label": "embedded",
+        "label": "made up",
         "chosen_after_seeing": "",
     }
     rows = judging.judge_all(f"upscaling/{figure}", data, provenance)
     return {row["claim"].partition(".")[2]: row for row in rows}
 
 
-def verdicts(figure, data):
-    return {name: row["verdict"] for name, row in judged(figure, data).items()}
+def verdicts(figure, data, scale="reduced"):
+    return {name: row["verdict"] for name, row in judged(figure, data, scale).items()}
 
 
 def wins(ends=None, **sweeps):
@@ -337,21 +338,21 @@ def test_what_the_paper_prints_is_the_grid_s_value_rounded(value, printed):
 VALUES = [2.0 ** (k / 2) for k in range(-8, 3)]
 
 
-def transfer(lost=(), width=64, seeds=(0, 1, 2), slope=0.0, steeper=1.0):
+def transfer(lost=(), width=64, seeds=(0, 1, 2), slope=0.0, steeper=1.0, apart=0.02):
     """A data.csv of Figure 3, every curve a parabola about an optimum that goes with the width as
     its power `slope` from 2^-2 at 64, a little to either side by seed.
 
-    lost: seeds all of whose runs at one width diverged. steeper: how much the cost rises faster
-    above the optimum than below it.
+    lost: seeds all of whose runs at one width diverged. steeper: above 1 where the cost rises
+    faster above the optimum than below it. apart: octaves from seed to seed.
     """
     rows = []
     for study in {study: None for _, study, _ in fig3.MODELS.values()}:
         for stage, axis in (("by_lr", "lr"), ("by_noise", _runs.LEVEL)):
             values = [*VALUES, *([0.0] if axis != "lr" else [])]
             for n, seed, value in product((32, 64, 128), seeds, values):
-                best = -2 + slope * np.log2(n / 64) + 0.02 * (seed - 1) * (n != 64)
+                best = -2 + slope * np.log2(n / 64) + apart * (seed - 1) * (n != 64)
                 from_best = np.log2(value or VALUES[0] / 2) - best
-                loss = 1 + 0.1 * from_best**2 * (steeper if from_best > 0 else 1.0)
+                loss = 1 + 0.1 * from_best**2 * (1 + 0.1 * (steeper - 1) * from_best)
                 rows.append(
                     {
                         "study": study,
@@ -366,18 +367,51 @@ def transfer(lost=(), width=64, seeds=(0, 1, 2), slope=0.0, steeper=1.0):
     return pd.DataFrame(rows)
 
 
+def of_two_widths(seeds, slope=0.0):
+    """The same of GPT-2's rates, with seeds of each width's own; the last of the narrow one's has
+    no best rate."""
+    data = transfer(slope=slope, seeds=range(max(seeds)))
+    rows = data[(data["study"] == fig3.MODELS["gpt2"][1]) & (data["stage"] == "by_lr")]
+    parts = []
+    for stage, width, number in zip(fig3.ARMS["gpt2", "lr"], (32, 128), seeds, strict=True):
+        own = rows[(rows[WIDTH] == width) & (rows["seed"] < number)]
+        parts.append(own.assign(stage=stage, seed=own["seed"] + width))
+    narrow = parts[0]
+    narrow.loc[narrow["seed"] == narrow["seed"].max(), "train_loss"] = -narrow["lr"]
+    kept = data[(data["study"] != fig3.MODELS["gpt2"][1]) | (data["stage"] != "by_lr")]
+    return pd.concat([kept, *parts], ignore_index=True)
+
+
+def test_widths_with_seeds_of_their_own_are_compared_by_welch():
+    row = judged("fig3", of_two_widths((9, 4)))["transfer-lr-gpt2"]
+    assert (row["verdict"], row["n"]) == ("reproduced", 4)
+    assert "width 32: 1 of 9 seeds have no lowest point" in row["detail"]
+    # Places scatter by 0.02 a seed in either width, two octaves of width apart.
+    variance = sum(np.var(0.02 * np.arange(n), ddof=1) / n for n in (8, 4)) / 4
+    widths = (row["high"] - row["low"]) / 2 / math.sqrt(variance)
+    assert student(12) < widths < student(4)  # freedom between that of all and of the fewest
+    assert judged("fig3", of_two_widths((9, 4), 0.5))["transfer-lr-gpt2"]["verdict"] == (
+        "not reproduced"
+    )
+    lost = judged("fig3", of_two_widths((9, 4), 0.5))["lost-lr-gpt2"]
+    assert lost["n"] == 4 and lost["measured"] == pytest.approx(0.1, abs=0.03)
+    fig3.draw(of_two_widths((9, 4)), "reduced")
+
+
 OF_PAPER = ("-code", "-printed")  # settings of paper scale, judged nowhere else
 
 
 @pytest.mark.parametrize("lost", [(0, 1), (1,)])
 def test_a_width_that_diverged_has_no_optimum(lost):
-    found = verdicts("fig3", transfer(steeper=2.0))
+    found = verdicts("fig3", transfer(steeper=2.0, seeds=range(5), apart=0.005), "overnight")
     of_paper = {name for name in found if name.endswith(OF_PAPER)}
-    assert len(of_paper) == 6 and {found.pop(name) for name in of_paper} == {"does not bind"}
+    of_paper |= {"transfer-noise-mlp-sgd", "asymmetric-mlp-sgd"}
+    assert len(of_paper) == 8 and {found.pop(name) for name in of_paper} == {"does not bind"}
     reported = {name for name, verdict in found.items() if verdict == "reported"}
     assert reported == {name for name in found if name.startswith("lost-")}
     assert {found[name] for name in {*found} - reported} == {"reproduced"}
-    for name, row in judged("fig3", transfer(lost)).items():
+    data = transfer(lost, seeds=range(5))
+    for name, row in judged("fig3", data, "overnight").items():
         if name in of_paper | reported:
             continue
         assert row["verdict"] == "cannot be told"
@@ -388,8 +422,8 @@ def test_a_width_that_diverged_has_no_optimum(lost):
     ("slope", "told"), [(0.0, "reproduced"), (0.5, "not reproduced"), (-1.0, "not reproduced")]
 )
 def test_how_a_best_value_goes_with_the_width_is_a_slope(slope, told):
-    found = judged("fig3", transfer(slope=slope, seeds=range(5)))
-    for key, sweep in (("gpt2", "lr"), ("gpt2", "noise"), ("mlp", "lr"), ("mlp-sgd", "noise")):
+    found = judged("fig3", transfer(slope=slope, seeds=range(5)), "overnight")
+    for key, sweep in (("gpt2", "lr"), ("gpt2", "noise"), ("mlp", "lr"), ("mlp-sgd", "lr")):
         row = found[f"transfer-{sweep}-{key}"]
         assert row["verdict"] == told
         assert row["measured"] == pytest.approx(slope, abs=0.03)
@@ -413,8 +447,8 @@ def test_a_carried_value_is_chosen_on_seeds_that_do_not_judge_it():
     ("steeper", "told"), [(2.0, "reproduced"), (1.0, "cannot be told"), (0.5, "not reproduced")]
 )
 def test_noise_above_the_best_is_held_against_noise_below_it(steeper, told):
-    row = judged("fig3", transfer(steeper=steeper, seeds=range(5)))["asymmetric-gpt2"]
-    assert row["verdict"] == told
+    data = transfer(steeper=steeper, seeds=range(5), apart=0.005)
+    assert verdicts("fig3", data, "overnight")["asymmetric-gpt2"] == told
 
 
 @pytest.mark.parametrize("lost", [(), (1,), (0, 1)])
