@@ -17,6 +17,7 @@ from figures.upscaling._runs import (
     difference,
     diverged,
     edges,
+    ends,
     flops_ratio,
     losses,
     mean_of,
@@ -45,7 +46,6 @@ from repro.judge.claims import (
     OURS as SUITE,
 )
 from repro.judge.intervals import joined, spanning
-from repro.judge.sweep import last_step
 from repro.suite.study import OVERNIGHT
 
 LONG = "upscaled-wins-long"
@@ -241,20 +241,20 @@ def sweep_claims(figure, where):
     )
 
 
-def measure_curves(figure, data, setting):
+def measure_curves(figure, data, setting, scale):
     """Claim id -> Measurement, for `curve_claims`."""
-    stages = by_stage(data)
+    stages = by_stage(data, scale)
     # The noise the paper prints is in its code's convention, so its selection is held against that
     # sweep; the upscaled runs took theirs from the sweep in Algorithm 2's.
     name = code_sweep(stages)
-    sweep, tune = stage_rows(stages, name), stage_rows(stages, "tune")
+    sweep, tune = ends(stages, name), ends(stages, "tune")
     by_first, by_second = setting.metric_of("tune"), setting.metric_of(name)
     first = best(tune, ["lr"], by_first)
     second = best(sweep, ["lr", LEVEL], by_second)
-    used = best(stage_rows(stages, "tune_upscaled"), ["lr", LEVEL], by_second)
+    used = best(ends(stages, "tune_upscaled"), ["lr", LEVEL], by_second)
     # Selection is by the end of a run; said beside it is what the minimum over it would select.
-    lowest = best(tune, ["lr"], by_first, "minimum")
-    by_minimum = best(sweep, ["lr", LEVEL], by_second, "minimum")
+    lowest = best(stage_rows(stages, "tune"), ["lr"], by_first, "minimum")
+    by_minimum = best(stage_rows(stages, name), ["lr", LEVEL], by_second, "minimum")
     instead = "by the minimum over the run the sweep would select "
     first_detail = instead + ("the same" if lowest == first else f"{lowest['lr']:.4g}")
     detail = instead + ("the same" if by_minimum == second else point(by_minimum))
@@ -289,9 +289,9 @@ def measure_wins(figure, data, setting, scale):
     A baseline that diverged is no loss to be below: such a claim is not judged. Upscaled runs that
     diverged where the baseline's did not make their mean infinite, which is a loss.
     """
-    stages = by_stage(data)
+    stages = by_stage(data, scale)
     up, scratch, long = (losses(stages, n) for n in ("upscaled", "scratch", "scratch_long"))
-    tuned_run = last_step(stage_rows(stages, "scratch_tuned"))
+    tuned_run = ends(stages, "scratch_tuned")
     tuned = float(tuned_run["train_loss"].mean())
     alone = ", of one run a rate, which is paired with no seed" if len(tuned_run) == 1 else ""
     own_best = f"own best {tuned_run['lr'].iloc[0]:.3g} by training loss{alone}"
@@ -323,8 +323,8 @@ def measure_wins(figure, data, setting, scale):
 
     def left(seeds):
         """What is left of the gain over scratch where it has its own best rate."""
-        ends, gained = of_up(seeds), of_scratch(seeds)
-        return (tuned - ends) / (gained - ends) if gained > ends else -math.inf
+        reached, gained = of_up(seeds), of_scratch(seeds)
+        return (tuned - reached) / (gained - reached) if gained > reached else -math.inf
 
     def held_out(metric):
         """Of upscaled runs and those from scratch, and their means in words."""
@@ -377,16 +377,16 @@ def measure_wins(figure, data, setting, scale):
     return {f"{figure}.{name}-{setting.key}": value for name, value in measured.items()}
 
 
-def measure_sweep(figure, data, setting):
+def measure_sweep(figure, data, setting, scale):
     """Claim id -> Measurement, for `sweep_claims`; of one seed where Sweep 2 is all there is."""
-    stages = by_stage(data)
-    rows, metric = stage_rows(stages, "tune_upscaled"), setting.metric_of("tune_upscaled")
-    by_level = last_step(rows).groupby(LEVEL)[metric].min()
-    ends = by_level.iloc[[0, -1]]
+    stages = by_stage(data, scale)
+    rows, metric = ends(stages, "tune_upscaled"), setting.metric_of("tune_upscaled")
+    by_level = rows.groupby(LEVEL)[metric].min()
+    outer = by_level.iloc[[0, -1]]
     lowest = float(by_level.min())
     gains = ", ".join(
         f"{1 - lowest / loss:.1%} below {name}" if np.isfinite(loss) else f"{name} diverged"
-        for name, loss in zip(("zero noise", "the largest"), ends, strict=True)
+        for name, loss in zip(("zero noise", "the largest"), outer, strict=True)
     )
     problem = edges(stages, setting, "tune_upscaled", QUIET)
     words = f"Sweep 2, one seed: {point(best(rows, ['lr', LEVEL], metric))}: {lowest:.4g}, {gains}"
@@ -397,4 +397,4 @@ def measure_sweep(figure, data, setting):
             return min(ratio(other, winner)(seeds) for other in others)
 
         return {f"{figure}.optimal-noise": over_seeds(least, winner.index, problem, words)}
-    return {f"{figure}.optimal-noise": of_one_run(float(ends.min()) / lowest, problem, words)}
+    return {f"{figure}.optimal-noise": of_one_run(float(outer.min()) / lowest, problem, words)}

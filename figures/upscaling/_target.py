@@ -9,12 +9,12 @@ from figures.upscaling._runs import (
     difference,
     diverged,
     edges,
+    ends,
     losses,
     point,
     ratio,
     share,
     shared,
-    stage_rows,
 )
 from repro.judge.claims import (
     CONTROL,
@@ -94,7 +94,7 @@ def measure(figure, stages, setting, used, tuning):
         )
     )
     at_target = edges(stages, setting, TARGET)
-    chosen = best(stage_rows(stages, TARGET), list(setting.target), setting.metric_of(TARGET))
+    chosen = best(ends(stages, TARGET), list(setting.target), setting.metric_of(TARGET))
     words = f"transferred {point(used)}; tuned at the target {point(chosen)}"
     found = {
         "regret": over_seeds(

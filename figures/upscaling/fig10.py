@@ -11,11 +11,11 @@ LAWS = _laws.curve_laws("fig10", SETTING)
 
 
 def measure(data, scale):
-    return _claims.measure_curves("fig10", data, SETTING)
+    return _claims.measure_curves("fig10", data, SETTING, scale)
 
 
 def draw(data, scale):
-    return _drawing.draw_curves(data, SETTING)
+    return _drawing.draw_curves(data, SETTING, scale)
 
 
 FIGURE = Figure(

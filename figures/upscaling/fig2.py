@@ -25,10 +25,10 @@ def draw(data, scale):
 
     figure, axes = drawing.panels(len(SHOWN), 3, width=4.2, height=3.1)
     measured = measure(data, scale)
-    for (ends, training, validation), setting in zip(axes.T, SHOWN, strict=True):
-        stages = by_stage(data[data["study"] == setting.study])
-        _drawing.draw_ends(ends, stages, setting)
-        ends.set_title(setting.name, fontsize=9)
+    for (last, training, validation), setting in zip(axes.T, SHOWN, strict=True):
+        stages = by_stage(data[data["study"] == setting.study], scale)
+        _drawing.draw_ends(last, stages, setting)
+        last.set_title(setting.name, fontsize=9)
         _drawing.draw_curve(training, stages, "train_loss", setting)
         _drawing.mark_early(training, stages, setting, measured[f"fig2.faster-{setting.key}"])
         _drawing.draw_curve(validation, stages, setting.validation, setting)

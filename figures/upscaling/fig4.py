@@ -14,14 +14,14 @@ LAWS = _laws.curve_laws("fig4", SETTING) | _laws.win_laws("fig4", SETTING)
 
 
 def measure(data, scale):
-    return _claims.measure_curves("fig4", data, SETTING) | _claims.measure_wins(
+    return _claims.measure_curves("fig4", data, SETTING, scale) | _claims.measure_wins(
         "fig4", data, SETTING, scale
     )
 
 
 def draw(data, scale):
     share = _claims.measure_wins("fig4", data, SETTING, scale)[f"fig4.faster-{SETTING.key}"]
-    return _drawing.draw_curves(data, SETTING, share)
+    return _drawing.draw_curves(data, SETTING, scale, share)
 
 
 FIGURE = Figure(

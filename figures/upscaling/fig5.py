@@ -11,11 +11,11 @@ LAWS = _laws.sweep_laws("fig5")
 
 
 def measure(data, scale):
-    return _claims.measure_sweep("fig5", data, SETTING)
+    return _claims.measure_sweep("fig5", data, SETTING, scale)
 
 
 def draw(data, scale):
-    return _drawing.draw_sweep(data, SETTING)
+    return _drawing.draw_sweep(data, SETTING, scale)
 
 
 FIGURE = Figure(

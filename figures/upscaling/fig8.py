@@ -23,7 +23,7 @@ LAWS = _laws.curve_laws("fig8", SETTING)
 
 
 def measure(data, scale):
-    stages = _runs.by_stage(data)
+    stages = _runs.by_stage(data, scale)
     ours, scratch = (
         _runs.losses(stages, name, "valid_accuracy") for name in ("upscaled", "scratch")
     )
@@ -35,11 +35,11 @@ def measure(data, scale):
             _runs.diverged(stages, "upscaled", "scratch"),
         ),
     )
-    return _claims.measure_curves("fig8", data, SETTING) | {"fig8.generalisation": gain}
+    return _claims.measure_curves("fig8", data, SETTING, scale) | {"fig8.generalisation": gain}
 
 
 def draw(data, scale):
-    return _drawing.draw_curves(data, SETTING)
+    return _drawing.draw_curves(data, SETTING, scale)
 
 
 FIGURE = Figure(

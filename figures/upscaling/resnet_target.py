@@ -14,14 +14,14 @@ LAWS = _laws.target_laws(NAME)
 
 
 def measure(data, scale):
-    stages = _runs.by_stage(data)
-    used = _runs.best(_runs.stage_rows(stages, "tune_upscaled"), ["lr", LEVEL], "train_loss")
+    stages = _runs.by_stage(data, scale)
+    used = _runs.best(_runs.ends(stages, "tune_upscaled"), ["lr", LEVEL], "train_loss")
     tuning = _runs.edges(stages, SETTING, "tune", "tune_upscaled")
     return _target.measure(NAME, stages, SETTING, used, tuning)
 
 
 def draw(data, scale):
-    return _drawing.draw_curves(data, SETTING)
+    return _drawing.draw_curves(data, SETTING, scale)
 
 
 FIGURE = Figure(

@@ -24,7 +24,7 @@ from repro.suite.names import StageName
 from repro.suite.plan import Cell
 from repro.suite.runs import Run
 from repro.suite.spec import override
-from repro.suite.study import Scale, Study
+from repro.suite.study import Study
 from repro.suite.suite import Suite
 from repro.tasks import TASKS
 from widthwise.files import names_in
@@ -118,8 +118,7 @@ class Entered(Suite):
             return {**own, **moved, **ours}
 
         scales = {
-            name: Scale(scale.spec, grid(scale.grid), scale.same_job, scale.rounds)
-            for name, scale in study.scales.items()
+            name: replace(scale, grid=grid(scale.grid)) for name, scale in study.scales.items()
         }
         optimizer = {**study.spec["optimizer"], **entry.settings}
         spec = {**study.spec, "parametrization": entry.parametrization, "optimizer": optimizer}

@@ -22,7 +22,7 @@ small_upscaled, small_without_noise, small_most_noise: Sweep 2's winner on sever
 Sweeps use one seed. Where there is a sweep at the target, it is none of those that then judge what
 the sweeps selected.
 
-Runs are compared by the final training loss, the mean over the last evaluation period, unless
+Runs are compared by the final training loss, a mean over a window of their last steps, unless
 stated otherwise; the figures also show what the minimum over the run would select. A sweep whose
 best run is at the edge of its grid grows in rounds. If it is still at the edge after the last
 round, later stages use it, and the figures' claims say so.
@@ -48,6 +48,7 @@ def protocol(
     *,
     widths: Mapping[str, Mapping[str, float]],
     scales: Mapping[str, Mapping],
+    windows: Mapping[str, int],
     lr: Mapping[str, Sequence[float]],
     lr_upscaled: Mapping[str, Sequence[float]],
     lr_scratch: Mapping[str, Sequence[float]],
@@ -66,8 +67,9 @@ def protocol(
     """Stage name -> Study.
 
     spec: of `warm_start`, from scratch at paper scale. scales: scale -> its changes to the spec.
-    widths: scale -> {"small", "small_wide", "base", "wide"}. The other mappings: scale -> grid.
-    Overnight is the reduced scale on more seeds, evaluated FINER times as often.
+    widths: scale -> {"small", "small_wide", "base", "wide"}. windows: scale -> steps, as of
+    `Scale`. The other mappings: scale -> grid. Overnight is the reduced scale on more seeds,
+    evaluated FINER times as often.
     base_seeds: `seeds` if None. Another one would move the median, and all that starts from it.
     target: grids of Sweep 2 at the target, "lr", "lr_without_noise" and, unless it has only the
         noise that was transferred, "levels", each scale -> grid. Without them (None) there is none
@@ -82,8 +84,8 @@ def protocol(
     def with_night(of: Mapping) -> dict:
         return {**of, OVERNIGHT: of["reduced"]}
 
-    widths, lr, lr_upscaled, lr_scratch, levels = map(
-        with_night, (widths, lr, lr_upscaled, lr_scratch, levels)
+    widths, windows, lr, lr_upscaled, lr_scratch, levels = map(
+        with_night, (widths, windows, lr, lr_upscaled, lr_scratch, levels)
     )
     code_levels = code_levels and with_night(code_levels)
     target = target and {axis: with_night(of) for axis, of in target.items()}
@@ -118,6 +120,7 @@ def protocol(
                 {axis: values[name] for axis, values in grid.items()},
                 same_job=jobs[name],
                 rounds=rounds[name],
+                window=windows.get(name, 0),
             )
 
         return Study(

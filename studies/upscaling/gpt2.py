@@ -79,6 +79,8 @@ REDUCED = {
     "evaluations": 10,
     "precision": "float32",
 }
+# There are no epochs: a tenth of the reduced run, else what the loss is recorded over.
+WINDOWS = {"reduced": 30, "workstation": 100, "paper": 100}
 CHOSEN = (
     "muP's base width, because losses scattered with the small width as base and form a bowl with "
     "this; the grids, around the optimum of one seed; lower rates in Sweep 2, so that zero noise "
@@ -121,6 +123,7 @@ STAGES = protocol(
         },
     },
     scales={"smoke": SMOKE, "reduced": REDUCED, "workstation": WORKSTATION, "paper": {}},
+    windows=WINDOWS,
     lr={
         "smoke": octaves(-6, -5),
         "reduced": octaves(-7, -3),

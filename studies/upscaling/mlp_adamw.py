@@ -14,6 +14,7 @@ from studies.upscaling._mlp import (
     SCALES,
     SEEDS,
     WIDTHS,
+    WINDOWS,
 )
 from studies.upscaling._protocol import protocol
 
@@ -21,6 +22,7 @@ STAGES = protocol(
     PAPER | {"optimizer": ADAMW},
     widths=WIDTHS,
     scales=SCALES,
+    windows=WINDOWS,
     lr={
         "smoke": octaves(-7, -5, 2),
         "reduced": octaves(-10, -3),

@@ -14,6 +14,7 @@ from studies.upscaling._mlp import (
     SEEDS,
     SGD,
     WIDTHS,
+    WINDOWS,
 )
 from studies.upscaling._protocol import protocol
 
@@ -21,6 +22,7 @@ STAGES = protocol(
     PAPER | {"optimizer": SGD},
     widths=WIDTHS,
     scales=SCALES,
+    windows=WINDOWS,
     lr={
         "smoke": octaves(-3, -1, 2),
         "reduced": octaves(-5, 2),

@@ -11,6 +11,7 @@ from figures.upscaling import _drawing, _runs, _transfer, fig3
 from figures.upscaling._transfer import WIDTH
 from repro.judge import drawing, judging
 from repro.judge.sweep import Grid
+from repro.statistics import student
 from repro.suite import catalog, registry
 
 pytestmark = [
@@ -50,7 +51,7 @@ def runs(study, stage, loss, **axes):
             "valid_accuracy": math.nan if lost else 0.5 - more,
             **axes,
         }
-        for step, more in ((10, 0.5), (20, 0.1), (30, 0.0))
+        for step, more in ((100, 0.5), (200, 0.1), (300, 0.0))
     ]
 
 
@@ -78,20 +79,20 @@ def made_up(key, ends=None, **sweeps):
     return pd.DataFrame(rows).reindex(columns=_runs.COLUMNS)
 
 
-def judged(figure, data):
+def judged(figure, data, scale="reduced"):
     """Claim's name -> its row."""
     provenance = {
-        "scale": "reduced",
+        "scale": scale,
         "embedded": False,
-        "label": "embedded",
+        "label": "made up",
         "chosen_after_seeing": "",
     }
     rows = judging.judge_all(f"upscaling/{figure}", data, provenance)
     return {row["claim"].partition(".")[2]: row for row in rows}
 
 
-def verdicts(figure, data):
-    return {name: row["verdict"] for name, row in judged(figure, data).items()}
+def verdicts(figure, data, scale="reduced"):
+    return {name: row["verdict"] for name, row in judged(figure, data, scale).items()}
 
 
 def wins(ends=None, **sweeps):
@@ -146,9 +147,9 @@ def test_arms_are_compared_on_the_seeds_they_share():
 
 
 def test_curves_begin_where_upscaling_starts():
-    stages = _runs.by_stage(made_up("gpt2"))
+    stages = _runs.by_stage(made_up("gpt2"), "reduced")
     curve = _drawing.spread(stages, "upscaled", "train_loss")["mean"]
-    assert list(curve.index) == [0, 10, 20, 30] and curve[0] == pytest.approx(1.5 + 0.6 / 3)
+    assert list(curve.index) == [0, 100, 200, 300] and curve[0] == pytest.approx(1.5 + 0.6 / 3)
     assert 0 not in _drawing.spread(stages, "upscaled", "valid_loss").index
 
 
@@ -210,21 +211,21 @@ def test_an_upscaled_run_that_diverged_loses():
         assert found[name]["verdict"] == "not reproduced"
         assert found[name]["detail"].startswith("1 of 3 runs of upscaled diverged")
     data = made_up("mlp-sgd")
-    data.loc[(data["stage"] == "upscaled") & (data["step"] == 30), "train_loss"] = INF
-    data.loc[(data["stage"] == "upscaled") & (data["step"] == 20), "train_loss"] = 0.1
+    data.loc[(data["stage"] == "upscaled") & (data["step"] == 300), "train_loss"] = INF
+    data.loc[(data["stage"] == "upscaled") & (data["step"] == 200), "train_loss"] = 0.1
     assert verdicts("fig4", data)["faster-mlp-sgd"] == "not reproduced"
 
 
 def test_an_early_crossing_is_known_to_the_time_between_two_evaluations():
-    """At steps 10, 20, 30; of the base's cost F.4 says a share of the wide run."""
-    for steps, up in ((10, 0.4), (20, 0.85), (30, 1.0)):
+    """At steps 100, 200, 300; of the base's cost F.4 says a share of the wide run."""
+    for steps, up in ((100, 0.4), (200, 0.85), (300, 1.0)):
         found = wins({"upscaled": up})
         row = found["faster"]
-        ends = [(steps - 10) / 30, steps / 30, steps / 30]
+        ends = [(steps - 100) / 300, steps / 300, steps / 300]
         assert [row["low"], row["measured"], row["high"]] == pytest.approx(ends)
         whole = found["end-to-end"]
         assert whole["low"] == pytest.approx(whole["measured"])
-        shares = [1 / whole["measured"] - 1 / whole["high"], 10 / 30]
+        shares = [1 / whole["measured"] - 1 / whole["high"], 100 / 300]
         assert shares[0] == pytest.approx(shares[1])
 
 
@@ -277,7 +278,7 @@ def test_a_sweep_of_which_every_run_diverged_selects_nothing():
 def test_runs_that_diverged_count_where_the_validation_loss_selects():
     """They have none, and must not pass for runs that were not made, nor for the best."""
     data = made_up("gpt2", tune=lambda lr: INF if lr == 0.4 else lr)
-    rows = _runs.stage_rows(_runs.by_stage(data), "tune")
+    rows = _runs.stage_rows(_runs.by_stage(data, "reduced"), "tune")
     assert (rows.loc[rows["lr"] == 0.4, "valid_loss"] == INF).all()
     assert Grid(["lr"], "valid_loss").edge(rows).startswith("search limit")
 
@@ -337,21 +338,21 @@ def test_what_the_paper_prints_is_the_grid_s_value_rounded(value, printed):
 VALUES = [2.0 ** (k / 2) for k in range(-8, 3)]
 
 
-def transfer(lost=(), width=64, seeds=(0, 1, 2), slope=0.0, steeper=1.0):
+def transfer(lost=(), width=64, seeds=(0, 1, 2), slope=0.0, steeper=1.0, apart=0.02):
     """A data.csv of Figure 3, every curve a parabola about an optimum that goes with the width as
     its power `slope` from 2^-2 at 64, a little to either side by seed.
 
-    lost: seeds all of whose runs at one width diverged. steeper: how much the cost rises faster
-    above the optimum than below it.
+    lost: seeds all of whose runs at one width diverged. steeper: above 1 where the cost rises
+    faster above the optimum than below it. apart: octaves from seed to seed.
     """
     rows = []
     for study in {study: None for _, study, _ in fig3.MODELS.values()}:
         for stage, axis in (("by_lr", "lr"), ("by_noise", _runs.LEVEL)):
             values = [*VALUES, *([0.0] if axis != "lr" else [])]
             for n, seed, value in product((32, 64, 128), seeds, values):
-                best = -2 + slope * np.log2(n / 64) + 0.02 * (seed - 1) * (n != 64)
+                best = -2 + slope * np.log2(n / 64) + apart * (seed - 1) * (n != 64)
                 from_best = np.log2(value or VALUES[0] / 2) - best
-                loss = 1 + 0.1 * from_best**2 * (steeper if from_best > 0 else 1.0)
+                loss = 1 + 0.1 * from_best**2 * (1 + 0.1 * (steeper - 1) * from_best)
                 rows.append(
                     {
                         "study": study,
@@ -366,18 +367,52 @@ def transfer(lost=(), width=64, seeds=(0, 1, 2), slope=0.0, steeper=1.0):
     return pd.DataFrame(rows)
 
 
+def of_two_widths(seeds, slope=0.0):
+    """The same of GPT-2's rates, with seeds of each width's own; the last of the narrow one's has
+    no best rate."""
+    data = transfer(slope=slope, seeds=range(max(seeds)))
+    rows = data[(data["study"] == fig3.MODELS["gpt2"][1]) & (data["stage"] == "by_lr")]
+    parts = []
+    for stage, width, number in zip(fig3.ARMS["gpt2", "lr"], (32, 128), seeds, strict=True):
+        own = rows[(rows[WIDTH] == width) & (rows["seed"] < number)]
+        parts.append(own.assign(stage=stage, seed=own["seed"] + width))
+    narrow = parts[0]
+    narrow.loc[narrow["seed"] == narrow["seed"].max(), "train_loss"] = -narrow["lr"]
+    kept = data[(data["study"] != fig3.MODELS["gpt2"][1]) | (data["stage"] != "by_lr")]
+    return pd.concat([kept, *parts], ignore_index=True)
+
+
+def test_widths_with_seeds_of_their_own_are_compared_by_welch():
+    row = judged("fig3", of_two_widths((9, 4)))["transfer-lr-gpt2"]
+    assert (row["verdict"], row["n"]) == ("reproduced", 4)
+    assert "width 32: 1 of 9 seeds have no lowest point" in row["detail"]
+    # Places scatter by 0.02 a seed in either width, two octaves of width apart.
+    variance = sum(np.var(0.02 * np.arange(n), ddof=1) / n for n in (8, 4)) / 4
+    widths = (row["high"] - row["low"]) / 2 / math.sqrt(variance)
+    assert student(12) < widths < student(4)  # freedom between that of all and of the fewest
+    assert judged("fig3", of_two_widths((9, 4), 0.5))["transfer-lr-gpt2"]["verdict"] == (
+        "not reproduced"
+    )
+    lost = judged("fig3", of_two_widths((9, 4), 0.5))["lost-lr-gpt2"]
+    assert lost["n"] == 4 and lost["measured"] == pytest.approx(0.1, abs=0.03)
+    fig3.draw(of_two_widths((9, 4)), "reduced")
+
+
 OF_PAPER = ("-code", "-printed")  # settings of paper scale, judged nowhere else
 
 
 @pytest.mark.parametrize("lost", [(0, 1), (1,)])
 def test_a_width_that_diverged_has_no_optimum(lost):
-    found = verdicts("fig3", transfer(steeper=2.0))
+    found = verdicts("fig3", transfer(steeper=2.0, seeds=range(5), apart=0.005), "overnight")
     of_paper = {name for name in found if name.endswith(OF_PAPER)}
-    assert len(of_paper) == 6 and {found.pop(name) for name in of_paper} == {"needs a larger scale"}
+    of_paper |= {"transfer-noise-mlp-sgd", "asymmetric-mlp-sgd"}
+    away = {"needs a larger scale"}
+    assert len(of_paper) == 8 and {found.pop(name) for name in of_paper} == away
     reported = {name for name, verdict in found.items() if verdict == "no bound"}
     assert reported == {name for name in found if name.startswith("lost-")}
     assert {found[name] for name in {*found} - reported} == {"reproduced"}
-    for name, row in judged("fig3", transfer(lost)).items():
+    data = transfer(lost, seeds=range(5))
+    for name, row in judged("fig3", data, "overnight").items():
         if name in of_paper | reported:
             continue
         assert row["verdict"] == "inconclusive"
@@ -388,8 +423,8 @@ def test_a_width_that_diverged_has_no_optimum(lost):
     ("slope", "told"), [(0.0, "reproduced"), (0.5, "not reproduced"), (-1.0, "not reproduced")]
 )
 def test_how_a_best_value_goes_with_the_width_is_a_slope(slope, told):
-    found = judged("fig3", transfer(slope=slope, seeds=range(5)))
-    for key, sweep in (("gpt2", "lr"), ("gpt2", "noise"), ("mlp", "lr"), ("mlp-sgd", "noise")):
+    found = judged("fig3", transfer(slope=slope, seeds=range(5)), "overnight")
+    for key, sweep in (("gpt2", "lr"), ("gpt2", "noise"), ("mlp", "lr"), ("mlp-sgd", "lr")):
         row = found[f"transfer-{sweep}-{key}"]
         assert row["verdict"] == told
         assert row["measured"] == pytest.approx(slope, abs=0.03)
@@ -413,8 +448,8 @@ def test_a_carried_value_is_chosen_on_seeds_that_do_not_judge_it():
     ("steeper", "told"), [(2.0, "reproduced"), (1.0, "inconclusive"), (0.5, "not reproduced")]
 )
 def test_noise_above_the_best_is_held_against_noise_below_it(steeper, told):
-    row = judged("fig3", transfer(steeper=steeper, seeds=range(5)))["asymmetric-gpt2"]
-    assert row["verdict"] == told
+    data = transfer(steeper=steeper, seeds=range(5), apart=0.005)
+    assert verdicts("fig3", data, "overnight")["asymmetric-gpt2"] == told
 
 
 @pytest.mark.parametrize("lost", [(), (1,), (0, 1)])
@@ -446,7 +481,7 @@ def test_everything_diverged_is_drawn():
 
 
 def test_a_seed_that_diverged_ends_the_mean():
-    data = _runs.by_stage(made_up("mlp-sgd", {"scratch": (1.0, INF, 1.0)}))
+    data = _runs.by_stage(made_up("mlp-sgd", {"scratch": (1.0, INF, 1.0)}), "reduced")
     for metric in ("train_loss", "valid_loss", "valid_accuracy"):
         assert _drawing.spread(data, "scratch", metric)["mean"].isna().all()
 
@@ -455,7 +490,7 @@ def test_curves_that_are_cut_or_diverged_are_named():
     study = _runs.SETTINGS["mlp-sgd"].study
     data = made_up("mlp-sgd", tune_upscaled=lambda lr, level: INF if level == 1 else 1 + level)
     spiked = (data["stage"] == "tune_upscaled") & (data[_runs.LEVEL] == 0.5)
-    data.loc[spiked & (data["step"] == 10), "train_loss"] = 200.0
+    data.loc[spiked & (data["step"] == 100), "train_loss"] = 200.0
     data = data[data["study"] == study]
     panel = catalog.figure("upscaling/fig5").draw(data, "reduced").axes[2]
     labels = [text.get_text() for text in panel.get_legend().get_texts()]
