@@ -268,14 +268,14 @@ def share(arm, best, worst):
 
 
 @cache
-def flops_ratio(study, scale):
-    """Training operations of the base run over those of the wide one."""
+def flops_ratio(study, scale, stage="base"):
+    """Training operations of a run of a stage over those of the wide one."""
 
-    def flops(stage):
-        declared = registry.study(f"{study}/{stage}")
+    def flops(name):
+        declared = registry.study(f"{study}/{name}")
         return TASKS[declared.task].cost(declared.settings(scale)).flops
 
-    return flops("base") / flops("scratch")
+    return flops(stage) / flops("scratch")
 
 
 def printed_share(setting):

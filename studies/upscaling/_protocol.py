@@ -8,7 +8,8 @@ upscaled: the wide model from the base, with Sweep 2's best setting.
 Not in the paper:
 upscaled_without_noise: zero noise at its own best learning rate.
 scratch_rates: the wide model from scratch over learning rates.
-scratch_long: at the best of these rates, with the base's steps added.
+scratch_long: at the best of these rates, with the base's steps added. Rates are constant, so its
+    curve is also that of every shorter run from scratch.
 upscaled_start, upscaled_without_noise_start: one step of upscaled ones. Its training loss is of
     the first batch before the step: where upscaling starts from.
 tune_target, tune_target_without_noise: Sweep 2 at the target itself, around what was transferred;
@@ -192,6 +193,7 @@ def protocol(
     winner, quiet = rate("tune_upscaled"), rate("tune_upscaled", where={"start.level": 0.0})
     every = {"seed": seeds}
     few = {"seed": {n: of if n == OVERNIGHT else of[:FEW] for n, of in seeds.items()}}
+    long = {n: of[:FEW] if n in GPU_SCALES else of for n, of in seeds.items()}
     # Evaluations doubled as well: the training loss is a mean over the steps between two of them.
     longer = {key: twice(key) for key in ("steps", "evaluations")}
     upscaled = {"lr": winner, **start("base", level("tune_upscaled"))}
@@ -208,7 +210,7 @@ def protocol(
         "upscaled": stage("wide", upscaled, every),
         "upscaled_without_noise": stage("wide", without, every),
         "scratch_rates": stage("wide", {}, {"lr": lr_scratch}, (), ("lr",)),
-        "scratch_long": stage("wide", {"lr": own, **longer}, few),
+        "scratch_long": stage("wide", {"lr": own, **longer}, {"seed": long}),
     }
     if target:
         at_start = {key: PerScale(dict.fromkeys(scales, 1)) for key in ("steps", "evaluations")}

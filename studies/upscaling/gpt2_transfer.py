@@ -58,7 +58,7 @@ STAGES = transfer(
     windows={"reduced": 20, "overnight": 20, "workstation": 100, "paper": 100},
     widths={
         "smoke": [8, 16],
-        "reduced": [16, 64],
+        "reduced": [16, 32],
         "overnight": [16, 32, 64, 128],
         "workstation": [32, 64, 128, 256, 512],
         "paper": [64, 128, 256, 512, 1_024],

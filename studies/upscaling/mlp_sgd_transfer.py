@@ -46,7 +46,7 @@ sweeps = partial(
     windows={"reduced": 20, "overnight": 20, "workstation": 232, "paper": 232},
     widths={
         "smoke": [16, 32],
-        "reduced": [16, 64],
+        "reduced": [16, 32],
         "overnight": [16, 32, 64, 128, 256],
         "workstation": [64, 128, 256, 512, 1024],
         "paper": [128, 256, 512, 1024],
