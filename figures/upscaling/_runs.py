@@ -157,7 +157,7 @@ def by_stage(data, scale):
 @cache
 def window(study, scale):
     """Over how many of its last steps a study's final losses are means; 0: its last evaluation."""
-    return registry.study(f"{study}/scratch").at(scale).window
+    return registry.study(f"{study}/tune").at(scale).window
 
 
 def ends(stages, name):

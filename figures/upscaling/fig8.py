@@ -60,7 +60,7 @@ def draw(data, scale):
 FIGURE = Figure(
     title="Figure 8. Upscaling against training from scratch, ResNet-18 with SGD",
     outcome="Noise changes the final training loss by {fig8.noise-nonzero} nats",
-    caption=f"{_drawing.MEANING} {_drawing.ENDS} (Ma et al., Figure 8.)",
+    caption=f"{_drawing.MEANING} {_drawing.ENDS} {_drawing.final(SETTING)} (Ma et al., Figure 8.)",
     studies=(SETTING.study,),
     view=_drawing.CURVES,
     claims=CLAIMS,

@@ -32,7 +32,8 @@ FIGURE = Figure(
     ),
     caption=(
         f"As Figure 8, on other seeds. {_drawing.ARMS} with the rate tuned at the target, at the "
-        f"noise that was transferred. {_drawing.ENDS} (Ours, on Ma et al., Figure 8.)"
+        f"noise that was transferred. {_drawing.ENDS} {_drawing.final(SETTING)} "
+        "(Ours, on Ma et al., Figure 8.)"
     ),
     studies=(SETTING.study,),
     view=_drawing.CURVES,

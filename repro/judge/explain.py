@@ -12,6 +12,7 @@ from repro.judge.known import Known, find
 from repro.judge.picture import unclean
 from repro.judge.printed import printed
 from repro.judge.records import not_committed, read_record, recorded_at
+from repro.judge.run_table import departures
 from repro.suite import arithmetic, registry
 from repro.suite.papers import is_a_paper
 from repro.suite.provenance import code_versions, listed, standing
@@ -76,6 +77,7 @@ def explain(suite: Suite, word: str) -> str:
         lines.append(f"  under another arithmetic, {row['second']}")
     if row["chosen_after_seeing"]:
         lines.append(f"  chosen after seeing: {row['chosen_after_seeing']}")
+    lines += [f"  departs: {line}" for line in departures([figure_name], provenance["scale"])]
     lines.append(f"  scale: {provenance['scale']}; data: {provenance['data']}")
     lines.append(f"  data: {known.data} sha256 {sha256_file(known.data)}")
     for entry in provenance["made"]:

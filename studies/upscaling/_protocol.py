@@ -63,7 +63,9 @@ def protocol(
     metric: str = "train_loss",
     metric_upscaled: str = "train_loss",
     whole: bool = False,
+    night: bool = True,
     chosen_after_seeing: str = "",
+    departures: tuple[str, ...] = (),
 ) -> dict[str, Study]:
     """Stage name -> Study.
 
@@ -79,7 +81,8 @@ def protocol(
     noise: "signal" tunes t and passes each tensor's constant on to the wide model (Appendix D).
     metric, metric_upscaled: Sweep 1 and Sweep 2 select its lowest value.
     whole: whether a reduced stage is one job, for runs that take less time than starting a job.
-    chosen_after_seeing: as in `Study`.
+    night: whether there are runs overnight.
+    chosen_after_seeing, departures: as in `Study`.
     """
 
     def with_night(of: Mapping) -> dict:
@@ -91,7 +94,8 @@ def protocol(
     code_levels = code_levels and with_night(code_levels)
     target = target and {axis: with_night(of) for axis, of in target.items()}
     of_night = {"evaluations": FINER * scales["reduced"]["evaluations"]}
-    scales = {**scales, OVERNIGHT: {**scales["reduced"], **of_night}}
+    if night:
+        scales = {**scales, OVERNIGHT: {**scales["reduced"], **of_night}}
     base_seeds = {**(base_seeds or seeds), OVERNIGHT: NIGHT_BASE}
     seeds = {**seeds, OVERNIGHT: NIGHT}
 
@@ -133,6 +137,7 @@ def protocol(
             metric=by,
             neighbourhood=neighbourhood,
             chosen_after_seeing=chosen_after_seeing,
+            departures=departures,
         )
 
     def start(width: str, level, convention: str = "paper") -> dict:

@@ -18,7 +18,7 @@ Overnight: five widths over a factor of 8, and half octaves wherever the paper's
 from repro.suite.seeds import of_arm
 from repro.suite.study import octaves
 from studies.upscaling._transfer import DRAWN, OVERNIGHT_SEEDS, transfer
-from studies.upscaling.gpt2 import CHOSEN, PAPER, REDUCED
+from studies.upscaling.gpt2 import CHOSEN, DEPARTURES, PAPER, REDUCED
 
 SMALLER = {
     "data": PAPER["data"] | {"vocab_size": 8_192, "tokenizer": "bpe"},
@@ -110,4 +110,5 @@ STAGES = transfer(
         },
     },
     chosen_after_seeing=CHOSEN,
+    departures=DEPARTURES,
 )

@@ -20,6 +20,7 @@ from functools import partial
 from repro.suite.study import octaves
 from studies.upscaling._mlp import (
     CHOSEN,
+    DEPARTURES,
     PAPER,
     REDUCED,
     SGD,
@@ -88,6 +89,7 @@ sweeps = partial(
         "paper": 0.375,
     },
     chosen_after_seeing=CHOSEN,
+    departures=DEPARTURES,
 )
 STAGES = sweeps(
     # The code's own settings beside them: its grid of noise, of which 0.75 is fixed.
