@@ -62,6 +62,14 @@ EARLY = (
     "Diamond: where upscaled reaches the loss at which training from scratch ends, with 95 % "
     "interval; red: the paper's (F.4)."
 )
+
+
+def final(*settings):
+    """A caption's sentence of what final losses are means over."""
+    names = {s.over: f" for {s.name}" if settings[1:] else "" for s in settings}
+    return f"What a run ends at is {'; '.join(over + name for over, name in names.items())}."
+
+
 SWEPT = (
     "Heatmaps: final training loss of the small upscaled system over learning rate and noise, one "
     "seed, in % above the map's best. Star: the best. Red circle: what the paper selects, in its "
@@ -70,7 +78,7 @@ SWEPT = (
     "legend gives it. Last: the end at every noise level, each at its own best rate. The star is "
     "the lowest of many runs of one seed, and lies lower than it would on others (the winner's "
     "curse). Black, where there are other seeds: what is judged, the same settings on these, with "
-    "95 % intervals, at no noise, the chosen and the largest ({})."
+    "95 % intervals, at no noise, the chosen and the largest. {} ({}.)"
 )
 
 

@@ -157,7 +157,7 @@ def by_stage(data, scale):
 @cache
 def window(study, scale):
     """Over how many of its last steps a study's final losses are means; 0: its last evaluation."""
-    return registry.study(f"{study}/scratch").at(scale).window
+    return registry.study(f"{study}/tune").at(scale).window
 
 
 def ends(stages, name):
@@ -268,14 +268,14 @@ def share(arm, best, worst):
 
 
 @cache
-def flops_ratio(study, scale):
-    """Training operations of the base run over those of the wide one."""
+def flops_ratio(study, scale, stage="base"):
+    """Training operations of a run of a stage over those of the wide one."""
 
-    def flops(stage):
-        declared = registry.study(f"{study}/{stage}")
+    def flops(name):
+        declared = registry.study(f"{study}/{name}")
         return TASKS[declared.task].cost(declared.settings(scale)).flops
 
-    return flops("base") / flops("scratch")
+    return flops(stage) / flops("scratch")
 
 
 def printed_share(setting):

@@ -24,7 +24,7 @@ FIGURE = Figure(
         "Noise changes the final training loss by {fig10.noise-nonzero} nats at the transferred "
         "rates, by {fig10.noise-at-target} at the target's own"
     ),
-    caption=f"{_drawing.MEANING} (Ma et al., Figure 10.)",
+    caption=f"{_drawing.MEANING} {_drawing.final(SETTING)} (Ma et al., Figure 10.)",
     studies=(SETTING.study,),
     view=_drawing.CURVES,
     claims=CLAIMS,

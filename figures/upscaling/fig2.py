@@ -38,14 +38,15 @@ def draw(data, scale):
 FIGURE = Figure(
     title="Figure 2. Upscaled models against wide ones trained from scratch",
     outcome=(
-        "Training loss, upscaled over from scratch: {fig2.upscaled-wins-long-mlp} (MLP), "
-        "{fig2.upscaled-wins-long-resnet} (ResNet-18), {fig2.upscaled-wins-long-gpt2} (GPT-2) "
-        "with the base's steps added; at equal steps {fig2.upscaled-wins-mlp}, "
-        "{fig2.upscaled-wins-resnet}, {fig2.upscaled-wins-gpt2}"
+        "Training loss, upscaled over from scratch: as the paper compares "
+        "{fig2.upscaled-wins-mlp} (MLP), {fig2.upscaled-wins-resnet} (ResNet-18), "
+        "{fig2.upscaled-wins-gpt2} (GPT-2); both tuned, for equal operations "
+        "{fig2.equal-operations-tuned-mlp} (MLP), {fig2.equal-operations-tuned-gpt2} (GPT-2)"
     ),
     caption=(
         "Top: where the training losses end, mean and 95 % interval over seeds; left of it the "
         f"line, name and learning rate of each curve below. {_drawing.MEANING} {_drawing.EARLY} "
+        f"{_drawing.final(*SHOWN)} "
         "Last row, as in the paper: validation accuracy, for GPT-2 validation loss. (Ma et al., "
         "Figure 2.)"
     ),

@@ -30,7 +30,10 @@ FIGURE = Figure(
         "Upscaled, the MLP ends at {fig4.upscaled-wins-mlp-sgd} times the training loss from "
         "scratch"
     ),
-    caption=f"{_drawing.MEANING} {_drawing.EARLY} {_drawing.ENDS} (Ma et al., Figure 4.)",
+    caption=(
+        f"{_drawing.MEANING} {_drawing.EARLY} {_drawing.ENDS} {_drawing.final(SETTING)} "
+        "(Ma et al., Figure 4.)"
+    ),
     studies=(SETTING.study,),
     view=_drawing.CURVES,
     claims=CLAIMS,

@@ -121,7 +121,7 @@ FIGURE = Figure(
         "Noise changes the final training loss by {fig6.noise-nonzero} nats; the validation loss "
         "ends at {fig6.overfits} times that half way"
     ),
-    caption=f"{_drawing.MEANING} {_drawing.ENDS} (Ma et al., Figure 6.)",
+    caption=f"{_drawing.MEANING} {_drawing.ENDS} {_drawing.final(SETTING)} (Ma et al., Figure 6.)",
     studies=(SETTING.study, f"{SGD.study}/tune_upscaled", f"{SGD.study}/upscaled"),
     view=View(
         "step", "train_loss", {"study": SETTING.study, "stage": _drawing.CURVES.only["stage"]}

@@ -23,7 +23,7 @@ FIGURE = Figure(
     outcome=(
         "Noise at the ends of its grid ends at {fig7.optimal-noise} times the best loss, or more"
     ),
-    caption=_drawing.SWEPT.format("Ma et al., Figure 7"),
+    caption=_drawing.SWEPT.format(_drawing.final(SETTING), "Ma et al., Figure 7"),
     studies=_claims.sweep_studies(SETTING, "tune_upscaled_code"),
     claims=CLAIMS,
     laws=LAWS,

@@ -13,6 +13,7 @@ from repro.judge.known import Known, find
 from repro.judge.picture import unclean
 from repro.judge.printed import printed
 from repro.judge.records import every_claim, not_committed, read_record, recorded_at
+from repro.judge.run_table import departures
 from repro.suite import arithmetic, registry
 from repro.suite.papers import is_a_paper
 from repro.suite.provenance import code_versions, listed, standing
@@ -83,6 +84,7 @@ def explain(suite: Suite, word: str) -> str:
         before = "fixed before its runs: seeds, widths, grid, estimator, bound; " if fixed else ""
         why = "chosen because it showed the effect" if fixed else "chosen after seeing results"
         lines.append(f"  {before}{why}: {row['chosen_after_seeing']}")
+    lines += [f"  departs: {line}" for line in departures([figure_name], provenance["scale"])]
     lines.append(f"  scale: {provenance['scale']}; data: {provenance['data']}")
     lines.append(f"  data: {known.data} sha256 {sha256_file(known.data)}")
     for entry in provenance["made"]:

@@ -18,6 +18,7 @@ from repro.judge.claims_json import read_rows
 from repro.judge.known import find_all, origin
 from repro.judge.published import CLAIMS, PROVENANCE, note_of
 from repro.judge.records import describe, every_claim
+from repro.judge.run_table import departures
 from repro.judge.typeset import markdown
 from repro.suite import registry
 from repro.suite.progress import duration
@@ -43,7 +44,11 @@ def scoreboard(suite: Suite) -> str:
     rows = [row for known in found for row in known.claims]
     page = files(suite)[0]
     title = f"scale {suite.config.scale}, data {suite.label}"
-    write_bytes(page, board(page.parent, title, rows, {e.figure: e.page for e in found}))
+    departs = departures([e.figure for e in found], suite.config.scale)
+    heading = ["", "## Departures from print", ""] if departs else []
+    end = "".join(f"{line}\n" for line in [*heading, *(f"- {each}" for each in departs)])
+    shown = board(page.parent, title, rows, {e.figure: e.page for e in found})
+    write_bytes(page, shown + end.encode())
     made_of = {known.figure: known.picture.as_posix() for known in found}
     write_json(suite.paths.results / "manifest.json", note_of([page], made_of))
     return f"{page}: {len(rows)} claims, {origin(found)}"

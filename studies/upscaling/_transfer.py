@@ -45,6 +45,7 @@ def transfer(
     noise_seeds: Mapping[str, Sequence[int]] | None = None,
     arms: Mapping[str, Mapping[str, tuple[int, Sequence[int]]]] | None = None,
     chosen_after_seeing: str = "",
+    departures: tuple[str, ...] = (),
 ) -> dict[str, Study]:
     """Stage name -> Study.
 
@@ -58,7 +59,7 @@ def transfer(
     widths, of by_lr at the scales where it has fewer; lr_seeds, noise_seeds: as seeds, of by_lr and
     by_noise where they have others. arms: name of a width, which ends its stages' names -> scale ->
     that width of the base models and its seeds.
-    chosen_after_seeing: as in `Study`.
+    chosen_after_seeing, departures: as in `Study`.
     """
 
     def stage(grid: Mapping[str, Mapping], changes: Mapping, **fixed: Mapping) -> Study:
@@ -81,6 +82,7 @@ def transfer(
             paper,
             {s: scale(s) for s in scales},
             chosen_after_seeing=chosen_after_seeing,
+            departures=departures,
         )
 
     def start(base: str = "base", convention: str = "paper") -> dict:

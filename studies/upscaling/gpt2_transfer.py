@@ -18,7 +18,7 @@ Overnight: five widths over a factor of 8, and half octaves wherever the paper's
 from repro.suite.seeds import of_arm
 from repro.suite.study import octaves
 from studies.upscaling._transfer import DRAWN, OVERNIGHT_SEEDS, transfer
-from studies.upscaling.gpt2 import CHOSEN, PAPER, REDUCED
+from studies.upscaling.gpt2 import CHOSEN, DEPARTURES, PAPER, REDUCED
 
 SMALLER = {
     "data": PAPER["data"] | {"vocab_size": 8_192, "tokenizer": "bpe"},
@@ -58,7 +58,7 @@ STAGES = transfer(
     windows={"reduced": 20, "overnight": 20, "workstation": 100, "paper": 100},
     widths={
         "smoke": [8, 16],
-        "reduced": [16, 64],
+        "reduced": [16, 32],
         "overnight": [16, 32, 64, 128],
         "workstation": [32, 64, 128, 256, 512],
         "paper": [64, 128, 256, 512, 1_024],
@@ -110,4 +110,5 @@ STAGES = transfer(
         },
     },
     chosen_after_seeing=CHOSEN,
+    departures=DEPARTURES,
 )

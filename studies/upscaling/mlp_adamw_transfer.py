@@ -25,6 +25,7 @@ from repro.suite.study import octaves
 from studies.upscaling._mlp import (
     ADAMW,
     CHOSEN,
+    DEPARTURES,
     PAPER,
     REDUCED,
     drawn_biases,
@@ -96,6 +97,7 @@ sweeps = partial(
         "paper": 0.5,
     },
     chosen_after_seeing=CHOSEN,
+    departures=DEPARTURES,
 )
 STAGES = sweeps(
     # The code's own settings beside them: its grid of noise, of which 1 is fixed.

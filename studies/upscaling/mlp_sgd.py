@@ -8,6 +8,7 @@ from studies.upscaling._mlp import (
     CHOSEN,
     CODE_LEVELS,
     CODE_LR,
+    DEPARTURES,
     LEVELS,
     PAPER,
     SCALES,
@@ -77,4 +78,5 @@ STAGES = protocol(
     seeds=SEEDS,
     whole=True,
     chosen_after_seeing=CHOSEN,
+    departures=DEPARTURES,
 )

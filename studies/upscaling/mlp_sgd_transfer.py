@@ -20,6 +20,7 @@ from functools import partial
 from repro.suite.study import octaves
 from studies.upscaling._mlp import (
     CHOSEN,
+    DEPARTURES,
     PAPER,
     REDUCED,
     SGD,
@@ -46,7 +47,7 @@ sweeps = partial(
     windows={"reduced": 20, "overnight": 20, "workstation": 232, "paper": 232},
     widths={
         "smoke": [16, 32],
-        "reduced": [16, 64],
+        "reduced": [16, 32],
         "overnight": [16, 32, 64, 128, 256],
         "workstation": [64, 128, 256, 512, 1024],
         "paper": [128, 256, 512, 1024],
@@ -88,6 +89,7 @@ sweeps = partial(
         "paper": 0.375,
     },
     chosen_after_seeing=CHOSEN,
+    departures=DEPARTURES,
 )
 STAGES = sweeps(
     # The code's own settings beside them: its grid of noise, of which 0.75 is fixed.

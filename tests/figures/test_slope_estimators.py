@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from figures.upscaling import fig3
-from figures.upscaling._transfer import FITS, WIDTH
+from figures.upscaling._transfer import FITS, WIDTH, Fit
 from repro.judge.optimum import cubic
 from repro.statistics import slope
 from repro.suite import registry
@@ -69,19 +69,31 @@ def test_what_binds_is_judged_by_an_estimator_that_is_tried():
     assert not [each for each in BINDING if each[:2] == fig3.PAPER_ONLY]
 
 
-@pytest.mark.parametrize(("key", "sweep", "scale"), BINDING)
-def test_an_estimator_returns_a_slope_that_is_put_in(recorded, key, sweep, scale):
+def returned(recorded, fit, key, sweep, scale):
+    """Slope that is put in -> the share of it that an estimator returns."""
     widths, places = grid(key, sweep, scale)
     curves = [curve(recorded, key, sweep, width) for width in widths]
     middle = np.mean(np.log2(widths))
+
+    def found(put):
+        vertices = [
+            fit.vertex(2.0**places, read(x, y, places - put * (math.log2(width) - middle)))
+            for width, (x, y) in zip(widths, curves, strict=True)
+        ]
+        return slope(np.log2(widths), vertices)
+
+    return {put: (found(put) - found(0)) / put for put in PUT}
+
+
+@pytest.mark.parametrize(("key", "sweep", "scale"), BINDING)
+def test_an_estimator_returns_a_slope_that_is_put_in(recorded, key, sweep, scale):
     for fit in FITS[fig3.SWEEPS[sweep][1]]:
+        shares = returned(recorded, fit, key, sweep, scale)
+        assert all(0.85 <= share <= 1.15 for share in shares.values()), (str(fit), shares)
 
-        def found(put, fit=fit):
-            vertices = [
-                fit.vertex(2.0**places, read(x, y, places - put * (math.log2(width) - middle)))
-                for width, (x, y) in zip(widths, curves, strict=True)
-            ]
-            return slope(np.log2(widths), vertices)
 
-        returned = {put: (found(put) - found(0)) / put for put in PUT}
-        assert all(0.85 <= share <= 1.15 for share in returned.values()), (str(fit), returned)
+def test_what_was_judged_by_before_would_be_refused(recorded):
+    """A parabola six octaves wide returns a third of a slope of the noise."""
+    for key in ("gpt2", "mlp"):
+        shares = returned(recorded, Fit(2, 3.0), key, "noise", "overnight")
+        assert max(shares.values()) < 0.5

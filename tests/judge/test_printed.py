@@ -205,7 +205,7 @@ def test_costs_and_selections_of_ma_et_al():
         assert costs[f"end-to-end.{key}"].printed == setting.end_to_end
         steps = numbers("upscaling", f"{curves}.faster-{setting.key}", unit="TFLOPs")
         assert list(steps.values()) == [PAPER_REACHED[key]]
-    tuned = numbers("upscaling", "", unit="times")
+    tuned = numbers("upscaling", "fig2.end-to-end-with-tuning-gpt2", unit="times")
     assert list(tuned.values()) == [costs["end-to-end.gpt2-tuned"].printed]
 
 
