@@ -148,6 +148,8 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument(
         "--seeds", type=int, default=3, choices=range(2, 101), metavar="N", help=words
     )
+    words = "as many as the design has, whose arms are not registered yet"
+    added.add_argument("--design", action="store_true", help=words)
     added = add("register", claim={})
     words = "the table that `pilot` wrote"
     added.add_argument("--pilot", type=Path, required=True, metavar="CSV", help=words)

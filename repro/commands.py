@@ -262,7 +262,8 @@ def pilot(suite: "Suite", arguments: Namespace) -> str:
     """A figure's runs on seeds that judge nothing, to plan a test with."""
     from repro.judge import registering
 
-    return registering.pilot(suite, arguments.figure, arguments.seeds).as_posix()
+    seeds = None if arguments.design else arguments.seeds
+    return registering.pilot(suite, arguments.figure, seeds).as_posix()
 
 
 def register(suite: "Suite", arguments: Namespace) -> str:

@@ -26,8 +26,9 @@ from repro.suite.suite import Suite
 TYPED = ("why", "known")  # the columns that a person writes
 
 
-def pilot(suite: Suite, figure_name: str, seeds: int) -> Path:
-    """Carry out a figure's runs on a pilot's seeds, and write their table; returns its path."""
+def pilot(suite: Suite, figure_name: str, seeds: int | None) -> Path:
+    """Carry out a figure's runs on a pilot's seeds, and write their table; returns its path. seeds:
+    as of `Piloted`."""
     piloted, begin = Piloted(suite, seeds), time.monotonic()
     by_stage = piloted.figure_cells(figure_name)
     for found in by_stage.values():
