@@ -47,7 +47,7 @@ def fair_laws(figure, setting):
 
 
 def sweep_laws(figure):
-    """LAWS of `_claims.sweep_claims`."""
+    """LAWS of `_sweep.claims`."""
     return {f"{figure}.{name}": SIGN for name in ("optimal-noise", "nonzero-selected")}
 
 

@@ -7,11 +7,11 @@ until a hash suits them; that stays on trust.
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count, islice
 
-from repro.errors import UserError, did_you_mean
+from repro.errors import UserError
 from repro.files import sha256
 from repro.suite import rows
 
@@ -71,7 +71,15 @@ def _stream(commit: str, arm: str) -> Iterator[int]:
             yield seed
 
 
-def of_arm(paper: str, arm: str, number: int) -> list[int]:
+class Seeds(list):
+    """Seeds that know their arm, so that a row of the register can name it."""
+
+    def __init__(self, numbers: Iterable[int], arm: str):
+        super().__init__(numbers)
+        self.arm = arm
+
+
+def of_arm(paper: str, arm: str, number: int) -> Seeds:
     """The first seeds of an arm, for a study's grid.
 
     Of an arm that is not registered yet they are a pilot's, on which nothing is judged. Raises
@@ -79,22 +87,14 @@ def of_arm(paper: str, arm: str, number: int) -> list[int]:
     """
     known = arms(paper)
     if arm not in known:
-        return list(range(PILOT.start, PILOT.start + number))
+        return Seeds(range(PILOT.start, PILOT.start + number), arm)
     found = known[arm].numbers
     if len(found) < number:
         raise UserError(
             f"{path(paper)}: arm {arm} has {len(found)} seeds, and its study asks for {number}; "
             "register a row with as many"
         )
-    return found[:number]
-
-
-def named(paper: str, arm: str) -> Arm:
-    """An arm by its name."""
-    known = arms(paper)
-    if arm not in known:
-        raise UserError(f"{path(paper)}: has no arm {arm!r}: {did_you_mean(arm, known)}")
-    return known[arm]
+    return Seeds(found[:number], arm)
 
 
 def clash(seeds: Collection[int], others: Collection[int]) -> str:

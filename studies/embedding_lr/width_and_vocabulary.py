@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from repro.suite.seeds import of_arm
 from repro.suite.spec import override
 from repro.suite.study import Scale, Study, octaves
 from studies.embedding_lr._decoder import (
@@ -13,7 +14,6 @@ from studies.embedding_lr._decoder import (
     REDUCED,
     ROUNDS,
     SEARCH,
-    SEEDS,
     SMOKE,
     WORKSTATION,
     WORKSTATION_LR,
@@ -34,7 +34,7 @@ def sweep(ratio: int = 8, changes: Mapping = MappingProxyType({})) -> Study:
         },
         scales={
             "smoke": Scale(
-                SMOKE,
+                {**SMOKE, **changes},
                 {
                     "size": [size(k, ratio) for k in (5, 6)],
                     "lr.embedding": octaves(-8, 0, 4),
@@ -43,16 +43,18 @@ def sweep(ratio: int = 8, changes: Mapping = MappingProxyType({})) -> Study:
                 same_job=("size", "lr.embedding", "seed"),
             ),
             "reduced": Scale(
-                REDUCED,
+                {**REDUCED, **changes},
                 {
-                    "size": [size(k, ratio) for k in (4, 5, 6, 7)],
-                    "lr.embedding": octaves(-8, 0),
-                    "seed": SEEDS,
+                    # What embeddings of another size lose is asked at one width; the slope is
+                    # `figure3`'s, of the network as printed.
+                    "size": [size(6, ratio)],
+                    "lr.embedding": octaves(-7, -2),
+                    "seed": of_arm("embedding_lr", "fig3-init", 5),
                 },
                 same_job=("lr.embedding", "seed"),
             ),
             "overnight": Scale(
-                REDUCED,
+                {**REDUCED, **changes},
                 {
                     "size": [size(k, ratio) for k in (4, 5, 6, 7, 8)],
                     "lr.embedding": OVERNIGHT_LR,
