@@ -4,8 +4,7 @@ import math
 from pathlib import Path
 
 from repro.errors import UserError
-from repro.files import sha256_file
-from repro.judge import entries, references
+from repro.judge import entries
 from repro.judge.matrix import FEWEST, Board, Entry
 from repro.judge.records import describe, read_record, recorded
 from repro.judge.score import Estimate, Interval
@@ -40,23 +39,9 @@ def board(suite: Suite, data: Path | None = None) -> Board:
 
     table = pd.read_csv(data) if data else _data(suite)[0]
     figure = catalog.figure_module(FIGURE)
-    more = entries.sent_in(suite.config.scale, suite.label, figure.VERSION)
+    own = suite.config.scale, suite.label, figure.VERSION
+    more = entries.sent_in(*own, figure.NAMES)
     return figure.matrix(table, suite.config.scale, more)
-
-
-def freeze(suite: Suite, version: str) -> str:
-    """Fix the references of a version; returns what became of it."""
-    table, file = _data(suite)
-    figure = catalog.figure_module(FIGURE)
-    new = figure.references_of(table, suite.config.scale, version, suite.label, sha256_file(file))
-    if not new:
-        raise UserError(
-            f"board: nothing to hold entries against at {suite.config.scale} scale: no narrow "
-            "model there learned anything, or no optimum lies inside its grid"
-        )
-    references.freeze(new)
-    lines = [f"{row.workload}: {row.of}, {row.narrow_loss - row.loss:.3f} nats" for row in new]
-    return "\n".join([f"{references.PATH}, {version}, by seed:", *lines])
 
 
 def lines(suite: Suite) -> list[str]:
