@@ -39,6 +39,7 @@ WORDS = {  # argument -> what it is
     "entry": "defines NAME and rules(family) or PARAMETRIZATION (CONTRIBUTING.md)",
     "what": "SP, muP, LVP, or another of widthwise/parametrization/tables/, or a file's path",
     "dataset": "a file of data/, without .py",
+    "paper": "a folder of studies/",
     "vocab_size": "number of tokens to tell apart",
     "study": "<paper>/<study>, or <paper>/<study>/<stage> where it has stages",
     "cell": "name of its file in results/, without .json",
@@ -104,7 +105,7 @@ def parser() -> argparse.ArgumentParser:
         add(name, archive={"type": Path})
     add("tidy")
     log = "also write machine, versions, commit and every figure's tier to this file, to send in"
-    added = add("verify")
+    added = add("verify", figures={"nargs": "*", "metavar": "FIGURE"})
     added.add_argument("--log", type=Path, metavar="FILE", help=log)
 
     group("A parametrization")
@@ -139,8 +140,12 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument("--pilot", type=Path, required=True, metavar="CSV", help=words)
     words = "to plan with, in place of as many as its study has"
     added.add_argument("--seeds", type=int, metavar="N", help=words)
+    words = "those of the claim, as `narrow 24; wide 6`; default: all of its figure's"
+    added.add_argument("--arms", default="", help=words)
+    added.add_argument("--window", default="", help="what a final loss is the mean over")
     added.add_argument("--why", default="", help="why this bound, in your words")
     added.add_argument("--known", default="", help="what is known of the result already")
+    add("seeds", paper={})
     add_new(add("new"))
 
     group("Jobs of the workflow, as Snakemake calls them")

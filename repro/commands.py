@@ -272,8 +272,16 @@ def register(suite: "Suite", arguments: Namespace) -> str:
     """The row of the register of a claim's test, planned from a pilot."""
     from repro.judge import registering
 
-    typed = {"why": arguments.why, "known": arguments.known}
-    return registering.row(suite, arguments.claim, arguments.pilot, arguments.seeds, typed)
+    typed = {"why": arguments.why, "known": arguments.known, "window": arguments.window}
+    words = (arguments.claim, arguments.pilot, arguments.seeds, typed, arguments.arms)
+    return registering.row(suite, *words)
+
+
+def seeds(suite: "Suite", arguments: Namespace) -> str:
+    """The seeds of a paper's registered tests, derived from the commits of their rows."""
+    from repro.judge import registering
+
+    return "\n".join(registering.derive(arguments.paper))
 
 
 def new(suite: "Suite", arguments: Namespace) -> str:
@@ -314,7 +322,7 @@ def verify(suite: "Suite", arguments: Namespace) -> str | None:
     from repro.files import write_json
     from repro.judge import verify
 
-    outcomes = verify.verify(suite)
+    outcomes = verify.verify(suite, arguments.figures)
     for outcome in outcomes:
         print(outcome, flush=True)
     if arguments.log:

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from widthwise.statistics import estimate as estimate
 from widthwise.statistics import jackknife as jackknife
 from widthwise.statistics import left_out_interval as left_out_interval
+from widthwise.statistics import of_jackknife as of_jackknife
 from widthwise.statistics import slope as slope
 from widthwise.statistics import student as student
 from widthwise.statistics import student_tail as student_tail

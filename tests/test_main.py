@@ -113,7 +113,7 @@ def test_list_names_every_figure(capsys):
     listed = capsys.readouterr().out
     assert all(f"figures/{name}.pdf" in listed for name in catalog.figure_names())
     told = next(line for line in listed.splitlines() if "embedding_lr/fig1.pdf" in line)
-    assert "minutes of one core; 1 of 2 claims reproduced, 1 not judged at this scale" in told
+    assert "minutes of one core; 1 of 2 claims reproduced, 1 for a larger scale" in told
 
 
 def test_explain_advises_a_call_of_the_scale_it_was_asked_for(tmp_path, monkeypatch, capsys):

@@ -24,11 +24,11 @@ from repro.judge.picture import unclean
 from repro.judge.power import Trial
 from repro.judge.printed import Printed
 from repro.judge.register import Registered
-from repro.judge.rows import parsed
 from repro.suite import calls, cells, checkout, config, papers, suite
 from repro.suite.checkout import ROOT
 from repro.suite.plan import Cell, Run
 from repro.suite.provenance import code_versions, doubts, listed, mixture
+from repro.suite.rows import parsed
 from widthwise.tracing.roles import Roles, roles
 
 RECORD = records.RECORDS / "smoke" / "embedded" / "cpu" / "embedding_lr" / "fig1.json"

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from figures.embedding_lr._sweep import LR, WIDTH, WINDOW, optima, sweeps
+from figures.embedding_lr._sweep import LR, WIDTH, WINDOW, optima, shared, sweeps
 from repro.judge.noise import Design
 from repro.judge.power import Laws
 
@@ -42,8 +42,9 @@ def simulate_sweep(power, table, scale, rng, beside=None):
 
 def places(table, scale):
     """Width -> log2 of its optimum, mean over seeds."""
-    sweep = sweeps(table)
+    whole = sweeps(table)
+    paired, fitted = shared(whole), whole.optima("joint")
     return {
-        d: optimum.log2 if math.isfinite(optimum.log2) else optimum.centre
-        for d, optimum in optima(sweep, sweep.seeds, WINDOW[scale]).items()
+        d: fitted[d] if math.isfinite(fitted[d]) else optimum.centre
+        for d, optimum in optima(paired, paired.seeds, WINDOW[scale]).items()
     }

@@ -6,6 +6,7 @@ smallest width, carried to the largest.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -80,6 +81,12 @@ def claims(figure: str, vocabulary: str, tuned_apart: bool = False) -> tuple[Cla
         for rule, power in zip(OTHERS, ("constant", "as 1/d"), strict=True)
     )
     return falls, *one_constant, *transfer
+
+
+def not_at_reduced(claim: Claim) -> Claim:
+    """A claim that is judged overnight and at paper scale alone."""
+    bounds = {OVERNIGHT: claim.at(OVERNIGHT), "paper": claim.at("paper")}
+    return replace(claim, expected=bounds)
 
 
 def laws(figure: str, tuned_apart: bool = False) -> dict[str, Laws]:
@@ -262,5 +269,5 @@ def draw(sweep: Sweeps, scale: str, label, optimum: str = "optimum", tuning: Swe
     (power,) = numbers("embedding_lr", "fig3.sqrt-d-rule")
     _sweep.draw_optima(optima, sweep, window, optimum, "black", paper=power)
     _sweep.draw_estimates(slopes, sweep, window, power)
-    draw_costs(costs, sweep, tuning)
+    draw_costs(costs, _sweep.shared(sweep), tuning)
     return figure

@@ -186,7 +186,7 @@ def draw_lost(place, losses: Losses, words: str) -> None:
     order = sorted(losses.names, key=lambda name: -total[name])
     for y, name in enumerate(order):
         if not np.isfinite(total[name]):
-            place.text(1, y, "cannot be told", va="center", fontsize=7, color="0.4")
+            place.text(1, y, "inconclusive", va="center", fontsize=7, color="0.4")
             continue
         (penalty, regret), end = shares[name], total[name]
         mean, low, high = losses.interval(partial(losses.lost, name))

@@ -10,11 +10,11 @@ from figures.upscaling._runs import (
     best,
     by_stage,
     code_sweep,
+    ends,
     printed_share,
     stage_rows,
 )
 from repro.judge.figure import View
-from repro.judge.sweep import last_step
 from repro.statistics import t_interval
 
 WIDE = {
@@ -62,6 +62,14 @@ EARLY = (
     "Diamond: where upscaled reaches the loss at which training from scratch ends, with 95 % "
     "interval; red: the paper's (F.4)."
 )
+
+
+def final(*settings):
+    """A caption's sentence of what final losses are means over."""
+    names = {s.over: f" for {s.name}" if settings[1:] else "" for s in settings}
+    return f"What a run ends at is {'; '.join(over + name for over, name in names.items())}."
+
+
 SWEPT = (
     "Heatmaps: final training loss of the small upscaled system over learning rate and noise, one "
     "seed, in % above the map's best. Star: the best. Red circle: what the paper selects, in its "
@@ -70,7 +78,7 @@ SWEPT = (
     "legend gives it. Last: the end at every noise level, each at its own best rate. The star is "
     "the lowest of many runs of one seed, and lies lower than it would on others (the winner's "
     "curse). Black, where there are other seeds: what is judged, the same settings on these, with "
-    "95 % intervals, at no noise, the chosen and the largest ({})."
+    "95 % intervals, at no noise, the chosen and the largest. {} ({}.)"
 )
 
 
@@ -125,7 +133,7 @@ def draw_ends(panel, stages, setting):
     across = panel.get_yaxis_transform()
     small = {"transform": across, "fontsize": 8}
     for row, (name, line) in enumerate(lines(setting).items()):
-        runs = last_step(stage_rows(stages, name))
+        runs = ends(stages, name)
         one = ", one run" if len(runs) == 1 else ""
         panel.text(0.02, row - 0.18, NAMES[name], va="bottom", **small)
         panel.text(0.14, row, f"rate {runs['lr'].iloc[0]:.3g}{one}", va="center", **small)
@@ -154,8 +162,8 @@ def mark_early(panel, stages, setting, share):
     """
     from repro.judge import drawing
 
-    end = last_step(stages["scratch"])["train_loss"].mean()
-    steps = last_step(stages["upscaled"])["step"].max()
+    end = ends(stages, "scratch")["train_loss"].mean()
+    steps = stages["upscaled"]["step"].max()
     paper = printed_share(setting)
     style = {"ls": "--", "lw": 1, "color": drawing.PAPER, "zorder": 1}
     marks = [panel.axvline(paper * steps, **style, label=f"in the paper at {paper:.0%}")]
@@ -171,29 +179,29 @@ def mark_early(panel, stages, setting, share):
     drawing.legend_above(panel, 1, handles=marks, fontsize=8)
 
 
-def draw_curves(data, setting, share=None):
+def draw_curves(data, setting, scale, share=None):
     """Training loss, where it ends, validation loss and accuracy. share: as in `mark_early`."""
     from repro.judge import drawing
 
-    stages = by_stage(data)
+    stages = by_stage(data, scale)
     figure, axes = drawing.panels(2, 2, width=4.8, height=3.2)
-    training, ends, loss, accuracy = axes.flat
+    training, last, loss, accuracy = axes.flat
     draw_curve(training, stages, "train_loss", setting)
     if share:
         mark_early(training, stages, setting, share)
-    draw_ends(ends, stages, setting)
+    draw_ends(last, stages, setting)
     draw_curve(loss, stages, "valid_loss", setting)
     draw_curve(accuracy, stages, "valid_accuracy", setting)
     return figure
 
 
-def draw_sweep(data, setting):
+def draw_sweep(data, setting, scale):
     """Sweep 2 as heatmaps, one a noise convention, and curves at the best rate."""
     from repro.judge import drawing
 
-    stages = by_stage(data)
+    stages = by_stage(data, scale)
     conventions = {"tune_upscaled": "Algorithm 2's noise", "tune_upscaled_code": "the code's noise"}
-    maps = {name: stage_rows(stages, name) for name in conventions if name in stages}
+    maps = {name: ends(stages, name) for name in conventions if name in stages}
     titles = conventions if len(maps) > 1 else {"tune_upscaled": "Sweep 2"}
     shape = {"columns": 2, "rows": 2} if len(maps) > 1 else {"columns": 3}
     figure, axes = drawing.panels(**shape, width=4.6, height=3.5)
@@ -208,7 +216,7 @@ def draw_sweep(data, setting):
     bar.set_ticks(steps, labels=[f"{step:g}" for step in steps], minor=False)
     bar.minorticks_off()
     rows, title = maps["tune_upscaled"], titles["tune_upscaled"]
-    draw_levels(curves, rows, setting, title)
+    draw_levels(curves, stages["tune_upscaled"], rows, setting, title)
     draw_ends_by_level(levels, rows, setting, title)
     if SMALL[0] in stages:
         draw_judged(levels, stages, rows)
@@ -225,7 +233,7 @@ def above_best(rows, setting):
     """Table of a sweep's final losses in % above their lowest, a row a noise level, a column a
     rate; infinite where a run diverged, NaN where there is none."""
     metric = setting.metric_of("tune_upscaled")
-    table = last_step(rows).pivot(index=LEVEL, columns="lr", values=metric).astype(float)
+    table = rows.pivot(index=LEVEL, columns="lr", values=metric).astype(float)
     lowest = table.where(np.isfinite(table)).min().min()
     return 100 * (table / lowest - 1).where(np.isfinite(table), table)
 
@@ -295,12 +303,12 @@ def where(value, grid):
     return float(np.interp(np.log2(value), np.log2(positive), steps))
 
 
-def draw_levels(panel, rows, setting, title):
+def draw_levels(panel, rows, last, setting, title):
     """Training curves at the best learning rate, one a noise level: that of the best thick, that
-    without noise dashed."""
+    without noise dashed. last: the sweep's `ends`."""
     from repro.judge import drawing
 
-    chosen = best(rows, ["lr", LEVEL], setting.metric_of("tune_upscaled"))
+    chosen = best(last, ["lr", LEVEL], setting.metric_of("tune_upscaled"))
     at_best = rows[rows["lr"] == chosen["lr"]]
     curves = at_best.pivot(index="step", columns=LEVEL, values="train_loss").sort_index()
     finite = curves.where(np.isfinite(curves))
@@ -333,7 +341,7 @@ def draw_judged(panel, stages, rows):
     levels = sorted(rows[LEVEL].unique())
     chosen = best(rows, ["lr", LEVEL], "train_loss")[LEVEL]
     for name, place in zip(SMALL, (levels.index(chosen), 0, len(levels) - 1), strict=True):
-        found = t_interval(last_step(stages[name])["train_loss"])
+        found = t_interval(ends(stages, name)["train_loss"])
         if math.isfinite(found[0]):
             label = "judged: other seeds, 95 %" if name == SMALL[0] else None
             drawing.bars(panel, [place + 0.15], [found], color="black", label=label)
@@ -344,18 +352,18 @@ def draw_ends_by_level(panel, rows, setting, title):
     """Final loss against the noise level, each at its own best rate: what is judged."""
     from repro.judge import drawing
 
-    lowest = last_step(rows).groupby(LEVEL)[setting.metric_of("tune_upscaled")].min()
-    ends = lowest.where(np.isfinite(lowest)).to_numpy()
-    places = np.arange(len(ends))
-    panel.plot(places, ends, "o-", ms=5, color="C0", label="one seed, of the sweep")
-    drawing.diverged(panel, places[np.isnan(ends)], "C0")
-    if np.isfinite(ends).any():
-        panel.axhline(ends[0], ls=":", lw=1, color="0.5", label="at zero noise")
+    lowest = rows.groupby(LEVEL)[setting.metric_of("tune_upscaled")].min()
+    found = lowest.where(np.isfinite(lowest)).to_numpy()
+    places = np.arange(len(found))
+    panel.plot(places, found, "o-", ms=5, color="C0", label="one seed, of the sweep")
+    drawing.diverged(panel, places[np.isnan(found)], "C0")
+    if np.isfinite(found).any():
+        panel.axhline(found[0], ls=":", lw=1, color="0.5", label="at zero noise")
         star = {"ms": 14, "color": "white", "mec": "black", "ls": "none"}
         star["label"] = "chosen as the lowest (winner's curse)"
-        panel.plot(np.nanargmin(ends), np.nanmin(ends), "*", **star)
-        high = np.nanquantile(ends, 0.8)
-        if np.nanmax(ends) > 3 * high:
+        panel.plot(np.nanargmin(found), np.nanmin(found), "*", **star)
+        high = np.nanquantile(found, 0.8)
+        if np.nanmax(found) > 3 * high:
             panel.set_yscale("log")
     panel.set_xticks(places, map(on_grid, lowest.index))
     panel.set_xlabel(setting.noise)

@@ -2,6 +2,7 @@
 there are, their final losses, what a sweep selects, and which runs diverged."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -13,6 +14,7 @@ from repro.judge.optimum import search_optimum
 from repro.judge.printed import numbers
 from repro.suite import registry
 from repro.tasks import TASKS
+from studies.upscaling import _mlp, gpt2, resnet
 from studies.upscaling._protocol import STEPS
 
 LEVEL = "start.level"
@@ -56,17 +58,25 @@ class Setting:
     metric: what Sweep 1 selects by; other sweeps by the training loss, as they are judged.
     noise: the noise axis in words. validation: what the paper's figures show of held-out data.
     target: the axes that its study also tunes at the target.
+    windows: scale -> over how many of its last steps what a run ends at is a mean.
     """
 
     key: str
     name: str
     study: str
+    windows: Mapping[str, int]
     selected: tuple[float, float, float]
     end_to_end: float
     metric: str = "train_loss"
     noise: str = r"noise $\bar\sigma_\Delta$"
     validation: str = "valid_accuracy"
     target: tuple[str, ...] = ()
+
+    @property
+    def over(self) -> str:
+        """The window in words."""
+        at = self.windows
+        return f"a mean over the last {at['reduced']} steps ({at['paper']} at paper scale)"
 
     def metric_of(self, name: str) -> str:
         """What a sweep selects by."""
@@ -77,11 +87,20 @@ ROUNDED = {0.0125: "0.013", 0.0025: "0.003", 2.0**-8: "0.0039", 2.0**-9: "0.0020
 SETTINGS = {
     setting.key: setting
     for setting in (
-        Setting("mlp-sgd", "MLP with SGD", "upscaling/mlp_sgd", (0.4, 0.1, 5.0), 8.5, target=BOTH),
+        Setting(
+            "mlp-sgd",
+            "MLP with SGD",
+            "upscaling/mlp_sgd",
+            _mlp.WINDOWS,
+            (0.4, 0.1, 5.0),
+            8.5,
+            target=BOTH,
+        ),
         Setting(
             "mlp",
             "MLP with AdamW",
             "upscaling/mlp_adamw",
+            _mlp.WINDOWS,
             (0.1, 0.0125, 4.0),
             3.0,
             target=BOTH,
@@ -90,6 +109,7 @@ SETTINGS = {
             "resnet",
             "ResNet-18 with SGD",
             "upscaling/resnet",
+            resnet.WINDOWS,
             (0.01, 0.0025, 0.4),
             1.3,
             noise="relative noise $t$",
@@ -98,6 +118,7 @@ SETTINGS = {
             "gpt2",
             "GPT-2 with AdamW",
             "upscaling/gpt2",
+            gpt2.WINDOWS,
             (2.0**-8, 2.0**-9, 0.005),
             2.2,
             metric="valid_loss",
@@ -114,10 +135,36 @@ def reduce(runs):
     return table.reindex(columns=COLUMNS)
 
 
-def by_stage(data):
-    """Stage -> its rows of a table, validation losses infinite where a run diverged."""
+METRICS = ("train_loss", "valid_loss", "valid_accuracy")
+
+
+class Stages(dict):
+    """Stage -> its rows of a table. window: over how many of its last steps what a run ends at is
+    a mean."""
+
+    def __init__(self, tables, window):
+        super().__init__(tables)
+        self.window, self.ended = window, {}
+
+
+def by_stage(data, scale):
+    """The stages of a study's table, validation losses infinite where a run diverged."""
     numbers = data.drop(columns=["study", "stage"]).fillna({"valid_loss": math.inf})
-    return dict(list(numbers.groupby(data["stage"])))
+    tables = dict(list(numbers.groupby(data["stage"])))
+    return Stages(tables, window(data["study"].iloc[0], scale))
+
+
+@cache
+def window(study, scale):
+    """Over how many of its last steps a study's final losses are means; 0: its last evaluation."""
+    return registry.study(f"{study}/tune").at(scale).window
+
+
+def ends(stages, name):
+    """What every run of a stage ends at, one row a run: means over the window."""
+    if name not in stages.ended:
+        stages.ended[name] = sweep.at_end(stage_rows(stages, name), stages.window, METRICS)
+    return stages.ended[name]
 
 
 def stage_rows(stages, name):
@@ -128,7 +175,7 @@ def stage_rows(stages, name):
     """
     if name == "scratch_tuned":
         rows = stages["scratch_rates"]
-        return rows[rows["lr"] == best(rows, ["lr"], "train_loss")["lr"]]
+        return rows[rows["lr"] == best(ends(stages, "scratch_rates"), ["lr"], "train_loss")["lr"]]
     if name == QUIET:
         rows = stages["tune_upscaled"]
         return rows[rows[LEVEL] == 0]
@@ -136,7 +183,9 @@ def stage_rows(stages, name):
 
 
 def best(rows, axes, metric, how="final"):
-    """Axis -> its value in the run with the lowest metric, at the end or at its minimum."""
+    """Axis -> its value in the run with the lowest metric, at the end or at its minimum.
+
+    rows: from `ends`; for the minimum, whole curves."""
     if how == "minimum":
         losses = {point: float(runs[metric].min()) for point, runs in rows.groupby(axes)}
     else:
@@ -158,7 +207,7 @@ def edges(stages, setting, *sweeps):
         # Sweep 2 at the target tries one step along each axis, not along both at once.
         crosswise = name == TARGET and len(setting.target) > 1
         axes = list(setting.target) if name == TARGET else axes
-        rows, metric = stage_rows(stages, name), setting.metric_of(name)
+        rows, metric = ends(stages, name), setting.metric_of(name)
         grid = sweep.Grid(axes, metric, STEPS if crosswise else None)
         problems[words] = grid.edge(rows)
     return sweep.by_name(problems)
@@ -178,8 +227,8 @@ def code_sweep(stages):
 
 
 def losses(stages, name, metric="train_loss"):
-    """Seed -> final training loss, or another metric."""
-    return sweep.last_step(stage_rows(stages, name)).set_index("seed")[metric]
+    """Seed -> final training loss, or another metric, a mean over its window."""
+    return ends(stages, name).set_index("seed")[metric]
 
 
 def shared(*arms):
@@ -219,14 +268,14 @@ def share(arm, best, worst):
 
 
 @cache
-def flops_ratio(study, scale):
-    """Training operations of the base run over those of the wide one."""
+def flops_ratio(study, scale, stage="base"):
+    """Training operations of a run of a stage over those of the wide one."""
 
-    def flops(stage):
-        declared = registry.study(f"{study}/{stage}")
+    def flops(name):
+        declared = registry.study(f"{study}/{name}")
         return TASKS[declared.task].cost(declared.settings(scale)).flops
 
-    return flops("base") / flops("scratch")
+    return flops(stage) / flops("scratch")
 
 
 def printed_share(setting):
@@ -245,5 +294,5 @@ def shown(stages, setting):
     names |= {"scratch_tuned": "scratch, best rate"}
     names |= {"upscaled_tuned": "upscaled, tuned at the target"} if setting.target else {}
     means = {words: losses(stages, name).mean() for name, words in names.items()}
-    ends = ", ".join(f"{words} {mean:.4g}" for words, mean in means.items())
-    return joined(diverged(stages, "upscaled"), ends)
+    told = ", ".join(f"{words} {mean:.4g}" for words, mean in means.items())
+    return joined(diverged(stages, "upscaled"), told)

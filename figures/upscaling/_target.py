@@ -1,33 +1,40 @@
 """What the figures of curves claim where a setting is tuned at the target too: regret, what noise
 is worth there, and where upscaling starts from."""
 
+import numpy as np
+
 from figures.upscaling._runs import (
     LEVEL,
+    METRICS,
     TARGET,
     TARGET_QUIET,
     best,
     difference,
     diverged,
     edges,
+    ends,
     losses,
+    mean_of,
     point,
     ratio,
     share,
     shared,
-    stage_rows,
 )
 from repro.judge.claims import (
     CONTROL,
     STATED,
+    TOLERANCE,
     TRAINING,
     Claim,
     above,
     below,
+    over_arms,
     over_seeds,
     reported,
     trained_scales,
 )
 from repro.judge.intervals import joined
+from repro.judge.sweep import at_end
 
 
 def claims(figure, where, setting):
@@ -64,8 +71,8 @@ def claims(figure, where, setting):
             kind=TRAINING,
             statement=f"Noise helps also where {what} tuned at the target itself",
             source="Section 3.1; Section 4",
-            quantity="final training loss with noise minus without, each at its best rate at the "
-            "target",
+            quantity=f"final training loss, {setting.over}, with noise minus without, each at its "
+            "best rate at the target",
             expected=trained_scales(below(0)),
         ),
         Claim(
@@ -75,6 +82,26 @@ def claims(figure, where, setting):
             source="Section 4, Evaluation and results",
             quantity="training loss of the first batch, with noise over without",
             expected=trained_scales(above(1, STATED)),
+        ),
+        Claim(
+            id=f"{figure}.jump-above-base",
+            kind=TRAINING,
+            statement="Noise lifts the loss at which the upscaled model starts above the one at "
+            "which the base ended",
+            source="Section 4, Evaluation and results",
+            quantity=f"training loss of the first batch, over the base's final one, {setting.over}",
+            expected=trained_scales(above(1, STATED)),
+        ),
+        Claim(
+            id=f"{figure}.jump-gone",
+            kind=TRAINING,
+            statement="The jump is gone within a few steps",
+            source="Section 4, Evaluation and results",
+            quantity="training loss over the second window of steps, over the base's final one, "
+            f"{setting.over}",
+            expected=trained_scales(
+                below(1, TOLERANCE, "a few steps are taken as those of the first window")
+            ),
         ),
     )
 
@@ -94,7 +121,7 @@ def measure(figure, stages, setting, used, tuning):
         )
     )
     at_target = edges(stages, setting, TARGET)
-    chosen = best(stage_rows(stages, TARGET), list(setting.target), setting.metric_of(TARGET))
+    chosen = best(ends(stages, TARGET), list(setting.target), setting.metric_of(TARGET))
     words = f"transferred {point(used)}; tuned at the target {point(chosen)}"
     found = {
         "regret": over_seeds(
@@ -126,4 +153,38 @@ def measure(figure, stages, setting, used, tuning):
             f"without noise {quiet_start.mean():.4g}, with {start.mean():.4g}",
         ),
     }
+    base, soon = losses(stages, "base"), after(stages, "upscaled")
+    lost = diverged(stages, "base")
+    found |= {
+        "jump-above-base": over_base(start, base, joined(tuning, lost)),
+        "jump-gone": over_base(
+            soon, base, joined(tuning, lost), f"steps to {second_window(stages, 'upscaled'):g}"
+        ),
+    }
     return {f"{figure}.{name}": value for name, value in found.items()}
+
+
+def over_base(ours, base, problem, words=""):
+    """Mean of an arm over that of the base models, which have seeds of their own."""
+    first, second = mean_of(ours), mean_of(base)
+    return over_arms(
+        lambda arms: first(arms["ours"]) / second(arms["base"]),
+        {"ours": ours.index, "base": base.index},
+        problem,
+        joined(words, f"{ours.mean():.4g} over the base's {base.mean():.4g}"),
+    )
+
+
+def second_window(stages, name):
+    """The step at which a stage's second window ends; its last where it has not as many, and of no
+    window that of the second evaluation."""
+    steps = np.unique(stages[name]["step"])
+    last = 2 * (stages.window or steps[0])
+    return steps[steps <= max(last, steps[0])][-1]
+
+
+def after(stages, name):
+    """Seed -> mean training loss over a stage's second window of steps."""
+    rows = stages[name]
+    rows = rows[rows["step"] <= second_window(stages, name)]
+    return at_end(rows, stages.window, METRICS).set_index("seed")["train_loss"]

@@ -11,11 +11,11 @@ LAWS = _laws.curve_laws("fig10", SETTING)
 
 
 def measure(data, scale):
-    return _claims.measure_curves("fig10", data, SETTING)
+    return _claims.measure_curves("fig10", data, SETTING, scale)
 
 
 def draw(data, scale):
-    return _drawing.draw_curves(data, SETTING)
+    return _drawing.draw_curves(data, SETTING, scale)
 
 
 FIGURE = Figure(
@@ -24,7 +24,7 @@ FIGURE = Figure(
         "Noise changes the final training loss by {fig10.noise-nonzero} nats at the transferred "
         "rates, by {fig10.noise-at-target} at the target's own"
     ),
-    caption=f"{_drawing.MEANING} (Ma et al., Figure 10.)",
+    caption=f"{_drawing.MEANING} {_drawing.final(SETTING)} (Ma et al., Figure 10.)",
     studies=(SETTING.study,),
     view=_drawing.CURVES,
     claims=CLAIMS,

@@ -25,10 +25,10 @@ def draw(data, scale):
 
     figure, axes = drawing.panels(len(SHOWN), 3, width=4.2, height=3.1)
     measured = measure(data, scale)
-    for (ends, training, validation), setting in zip(axes.T, SHOWN, strict=True):
-        stages = by_stage(data[data["study"] == setting.study])
-        _drawing.draw_ends(ends, stages, setting)
-        ends.set_title(setting.name, fontsize=9)
+    for (last, training, validation), setting in zip(axes.T, SHOWN, strict=True):
+        stages = by_stage(data[data["study"] == setting.study], scale)
+        _drawing.draw_ends(last, stages, setting)
+        last.set_title(setting.name, fontsize=9)
         _drawing.draw_curve(training, stages, "train_loss", setting)
         _drawing.mark_early(training, stages, setting, measured[f"fig2.faster-{setting.key}"])
         _drawing.draw_curve(validation, stages, setting.validation, setting)
@@ -38,14 +38,15 @@ def draw(data, scale):
 FIGURE = Figure(
     title="Figure 2. Upscaled models against wide ones trained from scratch",
     outcome=(
-        "Training loss, upscaled over from scratch: {fig2.upscaled-wins-long-mlp} (MLP), "
-        "{fig2.upscaled-wins-long-resnet} (ResNet-18), {fig2.upscaled-wins-long-gpt2} (GPT-2) "
-        "with the base's steps added; at equal steps {fig2.upscaled-wins-mlp}, "
-        "{fig2.upscaled-wins-resnet}, {fig2.upscaled-wins-gpt2}"
+        "Training loss, upscaled over from scratch: as the paper compares "
+        "{fig2.upscaled-wins-mlp} (MLP), {fig2.upscaled-wins-resnet} (ResNet-18), "
+        "{fig2.upscaled-wins-gpt2} (GPT-2); both tuned, for equal operations "
+        "{fig2.equal-operations-tuned-mlp} (MLP), {fig2.equal-operations-tuned-gpt2} (GPT-2)"
     ),
     caption=(
         "Top: where the training losses end, mean and 95 % interval over seeds; left of it the "
         f"line, name and learning rate of each curve below. {_drawing.MEANING} {_drawing.EARLY} "
+        f"{_drawing.final(*SHOWN)} "
         "Last row, as in the paper: validation accuracy, for GPT-2 validation loss. (Ma et al., "
         "Figure 2.)"
     ),

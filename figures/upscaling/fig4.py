@@ -14,14 +14,14 @@ LAWS = _laws.curve_laws("fig4", SETTING) | _laws.win_laws("fig4", SETTING)
 
 
 def measure(data, scale):
-    return _claims.measure_curves("fig4", data, SETTING) | _claims.measure_wins(
+    return _claims.measure_curves("fig4", data, SETTING, scale) | _claims.measure_wins(
         "fig4", data, SETTING, scale
     )
 
 
 def draw(data, scale):
     share = _claims.measure_wins("fig4", data, SETTING, scale)[f"fig4.faster-{SETTING.key}"]
-    return _drawing.draw_curves(data, SETTING, share)
+    return _drawing.draw_curves(data, SETTING, scale, share)
 
 
 FIGURE = Figure(
@@ -30,7 +30,10 @@ FIGURE = Figure(
         "Upscaled, the MLP ends at {fig4.upscaled-wins-mlp-sgd} times the training loss from "
         "scratch"
     ),
-    caption=f"{_drawing.MEANING} {_drawing.EARLY} {_drawing.ENDS} (Ma et al., Figure 4.)",
+    caption=(
+        f"{_drawing.MEANING} {_drawing.EARLY} {_drawing.ENDS} {_drawing.final(SETTING)} "
+        "(Ma et al., Figure 4.)"
+    ),
     studies=(SETTING.study,),
     view=_drawing.CURVES,
     claims=CLAIMS,

@@ -17,7 +17,6 @@ from repro.judge.claims import (
 from repro.judge.figure import Figure, View
 from repro.judge.intervals import joined
 from repro.judge.power import SIDES, SIGN
-from repro.judge.sweep import last_step
 
 SETTING, SGD = SETTINGS["mlp"], SETTINGS["mlp-sgd"]
 CLAIMS = (
@@ -51,15 +50,16 @@ LAWS = _laws.curve_laws("fig6", SETTING) | {"fig6.overfits": SIGN, "fig6.more-ac
 
 
 def measure(data, scale):
-    ours, sgd = (_runs.by_stage(data[data["study"] == s.study]) for s in (SETTING, SGD))
-    end, half = (_runs.losses(steps, "upscaled", "valid_loss") for steps in (ours, halved(ours)))
+    ours, sgd = (_runs.by_stage(data[data["study"] == s.study], scale) for s in (SETTING, SGD))
+    half_way = _runs.by_stage(halved(data), scale)
+    end, half = (_runs.losses(steps, "upscaled", "valid_loss") for steps in (ours, half_way))
     accuracy, of_sgd = (
         _runs.losses(stages, "upscaled", "valid_accuracy") for stages in (ours, sgd)
     )
     tuning = _runs.edges(ours, SETTING, "tune", "tune_upscaled")
     lost = [lost_share(stages) for stages in (ours, sgd)]
     own = data[data["study"] == SETTING.study]
-    return _claims.measure_curves("fig6", own, SETTING) | {
+    return _claims.measure_curves("fig6", own, SETTING, scale) | {
         "fig6.overfits": over_seeds(
             _runs.ratio(end, half),
             end.index,
@@ -83,15 +83,15 @@ def measure(data, scale):
     }
 
 
-def halved(stages):
-    """The stages up to half of the steps of the upscaled runs."""
-    rows = stages["upscaled"]
-    return {"upscaled": rows[rows["step"] <= rows["step"].max() / 2]}
+def halved(data):
+    """The upscaled runs up to half of their steps."""
+    rows = data[(data["study"] == SETTING.study) & (data["stage"] == "upscaled")]
+    return rows[rows["step"] <= rows["step"].max() / 2]
 
 
 def lost_share(stages):
     """Share of Sweep 2's runs that diverged."""
-    return float(np.mean(~np.isfinite(last_step(stages["tune_upscaled"])["train_loss"])))
+    return float(np.mean(~np.isfinite(_runs.ends(stages, "tune_upscaled")["train_loss"])))
 
 
 def simulate(law, recorded, scale, rng):
@@ -112,7 +112,7 @@ def beside_sgd(law, design):
 
 
 def draw(data, scale):
-    return _drawing.draw_curves(data[data["study"] == SETTING.study], SETTING)
+    return _drawing.draw_curves(data[data["study"] == SETTING.study], SETTING, scale)
 
 
 FIGURE = Figure(
@@ -121,7 +121,7 @@ FIGURE = Figure(
         "Noise changes the final training loss by {fig6.noise-nonzero} nats; the validation loss "
         "ends at {fig6.overfits} times that half way"
     ),
-    caption=f"{_drawing.MEANING} {_drawing.ENDS} (Ma et al., Figure 6.)",
+    caption=f"{_drawing.MEANING} {_drawing.ENDS} {_drawing.final(SETTING)} (Ma et al., Figure 6.)",
     studies=(SETTING.study, f"{SGD.study}/tune_upscaled", f"{SGD.study}/upscaled"),
     view=View(
         "step", "train_loss", {"study": SETTING.study, "stage": _drawing.CURVES.only["stage"]}

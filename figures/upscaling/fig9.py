@@ -11,11 +11,11 @@ LAWS = _laws.sweep_laws("fig9")
 
 
 def measure(data, scale):
-    return _claims.measure_sweep("fig9", data, SETTING)
+    return _claims.measure_sweep("fig9", data, SETTING, scale)
 
 
 def draw(data, scale):
-    return _drawing.draw_sweep(data, SETTING)
+    return _drawing.draw_sweep(data, SETTING, scale)
 
 
 FIGURE = Figure(
@@ -23,7 +23,7 @@ FIGURE = Figure(
     outcome=(
         "Noise at the ends of its grid ends at {fig9.optimal-noise} times the best loss, or more"
     ),
-    caption=_drawing.SWEPT.format("Ma et al., Figure 9"),
+    caption=_drawing.SWEPT.format(_drawing.final(SETTING), "Ma et al., Figure 9"),
     studies=_claims.sweep_studies(SETTING),
     claims=CLAIMS,
     laws=LAWS,

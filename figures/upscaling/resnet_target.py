@@ -2,26 +2,27 @@
 
 from dataclasses import replace
 
-from figures.upscaling import _drawing, _laws, _runs, _target
+from figures.upscaling import _drawing, _fair, _laws, _runs, _target
 from figures.upscaling._laws import simulate
 from figures.upscaling._runs import LEVEL, SETTINGS, reduce
 from repro.judge.figure import Figure
 
 SETTING = replace(SETTINGS["resnet"], study="upscaling/resnet_at_target", target=("lr",))
 NAME = "resnet_target"
-CLAIMS = _target.claims(NAME, "suite, on Figure 8", SETTING)
-LAWS = _laws.target_laws(NAME)
+CLAIMS = (*_target.claims(NAME, "suite, on Figure 8", SETTING), *_fair.claims(NAME, SETTING))
+LAWS = _laws.target_laws(NAME) | _laws.fair_laws(NAME, SETTING)
 
 
 def measure(data, scale):
-    stages = _runs.by_stage(data)
-    used = _runs.best(_runs.stage_rows(stages, "tune_upscaled"), ["lr", LEVEL], "train_loss")
+    stages = _runs.by_stage(data, scale)
+    used = _runs.best(_runs.ends(stages, "tune_upscaled"), ["lr", LEVEL], "train_loss")
     tuning = _runs.edges(stages, SETTING, "tune", "tune_upscaled")
-    return _target.measure(NAME, stages, SETTING, used, tuning)
+    found = _target.measure(NAME, stages, SETTING, used, tuning)
+    return found | _fair.measure(NAME, stages, SETTING, scale)
 
 
 def draw(data, scale):
-    return _drawing.draw_curves(data, SETTING)
+    return _drawing.draw_curves(data, SETTING, scale)
 
 
 FIGURE = Figure(
@@ -31,7 +32,8 @@ FIGURE = Figure(
     ),
     caption=(
         f"As Figure 8, on other seeds. {_drawing.ARMS} with the rate tuned at the target, at the "
-        f"noise that was transferred. {_drawing.ENDS} (Ours, on Ma et al., Figure 8.)"
+        f"noise that was transferred. {_drawing.ENDS} {_drawing.final(SETTING)} "
+        "(Ours, on Ma et al., Figure 8.)"
     ),
     studies=(SETTING.study,),
     view=_drawing.CURVES,

@@ -2,7 +2,8 @@
 
 What a figure is written with
   figure.py        what it is: its texts, claims and functions
-  claims.py        claims, what is expected of them, verdicts
+  claims.py        claims, what is expected and what was measured of them
+  verdict.py       a measurement held against its bound; the calibrated interval
   optimum.py       the optimum of a search, or by a window; by a parabola it is the library's
   sweep.py         tables of runs as sweeps, and the points of a search
   intervals.py     what an interval holds besides the scatter between seeds
@@ -15,7 +16,6 @@ How a claim is judged
   noise.py         tables like a recorded one, from other seeds, under another law
   power.py         what a claim's test says under each law
   trials.py        counts the verdicts of tables drawn from laws
-  rows.py          CSV files beside a paper's studies
   printed.py       what the papers print
   register.py      what was fixed before the runs that judge a claim
   registering.py   a pilot, and the row that is planned from it
@@ -42,6 +42,9 @@ What is made and kept
 What is said of it
   board.py         judged claims, as JSON has them and as text; a figure's sentence
   scoreboard.py    all verdicts in one table
+  badge.py         whether a claim was registered before its runs
+  earlier.py       what an older rule said of tests registered then: data
+  status.py        one status a claim, by its strongest record
   seeds.py         which claims too few seeds leave untold
   confirmed.py     the verdicts of registered claims in one table
   explain.py       from one claim to the runs behind it

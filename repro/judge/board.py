@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TypedDict
 
 from repro.judge.claims import (
-    DOES_NOT_BIND,
     KINDS,
+    NEEDS_MORE,
+    NO_BOUND,
     OF_A_PAPER,
-    REPORTED,
     REPRODUCED,
     TRAINING,
     VERDICTS,
@@ -25,18 +25,18 @@ from repro.suite.papers import is_a_paper
 
 HEAD = ("verdict", "claim", "the paper prints", "measured")  # of the table of claims
 LEGEND = (
-    "Each interval is of 95 % over n seeds. A claim is *reproduced* where the whole interval lies "
-    "within what is expected and no rival law would often give that, *not reproduced* where all of "
-    "it lies outside and no truth within would often give that, and it *cannot be told* otherwise; "
-    "it *does not bind* where it is meant for another scale or other data, and is *reported* where "
-    "nothing is expected. A claim of a paper rests on training; on theory, held against "
-    "simulation; or on the paper's own arithmetic. Self-checks (the suite is built as printed), "
-    "controls (what else might have given a result) and the suite's own benchmark are ours. p is "
-    "how often a value would lie this far from the bound's edge with the truth at the edge."
+    "Each interval is of 95 % over n seeds, calibrated on simulated tables. A claim is "
+    "*reproduced* where the whole interval lies within what is expected and a rival law would "
+    "seldom give that, *not reproduced* where all of it lies outside, and *inconclusive* "
+    "otherwise; it *needs a larger scale* where it is meant for one, or for real data, and has "
+    "*no bound* where nothing is expected. A claim of a paper rests on training; on theory, held "
+    "against simulation; or on the paper's own arithmetic. Self-checks (the suite is built as "
+    "printed), controls (what else might have given a result) and the suite's own benchmark are "
+    "ours. p is how often a value would lie this far from the bound's edge with the truth there."
 )
 EACH_TAIL = 0.025  # of a 95 % interval: the chance of a false verdict with the truth at the edge
 CHOSEN = "settings chosen after seeing results"
-WORDS = {DOES_NOT_BIND: "not judged at this scale or on these data"}
+WORDS = {NO_BOUND: "with no bound", NEEDS_MORE: "for a larger scale"}
 
 
 class JudgedClaim(TypedDict):
@@ -63,6 +63,8 @@ class JudgedClaim(TypedDict):
     binds: bool  # whether it is meant to hold at this scale and on this data
     verdict: str  # what was seen where it binds; else that it does not, or has no bound
     reason: str  # why it is not plainly reproduced or not; "" where it is
+    left_out: str  # that the printed value is outside of an interval within its tolerance; or ""
+    calibration: float  # how many times as wide as its estimator's the interval was made
     p: float | None  # chance of a value this far from the bound's edge, were the truth there
     detail: str  # what a reader wants beside the value; may be ""
     power: str  # how simulated tables fared, by law; "" without trials
@@ -154,7 +156,7 @@ def _whose(row: JudgedClaim) -> str:
 def headline(rows: Sequence[JudgedClaim]) -> str:
     """How many of the papers' claims have each verdict, in sentences."""
     own, ours = _apart(rows)
-    words = {DOES_NOT_BIND: "do not bind here"}
+    words = {NEEDS_MORE: "need a larger scale", NO_BOUND: "with no bound"}
     lines = []
     for on, what in (((TRAINING,), "about training"), (OF_A_PAPER[1:], "of theory and arithmetic")):
         some = [row for row in own if row["kind"] in on]
@@ -207,7 +209,7 @@ def many_claims(rows: Sequence[JudgedClaim]) -> list[str]:
 
 
 def in_words(row: JudgedClaim) -> str:
-    """A verdict with what it rests on: `does not bind (scale: meant for paper); seen: differs`."""
+    """A verdict with what it rests on: `needs a larger scale (meant for paper); seen: differs`."""
     reason = f" ({row['reason']})" if row["reason"] else ""
     return "; ".join([row["verdict"] + reason, *_besides(row)])
 
@@ -215,10 +217,11 @@ def in_words(row: JudgedClaim) -> str:
 def _besides(row: JudgedClaim) -> list[str]:
     """What a reader must know of a verdict besides its reason."""
     seen = "" if row["binds"] or not row["seen"] else f"seen: {row['seen']}"
+    outside = row["left_out"]
     untested = "untested: no table of a rival law was tried" if row["untested"] else ""
     never = f"by its design it can hardly come out as {row['never']}" if row["never"] else ""
     chosen = CHOSEN if row["chosen_after_seeing"] else ""
-    return [words for words in (seen, untested, never, chosen) if words]
+    return [words for words in (outside, seen, untested, never, chosen) if words]
 
 
 def board(
@@ -294,9 +297,17 @@ def outcome(figure_name: str, rows: Sequence[JudgedClaim]) -> str:
     if not {*CLAIM_IN_TEXT.findall(stated)} <= {*known} or not stated:
         return f"{fared(rows)[:1].upper()}{fared(rows)[1:]}"
     text = CLAIM_IN_TEXT.sub(lambda claim: known[claim[1]], stated)
-    judged = [row for row in shown if row["verdict"] != REPORTED]
+    judged = [row for row in shown if row["verdict"] != NO_BOUND]
     chosen = any(r["chosen_after_seeing"] for r in judged if r["verdict"] == REPRODUCED)
     return ", ".join([": ".join(filter(None, [text, fared(judged)])), *[CHOSEN] * chosen])
+
+
+def marks(rows: Sequence[JudgedClaim]) -> list[tuple[str, str]]:
+    """What a picture says of its claims, each in its verdict's colour: the word of one, how many of
+    more. The papers' claims, or ours where there is none of theirs."""
+    some = [row for row in rows if of_a_paper(row)] or list(rows)
+    having = {v: [row["verdict"] for row in some].count(v) for v in VERDICTS}
+    return [(v if len(some) == 1 else f"{n} {v}", v) for v, n in having.items() if n]
 
 
 def decided_by(figure_name: str) -> list[str]:

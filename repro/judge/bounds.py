@@ -8,7 +8,7 @@ from repro.judge.claims import (
     ARITHMETIC,
     BASES,
     CONTROL,
-    REPORTED,
+    NO_BOUND,
     SELF_CHECK,
     THEORY,
     TRAINING,
@@ -42,15 +42,15 @@ def bounds(claim: Claim) -> list[Expectation]:
 
 
 def basis(claim: Claim) -> str:
-    """Where the bound of a claim comes from, one of BASES; REPORTED where it has none."""
-    return next((bound.basis for bound in bounds(claim)), REPORTED)
+    """Where the bound of a claim comes from, one of BASES; NO_BOUND where it has none."""
+    return next((bound.basis for bound in bounds(claim)), NO_BOUND)
 
 
 def in_words(claim: Claim) -> str:
     """A claim's bound: `0 within 0.2`; with its scales where not all have the same."""
     scales: dict[str, list[str]] = {}
     for scale, expected in claim.expected.items():
-        text = REPORTED if math.isnan(expected.low) else str(expected)
+        text = NO_BOUND if math.isnan(expected.low) else str(expected)
         scales.setdefault(text, []).append(scale)
     if len(scales) == 1:
         return next(iter(scales))
@@ -68,7 +68,7 @@ def names(claims: Iterable[Claim]) -> str:
 
 def counts(papers: dict[str, list[Claim]]) -> list[list[str]]:
     """How many claims of a paper and kind have their bound from where; its head is the first."""
-    rows = [["claims", *BASES, REPORTED]]
+    rows = [["claims", *BASES, NO_BOUND]]
     for paper, claims in papers.items():
         for words, kinds in GROUPS.items():
             found = Counter(basis(claim) for claim in claims if claim.kind in kinds)

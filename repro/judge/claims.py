@@ -1,17 +1,20 @@
-"""Claims of the papers, expectations, and verdicts. No torch.
-
-Two questions are kept apart: what was *seen* (does the whole interval meet the bound?), and whether
-the claim *binds* here (is it meant to hold at this scale and on this data?). A verdict needs both.
-"""
+"""Claims of the papers, what is expected and what was measured of them. No torch."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from repro.errors import UserError, did_you_mean
-from repro.statistics import jackknife, student, student_tail, t_interval
+from repro.statistics import (
+    estimate,
+    jackknife,
+    of_jackknife,
+    student,
+    t_interval,
+)
 from repro.suite.study import OPTIONAL_SCALES, OVERNIGHT, SCALES, WORKSTATION
 
 # What a claim rests on. The first three are claims of a paper; the others are ours.
@@ -32,16 +35,16 @@ BASES = (STATED, TOLERANCE, OURS)
 # What was seen, whether or not it binds.
 AGREES = "agrees"
 DIFFERS = "differs"
-UNCLEAR = "cannot be told"
+UNCLEAR = "inconclusive"
 NOTHING = ""  # there is no bound to agree with
 
-# Verdicts.
+# The status of a claim: one word, the same everywhere.
 REPRODUCED = "reproduced"  # agrees, and binds
 NOT_REPRODUCED = "not reproduced"  # differs, and binds
-CANNOT_BE_TOLD = UNCLEAR  # binds, and the interval does not say, or another law would say the same
-DOES_NOT_BIND = "does not bind"  # shown beside what was seen
-REPORTED = "reported"  # no bound
-VERDICTS = (REPRODUCED, NOT_REPRODUCED, CANNOT_BE_TOLD, DOES_NOT_BIND, REPORTED)
+INCONCLUSIVE = UNCLEAR  # binds, and the interval does not say, or another law would say the same
+NEEDS_MORE = "needs a larger scale"  # or real data; shown beside what was seen
+NO_BOUND = "no bound"
+VERDICTS = (REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE, NEEDS_MORE, NO_BOUND)
 
 FEWEST = {"reduced": 3, OVERNIGHT: 5}  # seeds from which a training claim is told
 
@@ -134,7 +137,7 @@ class Measurement:
     value; low, high: 95 % interval; the value twice where nothing is random, NaN where it is of one
     run only. n: seeds behind the interval. problem: why nothing can be told from the value (an
     optimum at the edge of its grid, a search limit), empty otherwise. detail: what a reader wants
-    beside it.
+    beside it. freedom: degrees of freedom of the interval; NaN: n - 1.
     """
 
     value: float
@@ -143,6 +146,12 @@ class Measurement:
     n: int
     problem: str = ""
     detail: str = ""
+    freedom: float = math.nan
+
+    @property
+    def degrees(self) -> int:
+        """Degrees of freedom of the interval, rounded down."""
+        return self.n - 1 if math.isnan(self.freedom) else max(1, math.floor(self.freedom))
 
 
 def over_seeds(
@@ -173,6 +182,33 @@ def over_means(
     """
     seeds = sorted(int(seed) for seed in seeds)
     return Measurement(*jackknife(statistic, seeds), len(seeds), problem, detail)
+
+
+def over_arms(
+    statistic: Callable[[Mapping[Any, Sequence[int]]], float],
+    arms: Mapping[Any, Iterable[int]],
+    problem: str = "",
+    detail: str = "",
+) -> Measurement:
+    """A statistic of arms that have seeds of their own, as many as each needs, with Welch's
+    interval: every arm's variance by a jackknife, and degrees of freedom by Satterthwaite.
+
+    statistic: takes arm -> its seeds. n is that of the arm with the fewest seeds.
+    """
+    seeds = {arm: sorted(map(int, its)) for arm, its in arms.items()}
+    whole, fewest = float(statistic(seeds)), min(map(len, seeds.values()))
+    parts = [
+        of_jackknife(
+            np.array(
+                [float(statistic({**seeds, arm: [s for s in its if s != left]})) for left in its]
+            )
+            if len(its) > 1
+            else np.array([math.nan])
+        )
+        for arm, its in seeds.items()
+    ]
+    found = estimate(whole, *parts)
+    return Measurement(whole, found.low, found.high, fewest, problem, detail, found.freedom)
 
 
 def over_both(
@@ -278,100 +314,6 @@ class Claim:
     def at_paper_scale(self) -> Expectation:
         """The bound at paper scale, or of the largest scale that has one."""
         return self.expected[max(self.expected, key=SCALES.index)]
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """A claim with its measurement and verdict at one scale on one data source.
-
-    seen: AGREES, DIFFERS, UNCLEAR, or NOTHING where there is no bound. binds: whether it is meant
-    to hold here. reason: why the verdict is not plainly that it was reproduced or not. p: as from
-    `p_value`; None where the claim does not bind or nothing is random.
-    """
-
-    claim: Claim
-    measurement: Measurement
-    seen: str
-    binds: bool
-    verdict: str
-    reason: str = field(default="")
-    p: float | None = field(default=None)
-
-
-def doubted(judgement: Judgement, *doubts: str) -> Judgement:
-    """The judgement of a claim from which nothing can be told although it binds; what was seen
-    stays. doubts: why, in words; where all are empty it is left as it is."""
-    if not judgement.binds or not any(doubts):
-        return judgement
-    reason = "; ".join(filter(None, [judgement.reason, *doubts]))
-    return replace(judgement, verdict=CANNOT_BE_TOLD, reason=reason)
-
-
-def by_bound(claim: Claim, measurement: Measurement, scale: str, embedded: bool) -> Judgement:
-    """The verdict by the bound alone: reproduced when the whole interval meets the bound, not
-    reproduced when none of it does and the claim binds here; else what was seen, and why that is no
-    verdict. What else is known of the claim's test, `repro.judge.evidence.judge` adds."""
-    expected = claim.at(scale)
-    if math.isnan(expected.low):
-        return Judgement(claim, measurement, NOTHING, False, REPORTED, measurement.problem)
-    seen, why = _seen(expected, measurement)
-    elsewhere = claim.elsewhere(scale, embedded)
-    if elsewhere:
-        reason = f"{elsewhere}; {why}" if why else elsewhere
-        return Judgement(claim, measurement, seen, False, DOES_NOT_BIND, reason)
-    verdict = {AGREES: REPRODUCED, DIFFERS: NOT_REPRODUCED, UNCLEAR: CANNOT_BE_TOLD}[seen]
-    return Judgement(claim, measurement, seen, True, verdict, why, p_value(expected, measurement))
-
-
-def p_value(expected: Expectation, measured: Measurement) -> float | None:
-    """How often a value would lie this far inside its bound, or beyond it, with the truth at an end
-    of the bound: one-sided, by Student's t.
-
-    Inside a bound with two ends it is the larger of the two tests, of either end (Schuirmann 1987).
-    None where nothing is random, there is no interval, or a named problem says more.
-    """
-    no_interval = not math.isfinite(measured.low) or not math.isfinite(measured.high)
-    if measured.problem or measured.n < 2 or no_interval or measured.low == measured.high:
-        return None
-
-    def tail(end: float) -> float:
-        """The test of one end. The interval reaches `student(n)` standard errors to that side, or,
-        where it ends at the value itself, as half a step of a grid may, to the other."""
-        reach, other = measured.value - measured.low, measured.high - measured.value
-        if end > measured.value:
-            reach, other = other, reach
-        t = student(measured.n) * abs(measured.value - end) / (reach or other)
-        return student_tail(t, measured.n - 1)
-
-    if expected.holds(measured.value):
-        return max(tail(end) for end in (expected.low, expected.high) if math.isfinite(end))
-    return tail(expected.edge(measured.value))
-
-
-def too_few(claim: Claim, measured: Measurement, scale: str) -> str:
-    """Why runs of these seeds tell nothing at a scale for a CPU, in words; "" if they may."""
-    fewest = FEWEST.get(scale, 0) if claim.kind == TRAINING else 0
-    few = 1 < measured.n < fewest
-    return f"{measured.n} seeds, where nothing is told from fewer than {fewest}" if few else ""
-
-
-def _seen(expected: Expectation, measured: Measurement) -> tuple[str, str]:
-    """What was seen, and why nothing can be told or what a reader should know."""
-    if measured.problem:
-        return UNCLEAR, measured.problem
-    if math.isnan(measured.value):
-        return UNCLEAR, "nothing was measured: the value is no number"
-    if not math.isfinite(measured.value):  # what diverged
-        return DIFFERS, "the measured value is not finite"
-    if math.isnan(measured.low):
-        return UNCLEAR, "one run"
-    low, high = expected.holds(measured.low), expected.holds(measured.high)
-    if low and high:
-        return AGREES, ""
-    beside = measured.high <= expected.low or measured.low >= expected.high
-    if beside and not low and not high:
-        return DIFFERS, ""
-    return UNCLEAR, "noise: the interval reaches over the bound"
 
 
 def all_scales(expectation: Expectation) -> dict[str, Expectation]:

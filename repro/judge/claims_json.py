@@ -13,7 +13,8 @@ from typing import Any, TypedDict, get_args, get_origin, get_type_hints, is_type
 
 from repro.errors import UserError
 from repro.files import REMEDY, json_bytes, read_json, sha256_file
-from repro.judge import claims, register
+from repro.judge import badge as badges
+from repro.judge import claims
 from repro.judge.board import JudgedClaim
 from repro.judge.printed import targets_of
 from repro.suite import registry
@@ -106,7 +107,7 @@ def filed(row: JudgedClaim, provenance: Mapping, data: Path, picture: Path) -> F
         device=", ".join(devices(provenance["made"])),
         data_sha256=sha256_file(data),
         picture_sha256=sha256_file(picture),
-        registered=register.badge(row, provenance).word,
+        registered=badges.badge(row, provenance).word,
         seeds=sorted(provenance.get("seeds", [])),
         runs=sum(entry["runs"] for entry in provenance["made"]),
         command=_command(row),

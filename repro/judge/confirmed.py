@@ -4,13 +4,14 @@ import."""
 from collections.abc import Iterator
 from pathlib import Path
 
-from repro.judge import register
+from repro.judge import badge as badges
+from repro.judge import earlier, register
 from repro.judge.board import JudgedClaim, families, interval, survivors
 from repro.judge.claims import (
-    CANNOT_BE_TOLD,
-    DOES_NOT_BIND,
+    INCONCLUSIVE,
+    NEEDS_MORE,
+    NO_BOUND,
     NOT_REPRODUCED,
-    REPORTED,
     REPRODUCED,
 )
 from repro.judge.records import read_record, recorded_at
@@ -19,12 +20,12 @@ from repro.suite import catalog
 
 PAGE = "registered --page"
 # A negative result is a result: it stands first.
-VERDICTS_FIRST = (NOT_REPRODUCED, CANNOT_BE_TOLD, REPRODUCED, DOES_NOT_BIND, REPORTED)
+VERDICTS_FIRST = (NOT_REPRODUCED, INCONCLUSIVE, REPRODUCED, NEEDS_MORE, NO_BOUND)
 
 
 def counted() -> list[JudgedClaim]:
     """The judged claims on record that were registered before their runs."""
-    return [claim for claim, _, badge in _registered() if badge.word == register.BEFORE]
+    return [claim for claim, _, badge in _registered() if badge.word == badges.BEFORE]
 
 
 def lines() -> list[str]:
@@ -39,11 +40,12 @@ def lines() -> list[str]:
     return markdown([head, *found])
 
 
-def _registered() -> Iterator[tuple[JudgedClaim, bool | None, register.Badge]]:
+def _registered() -> Iterator[tuple[JudgedClaim, bool | None, badges.Badge]]:
     """The judged claims on record that the register has a row of: each with whether it stands by
     Holm's method, None where it is none of those that are counted, and its badge."""
     for paper in dict.fromkeys(name.split("/")[0] for name in catalog.figure_names()):
         tests = {row.key for row in register.registered(paper)}
+        tests |= {(e.claim, e.scale, e.data) for e in earlier.of_paper(paper)}
         for scale, data in sorted({(scale, data) for _, scale, data in tests}):
             saved = [read_record(base) for base in _bases_of(paper, scale, data)]
             of = [(claim, each["provenance"]) for each in saved for claim in each["claims"]]
@@ -54,17 +56,17 @@ def _registered() -> Iterator[tuple[JudgedClaim, bool | None, register.Badge]]:
                 if (claim["claim"], scale, data) in tests:
                     name = claim["claim"]
                     stands = (paper, name) in standing if name in counted else None
-                    yield claim, stands, register.badge(claim, provenance)
+                    yield claim, stands, badges.badge(claim, provenance)
 
 
-def _line(claim: JudgedClaim, stands: bool | None, badge: register.Badge) -> list[str]:
+def _line(claim: JudgedClaim, stands: bool | None, badge: badges.Badge) -> list[str]:
     p = "-" if claim["p"] is None else f"{claim['p']:.2g}"
     name = f"`{claim['paper']}` {claim['claim']}: {claim['statement']}"
     holm = {None: "-", True: "stands", False: "falls"}[stands]
-    earlier = _verdicts(claim["paper"], "reduced", claim["data"]).get(claim["claim"], "-")
+    reduced = _verdicts(claim["paper"], "reduced", claim["data"]).get(claim["claim"], "-")
     measured = [claim["expected"], interval(claim), str(claim["n"]), p, holm]
     lacking = f"; {claim['never']} could hardly come out" if claim["never"] else ""
-    return [name, *measured, claim["verdict"] + lacking, earlier, str(badge)]
+    return [name, *measured, claim["verdict"] + lacking, reduced, str(badge)]
 
 
 def _bases_of(paper: str, scale: str, data: str) -> list[Path]:

@@ -2,7 +2,6 @@
 
 import math
 import os
-import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,11 +13,14 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 from cycler import cycler
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, TextArea
 
 from repro.errors import UserError
 from repro.files import atomic_path
+from repro.judge.claims import INCONCLUSIVE, NEEDS_MORE, NO_BOUND, NOT_REPRODUCED, REPRODUCED
 from repro.judge.typeset import Table
 
 # seaborn's palette "colorblind", and what its theme ("paper", "ticks") sets: two seconds of a core
@@ -65,8 +67,15 @@ CELL_LETTERS = 60  # of a table: in a line of a cell
 POINTS = 72  # of a PDF, in an inch
 PAPER = "#b0003a"  # what a paper prints
 DIVERGED = "crosses: diverged"
+# A verdict's colour, in every picture and on every page.
+MARKS = {
+    REPRODUCED: "#148a53",
+    NOT_REPRODUCED: "#c0262b",
+    INCONCLUSIVE: "#7d8896",
+    NEEDS_MORE: "#b06a12",
+    NO_BOUND: "#3f74bd",
+}
 UNBROKEN = "\N{NO-BREAK SPACE}"
-MINUS = re.compile(r"(?<![\w.)\]-])-(?=\d)")  # before a number, no hyphen
 
 
 def style() -> None:
@@ -129,14 +138,12 @@ def wrapped(text: str, characters: int, **options) -> list[str]:
     return textwrap.wrap(text, characters, break_on_hyphens=False, **options)
 
 
-def finish(figure: Figure, title: str, outcome: str, last_line: str) -> None:
-    """Add what a figure is called and what came out of it above, and one small line below it, in
-    added height. outcome: may be ""."""
+def finish(figure: Figure, title: str, marks: Sequence[tuple[str, str]], last_line: str) -> None:
+    """Add what a figure is called and how its claims fared above, and one small line below it, in
+    added height. marks: words and the verdict that gives them their colour; may be none."""
     width, height = figure.get_size_inches()
-    found = wrapped(MINUS.sub("\N{MINUS SIGN}", outcome), int(width * 11.5))
-    titles = textwrap.wrap(title, int(width * (14 if found else 11.5)))
-    line = 0.14 if found else 0.17  # height of one of the title's, inches
-    head = 0.2 + 0.17 * len(found) + line * len(titles)  # above, inches
+    titles = textwrap.wrap(title, int(width * 11.5))
+    head = 0.2 + 0.17 * (len(titles) + bool(marks))  # above, inches
     foot = 1.3 * LINE_INCHES  # below, inches
     total = height + foot + head
     figure.set_size_inches(width, total)
@@ -145,15 +152,30 @@ def finish(figure: Figure, title: str, outcome: str, last_line: str) -> None:
         layout.set(rect=(0, foot / total, 1, height / total))
     above: dict[str, Any] = {"va": "top", "parse_math": False}
     top = 1 - 0.08 / total
-    if found:
-        figure.text(0.01, top, "\n".join(found), fontsize=10, fontweight="bold", **above)
-        top -= (0.17 * len(found) + 0.02) / total
-    look: dict[str, Any]
-    look = {"fontsize": 8, "color": "0.35"} if found else {"fontsize": 10, "fontweight": "bold"}
-    figure.text(0.01, top, "\n".join(titles), **above, **look)
+    figure.text(0.01, top, "\n".join(titles), fontsize=10, fontweight="bold", **above)
+    top -= (0.17 * len(titles) + 0.02) / total
+    if marks:
+        figure.add_artist(_line(marks, figure, top))
     fitting = width * POINTS / (0.57 * len(last_line))  # letters are about half as wide as high
     below: dict[str, Any] = {"va": "bottom", "fontsize": min(6, fitting), "color": "0.45"}
     figure.text(0.01, 0.25 * LINE_INCHES / total, last_line, parse_math=False, **below)
+
+
+def _line(marks: Sequence[tuple[str, str]], figure: Figure, top: float) -> AnchoredOffsetbox:
+    """Words side by side, each behind a square, in their verdicts' colours."""
+    words: list[Artist] = [
+        TextArea(f"\N{BLACK SQUARE} {word}", textprops={"fontsize": 8.5, "color": MARKS[verdict]})
+        for word, verdict in marks
+    ]
+    return AnchoredOffsetbox(
+        "upper left",
+        child=HPacker(children=words, pad=0, sep=10),
+        pad=0,
+        borderpad=0,
+        frameon=False,
+        bbox_to_anchor=(0.01, top),
+        bbox_transform=figure.transFigure,
+    )
 
 
 def save(figure: Figure, pdf: Path, png: Path) -> None:

@@ -9,25 +9,23 @@ verdict that turns there is none.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from repro.judge import power, printed, rows
+from repro.judge import power, printed
 from repro.judge.board import JudgedClaim
 from repro.judge.claims import (
     AGREES,
     DIFFERS,
     TRAINING,
     Claim,
-    Judgement,
     Measurement,
-    by_bound,
-    doubted,
-    too_few,
 )
 from repro.judge.figure import Figure
-from repro.judge.power import Trial
+from repro.judge.power import EDGE, PAPER, RIVAL, Trial
 from repro.judge.printed import Printed
+from repro.judge.verdict import Judgement, by_bound, doubted, too_few, widened
+from repro.suite import rows
 
 
 @dataclass(frozen=True)
@@ -104,15 +102,22 @@ def as_json(found: Mapping[str, Evidence]) -> dict[str, Any]:
 
 
 def judge(claim: Claim, measurement: Measurement, evidence: Evidence) -> Judgement:
-    """The verdict on a claim: what the bound says of the measurement, unless seeds are too few,
-    tables of another law would often give the same, or another arithmetic gives something else."""
-    bare = by_bound(claim, measurement, evidence.scale, evidence.embedded)
-    bound, seen = claim.at(evidence.scale), bare.seen
+    """The verdict on a claim: what the bound says of the calibrated interval, unless seeds are too
+    few, a wider interval that a rival law or the paper's own asks for says less, or another
+    arithmetic gives something else."""
+    scale, embedded, trials = evidence.scale, evidence.embedded, evidence.trials
+    calibration = power.factor(trials, EDGE)
+    found = by_bound(claim, widened(measurement, calibration), scale, embedded)
+    asked = {AGREES: RIVAL, DIFFERS: PAPER}.get(found.seen)
+    further = max(calibration, power.factor(trials, asked)) if asked else calibration
+    strict = by_bound(claim, widened(measurement, further), scale, embedded)
+    law = "a rival law's tables seldom agree" if asked == RIVAL else "the paper's seldom differ"
+    doubt = f"not where the interval is {further:.3g} times as wide, so that {law}"
     return doubted(
-        bare,
-        too_few(claim, measurement, evidence.scale),
-        power.false_alarm(seen, measurement.value, bound, evidence.trials),
-        turned(seen, evidence.others),
+        replace(found, p=strict.p),
+        too_few(claim, measurement, scale),
+        doubt if strict.seen != found.seen else "",
+        turned(found.seen, evidence.others),
     )
 
 

@@ -4,14 +4,16 @@ from collections.abc import Iterator, Sequence
 
 from repro.errors import UserError, nearest_few
 from repro.files import sha256_file
-from repro.judge import register
+from repro.judge import badge as badges
+from repro.judge import register, status
 from repro.judge.board import in_words, interval, paper_scale
 from repro.judge.claims import Claim
 from repro.judge.figure import figure_named
 from repro.judge.known import Known, find
 from repro.judge.picture import unclean
 from repro.judge.printed import printed
-from repro.judge.records import not_committed, read_record, recorded_at
+from repro.judge.records import every_claim, not_committed, read_record, recorded_at
+from repro.judge.run_table import departures
 from repro.suite import arithmetic, registry
 from repro.suite.papers import is_a_paper
 from repro.suite.provenance import code_versions, listed, standing
@@ -62,8 +64,11 @@ def explain(suite: Suite, word: str) -> str:
         f"  kind: {row['kind']}; expected {row['expected']}{paper_scale(row)}",
         f"  measured {interval(row)}, n = {row['n']}",
         f"  verdict: {in_words(row)}",
-        f"  register: {register.badge(row, provenance)}",
+        f"  register: {badges.badge(row, provenance)}",
     ]
+    records = status.by_claim(every_claim()).get((paper, claim.id), [])
+    lines += [f"  status: {records[0]['verdict']}, by its strongest record"] if records else []
+    lines += [f"    {line}" for line in status.in_words(records)]
     if row["detail"]:
         lines.append(f"  detail: {row['detail']}")
     if row["power"]:
@@ -75,7 +80,11 @@ def explain(suite: Suite, word: str) -> str:
     if row["second"]:
         lines.append(f"  under another arithmetic, {row['second']}")
     if row["chosen_after_seeing"]:
-        lines.append(f"  chosen after seeing: {row['chosen_after_seeing']}")
+        fixed = badges.badge(row, provenance).word == badges.BEFORE
+        before = "fixed before its runs: seeds, widths, grid, estimator, bound; " if fixed else ""
+        why = "chosen because it showed the effect" if fixed else "chosen after seeing results"
+        lines.append(f"  {before}{why}: {row['chosen_after_seeing']}")
+    lines += [f"  departs: {line}" for line in departures([figure_name], provenance["scale"])]
     lines.append(f"  scale: {provenance['scale']}; data: {provenance['data']}")
     lines.append(f"  data: {known.data} sha256 {sha256_file(known.data)}")
     for entry in provenance["made"]:
@@ -124,7 +133,7 @@ def _registered(name: str, figure_name: str, claim: Claim) -> Iterator[str]:
         if row.claim == claim.id:
             tests.setdefault(row.key, []).append((row, commit))
     if not tests:
-        yield f"{name}: {register.NOT}"
+        yield f"{name}: {badges.NOT}"
     for (_, scale, data), having in tests.items():
         yield f"{name}, {scale} scale, {data} data"
         yield from (f"  {badge}" for badge in _badges(figure_name, claim, having[-1][0]))
@@ -139,9 +148,9 @@ def _badges(figure_name: str, claim: Claim, row: register.Registered) -> Iterato
     for base in bases:
         saved = read_record(base)
         judged = (each for each in saved["claims"] if each["claim"] == claim.id)
-        yield from (str(register.badge(each, saved["provenance"])) for each in judged)
+        yield from (str(badges.badge(each, saved["provenance"])) for each in judged)
     if not bases:
-        yield str(register.waiting(figure_name.split("/")[0], row, str(claim.at(row.scale))))
+        yield str(badges.waiting(figure_name.split("/")[0], row, str(claim.at(row.scale))))
 
 
 def _origin(suite: Suite, known: Known) -> str:

@@ -13,11 +13,12 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import sha256_file
 from repro.judge import power
-from repro.judge.board import JudgedClaim, outcome
+from repro.judge.board import JudgedClaim, marks
 from repro.judge.claims import CONTROL, THEORY, TRAINING, Claim, Measurement
 from repro.judge.evidence import judge, load
 from repro.judge.figure import figure_named
 from repro.judge.typeset import Table
+from repro.judge.verdict import left_out
 from repro.suite import checkout
 from repro.suite.provenance import devices
 
@@ -77,6 +78,8 @@ def judge_all(figure_name: str, table, provenance: dict) -> list[JudgedClaim]:
                 "binds": judgement.binds,
                 "verdict": judgement.verdict,
                 "reason": judgement.reason,
+                "left_out": left_out(claim.at(scale), measurement),
+                "calibration": power.factor(known.trials, power.EDGE),
                 "p": judgement.p,
                 "detail": measurement.detail,
                 "power": power.in_words(known.trials),
@@ -164,6 +167,6 @@ def render(figure_name: str, data: Path, provenance: dict, base: Path) -> list[J
             drawn = figure.draw(values, provenance["scale"])
     drawing.check_panels(f"figures/{figure_name}.py", drawn)
     last_line = source_line(figure_name, provenance, digest)
-    drawing.finish(drawn, figure.title, outcome(figure_name, rows), last_line)
+    drawing.finish(drawn, figure.title, marks(rows), last_line)
     drawing.save(drawn, base.with_suffix(".pdf"), base.with_suffix(".png"))
     return rows

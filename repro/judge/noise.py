@@ -84,10 +84,16 @@ class Design:
         seeds = len(self._deviations)
         if curve:
             values, value = np.unique(self.recorded[curve], return_inverse=True)
-            taken = rng.integers(seeds, size=(seeds, len(values)))[self._seed, value]
+            drawn = rng.integers(seeds, size=(seeds, len(values)))
+            size = np.ones(len(values))
+            for place in range(len(values)):  # widths may have seeds of their own
+                having = np.unique(self._seed[value == place])
+                drawn[:, place] = having[drawn[:, place] * len(having) // seeds]
+                size[place] = len(having)
             # In place of the n - 1 that mixtures are divided by: the variance is n / (n - 1) times
             # that of a draw from n deviations.
-            noise = np.sqrt(seeds) * self._deviations[taken, self._point]
+            taken = drawn[self._seed, value]
+            noise = np.sqrt(size)[value][:, None] * self._deviations[taken, self._point]
         else:
             weights = rng.standard_normal((seeds, seeds))
             noise = np.einsum("ij,jpv->ipv", weights, self._deviations)[self._seed, self._point]

@@ -4,18 +4,21 @@ A figure names the laws (`laws`) and draws tables from them (`simulate`), of the
 record and with seed noise of its size; `repro.judge.trials` puts many through the figure's own
 `measure` and the verdict's own rule, and keeps the counts in `studies/<paper>/power.csv`.
 
-The counts say how often a verdict would be false. What agrees is told unless a rival's tables agree
-too; what differs is told unless tables with the truth inside the bound, at its nearest edge, differ
-too. How often the test agrees under the paper's law, its power, is a figure of the design: it says
-how many seeds are needed and whether not telling is a surprise, and withholds nothing. No torch.
+The counts say how often a verdict would be false, and the factors how much wider an interval must
+be for that to be seldom. Where tables with the truth at the bound's edge differ too often, the
+interval is widened until they do not, and then judged: so a verdict grows with its distance. It
+agrees only if it would be inside still when widened until a rival's tables seldom agree, and
+differs only if beyond it when widened until the paper's own seldom differ. How often the test
+agrees under the paper's law, its power, is a figure of the design: it says how many seeds are
+needed and whether not telling is a surprise, and withholds nothing. No torch.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from repro.errors import UserError
-from repro.judge import rows
-from repro.judge.claims import AGREES, DIFFERS, NOT_REPRODUCED, REPRODUCED, Expectation
+from repro.judge.claims import AGREES, DIFFERS, NOT_REPRODUCED, REPRODUCED
+from repro.suite import rows
 
 TOO_OFTEN = 0.05  # a false verdict comes out more often
 PAPER, RIVAL, EDGE = "paper", "rival", "edge"
@@ -66,7 +69,8 @@ class Trial:
 
     scale, data: of the record whose design was drawn. role: PAPER, RIVAL or EDGE. draws: how many
     tables. agrees, differs: in how many the whole interval met the bound, or lay beside it.
-    digest: SHA-256 of the data.csv on record.
+    factor: how many times as wide intervals must be for a false verdict of this law to come out in
+    2.5 % at most. digest: SHA-256 of the data.csv on record.
     """
 
     scale: str
@@ -77,6 +81,7 @@ class Trial:
     draws: int
     agrees: int
     differs: int
+    factor: float
     digest: str
 
     def __post_init__(self) -> None:
@@ -143,31 +148,19 @@ def in_words(found: Sequence[Trial]) -> str:
     return "; ".join(words)
 
 
-def chances(
-    seen: str, value: float, expected: Expectation, found: Sequence[Trial]
-) -> list[tuple[str, float]]:
-    """Laws under which what was seen would be a false verdict, and how often each gives it.
+def factor(found: Sequence[Trial], role: str) -> float:
+    """The largest factor of the trials of a role; 1 of none."""
+    return max((t.factor for t in roles(found)[role]), default=1.0)
 
-    seen, value: of the measurement; agreement is false under a rival, a difference under the
-    paper's law and with the truth at the edge that lies nearest. expected: its bound.
-    """
+
+def errors(seen: str, found: Sequence[Trial]) -> list[tuple[str, float]]:
+    """Laws under which what was seen would be a false verdict, and how often each gives it before
+    intervals are calibrated: agreement under a rival, a difference under the paper's law and with
+    the truth at an edge."""
     of = roles(found)
     if seen == AGREES:
         return [(t.law, t.agree) for t in of[RIVAL]]
-    if seen == DIFFERS:
-        far = LOWER if value > expected.high else UPPER if value < expected.low else ""
-        edges = [t for t in of[EDGE] if t.law != far]
-        return [(t.law, t.differ) for t in (*edges, *of[PAPER])]
-    return []
-
-
-def false_alarm(seen: str, value: float, expected: Expectation, found: Sequence[Trial]) -> str:
-    """Why what was seen is not told, in words: a law under which it is false would have given it
-    too often; "" if none would. The arguments are those of `chances`."""
-    often = [(law, p) for law, p in chances(seen, value, expected, found) if p > TOO_OFTEN]
-    laws = "a rival law agree" if seen == AGREES else "a truth inside the bound differ"
-    words = ", ".join(f"{law} in {share:.0%}" for law, share in often)
-    return f"tables of {laws} too: {words}".replace("%", " %") if often else ""
+    return [(t.law, t.differ) for t in (*of[EDGE], *of[PAPER])] if seen == DIFFERS else []
 
 
 def never(found: Sequence[Trial]) -> str:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from repro.errors import UserError, did_you_mean
-from repro.judge import rows
 from repro.judge.figure import figure_named
-from repro.suite import catalog
+from repro.suite import catalog, rows
 
 # -1/2, 0.0020, 1e-3, <1
 NUMBER = re.compile(r"[<>]?-?\d+(/[1-9]\d*|(\.\d+)?(e-?\d\d?)?)")

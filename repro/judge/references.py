@@ -10,9 +10,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from repro.judge import rows
 from repro.judge.matrix import Entry
 from repro.judge.score import Reference, of_mean
+from repro.suite import rows
 
 PATH = "studies/transfer/references.csv"
 SAME = 1e-9  # relative difference of the targets' entropy below which data are the same

@@ -13,11 +13,14 @@ from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.judge import register, trials
 from repro.judge.explain import find_claim
 from repro.judge.figure import figure_named
+from repro.judge.records import RECORDS, read_record
 from repro.judge.register import Registered
 from repro.judge.run_table import as_csv, tabulate
-from repro.suite import cells, jobs, registry
+from repro.suite import cells, jobs, registry, rows
+from repro.suite import seeds as derived_seeds
 from repro.suite.checkout import ROOT
 from repro.suite.pilot import Piloted
+from repro.suite.seeds import Seeds
 from repro.suite.suite import Suite
 
 TYPED = ("why", "known")  # the columns that a person writes
@@ -44,10 +47,18 @@ def _runs(suite: Suite, figure_name: str) -> int:
     return sum(len(c.runs) for found in suite.figure_cells(figure_name).values() for c in found)
 
 
-def row(suite: Suite, word: str, table: Path, seeds: int | None, typed: Mapping[str, str]) -> str:
+def row(
+    suite: Suite,
+    word: str,
+    table: Path,
+    seeds: int | None,
+    typed: Mapping[str, str],
+    arms: str = "",
+) -> str:
     """A claim's row of the register, as CSV. table: a pilot's. seeds: to plan with, in place of as
-    many as the study has. typed: `why` and `known`, in the words of who registers; the row is
-    written where both are given, and else only shown.
+    many as the table has. typed: `why` and `known`, in the words of who registers, and `window`;
+    the row is written where the first two are given, and else only shown. arms: those of the claim,
+    in place of all of the figure's.
 
     Raises UserError where the claim does not bind at this scale, or its figure has no laws.
     """
@@ -58,10 +69,8 @@ def row(suite: Suite, word: str, table: Path, seeds: int | None, typed: Mapping[
         raise UserError(f"{name}: its figure has no laws of it, by which its power is planned")
     if not claim.binds(scale, suite.is_embedded(figure_name)):
         raise UserError(f"{name}: {claim.elsewhere(scale, suite.is_embedded(figure_name))}")
-    own = seeds_of(suite, figure_name)
-    planned = dict(trials.planned(suite, figure_name, table, seeds or len(own)))
-    power, error = planned[claim.id]
-    hours = _hours(suite, figure_name, table)
+    plan = dict(trials.planned(suite, figure_name, table, seeds))[claim.id]
+    figures = {key: float(f"{getattr(plan, key):.3g}") for key in ("power", "told", "error")}
     found: dict[str, Any] = {
         "scale": scale,
         "data": suite.label,
@@ -71,12 +80,11 @@ def row(suite: Suite, word: str, table: Path, seeds: int | None, typed: Mapping[
         "why": typed.get("why") or "?",
         "rivals": "; ".join(map(str, laws.rivals)),
         "widths": _words(_values(suite, figure_name, "width")) or "none",
-        "seeds": spans(own),
-        "extension": "",
+        "window": typed.get("window") or "the last evaluation",
+        "arms": arms or asked_of(suite, figure_name),
         "grid": _grid(suite, figure_name) or "none",
-        "power": power,
-        "error": error,
-        "hours": hours,
+        **figures,
+        "seconds": _seconds(suite, figure_name, table),
         "known": typed.get("known") or "?",
     }
     try:
@@ -102,19 +110,66 @@ def _append(paper: str, made: Registered) -> None:
     write_bytes(path, f"{text.rstrip()}\n{_line(made)}\n".encode())
 
 
-def _hours(suite: Suite, figure_name: str, table: Path) -> float:
-    """Hours of one core, as what the pilot took has it, run by run."""
+def _seconds(suite: Suite, figure_name: str, table: Path) -> float:
+    """Seconds of one core, as what the pilot took has it, run by run."""
     beside = table.with_suffix(".json")
     if not beside.exists():
         raise UserError(f"{beside}: is missing; make the table with `repro pilot {figure_name}`")
     taken = read_json(beside)
     each = taken["seconds"] / max(taken["runs"], 1)
-    return float(f"{each * _runs(suite, figure_name) / 3600:.2g}")
+    return float(f"{each * _runs(suite, figure_name):.3g}")
 
 
-def seeds_of(suite: Suite, figure_name: str) -> list[int]:
-    """The seeds of a figure's studies at this scale."""
-    return sorted(set(_values(suite, figure_name, "seed")))
+def asked_of(suite: Suite, figure_name: str) -> str:
+    """The arms of a figure's studies at this scale with their seeds, as a row has them.
+
+    Raises UserError where none of its seeds are of an arm: they were picked.
+    """
+    found: dict[str, int] = {}
+    for stage in registry.figure_stages(figure_name):
+        study = suite.study(stage)
+        own = study.at(suite.config.scale).grid.get("seed", study.grid.get("seed", []))
+        if isinstance(own, Seeds):
+            found[own.arm] = max(found.get(own.arm, 0), len(own))
+    if not found:
+        raise UserError(
+            f"{figure_name}: its seeds are lists in its studies; take them of an arm, by "
+            "repro.suite.seeds.of_arm, so that they are derived from the row"
+        )
+    return "; ".join(f"{arm} {number}" for arm, number in found.items())
+
+
+def derive(paper: str) -> list[str]:
+    """Write the seeds of every arm that a committed row of a paper's register asks for; a line for
+    each that is new. An arm's seeds are of the first row that names it; more begin with the same.
+
+    Raises UserError where a row is not committed, or a seed is on record already.
+    """
+    known = derived_seeds.arms(paper)
+    before = _on_record(paper)
+    lines = []
+    for row, (commit, _) in zip(register.registered(paper), register.brought(paper), strict=True):
+        for arm, number in row.asked.items():
+            old = known.get(arm)
+            if old and len(old.numbers) >= number:
+                continue
+            if not commit:
+                raise UserError(f"{register.path(paper)}: commit the row of {row.claim} first")
+            at = old.commit if old else commit
+            found = derived_seeds.derived(at, arm, number)
+            if clash := derived_seeds.clash(found, before):
+                raise UserError(f"arm {arm}: {clash}; give the arm another name in a new row")
+            known[arm] = derived_seeds.Arm(arm, at, " ".join(map(str, found)))
+            lines.append(f"{arm}: {number} seeds of commit {at[:12]}")
+    if lines:
+        rows.write(derived_seeds.path(paper), derived_seeds.Arm, [*known.values()])
+    return [*lines, f"{derived_seeds.path(paper)}: {len(known)} arms; commit it, then run"]
+
+
+def _on_record(paper: str) -> set[int]:
+    """The seeds of every run of a paper on record."""
+    bases = (p.with_suffix("") for p in RECORDS.glob(f"*/*/*/{paper}/*.json"))
+    return {seed for base in bases for seed in read_record(base)["provenance"].get("seeds", ())}
 
 
 def _grids(suite: Suite, figure_name: str) -> Iterable[tuple[str, object]]:
@@ -142,14 +197,3 @@ def _grid(suite: Suite, figure_name: str) -> str:
 
 def _words(values: Iterable) -> str:
     return " ".join(f"{v:g}" if isinstance(v, int | float) else str(v) for v in values)
-
-
-def spans(seeds: Iterable[int]) -> str:
-    """Seeds as a row has them: `2000-2007 2010`."""
-    found: list[list[int]] = []
-    for seed in sorted(set(seeds)):
-        if found and seed == found[-1][1] + 1:
-            found[-1][1] = seed
-        else:
-            found.append([seed, seed])
-    return " ".join(f"{a}-{b}" if a < b else f"{a}" for a, b in found)

@@ -4,7 +4,7 @@ The key is a digest of what the table is made of, so that a table is never out o
 other settings or code has another folder.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -64,6 +64,15 @@ def chosen_after_seeing(figure_name: str, scale: str) -> str:
         return ""
     studies = (registry.study(name) for name in registry.figure_stages(figure_name))
     return "; ".join(dict.fromkeys(filter(None, (s.chosen_after_seeing for s in studies))))
+
+
+def departures(figure_names: Iterable[str], scale: str) -> list[str]:
+    """How the studies of figures differ at paper scale from what is printed, a sentence each; at
+    another scale they are other settings anyway."""
+    if scale != "paper":
+        return []
+    studies = (registry.study(s) for name in figure_names for s in registry.figure_stages(name))
+    return list(dict.fromkeys(sentence for study in studies for sentence in study.departures))
 
 
 @cache

@@ -4,20 +4,21 @@ from pathlib import Path
 
 from repro.errors import UserError
 from repro.files import read_json, write_bytes, write_json
-from repro.judge import confirmed
+from repro.judge import confirmed, status
 from repro.judge.board import JudgedClaim, board, counts_by_paper, interval, of_a_paper
 from repro.judge.built import finished
 from repro.judge.claims import (
-    CANNOT_BE_TOLD,
-    DOES_NOT_BIND,
+    INCONCLUSIVE,
+    NEEDS_MORE,
+    NO_BOUND,
     NOT_REPRODUCED,
-    REPORTED,
     REPRODUCED,
 )
 from repro.judge.claims_json import read_rows
 from repro.judge.known import find_all, origin
 from repro.judge.published import CLAIMS, PROVENANCE, note_of
-from repro.judge.records import describe, on_record
+from repro.judge.records import describe, every_claim
+from repro.judge.run_table import departures
 from repro.judge.typeset import markdown
 from repro.suite import registry
 from repro.suite.progress import duration
@@ -27,7 +28,7 @@ from repro.suite.suite import Suite
 
 PAGE = "scoreboard --page"
 SMOKE = SCALES[0]
-TOLD_FIRST = (NOT_REPRODUCED, REPRODUCED, CANNOT_BE_TOLD, REPORTED, DOES_NOT_BIND)
+TOLD_FIRST = (NOT_REPRODUCED, REPRODUCED, INCONCLUSIVE, NO_BOUND, NEEDS_MORE)
 
 
 def scoreboard(suite: Suite) -> str:
@@ -43,7 +44,11 @@ def scoreboard(suite: Suite) -> str:
     rows = [row for known in found for row in known.claims]
     page = files(suite)[0]
     title = f"scale {suite.config.scale}, data {suite.label}"
-    write_bytes(page, board(page.parent, title, rows, {e.figure: e.page for e in found}))
+    departs = departures([e.figure for e in found], suite.config.scale)
+    heading = ["", "## Departures from print", ""] if departs else []
+    end = "".join(f"{line}\n" for line in [*heading, *(f"- {each}" for each in departs)])
+    shown = board(page.parent, title, rows, {e.figure: e.page for e in found})
+    write_bytes(page, shown + end.encode())
     made_of = {known.figure: known.picture.as_posix() for known in found}
     write_json(suite.paths.results / "manifest.json", note_of([page], made_of))
     return f"{page}: {len(rows)} claims, {origin(found)}"
@@ -55,9 +60,13 @@ def files(suite: Suite) -> list[Path]:
 
 
 def counts_on_record(suite: Suite) -> list[str]:
-    """The table of the papers' claims by verdict, from records alone, those registered before their
-    runs first and apart, at whatever scale; lines of Markdown."""
-    return markdown(counts_by_paper(on_record(suite), confirmed.counted()))
+    """The table of the papers' claims by status, from records alone, those registered before their
+    runs first and apart; lines of Markdown."""
+    every = every_claim()
+    tried, stand = status.tried_again(every)
+    again = f"Of {tried} told claims that a stronger record tried again, {stand} stand."
+    rows = status.statuses(every)
+    return [*markdown(counts_by_paper(rows, confirmed.counted())), "", again]
 
 
 def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
@@ -83,7 +92,7 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
             lines.append(f"{file}: {error}")
     for verdict in TOLD_FIRST:
         having = [row for row in rows if row["verdict"] == verdict]
-        if having and verdict == DOES_NOT_BIND:
+        if having and verdict == NEEDS_MORE:
             names = ", ".join(row["claim"] for row in having)
             lines.append(f"{verdict} at this scale or on these data: {len(having)} ({names})")
             continue
@@ -96,7 +105,7 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
             )
     if rows:
         # What a reader asks about first.
-        doubtful = [NOT_REPRODUCED, CANNOT_BE_TOLD]
+        doubtful = [NOT_REPRODUCED, INCONCLUSIVE]
         first = max(rows, key=lambda row: (row["verdict"] in doubtful, of_a_paper(row)))
         claim = f"{first['paper']}/{first['claim']}"
         lines.append(f"next: {suite.command(f'explain {claim}', program='python -m repro')}")

@@ -9,7 +9,7 @@ from repro.suite.suite import Suite
 
 def untold(suite: Suite, figures: Iterable[str]) -> list[str]:
     """A line for each figure whose runs at this scale are of so few seeds, in every stage, that
-    some of its claims cannot be told whatever they give (`repro.judge.claims.too_few`)."""
+    some of its claims are inconclusive whatever they give (`repro.judge.verdict.too_few`)."""
     scale = suite.config.scale
     fewest = FEWEST.get(scale, 0)
     found = []
@@ -22,7 +22,7 @@ def untold(suite: Suite, figures: Iterable[str]) -> list[str]:
         seeds = _most_seeds(suite, name) if claims else fewest
         if 1 < seeds < fewest:
             found.append(
-                f"{name}: {', '.join(claims)} cannot be told at {scale} scale, whatever comes "
+                f"{name}: {', '.join(claims)} inconclusive at {scale} scale, whatever comes "
                 f"out: {seeds} seeds, where nothing is told from fewer than {fewest}"
             )
     return found

@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from repro.errors import UserError
 from repro.judge.claims import Measurement, over_seeds
 from repro.judge.intervals import joined
 from repro.judge.optimum import SearchOptimum, search_optimum
 from repro.suite.names import StageName
 from repro.suite.search import Offset, Point
+from repro.suite.study import in_window
 from widthwise.checks.sweep import Sweep, Sweeps
 
 NEIGHBOURS = 1.5  # octaves from the best within which only its two neighbours lie
@@ -23,6 +25,25 @@ def last_step(rows):
     """The rows of every run's last evaluation; all runs of the table have the same steps."""
     steps = rows["step"].to_numpy()
     return rows[steps == steps.max(initial=-1)]  # of an empty table too
+
+
+def at_end(rows, window: int, metrics: Sequence[str]):
+    """The same, of which the metrics are means over the run's last `window` steps, as
+    `repro.suite.study.in_window` has it; of a window of 0 they are the last evaluation's.
+
+    rows: of runs one after the other, each with the same steps. metrics: columns.
+    """
+    import numpy as np
+
+    last, steps = last_step(rows), np.unique(rows["step"])
+    shares = in_window(steps.tolist(), window) if window and len(rows) else [1.0]
+    if len(shares) == 1:
+        return last
+    if not (rows["step"].to_numpy().reshape(-1, len(steps)) == steps).all():
+        raise UserError("the rows of a run are not one after the other, so it has no last steps")
+    values = rows[[*metrics]].to_numpy(float).reshape(-1, len(steps), len(metrics))
+    means = np.einsum("k,rkm->rm", shares, values[:, -len(shares) :])
+    return last.assign(**dict(zip(metrics, means.T, strict=True)))
 
 
 def gathered(runs: Mapping, label: Callable[[StageName], Mapping[str, Any]], last: bool = False):

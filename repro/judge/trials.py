@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +19,13 @@ from repro.judge.claims import (
     Claim,
     Expectation,
     Measurement,
-    by_bound,
 )
 from repro.judge.figure import figure_named
 from repro.judge.judging import called, check_measured
 from repro.judge.power import EDGE, LOWER, PAPER, RIVAL, UPPER, Trial
 from repro.judge.records import on_record, only_one, read_record, recorded
 from repro.judge.typeset import markdown
+from repro.judge.verdict import by_bound, factor_for, widened
 from repro.suite import catalog, registry
 from repro.suite.suite import Suite
 
@@ -114,51 +114,75 @@ def of_figure(suite: Suite, figure_name: str) -> list[Trial]:
     return of_table(suite, figure_name, pd.read_csv(data), sha256_file(data))
 
 
+@dataclass(frozen=True)
+class Planned:
+    """What a design promises of one claim, with noise twice as large as in the table it is planned
+    by, which a few seeds have estimated.
+
+    power: share of tables that agree under the paper's law. told: share of verdicts with the truth
+    where the table has it. error: the largest share of false ones, and the law that gives it.
+    """
+
+    power: float
+    told: float
+    error: float
+    law: str
+
+
 def plan(suite: Suite, figure_name: str, data: str, seeds: int | None = None) -> Iterator[str]:
-    """What the register asks of a design, a line a claim: how often it agrees under the paper's
-    law, and how often a verdict would be false. Drawn from another table than a record, as a
-    pilot's.
+    """What the register asks of a design, a line a claim. Drawn from another table than a record,
+    as a pilot's.
 
     data: a CSV with the columns of data.csv, of at least two seeds. seeds: of the design. A table
     of fewer is repeated, which makes its noise too small by a factor of
     sqrt((1 - 1/k) / (1 - 1/n)), k and n seeds: plan with fewer seeds than will be run.
     """
-    for claim, its in _planned(suite, figure_name, Path(data), seeds):
-        told, worst, law = shares(its)
-        lacking = power.never(its)
-        doubt = f"; register nothing of it: {lacking} can hardly come out" if lacking else ""
-        words = f"power {told:.3g}, error {worst:.3g} ({law})"
-        yield f"{claim}: {words}; {power.in_words(its)}{doubt}"
+    for claim, found in planned(suite, figure_name, Path(data), seeds):
+        error = f"error {found.error:.3g} ({found.law})"
+        yield f"{claim}: power {found.power:.3g}, told {found.told:.3g}, {error}"
 
 
 def planned(
-    suite: Suite, figure_name: str, data: Path, seeds: int
-) -> Iterator[tuple[str, tuple[float, float]]]:
-    """Claim -> power and error, as `plan` says them."""
-    for claim, its in _planned(suite, figure_name, data, seeds):
-        told, worst, _ = shares(its)
-        yield claim, (told, worst)
-
-
-def shares(its: Sequence[Trial]) -> tuple[float, float, str]:
-    """How often a test agrees under the paper's law; how often a verdict would be false, at worst,
-    and under which law."""
-    of = power.roles(its)
-    false = [(t.agree, t.law) for t in of[RIVAL]] + [(t.differ, t.law) for t in of[EDGE]]
-    worst, law = max(false)
-    return max(t.agree for t in of[PAPER]), worst, law
-
-
-def _planned(
     suite: Suite, figure_name: str, data: Path, seeds: int | None
-) -> Iterator[tuple[str, list[Trial]]]:
+) -> Iterator[tuple[str, Planned]]:
+    """Claim -> what the design promises of it."""
     import pandas as pd
 
+    scale, embedded = suite.config.scale, suite.is_embedded(figure_name)
     table = pd.read_csv(data)
-    table = repeated(table, seeds or table["seed"].nunique())
-    found = of_table(suite, figure_name, table, sha256_file(data))
-    for claim in tested(figure_name, suite.config.scale, suite.is_embedded(figure_name)):
-        yield claim.id, [trial for trial in found if trial.claim == claim.id]
+    table = table if seeds is None else repeated(table, seeds)
+    figure = figure_named(figure_name)
+    claims = tested(figure_name, scale, embedded)
+    names = dict.fromkeys(law for claim in claims for law in figure.laws[claim.id].names)
+    found = {law: measured(figure_name, law, table, scale, embedded, DRAWS) for law in names}
+    with called(figure_name, "measure"):
+        here = figure.measure(table, scale)
+    for claim in claims:
+        its = figure.laws[claim.id]
+
+        def share(values: Sequence[Measurement], *wanted: str, claim=claim) -> float:
+            seen = [by_bound(claim, each, scale, embedded).seen for each in values]
+            return sum(each in wanted for each in seen) / max(len(seen), 1)
+
+        doubled = {law: doubled_noise(found[law][claim.id]) for law in its.names}
+        own = doubled[its.paper]
+        centre = float(np.mean([m.value for m in own if np.isfinite(m.value)] or [math.nan]))
+        there = [shifted(m, here[claim.id].value - centre) for m in own]
+        edges = {its.edge: doubled[its.edge]} if its.edge else at_edges(claim.at(scale), own)
+        false = [(share(doubled[rival], AGREES), rival) for rival in its.rivals]
+        false += [(share(values, DIFFERS), edge) for edge, values in edges.items()]
+        error, law = max(false)
+        yield claim.id, Planned(share(own, AGREES), share(there, AGREES, DIFFERS), error, law)
+
+
+def doubled_noise(found: Sequence[Measurement]) -> list[Measurement]:
+    """Measurements under one law as they would be with noise twice as large: twice as far from
+    their mean, and with intervals twice as wide."""
+    finite = [m.value for m in found if np.isfinite(m.value)]
+    if not finite:
+        return [*found]
+    mean = float(np.mean(finite))
+    return [widened(shifted(m, m.value - mean) if np.isfinite(m.value) else m, 2) for m in found]
 
 
 def repeated(table, seeds: int):
@@ -195,7 +219,9 @@ def of_table(suite: Suite, figure_name: str, table, digest: str) -> list[Trial]:
     def trial(claim: Claim, law: str, role: str, values: Sequence[Measurement]) -> Trial:
         seen = [by_bound(claim, each, scale, embedded).seen for each in values]
         counted = (len(seen), seen.count(AGREES), seen.count(DIFFERS))
-        return Trial(scale, suite.label, claim.id, law, role, *counted, digest)
+        false = AGREES if role == RIVAL else DIFFERS
+        factor = float(f"{factor_for(claim.at(scale), values, false):.4g}")
+        return Trial(scale, suite.label, claim.id, law, role, *counted, factor, digest)
 
     trials = []
     for claim in claims:
@@ -236,7 +262,10 @@ def update(suite: Suite, selection: list[str]) -> Iterator[str]:
 
     What is in the file of other scales, data and figures stays; of claims without laws, goes.
     """
+    every = [*selection] == ["all"]
     for figure_name in registry.selected_figures(selection, "power"):
+        if every and not recorded(suite, figure_name):
+            continue  # not run yet, or not at this scale
         rows = of_figure(suite, figure_name)
         paper, figure = figure_name.split("/")
         figures = [name for name in catalog.figure_names() if name.startswith(f"{paper}/")]
@@ -272,11 +301,8 @@ def false_verdicts(rows: Sequence[JudgedClaim]) -> list[list[str]]:
     a line a paper and verdict. Of a claim the law counts under which that is the most often."""
 
     def worst(row: JudgedClaim, seen: str) -> float | None:
-        stated = next(c for c in figure_named(row["figure"]).claims if c.id == row["claim"])
         found = power.of_claim(row["paper"], row["claim"], row["scale"], row["data"])
-        value = math.nan if row["measured"] is None else row["measured"]
-        shares = power.chances(seen, value, stated.at(row["scale"]), found)
-        return max((share for _, share in shares), default=None)
+        return max((share for _, share in power.errors(seen, found)), default=None)
 
     table = [["claims of", "verdict", "given", "tried", "false at most", "false in the mean"]]
     for paper in dict.fromkeys(row["paper"] for row in rows):

@@ -55,20 +55,22 @@ class Outcome:
         return f"{self.figure}: {self.tier} ({self.reason})"
 
 
-def verify(suite: Suite) -> list[Outcome]:
-    """Compare every configured figure with its records, of which the one that agrees best counts.
+def verify(suite: Suite, named: Sequence[str] = ()) -> list[Outcome]:
+    """Compare figures with their records, of which the one that agrees best counts. named: which,
+    as in `figures`; none for those that are configured.
 
     Raises UserError, saying what it would take, if a figure has not been built, or was made by
     other code than the present.
     """
     outcomes = []
-    figures = registry.selected_figures(suite.config.figures)
+    asked = [*named] or suite.config.figures
+    figures = registry.selected_figures(asked)
     refuse_other_code(suite, figures)
     if missing := [name for name in figures if not is_drawn(suite, name)]:
         raise UserError(
             f"verify: {len(missing)} of {len(figures)} figures are not built with these "
             f"settings, {missing[0]} first ({to_build(suite, missing)}); build and "
-            "verify with " + suite.command("verify", suite.config.figures)
+            "verify with " + suite.command("verify", asked)
         )
     for name in figures:
         by_record = [Outcome(name, *compare(suite, name, base)) for base in recorded(suite, name)]

@@ -6,7 +6,7 @@ A negative result is a result: claims that are not reproduced stand first everyw
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from repro.judge import register
+from repro.judge import badge as badges
 from repro.judge.board import decided_by
 from repro.judge.claims import KINDS
 from repro.judge.confirmed import VERDICTS_FIRST
@@ -60,7 +60,7 @@ class Finding:
     def registered(self) -> bool:
         """Whether what decides was registered before its runs."""
         own = (claim for claim in self.figure.claims if claim.name in {c.name for c in self.claims})
-        return any(claim.badge.word == register.BEFORE for claim in own)
+        return any(claim.badge.word == badges.BEFORE for claim in own)
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def stated(site: Site) -> dict[str, Stated]:
     for claim in site.claims:
         found.setdefault(claim.name, []).append(claim)
     for views in found.values():
-        views.sort(key=lambda claim: claim.badge.word != register.BEFORE)
+        views.sort(key=lambda claim: claim.badge.word != badges.BEFORE)
     return {name: Stated(views) for name, views in found.items()}
 
 
@@ -102,7 +102,7 @@ def findings(site: Site, claims: dict[str, Stated]) -> list[Finding]:
 
 def registered(site: Site) -> list[ClaimView]:
     """The claims that were registered before the runs that judge them, not reproduced first."""
-    return refuted_first(c for c in site.claims if c.badge.word == register.BEFORE)
+    return refuted_first(c for c in site.claims if c.badge.word == badges.BEFORE)
 
 
 def refuted_first(claims: Iterable[ClaimView]) -> list[ClaimView]:

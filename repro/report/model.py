@@ -6,7 +6,8 @@ from functools import cached_property
 from urllib.parse import quote
 
 from repro.errors import UserError
-from repro.judge import evidence, power, register
+from repro.judge import badge as badges
+from repro.judge import evidence, power
 from repro.judge.board import JudgedClaim, of_a_paper, outcome
 from repro.judge.claims import CONTROL, KINDS, TRAINING, Claim, Expectation
 from repro.judge.claims_json import FiledClaim, filed
@@ -79,9 +80,9 @@ class ClaimView:
         return strip(self.expected, self.row)
 
     @cached_property
-    def badge(self) -> register.Badge:
+    def badge(self) -> badges.Badge:
         """Whether it was registered before its runs."""
-        return register.badge(self.row, self.known.provenance)
+        return badges.badge(self.row, self.known.provenance)
 
     @property
     def filed(self) -> FiledClaim:

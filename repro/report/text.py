@@ -9,12 +9,12 @@ from markupsafe import Markup, escape
 from repro.judge.board import JudgedClaim, interval, many_claims, of_a_paper
 from repro.judge.claims import (
     AGREES,
-    CANNOT_BE_TOLD,
     DIFFERS,
-    DOES_NOT_BIND,
+    INCONCLUSIVE,
+    NEEDS_MORE,
+    NO_BOUND,
     NOT_REPRODUCED,
     OF_A_PAPER,
-    REPORTED,
     REPRODUCED,
     TRAINING,
     UNCLEAR,
@@ -126,7 +126,7 @@ def tally(rows: Sequence[JudgedClaim]) -> dict[str, int]:
 
 
 def held(rows: Sequence[JudgedClaim]) -> str:
-    """How claims fared, in words: `2 reproduced and 1 that cannot be told`."""
+    """How claims fared, in words: `2 reproduced and 1 inconclusive`."""
     return listed([worded(verdict, count) for verdict, count in tally(rows).items()])
 
 
@@ -134,9 +134,8 @@ def worded(word: str, count: int) -> str:
     """How many have a verdict, or were seen so: `3 that differ`."""
     one = count == 1
     phrase = {
-        CANNOT_BE_TOLD: "that cannot be told",
-        DOES_NOT_BIND: f"that {'does' if one else 'do'} not bind",
-        REPORTED: "only reported",
+        NEEDS_MORE: f"that {'needs' if one else 'need'} a larger scale",
+        NO_BOUND: "without a bound",
         AGREES: f"that {'agrees' if one else 'agree'}",
         DIFFERS: f"that {'differs' if one else 'differ'}",
     }
@@ -161,13 +160,13 @@ def sentence(rows: Sequence[JudgedClaim]) -> str:
     verdict = {
         REPRODUCED: "It holds here",
         NOT_REPRODUCED: "It does not hold here",
-        CANNOT_BE_TOLD: "Whether it holds cannot be told here",
-        DOES_NOT_BIND: "It is not meant for this scale or data",
-        REPORTED: "No bound is set",
+        INCONCLUSIVE: "Whether it holds is inconclusive here",
+        NEEDS_MORE: "It is not meant for this scale or data",
+        NO_BOUND: "No bound is set",
     }[first["verdict"]]
-    if first["verdict"] == DOES_NOT_BIND and first["seen"] in (AGREES, DIFFERS):
+    if first["verdict"] == NEEDS_MORE and first["seen"] in (AGREES, DIFFERS):
         verdict += f"; what was seen {first['seen']}"
-    expected = "" if first["verdict"] == REPORTED else f", where it should be {first['expected']}"
+    expected = "" if first["verdict"] == NO_BOUND else f", where it should be {first['expected']}"
     result = f"{verdict}: {first['quantity']} is {interval(first)}{expected}."
     if len(claims) > 1:
         result += f" {whose} {len(claims)} claims here: {held(claims)}."
@@ -185,7 +184,7 @@ def how_sure(rows: Sequence[JudgedClaim]) -> list[str]:
         if some:
             bind = "binds" if len(some) == 1 else "bind"
             lines.append(f"{counted(len(some), 'claim')} {what} {bind} here: {held(some)}.")
-    away = [row for row in claims if row["verdict"] == DOES_NOT_BIND]
+    away = [row for row in claims if row["verdict"] == NEEDS_MORE]
     if away:
         seen = Counter(row["seen"] for row in away)
         words = listed(

@@ -8,6 +8,8 @@ What runs
   plan.py          how a study becomes jobs
   filling.py       which short runs share a job on a GPU
   search.py        a grid that extends itself until its optimum lies inside
+  rows.py          CSV files beside a paper's studies
+  seeds.py         seeds derived from the commit of a row of the register
   checkout.py      the files of this checkout, and how one is loaded
   catalog.py       the figures that there are
   papers.py        who the papers are, each from a file of its own

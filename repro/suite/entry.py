@@ -19,7 +19,7 @@ from repro.errors import UserError
 from repro.files import open_file, read_sealed, sha256, write_bytes
 from repro.suite import foreign
 from repro.suite.names import StageName
-from repro.suite.study import Scale, Study
+from repro.suite.study import Study
 from widthwise.parametrization.named import find
 
 FIGURE = "transfer/scores"  # whose runs an entry has
@@ -96,8 +96,7 @@ class EntryFile:
             return {**own, **moved, **its}
 
         scales = {
-            name: Scale(scale.spec, grid(scale.grid), scale.same_job, scale.rounds)
-            for name, scale in study.scales.items()
+            name: replace(scale, grid=grid(scale.grid)) for name, scale in study.scales.items()
         }
         optimizer = {**study.spec["optimizer"], **self.settings}
         its = {"parametrization": ours, "optimizer": optimizer, "entry": self.digest}

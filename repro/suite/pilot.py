@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from repro.suite import seeds as registered
 from repro.suite.names import StageName
+from repro.suite.seeds import Seeds
 from repro.suite.study import Study
 from repro.suite.suite import Suite
 
-SEEDS = range(1900, 2000)  # of pilots, and of nothing that is judged
+SEEDS = registered.PILOT
 FEWEST = 3
 
 
@@ -33,7 +35,9 @@ class Piloted(Suite):
 def on(study: Study, scale: str, seeds: Sequence[int]) -> Study:
     """A study on other seeds at one scale, if it has any there."""
     own = study.at(scale)
-    if not own.grid.get("seed", study.grid.get("seed", ())):
+    asked = own.grid.get("seed", study.grid.get("seed", ()))
+    if not asked:
         return study
-    grid = {**own.grid, "seed": [*seeds]}
+    # An arm has no more than its design asks for: with many it is the design itself.
+    grid = {**own.grid, "seed": [*seeds[: len(asked) if isinstance(asked, Seeds) else None]]}
     return replace(study, scales={**study.scales, scale: replace(own, grid=grid)})

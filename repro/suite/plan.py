@@ -8,7 +8,7 @@ from typing import Any
 
 from repro.errors import UserError
 from repro.files import canonical_json, sha256
-from repro.suite.runs import SEED, Among, Run, Upstream, reference_identity
+from repro.suite.runs import SEED, Among, Run, Upstream
 from repro.suite.spec import holds_settings, lookup, override, settings
 from repro.suite.study import PROPOSAL, REFERENCES, Checkpoint, Proposal, Reference, Study
 
@@ -60,7 +60,7 @@ class Choice:
     @cached_property
     def id(self) -> str:
         """SHA-256 of what is taken, and of the ids of the cells it is taken from."""
-        asked = [reference_identity(each.reference) for each in self.taken]
+        asked = [each.identity for each in self.taken]
         return sha256(canonical_json([asked, [cell.id for cell in self.cells]]))
 
     @property
@@ -253,7 +253,7 @@ def cells(
                 references = [*_references(spec, places)]
             bound = bind_upstream(name, spec, axes, upstreams, references)
             spec = override(spec, bound) if bound else spec
-            run = Run(study.task, task_version, spec, axes, datasets, identity)
+            run = Run(study.task, task_version, spec, axes, datasets, identity, chosen.window)
             # The run need not look for them again.
             vars(run).update(upstream=bound, form=first.setdefault(rest, run).form)
             # A run in the grid twice would be trained once and counted as two seeds.

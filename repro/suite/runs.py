@@ -41,7 +41,15 @@ class Upstream:
     def choose(self, read: Callable[["Run"], Mapping]) -> Any:
         """What is taken. read: upstream run -> its result, with "file" and "sha256" of its
         checkpoint if it has one."""
-        return self.reference.choose([read(run) for run in self.runs])
+        return self.reference.choose([{**read(run), "window": run.window} for run in self.runs])
+
+    @property
+    def identity(self) -> dict:
+        """What is taken as it enters an id; the window where that is not one evaluation, so that
+        the ids of before stay."""
+        run = self.runs[0]
+        own = run.window and run.window * run.spec["evaluations"] != run.spec["steps"]
+        return reference_identity(self.reference) | ({"window": run.window} if own else {})
 
 
 def reference_identity(reference: Reference) -> dict:
@@ -69,7 +77,8 @@ class Run:
 
     spec: settings; those taken from upstream stages are Upstream until `resolve`.
     axes: the run's point in the grid, axis -> value. datasets: what it reads, name -> identity.
-    identity: spec -> the settings that enter the id (`repro.tasks.Task`).
+    identity: spec -> the settings that enter the id (`repro.tasks.Task`). window: of its final
+    losses, as its scale has it (`study.Scale`).
     """
 
     task: str
@@ -78,6 +87,7 @@ class Run:
     axes: Mapping[str, Any]
     datasets: Mapping[str, Any]
     identity: Callable[[Mapping], Mapping] = dict
+    window: int = 0
 
     @cached_property
     def form(self) -> "Form":
@@ -136,7 +146,7 @@ class Form:
             if value is _ANY_SEED:
                 return BLANK + SEED
             if isinstance(value, Upstream):
-                return reference_identity(value.reference) | {"of": BLANK + names[id(value)]}
+                return value.identity | {"of": BLANK + names[id(value)]}
             return dict(value)
 
         identity = {

@@ -31,17 +31,21 @@ class Scale:
         not part of a run's identity, so the same runs can be divided into jobs in another way. At a
         scale for GPUs short jobs are joined besides (`filling.filled`).
     rounds: how many times a search may extend its grid.
+    window: over how many of its last steps a run's final losses are a mean, wherever they are
+        judged or chosen by; 0: since its last evaluation. Apart from how often a run is evaluated,
+        and no part of its identity.
     """
 
     spec: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, Sequence] = field(default_factory=dict)
     same_job: tuple[str, ...] = ()
     rounds: int = 0
+    window: int = 0
 
 
 @dataclass(frozen=True)
 class Best:
-    """A tuned value: setting `key` of the run of an earlier stage with the lowest final `metric`.
+    """A tuned value: setting `key` of the run of an earlier stage with the lowest `final` metric.
 
     Compared are the runs of `stage` that have the same axis values as the run that uses the value;
     the axes named in `over` may differ. Runs that differ only in the seed are averaged; a diverged
@@ -148,9 +152,31 @@ Reference = Best | Checkpoint | Proposal
 REFERENCES = (Best, Checkpoint, Proposal)
 
 
+def in_window(steps: Sequence[float], window: int) -> list[float]:
+    """What each of a run's last evaluations counts in a mean over its last `window` steps, the
+    newest last; their sum is 1, and of a window of 0 there is the last alone.
+
+    steps: of all its evaluations, increasing. What an evaluation records holds since the one
+    before.
+    """
+    begin, shares = steps[-1] - window, list[float]()
+    for last, before in zip(reversed(steps), [*reversed(steps[:-1]), 0], strict=True):
+        if shares and last <= begin:
+            break
+        shares.append(max(last - max(before, begin), 0))
+    return [share / sum(shares) for share in reversed(shares)] if sum(shares) else [1.0]
+
+
 def final(result: Mapping, metric: str) -> float:
-    """A run's metric at its last evaluation; infinite if it diverged or was skipped."""
-    value = float(result["records"][-1].get(metric, math.inf)) if result["records"] else math.inf
+    """A run's metric at its end, a mean over its study's window; infinite if it diverged or was
+    skipped. result: as its cell has it, with the "window" of its study where that has one."""
+    records = result["records"]
+    if not records:
+        return math.inf
+    window = result.get("window", 0)
+    shares = in_window([record["step"] for record in records], window) if window else [1.0]
+    values = [float(record.get(metric, math.inf)) for record in records[-len(shares) :]]
+    value = sum(share * value for share, value in zip(shares, values, strict=True))
     return value if math.isfinite(value) else math.inf
 
 
@@ -177,6 +203,8 @@ class Study:
         all if None.
     chosen_after_seeing: which settings of the scales below the paper's were chosen after seeing
         what a claim measures, and what was seen; printed wherever the verdict is.
+    departures: how its paper scale differs from what the paper prints, a sentence each; its pages
+        at that scale print them.
     """
 
     task: str
@@ -187,6 +215,7 @@ class Study:
     metric: str = "train_loss"
     neighbourhood: tuple[Offset, ...] | None = None
     chosen_after_seeing: str = ""
+    departures: tuple[str, ...] = ()
 
     def __post_init__(self):
         if {*self.scales, *OPTIONAL_SCALES} != {*SCALES}:
@@ -256,6 +285,8 @@ class Study:
             same_job = tuple(axis for axis in scale.same_job if axis not in self.search)
             if len(same_job) < len(scale.same_job):
                 same_job += (PROPOSAL,)
-            scales[name] = Scale(scale.spec, without_searched(scale.grid), same_job)
+            scales[name] = replace(
+                scale, grid=without_searched(scale.grid), same_job=same_job, rounds=0
+            )
         grid = {**without_searched(self.grid), PROPOSAL: proposals}
         return Study(self.task, self.spec, grid, scales)

@@ -33,7 +33,7 @@ from repro.suite.registry import (
     stages,
     study,
 )
-from repro.suite.runs import Run, Upstream, reference_identity
+from repro.suite.runs import Run, Upstream
 from repro.suite.study import GPU_SCALES, Study
 from repro.tasks import TASKS
 
@@ -213,7 +213,7 @@ class Suite:
             for cell in self.cells(study_name):
                 for each in _taken(cell):
                     if len(self.holders(study_name, each)) > FEW:
-                        name = canonical_json(reference_identity(each.reference))
+                        name = canonical_json(each.identity)
                         asked.setdefault(each.runs.ids, {}).setdefault(name, each)
             self._choices[study_name] = {
                 ids: Choice(study_name, (*taken.values(),), self.holders(study_name, first))

@@ -23,7 +23,7 @@ from repro.suite import arithmetic
 from repro.suite.cells import check_keys, read_cell
 from repro.suite.locks import locked
 from repro.suite.plan import Cell, Choice
-from repro.suite.runs import Run, Upstream, reference_identity
+from repro.suite.runs import Run, Upstream
 
 # The entries of a choice's file. files: `_marks` of the cells. results, made: as of the methods
 # `digests` and `made`. taken: each reference, and what it takes.
@@ -62,7 +62,7 @@ class UpstreamResults:
         chosen = self._choice(upstream)
         if chosen is None:
             return upstream.choose(self)
-        return chosen["taken"][canonical_json(reference_identity(upstream.reference))]
+        return chosen["taken"][canonical_json(upstream.identity)]
 
     def digests(self, run: Run) -> dict[str, str]:
         """`run <id>` -> digest of its records, for each upstream run whose result a run may use."""
@@ -108,8 +108,7 @@ class UpstreamResults:
             "results": self._digests(choice.runs),
             "made": self.made(choice.taken[0]),
             "taken": [
-                {"reference": reference_identity(each.reference), "value": each.choose(self)}
-                for each in choice.taken
+                {"reference": each.identity, "value": each.choose(self)} for each in choice.taken
             ],
         }
         with locked(path.with_suffix(".lock")):

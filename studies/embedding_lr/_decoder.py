@@ -1,10 +1,11 @@
 """The small decoder of Hayou & Liu (arXiv 2506.15025), Appendix C, and its reduced settings.
 
 Equation 1 and Appendix C have no LayerNorm, and do not state the MLP's width, the positional
-encoding's amplitude, the precision, Adam's constants, and the learning-rate grids. Our choices:
-post-LN without affine parameters, an MLP of four times the width, no biases, sinusoids with the
-embedding's root mean square at initialization, bfloat16 autocast, torch's Adam constants with muP's
-eps (Ma et al., Table 2).
+encoding's amplitude, the precision, Adam's constants, and the learning-rate grids. Our choices: no
+LayerNorm, an MLP of four times the width, no biases, sinusoids with the embedding's root mean
+square at initialization, bfloat16 autocast, torch's Adam constants with muP's eps (Ma et al., Table
+2). Below workstation scale the main sweeps have post-LN without affine parameters; `figure3` and
+`as_printed` have none at any.
 
 Reduced: post-LN, the positional scale, the number of steps, the batch and the generated text were
 chosen among prototypes after seeing slopes of the optimal learning rate against width; the seeds
@@ -44,7 +45,7 @@ PAPER = {
         "depth": 2,
         "head_dim": 64,
         "expansion": 4,
-        "norm": "post",
+        "norm": "none",
         "positional_rms": {"factor": 1.0, "power": -0.5},
         "base_width": 1,
     },
@@ -64,6 +65,7 @@ CHOSEN = (
     "-0.09)"
 )
 REDUCED = {
+    "model.norm": "post",
     "data.batch_size": 8,
     "data.sequence_length": 32,
     "data.vocab_size": 512,

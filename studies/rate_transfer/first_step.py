@@ -1,5 +1,6 @@
 """The best rate of the first step, over widths and parametrizations."""
 
+from repro.suite.seeds import of_arm
 from repro.suite.study import Scale, Study
 from studies.rate_transfer._networks import SPEC
 
@@ -19,12 +20,18 @@ STUDY = Study(
         ),
         "reduced": Scale(
             {"draws": 32},
-            {"width": [2**k for k in range(5, 11)], "seed": list(range(2110, 2122))},
+            {
+                "width": [2**k for k in range(5, 11)],
+                "seed": of_arm("rate_transfer", "first-step", 12),
+            },
             same_job=ONE_JOB,
         ),
         "overnight": Scale(
             {"draws": 40},
-            {"width": [2**k for k in range(6, 13)], "seed": list(range(2130, 2154))},
+            {
+                "width": [2**k for k in range(6, 13)],
+                "seed": of_arm("rate_transfer", "first-step-night", 24),
+            },
             same_job=("seed",),
         ),
         "paper": Scale(same_job=("seed",)),

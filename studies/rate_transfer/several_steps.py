@@ -1,5 +1,6 @@
 """The best rate after four steps, under muP and SP over widths."""
 
+from repro.suite.seeds import of_arm
 from repro.suite.study import Scale, Study
 from studies.rate_transfer._networks import SPEC
 
@@ -19,7 +20,10 @@ STUDY = Study(
         ),
         "reduced": Scale(
             {"draws": 4},
-            {"width": [2**k for k in range(5, 10)], "seed": list(range(2170, 2178))},
+            {
+                "width": [2**k for k in range(5, 10)],
+                "seed": of_arm("rate_transfer", "several-steps", 8),
+            },
             same_job=ONE_JOB,
         ),
         "paper": Scale(same_job=("seed",)),

@@ -8,7 +8,8 @@ upscaled: the wide model from the base, with Sweep 2's best setting.
 Not in the paper:
 upscaled_without_noise: zero noise at its own best learning rate.
 scratch_rates: the wide model from scratch over learning rates.
-scratch_long: at the best of these rates, with the base's steps added.
+scratch_long: at the best of these rates, with the base's steps added. Rates are constant, so its
+    curve is also that of every shorter run from scratch.
 upscaled_start, upscaled_without_noise_start: one step of upscaled ones. Its training loss is of
     the first batch before the step: where upscaling starts from.
 tune_target, tune_target_without_noise: Sweep 2 at the target itself, around what was transferred;
@@ -22,7 +23,7 @@ small_upscaled, small_without_noise, small_most_noise: Sweep 2's winner on sever
 Sweeps use one seed. Where there is a sweep at the target, it is none of those that then judge what
 the sweeps selected.
 
-Runs are compared by the final training loss, the mean over the last evaluation period, unless
+Runs are compared by the final training loss, a mean over a window of their last steps, unless
 stated otherwise; the figures also show what the minimum over the run would select. A sweep whose
 best run is at the edge of its grid grows in rounds. If it is still at the edge after the last
 round, later stages use it, and the figures' claims say so.
@@ -48,6 +49,7 @@ def protocol(
     *,
     widths: Mapping[str, Mapping[str, float]],
     scales: Mapping[str, Mapping],
+    windows: Mapping[str, int],
     lr: Mapping[str, Sequence[float]],
     lr_upscaled: Mapping[str, Sequence[float]],
     lr_scratch: Mapping[str, Sequence[float]],
@@ -61,13 +63,16 @@ def protocol(
     metric: str = "train_loss",
     metric_upscaled: str = "train_loss",
     whole: bool = False,
+    night: bool = True,
     chosen_after_seeing: str = "",
+    departures: tuple[str, ...] = (),
 ) -> dict[str, Study]:
     """Stage name -> Study.
 
     spec: of `warm_start`, from scratch at paper scale. scales: scale -> its changes to the spec.
-    widths: scale -> {"small", "small_wide", "base", "wide"}. The other mappings: scale -> grid.
-    Overnight is the reduced scale on more seeds, evaluated FINER times as often.
+    widths: scale -> {"small", "small_wide", "base", "wide"}. windows: scale -> steps, as of
+    `Scale`. The other mappings: scale -> grid. Overnight is the reduced scale on more seeds,
+    evaluated FINER times as often.
     base_seeds: `seeds` if None. Another one would move the median, and all that starts from it.
     target: grids of Sweep 2 at the target, "lr", "lr_without_noise" and, unless it has only the
         noise that was transferred, "levels", each scale -> grid. Without them (None) there is none
@@ -76,19 +81,21 @@ def protocol(
     noise: "signal" tunes t and passes each tensor's constant on to the wide model (Appendix D).
     metric, metric_upscaled: Sweep 1 and Sweep 2 select its lowest value.
     whole: whether a reduced stage is one job, for runs that take less time than starting a job.
-    chosen_after_seeing: as in `Study`.
+    night: whether there are runs overnight.
+    chosen_after_seeing, departures: as in `Study`.
     """
 
     def with_night(of: Mapping) -> dict:
         return {**of, OVERNIGHT: of["reduced"]}
 
-    widths, lr, lr_upscaled, lr_scratch, levels = map(
-        with_night, (widths, lr, lr_upscaled, lr_scratch, levels)
+    widths, windows, lr, lr_upscaled, lr_scratch, levels = map(
+        with_night, (widths, windows, lr, lr_upscaled, lr_scratch, levels)
     )
     code_levels = code_levels and with_night(code_levels)
     target = target and {axis: with_night(of) for axis, of in target.items()}
     of_night = {"evaluations": FINER * scales["reduced"]["evaluations"]}
-    scales = {**scales, OVERNIGHT: {**scales["reduced"], **of_night}}
+    if night:
+        scales = {**scales, OVERNIGHT: {**scales["reduced"], **of_night}}
     base_seeds = {**(base_seeds or seeds), OVERNIGHT: NIGHT_BASE}
     seeds = {**seeds, OVERNIGHT: NIGHT}
 
@@ -118,6 +125,7 @@ def protocol(
                 {axis: values[name] for axis, values in grid.items()},
                 same_job=jobs[name],
                 rounds=rounds[name],
+                window=windows.get(name, 0),
             )
 
         return Study(
@@ -129,6 +137,7 @@ def protocol(
             metric=by,
             neighbourhood=neighbourhood,
             chosen_after_seeing=chosen_after_seeing,
+            departures=departures,
         )
 
     def start(width: str, level, convention: str = "paper") -> dict:
@@ -189,6 +198,7 @@ def protocol(
     winner, quiet = rate("tune_upscaled"), rate("tune_upscaled", where={"start.level": 0.0})
     every = {"seed": seeds}
     few = {"seed": {n: of if n == OVERNIGHT else of[:FEW] for n, of in seeds.items()}}
+    long = {n: of[:FEW] if n in GPU_SCALES else of for n, of in seeds.items()}
     # Evaluations doubled as well: the training loss is a mean over the steps between two of them.
     longer = {key: twice(key) for key in ("steps", "evaluations")}
     upscaled = {"lr": winner, **start("base", level("tune_upscaled"))}
@@ -205,7 +215,7 @@ def protocol(
         "upscaled": stage("wide", upscaled, every),
         "upscaled_without_noise": stage("wide", without, every),
         "scratch_rates": stage("wide", {}, {"lr": lr_scratch}, (), ("lr",)),
-        "scratch_long": stage("wide", {"lr": own, **longer}, few),
+        "scratch_long": stage("wide", {"lr": own, **longer}, {"seed": long}),
     }
     if target:
         at_start = {key: PerScale(dict.fromkeys(scales, 1)) for key in ("steps", "evaluations")}

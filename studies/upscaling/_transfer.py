@@ -6,7 +6,9 @@ learning rate. Each seed has its own base (our choice: F.5 does not say).
 
 Ours, at the narrowest and the widest width. base_sp, by_lr_sp: base and by_lr under the standard
 parametrization. by_noise_raw: by_noise with one standard deviation at every width, as in the
-released GPT-2 code.
+released GPT-2 code. base_narrow, by_lr_narrow, base_wide, by_lr_wide: base and by_lr of one width
+each, with seeds of its own, at the scales that ask for them: a narrow model's best rate scatters
+most and costs least.
 
 base_code, by_lr_code, by_noise_code, at paper scale: the same from base models at the released
 code's rate, with noise in its convention. by_lr_printed, at paper scale: by_lr with the number that
@@ -15,19 +17,20 @@ F.5 prints read as Algorithm 2's.
 
 from collections.abc import Mapping, Sequence
 
+from repro.suite.seeds import PILOT
 from repro.suite.study import Checkpoint, Scale, Study
 
 FACTOR = 2
-# One set for all three architectures: none of those on which settings were chosen, and overnight
-# none of any earlier run.
-REDUCED_SEEDS = list(range(520, 525))
+# One set for all three architectures, of no earlier run.
 OVERNIGHT_SEEDS = list(range(2000, 2008))
+DRAWN = [*PILOT[:2]]  # of what is drawn at reduced scale and not judged
 
 
 def transfer(
     spec: Mapping,
     *,
     scales: Mapping[str, Mapping],
+    windows: Mapping[str, int],
     widths: Mapping[str, Sequence[int]],
     seeds: Mapping[str, Sequence[int]],
     lr: Mapping[str, Sequence[float]],
@@ -38,18 +41,25 @@ def transfer(
     raw_levels: Mapping[str, Sequence[float]] | None = None,
     code: Mapping | None = None,
     lr_widths: Mapping[str, Sequence[int]] | None = None,
+    lr_seeds: Mapping[str, Sequence[int]] | None = None,
+    noise_seeds: Mapping[str, Sequence[int]] | None = None,
+    arms: Mapping[str, Mapping[str, tuple[int, Sequence[int]]]] | None = None,
     chosen_after_seeing: str = "",
+    departures: tuple[str, ...] = (),
 ) -> dict[str, Study]:
     """Stage name -> Study.
 
     spec: of `warm_start`, from scratch at paper scale; its lr is that of the base models. scales:
-    scale -> its changes to the spec. widths: scale -> widths of the base models. lr, levels: scale
+    scale -> its changes to the spec. windows: scale -> steps, as of `Scale`. widths: scale ->
+    widths of the base models. lr, levels: scale
     -> grid. fixed_lr, fixed_level: scale -> the value fixed in the other sweep. Noise is in
     Algorithm 2's convention. lr_sp, raw_levels: grids of by_lr_sp and by_noise_raw, both or
     neither; without them there are none of these stages. code: the released code's "lr" of the base
     models, its fixed "level" and its grid of "levels"; None: none of these stages. lr_widths: as
-    widths, of by_lr at the scales where it has fewer.
-    chosen_after_seeing: as in `Study`.
+    widths, of by_lr at the scales where it has fewer; lr_seeds, noise_seeds: as seeds, of by_lr and
+    by_noise where they have others. arms: name of a width, which ends its stages' names -> scale ->
+    that width of the base models and its seeds.
+    chosen_after_seeing, departures: as in `Study`.
     """
 
     def stage(grid: Mapping[str, Mapping], changes: Mapping, **fixed: Mapping) -> Study:
@@ -62,6 +72,7 @@ def transfer(
                 {**scales[name], **own},
                 {axis: values[name] for axis, values in grid.items()},
                 same_job=jobs.get(name, tuple(grid)),
+                window=windows.get(name, 0),
             )
 
         paper = {axis: values["paper"] for axis, values in grid.items()}
@@ -71,6 +82,7 @@ def transfer(
             paper,
             {s: scale(s) for s in scales},
             chosen_after_seeing=chosen_after_seeing,
+            departures=departures,
         )
 
     def start(base: str = "base", convention: str = "paper") -> dict:
@@ -84,23 +96,34 @@ def transfer(
             }
         }
 
-    def widened(of: Mapping[str, Sequence[int]], axis: str, values: Mapping) -> dict:
+    def widened(
+        of: Mapping[str, Sequence[int]], axis: str, values: Mapping, seed: Mapping | None = None
+    ) -> dict:
         pairs = {
             name: [{"model.width": FACTOR * n, "start.width": n} for n in of[name]] for name in of
         }
-        return {"width": pairs, axis: values, "seed": seeds}
+        return {"width": pairs, axis: values, "seed": {**seeds, **(seed or {})}}
 
     def of_paper(grid: Mapping[str, Mapping]) -> dict:
         """No run of a grid at other scales."""
         return grid | {"seed": {name: seeds[name] if name == "paper" else [] for name in seeds}}
 
-    by_lr = widened({**widths, **(lr_widths or {})}, "lr", lr)
-    by_noise = widened(widths, "start.level", levels)
+    by_lr = widened({**widths, **(lr_widths or {})}, "lr", lr, lr_seeds)
+    by_noise = widened(widths, "start.level", levels, noise_seeds)
     stages = {
         "base": stage({"model.width": widths, "seed": seeds}, {}),
         "by_lr": stage(by_lr, start(), start__level=fixed_level),
         "by_noise": stage(by_noise, start(), lr=fixed_lr),
     }
+    for arm, at in (arms or {}).items():
+        own = {name: [at[name][0]] if name in at else [] for name in scales}
+        of_arm = {name: at[name][1] if name in at else [] for name in scales}
+        stages |= {
+            f"base_{arm}": stage({"model.width": own, "seed": of_arm}, {}),
+            f"by_lr_{arm}": stage(
+                widened(own, "lr", lr, of_arm), start(f"base_{arm}"), start__level=fixed_level
+            ),
+        }
     if lr_sp and raw_levels:
         standard = {"parametrization": "SP"}
         ends = {name: [values[0], values[-1]] for name, values in widths.items()}

@@ -79,6 +79,9 @@ REDUCED = {
     "evaluations": 10,
     "precision": "float32",
 }
+# There are no epochs: a tenth of the reduced run, else what the loss is recorded over.
+WINDOWS = {"reduced": 30, "workstation": 100, "paper": 100}
+DEPARTURES = ("Which documents are held out is not printed: they are the beginning of the corpus.",)
 CHOSEN = (
     "muP's base width, because losses scattered with the small width as base and form a bowl with "
     "this; the grids, around the optimum of one seed; lower rates in Sweep 2, so that zero noise "
@@ -121,6 +124,7 @@ STAGES = protocol(
         },
     },
     scales={"smoke": SMOKE, "reduced": REDUCED, "workstation": WORKSTATION, "paper": {}},
+    windows=WINDOWS,
     lr={
         "smoke": octaves(-6, -5),
         "reduced": octaves(-7, -3),
@@ -189,4 +193,5 @@ STAGES = protocol(
     },
     metric="valid_loss",
     chosen_after_seeing=CHOSEN,
+    departures=DEPARTURES,
 )

@@ -3,24 +3,30 @@
 Paper scale: the authors' grids; Sweep 2 in Algorithm 2's convention and in their code's.
 """
 
+from functools import partial
+
 from repro.suite.study import octaves
 from studies.upscaling._mlp import (
     ADAMW,
     CHOSEN,
     CODE_LEVELS,
     CODE_LR,
+    DEPARTURES,
     LEVELS,
     PAPER,
     SCALES,
     SEEDS,
     WIDTHS,
+    WINDOWS,
 )
 from studies.upscaling._protocol import protocol
 
-STAGES = protocol(
+sweeps = partial(
+    protocol,
     PAPER | {"optimizer": ADAMW},
     widths=WIDTHS,
     scales=SCALES,
+    windows=WINDOWS,
     lr={
         "smoke": octaves(-7, -5, 2),
         "reduced": octaves(-10, -3),
@@ -75,4 +81,6 @@ STAGES = protocol(
     seeds=SEEDS,
     whole=True,
     chosen_after_seeing=CHOSEN,
+    departures=DEPARTURES,
 )
+STAGES = sweeps()

@@ -17,6 +17,7 @@ of = sweeps.keywords
 STAGES = sweeps(
     scales={name: changes for name, changes in of["scales"].items() if name != OVERNIGHT},
     lr_widths=None,
+    noise_seeds=None,
     widths=of["widths"] | {"reduced": [8, 32, 128]},
     seeds=of["seeds"] | {"reduced": [200, 201, 202]},
     lr=of["lr"] | {"reduced": octaves(-6, -3)},

@@ -9,7 +9,9 @@ rates are that code's, two per octave around 0.0005.
 Workstation: the paper's settings on a coarser grid, 25 epochs of 232 batches = 5_800 steps, 6 s at
 1 ms a step, 23 s at width 2,048; 315 runs: 0.8 hours.
 
-Reduced: 160 steps (first 192) to save time. Overnight: the same runs over a factor of 8 in width
+Reduced: 160 steps (first 192) to save time. What is judged are the rates of two target widths a
+factor of 8 apart on eight seeds; noise is drawn with the first two. Overnight: over a factor of 8
+in width
 for the rates and of 16 for the noise, whose rival's slope is half as large, and half octaves
 wherever the paper's law, SP's rate as 1/n or noise of one standard deviation could put an optimum.
 In both the noise that is fixed is near the best one: with 1, four times as much, the narrow models'
@@ -18,16 +20,19 @@ rates scattered by an octave.
 
 from functools import partial
 
+from repro.suite.seeds import of_arm
 from repro.suite.study import octaves
 from studies.upscaling._mlp import (
     ADAMW,
     CHOSEN,
+    DEPARTURES,
     PAPER,
     REDUCED,
     drawn_biases,
 )
-from studies.upscaling._transfer import OVERNIGHT_SEEDS, REDUCED_SEEDS, transfer
+from studies.upscaling._transfer import OVERNIGHT_SEEDS, transfer
 
+JUDGED = of_arm("upscaling", "fig3-mlp", 8)
 EPOCHS = {"steps": 23_200, "evaluations": 100}  # 100 epochs of 232 batches
 WHOLE = (
     PAPER
@@ -46,24 +51,26 @@ sweeps = partial(
         "workstation": drawn_biases(WHOLE) | {"steps": 5_800, "evaluations": 25},
         "paper": drawn_biases(WHOLE),
     },
+    windows={"reduced": 20, "overnight": 20, "workstation": 232, "paper": 232},
     widths={
         "smoke": [16, 32],
-        "reduced": [8, 16, 32, 64],
+        "reduced": [16, 128],
         "overnight": [16, 32, 64, 128, 256],
         "workstation": [64, 128, 256, 512, 1024],
         "paper": [128, 180, 256, 390, 512, 768],
     },
     lr_widths={"overnight": [16, 32, 64, 128]},
+    noise_seeds={"reduced": JUDGED[:2]},
     seeds={
         "smoke": [0],
-        "reduced": REDUCED_SEEDS,
+        "reduced": JUDGED,
         "overnight": OVERNIGHT_SEEDS,
         "workstation": [20, 21, 22],
         "paper": [0, 1, 2, 3, 4],
     },
     lr={
         "smoke": octaves(-6, -4, 2),
-        "reduced": octaves(-7, -2),
+        "reduced": octaves(-8, -3),
         "overnight": [2.0**-8.5, *octaves(-7.5, -2.5, 0.5), 2.0**-1.5],
         "workstation": [0.0005 * rate for rate in octaves(-5, 5)],
         "paper": [0.0005 * rate for rate in octaves(-5, 5.5, 0.5)],
@@ -90,6 +97,7 @@ sweeps = partial(
         "paper": 0.5,
     },
     chosen_after_seeing=CHOSEN,
+    departures=DEPARTURES,
 )
 STAGES = sweeps(
     # The code's own settings beside them: its grid of noise, of which 1 is fixed.

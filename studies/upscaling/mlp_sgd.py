@@ -8,12 +8,14 @@ from studies.upscaling._mlp import (
     CHOSEN,
     CODE_LEVELS,
     CODE_LR,
+    DEPARTURES,
     LEVELS,
     PAPER,
     SCALES,
     SEEDS,
     SGD,
     WIDTHS,
+    WINDOWS,
 )
 from studies.upscaling._protocol import protocol
 
@@ -21,6 +23,7 @@ STAGES = protocol(
     PAPER | {"optimizer": SGD},
     widths=WIDTHS,
     scales=SCALES,
+    windows=WINDOWS,
     lr={
         "smoke": octaves(-3, -1, 2),
         "reduced": octaves(-5, 2),
@@ -75,4 +78,5 @@ STAGES = protocol(
     seeds=SEEDS,
     whole=True,
     chosen_after_seeing=CHOSEN,
+    departures=DEPARTURES,
 )

@@ -10,8 +10,9 @@ and its noise are stages of their own. The 22 learning rates are that code's, tw
 Workstation: the paper's settings on a coarser grid, 25 epochs of 232 batches = 5_800 steps, 6 s at
 1 ms a step, 23 s at width 2,048; 300 runs: 0.8 hours.
 
-Reduced: 160 steps (first 192) to save time. Overnight as in `mlp_adamw_transfer`; here too the
-noise that is fixed is near the best one, where it was four times as large.
+Reduced: 160 steps (first 192) to save time; drawn with two seeds, and not judged. Overnight as in
+`mlp_adamw_transfer`; here too the noise that is fixed is near the best one, where it was four times
+as large.
 """
 
 from functools import partial
@@ -19,12 +20,13 @@ from functools import partial
 from repro.suite.study import octaves
 from studies.upscaling._mlp import (
     CHOSEN,
+    DEPARTURES,
     PAPER,
     REDUCED,
     SGD,
     drawn_biases,
 )
-from studies.upscaling._transfer import OVERNIGHT_SEEDS, REDUCED_SEEDS, transfer
+from studies.upscaling._transfer import DRAWN, OVERNIGHT_SEEDS, transfer
 
 EPOCHS = {"steps": 23_200, "evaluations": 100}  # 100 epochs of 232 batches
 WHOLE = (
@@ -42,9 +44,10 @@ sweeps = partial(
         "workstation": drawn_biases(WHOLE) | {"steps": 5_800, "evaluations": 25},
         "paper": drawn_biases(WHOLE),
     },
+    windows={"reduced": 20, "overnight": 20, "workstation": 232, "paper": 232},
     widths={
         "smoke": [16, 32],
-        "reduced": [8, 16, 32, 64],
+        "reduced": [16, 32],
         "overnight": [16, 32, 64, 128, 256],
         "workstation": [64, 128, 256, 512, 1024],
         "paper": [128, 256, 512, 1024],
@@ -52,7 +55,7 @@ sweeps = partial(
     lr_widths={"overnight": [16, 32, 64, 128]},
     seeds={
         "smoke": [0],
-        "reduced": REDUCED_SEEDS,
+        "reduced": DRAWN,
         "overnight": OVERNIGHT_SEEDS,
         "workstation": [20, 21, 22],
         "paper": [0, 1, 2, 3, 4],
@@ -86,6 +89,7 @@ sweeps = partial(
         "paper": 0.375,
     },
     chosen_after_seeing=CHOSEN,
+    departures=DEPARTURES,
 )
 STAGES = sweeps(
     # The code's own settings beside them: its grid of noise, of which 0.75 is fixed.

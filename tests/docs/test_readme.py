@@ -4,7 +4,8 @@ from functools import cache
 import pytest
 from recorded import README, RECORDED, listed, not_run
 
-from repro.judge import cited, confirmed, marks, records, register, scoreboard
+from repro.judge import badge as badges
+from repro.judge import cited, confirmed, marks, records, scoreboard
 from repro.judge.board import counts_by_paper
 from repro.judge.typeset import markdown
 from repro.suite import catalog, registry
@@ -25,7 +26,7 @@ def test_the_first_command_builds_and_the_second_tests():
 @cache
 def history() -> bool:
     """Whether git has here the commits that the registered runs name."""
-    return not register.unknown() and not any(
+    return not badges.unknown() and not any(
         "this history does not have" in line for line in confirmed.lines()
     )
 
@@ -78,7 +79,7 @@ def test_the_first_page_is_short_leads_to_all_others_and_says_its_terms():
     assert len(re.findall(r"\]\(docs/[\w-]+\.md\)", README)) > 8
     for term in ("parametrization", "SP", "muP", "LVP", "Neural-tangent", "upscaled", "base"):
         assert README.index(f"*{term}*") < README.index("## What reproduces")
-    for word in ("Synthetic", "real", "reproduced", "not reproduced", "cannot be told"):
+    for word in ("Synthetic", "real", "reproduced", "not reproduced", "inconclusive"):
         assert f"*{word}*" in README
     assert "or of a GPU: none of these was ever tried" in README.replace("\n", " ")
 

@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from figures.embedding_lr import _rules
+from figures.embedding_lr import _rules, _sweep
 from figures.embedding_lr._sweep import sweeps
 from repro.judge import drawing
 from repro.suite import checkout, plan
 from studies.embedding_lr import width_and_vocabulary
+from widthwise.checks.sweep import Sweep, Sweeps
 
 WIDTHS, RATES, BEND = (16, 32, 64, 128), range(-9, 2), 0.02
 POWERS = {"sqrt(d)": -0.5, "muP": 0.0, "SP": -1.0}
@@ -84,16 +85,51 @@ def test_every_estimator_s_slope_stands_beside_the_judged_one():
     assert "last octave of width, d = 64 to 128, -0.50 [-0.50, -0.50]" in found.detail
 
 
-def test_where_estimators_differ_by_more_than_seeds_the_interval_spans_them_all():
+def test_two_readings_of_the_fit_that_differ_by_more_than_seeds_are_both_in_the_interval():
+    """Curves that are steeper above the wider the model is: no one cubic term fits them all."""
     rows = table(-0.5)
     octaves = np.log2(rows["model.width"] / 16)
     at = np.log2(rows["lr.embedding"]) + 2 + 0.5 * octaves
-    rows["train_loss"] += 0.002 * octaves * at**3 * (at.abs() < 4)  # steeper above, ever more
+    rows["train_loss"] += 0.0008 * octaves * at**3 * (at.abs() < 4)
     found = _rules.measure("x", sweeps(rows), "reduced")["x.sqrt-d-rule"]
     assert found.problem == "" and "which here spans them all" in found.detail
     assert found.low < found.high and found.low <= found.value <= found.high
     alike = _rules.measure("x", sweeps(table(-0.5)), "reduced")["x.sqrt-d-rule"]
     assert alike.high - alike.low < 1e-6 and "spans them all" not in alike.detail
+
+
+def test_widths_may_have_seeds_of_their_own_and_the_interval_covers_the_slope():
+    """Fresh draws of bowls with a cubic term: 24, 6 and 6 seeds, noise and curves as on record."""
+    rng, covered, draws = np.random.default_rng(5), 0, 60
+    for _ in range(draws):
+        found = {}
+        for width, seeds, sd, lowest, octaves in (
+            (16, 24, 0.18, -3.6, np.arange(-7, 0)),
+            (64, 6, 0.1, -4.4, np.arange(-7, -1)),
+            (256, 6, 0.08, -5.2, np.arange(-8, -2)),
+        ):
+            v = octaves - lowest - sd * rng.standard_normal((seeds, 1))
+            bend = 0.008 * 2 ** (np.log2(width / 16) / 2)
+            found[width] = Sweep(2.0**octaves, tuple(range(seeds)), 4 + bend * (v**2 + 0.1 * v**3))
+        slope = _sweep.joint(Sweeps(found)).slope()
+        covered += slope.low <= -0.4 <= slope.high
+        assert slope.n == 6 and slope.freedom > 5
+        assert slope.value == pytest.approx(-0.4, abs=0.12)
+    assert 0.87 <= covered / draws <= 1
+
+
+@pytest.mark.parametrize("put_in", [-1.0, -0.25, 0.25])
+@pytest.mark.parametrize("shift", [0.0, 0.5], ids=["octaves", "shifted"])
+def test_the_fit_sees_the_slope_that_is_put_in(put_in, shift):
+    """On the very grids of Figure 3's design, moved so that no optimum lies at an end."""
+    found = {}
+    for k, width in enumerate((16, 64, 256)):
+        v = np.arange(-4.0, 4.0) + shift - put_in * (k - 1)
+        bend = 0.01 * 2**k
+        losses = 4 + bend * (v**2 + 0.12 * v**3)
+        found[width] = Sweep(2.0 ** np.arange(-4.0, 4.0), (0, 1), np.array([losses, losses]))
+    slope = _sweep.joint(Sweeps(found)).slope().value
+    assert 0.85 <= slope / (put_in / 2) <= 1.15
 
 
 @pytest.fixture
@@ -128,12 +164,12 @@ def test_more_seeds_are_a_study_that_shares_the_runs_that_are_there(page):
     assert names == {"studies/embedding_lr/ratio_2", "studies/embedding_lr/more_seeds"}
     more = loaded(page["studies/embedding_lr/more_seeds"]).STUDY
     ids = []
-    for study in (more, width_and_vocabulary.STUDY):
+    for study in (more, width_and_vocabulary.sweep()):
         cells = plan.cells("embedding_lr/more_seeds", study, "reduced", 1, {})
         ids.append({run.id for cell in cells for run in cell.runs})
     assert ids[0] > ids[1]
     seeds = [
-        len(study.scales["reduced"].grid["seed"]) for study in (more, width_and_vocabulary.STUDY)
+        len(study.scales["reduced"].grid["seed"]) for study in (more, width_and_vocabulary.sweep())
     ]
     assert len(ids[0]) / len(ids[1]) == seeds[0] / seeds[1] and seeds[0] == seeds[1] + 5
 

@@ -29,9 +29,9 @@ from repro import models
 from repro.data.batches import ArrayBatches
 from repro.errors import UserError
 from repro.files import sha256_file
-from repro.judge import leaders, marks, references, rows
+from repro.judge import leaders, marks, references
 from repro.judge.records import recorded_at
-from repro.suite import checkout, config, registry
+from repro.suite import checkout, config, registry, rows
 from repro.suite.suite import Suite
 from repro.tasks.transfer import chance, check_single_pass, targets
 from widthwise.parametrization import KINDS, plan, recipe

@@ -69,7 +69,7 @@ def test_a_control_that_diverges_is_the_worse():
 
 def test_a_best_value_at_the_grid_s_edge_is_no_best():
     found = judged(made_up(best=1.0, drift=-1.0))
-    assert found["lr-mlp"]["seen"] == "cannot be told"
+    assert found["lr-mlp"]["seen"] == "inconclusive"
     for name in ("the paper's", "the control's"):
         assert f"{name} best at width 16 is at the grid's edge" in found["lr-mlp"]["reason"]
 

@@ -8,8 +8,8 @@ from repro.judge.claims import (
     ARITHMETIC,
     BASES,
     CONTROL,
+    NO_BOUND,
     OURS,
-    REPORTED,
     THEORY,
     TOLERANCE,
     TRAINING,
@@ -43,7 +43,7 @@ def test_every_bound_says_where_it_comes_from_and_all_of_a_claim_the_same():
             found = bounds.bounds(claim)
             assert {bound.basis for bound in found} <= {bounds.basis(claim)}, claim.id
             assert len({bound.why for bound in found}) <= 1, claim.id
-            assert bounds.basis(claim) in (*BASES, REPORTED)
+            assert bounds.basis(claim) in (*BASES, NO_BOUND)
 
 
 def last_digit(value):
@@ -70,7 +70,7 @@ def test_a_tolerance_is_around_a_printed_number(paper, claim):
 
 def test_no_paper_states_a_control_s_bound():
     controls = [claim for claims in PAPERS.values() for claim in claims if claim.kind == CONTROL]
-    assert [claim.id for claim in controls if bounds.basis(claim) not in (OURS, REPORTED)] == []
+    assert [claim.id for claim in controls if bounds.basis(claim) not in (OURS, NO_BOUND)] == []
 
 
 def test_no_training_claim_of_a_paper_is_held_against_a_bound_of_ours():

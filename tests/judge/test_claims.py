@@ -15,16 +15,19 @@ from repro.judge.claims import (
     at_most,
     below,
     between,
-    by_bound,
     exact,
     of_one_run,
+    over_arms,
     over_batches,
     over_both,
     over_seeds,
-    p_value,
     reported,
-    too_few,
     within,
+)
+from repro.judge.verdict import (
+    by_bound,
+    p_value,
+    too_few,
 )
 
 
@@ -44,40 +47,44 @@ def verdict(*words, **changes):
     [
         (below(-0.2), -0.5, -0.3, "reproduced"),
         (below(-0.2), -0.1, 0.1, "not reproduced"),
-        (below(-0.2), -0.3, -0.1, "cannot be told"),
+        (below(-0.2), -0.3, -0.1, "inconclusive"),
         (below(0), 0.0, 0.0, "not reproduced"),
         (at_most(0), 0.0, 0.0, "reproduced"),
         (above(0), 0.0, 0.0, "not reproduced"),
         (above(0), 1.0, 2.0, "reproduced"),
         (within(-0.5, 0.25), -0.7, -0.3, "reproduced"),
         (within(-0.5, 0.25), -0.2, -0.1, "not reproduced"),
-        (within(-0.5, 0.25), -0.3, -0.2, "cannot be told"),
-        (between(0.7, 1.3), 0.5, 1.5, "cannot be told"),
+        (within(-0.5, 0.25), -0.3, -0.2, "inconclusive"),
+        (between(0.7, 1.3), 0.5, 1.5, "inconclusive"),
     ],
 )
 def test_the_whole_interval_decides(expected, low, high, wanted):
     found, reason = verdict(expected, low, high)
     assert found == wanted
-    assert reason.startswith("noise") == (wanted == "cannot be told")
+    assert reason.startswith("noise") == (wanted == "inconclusive")
 
 
 @pytest.mark.parametrize(("low", "high", "seen"), [(-0.5, -0.4, "agrees"), (0.4, 0.5, "differs")])
 def test_what_does_not_bind_is_no_verdict_but_shows_what_was_seen(low, high, seen):
     elsewhere = judged(below(0), low, high, scale="smoke")
-    assert (elsewhere.verdict, elsewhere.seen, elsewhere.binds) == ("does not bind", seen, False)
+    assert (elsewhere.verdict, elsewhere.seen, elsewhere.binds) == (
+        "needs a larger scale",
+        seen,
+        False,
+    )
     assert elsewhere.reason == "scale: meant for reduced"
     built_in = judged(below(0), low, high, embedded=True, real=True)
-    assert (built_in.verdict, built_in.seen) == ("does not bind", seen)
+    assert (built_in.verdict, built_in.seen) == ("needs a larger scale", seen)
     assert built_in.reason.startswith("data")
-    assert verdict(below(0), low, high, problem="edge") == ("cannot be told", "edge")
+    assert verdict(below(0), low, high, problem="edge") == ("inconclusive", "edge")
     reports = judged(reported("text"), low, high)
-    assert (reports.verdict, reports.seen, reports.binds) == ("reported", "", False)
+    assert (reports.verdict, reports.seen, reports.binds) == ("no bound", "", False)
 
 
 def test_nothing_is_told_from_one_run_and_an_exact_number_is():
     claim = Claim("f.c", "training", "s", "p", "q", {"reduced": below(0)})
     one = by_bound(claim, of_one_run(-1.0), "reduced", False)
-    assert (one.verdict, one.reason) == ("cannot be told", "one run")
+    assert (one.verdict, one.reason) == ("inconclusive", "one run")
     assert by_bound(claim, over_seeds(lambda s: -1.0, [0]), "reduced", False).reason == "one run"
     assert by_bound(claim, exact(-1.0), "reduced", False).verdict == "reproduced"
 
@@ -161,7 +168,7 @@ def test_what_was_not_measured_is_no_verdict():
     """A column that old runs lack once became "not reproduced"."""
     for bound in (above(0), below(0), within(0, 1)):
         found = verdict(bound, float("nan"), float("nan"))
-        assert found == ("cannot be told", "nothing was measured: the value is no number")
+        assert found == ("inconclusive", "nothing was measured: the value is no number")
 
 
 def test_a_value_that_is_not_finite_is_not_reproduced():
@@ -243,3 +250,19 @@ def test_what_other_seeds_chose_has_their_scatter_in_its_interval():
     assert found.high - found.low > alone.high - alone.low
     lost = over_both(lambda seed, chosen: math.inf, range(n), range(n))
     assert math.isnan(lost.low) and lost.value == math.inf
+
+
+def test_arms_with_seeds_of_their_own_cover_their_mean_difference():
+    """Welch's interval of unequal arms, on fresh draws: noisy and many beside quiet and few."""
+    rng = np.random.default_rng(7)
+    covered = 0
+    for _ in range(400):
+        noisy, quiet = rng.normal(0, 1, 24), rng.normal(0, 0.2, 6)
+        arms = {"noisy": range(24), "quiet": range(6)}
+        found = over_arms(
+            lambda of, a=noisy, b=quiet: a[of["noisy"]].mean() - b[of["quiet"]].mean(), arms
+        )
+        covered += found.low <= 0 <= found.high
+    assert found.n == 6
+    assert 5 < found.freedom < 29
+    assert 0.92 <= covered / 400 <= 0.98

@@ -6,7 +6,8 @@ import jsonschema
 import pytest
 
 from repro.files import json_bytes, sha256_file
-from repro.judge import claims_json, records, register
+from repro.judge import badge as badges
+from repro.judge import claims_json, records
 from repro.judge.board import JudgedClaim
 from repro.judge.claims_json import FiledClaim, Target
 from repro.suite import catalog, registry
@@ -99,8 +100,8 @@ def test_what_is_committed_is_of_the_records(every):
     papers = [(each["slug"], each["version"]) for each in found["papers"]]
     own = [(slug, p.version) for slug, p in registry.papers().items() if not p.ours]
     assert papers == own, "python -m repro rejudge writes it anew"
-    unknown = {each["registered"] for each in every} == {register.UNKNOWN}
-    left_out = {"registered"} if unknown or register.unknown() else set()
+    unknown = {each["registered"] for each in every} == {badges.UNKNOWN}
+    left_out = {"registered"} if unknown or badges.unknown() else set()
     strip = [{k: v for k, v in e.items() if k not in left_out} for e in found["claims"]]
     assert strip == [{k: v for k, v in e.items() if k not in left_out} for e in every]
 
@@ -110,5 +111,5 @@ def test_a_claim_says_how_it_is_made_anew(every):
     assert "scale=reduced" in words and any("wikitext2=FOLDER" in word for word in words)
     assert all(entry["runs"] > 0 or not entry["seeds"] for entry in every)
     assert {"registered before", "not registered"} <= {entry["registered"] for entry in every} or (
-        register.unknown()
+        badges.unknown()
     )

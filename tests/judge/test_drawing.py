@@ -13,16 +13,18 @@ def test_a_title_lies_inside_the_figure_and_above_the_panels(columns, words, fou
     figure, axes = drawing.panels(columns)
     axes[0][0].set_title("panel")
     title = " ".join(["Upscaled models against wide ones"] * words)
-    found = " ".join(["It goes as n^-0.5 [-0.75, -0.25]: reproduced"] * found)
-    drawing.finish(figure, title, found, "scale: smoke")
+    marks = [("3 reproduced", "reproduced"), ("12 needs a larger scale", "needs a larger scale")]
+    drawing.finish(figure, title, marks * bool(found), "scale: smoke")
     figure.draw_without_rendering()
+    renderer = figure.canvas.get_renderer()
     boxes = [text.get_window_extent() for text in figure.texts[:-1]]
+    boxes += [box.get_window_extent(renderer) for box in figure.artists]
     assert len(boxes) == 1 + bool(found)
     panel = axes[0][0].get_tightbbox()
     for box in boxes:
         assert box.x0 >= 0 and box.x1 <= figure.bbox.width
         assert panel.y1 <= box.y0 and box.y1 <= figure.bbox.height
-    assert len(boxes) == 1 or boxes[1].y1 <= boxes[0].y0, "what came out, then what it is of"
+    assert len(boxes) == 1 or boxes[1].y1 <= boxes[0].y0, "what it is of, then how it fared"
     drawing.plt.close(figure)
 
 
@@ -31,7 +33,7 @@ def test_a_picture_is_the_plot_its_title_and_one_line(label):
     figure, axes = drawing.panels(1)
     axes[0][0].set_xlabel("step")
     last = f"effective_theory/table_vit, reduced scale, {label} data, cpu, data.csv 0123456789ab"
-    drawing.finish(figure, "title", "", last)
+    drawing.finish(figure, "title", [], last)
     figure.draw_without_rendering()
     assert [text.get_text() for text in figure.texts] == ["title", last]
     line = figure.texts[1].get_window_extent()
@@ -46,7 +48,7 @@ def test_the_texts_of_a_table_lie_inside_their_cells():
     rows = [["LVP", "lr (Adam)", printed, printed, printed], ["SP", "lr", "1", "1", remark]]
     heads = ["", "", "embedding", "output", "hidden\nweights"]
     figure = drawing.of_table(Table(heads, rows, "a | b"))
-    drawing.finish(figure, "title", "", "scale: smoke")
+    drawing.finish(figure, "title", [], "scale: smoke")
     figure.draw_without_rendering()
     (axes,) = figure.axes
     for cell in axes.tables[0].get_celld().values():

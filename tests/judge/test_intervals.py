@@ -4,8 +4,16 @@ import math
 
 import pytest
 
-from repro.judge.claims import Claim, Measurement, above, by_bound, within
+from repro.judge.claims import (
+    Claim,
+    Measurement,
+    above,
+    within,
+)
 from repro.judge.intervals import farthest, half_step, no_finer_than, of_estimators, spanning
+from repro.judge.verdict import (
+    by_bound,
+)
 
 
 def found(value, reach=0.1, **more):
@@ -56,7 +64,7 @@ def test_of_several_the_farthest_counts_with_the_ends_of_every_one():
     assert both.value == -0.047 and ends(both) == (-0.109, 0.001)
     bound = within(0, 0.1)
     assert seen(bound, found(-0.047, 0.048), wanted=0.0) == "agrees"
-    assert seen(bound, found(-0.047, 0.048), found(0.027, 0.082), wanted=0.0) == "cannot be told"
+    assert seen(bound, found(-0.047, 0.048), found(0.027, 0.082), wanted=0.0) == "inconclusive"
     # One that lies beside the bound is enough, wherever the others lie.
     for other in (near, found(0.2, 0.1), found(-0.2, 0.15)):
         assert seen(bound, found(-0.3, 0.1), other, wanted=0.0) == "differs"

@@ -6,7 +6,7 @@ import pytest
 
 from repro.judge import board as module
 from repro.judge.board import CHOSEN, fared, outcome
-from repro.judge.claims import CANNOT_BE_TOLD, DOES_NOT_BIND, REPORTED, REPRODUCED, VERDICTS
+from repro.judge.claims import INCONCLUSIVE, NEEDS_MORE, NO_BOUND, REPRODUCED, VERDICTS
 from repro.suite import catalog
 
 
@@ -38,14 +38,14 @@ def test_a_sentence_has_what_was_measured_and_the_verdict(figure):
     assert outcome(name, [row("f.a", REPRODUCED)]) == "It goes as n^-0.5 [-0.75, -0.25]: reproduced"
     said = outcome(name, [row("f.a", REPRODUCED, chosen="the rate")])
     assert said.endswith(f": reproduced, {CHOSEN}")
-    assert outcome(name, [row("f.a", REPORTED)]) == "It goes as n^-0.5 [-0.75, -0.25]", "no verdict"
-    away = outcome(name, [row("f.a", DOES_NOT_BIND, chosen="the rate")])
-    assert away.endswith(": not judged at this scale or on these data")
+    assert outcome(name, [row("f.a", NO_BOUND)]) == "It goes as n^-0.5 [-0.75, -0.25]", "no verdict"
+    away = outcome(name, [row("f.a", NEEDS_MORE, chosen="the rate")])
+    assert away.endswith(": for a larger scale")
 
 
 def test_what_was_not_measured_is_not_said(figure):
-    rows = [row("f.a", CANNOT_BE_TOLD, None), row("f.b", REPRODUCED)]
-    counts = "1 of 2 claims reproduced, 1 cannot be told"
+    rows = [row("f.a", INCONCLUSIVE, None), row("f.b", REPRODUCED)]
+    counts = "1 of 2 claims reproduced, 1 inconclusive"
     assert outcome(figure("It goes as n^{f.a}"), rows) == counts
     assert outcome(figure(None), rows) == counts
     assert outcome(figure(None), []) == "" and outcome(figure("{f.a}"), []) == ""

@@ -12,7 +12,6 @@ from recorded import listed
 
 from repro.errors import UserError
 from repro.judge import noise, power, records, trials
-from repro.judge import rows as files
 from repro.judge.claims import (
     AGREES,
     DIFFERS,
@@ -23,14 +22,15 @@ from repro.judge.claims import (
     Measurement,
     above,
     below,
-    by_bound,
-    doubted,
     over_seeds,
     within,
 )
+from repro.judge.evidence import Evidence, judge
 from repro.judge.figure import Figure
 from repro.judge.power import EDGE, LOWER, PAPER, RIVAL, SIGN, UPPER, Laws, Trial
+from repro.judge.verdict import MOST, by_bound, doubted, factor_for, widened
 from repro.suite import catalog, checkout, config, registry
+from repro.suite import rows as files
 from repro.suite.suite import Suite
 from widthwise.checks.sweep import parabola_optimum
 
@@ -43,8 +43,8 @@ def suite(scale="reduced"):
     return Suite(config.parse({"scale": scale}, registry.dataset_names()))
 
 
-def trial(law="effect", role=PAPER, agrees=190, differs=0, claim="mine.one"):
-    return Trial("reduced", "embedded", claim, law, role, 200, agrees, differs, "0" * 64)
+def trial(law="effect", role=PAPER, agrees=190, differs=0, claim="mine.one", factor=1.0):
+    return Trial("reduced", "embedded", claim, law, role, 200, agrees, differs, factor, "0" * 64)
 
 
 # ---- tables with other seeds
@@ -158,41 +158,66 @@ def test_a_bare_sign_has_no_power():
     assert power.in_words(trials) == "agrees under no effect 0.02; differs with no effect 0.03"
 
 
+def measured(value, reach):
+    return Measurement(value, value - reach, value + reach, 8)
+
+
 @pytest.mark.parametrize(
-    ("seen", "value", "found", "words"),
+    ("value", "found", "verdict", "ends"),
     [
-        # However weak the test: what agrees is told when no rival agrees,
-        (AGREES, 0.0, [trial(agrees=20), trial("muP", RIVAL, 10)], ""),
-        # what differs when nothing inside the bound does.
-        (DIFFERS, 0.9, [trial(agrees=20), trial(UPPER, EDGE, 5, 10)], ""),
-        (
-            AGREES,
-            0.0,
-            [trial(), trial("muP", RIVAL, 62), trial("SP", RIVAL, 10)],
-            "tables of a rival law agree too: muP in 31 %",
-        ),
-        (
-            DIFFERS,
-            0.9,
-            [trial(), trial("muP", RIVAL, 62), trial(UPPER, EDGE, 5, 11)],
-            "tables of a truth inside the bound differ too: upper edge in 6 %",
-        ),
-        # Of two edges, the nearest counts.
-        (DIFFERS, 0.9, [trial(), trial(LOWER, EDGE, 5, 90), trial(UPPER, EDGE, 5, 3)], ""),
-        (
-            DIFFERS,
-            -0.9,
-            [trial(agrees=99, differs=30), trial(UPPER, EDGE, 5, 90)],
-            "tables of a truth inside the bound differ too: effect in 15 %",
-        ),
-        ("cannot be told", 0.4, [trial("muP", RIVAL, 200)], ""),
-        (AGREES, 0.0, [], ""),
+        # However weak the test: what agrees is told when no rival agrees.
+        (0.25, [trial(agrees=20), trial("muP", RIVAL, 5)], "reproduced", (0.15, 0.35)),
+        # An interval too short for its seeds is widened, and then judged,
+        (0.25, [trial(), trial(UPPER, EDGE, 5, 11, factor=2)], "reproduced", (0.05, 0.45)),
+        (0.25, [trial(), trial(UPPER, EDGE, 5, 11, factor=3)], "inconclusive", (-0.05, 0.55)),
+        # so that a verdict grows with its distance.
+        (0.65, [trial(), trial(UPPER, EDGE, 5, 11, factor=2)], "inconclusive", (0.45, 0.85)),
+        (0.95, [trial(), trial(UPPER, EDGE, 5, 11, factor=2)], "not reproduced", (0.75, 1.15)),
+        # What a rival or the paper's law would give takes a verdict, and leaves the interval.
+        (0.25, [trial(), trial("muP", RIVAL, 62, factor=4)], "inconclusive", (0.15, 0.35)),
+        (0.25, [trial(), trial("muP", RIVAL, 8, factor=1.5)], "reproduced", (0.15, 0.35)),
+        (0.95, [trial(agrees=99, differs=30, factor=5)], "inconclusive", (0.85, 1.05)),
+        (0.95, [trial("muP", RIVAL, 62, factor=9)], "not reproduced", (0.85, 1.05)),
+        (0.25, [], "reproduced", (0.15, 0.35)),
     ],
 )
-def test_a_verdict_is_withheld_where_another_law_would_give_it_and_never_for_want_of_power(
-    seen, value, found, words
-):
-    assert power.false_alarm(seen, value, within(0, 0.5), found) == words
+def test_an_interval_is_calibrated_by_its_trials_and_then_judged(value, found, verdict, ends):
+    stated = claim({"reduced": within(0.25, 0.25)})
+    known = Evidence("reduced", True, (), tuple(found), ())
+    judgement = judge(stated, measured(value, 0.1), known)
+    assert judgement.verdict == verdict
+    assert (judgement.measurement.low, judgement.measurement.high) == pytest.approx(ends)
+
+
+def test_a_calibrated_interval_has_a_larger_p():
+    stated, loose = claim({"reduced": above(0)}), (trial("no effect", EDGE, 4, 11, factor=2),)
+    plain = judge(stated, measured(0.5, 0.1), Evidence("reduced", True, (), (), ()))
+    wide = judge(stated, measured(0.5, 0.1), Evidence("reduced", True, (), loose, ()))
+    assert plain.p < wide.p
+
+
+@pytest.mark.parametrize(("seen", "truth"), [(DIFFERS, 0.5), (AGREES, 0.7)])
+def test_the_factor_is_what_leaves_one_table_in_forty(seen, truth):
+    """Of 400 intervals that are half as long as they should be, the truth at the edge or beyond."""
+    rng, bound = np.random.default_rng(3), within(0, 0.5)
+    found = [measured(v, 0.98 * 0.1) for v in truth + 0.1 * rng.standard_normal(400)]
+    factor = factor_for(bound, found, seen)
+    wide = [by_bound(claim({"reduced": bound}), widened(m, factor), "reduced", True) for m in found]
+    assert [each.seen for each in wide].count(seen) <= 10
+    if seen == DIFFERS:
+        assert 1.6 < factor < 2.6
+        narrow = [
+            by_bound(claim({"reduced": bound}), widened(m, 0.95 * factor), "reduced", True)
+            for m in found
+        ]
+        assert [each.seen for each in narrow].count(seen) > 10
+
+
+def test_no_width_helps_where_a_rival_lies_inside_the_bound():
+    found = [Measurement(0.1, 0.1, 0.1, 8)] * 200
+    assert factor_for(within(0, 0.5), found, AGREES) == MOST
+    assert factor_for(within(0, 0.5), found, DIFFERS) == 1
+    assert factor_for(within(0, 0.5), [Measurement(math.nan, math.nan, math.nan, 8)], AGREES) == 1
 
 
 def test_a_design_of_which_one_verdict_can_hardly_come_out_is_named():
@@ -223,7 +248,7 @@ def test_doubted_what_binds_cannot_be_told_and_what_was_seen_stays():
     assert (seen.seen, seen.verdict) == ("agrees", "reproduced")
     assert doubted(seen, "") == seen
     weak = doubted(seen, "power: 62 % under the paper's law")
-    assert (weak.seen, weak.verdict) == ("agrees", "cannot be told")
+    assert (weak.seen, weak.verdict) == ("agrees", "inconclusive")
     assert weak.reason == "power: 62 % under the paper's law"
     alone = by_bound(claim(), over_seeds(lambda s: 1.0, [0]), "reduced", True)
     assert doubted(alone, "power: none").reason == "one run; power: none"
@@ -305,7 +330,7 @@ def test_the_table_of_false_verdicts_has_the_largest_share_of_each(mine, monkeyp
     told = [
         row | {"verdict": "reproduced", "measured": 1.0},
         row | {"verdict": "not reproduced", "measured": -1.0},
-        row | {"verdict": "cannot be told", "measured": 0.0},
+        row | {"verdict": "inconclusive", "measured": 0.0},
     ]
     _, *lines = trials.false_verdicts(told)
     assert lines == [
@@ -342,6 +367,8 @@ def test_a_false_verdict_comes_out_in_one_of_twenty_at_most(noise, n, truth, wro
     def counted(law, role, found):
         seen = [by_bound(stated, each, "reduced", True).seen for each in found]
         here = (len(found), seen.count(AGREES), seen.count(DIFFERS))
+        false = AGREES if role == RIVAL else DIFFERS
+        here = (*here, factor_for(bound, found, false))
         return Trial("reduced", "embedded", stated.id, law, role, *here, "0" * 64)
 
     records, draws, false = 150, 40, 0
@@ -357,8 +384,8 @@ def test_a_false_verdict_comes_out_in_one_of_twenty_at_most(noise, n, truth, wro
             if law == -0.5:
                 edges = trials.at_edges(bound, found)
         made += [counted(name, EDGE, found) for name, found in edges.items()]
-        alarm = power.false_alarm(verdict.seen, verdict.measurement.value, bound, made)
-        false += doubted(verdict, alarm).verdict == wrong
+        known = Evidence("reduced", True, (), tuple(made), ())
+        false += judge(stated, verdict.measurement, known).verdict == wrong
     # What 150 records give in one of a thousand tries where 5 % is true.
     allowed = next(k for k in range(records) if binomial_tail(k + 1, records, 0.05) < 1e-3)
     assert false <= allowed, false / records
@@ -381,8 +408,11 @@ def test_a_paper_s_file_is_read_back_and_a_line_that_is_no_trial_is_named(tmp_pa
     file = tmp_path / power.path("p")
     whole = file.read_text()
     for line, message in (
-        ("reduced,embedded,mine.one", "line 4: has 3 cells where 9 belong"),
-        (f"reduced,embedded,mine.one,SP,rival,200,150,60,{'0' * 64}", "line 4: its counts do not"),
+        ("reduced,embedded,mine.one", "line 4: has 3 cells where 10 belong"),
+        (
+            f"reduced,embedded,mine.one,SP,rival,200,150,60,1,{'0' * 64}",
+            "line 4: its counts do not",
+        ),
     ):
         file.write_text(whole + line + "\n")
         with pytest.raises(UserError, match=f"^studies/p/power.csv, {message}"):
@@ -521,4 +551,4 @@ def test_a_design_is_planned_from_a_table_with_seeds_it_does_not_have(monkeypatc
     monkeypatch.setattr(trials, "DRAWS", 3)
     suite = Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
     (line,) = trials.plan(suite, name, str(folder / f"{name}.csv"), 7)
-    assert re.match(r"fig1.optimum-falls: power 1, error 0 \(.*\); agrees under", line)
+    assert re.match(r"fig1.optimum-falls: power \S+, told \S+, error \S+ \(.*\)$", line)

@@ -11,11 +11,11 @@ from repro.__main__ import main
 from repro.cost.paper import PAPER_REACHED, paper_costs
 from repro.errors import UserError
 from repro.judge import printed as of_papers
-from repro.judge import rows as module
 from repro.judge.optimum import PAPER_WINDOW
 from repro.judge.picture import picture_key
 from repro.judge.printed import Printed, printed
 from repro.suite import catalog, checkout, registry
+from repro.suite import rows as module
 from studies.effective_theory import _bart, r2c2
 
 PAPERS = [slug for slug, paper in registry.papers().items() if not paper.ours]
@@ -205,7 +205,7 @@ def test_costs_and_selections_of_ma_et_al():
         assert costs[f"end-to-end.{key}"].printed == setting.end_to_end
         steps = numbers("upscaling", f"{curves}.faster-{setting.key}", unit="TFLOPs")
         assert list(steps.values()) == [PAPER_REACHED[key]]
-    tuned = numbers("upscaling", "", unit="times")
+    tuned = numbers("upscaling", "fig2.end-to-end-with-tuning-gpt2", unit="times")
     assert list(tuned.values()) == [costs["end-to-end.gpt2-tuned"].printed]
 
 

@@ -10,8 +10,8 @@ import pytest
 from repro.__main__ import main
 from repro.errors import UserError
 from repro.files import read_json, write_bytes, write_json
-from repro.judge import evidence, explain, known, records, rows
-from repro.suite import arithmetic, history
+from repro.judge import evidence, explain, known, records
+from repro.suite import arithmetic, history, rows
 
 FIGURES = ("embedding_lr/table1", "embedding_lr/table2", "embedding_lr/table3")
 KEPT_AT = records.RECORDS / "smoke" / "embedded" / "cpu"  # of the checkout

@@ -7,9 +7,12 @@ from dataclasses import fields, replace
 import pytest
 
 from repro.errors import UserError
-from repro.judge import explain, records, register, rows
-from repro.judge.register import Registered, badge, introduced, registered, waiting
-from repro.suite import history, registry
+from repro.files import write_json
+from repro.judge import badge as badges
+from repro.judge import earlier, explain, records, register
+from repro.judge.badge import badge, waiting
+from repro.judge.register import Registered, introduced, registered
+from repro.suite import history, registry, rows, seeds
 from repro.suite.checkout import ROOT
 from repro.suite.config import is_data_label
 from repro.suite.suite import load
@@ -24,13 +27,14 @@ ROW = Registered(
     bound=BOUND,
     why="half of the rival's",
     rivals="SP -1, no effect",
+    window="an epoch",
     widths="16 to 256",
-    seeds="2000-2003",
-    extension="2004-2005",
+    arms="narrow 4; wide 2",
     grid="half octaves, 7 points",
     power=0.95,
+    told=0.7,
     error=0.04,
-    hours=1.5,
+    seconds=90.0,
     known="-0.1 at reduced scale",
 )
 JUDGED = {
@@ -39,8 +43,8 @@ JUDGED = {
     "scale": "reduced",
     "data": "embedded",
     "expected": BOUND,
+    "figure": "p/fig1",
 }
-SEEDS = [2000, 2001, 2002, 2003]
 
 
 def git(folder, *words):
@@ -50,7 +54,8 @@ def git(folder, *words):
 
 
 def forget():
-    for cached in (history.commits, history._is_checkout, register.at_commit, introduced):
+    own = (register.at_commit, register.arms_at, introduced, badges._tree, badges._first)
+    for cached in (history.commits, history._is_checkout, *own):
         cached.cache_clear()
 
 
@@ -68,6 +73,21 @@ class Checkout:
         rows.write(register.path(paper), Registered, entries)
         forget()
 
+    def register(self, *entries):
+        """Commit rows, then the seeds of their arms; returns the commit that runs may be of."""
+        self.write(*entries)
+        self.derive(self.commit("registered"))
+        return self.commit("seeds")
+
+    def derive(self, commit, **numbers):
+        asked = numbers or {"narrow": 4, "wide": 2}
+        found = {
+            arm: seeds.Arm(arm, commit, " ".join(map(str, seeds.derived(commit, arm, n))))
+            for arm, n in asked.items()
+        }
+        rows.write(seeds.path("p"), seeds.Arm, [*(seeds.arms("p") | found).values()])
+        forget()
+
     def commit(self, message="more"):
         git(self.root, "add", ".")
         git(self.root, "commit", "-q", "--allow-empty", "-m", message)
@@ -80,32 +100,37 @@ def checkout(tmp_path, monkeypatch):
     root = tmp_path / "suite"
     root.mkdir()
     monkeypatch.setattr(rows, "ROOT", root)
-    monkeypatch.setattr(register, "ROOT", root)
+    for module in (register, badges):
+        monkeypatch.setattr(module, "ROOT", root)
     forget()
     yield Checkout(root)
     forget()
 
 
-def made(*commits, seeds=SEEDS):
-    return {"made": [{"commit": commit} for commit in commits], "seeds": seeds}
+def run():
+    """The seeds of every arm."""
+    return [seed for arm in seeds.arms("p").values() for seed in arm.numbers]
 
 
-def shown(*commits, seeds=SEEDS, **changes):
+def made(*commits, seeds=None):
+    entries = [{"commit": commit} for commit in commits]
+    return {"made": entries, "seeds": run() if seeds is None else seeds}
+
+
+def shown(*commits, seeds=None, **changes):
     return str(badge(JUDGED | changes, made(*commits, seeds=seeds)))
 
 
 def test_a_row_before_the_runs_is_registered_before(checkout):
-    checkout.write(ROW)
-    at = checkout.commit("registered")
+    at = checkout.register(ROW)
     later = checkout.commit("code that changes no row")
     assert shown(at) == shown(later) == shown(at, later) == "registered before"
-    assert shown(at, seeds=[*SEEDS, 2004, 2005]) == "registered before", "with its extension"
+    assert shown(at, seeds=[*run(), 7, 8]) == "registered before", "another claim's arms"
 
 
 def test_a_row_of_another_branch_that_was_merged_before_the_runs_counts(checkout):
     git(checkout.root, "checkout", "-q", "-b", "aside")
-    checkout.write(ROW)
-    checkout.commit("registered")
+    checkout.register(ROW)
     git(checkout.root, "checkout", "-q", "main")
     before = checkout.commit("meanwhile")
     git(checkout.root, "merge", "-q", "aside", "-m", "merged")
@@ -134,12 +159,13 @@ def test_an_edited_row_is_not(checkout):
 
 
 def test_rows_are_added_and_the_last_one_counts_for_later_runs(checkout):
-    checkout.write(ROW)
-    first = checkout.commit("registered")
+    first = checkout.register(ROW)
     checkout.write(ROW, replace(ROW, bound="-0.1 to 0.1"))
-    second = checkout.commit("registered anew")
+    checkout.derive(checkout.commit("registered anew"))
+    second = checkout.commit("seeds anew")
     several = "the claim has 2 rows; number"
-    assert shown(first) == f"registered before: {several} 1 was there"
+    old = [s for arm in register.arms_at("p", first).values() for s in arm.numbers]
+    assert shown(first, seeds=old) == f"registered before: {several} 1 was there"
     assert shown(second, expected="-0.1 to 0.1") == f"registered before: {several} 2 was there"
     assert shown(second) == (
         "not registered before: it was registered as '-0.1 to 0.1', and judged by '-0.2 to 0.2'"
@@ -147,49 +173,72 @@ def test_rows_are_added_and_the_last_one_counts_for_later_runs(checkout):
     assert shown(first, second) == "not registered before: a new row was added between its runs"
 
 
-@pytest.mark.parametrize(
-    ("seeds", "reason"),
-    [
-        ([*SEEDS, 7, 9], "seeds beyond the registered: 7, 9"),
-        ([2000, 2001], "seeds that were registered and not run: 2002, 2003"),
-        ([*SEEDS, 2004], "seeds of the extension that were not run: 2005"),
-        ([*SEEDS, 2010], "seeds beyond the registered: 2010"),
-    ],
-)
-def test_other_seeds_than_the_registered_are_named(checkout, seeds, reason):
-    elsewhere = [
-        replace(ROW, claim="fig2.one", seeds="7-9"),
-        replace(ROW, scale="paper", seeds="7"),
-    ]
-    checkout.write(ROW, *elsewhere)
-    assert shown(checkout.commit(), seeds=seeds) == f"not registered before: {reason}"
+def test_other_seeds_than_the_registered_are_named(checkout):
+    """A forgery of a review: seeds that somebody picked, or a set that was replaced."""
+    at = checkout.register(ROW)
+    first = seeds.arms("p")["narrow"].numbers[0]
+    assert shown(at, seeds=[s for s in run() if s != first]) == (
+        f"not registered before: seeds of arm narrow that were not run: {first}"
+    )
+    assert shown(at, seeds=[2000, 2001]).startswith("not registered before: seeds of arm narrow")
 
 
-def test_claims_of_a_figure_may_have_seeds_of_their_own(checkout):
-    checkout.write(ROW, replace(ROW, claim="fig1.two", seeds="2010-2012"))
-    at = checkout.commit()
-    assert shown(at, seeds=[*SEEDS, 2010, 2011, 2012]) == "registered before"
+def test_seeds_of_another_commit_than_the_row_s_are_named(checkout):
+    """Who looks for a commit whose seeds suit, and then adds the row, is noticed."""
+    earlier = checkout.commit("without the row")
+    checkout.write(ROW)
+    checkout.commit("registered")
+    checkout.derive(earlier)
+    at = checkout.commit("seeds")
+    assert shown(at) == (
+        "not registered before: the seeds of arm narrow are of a commit without its row"
+    )
 
 
-def test_seeds_that_only_choose_may_stand_in_the_estimator_s_words(checkout):
-    words = f"{ROW.estimator}; the sweep has one seed, 0, the base is of seeds 2020 to 2022"
-    checkout.write(replace(ROW, estimator=words))
-    at = checkout.commit()
-    assert shown(at, seeds=[0, *SEEDS, 2020, 2021, 2022]) == "registered before"
-    assert shown(at, seeds=[0, *SEEDS, 2020, 2023]) == (
-        "not registered before: seeds beyond the registered: 2023"
+def test_seeds_that_came_after_the_runs_are_named(checkout):
+    checkout.write(ROW)
+    at = checkout.commit("registered")
+    checkout.derive(at)
+    checkout.commit("seeds")
+    assert shown(at) == (
+        f"not registered before: the seeds of arm narrow are younger than runs of commit {at[:12]}"
+    )
+
+
+def test_runs_of_other_code_than_their_commit_s_are_named(checkout):
+    """A forgery of a review: a record whose commit was replaced by another one."""
+    at = checkout.register(ROW)
+    tree = git(checkout.root, "rev-parse", f"{at}:studies")
+    true = {"made": [{"commit": at, "trees": {"studies": tree}}], "seeds": run()}
+    assert badge(JUDGED, true).word == "registered before"
+    true["made"][0]["trees"]["studies"] = "0" * 40
+    assert badge(JUDGED, true).reason == f"runs are not of the code of commit {at[:12]}"
+
+
+def test_numbers_that_are_others_than_the_first_record_s_are_shown_beside_them(checkout):
+    """A forgery of a review: the judging code changed after the runs."""
+    at = checkout.register(ROW)
+    first = {"measured": 0.1, "low": 0.0, "high": 0.15, "n": 2, "p": 0.01, "verdict": "reproduced"}
+    data = {"data_sha256": "d", "claims": [JUDGED | first]}
+    place = checkout.root / "records/reduced/embedded/cpu/p/fig1.json"
+    write_json(place, data)
+    checkout.commit("record")
+    write_json(place, data | {"claims": [JUDGED | first | {"measured": 0.3}]})
+    checkout.commit("judged anew")
+    of = made(at) | {"data_sha256": "d"}
+    assert str(badge(JUDGED | first, of)) == "registered before"
+    assert badge(JUDGED | first | {"measured": 0.3, "verdict": "not reproduced"}, of).reason == (
+        "judged anew: it was reproduced, 0.1 [0, 0.15]"
     )
 
 
 def test_data_that_do_not_say_of_which_seeds_they_are(checkout):
-    checkout.write(ROW)
-    provenance = {"made": [{"commit": checkout.commit()}]}
+    provenance = {"made": [{"commit": checkout.register(ROW)}]}
     assert badge(JUDGED, provenance).reason == "its data do not say of which seeds they are"
 
 
 def test_runs_of_no_clean_commit_of_this_history_are_not(checkout):
-    checkout.write(ROW)
-    at = checkout.commit("registered")
+    at = checkout.register(ROW)
     git(checkout.root, "checkout", "-q", "-b", "aside")
     foreign = checkout.commit("of no history that is kept")
     git(checkout.root, "checkout", "-q", "main")
@@ -205,32 +254,30 @@ def test_runs_of_no_clean_commit_of_this_history_are_not(checkout):
 
 
 def test_runs_of_two_versions_of_their_code_are_not(checkout):
-    checkout.write(ROW)
-    commits = [checkout.commit(), checkout.commit()]
+    commits = [checkout.register(ROW), checkout.commit()]
     entries = [
         {"commit": commit, "modules": ["repro.tasks.x"], "code_sha256": code * 64, "runs": 2}
         for commit, code in zip(commits, "ab", strict=True)
     ]
-    found = badge(JUDGED, {"made": entries, "seeds": SEEDS})
+    found = badge(JUDGED, {"made": entries, "seeds": run()})
     assert found.word == "not registered before"
     assert found.reason.startswith("runs of several versions of their code: repro.tasks.x aaaa")
-    assert badge(JUDGED, {"made": entries[:1], "seeds": SEEDS}).word == "registered before"
+    assert badge(JUDGED, {"made": entries[:1], "seeds": run()}).word == "registered before"
 
 
 def test_another_scale_or_claim_is_not_registered(checkout):
-    checkout.write(ROW)
-    at = checkout.commit()
+    at = checkout.register(ROW)
     for other in ({"scale": "smoke"}, {"data": "real"}, {"claim": "fig1.two"}, {"paper": "q"}):
         assert shown(at, **other) == "not registered"
 
 
 def test_a_shallow_clone_knows_nothing_and_says_what_to_do(checkout, tmp_path, monkeypatch):
-    checkout.write(ROW)
-    at = checkout.commit()
+    at = checkout.register(ROW)
     shallow = tmp_path / "shallow"
     git(tmp_path, "clone", "-q", "--depth", "1", f"file://{checkout.root}", str(shallow))
     monkeypatch.setattr(rows, "ROOT", shallow)
-    monkeypatch.setattr(register, "ROOT", shallow)
+    for module in (register, badges):
+        monkeypatch.setattr(module, "ROOT", shallow)
     forget()
     words = "unknown here: the clone is shallow; git fetch --unshallow"
     assert shown(at) == words
@@ -242,8 +289,7 @@ def test_a_shallow_clone_knows_nothing_and_says_what_to_do(checkout, tmp_path, m
 
 @pytest.mark.parametrize("how", ["no git", "no clone"])
 def test_without_git_nothing_is_known(checkout, monkeypatch, how):
-    checkout.write(ROW)
-    at = checkout.commit()
+    at = checkout.register(ROW)
     if how == "no git":
         monkeypatch.setenv("PATH", "")
     else:
@@ -258,7 +304,9 @@ def test_without_git_nothing_is_known(checkout, monkeypatch, how):
 def test_before_the_runs_it_says_what_is_still_to_be_done(checkout):
     checkout.write(ROW)
     assert waiting("p", ROW, BOUND).reason == "the row is not committed; commit it before any run"
-    checkout.commit()
+    at = checkout.commit()
+    assert waiting("p", ROW, BOUND).reason == "arm narrow has no seeds yet; python -m repro seeds p"
+    checkout.derive(at)
     assert str(waiting("p", ROW, BOUND)) == "registered, runs not yet made"
     assert waiting("p", ROW, "below 0").reason.startswith("the claim expects 'below 0' today")
 
@@ -279,15 +327,15 @@ def test_each_row_has_the_commit_that_brought_it(checkout):
 
 
 def test_a_history_of_many_runs_takes_little_of_git(checkout, monkeypatch):
-    """A call for each commit that runs name and a few besides, however many claims there are."""
-    checkout.write(*(replace(ROW, claim=f"fig1.{i}") for i in range(40)))
-    commits = [checkout.commit() for _ in range(3)]
+    """Two calls for each commit that runs name and a few besides, however many claims there are."""
+    first = checkout.register(*(replace(ROW, claim=f"fig1.{i}") for i in range(40)))
+    commits = [first, *(checkout.commit() for _ in range(2))]
     calls = []
     call = history._call
     monkeypatch.setattr(history, "_call", lambda *a, **k: calls.append(a) or call(*a, **k))
     for i in range(40):
         assert shown(*commits, claim=f"fig1.{i}") == "registered before"
-    assert len(calls) == 3 + 3
+    assert len(calls) <= 3 + 3 + 3 + 3
 
 
 @pytest.mark.parametrize(
@@ -296,14 +344,15 @@ def test_a_history_of_many_runs_takes_little_of_git(checkout, monkeypatch):
         ({"power": "0.8"}, "power 0.8 is below 0.9; plan more seeds"),
         ({"power": "nan"}, "power 'nan' is no number; write it as 0.95"),
         ({"power": "95 %"}, "power '95 %' is no number"),
-        ({"power": "95"}, "are no shares and hours"),
+        ({"power": "95"}, "are no shares and seconds"),
         ({"error": "0.06"}, "error 0.06 is above 0.05; plan a stricter test"),
         ({"error": ""}, "error '' is no number"),
-        ({"hours": "-1"}, "are no shares and hours"),
+        ({"told": "0.5"}, "told 0.5 is below 0.6; plan more seeds"),
+        ({"seconds": "-1"}, "are no shares and seconds"),
         ({"scale": "reducd"}, "unknown scale 'reducd', did you mean 'reduced'"),
         ({"data": "fake"}, "unknown data 'fake'"),
-        ({"seeds": "eight"}, "seeds 'eight' are no seeds; write them as 2000-2007 2010"),
-        ({"extension": "2003-2005"}, "seed 2003 is in seeds and in extension"),
+        ({"arms": "eight"}, "arms 'eight' are no names with numbers; write: narrow 24"),
+        ({"arms": "2000-2007"}, "arms '2000-2007' are no names with numbers"),
         ({"why": " "}, "why is empty"),
         ({"known": '"two\nlines"'}, "known has a line break"),
     ],
@@ -325,6 +374,19 @@ def test_a_row_of_no_claim_is_refused(checkout):
         registered(PAPER)
     checkout.write(replace(ROW, claim=CLAIM), paper=PAPER)
     assert [row.claim for row in registered(PAPER)] == [CLAIM]
+
+
+def test_the_verdicts_of_an_older_rule_are_data():
+    """Written once, and never computed again: 42 rows, whose badge is of the runs of then."""
+    found = {p.name: earlier.of_paper(p.name) for p in (ROOT / "studies").iterdir() if p.is_dir()}
+    assert sum(map(len, found.values())) == 42
+    row = earlier.of_claim("embedding_lr", "fig3.sqrt-d-rule-as-printed", "overnight", "embedded")
+    judged = {"measured": float(row.measured), "verdict": "reproduced"}
+    assert row.badge_of(judged) == ("registered before", "")
+    assert row.badge_of(judged | {"verdict": "inconclusive"})[1] == (
+        "by the rule of then reproduced"
+    )
+    assert row.badge_of(judged | {"measured": 0.0})[0] == "not registered"
 
 
 def test_every_paper_s_register_is_as_it_should_be():
@@ -372,10 +434,12 @@ def test_the_command_shows_rows_and_badges(checkout, monkeypatch, tmp_path):
         lines = explain.registered(words).splitlines()
         assert lines[:2] == [
             f"{PAPER}/{CLAIM}, reduced scale, embedded data",
-            "  registered, runs not yet made",
+            "  registered, runs not yet made: arm narrow has no seeds yet; "
+            f"python -m repro seeds {PAPER}",
         ]
         assert lines[2].startswith(f"  in studies/{PAPER}/registered.csv: commit {at[:12]}, 20")
         assert f"    bound: {bound} (half of the rival's)" in lines
-        assert "    planned: power 0.95, error 0.04, 1.5 core-hours" in lines
+        said = "power 0.95, told at the recorded value 0.7, error 0.04, 90 s of a core"
+        assert f"    planned: {said}" in lines
     with pytest.raises(UserError, match="did you mean"):
         explain.registered([f"{CLAIM}s"])

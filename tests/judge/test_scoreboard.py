@@ -37,10 +37,11 @@ ROW = {
     "low": -0.7,
     "high": -0.1,
     "n": 3,
-    "seen": "cannot be told",
+    "seen": "inconclusive",
     "binds": True,
-    "verdict": "cannot be told",
+    "verdict": "inconclusive",
     "reason": "noise: the interval reaches over the bound",
+    "left_out": "",
     "p": 0.2,
     "untested": False,
     "never": "",
@@ -63,14 +64,14 @@ def test_the_papers_claims_about_training_are_counted_first_and_ours_apart():
     ]
     told = [line["reproduced"] for line in table.values()]
     assert told == ["2", "1", "1", "1"]
-    assert table["of the papers, about training"]["cannot be told"] == "2"
+    assert table["of the papers, about training"]["inconclusive"] == "2"
 
 
 def test_the_readme_s_table_has_a_line_a_paper_and_no_claim_of_ours():
     theory = ROW | {"kind": "theory", "paper": "upscaling", "chosen_after_seeing": ""}
     bench = ROW | {"paper": "transfer"}
     head, *lines = counts_by_paper([bench, theory, ROW, ROW | {"paper": "upscaling"}], [ROW, ROW])
-    told = [(line[0], line[1], line[1 + head[1:].index("cannot be told")]) for line in lines]
+    told = [(line[0], line[1], line[1 + head[1:].index("inconclusive")]) for line in lines]
     assert told == [
         ("**registered before their runs**", "training", "2"),
         ("[`embedding_lr`](studies/embedding_lr/README.md)", "training", "1"),
@@ -91,9 +92,7 @@ def test_a_claim_is_of_a_paper_where_its_folder_says_so():
 def test_many_claims_of_a_paper_are_taken_together():
     """A p-value that would do for one claim does not for one of forty."""
     row = ROW | {"verdict": "reproduced", "seen": "agrees"}
-    family = [
-        row | {"claim": f"fig3.c{i}", "p": 0.5, "verdict": "cannot be told"} for i in range(38)
-    ]
+    family = [row | {"claim": f"fig3.c{i}", "p": 0.5, "verdict": "inconclusive"} for i in range(38)]
     family += [row | {"claim": "one", "p": 0.02}, row | {"claim": "two", "p": 0.0001}]
     others = [row | {"paper": "transfer", "p": 1e-9}, row | {"kind": "control"}]
     others += [row | {"p": None}]
@@ -111,17 +110,22 @@ def test_many_claims_of_a_paper_are_taken_together():
     [
         (
             {},
-            "cannot be told (noise: the interval reaches over the bound); "
+            "inconclusive (noise: the interval reaches over the bound); "
             "settings chosen after seeing results",
         ),
         (
-            {"verdict": "does not bind", "seen": "differs", "binds": False, "reason": "scale"},
-            "does not bind (scale); seen: differs; settings chosen after seeing results",
+            {
+                "verdict": "needs a larger scale",
+                "seen": "differs",
+                "binds": False,
+                "reason": "scale",
+            },
+            "needs a larger scale (scale); seen: differs; settings chosen after seeing results",
         ),
         ({"verdict": "reproduced", "reason": "", "chosen_after_seeing": ""}, "reproduced"),
         (
-            {"verdict": "reported", "seen": "", "binds": False, "reason": ""},
-            "reported; settings chosen after seeing results",
+            {"verdict": "no bound", "seen": "", "binds": False, "reason": ""},
+            "no bound; settings chosen after seeing results",
         ),
         (
             {"verdict": "reproduced", "reason": "", "untested": True, "never": "not reproduced"},
@@ -140,7 +144,7 @@ def test_a_page_says_the_verdict_first_then_the_claim_what_is_printed_and_what_w
     (line,) = [line for line in page.decode().splitlines() if "fig3.sqrt-d-rule" in line]
     verdict, claim, printed, measured = line.strip("| ").split(" | ")
     assert verdict == (
-        "**cannot be told**<br>noise: the interval reaches over the bound<br>"
+        "**inconclusive**<br>noise: the interval reaches over the bound<br>"
         "settings chosen after seeing results"
     )
     link = "[`fig3.sqrt-d-rule`](embedding_lr/fig3.md), training"
@@ -165,13 +169,13 @@ def test_a_page_begins_with_how_many_claims_of_the_papers_have_each_verdict():
         ROW,
         ROW | {"verdict": "reproduced"},
         ROW | {"kind": "control"},
-        ROW | {"verdict": "does not bind", "kind": "theory", "chosen_after_seeing": ""},
+        ROW | {"verdict": "needs a larger scale", "kind": "theory", "chosen_after_seeing": ""},
     ]
     assert headline(rows) == (
-        "Of the papers' 2 claims about training: 1 reproduced, 0 not reproduced, 1 cannot be told, "
-        "0 do not bind here, 0 reported. Of those reproduced, 1 have settings chosen after seeing "
-        "results. Of the papers' 1 claims of theory and arithmetic: 0 reproduced, 0 not "
-        "reproduced, 0 cannot be told, 1 do not bind here, 0 reported. 1 more are ours."
+        "Of the papers' 2 claims about training: 1 reproduced, 0 not reproduced, 1 inconclusive, "
+        "0 need a larger scale, 0 with no bound. Of those reproduced, 1 have settings chosen after "
+        "seeing results. Of the papers' 1 claims of theory and arithmetic: 0 reproduced, 0 not "
+        "reproduced, 0 inconclusive, 1 need a larger scale, 0 with no bound. 1 more are ours."
     )
 
 
@@ -197,7 +201,13 @@ def test_settings_chosen_after_seeing_results_are_named_below_paper_scale():
 
 def test_the_terminal_tells_first_what_is_told_and_what_does_not_bind_in_a_line(monkeypatch):
     """Found in review: a first figure at smoke ended in eight lines that do not bind."""
-    verdicts = ["does not bind", "does not bind", "reported", "reproduced", "not reproduced"]
+    verdicts = [
+        "needs a larger scale",
+        "needs a larger scale",
+        "no bound",
+        "reproduced",
+        "not reproduced",
+    ]
     rows = [a_row(f"f.c{i}", verdict) for i, verdict in enumerate(verdicts)]
     monkeypatch.setattr(board_module, "finished", lambda suite, name: Path("nowhere"))
     files = {"claims.json": rows, "provenance.json": {"made": []}}
@@ -211,9 +221,9 @@ def test_the_terminal_tells_first_what_is_told_and_what_does_not_bind_in_a_line(
     assert [line.split(":")[0] for line in heads[:3]] == [
         "not reproduced",
         "reproduced",
-        "reported",
+        "no bound",
     ]
-    assert heads[3:] == ["does not bind at this scale or on these data: 2 (f.c0, f.c1)"]
+    assert heads[3:] == ["needs a larger scale at this scale or on these data: 2 (f.c0, f.c1)"]
     suite.config.scale = "reduced"
     assert "smoke" not in board_module.summary(suite, {"p/f": True}, 1.0)
 

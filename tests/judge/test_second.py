@@ -5,8 +5,19 @@ from recorded import RECORDED
 
 from repro.errors import UserError
 from repro.files import read_json, write_json
-from repro.judge import evidence, records, rows
-from repro.judge.claims import TRAINING, Claim, Measurement, all_scales, below, by_bound, doubted
+from repro.judge import evidence, records
+from repro.judge.claims import (
+    TRAINING,
+    Claim,
+    Measurement,
+    all_scales,
+    below,
+)
+from repro.judge.verdict import (
+    by_bound,
+    doubted,
+)
+from repro.suite import rows
 from repro.suite.suite import load
 
 CLAIM = Claim("fig9.one", TRAINING, "It falls", "Figure 9", "slope", all_scales(below(0)))
@@ -53,7 +64,7 @@ def test_a_line_that_is_none_is_named(root):
 
 
 @pytest.mark.parametrize("low", [-0.5, 0.5])
-@pytest.mark.parametrize("seen", ["agrees", "differs", "cannot be told"])
+@pytest.mark.parametrize("seen", ["agrees", "differs", "inconclusive"])
 def test_a_verdict_that_turns_cannot_be_told(low, seen):
     plain = by_bound(CLAIM, Measurement(low, low, low, 3), "reduced", embedded=False)
     evidence.keep("p", [row(seen)], "nudged (AMD)", "a" * 64)
@@ -62,7 +73,7 @@ def test_a_verdict_that_turns_cannot_be_told(low, seen):
     if seen == plain.seen:
         assert held == plain
     else:
-        assert (held.verdict, held.seen) == ("cannot be told", plain.seen)
+        assert (held.verdict, held.seen) == ("inconclusive", plain.seen)
         assert f"turns with the arithmetic, nudged (AMD): {seen}" in held.reason
 
 

@@ -26,7 +26,7 @@ def test_cost_names_the_claims_and_the_seeds(capsys):
     assert main(["cost", "effective_theory/fig3"]) == 0
     said = capsys.readouterr().out
     assert "effective_theory/fig3: fig3." in said
-    assert "cannot be told at reduced scale, whatever comes out: 2 seeds, where nothing" in said
+    assert "inconclusive at reduced scale, whatever comes out: 2 seeds, where nothing" in said
 
 
 def test_other_scales_ask_for_no_number_of_seeds():

@@ -19,6 +19,7 @@ from recorded import RECORDED, a_report
 from repro.__main__ import main
 from repro.errors import UserError
 from repro.files import read_json
+from repro.judge import badge as badges
 from repro.judge import confirmed, register
 from repro.judge.claims import above, reported, within
 from repro.judge.figure import Aside, Asides, Bar, View
@@ -172,8 +173,8 @@ def test_answers_come_before_counts_and_registered_verdicts_before_demonstration
     assert [words.index(each) for each in order] == sorted(words.index(each) for each in order)
     registered = words[words.index("These are tests") : words.index("How sure is this?")]
     verdicts = [row["verdict"] for row in read_json(headline / "claims.json")["claims"]]
-    assert {"cannot be told", "reproduced"} <= {*verdicts}
-    assert registered.index("cannot be told") < registered.index("reproduced")
+    assert {"inconclusive", "reproduced"} <= {*verdicts}
+    assert registered.index("inconclusive") < registered.index("reproduced")
     assert "overnight scale" in registered and "reduced scale" in registered, "beside each other"
 
 
@@ -226,15 +227,15 @@ def test_published_pages_have_addresses_and_a_form_to_challenge(headline, tmp_pa
 
 def test_a_card_shows_what_was_registered_and_no_record_does(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    why = register.Badge(register.NOT_BEFORE, "the row is younger than runs of commit f00")
+    why = badges.Badge(badges.NOT_BEFORE, "the row is younger than runs of commit f00")
     monkeypatch.setattr(register, "badge", lambda row, provenance: why)
     folder = a_report(tmp_path, "embedding_lr/table2")
     words = Elements(folder / f"{PAGE}.html").text
-    assert register.NOT_BEFORE in words and "younger than runs of commit f00" in words
+    assert badges.NOT_BEFORE in words and "younger than runs of commit f00" in words
     for name in (f"{PAGE}-claims.json", "claims.csv"):
         assert "registered" not in (folder / name).read_text()
     filed = read_json(folder / "claims.json")["claims"]
-    assert {row["registered"] for row in filed} == {register.NOT_BEFORE}, "worked out when written"
+    assert {row["registered"] for row in filed} == {badges.NOT_BEFORE}, "worked out when written"
 
 
 def test_a_table_is_a_table_and_no_picture(site):
@@ -562,10 +563,12 @@ def judged(**changed):
 def test_a_figure_in_one_sentence():
     said = text.sentence([judged()])
     assert said == "“It falls.” It holds here: slope is -1 [-2, -0.5], where it should be below 0."
-    away = judged(verdict="does not bind", seen="differs", binds=False)
+    away = judged(verdict="needs a larger scale", seen="differs", binds=False)
     said = text.sentence([away, judged(), judged(kind="control")])
     assert "not meant for this scale or data; what was seen differs" in said
-    assert said.endswith("Of the paper's 2 claims here: 1 reproduced and 1 that does not bind.")
+    assert said.endswith(
+        "Of the paper's 2 claims here: 1 reproduced and 1 that needs a larger scale."
+    )
     said = text.sentence([judged(kind="self-check")])
     assert said == (
         "No claim of the paper is judged by it; of the suite's own checks, 1 reproduced."
@@ -576,10 +579,10 @@ def test_a_figure_in_one_sentence():
 
 
 def test_what_qualifies_the_counts_is_said():
-    weak = judged(verdict="cannot be told", seen="cannot be told", p=0.3)
-    away = judged(verdict="does not bind", seen="agrees", binds=False)
+    weak = judged(verdict="inconclusive", seen="inconclusive", p=0.3)
+    away = judged(verdict="needs a larger scale", seen="agrees", binds=False)
     lines = text.how_sure([judged(chosen_after_seeing="steps"), weak, away, judged(kind="theory")])
-    assert lines[0] == "2 claims about training bind here: 1 reproduced and 1 that cannot be told."
+    assert lines[0] == "2 claims about training bind here: 1 reproduced and 1 inconclusive."
     assert lines[1] == "1 claim of theory and arithmetic binds here: 1 reproduced."
     assert "shown and not judged: 1 that agrees" in lines[2]
     assert lines[3].startswith("Of the 1 reproduced claims about training, 1 rest on settings that")

@@ -17,6 +17,7 @@ from repro.data.arrays import write_arrays
 from repro.data.needs import Tokens
 from repro.data.random_data import random_data
 from repro.files import sha256_file, write_sealed
+from repro.judge.run_table import departures
 from repro.suite import config, registry
 from repro.suite.spec import lookup, override
 from repro.suite.study import OVERNIGHT, SCALES
@@ -72,6 +73,10 @@ STUDIES = {
     "mlp_adamw_transfer": ADAMW | SHORT | {"model.base_width": 512},
     "mlp_sgd_controls": SGD | SHORT | {"model.base_width": 1_024},
     "mlp_adamw_controls": ADAMW | SHORT | {"model.base_width": 512},
+    **dict.fromkeys(
+        (f"mlp_adamw_tuned_{place}" for place in ("second", "third", "fourth")),
+        ADAMW | LONG | {"model.base_width": 1},
+    ),
     "resnet": {},
     "resnet_at_target": {},
     "gpt2": {
@@ -592,3 +597,10 @@ def test_real_steps_at_full_width(study, tmp_path):
         else:
             assert record["outside"] == pytest.approx(0, abs=1e-4)
             assert record["valid_loss"] == pytest.approx(records[-1]["valid_loss"], rel=1e-4)
+
+
+def test_departures_from_print_are_said_at_paper_scale():
+    mlp = departures(["upscaling/fig4", "upscaling/fig6"], "paper")
+    assert len(mlp) == len(set(mlp)) == 2 and f"{464_809 % 2_000} of 464,809 rows" in mlp[0]
+    assert f"{50_000 % 128} of 50,000 images" in departures(["upscaling/fig8"], "paper")[0]
+    assert departures(["upscaling/fig4"], "reduced") == []

@@ -16,7 +16,12 @@ from repro.__main__ import main
 from repro.cost import gpu_hours
 from repro.data.random_data import random_data
 from repro.errors import UserError
-from repro.judge.claims import VERDICTS, by_bound
+from repro.judge.claims import (
+    VERDICTS,
+)
+from repro.judge.verdict import (
+    by_bound,
+)
 from repro.suite import budget, catalog, config, registry
 from repro.suite.checkout import ROOT
 from repro.suite.names import StageName
