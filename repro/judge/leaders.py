@@ -47,13 +47,15 @@ def board(suite: Suite, data: Path | None = None) -> Board:
 def lines(suite: Suite) -> list[str]:
     """The matrix as a Markdown table, with what its marks mean."""
     shown = board(suite)
-    heads = ["", "entry", "median lost, %", *shown.columns.values()]
+    told = {c: w for c, w in shown.columns.items() if any(c in r.defined for r in shown.rows)}
+    left_out = [words for column, words in shown.columns.items() if column not in told]
+    heads = ["", "entry", "median lost, %", *told.values()]
     rows = [
         [
             f"{shown.group[row.name]}" if row.name in shown.group else "-",
             row.name,
             median(row),
-            *(cell(shown, row, column) for column in shown.columns),
+            *(cell(shown, row, column) for column in told),
         ]
         for row in shown.rows
     ]
@@ -61,7 +63,10 @@ def lines(suite: Suite) -> list[str]:
         f"Version {shown.version}, {suite.config.scale} scale. Entries of one number are tied. "
         "Bold: the least lost of a workload, and what a paired test does not part from it. A dash "
         f"is undefined; an empty cell was not trained.{REFERENCE} its own tuned loss is the "
-        "workload's reference."
+        "workload's reference. Below 0 is lower than that reference: "
+        + "; ".join(f"{told[c]} {shown.references[c].of}" for c in told if c in shown.references)
+        + "."
+        + (f" Undefined in every row, and left out: {', '.join(left_out)}." if left_out else "")
     )
     return [*markdown([heads, *rows]), "", note]
 
