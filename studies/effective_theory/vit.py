@@ -170,7 +170,6 @@ WIDTHS = {"smoke": 16, "reduced": 64, "overnight": 64, "workstation": 384, "pape
 ROUNDS = {"smoke": 0, "reduced": 4, "overnight": 6, "workstation": 4, "paper": 4}  # ours
 MOVES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))  # of lr and wd, II.1.E
 METRIC = "lowest_error"
-JUDGING = of_arm("effective_theory", "vit", 8)
 SEARCH_SEEDS = {
     "smoke": [0],
     "reduced": of_arm("effective_theory", "vit-search", 5),
@@ -180,13 +179,13 @@ SEARCH_SEEDS = {
 }
 SEEDS = {
     "smoke": [10],
-    "reduced": JUDGING[:3],
+    "reduced": of_arm("effective_theory", "vit", 3),
     "overnight": list(range(2000, 2008)),
     "workstation": [30, 31, 32],
     "paper": [10, 11, 12],
 }
 LONG_SEEDS = {scale: [] for scale in SEEDS} | {"reduced": SEEDS["reduced"]}
-FURTHER = SEARCH_SEEDS | {"reduced": SEARCH_SEEDS["reduced"][:2]}
+FURTHER = SEARCH_SEEDS | {"reduced": of_arm("effective_theory", "vit-search", 2)}
 # Rate of the matrices, and rate times weight decay, at which a search starts. Workstation: the
 # reduced ones, the rate as 1/width, so 2^-9.6; paper: those of the standard strategy.
 REDUCED_START = (2.0**-7, 0.05 * 2.0**-7)
@@ -197,7 +196,10 @@ STARTS = {
     "workstation": (2.0**-10, REDUCED_START[1]),
     "paper": (1e-3, 8e-4),
 }
-FRESH = {scale: [] for scale in SEEDS} | {"smoke": [320], "reduced": JUDGING}
+FRESH = {scale: [] for scale in SEEDS} | {
+    "smoke": [320],
+    "reduced": of_arm("effective_theory", "vit", 8),
+}
 FRESH_LONG = FRESH | {"smoke": []}
 # Of controls: where there are no fresh runs, those of best stand beside them.
 OWN = SEEDS | {scale: FRESH[scale] for scale in ("smoke", "reduced")}

@@ -19,7 +19,7 @@ from studies.embedding_lr._llm import (
 )
 
 REDUCED = SMALL | {"steps": 150, "evaluations": 5}
-SEEDS, DRAWN = of_arm("embedding_lr", "fig4-ratios", 8), 2
+DRAWN, SEEDS = (of_arm("embedding_lr", "fig4-ratios", number) for number in (2, 8))
 STUDY = Study(
     task="pretraining",
     # 15_497 steps * 2^22 tokens = 65B tokens
@@ -33,7 +33,7 @@ STUDY = Study(
         ),
         "reduced": Scale(
             REDUCED,
-            {"ratio": [BASELINE, *(sqrt_d(2.0**k) for k in range(-2, 8))], "seed": SEEDS[:DRAWN]},
+            {"ratio": [BASELINE, *(sqrt_d(2.0**k) for k in range(-2, 8))], "seed": DRAWN},
             same_job=("seed",),
         ),
         # 1_000 steps * 2^17 tokens = 131 million tokens, 5.2 minutes; 9 ratios * 3 seeds: 2.3
