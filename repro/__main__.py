@@ -93,8 +93,6 @@ def parser() -> argparse.ArgumentParser:
     add("report").add_argument("--folder", type=Path, default=Path("report"), help=where)
     add("redraw")
     added = add("board")
-    words = "fix the references of a new version, of what is on record at this scale on these data"
-    added.add_argument("--freeze", metavar="VERSION", help=words)
     words = "write it into studies/transfer/README.md"
     added.add_argument("--page", type=Path, metavar="FILE", help=words)
     add_cost(add("cost"))
@@ -109,9 +107,6 @@ def parser() -> argparse.ArgumentParser:
     log = "also write machine, versions, commit and every figure's tier to this file, to send in"
     added = add("verify", figures={"nargs": "*", "metavar": "FIGURE"})
     added.add_argument("--log", type=Path, metavar="FILE", help=log)
-    words = "an entry's JSON in place of figures: train a cell of it anew (carries its file out)"
-    added.add_argument("--entry", type=Path, metavar="JSON", help=words)
-    added.add_argument("--seed", type=int, default=0, help="which cell of an entry; default: 0")
 
     group("A parametrization")
     added = add("coordinate-check", what={"metavar": "parametrization"})
@@ -121,14 +116,6 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument(
         "--seeds", type=int, default=4, choices=range(1, 101), metavar="N", help="default: 4"
     )
-
-    added = add("submit", entry={"metavar": "FILE.py"})
-    words = "studies of transfer; default: decoder, mlp, gru and vit"
-    added.add_argument("--workloads", nargs="+", help=words)
-    words = "say how long it takes, and train nothing"
-    added.add_argument("--price", action="store_true", help=words)
-    words = "where to, in place of studies/transfer/entries"
-    added.add_argument("--folder", type=Path, help=words)
 
     group("For authors: what is on record, and how far its tests can be trusted")
     unclean = "also what is of changed files or of several versions of its code; marks the record"
@@ -148,6 +135,8 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument(
         "--seeds", type=int, default=3, choices=range(2, 101), metavar="N", help=words
     )
+    words = "as many as the design has, whose arms are not registered yet"
+    added.add_argument("--design", action="store_true", help=words)
     added = add("register", claim={})
     words = "the table that `pilot` wrote"
     added.add_argument("--pilot", type=Path, required=True, metavar="CSV", help=words)

@@ -226,8 +226,11 @@ def report(suite: "Suite", arguments: Namespace) -> str:
 
 
 def record(suite: "Suite", arguments: Namespace) -> str:
-    """Copy the configured figures' data to records/."""
-    from repro.judge import records
+    """Copy the configured figures' data to records/; of an entry, its losses beside its file."""
+    from repro.judge import entries, records
+
+    if suite.config.entry:
+        return entries.record(suite, suite.config.entry)
 
     return "\n".join(map(str, records.record(suite, arguments.unclean)))
 
@@ -262,7 +265,8 @@ def pilot(suite: "Suite", arguments: Namespace) -> str:
     """A figure's runs on seeds that judge nothing, to plan a test with."""
     from repro.judge import registering
 
-    return registering.pilot(suite, arguments.figure, arguments.seeds).as_posix()
+    seeds = None if arguments.design else arguments.seeds
+    return registering.pilot(suite, arguments.figure, seeds).as_posix()
 
 
 def register(suite: "Suite", arguments: Namespace) -> str:
@@ -300,8 +304,6 @@ def board(suite: "Suite", arguments: Namespace) -> str | None:
     if arguments.page:
         marks.fill(arguments.page, leaders.PAGE, partial(leaders.lines, suite))
         return None
-    if arguments.freeze:
-        return leaders.freeze(suite, arguments.freeze)
     return "\n".join(leaders.lines(suite))
 
 
@@ -312,23 +314,12 @@ def redraw(suite: "Suite", arguments: Namespace) -> str:
     return "\n".join(records.redraw(suite))
 
 
-def submit(suite: "Suite", arguments: Namespace) -> str:
-    """An entry of the board of transfer: run it, write its JSON and a pack."""
-    from repro.judge import entries
-    from repro.suite.entry import CHEAP
-
-    workloads = arguments.workloads or CHEAP
-    if arguments.price:
-        return entries.price(suite, arguments.entry, workloads)
-    return entries.submit(suite, arguments.entry, workloads, arguments.folder or entries.FOLDER)
-
-
 def verify(suite: "Suite", arguments: Namespace) -> str | None:
     """Hold new data against records/."""
-    if arguments.entry:
+    if suite.config.entry:
         from repro.judge import entries
 
-        return entries.verify(suite, arguments.entry, arguments.seed)
+        return entries.verify(suite, suite.config.entry, entries.shown)
     from repro.files import write_json
     from repro.judge import verify
 

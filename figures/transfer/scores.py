@@ -57,7 +57,7 @@ def matrix(data, scale, more=()) -> Board:
 
 
 def references_of(data, scale, version, label, digest):
-    """Rows that would be the references of a new version (`repro board --freeze`)."""
+    """Rows that would be the references of a new version (a test holds the rows on file to it)."""
     entries = _board.entries(data, scale, version)
     return references.taken(version, scale, label, digest, _board.settings(data), entries)
 

@@ -10,7 +10,6 @@ from figures.upscaling._runs import (
     LEVEL,
     QUIET,
     ROUNDED,
-    SMALL,
     best,
     by_stage,
     code_sweep,
@@ -53,6 +52,11 @@ WITH_TUNING = 1.4  # times cheaper, GPT-2 (F.4)
 STILL = below(1, SUITE, "the paper's sign, where scratch has as many steps in all")
 AT_NIGHT = {LONG: {OVERNIGHT: STILL}}
 OURS = (  # beside the paper's claims: id, statement, loss, baseline, what below 1 means
+    (
+        "upscaled-wins-tuned",
+        "from scratch at its own best learning rate, upscaled untuned",
+        *("training", " at its best rate", "still wins"),
+    ),
     (
         LONG,
         "from scratch at its best rate, given the base's epochs as well, upscaled untuned",
@@ -241,36 +245,6 @@ def win_claims(figure, where, setting):
     )
 
 
-def sweep_studies(setting, *more):
-    """STUDIES of a figure of a sweep. more: further stages."""
-    stages = ("tune_upscaled", *more, *SMALL)
-    return tuple(f"{setting.study}/{stage}" for stage in stages)
-
-
-def sweep_claims(figure, where):
-    """The claim of a figure of a sweep."""
-    return (
-        Claim(
-            id=f"{figure}.optimal-noise",
-            kind=TRAINING,
-            statement="An optimal noise level exists: less and more of it both end higher",
-            source=where,
-            quantity="final training loss at the small width: the smaller of zero noise at its own "
-            "best rate and the largest noise at the selected one's, over the selected noise",
-            expected=trained_scales(above(1, STATED)),
-        ),
-        Claim(
-            id=f"{figure}.nonzero-selected",
-            kind=TRAINING,
-            statement="The sweep selects a noise that is not zero",
-            source="Section 4; " + where,
-            quantity="final training loss at the small width, the selected noise minus zero noise, "
-            "each at its own best rate; 0 where the sweep selects none",
-            expected=trained_scales(below(0)),
-        ),
-    )
-
-
 def measure_curves(figure, data, setting, scale):
     """Claim id -> Measurement, for `curve_claims`."""
     stages = by_stage(data, scale)
@@ -366,6 +340,9 @@ def measure_wins(figure, data, setting, scale):
     # single curve crosses a level by its noise.
     measured = {
         "upscaled-wins": over_seeds(ratio(up, scratch), up.index, problem, detail),
+        "upscaled-wins-tuned": over_seeds(
+            lambda seeds: of_up(seeds) / tuned, up.index, own_rate, f"{own_best}; {detail}"
+        ),
         LONG: over_seeds(
             ratio(up, long),
             shared(up, long),
@@ -420,34 +397,3 @@ def measure_wins(figure, data, setting, scale):
         )
     found = {f"{figure}.{name}-{setting.key}": value for name, value in measured.items()}
     return found | (_fair.measure(figure, stages, setting, scale) if setting.target else {})
-
-
-def measure_sweep(figure, data, setting, scale):
-    """Claim id -> Measurement, for `sweep_claims`; of one seed where Sweep 2 is all there is."""
-    stages = by_stage(data, scale)
-    rows, metric = ends(stages, "tune_upscaled"), setting.metric_of("tune_upscaled")
-    by_level = rows.groupby(LEVEL)[metric].min()
-    outer = by_level.iloc[[0, -1]]
-    lowest = float(by_level.min())
-    gains = ", ".join(
-        f"{1 - lowest / loss:.1%} below {name}" if np.isfinite(loss) else f"{name} diverged"
-        for name, loss in zip(("zero noise", "the largest"), outer, strict=True)
-    )
-    problem = edges(stages, setting, "tune_upscaled", QUIET)
-    words = f"Sweep 2, one seed: {point(best(rows, ['lr', LEVEL], metric))}: {lowest:.4g}, {gains}"
-    if SMALL[0] in stages:
-        winner, *others = (losses(stages, name) for name in SMALL)
-
-        def least(seeds):
-            return min(ratio(other, winner)(seeds) for other in others)
-
-        return {
-            f"{figure}.optimal-noise": over_seeds(least, winner.index, problem, words),
-            f"{figure}.nonzero-selected": over_seeds(
-                difference(winner, others[0]), shared(winner, others[0]), problem, words
-            ),
-        }
-    return {
-        f"{figure}.optimal-noise": of_one_run(float(outer.min()) / lowest, problem, words),
-        f"{figure}.nonzero-selected": of_one_run(lowest - float(outer.iloc[0]), problem, words),
-    }

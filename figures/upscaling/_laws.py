@@ -47,7 +47,7 @@ def fair_laws(figure, setting):
 
 
 def sweep_laws(figure):
-    """LAWS of `_claims.sweep_claims`."""
+    """LAWS of `_sweep.claims`."""
     return {f"{figure}.{name}": SIGN for name in ("optimal-noise", "nonzero-selected")}
 
 
@@ -71,11 +71,11 @@ def simulate(law, recorded, scale, rng, more=None):
 def set_sides(design, stages, side, study, scale):
     """Put the arms that a sign is about apart; stages: name -> positions of its rows."""
     if "scratch_long" in stages and "upscaled" in stages:  # as a whole: it has twice the steps
-        step = design.recorded["step"]
-        ends = (
-            stages[name][step.iloc[stages[name]].argmax()] for name in ("scratch_long", "upscaled")
+        step, over = design.recorded["step"].to_numpy(), window(study, scale)
+        long, ours = (
+            window_mean(design, stages[name], step[stages[name]].max(), over)[0]
+            for name in ("scratch_long", "upscaled")
         )
-        long, ours = (design.mean[end, 0] for end in ends)
         design.mean[stages["scratch_long"], 0] += side * abs(long - ours) - (long - ours)
     if {"scratch_long", "upscaled_tuned"} <= {*stages}:
         _fair.set_apart(design, stages, side, study, scale)

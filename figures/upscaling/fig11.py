@@ -1,17 +1,17 @@
 """Figure 11: Sweep 2 over learning rate and noise, GPT-2 with AdamW."""
 
-from figures.upscaling import _claims, _drawing, _laws
+from figures.upscaling import _drawing, _laws, _sweep
 from figures.upscaling._laws import simulate
 from figures.upscaling._runs import SETTINGS, reduce
 from repro.judge.figure import Figure
 
 SETTING = SETTINGS["gpt2"]
-CLAIMS = _claims.sweep_claims("fig11", "Figure 11; F.3")
+CLAIMS = _sweep.claims("fig11", "Figure 11; F.3")
 LAWS = _laws.sweep_laws("fig11")
 
 
 def measure(data, scale):
-    return _claims.measure_sweep("fig11", data, SETTING, scale)
+    return _sweep.measure("fig11", data, SETTING, scale)
 
 
 def draw(data, scale):
@@ -24,7 +24,7 @@ FIGURE = Figure(
         "Noise at the ends of its grid ends at {fig11.optimal-noise} times the best loss, or more"
     ),
     caption=_drawing.SWEPT.format(_drawing.final(SETTING), "Ma et al., Figure 11"),
-    studies=_claims.sweep_studies(SETTING, "tune_upscaled_code"),
+    studies=_sweep.studies(SETTING, "tune_upscaled_code"),
     claims=CLAIMS,
     laws=LAWS,
     reduce=reduce,

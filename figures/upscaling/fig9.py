@@ -1,17 +1,17 @@
 """Figure 9: Sweep 2 over learning rate and noise, ResNet-18 with SGD."""
 
-from figures.upscaling import _claims, _drawing, _laws
+from figures.upscaling import _drawing, _laws, _sweep
 from figures.upscaling._laws import simulate
 from figures.upscaling._runs import SETTINGS, reduce
 from repro.judge.figure import Figure
 
 SETTING = SETTINGS["resnet"]
-CLAIMS = _claims.sweep_claims("fig9", "Figure 9; F.2")
+CLAIMS = _sweep.claims("fig9", "Figure 9; F.2")
 LAWS = _laws.sweep_laws("fig9")
 
 
 def measure(data, scale):
-    return _claims.measure_sweep("fig9", data, SETTING, scale)
+    return _sweep.measure("fig9", data, SETTING, scale)
 
 
 def draw(data, scale):
@@ -24,7 +24,7 @@ FIGURE = Figure(
         "Noise at the ends of its grid ends at {fig9.optimal-noise} times the best loss, or more"
     ),
     caption=_drawing.SWEPT.format(_drawing.final(SETTING), "Ma et al., Figure 9"),
-    studies=_claims.sweep_studies(SETTING),
+    studies=_sweep.studies(SETTING),
     claims=CLAIMS,
     laws=LAWS,
     reduce=reduce,

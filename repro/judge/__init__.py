@@ -27,7 +27,7 @@ The board of transfer
   matrix.py        entries by workloads, ties by paired tests
   references.py    what is fixed, under which version
   leaders.py       the board from what is on record and was sent in
-  entries.py       what was sent in: run, written, read, held against runs made anew
+  entries.py       entries on file: read, held against the plan, runs made anew
 
 What is made and kept
   run_table.py     a figure's table of runs, and its key

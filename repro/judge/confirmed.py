@@ -37,13 +37,28 @@ def lines() -> list[str]:
     head = ["claim", "expected", "measured", "n", "p", "Holm", "verdict", "reduced", "registered"]
     found = [_line(*each) for each in _registered()]
     found.sort(key=lambda line: VERDICTS_FIRST.index(line[6].partition(";")[0]))
-    return markdown([head, *found])
+    rows = [(paper, row) for paper in _papers() for row in register.registered(paper)]
+    designs = [_design(*each) for each in rows]
+    head_of_designs = ["claim", "scale", "arms and seeds", "window", "power", "told", "error", "s"]
+    head_of_designs.append("known when it was written")
+    table = ["", "The designs:", "", *markdown([head_of_designs, *designs])] if designs else []
+    return [*markdown([head, *found]), *table]
+
+
+def _design(paper: str, row: register.Registered) -> list[str]:
+    numbers = (row.power, row.told, row.error, row.seconds)
+    name = f"`{paper}` {row.claim}"
+    return [name, row.scale, row.arms, row.window, *(f"{n:g}" for n in numbers), row.known]
+
+
+def _papers() -> list[str]:
+    return [*dict.fromkeys(name.split("/")[0] for name in catalog.figure_names())]
 
 
 def _registered() -> Iterator[tuple[JudgedClaim, bool | None, badges.Badge]]:
     """The judged claims on record that the register has a row of: each with whether it stands by
     Holm's method, None where it is none of those that are counted, and its badge."""
-    for paper in dict.fromkeys(name.split("/")[0] for name in catalog.figure_names()):
+    for paper in _papers():
         tests = {row.key for row in register.registered(paper)}
         tests |= {(e.claim, e.scale, e.data) for e in earlier.of_paper(paper)}
         for scale, data in sorted({(scale, data) for _, scale, data in tests}):

@@ -1,278 +1,372 @@
-"""Entries of the board of transfer that were sent in: `studies/transfer/entries/<name>.json`, found
-by listing. No torch at import.
+"""Entries of the board of transfer on file: `studies/transfer/entries/<name>.json`, found by
+listing. No torch.
 
-Such a file has what was run (the text of the entry's file), every final loss, and what they came to
-under a version of the board. Whoever reads it computes the score anew from the losses; whoever
-merges it trains a cell of it anew (`python -m repro verify --entry FILE`).
+Such a file has the text of the entry's file and the final loss of every run, with its id. Name and
+optimizer are those of the text, scores are computed from the losses: nothing is said twice. Every
+reading asks the same (`read`); nothing of it is carried out but by `verify`.
 """
 
 import math
-import re
-import tempfile
-from collections.abc import Mapping, Sequence
+import random
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from repro.errors import UserError
-from repro.files import canonical_json, read_sealed, sha256, write_sealed
-from repro.judge import forecast
+from repro.files import read_sealed, write_sealed
 from repro.judge.matrix import Entry
-from repro.judge.run_table import tabulate
-from repro.judge.score import Estimate, Score
-from repro.suite import catalog, checkout, entry, foreign, packs
+from repro.suite import catalog, checkout, config, foreign, jobs, registry
 from repro.suite import cells as cellfiles
-from repro.suite.entry import Entered, EntryFile, Point
+from repro.suite import entry as entry_files
+from repro.suite.entry import FIGURE, FILE, EntryFile
+from repro.suite.names import StageName
+from repro.suite.plan import Cell
 from repro.suite.provenance import provenances
+from repro.suite.runs import Run, Upstream
+from repro.suite.study import SCALES
 from repro.suite.suite import Suite
 
 FOLDER = checkout.ROOT / "studies" / "transfer" / "entries"
-FIGURE = "transfer/scores"  # whose reduce makes the table, and whose board the entry joins
-FORMAT = 1
-KEYS = {
-    "version": str,
-    "name": str,
-    "optimizer": str,
-    "scale": str,
-    "data": str,
-    "workloads": list,
-    "file": dict,
-    "columns": list,
-    "losses": list,
-    "scores": dict,
-    "made": list,
-}
+FORMAT = 2
+KEYS = {"version", "scale", "data", "file", "columns", "losses", "made", "format"}
+# run: its id. chance: entropy of the workload's targets, by which its data are known.
+COLUMNS = [
+    "run",
+    "workload",
+    "parametrization",
+    "model.width",
+    "embedding_ratio",
+    "lr",
+    "seed",
+    "train_loss",
+    "chance",
+]
 SAME = 1e-6  # relative difference of a final loss up to which a run trained anew is the same
 PROXY = "(proxy)"
+REMEDY = "make it again with repro record --config entry=FILE.py"
 
 
-def submit(suite: Suite, path: str, workloads: Sequence[str], folder: Path) -> str:
-    """Run an entry's file on workloads; write its JSON and a pack of its finished runs into a
-    folder. Returns what came out, in words."""
-    board = catalog.figure_module(FIGURE)
-    found = entry.read(path)
-    entered = Entered(suite, found, workloads)
-    refuse_taken(found, [*board.NAMES], folder)
-    entry.train(entered)
-    by_study, files = {}, []
-    for study, cells in entered.entered_cells().items():
-        paths = [suite.paths.cell(cell) for cell in cells]
-        files += paths
-        by_study[study] = [
-            cellfiles.read_cell(file, cell) for file, cell in zip(paths, cells, strict=True)
-        ]
-    contents: list[Mapping] = [each for some in by_study.values() for each in some]
-    cellfiles.check_compatible(dict(zip(files, contents, strict=True)))
-    table = tabulate(FIGURE, by_study)
-    table.loc[table["parametrization"] != PROXY, "parametrization"] = found.name
-    row = scored(found.optimizer, table, suite.config.scale, board.VERSION)
-    text = Path(path).read_text("utf-8")
+@dataclass(frozen=True)
+class Point:
+    """A run of an entry as its table has it. narrow: whether it is of the narrow model."""
+
+    workload: str
+    narrow: bool
+    width: float
+    ratio: float
+    rate: float
+    seed: int
+
+    @property
+    def cell(self) -> tuple:
+        """What the runs over rates of one model, ratio and seed have in common."""
+        return self.workload, self.narrow, self.width, self.ratio, self.seed
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run that an entry is to have. spec: with what it takes from upstream."""
+
+    run: Run
+    spec: Mapping[str, Any]
+    point: Point
+
+
+@dataclass(frozen=True)
+class OnFile:
+    """An entry's JSON, read and held against what is planned. losses: of every run, in order."""
+
+    path: Path
+    file: EntryFile
+    content: Mapping[str, Any]
+    losses: Mapping[Point, float]
+
+    @property
+    def of(self) -> tuple[str, str, str]:
+        """Scale, data and version."""
+        return self.content["scale"], self.content["data"], self.content["version"]
+
+
+def record(suite: Suite, file: EntryFile) -> str:
+    """Write the JSON of a configured entry's finished runs beside its file; returns what came
+    out."""
+    read_cells: dict[Path, dict] = {}
+    by_id: dict[str, dict] = {}
+    for cell in _cells(suite):
+        path = suite.paths.cell(cell)
+        read_cells[path] = cellfiles.read_cell(path, cell)
+        by_id |= {run["id"]: run for run in read_cells[path]["runs"]}
+    cellfiles.check_compatible(read_cells)
+
+    def final(each: Run, point: Point | None) -> float | None:
+        records = by_id[each.id]["records"]
+        return float(records[-1]["train_loss"]) if records else None
+
+    rows = []
+    for each in planned(suite, final, file.given):
+        last, p = by_id[each.run.id]["records"][-1], each.point
+        name = PROXY if p.narrow else file.name
+        numbers = [p.width, p.ratio, p.rate, p.seed, float(last["train_loss"]), last["chance"]]
+        rows.append([each.run.id, p.workload, name, *map(_plain, numbers)])
     content = {
         "format": FORMAT,
-        "version": board.VERSION,
-        "name": found.name,
-        "optimizer": found.optimizer,
+        "version": _board().VERSION,
         "scale": suite.config.scale,
         "data": suite.label,
-        "workloads": [*workloads],
-        "file": {"name": Path(path).name, "sha256": sha256(text.encode()), "text": text},
-        "columns": [*table.columns],
-        "losses": [[*map(_plain, cells)] for cells in table.itertuples(index=False)],
-        "scores": {column: in_numbers(each) for column, each in row.scores.items()},
-        "made": provenances(contents),
+        "file": {"name": file.file, "sha256": file.digest, "text": file.text},
+        "columns": COLUMNS,
+        "losses": rows,
+        "made": provenances([*read_cells.values()]),
     }
-    target = folder / f"{stem(found.name)}.json"
+    target = file.record
+    if target.exists() and read(target).file.name != file.name:
+        raise UserError(f"{target}: is of another entry; give {file.given} another name")
     write_sealed(target, content)
-    packs.write(sorted(files), target.with_suffix(".tar.gz"))
-    lines = [f"{column}: {in_words(each)}" for column, each in row.scores.items()]
-    seconds = sum(made["seconds"] for made in content["made"])
-    runs = sum(made["runs"] for made in content["made"])
-    return "\n".join(
-        [
-            f"{row.name}, version {board.VERSION}, {suite.config.scale} scale, % of the gain lost:",
-            *lines,
-            f"{runs} runs, {seconds / 60:.2g} core-minutes; {target} and {target.stem}.tar.gz",
-        ]
-    )
+    row = row_of(read(target))
+    lines = [f"{column}: {_in_words(each)}" for column, each in row.scores.items()]
+    return "\n".join([f"{target}: {row.name}, {len(rows)} runs, % of the gain lost:", *lines])
 
 
-def price(suite: Suite, path: str, workloads: Sequence[str]) -> str:
-    """What `submit` would train, and for how long by the seconds on record."""
-    entered = Entered(suite, entry.read(path), workloads)
-    cells = [cell for some in entered.entered_cells().values() for cell in some]
-    runs = {run.id: run for cell in cells for run in cell.runs if not suite.is_finished(run)}
-    known = forecast.recorded_seconds(suite, [FIGURE], cells)
-    if not known:
-        return f"{len(runs)} runs; no record at this scale says how long they take"
-    minutes = sum(known[name] for name in runs) / 60
-    return (
-        f"{path}: at most {len(runs)} runs on {', '.join(workloads)}, {minutes:.2g} core-minutes "
-        "by the seconds on record"
-    )
+def planned(
+    suite: Suite, final: Callable[[Run, Point | None], float | None], name: object
+) -> list[Planned]:
+    """Every run of an entry, in order, with what its search proposed. final: (run, its point, None
+    of a slot that its search did not need) -> its loss."""
+    results: dict[str, dict] = {}
+    chosen: dict[tuple, Any] = {}
 
+    def choose(upstream: Upstream) -> Any:
+        key = id(upstream.reference), upstream.runs.ids
+        if key not in chosen:
+            try:
+                chosen[key] = upstream.choose(lambda run: results[run.id])
+            except UserError as error:
+                raise UserError(f"{name}: {error}") from None
+        return chosen[key]
 
-def refuse_taken(found: EntryFile, names: Sequence[str], folder: Path) -> None:
-    """Raise UserError where a row of that name is on the board already, but for one that the same
-    folder has and this would replace."""
-    own = folder / f"{stem(found.name)}.json"
-    sent = [read(file)["name"] for file in sorted(FOLDER.glob("*.json")) if file != own]
-    if found.name in (*names, *sent):
-        raise UserError(f"{found.path}: NAME {found.name!r} is on the board; give another")
-
-
-def stem(name: str) -> str:
-    """The name of an entry's files."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "entry"
-
-
-def scored(optimizer: str, table, scale: str, version: str, source: str = "") -> Entry:
-    """The row of an entry's table of runs."""
-    (row,) = catalog.figure_module(FIGURE).entries(table, scale, version, source, optimizer)
-    return row
-
-
-def read(path: Path) -> dict[str, Any]:
-    """An entry's JSON. Raises UserError where it is not what `submit` wrote: another format, a
-    changed file, text that is not that of its digest, losses that are no numbers."""
-    content = read_sealed(path)
-    remedy = "make it again with repro submit"
-    if content.get("format") != FORMAT:
-        raise UserError(f"{path}: is no entry of this suite's format {FORMAT}; {remedy}")
-    cellfiles.check_keys(content, KEYS, path, remedy)
-    file = content["file"]
-    if sha256(str(file.get("text")).encode()) != file.get("sha256"):
-        raise UserError(f"{path}: the text of its file is not that of its digest; {remedy}")
-    if not foreign.is_shown_as_it_is([content[key] for key in ("name", "optimizer", "scores")]):
-        raise UserError(f"{path}: holds characters that cannot be shown; {remedy}")
-    width = len(content["columns"])
-    if any(len(row) != width for row in content["losses"]) or not content["losses"]:
-        raise UserError(f"{path}: its losses are no table of {width} columns; {remedy}")
-    return content
-
-
-def table_of(content: Mapping) -> Any:
-    """Its losses as a DataFrame like data.csv's."""
-    import pandas as pd
-
-    found = pd.DataFrame(content["losses"], columns=content["columns"])
-    for column in found.columns:
-        if column not in ("workload", "parametrization"):
-            found[column] = pd.to_numeric(found[column])
+    found = []
+    for cell in _cells(suite):
+        stage = StageName.parse(cell.study)
+        for run in cell.runs:
+            spec, tuned = run.resolve(choose)
+            point = None
+            if None not in tuned.values():
+                narrow, workload = stage.stage == "proxy", stage.module.split("/")[1]
+                width, ratio = float(spec["model"]["width"]), float(spec["embedding_ratio"])
+                point = Point(workload, narrow, width, ratio, float(spec["lr"]), spec["seed"])
+                found.append(Planned(run, spec, point))
+            loss = final(run, point)
+            records = [] if loss is None else [{"train_loss": loss}]
+            results[run.id] = {"spec": spec, "axes": run.axes, "tuned": tuned, "records": records}
     return found
 
 
-def row_of(content: Mapping, source: str) -> Entry:
-    """Its row, computed from its losses."""
-    made = content["optimizer"], table_of(content), content["scale"], content["version"]
-    return scored(*made, source)
+def _cells(suite: Suite) -> list[Cell]:
+    return [cell for cells in suite.figure_cells(FIGURE).values() for cell in cells]
 
 
-def sent_in(scale: str, label: str, version: str, folder: Path | None = None) -> list[Entry]:
-    """The rows of what was sent in at a scale on some data under a version."""
-    files = sorted((folder or FOLDER).glob("*.json"))
-    found = [(file, read(file)) for file in files]
-    return [
-        row_of(content, file.name)
-        for file, content in found
-        if (content["scale"], content["data"], content["version"]) == (scale, label, version)
-    ]
+def of_losses(suite: Suite, losses: Mapping[Point, float], name: object) -> list[Planned]:
+    """The planned runs of an entry by its losses. Raises UserError, naming the file, unless it has
+    each of them, and no other."""
+
+    def final(run: Run, point: Point | None) -> float | None:
+        if point is not None and point not in losses:
+            raise UserError(f"{name}: lacks a planned run: {point}; {REMEDY}")
+        return None if point is None else losses[point]
+
+    found = planned(suite, final, name)
+    if odd := {*losses} - {each.point for each in found}:
+        raise UserError(f"{name}: has a run that is not planned: {min(odd, key=str)}; {REMEDY}")
+    return found
 
 
-def verify(suite: Suite, path: Path, seed: int) -> str:
-    """Hold an entry's JSON against itself and against runs trained anew: its scores are those of
-    its losses, and the runs of a cell drawn with a seed end where it says. Returns what was done.
-    Raises UserError where anything differs.
+def read(path: Path) -> OnFile:
+    """An entry's JSON. Raises UserError, naming it, where it is not what `record` writes: its
+    columns, its numbers, its points, seeds, rates and rounds, each once, and its text."""
+    return of_content(path, read_sealed(path))
 
-    The entry's file is carried out: read it first.
-    """
-    content = read(path)
-    if (content["scale"], content["data"]) != (suite.config.scale, suite.label):
-        raise UserError(
-            f"{path}: is of scale {content['scale']}, data {content['data']}; give "
-            f"--config scale={content['scale']}"
-        )
-    row = row_of(content, path.name)
-    stated = {column: in_numbers(each) for column, each in row.scores.items()}
-    if not agree(stated, content["scores"]):
-        raise UserError(f"{path}: its scores are not those of its losses")
-    points = {point: loss for point, loss in points_of(content)}
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, Path(content["file"]["name"]).name)
-        file.write_text(content["file"]["text"], "utf-8")
-        entered = Entered(suite, entry.read(str(file)), content["workloads"])
-        if (entered.entry.name, entered.entry.optimizer) != (content["name"], content["optimizer"]):
-            raise UserError(f"{path}: its file is of another name or optimizer than it says")
-        check_planned(path, entered, points)
-        chosen = entry.drawn([*points], seed)
-        for point, loss in entry.rerun(entered, chosen):
-            said = points[point]
-            if not (loss == said or math.isclose(loss, said, rel_tol=SAME)):
-                raise UserError(
-                    f"{path}: {point}: ends at {loss:.9g} here, at {said:.9g} in the file"
-                )
-    first = chosen[0]
+
+def of_content(path: Path, content: Mapping[str, Any]) -> OnFile:
+    """The same of what is in it."""
+    try:
+        found = _checked(path, content)
+        _hold_against_plan(path, found)
+    except UserError as error:
+        said = str(error)
+        raise UserError(said if str(path) in said else f"{path}: {said}") from None
+    return found
+
+
+def _checked(path: Path, content: Mapping[str, Any]) -> OnFile:
+    """A JSON by its form alone."""
+
+    def refuse(what: str) -> None:
+        raise UserError(f"{path}: {what}; {REMEDY}")
+
+    if content.get("format") != FORMAT or {*content} != KEYS:
+        refuse(f"is no entry of this suite's format {FORMAT}")
+    if content["scale"] not in SCALES or not foreign.fits(content["version"], r"v\d{1,4}"):
+        refuse("says no scale or version that there is")
+    label = content["data"]
+    if not isinstance(label, str) or not config.is_data_label(label, registry.dataset_names()):
+        refuse("says no data that there are")
+    file = content["file"]
+    forms = {"name": FILE, "sha256": foreign.DIGEST, "text": r"(?s:.*)"}
+    if not isinstance(file, dict) or {*file} != {*forms}:
+        refuse("has no file with name, sha256 and text")
+    if not all(foreign.fits(file[key], form) for key, form in forms.items()):
+        refuse("its file's name or digest is none")
+    own = entry_files.parse(file["text"], str(path))
+    if own.digest != file["sha256"]:
+        refuse("the text of its file is not that of its digest")
+    made = content["made"]
+    if not isinstance(made, list) or not made or not all(isinstance(m, dict) for m in made):
+        refuse("does not say where it was made")
+    if any(each in made[:number] for number, each in enumerate(made)):
+        refuse("says twice where it was made")
+    for each in made:
+        foreign.check_provenance(each, path, REMEDY, lacking=("inputs",))
+    if content["columns"] != COLUMNS:
+        refuse(f"its columns are not {', '.join(COLUMNS)}")
+    return OnFile(path, own, content, _losses(path, content["losses"], own.name, refuse))
+
+
+def _losses(path: Path, rows: Any, name: str, refuse: Callable[[str], None]) -> dict:
+    """The losses of a table's rows, each of the right form, once."""
+    if not isinstance(rows, list) or not rows:
+        refuse("has no losses")
+    found: dict[Point, float] = {}
+    ids: set[str] = set()
+    chances: dict[str, float] = {}
+    forms = [foreign.DIGEST, "|".join(entry_files.WORKLOADS), r"[^\n]{1,40}"]
+    for number, row in enumerate(rows, 1):
+        right = isinstance(row, list) and len(row) == len(COLUMNS)
+        if not right or not all(map(foreign.fits, row[:3], forms)) or row[2] not in (PROXY, name):
+            refuse(f"row {number} of its losses has no run, workload or parametrization of it")
+        width, ratio, rate, seed, loss, chance = row[3:]
+        if loss == "inf":  # of a run that diverged
+            loss = math.inf
+        numbers = [width, ratio, rate, seed, chance, *([loss] if loss != math.inf else [])]
+        if not all(foreign.fits(n, foreign.NUMBER) and n >= 0 for n in numbers):
+            refuse(f"row {number} of its losses has what is no number, or one below 0")
+        if type(seed) is not int:
+            refuse(f"row {number} of its losses has a seed that is no whole number")
+        point = Point(row[1], row[2] == PROXY, float(width), float(ratio), float(rate), seed)
+        if point in found or row[0] in ids:
+            refuse(f"row {number} of its losses has a run that an earlier row has")
+        found[point] = float(loss)
+        ids.add(row[0])
+        if chances.setdefault(row[1], chance) != chance:
+            refuse(f"row {number} of its losses has another chance than rows before it")
+    return found
+
+
+def _hold_against_plan(path: Path, found: OnFile) -> None:
+    of_losses(_plan(found.content["scale"], found.file.octaves), found.losses, path)
+
+
+@cache
+def _plan(scale: str, octaves: float) -> Suite:
+    """The suite with an entry of these grids, which are the same whatever its rules: so a file is
+    read and its rules are not carried out."""
+    stand_in = EntryFile("", "", "plan", "muP", {}, octaves)
+    chosen = config.parse({"scale": scale}, registry.dataset_names())
+    return Suite(replace(chosen, entry=stand_in, figures=(FIGURE,)))
+
+
+def table_of(found: OnFile) -> Any:
+    """Its losses as a DataFrame like data.csv's."""
+    import pandas as pd
+
+    table = pd.DataFrame(found.content["losses"], columns=COLUMNS).drop(columns="run")
+    table["train_loss"] = pd.to_numeric(table["train_loss"])
+    return table
+
+
+def row_of(found: OnFile) -> Entry:
+    """Its row of the board, computed from its losses."""
+    scale, _, version = found.of
+    made = table_of(found), scale, version, found.path.name, found.file.optimizer
+    (row,) = _board().entries(*made)
+    return row
+
+
+def sent_in(
+    scale: str, label: str, version: str, names: Sequence[str], folder: Path | None = None
+) -> list[Entry]:
+    """The rows of what is on file at a scale on some data under a version. names: of rows that are
+    there. Raises UserError, naming the file, where one has the name of another row."""
+    taken = {_alike(name): "the suite's own" for name in names}
+    rows = []
+    for path in sorted((folder or FOLDER).glob("*.json")):
+        found = read(path)
+        other = taken.setdefault(_alike(found.file.name), path.name)
+        if other != path.name:
+            raise UserError(f"{path}: its NAME {found.file.name!r} is {other}; give it another")
+        if found.of == (scale, label, version):
+            rows.append(row_of(found))
+    return rows
+
+
+def _alike(name: str) -> str:
+    """A name as an eye takes it."""
+    return "".join(c for c in name.casefold() if c.isalnum())
+
+
+def verify(suite: Suite, file: EntryFile, show: Callable[[str], None]) -> str:
+    """Hold an entry's JSON against what its file plans, and a cell of it against runs trained anew,
+    which the system's randomness draws. Returns what was done; raises UserError where anything
+    differs. The file is carried out: `show` gets its text first."""
+    found = read(file.record)
+    show(f"{file.record}: {file.file}, which is carried out now:\n{found.file.text}")
+    if found.file.text != file.text:
+        raise UserError(f"{file.record}: is of another text than {file.given}")
+    if found.of[:2] != (suite.config.scale, suite.label):
+        scale, label, _ = found.of
+        raise UserError(f"{file.record}: is of scale {scale}, data {label}; give --config scale=")
+    runs = of_losses(suite, found.losses, file.record)
+    said = {row[0]: point for row, point in zip(found.content["losses"], found.losses, strict=True)}
+    if said != {each.run.id: each.point for each in runs}:
+        raise UserError(f"{file.record}: its runs have other ids than planned; {REMEDY}")
+    cell = random.SystemRandom().choice(sorted({each.point.cell for each in runs}))
+    drawn = [each for each in runs if each.point.cell == cell]
+    first = drawn[0].point
     model = "narrow" if first.narrow else "wide"
-    return (
-        f"{path}: scores are those of its {len(points)} losses; {len(chosen)} runs of "
-        f"{first.workload}, {model} model of width {first.width:g}, ratio {first.ratio:g}, seed "
-        f"{first.seed}, trained anew, end where it says (drawn with --seed {seed})"
+    words = (
+        f"{len(drawn)} runs of {first.workload}, {model} model of width {first.width:g}, ratio "
+        f"{first.ratio:g}, seed {first.seed}"
     )
+    show(f"drawn by the system's randomness: {words}")
+    for each in drawn:
+        loss, its = jobs.anew(suite, each.run, each.spec), found.losses[each.point]
+        if not (loss == its or math.isclose(loss, its, rel_tol=SAME)):
+            raise UserError(
+                f"{file.record}: {each.point}: ends at {loss:.9g} here, at {its:.9g} in the file"
+            )
+    return f"{file.record}: has its {len(runs)} runs; {words}, trained anew, end where it says"
 
 
-def points_of(content: Mapping) -> list[tuple[Point, float]]:
-    """(run, final loss) of every row of an entry's table."""
-    table = table_of(content)
-    return [
-        (
-            Point(
-                str(row["workload"]),
-                row["parametrization"] == PROXY,
-                float(row["model.width"]),
-                float(row["embedding_ratio"]),
-                float(row["lr"]),
-                int(row["seed"]),
-            ),
-            float(row["train_loss"]),
-        )
-        for row in table.to_dict("records")
-    ]
+def shown(text: str) -> None:
+    """Print a text; at a terminal ask whether to go on where it is a file's."""
+    from repro.errors import visible
+
+    print(visible(text), flush=True)
+    if "carried out now" in text.partition("\n")[0] and sys.stdin.isatty():
+        with suppress(EOFError):
+            if input("go on? [y/N] ").strip().lower() == "y":
+                return
+        raise UserError("verify: the file was not carried out")
 
 
-def check_planned(path: Path, entered: Entered, points: Mapping[Point, float]) -> None:
-    """Raise UserError where an entry lacks a run of the board's grid: rates that came out badly
-    could have been left out."""
-    for study, cells in entered.entered_cells().items():
-        _, workload, stage = study.split("/")
-        narrow = stage.partition("+")[0] == entry.STAGES[0]
-        if "+" in stage:  # of a search's rounds only what it proposed was run
-            continue
-        for run in (run for cell in cells for run in cell.runs):
-            if not any(_is_of(run.spec, point, workload, narrow) for point in points):
-                raise UserError(f"{path}: lacks a run of {study}: {dict(run.axes)}")
+def _board() -> Any:
+    return catalog.figure_module(FIGURE)
 
 
-def _is_of(spec: Mapping, point: Point, workload: str, narrow: bool) -> bool:
-    """Whether a point is a planned run; a ratio that is taken from upstream may be any."""
-    ratio = spec["embedding_ratio"]
-    known = isinstance(ratio, int | float)
-    return (
-        (point.workload, point.narrow) == (workload, narrow)
-        and (point.width, point.seed) == (spec["model"]["width"], spec["seed"])
-        and math.isclose(point.rate, spec["lr"])
-        and (not known or point.ratio == ratio)
-    )
-
-
-def in_numbers(found: Score) -> dict[str, Any]:
-    """A score for JSON, its undefined numbers null."""
-
-    def numbers(each: Estimate) -> list[float | None]:
-        return [_plain(value) for value in (each.value, each.low, each.high)]
-
-    each = {name: numbers(getattr(found, name)) for name in ("regret", "penalty", "lost")}
-    return {**each, "problem": found.problem, "own": found.own, "note": found.note}
-
-
-def in_words(found: Score) -> str:
+def _in_words(found: Any) -> str:
     """`7 [4, 10]`; why it is undefined."""
     if found.problem:
         return f"undefined: {found.problem}"
@@ -280,34 +374,8 @@ def in_words(found: Score) -> str:
     return f"{found.lost.value:.0f}{ends}"
 
 
-def agree(one: Mapping, other: Mapping) -> bool:
-    """Whether two scores are the same but for their last digits."""
-    if one.keys() != other.keys():
-        return False
-    for column, each in one.items():
-        for key, value in each.items():
-            said = other[column].get(key)
-            if isinstance(value, str):
-                if value != said:
-                    return False
-            elif not all(map(_close, value, said)):
-                return False
-    return canonical_json([*one]) == canonical_json([*other])
-
-
-def _close(one: float | None, other: float | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9)
-
-
-def _plain(value: Any) -> Any:
-    """A cell of a table as JSON has it: no infinity and no NaN, as words or null."""
-    if isinstance(value, str):
-        return value
-    number = float(value)
-    if math.isnan(number):
-        return None
-    if math.isinf(number):
-        return "inf" if number > 0 else "-inf"
-    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+def _plain(value: float) -> float | int | str:
+    """A number as JSON has it: whole where it is, and no infinity."""
+    if not math.isfinite(value):
+        return "inf"
+    return int(value) if float(value).is_integer() and abs(value) < 2**53 else float(value)

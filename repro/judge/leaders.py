@@ -4,8 +4,7 @@ import math
 from pathlib import Path
 
 from repro.errors import UserError
-from repro.files import sha256_file
-from repro.judge import entries, references
+from repro.judge import entries
 from repro.judge.matrix import FEWEST, Board, Entry
 from repro.judge.records import describe, read_record, recorded
 from repro.judge.score import Estimate, Interval
@@ -40,35 +39,23 @@ def board(suite: Suite, data: Path | None = None) -> Board:
 
     table = pd.read_csv(data) if data else _data(suite)[0]
     figure = catalog.figure_module(FIGURE)
-    more = entries.sent_in(suite.config.scale, suite.label, figure.VERSION)
+    own = suite.config.scale, suite.label, figure.VERSION
+    more = entries.sent_in(*own, figure.NAMES)
     return figure.matrix(table, suite.config.scale, more)
-
-
-def freeze(suite: Suite, version: str) -> str:
-    """Fix the references of a version; returns what became of it."""
-    table, file = _data(suite)
-    figure = catalog.figure_module(FIGURE)
-    new = figure.references_of(table, suite.config.scale, version, suite.label, sha256_file(file))
-    if not new:
-        raise UserError(
-            f"board: nothing to hold entries against at {suite.config.scale} scale: no narrow "
-            "model there learned anything, or no optimum lies inside its grid"
-        )
-    references.freeze(new)
-    lines = [f"{row.workload}: {row.of}, {row.narrow_loss - row.loss:.3f} nats" for row in new]
-    return "\n".join([f"{references.PATH}, {version}, by seed:", *lines])
 
 
 def lines(suite: Suite) -> list[str]:
     """The matrix as a Markdown table, with what its marks mean."""
     shown = board(suite)
-    heads = ["", "entry", "median lost, %", *shown.columns.values()]
+    told = {c: w for c, w in shown.columns.items() if any(c in r.defined for r in shown.rows)}
+    left_out = [words for column, words in shown.columns.items() if column not in told]
+    heads = ["", "entry", "median lost, %", *told.values()]
     rows = [
         [
             f"{shown.group[row.name]}" if row.name in shown.group else "-",
             row.name,
             median(row),
-            *(cell(shown, row, column) for column in shown.columns),
+            *(cell(shown, row, column) for column in told),
         ]
         for row in shown.rows
     ]
@@ -76,7 +63,10 @@ def lines(suite: Suite) -> list[str]:
         f"Version {shown.version}, {suite.config.scale} scale. Entries of one number are tied. "
         "Bold: the least lost of a workload, and what a paired test does not part from it. A dash "
         f"is undefined; an empty cell was not trained.{REFERENCE} its own tuned loss is the "
-        "workload's reference."
+        "workload's reference. Below 0 is lower than that reference: "
+        + "; ".join(f"{told[c]} {shown.references[c].of}" for c in told if c in shown.references)
+        + "."
+        + (f" Undefined in every row, and left out: {', '.join(left_out)}." if left_out else "")
     )
     return [*markdown([heads, *rows]), "", note]
 

@@ -2,15 +2,14 @@
 torch.
 
 A row is a seed of a workload's reference, at one scale on one source of data, under one version. It
-is written once (`python -m repro board --freeze VERSION`) and never edited: another reference, grid
-or workload is another version, and every score says which it is of.
+is never edited: another reference, grid or workload is another version, and every score says which
+it is of. That the rows are what the records give (`taken`), a test holds.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from repro.errors import UserError
 from repro.judge.matrix import Entry
 from repro.judge.score import Reference, of_mean
 from repro.suite import rows
@@ -116,16 +115,3 @@ def taken(
             for seed, loss in zip(chain.seeds, chain.tuned, strict=True)
         ]
     return found
-
-
-def freeze(new: list[Frozen]) -> None:
-    """Add rows to the file. Raises UserError where their version is there already at that scale on
-    those data."""
-    old = frozen()
-    for row in new:
-        if any((o.version, o.scale, o.data) == (row.version, row.scale, row.data) for o in old):
-            raise UserError(
-                f"{PATH}: {row.version} at {row.scale} scale, {row.data} data, is frozen: what it "
-                "is held against must not move; give a new version"
-            )
-    rows.write(PATH, Frozen, [*old, *new])

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple
 from pathlib import Path
@@ -26,9 +25,10 @@ from repro.suite.suite import Suite
 TYPED = ("why", "known")  # the columns that a person writes
 
 
-def pilot(suite: Suite, figure_name: str, seeds: int) -> Path:
-    """Carry out a figure's runs on a pilot's seeds, and write their table; returns its path."""
-    piloted, begin = Piloted(suite, seeds), time.monotonic()
+def pilot(suite: Suite, figure_name: str, seeds: int | None) -> Path:
+    """Carry out a figure's runs on a pilot's seeds, and write their table; returns its path. seeds:
+    as of `Piloted`."""
+    piloted = Piloted(suite, seeds)
     by_stage = piloted.figure_cells(figure_name)
     for found in by_stage.values():
         jobs.train_all(piloted, found, jobs.Place())
@@ -38,7 +38,10 @@ def pilot(suite: Suite, figure_name: str, seeds: int) -> Path:
     }
     path = piloted.table(figure_name)
     write_bytes(path, as_csv(tabulate(figure_name, read)))
-    taken = {"runs": _runs(piloted, figure_name), "seconds": time.monotonic() - begin}
+    every = [run for found in read.values() for cell in found for run in cell["runs"]]
+    # What they took when they were made, which may have been in another call.
+    took = sum(run["provenance"]["seconds"] for run in every if run["records"])
+    taken = {"runs": len(every), "seconds": took}
     write_json(path.with_suffix(".json"), taken | {"sha256": sha256_file(path)})
     return path
 

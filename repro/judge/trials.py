@@ -120,7 +120,8 @@ class Planned:
     by, which a few seeds have estimated.
 
     power: share of tables that agree under the paper's law. told: share of verdicts with the truth
-    where the table has it. error: the largest share of false ones, and the law that gives it.
+    where the table has it. error: the largest share of false ones, and the law that gives it. All
+    with intervals calibrated, as they will be.
     """
 
     power: float
@@ -160,17 +161,26 @@ def planned(
     for claim in claims:
         its = figure.laws[claim.id]
 
-        def share(values: Sequence[Measurement], *wanted: str, claim=claim) -> float:
-            seen = [by_bound(claim, each, scale, embedded).seen for each in values]
-            return sum(each in wanted for each in seen) / max(len(seen), 1)
-
         doubled = {law: doubled_noise(found[law][claim.id]) for law in its.names}
-        own = doubled[its.paper]
+        own, bound = doubled[its.paper], claim.at(scale)
+        at = {its.edge: doubled[its.edge]} if its.edge else at_edges(bound, own)
+        calibration = max((factor_for(bound, v, DIFFERS) for v in at.values()), default=1.0)
+        rivals = [factor_for(bound, doubled[rival], AGREES) for rival in its.rivals]
+        strict = max(calibration, *rivals)
+
+        def share(
+            values: Sequence[Measurement], *wanted: str, claim=claim, wide=calibration, more=strict
+        ) -> float:
+            """Of the verdicts that come out, as `evidence.judge` has them."""
+            seen = [by_bound(claim, widened(m, wide), scale, embedded).seen for m in values]
+            held = [by_bound(claim, widened(m, more), scale, embedded).seen for m in values]
+            told = (h if s == AGREES else s for s, h in zip(seen, held, strict=True))
+            return sum(each in wanted for each in told) / max(len(values), 1)
+
         centre = float(np.mean([m.value for m in own if np.isfinite(m.value)] or [math.nan]))
         there = [shifted(m, here[claim.id].value - centre) for m in own]
-        edges = {its.edge: doubled[its.edge]} if its.edge else at_edges(claim.at(scale), own)
         false = [(share(doubled[rival], AGREES), rival) for rival in its.rivals]
-        false += [(share(values, DIFFERS), edge) for edge, values in edges.items()]
+        false += [(share(values, DIFFERS), edge) for edge, values in at.items()]
         error, law = max(false)
         yield claim.id, Planned(share(own, AGREES), share(there, AGREES, DIFFERS), error, law)
 

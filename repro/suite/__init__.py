@@ -19,7 +19,7 @@ What runs
   suite.py         the suite under one configuration
   paths.py         where files are, relative to the work folder
   pilot.py         the suite on seeds that judge nothing
-  entry.py         the suite with somebody's entry of the board of transfer
+  entry.py         an entry of the board, a file in the place of the parametrizations
 
 One job
   jobs.py          the workflow's jobs, also without Snakemake

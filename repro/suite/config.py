@@ -11,7 +11,8 @@ from typing import Any
 from repro.data.source import Source
 from repro.errors import UserError, did_you_mean
 from repro.files import canonical_json, open_file, sha256
-from repro.suite import arithmetic
+from repro.suite import arithmetic, entry
+from repro.suite.entry import EntryFile
 from repro.suite.study import SCALES
 
 SOURCES = ("embedded", "real")
@@ -30,6 +31,7 @@ class Config:
     at_edge: what happens when the best run of a sweep lies at the edge of its grid: "widen" extends
         the grid in rounds, "stop" ends in an error before anything is trained with that value.
     arithmetic: which instructions CPU runs use, a name in `arithmetic.SETTINGS`.
+    entry: a file in the place of the parametrizations of the board of transfer, alone in `figures`.
     """
 
     scale: str
@@ -40,6 +42,7 @@ class Config:
     max_days: float | None = None
     at_edge: str = "widen"
     arithmetic: str = arithmetic.DEFAULT
+    entry: EntryFile | None = None
 
     def source(self, dataset: str) -> Source:
         """The source of one dataset."""
@@ -51,6 +54,7 @@ class Config:
         values = [f"scale={self.scale}", f"data={self.data}"]
         values += [f"{name}={s.folder or s.kind}" for name, s in sorted(self.sources.items())]
         values += [f"at_edge={self.at_edge}"] if self.at_edge != "widen" else []
+        values += [f"entry={self.entry.copy}"] if self.entry else []
         # Written even if it is the default: results from before this setting are made anew.
         return [*values, f"arithmetic={self.arithmetic}"]
 
@@ -60,7 +64,7 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
     the key."""
     datasets = sorted(datasets)
     limits = ("max_gpu_hours", "max_days")
-    known = {"scale", "data", "figures", *limits, "at_edge", "arithmetic", *datasets}
+    known = {"scale", "data", "figures", *limits, "at_edge", "arithmetic", "entry", *datasets}
     for key in values:
         if key not in known:
             raise UserError(
@@ -92,7 +96,12 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
     at_edge = _choice("at_edge", values.get("at_edge", "widen"), AT_EDGE)
     chosen = values.get("arithmetic", arithmetic.DEFAULT)
     chosen = _choice("arithmetic", chosen, tuple(arithmetic.SETTINGS))
-    return Config(scale, data, sources, tuple(figures), hours, days, at_edge, chosen)
+    entered = None
+    if "entry" in values:
+        if not {*figures} <= {"all", entry.FIGURE}:
+            raise UserError(f"config key entry: its runs are those of {entry.FIGURE}; no figures=")
+        entered, figures = entry.load(str(values["entry"])).keep(), [entry.FIGURE]
+    return Config(scale, data, sources, tuple(figures), hours, days, at_edge, chosen, entered)
 
 
 def in_folders(chosen: Config, datasets: Iterable[str], folder: Path) -> Config:

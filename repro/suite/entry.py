@@ -1,48 +1,47 @@
-"""An entry of the board of transfer: a file of somebody's, and the suite with it in the place of
-its own parametrizations. No torch at import.
+"""An entry of the board of transfer: `--config entry=FILE.py` puts a user's file in the place of
+the parametrizations of four workloads. No torch at import.
 
 The file defines NAME, and `rules(family)` as any parametrization, or PARAMETRIZATION, the name of
 one that is there. It may define OPTIMIZER, settings that replace a workload's own ({"name": "muon",
 "momentum": 0.95, "adjust_lr_fn": "original"}, {"weight_decay": 0.1}), and OCTAVES, by which its
-grids of learning rates are moved.
+grids of learning rates are moved. Here it is read and not carried out: so all but its rules are
+literals.
 """
 
-import math
-import random
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+import ast
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from repro.cores import usable_cores
-from repro.errors import UserError, did_you_mean
-from repro.suite import jobs, registry
+from repro.errors import UserError
+from repro.files import open_file, read_sealed, sha256, write_bytes
+from repro.suite import foreign
 from repro.suite.names import StageName
-from repro.suite.plan import Cell
-from repro.suite.runs import Run
-from repro.suite.spec import override
 from repro.suite.study import Study
-from repro.suite.suite import Suite
-from repro.tasks import TASKS
-from widthwise.files import names_in
 from widthwise.parametrization.named import find
 
-PAPER = "transfer"
+FIGURE = "transfer/scores"  # whose runs an entry has
+WORKLOADS = ("decoder", "mlp", "gru", "vit")  # of it, those that are cheap
 STAGES = ("proxy", "wide")
-CHEAP = ("decoder", "mlp", "gru", "vit")  # those that an entry is run on unless others are asked
-WORDS = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD", "muon": "Muon"}
-LONGEST = 40  # characters of a NAME
+FOLDER = Path("results", "entries")  # copies that a run takes, whatever becomes of the file
+WORDS = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD", "muon": "Muon", "lion": "Lion"}
+NAME = r"[A-Za-z0-9][A-Za-z0-9 (),.=_+-]{0,38}[A-Za-z0-9)]|[A-Za-z0-9]"
+FILE = r"\w[\w.+-]{0,59}\.py"
+MOST = 100_000  # characters of a file
+COOKIE = re.compile(r"coding[:=]\s*[-\w.]+")  # PEP 263: code that reads as a comment
+CONSTANTS = ("NAME", "PARAMETRIZATION", "OPTIMIZER", "OCTAVES")
 
 
 @dataclass(frozen=True)
 class EntryFile:
-    """What an entry's file says. path: the file. parametrization: a name, or the path itself.
-    settings: what replaces a workload's optimizer settings. octaves: the grids' shift."""
+    """What an entry's file says. given: where it was. text: of it. parametrization: a name, or ""
+    where it has rules of its own. settings: what replaces a workload's optimizer settings. octaves:
+    the grids' shift."""
 
-    path: str
+    given: str
+    text: str
     name: str
     parametrization: str
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -54,158 +53,151 @@ class EntryFile:
         name = self.settings.get("name", "adamw")
         return WORDS.get(name, name)
 
+    @property
+    def digest(self) -> str:
+        """SHA-256 of its text, which the specs of its runs have."""
+        return sha256(self.text.encode())
 
-def read(path: str) -> EntryFile:
-    """An entry's file; raises UserError, naming what is wrong, on one that is none."""
-    defined = names_in(path)
-    name = defined.get("NAME")
-    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= LONGEST:
-        raise UserError(
-            f"{path}: NAME must be a line of at most {LONGEST} characters, got {name!a}"
-        )
-    own = callable(defined.get("rules"))
-    parametrization = path if own else defined.get("PARAMETRIZATION")
-    if own == ("PARAMETRIZATION" in defined):
-        raise UserError(f"{path}: define rules(family), or PARAMETRIZATION, the name of a table")
-    if not isinstance(parametrization, str):
-        raise UserError(f"{path}: PARAMETRIZATION must be a name, got {parametrization!a}")
-    settings = defined.get("OPTIMIZER", {})
-    if not isinstance(settings, Mapping) or not all(isinstance(key, str) for key in settings):
-        raise UserError(f"{path}: OPTIMIZER must be a mapping of settings")
-    octaves = defined.get("OCTAVES", 0.0)
-    if not isinstance(octaves, int | float) or not abs(octaves) <= 20:
-        raise UserError(f"{path}: OCTAVES must be a number of octaves, got {octaves!a}")
-    # Raises UserError where there is none, or the file lacks something.
-    rows = find(parametrization).rules("sgd" if settings.get("name") == "sgd" else "adam")
-    if any(rule.init is None for rule in rows.values()):
-        raise UserError(f"{path}: leaves initial values as made, which the board's models draw")
-    return EntryFile(path, name, parametrization, dict(settings), float(octaves))
+    @property
+    def file(self) -> str:
+        """The name of its file."""
+        return f"{Path(self.given).stem}.py"
 
+    @property
+    def copy(self) -> Path:
+        """Where its runs find it: an editor that saves another text moves no run that goes on."""
+        return FOLDER / self.digest[:12] / self.file
 
-def workloads() -> list[str]:
-    """The workloads that there are: studies of transfer with both stages."""
-    names = [StageName.parse(name) for name in registry.study_names()]
-    both = {n.study for n in names if n.paper == PAPER and n.stage == STAGES[0]}
-    return [name for name in both & {n.study for n in names if n.stage == STAGES[1]}]
+    @property
+    def record(self) -> Path:
+        """The file of its losses, beside it."""
+        return Path(self.given).with_suffix(".json")
 
+    def keep(self) -> "EntryFile":
+        """This, with its copy there. Raises UserError where the copy holds another text."""
+        if not self.copy.exists():
+            write_bytes(self.copy, self.text.encode())
+        if self.copy.read_bytes() != self.text.encode():
+            raise UserError(f"{self.copy}: was changed; delete it and run the same command again")
+        return self
 
-class Entered(Suite):
-    """A suite whose workloads are run for one entry alone."""
-
-    def __init__(self, suite: Suite, entry: EntryFile, chosen: Sequence[str] = CHEAP):
-        super().__init__(suite.config)
-        known = sorted(workloads())
-        for name in chosen:
-            if name not in known:
-                raise UserError(f"workload {name!r}: {did_you_mean(name, known)}")
-        self.entry, self.chosen = entry, chosen
-
-    def study(self, name: str) -> Study:
-        """A stage with the entry in the place of the suite's parametrizations and optimizer."""
-        origin = StageName.parse(name)
-        declared = super().study(str(origin.at_round(0)))
-        if origin.paper == PAPER and origin.stage in STAGES:
-            declared = self._entered(declared)
-        return declared.round(origin.stage) if origin.round else declared
-
-    def _entered(self, study: Study) -> Study:
-        """A stage's grids and settings with the entry's."""
-        entry = self.entry
+    def entered(self, study: Study) -> Study:
+        """A stage's grids and settings with the entry's. Carries the file out, where it has
+        rules; raises UserError where they are none."""
+        ours = self.parametrization or self.copy.as_posix()
+        rows = find(ours).rules("sgd" if self.settings.get("name") == "sgd" else "adam")
+        if any(rule.init is None for rule in rows.values()):
+            words = "leaves initial values as made, which the board's models draw"
+            raise UserError(f"{self.given}: {words}; give each rule an init")
 
         def grid(own: Mapping) -> dict:
-            moved = {"lr": [rate * 2.0**entry.octaves for rate in own["lr"]]} if "lr" in own else {}
-            ours = {"parametrization": [entry.parametrization]} if "parametrization" in own else {}
-            return {**own, **moved, **ours}
+            moved = {"lr": [rate * 2.0**self.octaves for rate in own["lr"]]} if "lr" in own else {}
+            its = {"parametrization": [ours]} if "parametrization" in own else {}
+            return {**own, **moved, **its}
 
         scales = {
             name: replace(scale, grid=grid(scale.grid)) for name, scale in study.scales.items()
         }
-        optimizer = {**study.spec["optimizer"], **entry.settings}
-        spec = {**study.spec, "parametrization": entry.parametrization, "optimizer": optimizer}
-        return replace(study, spec=spec, grid=grid(study.grid), scales=scales)
-
-    def stages(self, workload: str) -> list[str]:
-        """The stages and rounds that an entry has of a workload."""
-        return [s for stage in STAGES for s in registry.stages(f"{PAPER}/{workload}/{stage}")]
-
-    def entered_cells(self) -> dict[str, list[Cell]]:
-        """Name of a stage or round -> its cells, of the workloads chosen."""
-        names = (stage for workload in self.chosen for stage in self.stages(workload))
-        return {name: cells for name in names if (cells := self.cells(name))}
+        optimizer = {**study.spec["optimizer"], **self.settings}
+        its = {"parametrization": ours, "optimizer": optimizer, "entry": self.digest}
+        return replace(study, spec={**study.spec, **its}, grid=grid(study.grid), scales=scales)
 
 
-def train(suite: Entered) -> None:
-    """Carry out all runs of an entry, a process a workload where there are cores."""
-    jobs.prepare(suite, [cell for cells in suite.entered_cells().values() for cell in cells])
-    arguments = [(suite.config.arguments(), suite.entry.path, name) for name in suite.chosen]
-    count = min(len(arguments), usable_cores())
-    if count == 1:
-        for each in arguments:
-            _train(*each)
-        return
-    with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
-        for done in [pool.submit(_train, *each) for each in arguments]:
-            done.result()
+def is_entered(stage: StageName) -> bool:
+    """Whether an entry has runs of a stage."""
+    paper, study = stage.module.split("/")
+    return paper == "transfer" and study in WORKLOADS and stage.stage in STAGES
 
 
-def _train(words: list[str], path: str, workload: str) -> None:
-    """Carry out an entry's runs on a workload. words: of the configuration."""
-    from repro.suite import arithmetic
-    from repro.suite.suite import load
-
-    base = load(words)
-    arithmetic.apply(base.config.arithmetic)
-    suite = Entered(base, read(path), [workload])
-    cells = [cell for cells in suite.entered_cells().values() for cell in cells]
-    jobs.train_all(suite, cells, jobs.Place())
-
-
-@dataclass(frozen=True)
-class Point:
-    """A run of an entry as its table has it. narrow: whether it is of the narrow model."""
-
-    workload: str
-    narrow: bool
-    width: float
-    ratio: float
-    rate: float
-    seed: int
+def load(given: str) -> EntryFile:
+    """An entry by its file, or by the JSON of its losses, which holds the file's text."""
+    path = Path(given)
+    if path.suffix not in (".py", ".json") or not path.is_file():
+        raise UserError(f"config key entry: {given!a} is no file; give a FILE.py that has a NAME")
+    if path.suffix == ".json":
+        text = read_sealed(path).get("file")
+        if not isinstance(text, dict) or not isinstance(text.get("text"), str):
+            raise UserError(f"{given}: holds no entry of the board; give its FILE.py")
+        return parse(text["text"], given)
+    with open_file(path) as file:
+        content = file.read(MOST + 1)
+    try:
+        return parse(content.decode(), given)
+    except UnicodeDecodeError as error:
+        raise UserError(f"{given}: is no UTF-8 text ({error.reason}); save it as such") from None
 
 
-def rerun(suite: Entered, points: Sequence[Point]) -> Iterator[tuple[Point, float]]:
-    """The final losses of some runs, trained anew, without what is in results/."""
-    for point in points:
-        run = _planned(suite, point)
-        jobs.prepare(suite, [Cell(f"{PAPER}/{point.workload}", {}, (run,))])
-        inputs = suite.needs(Cell("", {}, (run,)))
-        with tempfile.TemporaryDirectory() as folder:
-            records = TASKS[run.task].run(
-                run.spec,
-                inputs=inputs,
-                device="cpu",
-                progress=lambda step, loss: None,
-                checkpoint=Path(folder, "state"),
+def parse(text: str, given: str) -> EntryFile:
+    """What an entry's text says, which is not carried out. Raises UserError, naming the file, on
+    one that is no entry, and on one whose code may look to a reader like another."""
+    check_text(text, given)
+    said, has_rules = _literals(text, given)
+    name, settings, octaves = said.get("NAME"), said.get("OPTIMIZER", {}), said.get("OCTAVES", 0.0)
+    if not foreign.fits(name, NAME):
+        raise UserError(
+            f"{given}: NAME must be 1 to 40 letters, digits and (),.=_+- that end in a letter, "
+            f"digit or ), got {_short(name)}"
+        )
+    if has_rules == ("PARAMETRIZATION" in said):
+        raise UserError(f"{given}: define rules(family), or PARAMETRIZATION, the name of a table")
+    parametrization = said.get("PARAMETRIZATION", "")
+    if not isinstance(parametrization, str) or parametrization.endswith(".py"):
+        raise UserError(f"{given}: PARAMETRIZATION must be a name, got {_short(parametrization)}")
+    if not isinstance(settings, Mapping) or not all(isinstance(key, str) for key in settings):
+        raise UserError(f"{given}: OPTIMIZER must be a mapping of settings")
+    if not isinstance(settings.get("name", ""), str):
+        raise UserError(f"{given}: OPTIMIZER's name must be a text, got {_short(settings['name'])}")
+    if isinstance(octaves, bool) or not isinstance(octaves, int | float) or not abs(octaves) <= 20:
+        raise UserError(f"{given}: OCTAVES must be a number of octaves, got {_short(octaves)}")
+    if not has_rules:
+        try:
+            find(parametrization)
+        except UserError as error:
+            raise UserError(f"{given}: {error}") from None
+    return EntryFile(given, text, str(name), parametrization, dict(settings), float(octaves))
+
+
+def check_text(text: str, given: str) -> None:
+    """Raise UserError unless a text is code as it reads."""
+    if len(text) > MOST:
+        raise UserError(f"{given}: is longer than {MOST:,} characters; an entry is a short file")
+    for number, line in enumerate(text.split("\n"), 1):
+        if odd := next((c for c in line if not c.isprintable()), None):
+            raise UserError(
+                f"{given}, line {number}: has {odd!a}, which cannot be seen; take it out"
             )
-        loss = float(records[-1]["train_loss"])
-        yield point, loss if math.isfinite(loss) else math.inf
+        if number <= 2 and "#" in line and COOKIE.search(line):
+            raise UserError(f"{given}, line {number}: says another coding; save it as UTF-8")
 
 
-def _planned(suite: Entered, point: Point) -> Run:
-    """The run of a point: the stage's settings with the point's. Raises UserError where no run of
-    the stage has its width and seed: it is not of this board."""
-    stage = f"{PAPER}/{point.workload}/{STAGES[0] if point.narrow else STAGES[1]}"
-    for run in (run for cell in suite.cells(stage) for run in cell.runs):
-        if (run.spec["model"]["width"], run.spec["seed"]) == (point.width, point.seed):
-            values = {"lr": point.rate, "embedding_ratio": point.ratio}
-            spec = override(run.spec, values)
-            return replace(run, spec=spec)
-    raise UserError(f"{stage}: has no run of width {point.width:g} and seed {point.seed}")
+def _literals(text: str, given: str) -> tuple[dict[str, Any], bool]:
+    """(the constants of an entry's text, whether it defines rules)."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise UserError(f"{given}: is no Python ({str(error).splitlines()[0]}); mend it") from None
+    found: dict[str, Any] = {}
+    rules = False
+    for node in tree.body:
+        targets: list[Any] = node.targets if isinstance(node, ast.Assign) else []
+        if isinstance(node, ast.AnnAssign) and node.value:
+            targets = [node.target]
+        names = {each.id for each in targets if isinstance(each, ast.Name)}
+        own = getattr(node, "name", "") if isinstance(node, ast.FunctionDef) else ""
+        rules = rules or own == "rules" or "rules" in names
+        for name in names & {*CONSTANTS}:
+            if name in found:
+                raise UserError(f"{given}: {name} is given twice; leave one of them")
+            try:
+                found[name] = ast.literal_eval(node.value)  # type: ignore[attr-defined]
+            except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+                raise UserError(
+                    f"{given}: {name} must be a literal, for it is read and not carried out; "
+                    "write its value"
+                ) from None
+    return found, rules
 
 
-def drawn(points: Sequence[Point], seed: int) -> list[Point]:
-    """A cell drawn at random: the runs over rates of one workload, model, ratio and seed."""
-    by_cell: dict[tuple, list[Point]] = {}
-    for point in points:
-        key = point.workload, point.narrow, point.width, point.ratio, point.seed
-        by_cell.setdefault(key, []).append(point)
-    return by_cell[random.Random(seed).choice(sorted(by_cell))]
+def _short(value: object) -> str:
+    shown = ascii(value)
+    return shown if len(shown) <= 60 else f"{shown[:60]}..."

@@ -3,7 +3,9 @@
 No torch at import.
 """
 
+import math
 import os
+import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +18,7 @@ from repro.suite.plan import Cell, Choice
 from repro.suite.runs import Run
 from repro.suite.suite import Suite
 from repro.suite.upstream import UpstreamResults, is_current
+from repro.tasks import TASKS
 from repro.training import launch, ranks
 
 ALLOCATOR = "PYTORCH_CUDA_ALLOC_CONF"
@@ -192,3 +195,20 @@ def _train_after_upstream(suite: Suite, cell: Cell, place: Place, done: set[str]
             choose(suite, choice)
     prepare(suite, [cell])
     train(suite, cell, place)
+
+
+def anew(suite: Suite, run: Run, spec: Mapping) -> float:
+    """The final loss of a run that is trained here anew, without what is in results/; infinite if
+    it diverged. spec: with what it takes from upstream."""
+    cell = Cell("", {}, (run,))
+    prepare(suite, [cell])
+    with tempfile.TemporaryDirectory() as folder:
+        records = TASKS[run.task].run(
+            spec,
+            inputs=suite.needs(cell),
+            device="cpu",
+            progress=lambda step, loss: None,
+            checkpoint=Path(folder, "state"),
+        )
+    loss = float(records[-1]["train_loss"])
+    return loss if math.isfinite(loss) else math.inf

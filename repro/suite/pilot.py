@@ -6,7 +6,6 @@ from pathlib import Path
 
 from repro.suite import seeds as registered
 from repro.suite.names import StageName
-from repro.suite.seeds import Seeds
 from repro.suite.study import Study
 from repro.suite.suite import Suite
 
@@ -15,14 +14,19 @@ FEWEST = 3
 
 
 class Piloted(Suite):
-    """A suite whose studies have a pilot's seeds wherever they have seeds."""
+    """A suite whose studies have a pilot's seeds wherever they have seeds.
 
-    def __init__(self, suite: Suite, seeds: int = FEWEST):
+    seeds: how many; None: the design itself, whose arms have a pilot's until they are registered.
+    """
+
+    def __init__(self, suite: Suite, seeds: int | None = FEWEST):
         super().__init__(suite.config)
-        self.own_seeds = SEEDS[:seeds]
+        self.own_seeds = SEEDS[:seeds] if seeds else ()
 
     def study(self, name: str) -> Study:
         """A stage on the pilot's seeds."""
+        if not self.own_seeds:
+            return super().study(name)
         origin = StageName.parse(name)
         declared = on(super().study(str(origin.at_round(0))), self.config.scale, self.own_seeds)
         return declared.round(origin.stage) if origin.round else declared
@@ -35,9 +39,7 @@ class Piloted(Suite):
 def on(study: Study, scale: str, seeds: Sequence[int]) -> Study:
     """A study on other seeds at one scale, if it has any there."""
     own = study.at(scale)
-    asked = own.grid.get("seed", study.grid.get("seed", ()))
-    if not asked:
+    if not own.grid.get("seed", study.grid.get("seed", ())):
         return study
-    # An arm has no more than its design asks for: with many it is the design itself.
-    grid = {**own.grid, "seed": [*seeds[: len(asked) if isinstance(asked, Seeds) else None]]}
+    grid = {**own.grid, "seed": [*seeds]}
     return replace(study, scales={**study.scales, scale: replace(own, grid=grid)})

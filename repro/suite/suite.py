@@ -18,6 +18,7 @@ from repro.files import canonical_json
 from repro.suite.catalog import figure_names, matching_figures
 from repro.suite.checkout import ROOT, misplaced
 from repro.suite.config import Config, data_label, from_yaml, parse
+from repro.suite.entry import is_entered
 from repro.suite.filling import filled
 from repro.suite.names import StageName
 from repro.suite.paths import Paths
@@ -121,14 +122,20 @@ class Suite:
         )
 
     def study(self, name: str) -> Study:
-        """A study, a stage or a round by its name (`registry.study`)."""
-        return study(name)
+        """A study, a stage or a round by its name (`registry.study`), with an entry in it."""
+        origin = StageName.parse(name)
+        if self.config.entry is None or not is_entered(origin):
+            return study(name)
+        entered = self.config.entry.entered(study(str(origin.at_round(0))))
+        return entered.round(origin.stage) if origin.round else entered
 
     def cells(self, study_name: str) -> list[Cell]:
         """The cells of a stage or round (`names.StageName`); [] for a round this scale lacks."""
         if study_name in self._cells:
             return self._cells[study_name]
         origin = StageName.parse(study_name)
+        if self.config.entry and not is_entered(origin):
+            return []
         searched = self.study(str(origin.at_round(0)))
         try:
             rounds = searched.at(self.config.scale).rounds
@@ -290,6 +297,8 @@ class Suite:
         """
         if figure_name in self._of_figure:
             return self._of_figure[figure_name]
+        if self.config.entry and figure_name not in self.config.figures:
+            raise UserError(f"figures/{figure_name}.py: shows no entry; leave out entry=")
         names = figure_stages(figure_name)
         try:
             by_stage = {name: found for name in names if (found := self.cells(name))}

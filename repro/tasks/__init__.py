@@ -153,7 +153,9 @@ class Task:
 
         device: where `loaded` lies; "meta" gives shapes without values.
         """
-        return import_module(self.module).build(**spec, loaded=loaded, device=device)
+        # An entry's digest (`repro.suite.entry`) is what a run is known by, and trains nothing.
+        settings = {key: value for key, value in spec.items() if key != "entry"}
+        return import_module(self.module).build(**settings, loaded=loaded, device=device)
 
 
 def _data(spec: Mapping) -> list[Need]:

@@ -17,8 +17,7 @@ tune_target, tune_target_without_noise: Sweep 2 at the target itself, around wha
 upscaled_tuned, upscaled_tuned_without_noise: at the best of these. What they end below the
     transferred setting is its regret.
 small_upscaled, small_without_noise, small_most_noise: Sweep 2's winner on several seeds, beside
-    zero noise at its own best rate and the largest noise at the winner's. Without a sweep at the
-    target, on a GPU only.
+    zero noise at its own best rate and the largest noise at the winner's.
 
 Sweeps use one seed. Where there is a sweep at the target, it is none of those that then judge what
 the sweeps selected.
@@ -235,14 +234,13 @@ def protocol(
                 "wide", {"lr": rate("tune_target_without_noise"), **start("base", 0.0)}, every
             ),
         }
-    repeated = {"seed": {n: f if target or n in GPU_SCALES else [] for n, f in few["seed"].items()}}
     most = PerScale({name: max(values) for name, values in levels.items()})
     return stages | {
         "small_upscaled": stage(
-            "small_wide", {"lr": winner, **start("small", level("tune_upscaled"))}, repeated
+            "small_wide", {"lr": winner, **start("small", level("tune_upscaled"))}, few
         ),
-        "small_without_noise": stage("small_wide", {"lr": quiet, **start("small", 0.0)}, repeated),
-        "small_most_noise": stage("small_wide", {"lr": winner, **start("small", most)}, repeated),
+        "small_without_noise": stage("small_wide", {"lr": quiet, **start("small", 0.0)}, few),
+        "small_most_noise": stage("small_wide", {"lr": winner, **start("small", most)}, few),
     }
 
 

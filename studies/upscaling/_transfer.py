@@ -17,13 +17,12 @@ F.5 prints read as Algorithm 2's.
 
 from collections.abc import Mapping, Sequence
 
-from repro.suite.seeds import PILOT
 from repro.suite.study import Checkpoint, Scale, Study
 
 FACTOR = 2
 # One set for all three architectures, of no earlier run.
 OVERNIGHT_SEEDS = list(range(2000, 2008))
-DRAWN = [*PILOT[:2]]  # of what is drawn at reduced scale and not judged
+DRAWN = [520, 521]  # of what is drawn at reduced scale and not judged
 
 
 def transfer(

@@ -8,7 +8,7 @@ trained at panel d's rate, 2^-9 (F.5 names none); both grids are ours.
 
 Reduced: one layer and 120 steps to save time; fixed rate and noise are close to the best of the
 reduced Sweep 2 of `gpt2`. What is judged are the rates of two target widths a factor of 8 apart,
-with 20 and 4 seeds: a seed's best scatters three times as far at the narrow one, where a run costs
+with 24 and 8 seeds: a seed's best scatters three times as far at the narrow one, where a run costs
 a tenth. Noise is drawn with two seeds.
 
 Overnight: five widths over a factor of 8, and half octaves wherever the paper's law, SP's rate as
@@ -102,11 +102,11 @@ STAGES = transfer(
     arms={
         "narrow": {
             "smoke": (8, [0, 1]),
-            "reduced": (16, of_arm("upscaling", "fig3-gpt2-narrow", 20)),
+            "reduced": (16, of_arm("upscaling", "fig3-gpt2-narrow", 24)),
         },
         "wide": {
             "smoke": (16, [0]),
-            "reduced": (128, of_arm("upscaling", "fig3-gpt2-wide", 4)),
+            "reduced": (128, of_arm("upscaling", "fig3-gpt2-wide", 8)),
         },
     },
     chosen_after_seeing=CHOSEN,

@@ -32,7 +32,6 @@ from studies.upscaling._mlp import (
 )
 from studies.upscaling._transfer import OVERNIGHT_SEEDS, transfer
 
-JUDGED = of_arm("upscaling", "fig3-mlp", 8)
 EPOCHS = {"steps": 23_200, "evaluations": 100}  # 100 epochs of 232 batches
 WHOLE = (
     PAPER
@@ -60,10 +59,10 @@ sweeps = partial(
         "paper": [128, 180, 256, 390, 512, 768],
     },
     lr_widths={"overnight": [16, 32, 64, 128]},
-    noise_seeds={"reduced": JUDGED[:2]},
+    noise_seeds={"reduced": of_arm("upscaling", "fig3-mlp", 2)},  # of the same
     seeds={
         "smoke": [0],
-        "reduced": JUDGED,
+        "reduced": of_arm("upscaling", "fig3-mlp", 8),
         "overnight": OVERNIGHT_SEEDS,
         "workstation": [20, 21, 22],
         "paper": [0, 1, 2, 3, 4],

@@ -1,22 +1,18 @@
-"""Entries of the board that are sent in: run, written, read, held against themselves, made anew."""
+"""Entries of the board: a file, its runs, the JSON of their losses, read, and trained anew."""
 
+import copy
 import json
-import math
 
-import pandas as pd
 import pytest
 
 from figures.transfer import _board, scores
 from repro.__main__ import main
 from repro.errors import UserError
-from repro.files import read_sealed, sha256, write_sealed
+from repro.files import read_sealed, write_sealed
 from repro.judge import entries, leaders
-from repro.judge.records import recorded_at
 from repro.suite import checkout, config, registry
-from repro.suite.entry import CHEAP, Entered, EntryFile, Point, drawn, read
+from repro.suite.entry import FIGURE, WORKLOADS, parse
 from repro.suite.suite import Suite
-
-pytestmark = pytest.mark.long
 
 MINE = '''"""muP whose readout's rate is SP's."""
 
@@ -31,238 +27,242 @@ def rules(family):
     own = table("muP", family)
     return own | {"output": replace(own["output"], lr=ONE, weight_decay=ONE)}
 '''
-SMOKE = ["--config", "scale=smoke"]
+MADE = {"device": "cpu", "host_cpu": "a CPU", "versions": {}, "seconds": 1.0, "commit": None}
 
 
-@pytest.fixture(scope="module")
-def sent(tmp_path_factory):
-    """A folder in which a stranger's file was submitted at the smallest scale, on one workload."""
-    folder = tmp_path_factory.mktemp("stranger")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        (folder / "mine.py").write_text(MINE)
-        made = ["submit", "mine.py", "--workloads", "mlp", "--folder", "out", *SMOKE]
-        assert main(made) == 0
-    return folder
-
-
-def test_a_stranger_s_file_becomes_one_json_and_a_pack_and_verify_trains_a_cell_anew(
-    sent, monkeypatch, capsys
-):
-    monkeypatch.chdir(sent)
-    file = "out/mup-loud-readout.json"
-    assert sorted(p.name for p in (sent / "out").iterdir()) == [
-        "mup-loud-readout.json",
-        "mup-loud-readout.tar.gz",
-    ]
-    content = read_sealed(sent / file)
-    assert content["file"]["text"] == MINE and content["version"] == _board.VERSION
-    assert len(content["losses"]) == 8 + 4, "two rates, two seeds: two ratios narrow, one wide"
-    assert content["scores"]["mlp"]["lost"] == [None] * 3
-    assert "hardly learned" in content["scores"]["mlp"]["problem"]
-    for seed in "01":
-        assert main(["verify", "--entry", file, "--seed", seed, *SMOKE]) == 0
-    said = capsys.readouterr().out
-    assert said.count("trained anew, end where it says") == 2
-
-
-def test_a_loss_that_was_bettered_is_found_by_the_cell_that_has_it(sent, monkeypatch, capsys):
-    monkeypatch.chdir(sent)
-    content = read_sealed(sent / "out/mup-loud-readout.json")
-    points = [point for point, _ in entries.points_of(content)]
-    row = points.index(drawn(points, 3)[0])
-    column = content["columns"].index("train_loss")
-    content["losses"][row][column] -= 1e-4
-    row_again = entries.row_of(content, "")
-    content["scores"] = {c: entries.in_numbers(each) for c, each in row_again.scores.items()}
-    write_sealed(sent / "bettered.json", content)
-    assert main(["verify", "--entry", "bettered.json", "--seed", "3", *SMOKE]) == 1
-    assert "ends at " in capsys.readouterr().err
-
-
-def test_a_run_that_was_left_out_is_missed(sent, monkeypatch, capsys):
-    monkeypatch.chdir(sent)
-    content = read_sealed(sent / "out/mup-loud-readout.json")
-    rate = content["columns"].index("lr")
-    worst = max(row[rate] for row in content["losses"])
-    content["losses"] = [row for row in content["losses"] if row[rate] != worst]
-    row_again = entries.row_of(content, "")
-    content["scores"] = {c: entries.in_numbers(each) for c, each in row_again.scores.items()}
-    write_sealed(sent / "short.json", content)
-    assert main(["verify", "--entry", "short.json", *SMOKE]) == 1
-    assert "lacks a run of transfer/mlp/" in capsys.readouterr().err
+def suite_with(path, scale="smoke"):
+    return Suite(config.parse({"scale": scale, "entry": str(path)}, registry.dataset_names()))
 
 
 @pytest.fixture
-def recorded(tmp_path, monkeypatch):
-    """A folder of entries with one: muP's rows on record, under another name."""
-    (base,) = recorded_at("reduced", "embedded", "transfer/scores")
-    data = pd.read_csv(base.with_suffix(".csv"))
-    own = data["workload"].isin(["decoder", "mlp", "gru", "vit"])
-    table = data[own & data["parametrization"].isin([entries.PROXY, "muP"])].replace(
-        {"parametrization": {"muP": "mine"}}
-    )
+def honest(tmp_path, monkeypatch):
+    """(path, content) of an entry whose losses are made up and all else is as `record` has it."""
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "mine.py"
+    file.write_text(MINE)
+    suite = suite_with(file)
+    runs = entries.planned(suite, lambda run, point: point and 3.0, file)
+    rows = [
+        [
+            *(each.run.id, each.point.workload),
+            entries.PROXY if each.point.narrow else "muP, loud readout",
+            *(each.point.width, each.point.ratio, each.point.rate, each.point.seed, 3.0, 5.5),
+        ]
+        for each in runs
+    ]
+    own = suite.config.entry
     content = {
         "format": entries.FORMAT,
         "version": _board.VERSION,
-        "name": "mine",
-        "optimizer": "AdamW",
-        "scale": "reduced",
+        "scale": "smoke",
         "data": "embedded",
-        "workloads": ["decoder", "mlp", "gru", "vit"],
-        "file": {"name": "mine.py", "sha256": sha256(MINE.encode()), "text": MINE},
-        "columns": [*table.columns],
-        "losses": [[*map(entries._plain, row)] for row in table.itertuples(index=False)],
-        "scores": {},
-        "made": [],
+        "file": {"name": "mine.py", "sha256": own.digest, "text": MINE},
+        "columns": [*entries.COLUMNS],
+        "losses": rows,
+        "made": [MADE],
     }
-    row = entries.row_of(content, "")
-    content["scores"] = {column: entries.in_numbers(each) for column, each in row.scores.items()}
-    write_sealed(tmp_path / "mine.json", content)
-    monkeypatch.setattr(entries, "FOLDER", tmp_path)
-    return tmp_path / "mine.json", content, data
+    return file.with_suffix(".json"), content
 
 
-def test_a_row_that_was_sent_in_stands_on_the_board_and_moves_no_other(recorded):
-    file, _, data = recorded
-    suite = Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
-    before = {row.name: row for row in scores.matrix(data, "reduced").rows}
-    after = {row.name: row for row in leaders.board(suite).rows}
-    assert after.keys() - before.keys() == {"mine, AdamW"}
-    assert {name: after[name].scores for name in before} == {
-        name: row.scores for name, row in before.items()
-    }
-    mine = after["mine, AdamW"]
-    assert mine.source == file.name
-    for column, each in mine.scores.items():
-        same = before["muP, AdamW"].scores[column]
-        assert each.lost.value == pytest.approx(same.lost.value, nan_ok=True)
-        assert each.regret.reach == pytest.approx(same.regret.reach)
-    assert any("mine, AdamW" in line for line in leaders.lines(suite))
+def nodes(value, place=()):
+    """The places of a JSON value; of the table's rows the first and the last."""
+    yield place
+    listed = enumerate(value) if isinstance(value, list) else ()
+    for key, inner in value.items() if isinstance(value, dict) else listed:
+        if place != ("losses",) or key in (0, len(value) - 1):
+            yield from nodes(inner, (*place, key))
 
 
-def test_a_file_that_was_changed_or_is_none_is_refused_by_name(recorded):
-    file, content, _ = recorded
-    assert entries.read(file)["name"] == "mine"
-    file.write_text(file.read_text().replace('"mine"', '"yours"', 1))
-    with pytest.raises(UserError, match="mine.json"):
-        entries.read(file)
-    for change, said in (
-        ({"format": 2}, "no entry of this suite's format 1"),
-        ({"losses": []}, "no table of 8 columns"),
-        ({"losses": [[1]]}, "no table of 8 columns"),
-        ({"file": {"text": "other", "sha256": "0" * 64}}, "not that of its digest"),
-        ({"name": "a\x1b[2J"}, "was not written by this suite, name is"),
-        ({"workloads": None}, "workloads is None"),
-    ):
-        write_sealed(file, content | change)
-        with pytest.raises(UserError, match=said):
-            entries.read(file)
+def mutants(content):
+    """(place, what, a copy) for every place and every way to break it."""
+    ways = {"null": None, "number": -7.5, "whole": 10**30, "text": "a\x1b[2J|b", "list": [[1]]}
+    for place in [*nodes(content)][1:]:
+        for way in [*ways, "duplicate", "deletion"]:
+            changed = copy.deepcopy(content)
+            above = changed
+            for key in place[:-1]:
+                above = above[key]
+            if way == "deletion":
+                del above[place[-1]]
+            elif way == "duplicate":
+                if not isinstance(above, list):
+                    continue
+                above.insert(place[-1], copy.deepcopy(above[place[-1]]))
+            else:
+                above[place[-1]] = ways[way]
+            yield place, way, changed
 
 
-def test_scores_that_are_not_those_of_the_losses_are_refused(recorded):
-    file, content, _ = recorded
-    better = json.loads(json.dumps(content["scores"]))
-    better["decoder"]["lost"][0] -= 1.0
-    write_sealed(file, content | {"scores": better})
-    suite = Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
-    with pytest.raises(UserError, match="its scores are not those of its losses"):
-        entries.verify(suite, file, 0)
+def refusal(path, content):
+    """Why an entry is refused, "" where it is not."""
+    try:
+        entries.of_content(path, content)
+    except UserError as error:
+        return str(error)
+    return ""
 
 
-def test_a_name_that_is_on_the_board_is_refused(recorded, tmp_path):
-    taken = EntryFile("x.py", "mine", "muP"), EntryFile("x.py", "SP", "SP")
-    for found in taken:
-        with pytest.raises(UserError, match="is on the board; give another"):
-            entries.refuse_taken(found, scores.NAMES, tmp_path / "elsewhere")
-    entries.refuse_taken(taken[0], scores.NAMES, tmp_path)  # its own file may be made anew
+def test_a_file_that_is_broken_at_any_place_is_refused_in_a_line_that_names_it(honest):
+    path, content = honest
+    assert entries.of_content(path, content).file.name == "muP, loud readout"
+    tried = 0
+    for place, way, changed in mutants(content):
+        tried += 1
+        said = refusal(path, changed)
+        # Where and how long it was made is nothing that a row is computed from.
+        assert said or (place[0] == "made" and len(place) > 2), (place, way)
+        assert not said or (str(path) in said and "\n" not in said), (place, way, said)
+    assert tried > 300
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda c: c["losses"].pop(), "lacks a planned run"),
+        (lambda c: c["losses"][-1].__setitem__(6, 9001), "lacks a planned run"),
+        (lambda c: c["losses"].append(["0" * 64, *c["losses"][-1][1:6], 9001, 1.0, 5.5]), "not pl"),
+        (lambda c: c["losses"].append([*c["losses"][0][:7], 1.0, 5.5]), "an earlier row has"),
+        (lambda c: c["losses"].append(["0" * 64, *c["losses"][0][1:]]), "an earlier row has"),
+        (lambda c: c["losses"][-1].__setitem__(7, -1.0), "one below 0"),
+        (lambda c: c["losses"][-1].__setitem__(7, float("nan")), "no number"),
+        (lambda c: c["losses"][-1].__setitem__(2, "muP"), "no run, workload or parametrization"),
+        (lambda c: c["columns"].reverse(), "its columns are not"),
+        (lambda c: c.__setitem__("scores", {}), "no entry of this suite's format"),
+        (lambda c: c["file"].__setitem__("text", MINE + "#"), "not that of its digest"),
+        (lambda c: c["losses"].pop(0), "lacks a planned run"),
+    ],
+)
+def test_what_a_forger_would_change_is_refused(honest, change, said):
+    path, content = honest
+    change(content)
+    with pytest.raises(UserError, match=said):
+        entries.of_content(path, content)
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("PARAMETRIZATION = 'muP'", "NAME must be a line"),
+        ("PARAMETRIZATION = 'muP'", "NAME must be"),
         ("NAME = 'a'", "define rules"),
         ("NAME = 'a'\nPARAMETRIZATION = 'muq'", "unknown parametrization 'muq'"),
         ("NAME = 'a'\nPARAMETRIZATION = 'muP'\nOPTIMIZER = 3", "OPTIMIZER must be a mapping"),
         ("NAME = 'a'\nPARAMETRIZATION = 'muP'\nOCTAVES = 99", "OCTAVES must be a number"),
-        ("NAME = 'a'\nrules = lambda family: {}\nPARAMETRIZATION = 'muP'", "define rules"),
-        ("NAME = 'a'\nPARAMETRIZATION = 'as-made'", "leaves initial values as made"),
-        ("1 / 0", "ZeroDivisionError"),
+        ("NAME = 'a'\nPARAMETRIZATION = 'muP'\nOCTAVES = 1 / 1", "OCTAVES must be a literal"),
+        ("NAME = 'a'\nrules = print\nPARAMETRIZATION = 'muP'", "define rules"),
+        ("NAME = 'a'\nNAME = 'b'\nPARAMETRIZATION = 'muP'", "given twice"),
+        (f"NAME = {'a' * 41!r}\nPARAMETRIZATION = 'muP'", "NAME must be"),
+        ("NAME = ''\nPARAMETRIZATION = 'muP'", "NAME must be"),
+        ("NAME = 'a|b'\nPARAMETRIZATION = 'muP'", "NAME must be"),
+        ("NAME = '<b>a'\nPARAMETRIZATION = 'muP'", "NAME must be"),
+        ("NAME = 'a\\n| 1 | b'\nPARAMETRIZATION = 'muP'", "NAME must be"),
+        ("# coding: unicode_escape\nNAME = 'a'", "says another coding"),
+        ("#!/x\n# vim: set fileencoding=utf-7 :\nNAME = 'a'", "says another coding"),
+        ("NAME = 'a'  # \u202e", "line 1: has '.u202e'"),
+        ("NAME = 'a'\n\x0cimport os", "line 2: has '.x0c'"),
+        ("NAME = (", "is no Python"),
+        ("(" * 5000, "is no Python"),
+        ("NAME = 'a'\0", "cannot be seen"),
     ],
 )
-def test_a_file_that_is_no_entry_is_refused_in_a_line(tmp_path, text, said):
-    file = tmp_path / "mine.py"
-    file.write_text(text)
-    with pytest.raises(UserError, match=said):
-        read(str(file))
+def test_a_text_that_is_no_entry_is_refused_in_a_line(text, said):
+    with pytest.raises(UserError, match=said) as error:
+        parse(text, "mine.py")
+    assert str(error.value).startswith("mine.py") and "\n" not in str(error.value)
 
 
-def test_a_cell_that_is_drawn_has_all_rates_of_one_model_and_seed():
-    points = [
-        Point("mlp", narrow, width, ratio, rate, seed)
-        for narrow, width, ratio in ((True, 64, 1.0), (True, 64, 4.0), (False, 128, 4.0))
-        for rate in (0.1, 0.2)
-        for seed in (1, 2)
-    ]
-    cells = [drawn(points, seed) for seed in range(60)]
-    assert all({p.rate for p in cell} == {0.1, 0.2} and len(cell) == 2 for cell in cells)
-    assert len({cell[0] for cell in cells}) == 6, "every cell is drawn by some seed"
-    assert drawn(points, 7) == drawn(points[::-1], 7)[::-1]
+def test_reading_carries_nothing_out(honest):
+    path, content = honest
+    text = MINE + '\nraise SystemExit("carried out")\n'
+    own = parse(text, str(path))
+    content["file"] |= {"text": text, "sha256": own.digest}
+    assert entries.of_content(path, content).file.name == own.name
 
 
-def test_infinite_losses_keep_their_place_in_json():
-    assert [entries._plain(x) for x in (math.inf, -math.inf, math.nan, 2.0, 0.5, "a")] == [
-        *("inf", "-inf", None, 2, 0.5, "a")
-    ]
-    content = {"columns": ["lr", "train_loss"], "losses": [[1, "inf"], [2, 0.5]]}
-    assert [*entries.table_of(content)["train_loss"]] == [math.inf, 0.5]
+def test_runs_are_known_by_the_file_s_digest_and_no_others_are(honest, tmp_path):
+    suite = suite_with(tmp_path / "mine.py")
+    digest = suite.config.entry.digest
+    plain = Suite(config.parse({"scale": "smoke"}, registry.dataset_names()))
+    own, others = (
+        {r.id: r.spec for cells in s.figure_cells(FIGURE).values() for c in cells for r in c.runs}
+        for s in (suite, plain)
+    )
+    assert {spec["entry"] for spec in own.values()} == {digest}
+    assert not any("entry" in spec for spec in others.values()) and not own.keys() & others.keys()
+    assert {stage.split("/")[1] for stage in suite.figure_cells(FIGURE)} == {*WORKLOADS}
+    # A job is given the copy, whatever becomes of the file.
+    (tmp_path / "mine.py").write_text("NAME = 3")
+    again = [word.partition("=") for word in suite.config.arguments()]
+    values = {key: value for key, _, value in again}
+    assert config.parse(values, registry.dataset_names()).entry.digest == digest
+
+
+def test_another_figure_shows_no_entry(honest, tmp_path):
+    suite = suite_with(tmp_path / "mine.py")
+    with pytest.raises(UserError, match="shows no entry"):
+        suite.figure_cells("transfer/leaderboard")
+    with pytest.raises(UserError, match="config key entry"):
+        config.parse({"entry": "mine.py", "figures": "fig2"}, registry.dataset_names())
+    with pytest.raises(UserError, match="nothing.py' is no file"):
+        config.parse({"entry": "nothing.py"}, registry.dataset_names())
+
+
+def test_names_are_unlike_any_other_row_s(honest, tmp_path):
+    path, content = honest
+    write_sealed(path, content)
+    assert [*entries.sent_in("smoke", "embedded", _board.VERSION, scores.NAMES, tmp_path)]
+    for name, said in (("MUP", "the suite's own"), ("s-p", "the suite's own")):
+        text = MINE.replace('"muP, loud readout"', f'"{name}"')
+        own = parse(text, "x.py")
+        rows = [
+            [*r[:2], entries.PROXY if r[2] == entries.PROXY else name, *r[3:]]
+            for r in content["losses"]
+        ]
+        file = {"name": "x.py", "sha256": own.digest, "text": text}
+        write_sealed(path, content | {"file": file, "losses": rows})
+        with pytest.raises(UserError, match=said):
+            entries.sent_in("smoke", "embedded", _board.VERSION, scores.NAMES, tmp_path)
+
+
+def test_entries_on_file_are_read_and_move_no_other_row():
+    suite = Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
+    data = leaders._data(suite)[0]
+    before = {row.name: row.scores for row in scores.matrix(data, "reduced").rows}
+    after = {row.name: row for row in leaders.board(suite).rows}
+    sources = {row.name: row.source for row in after.values() if row.source}
+    assert sorted(sources.values()) == sorted(p.name for p in entries.FOLDER.glob("*.json"))
+    assert {name: after[name].scores for name in before} == before
 
 
 EXAMPLES = sorted((checkout.ROOT / "examples" / "entries").glob("*.py"))
 
 
-def planned(path, workload="decoder", scale="smoke"):
-    """Width of a run's model -> the ids of an entry's runs."""
-    suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
-    entered = Entered(suite, read(str(path)), [workload])
-    found = {}
-    for run in (r for cells in entered.entered_cells().values() for c in cells for r in c.runs):
-        found.setdefault(run.spec["model"]["width"], set()).add(run.id)
-    return found
-
-
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-@pytest.mark.parametrize("scale", ["smoke", "reduced"])
-def test_an_example_is_an_entry_that_can_be_planned_on_every_cheap_workload(path, scale):
-    for workload in CHEAP:
-        found = planned(path, workload, scale)
-        assert len(found) == (2 if scale == "smoke" or workload == "vit" else 3)
-
-
-def test_what_the_examples_differ_in_is_what_they_say():
-    ids = {path.stem: planned(path) for path in EXAMPLES}
-    plain, independent = ids["plain_decay"], ids["independent_decay"]
-    assert plain[32] == independent[32], "on the narrow model they are one"
-    assert not plain[64] & independent[64]
-    original, matched = ids["muon_original"], ids["muon_match_rms"]
-    assert not original[32] & matched[32], "two adjustments are two trainings at every width"
-
-
-def test_an_entry_s_grids_are_moved_and_nobody_else_s():
-    suite = Suite(config.parse({"scale": "smoke"}, registry.dataset_names()))
-    entered = Entered(suite, EntryFile("x.py", "x", "muP", {}, 1.0), ["decoder"])
-    rates = [
-        {run.spec["lr"] for cell in which.cells("transfer/decoder/proxy") for run in cell.runs}
-        for which in (suite, entered)
-    ]
-    assert {2 * rate for rate in rates[0]} == rates[1]
-
-
-def test_a_price_is_said_before_anything_is_trained(tmp_path, monkeypatch, capsys):
+def test_an_example_can_be_planned(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["submit", str(EXAMPLES[0]), "--price"]) == 0
+    widths = {
+        run.spec["model"]["width"]
+        for cells in suite_with(path).figure_cells(FIGURE).values()
+        for cell in cells
+        for run in cell.runs
+    }
+    assert widths == {32, 64, 128}
+
+
+@pytest.mark.slow
+def test_a_stranger_s_file_is_run_recorded_and_trained_anew(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(MINE)
+    words = ["--config", "scale=smoke", "entry=mine.py"]
+    assert main(["run", FIGURE, *words]) == 0
+    assert main(["record", *words]) == 0
+    capsys.readouterr()
+    assert main(["verify", *words]) == 0
     said = capsys.readouterr().out
-    minutes = float(said.partition(" core-minutes")[0].rpartition(" ")[2])
-    assert 1 < minutes < 15, said
-    assert not (tmp_path / "results").exists()
+    assert said.index(MINE) < said.index("drawn by the system's randomness") < said.index("anew")
+    content = read_sealed(tmp_path / "mine.json")
+    for row in content["losses"]:
+        row[7] -= 1e-3
+    write_sealed(tmp_path / "mine.json", content)
+    assert main(["verify", *words]) == 1
+    assert "mine.json" in (error := capsys.readouterr().err) and "ends at" in error
+    assert json.dumps(content)

@@ -1,0 +1,89 @@
+"""What the figures of Sweep 2 claim, and how it is measured."""
+
+import numpy as np
+
+from figures.upscaling._runs import (
+    LEVEL,
+    QUIET,
+    SMALL,
+    best,
+    by_stage,
+    difference,
+    edges,
+    ends,
+    losses,
+    point,
+    ratio,
+    shared,
+)
+from repro.judge.claims import (
+    STATED,
+    TRAINING,
+    Claim,
+    above,
+    below,
+    of_one_run,
+    over_seeds,
+    trained_scales,
+)
+
+
+def studies(setting, *more):
+    """STUDIES of a figure of a sweep. more: further stages."""
+    stages = ("tune_upscaled", *more, *SMALL)
+    return tuple(f"{setting.study}/{stage}" for stage in stages)
+
+
+def claims(figure, where):
+    """The claim of a figure of a sweep."""
+    return (
+        Claim(
+            id=f"{figure}.optimal-noise",
+            kind=TRAINING,
+            statement="An optimal noise level exists: less and more of it both end higher",
+            source=where,
+            quantity="final training loss at the small width: the smaller of zero noise at its own "
+            "best rate and the largest noise at the selected one's, over the selected noise",
+            expected=trained_scales(above(1, STATED)),
+        ),
+        Claim(
+            id=f"{figure}.nonzero-selected",
+            kind=TRAINING,
+            statement="The sweep selects a noise that is not zero",
+            source="Section 4; " + where,
+            quantity="final training loss at the small width, the selected noise minus zero noise, "
+            "each at its own best rate; 0 where the sweep selects none",
+            expected=trained_scales(below(0)),
+        ),
+    )
+
+
+def measure(figure, data, setting, scale):
+    """Claim id -> Measurement, for `claims`; of one seed where Sweep 2 is all there is."""
+    stages = by_stage(data, scale)
+    rows, metric = ends(stages, "tune_upscaled"), setting.metric_of("tune_upscaled")
+    by_level = rows.groupby(LEVEL)[metric].min()
+    outer = by_level.iloc[[0, -1]]
+    lowest = float(by_level.min())
+    gains = ", ".join(
+        f"{1 - lowest / loss:.1%} below {name}" if np.isfinite(loss) else f"{name} diverged"
+        for name, loss in zip(("zero noise", "the largest"), outer, strict=True)
+    )
+    problem = edges(stages, setting, "tune_upscaled", QUIET)
+    words = f"Sweep 2, one seed: {point(best(rows, ['lr', LEVEL], metric))}: {lowest:.4g}, {gains}"
+    if SMALL[0] in stages:
+        winner, *others = (losses(stages, name) for name in SMALL)
+
+        def least(seeds):
+            return min(ratio(other, winner)(seeds) for other in others)
+
+        return {
+            f"{figure}.optimal-noise": over_seeds(least, winner.index, problem, words),
+            f"{figure}.nonzero-selected": over_seeds(
+                difference(winner, others[0]), shared(winner, others[0]), problem, words
+            ),
+        }
+    return {
+        f"{figure}.optimal-noise": of_one_run(float(outer.min()) / lowest, problem, words),
+        f"{figure}.nonzero-selected": of_one_run(lowest - float(outer.iloc[0]), problem, words),
+    }
