@@ -17,11 +17,9 @@ from repro.judge.figure import Figure
 from repro.judge.noise import Design
 from repro.judge.power import Laws
 from repro.judge.printed import numbers
-from repro.judge.sweep import gathered
 from studies.embedding_lr.decoder_step import STAGES
 
 STUDIES = tuple(f"embedding_lr/decoder_step/{stage}" for stage in STAGES)
-DRAWN, STAGE = "every_case", "stage"
 WIDTH, VOCABULARY, INIT, NORM = "model.width", "data.vocab_size", "init.embedding", "model.norm"
 SMALL_INIT, UNIT_INIT = "LVP", "SP"  # standard deviations d^-1/2 and 1
 EIGHT = "8d"  # the vocabulary that grows with the width
@@ -110,8 +108,9 @@ LAWS = {
 
 
 def reduce(runs):
-    table = gathered(runs, lambda name: {STAGE: name.stage})
-    return table[[c for c in table if c != "step"]]
+    import pandas as pd
+
+    return pd.concat([runs[name] for name in STUDIES], ignore_index=True)
 
 
 def rows_of(data, vocabulary, init, norm):
@@ -121,10 +120,8 @@ def rows_of(data, vocabulary, init, norm):
 
 
 def chosen(data, vocabulary, init, norm):
-    """These rows: where widths have seeds of their own, those alone, for the others are drawn."""
-    rows = data[rows_of(data, vocabulary, init, norm)]
-    own = rows[~rows[STAGE].isin((DRAWN, "claimed"))]
-    return rows if own.empty else own
+    """These rows."""
+    return data[rows_of(data, vocabulary, init, norm)]
 
 
 def log_ratios(rows, metric):
@@ -161,7 +158,7 @@ def measure(data, scale):
 
 def simulate(law, recorded, scale, rng):
     """Every claim's rows with the exponent that a law says, by moving the output's changes."""
-    design = Design(recorded, [CHANGE], [STAGE, "layer", WIDTH, VOCABULARY, INIT, NORM])
+    design = Design(recorded, [CHANGE], ["layer", WIDTH, VOCABULARY, INIT, NORM])
     for name in ABOUT:
         vocabulary, init, _ = ABOUT[name]
         large = law != NO_VOCABULARY and (vocabulary != 32 or law != THEOREM)

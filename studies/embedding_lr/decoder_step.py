@@ -8,8 +8,8 @@ The step is one derivative: nothing is trained, and every scale has widths that 
 every_case: everything with everything. claimed: more seeds of what claims are about.
 Reduced: a seed's ratio scatters four times as far at a width of 32 as at 256, where it costs more
 than ten times as much. So what is judged has a stage a width, each with seeds of its own number and
-its own arm, and `every_case` is drawn. The small vocabulary, whose exponent is recorded at 0.35
-where 0 is claimed, has more seeds at the large widths.
+its own arm; all else is drawn, with three seeds. The small vocabulary, whose exponent is recorded
+at 0.35 where 0 is claimed, has more seeds at the large widths.
 """
 
 from repro.suite.seeds import of_arm
@@ -50,9 +50,16 @@ def above(widths: list[int]) -> list[dict]:
     return [row for i, row in enumerate(rows) if row not in rows[:i]]  # m = 4096 may be 8d
 
 
-def at_width(cases: list[dict], arm: str, number: int) -> Study:
-    """What is judged of one width at the default scale. cases: of that width."""
-    seeds = of_arm("embedding_lr", arm, number)
+def others(widths: list[int]) -> list[dict]:
+    """Everything with everything, but for what claims are about."""
+    forms = [{"init.embedding": i, "model.norm": n} for i in ("LVP", "SP") for n in ("post", "pre")]
+    every = [{**s, **f} for s in sizes(widths, (SMALL_VOCABULARY, 512, 4096)) for f in forms]
+    claimed = below(widths) + above(widths)
+    return [case for case in every if case not in claimed]
+
+
+def at_default(cases: list[dict], seeds: list[int]) -> Study:
+    """These cases, at the default scale alone."""
     return Study(
         task="decoder_sign_step",
         spec=SPEC,
@@ -90,8 +97,7 @@ STAGES = {
                 same_job=("size", *SAME_JOB),
             ),
             "reduced": Scale(
-                grid={"size": sizes(WIDTHS, (32, 512, 4096)), "seed": SEEDS[:3]},
-                same_job=SAME_JOB,
+                grid={"size": sizes(WIDTHS, (32, 512, 4096)), "seed": []}, same_job=SAME_JOB
             ),
             "workstation": Scale(same_job=SAME_JOB),
             "paper": Scale(same_job=SAME_JOB),
@@ -118,8 +124,11 @@ STAGES = {
             "paper": Scale(same_job=("seed",)),
         },
     ),
+    "others": at_default(others(WIDTHS), SEEDS[:3]),
     **{
-        f"{name}_{d}": at_width(cases([d]), f"mechanism-{name}-{d}", number)
+        f"{name}_{d}": at_default(
+            cases([d]), of_arm("embedding_lr", f"mechanism-{name}-{d}", number)
+        )
         for d, numbers in NUMBERS.items()
         for name, cases, number in zip(("large", "small"), (above, below), numbers, strict=True)
     },
