@@ -12,6 +12,7 @@ from repro.suite.spec import override
 from repro.suite.study import Scale, Study, octaves
 from studies.embedding_lr import width
 from studies.embedding_lr._decoder import (
+    CHOSEN_AS_PRINTED,
     LVP_EMBEDDING,
     PAPER,
     REDUCED,
@@ -47,7 +48,7 @@ def stage(
         ),
         "reduced": Scale({**REDUCED, **AS_PRINTED}, grid, same_job=("lr.embedding", "seed")),
     }
-    return replace(WHOLE, scales=NONE | scales, chosen_after_seeing="")
+    return replace(WHOLE, scales=NONE | scales, chosen_after_seeing=CHOSEN_AS_PRINTED)
 
 
 STAGES = {
