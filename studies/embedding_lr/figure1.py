@@ -55,5 +55,5 @@ STAGES = {
     "narrow": stage([16], 16, -7, -1, 24),
     "middle": stage([64], 32, -7, -2, 6),
     "wide": stage([256], 64, -8, -3, 6),
-    "unit": stage([16, 64, 256], 16, -6, -1, 2, UNIT),
+    "unit": stage([16, 64, 256], 16, -6, -2, 2, UNIT),
 }
