@@ -98,7 +98,10 @@ CLAIMS = (
         source="Section 3.1, interpolation; Section 2",
         quantity="lowest training loss with standard deviation 1 minus with d^-1/2, positions "
         "alike, nats, the smallest over widths",
-        expected=trained_scales(above(0)),
+        expected={
+            "reduced": reported("no bound: five seeds do not give a power of 0.9"),
+            "paper": above(0),
+        },
     ),
     Claim(
         id="fig3.control-positions",
