@@ -200,7 +200,7 @@ FRESH = {scale: [] for scale in SEEDS} | {
     "smoke": [320],
     "reduced": of_arm("effective_theory", "vit", 8),
 }
-FRESH_LONG = FRESH | {"smoke": []}
+FRESH_LONG = FRESH | {"smoke": [], "reduced": of_arm("effective_theory", "vit", 5)}
 # Of controls: where there are no fresh runs, those of best stand beside them.
 OWN = SEEDS | {scale: FRESH[scale] for scale in ("smoke", "reduced")}
 OWN_HEAD = OWN | {"paper": []}
