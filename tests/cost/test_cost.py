@@ -406,8 +406,6 @@ def test_the_command_lists_a_figure_s_studies(tmp_path, monkeypatch, capsys):
         "embedding_lr/unit_init/embedding_alone+1",
         "embedding_lr/unit_init/with_positions",
         "embedding_lr/unit_init/with_positions+1",
-        "embedding_lr/as_printed",
-        "embedding_lr/as_printed+1",
         "total",
     ]
     total = dict(zip(rows["figure, study"], rows["total"], strict=True))

@@ -219,7 +219,6 @@ STUDIES = [
     "effective_theory/bart",
     "effective_theory/r2c2",
     "effective_theory/vit",
-    "embedding_lr/as_printed",
     "embedding_lr/pretraining",
     "embedding_lr/pretraining_ratios",
     "embedding_lr/unit_init",
