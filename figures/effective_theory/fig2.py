@@ -30,7 +30,7 @@ CLAIMS = (
         statement="The neural-tangent strategy ends at a higher accuracy than the standard one",
         source="Figure 2; II.1.E",
         quantity="largest top-1 in percentage points, neural-tangent minus standard, each at its "
-        "(lr*, wd*), at reduced scale of five seeds of their own",
+        "(lr*, wd*), at reduced scale of seeds of their own",
         expected=trained_scales(above(0)),
     ),
     Claim(

@@ -121,12 +121,12 @@ COMPARISONS = {
     "positions.raised": (
         "standard:\npositions\nfaster",
         (STANDARD, "positions_raised"),
-        (STANDARD, "best"),
+        (STANDARD, "fresh"),
     ),
     "positions.lowered": (
         "neural-tangent:\npositions\nslower",
         (TANGENT, "positions_lowered"),
-        (TANGENT, "best"),
+        (TANGENT, "fresh"),
     ),
     "positions.bias-off": ("head's\nbias 0", (TANGENT, "bias_off"), (STANDARD, "bias_off")),
     "positions.head": ("head\nmatched", (TANGENT, "head"), (STANDARD, "fresh")),
@@ -151,22 +151,27 @@ COMPARISONS = {
         (STANDARD, "order_one_long"),
     ),
 }
-# Claim -> the part whose gain over standard is set over neural-tangent's, and of which runs.
-SHARES = {
-    "positions.share": ("positions_raised", "best"),
-    "positions.size": ("order_one", "fresh"),
-}
+# Claim -> the part whose gain over standard is set over neural-tangent's.
+SHARES = {"positions.share": "positions_raised", "positions.size": "order_one"}
 LAWS = dict.fromkeys(COMPARISONS, SIGN)
 
 
-def there(arms, arm):
-    """The arm; of runs as printed those of `best`, where they have no seeds of their own."""
+def there(seeds, arm, beside):
+    """The arm; of runs as printed those of `best`, where no others have the seeds of the arm that
+    they stand beside. seeds: of every arm."""
     strategy, part = arm
-    return arm if part != "fresh" or arm in arms else (strategy, "best")
+    its, wanted = (seeds.get(each, set()) for each in (arm, beside))
+    return (strategy, "best") if part == "fresh" and not (its and wanted <= its) else arm
+
+
+def seeds_of(data):
+    """Arm -> its seeds."""
+    return {arm: set(rows["seed"]) for arm, rows in data.groupby(["strategy", "part"])}
 
 
 def measure(data, scale):
     top1 = {arm: _vit.top1(rows) for arm, rows in data.groupby(["strategy", "part"])}
+    seeds = seeds_of(data)
     problems = {
         part: _vit.edges(data, *COMPARED, part=part) for part in ("search", "order_one_search")
     }
@@ -176,16 +181,16 @@ def measure(data, scale):
 
     measured = {}
     for claim, (_, *compared) in COMPARISONS.items():
-        pair = [there(top1, arm) for arm in compared]
+        pair = [there(seeds, arm, compared[0]) for arm in compared]
         if all(arm in top1 for arm in pair):
             words = "; ".join(_vit.arm_in_words(data, *arm) for arm in pair)
             found = [top1[arm] for arm in pair]
             measured[claim] = _vit.difference(*found, problem(pair[0][1]), words)
         else:
             measured[claim] = exact(math.nan, 0, "no such runs at this scale")
-    for claim, (part, plain) in SHARES.items():
-        three = ((STANDARD, plain), (STANDARD, part), (TANGENT, plain))
-        arms = [there(top1, arm) for arm in three]
+    for claim, part in SHARES.items():
+        three = ((STANDARD, "fresh"), (STANDARD, part), (TANGENT, "fresh"))
+        arms = [there(seeds, arm, three[1]) for arm in three]
         if not all(arm in top1 for arm in arms):
             measured[claim] = exact(math.nan, 0, "no such runs at this scale")
             continue
@@ -203,9 +208,9 @@ def measure(data, scale):
 
 def simulate(law, recorded, scale, rng):
     """Each difference as large as recorded, on the paper's side, none, or on the other side."""
-    arms = set(zip(recorded["strategy"], recorded["part"], strict=True))
+    seeds = seeds_of(recorded)
     sides = {
-        tuple(there(arms, arm) for arm in pair): (
+        tuple(there(seeds, arm, pair[0]) for arm in pair): (
             SIDES[law] if claim == "positions.lowered" else -SIDES[law]
         )
         for claim, (_, *pair) in COMPARISONS.items()

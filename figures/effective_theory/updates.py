@@ -5,23 +5,18 @@ import math
 import numpy as np
 
 from figures.effective_theory._strategies import COLORS
-from repro.judge.claims import (
-    TOLERANCE,
-    TRAINING,
-    Claim,
-    above,
-    over_seeds,
-    trained_scales,
-    within,
-)
+from repro.judge import widths
+from repro.judge.claims import TOLERANCE, TRAINING, Claim, above, trained_scales, within
 from repro.judge.figure import Figure, View
-from repro.judge.intervals import farthest
+from repro.judge.intervals import farthest, in_words
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, Laws
+from repro.judge.sweep import gathered
 from repro.statistics import t_interval
+from studies.effective_theory.update_sizes import STAGES
 from widthwise.parametrization import s_of
 
-STUDIES = ("effective_theory/update_sizes/vit", "effective_theory/update_sizes/bart")
+STUDIES = tuple(f"effective_theory/update_sizes/{stage}" for stage in STAGES)
 MODELS = {"vit": "ViT", "bart": "BART"}
 UNIFORM = "uniform rates"
 S_FAMILY = ("neural-tangent", "hybrid", "maximal-update")
@@ -94,29 +89,23 @@ CHANGES = ("output_change", "hidden_change")
 
 
 def reduce(runs):
-    import pandas as pd
-
-    parts = []
-    for stage in STUDIES:
-        rows = runs[stage].rename(columns={"model.width": WIDTH})
-        names = rows["parametrization"].where(rows["rates"] == "strategy", UNIFORM)
-        parts.append(rows.assign(model=stage.split("/")[-1], strategy=names))
+    table = gathered(runs, lambda name: {"model": name.stage.split("_")[0]})
+    names = table["parametrization"].where(table["rates"] == "strategy", UNIFORM)
+    table = table.assign(strategy=names).rename(columns={"model.width": WIDTH})
     columns = ["model", "strategy", WIDTH, "seed", "step", *CHANGES, "output", "hidden"]
-    return pd.concat(parts, ignore_index=True)[[*columns, "train_loss"]]
+    return table[[*columns, "train_loss"]]
 
 
 def exponents(data):
-    """(model, strategy, change) -> exponent in n of a change at the last step, by seed."""
-    import pandas as pd
-
+    """(model, strategy, change) -> exponent in n of a change at the last step."""
     last, found = data[data["step"] == data["step"].max()], {}
     for (model, strategy), rows in last.groupby(["model", "strategy"]):
-        rows = rows.sort_values(["seed", WIDTH])
-        seeds, widths = np.unique(rows["seed"]), np.unique(rows[WIDTH])
         for change in CHANGES:
-            logs = np.log(rows[change].to_numpy().reshape(len(seeds), len(widths)))
-            powers = np.polyfit(np.log(widths), logs.T, 1)[0]
-            found[model, strategy, change] = pd.Series(powers, seeds)
+            logs = {
+                int(n): dict(zip(each["seed"], np.log(each[change]), strict=True))
+                for n, each in rows.groupby(WIDTH)
+            }
+            found[model, strategy, change] = widths.exponent(logs)
     return found
 
 
@@ -125,7 +114,7 @@ def measure(data, scale):
 
     def of(keys, power):
         """The exponent that is farthest from a power."""
-        each = [over_seeds(lambda seeds, k=k: found[k][seeds].mean(), found[k].index) for k in keys]
+        each = [found[key] for key in keys]
         words = ", ".join(
             f"{model} {strategy} {one.value:.3f} [{one.low:.3f}, {one.high:.3f}]"
             for (model, strategy, _), one in zip(keys, each, strict=True)
@@ -178,8 +167,7 @@ def draw(data, scale):
                 rows = last[(last["model"] == model) & (last["strategy"] == strategy)]
                 power = powers[model, strategy, change]
                 color = COLORS.get(strategy, "0.5")
-                words = "{:z.2f} [{:z.2f}, {:z.2f}]".format(*t_interval(power))
-                label = f"{strategy}: {words}"
+                label = f"{strategy}: {in_words(power)}"
                 draw_change(panel, rows, change, fmt=marker + "-", color=color, label=label)
             start = last[(last["model"] == model) & (last["strategy"] == S_FAMILY[0])]
             if change == "output_change":
@@ -207,12 +195,12 @@ def draw_change(panel, rows, change, **style):
     stream's."""
     from repro.judge import drawing
 
-    logs = np.log(rows.pivot(index=WIDTH, columns="seed", values=change))
-    found = [np.exp(t_interval(values)) for values in logs.to_numpy()]
-    drawing.bars(panel, logs.index, found, **style)
+    logs = {n: np.log(each) for n, each in rows.groupby(WIDTH)[change]}
+    found = [np.exp(t_interval(values)) for values in logs.values()]
+    drawing.bars(panel, logs, found, **style)
     strategy = rows["strategy"].iloc[0]
     if change == "hidden_change" and strategy in S_FAMILY:
-        n = logs.index.to_numpy(float)
+        n = np.array([*logs], float)
         guide = found[0][0] * (n / n[0]) ** hidden_power(s_of(strategy))
         panel.plot(n, guide, "--", lw=0.8, color=style["color"])
 

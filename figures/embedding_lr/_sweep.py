@@ -220,8 +220,8 @@ def slope_measurement(sweep: Sweeps, window: float) -> Measurement:
     bend = f"; bend {in_words(fit.bend())}" if len(sweep) > 2 else ""
     in_paper_window = slope_words(optima(paired, paired.seeds, PAPER_WINDOW))
     detail = (
-        f"nearest law: {nearest}; best {places}{bend}; slope of the last octave of width, "
-        f"{last_octave(sweep)}, {in_words(fit.slope(2))}; by the joint fit {in_words(found)}, "
+        f"nearest law: {nearest}; best {places}{bend}; slope over the two largest widths, "
+        f"{largest_two(sweep)}, {in_words(fit.slope(2))}; by the joint fit {in_words(found)}, "
         f"{by_each}; {in_paper_window} with the paper's 20 % window on the grid"
     )
     edge = edge_problem(optima(paired, paired.seeds, window)) if by_rule else ""
@@ -229,7 +229,7 @@ def slope_measurement(sweep: Sweeps, window: float) -> Measurement:
     return judged if by_rule else of_estimators(judged, wide.slope())
 
 
-def last_octave(sweep: Sweeps) -> str:
+def largest_two(sweep: Sweeps) -> str:
     """The two largest widths in words."""
     return "d = " + " to ".join(str(width) for width in sorted(sweep)[-2:])
 
@@ -346,7 +346,7 @@ def draw_optima(
 
 
 def draw_estimates(axes, sweep: Sweeps, window: float, paper: float) -> None:
-    """The slope by every estimator and of the last octave of width, a row each, with 95 % interval.
+    """The slope by every estimator and over the two largest widths, with 95 % intervals.
 
     Shaded: the interval that is judged. paper: the slope that the paper prints.
     """
@@ -358,7 +358,7 @@ def draw_estimates(axes, sweep: Sweeps, window: float, paper: float) -> None:
     each = {} if window == PAPER_WINDOW else {"one fit to all widths": joint(sweep).slope()}
     each |= estimates(shared(sweep), window)
     first = next(iter(each))
-    each |= {f"last octave of width,\n{last_octave(sweep)}": joint(sweep).slope(2)}
+    each |= {f"the two largest widths,\n{largest_two(sweep)}": joint(sweep).slope(2)}
     judged = slope_measurement(sweep, window)
     names = [name.replace(" of ", "\nof ", 1).replace("parabola ", "parabola\n") for name in each]
     for row, (name, found) in enumerate(each.items()):

@@ -293,7 +293,7 @@ FIGURE = Figure(
         "95 % interval over seeds; diamonds, and the dots at paper scale: the paper's rule, "
         "geometric mean of the grid's rates within 20 %; dashed, from the first dot: the sqrt(d) "
         "rule, muP's constant, SP's 1/d. Bottom left: the slope by that fit, by other estimators, "
-        "which judge nothing, and of the last octave of width, with 95 % intervals; shaded: the "
+        "which judge nothing, and of the two largest widths, with 95 % intervals; shaded: the "
         "interval that is judged. Bottom right: what each rule costs where its constant is tuned "
         "once on seeds of its own, with 95 % intervals. At the default scale the network is as "
         "printed; overnight it has LayerNorm, with the network as printed in colour "

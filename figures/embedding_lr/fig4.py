@@ -21,7 +21,8 @@ from repro.judge.power import SIGN, Laws
 from repro.statistics import t_interval
 
 LONG, SHORT = "embedding_lr/pretraining", "embedding_lr/pretraining_ratios"
-STUDIES = (LONG, SHORT)
+TWO = "embedding_lr/two_ratios"  # of the short runs: further seeds
+STUDIES = (LONG, SHORT, TWO)
 METRIC = "train_perplexity"
 CLAIMS = (
     Claim(
@@ -64,6 +65,7 @@ CLAIMS = (
         expected=trained_scales(reported("no bound: the paper states none")),
     ),
 )
+RATIO = (_pretraining.FACTOR, _pretraining.POWER)
 MARGINAL, GOES_ON = "1 % from sqrt(d) on", "an octave gains as below sqrt(d)"
 HALF = (0.5, 0.5)
 LAWS = {
@@ -76,12 +78,29 @@ LAWS = {
 def reduce(runs):
     import pandas as pd
 
-    parts = [runs[name].assign(study=name.split("/")[1]) for name in STUDIES]
-    return pd.concat(parts, ignore_index=True)
+    table = pd.concat(
+        [runs[name].assign(study=short_name(name)) for name in STUDIES], ignore_index=True
+    )
+    # Both studies of the short runs have the first seeds.
+    short = table["study"].isin([short_name(SHORT), short_name(TWO)])
+    table.loc[short, "study"] = short_name(SHORT)
+    run = ["study", _pretraining.FACTOR, _pretraining.POWER, "seed", "step"]
+    return table.drop_duplicates(run, ignore_index=True)
+
+
+def short_name(study):
+    """A study's name in the table."""
+    return study.split("/")[1]
 
 
 def part(data, study):
-    return data[data["study"] == study.split("/")[1]]
+    return data[data["study"] == short_name(study)]
+
+
+def common(data):
+    """The seeds that every ratio has."""
+    of_ratio = [set(rows["seed"]) for _, rows in data.groupby([*RATIO])]
+    return sorted(int(seed) for seed in set.intersection(*of_ratio))
 
 
 def better(data):
@@ -93,13 +112,13 @@ def better(data):
 
 def validation(data, ratio, other):
     ends = _pretraining.ends(data, "valid_perplexity")
-    found = _pretraining.comparison(ends, ratio, other, sorted(data["seed"].unique()))
+    found = _pretraining.comparison(ends, ratio, other, [*ends[ratio].index])
     return f"{found:.4g} in validation perplexity"
 
 
 def measure(data, scale):
     long, short = part(data, LONG), part(data, SHORT)
-    seeds = sorted(short["seed"].unique())
+    every = short[short["seed"].isin(common(short))]
     long_ends, short_ends = (_pretraining.ends(rows, METRIC) for rows in (long, short))
 
     def of_short(ratio, other):
@@ -111,7 +130,8 @@ def measure(data, scale):
         return max(of_short(RULE, other)(seeds) for other in short_ends)
 
     against = ", ".join(
-        f"{ratio[0]:g} d^{ratio[1]:g}: {of_short(ratio, RULE)(seeds):.4g}" for ratio in short_ends
+        f"{ratio[0]:g} d^{ratio[1]:g}: {of_short(ratio, RULE)(common(short)):.4g}"
+        for ratio in short_ends
     )
     return {
         "fig4.sqrt-d-better": _pretraining.measured(
@@ -121,10 +141,10 @@ def measure(data, scale):
         ),
         "fig4.faster-throughout": _pretraining.share(long, better(long)),
         "fig4.flat-above": _pretraining.measured(
-            short, of_short(TWICE, RULE), validation(short, TWICE, RULE)
+            _pretraining.of(short, TWICE), of_short(TWICE, RULE), validation(short, TWICE, RULE)
         ),
         "fig4.near-optimal": _pretraining.measured(
-            short, over_best, f"perplexity over that at sqrt(d), by ratio: {against}"
+            every, over_best, f"perplexity over that at sqrt(d), by ratio: {against}"
         ),
     }
 
@@ -142,8 +162,11 @@ def simulate(law, recorded, scale, rng):
     half, rule, twice = (
         design.rows(**dict(zip(keys, ratio, strict=True))) for ratio in (HALF, RULE, TWICE)
     )
-    below = design.mean[rule] - design.mean[half]
-    design.mean[twice] = design.mean[rule] + (np.log(0.99) if law == MARGINAL else below)
+    step = rows["step"].to_numpy()
+    at_half, at_rule = ({step[row]: design.mean[row] for row in its} for its in (half, rule))
+    for row in twice:
+        gain = at_rule[step[row]] - at_half[step[row]]
+        design.mean[row] = at_rule[step[row]] + (np.log(0.99) if law == MARGINAL else gain)
     drawn.loc[rows.index] = design.draw(rng)
     return drawn
 
@@ -159,7 +182,9 @@ def draw_ends(axes, data):
         ("valid_perplexity", "s", "--", "validation", 1.03),
     ):
         ends = _pretraining.ends(data, metric)
-        over_rule = [np.exp(ends[ratio] - ends[RULE]).to_numpy() for ratio in shown]
+        over_rule = [
+            np.exp(each - ends[RULE][each.index]).to_numpy() for each in map(ends.get, shown)
+        ]
         found = [t_interval(np.where(np.isfinite(v), v, np.nan)) for v in over_rule]
         axes.plot(beside * x, [mean for mean, *_ in found], line, lw=1, color="0.5", zorder=1)
         for place, ratio, interval in zip(beside * x, shown, found, strict=True):

@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from repro.judge import widths
 from repro.judge.claims import (
     CONTROL,
     TOLERANCE,
     TRAINING,
     Claim,
     all_scales,
-    over_seeds,
     reported,
     trained_scales,
     within,
@@ -17,9 +17,9 @@ from repro.judge.figure import Figure
 from repro.judge.noise import Design
 from repro.judge.power import Laws
 from repro.judge.printed import numbers
-from repro.statistics import slope, t_interval
+from studies.embedding_lr.decoder_step import STAGES
 
-STUDIES = ("embedding_lr/decoder_step/every_case", "embedding_lr/decoder_step/claimed")
+STUDIES = tuple(f"embedding_lr/decoder_step/{stage}" for stage in STAGES)
 WIDTH, VOCABULARY, INIT, NORM = "model.width", "data.vocab_size", "init.embedding", "model.norm"
 SMALL_INIT, UNIT_INIT = "LVP", "SP"  # standard deviations d^-1/2 and 1
 EIGHT = "8d"  # the vocabulary that grows with the width
@@ -120,27 +120,23 @@ def rows_of(data, vocabulary, init, norm):
 
 
 def chosen(data, vocabulary, init, norm):
-    """These rows, of the seeds that have every width."""
-    rows = data[rows_of(data, vocabulary, init, norm)]
-    widths = rows.groupby("seed")[WIDTH].nunique()
-    return rows[rows["seed"].isin(widths.index[widths == widths.max()])]
+    """These rows."""
+    return data[rows_of(data, vocabulary, init, norm)]
 
 
-def changes(data, metric):
-    """Columns embedding, output; index seed, width."""
-    return data.pivot(index=["seed", WIDTH], columns="layer", values=metric)
+def log_ratios(rows, metric):
+    """Width -> log of the ratio of rates that balances both layers, by seed."""
+    import pandas as pd
+
+    logs = np.log(rows.pivot(index=["seed", WIDTH], columns="layer", values=metric))
+    ratio = pd.Series(logs["output"] - logs["embedding"])
+    by_width = ratio.groupby(level=WIDTH)
+    return {int(d): each.droplevel(WIDTH).to_dict() for d, each in by_width}
 
 
-def exponents(data, metric):
-    """Seed -> exponent of d in the ratio of rates that balances both layers."""
-    table = changes(data, metric)
-    ratio = np.log(table["output"] / table["embedding"]).unstack(WIDTH)
-    return ratio.apply(lambda row: slope(np.log(ratio.columns), row), axis=1)
-
-
-def measured(data, metric, detail=""):
-    each = exponents(data, metric)
-    return over_seeds(lambda seeds: float(each[list(seeds)].mean()), each.index, "", detail)
+def exponent(rows, metric, detail=""):
+    """Exponent of d in the ratio of rates that balances both layers."""
+    return widths.exponent(log_ratios(rows, metric), detail)
 
 
 def about(claim_id, scale):
@@ -154,10 +150,10 @@ def measure(data, scale):
         rows = chosen(data, *about(name, scale))
         if rows.empty:  # smoke has one norm
             rows = chosen(data, *about("mechanism.ratio", scale))
-        along = exponents(rows, ALONG).mean()
-        found[name] = measured(rows, CHANGE, f"along the residual {along:.2f}")
+        along = exponent(rows, ALONG).value
+        found[name] = exponent(rows, CHANGE, f"along the residual {along:.2f}")
     rows = chosen(data, *about("mechanism.ratio", scale))
-    return found | {"mechanism.along-residual": measured(rows, ALONG)}
+    return found | {"mechanism.along-residual": exponent(rows, ALONG)}
 
 
 def simulate(law, recorded, scale, rng):
@@ -168,7 +164,7 @@ def simulate(law, recorded, scale, rng):
         large = law != NO_VOCABULARY and (vocabulary != 32 or law != THEOREM)
         wanted = 0.5 * large + 0.5 * (init == UNIT_INIT)
         rows = chosen(recorded, *about(name, scale))
-        by = wanted - exponents(rows, CHANGE).mean()
+        by = wanted - exponent(rows, CHANGE).value
         output = (recorded["layer"] == "output").to_numpy() & recorded.index.isin(rows.index)
         design.mean[output, 0] += by * np.log(recorded[WIDTH].to_numpy()[output])
     return design.draw(rng)
@@ -185,16 +181,14 @@ def draw_changes(axes, data):
     from repro.judge import drawing
 
     rows = chosen(data, EIGHT, SMALL_INIT, "post")
-    table = changes(rows, CHANGE)
     for layer, color, power in (("embedding", drawing.COLORS[2], 0.5), ("output", "black", 1.0)):
-        values = table[layer].unstack(WIDTH)
-        d, mean = values.columns.to_numpy(), values.mean().to_numpy()
+        its = rows[rows["layer"] == layer]
+        means = its.groupby(WIDTH)[CHANGE].mean()
         name = {"embedding": "E", "output": "W"}[layer]
-        of_seeds = values.to_numpy()
         shown = {"marker": "o", "label": rf"$\delta_{name}$"}
-        drawing.band(axes, np.tile(d, len(of_seeds)), of_seeds.ravel(), color, **shown)
+        drawing.band(axes, its[WIDTH], its[CHANGE], color, **shown)
         law = f"Theorem 2: $d^{{{power:g}}}$"
-        drawing.guides(axes, d, mean[0], {law: power}, law)
+        drawing.guides(axes, means.index.to_numpy(), means.iloc[0], {law: power}, law)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xlabel("width $d$")
@@ -218,9 +212,10 @@ def draw_exponents(axes, data, metric, title, scale):
             if rows.empty:
                 continue
             style = {"mfc": color if norm == "post" else "white", "color": color}
-            found = t_interval(exponents(rows, metric))
+            found = exponent(rows, metric)
+            bar = found.value, found.low, found.high
             words = label if place == 0 else None
-            drawing.bars(axes, [place + offset], [found], label=words, **style)
+            drawing.bars(axes, [place + offset], [bar], label=words, **style)
             for name in ABOUT:
                 if metric == CHANGE and about(name, scale) == (vocabulary, init, norm):
                     (value,) = numbers("embedding_lr", name)

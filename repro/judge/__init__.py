@@ -6,6 +6,7 @@ What a figure is written with
   verdict.py       a measurement held against its bound; the calibrated interval
   optimum.py       the optimum of a search, or by a window; by a parabola it is the library's
   sweep.py         tables of runs as sweeps, and the points of a search
+  widths.py        the power of the width, where widths may have seeds of their own
   intervals.py     what an interval holds besides the scatter between seeds
   typeset.py       a table of texts, as Markdown, CSV, or on a page
   drawing.py       the style of all pictures

@@ -116,8 +116,6 @@ WORKSTATION = {
 }
 WORKSTATION_SEEDS = [120, 121, 122]
 
-SEEDS = [100, 101, 102]  # of reduced runs: none of the prototypes' nor of older records
-
 BASELINE = {"embedding_lr.factor": 1.0, "embedding_lr.power": 0.0}  # ratio 1, "slope 0"
 
 

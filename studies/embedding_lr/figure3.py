@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from repro.suite.seeds import of_arm
 from repro.suite.study import Scale, Study, octaves
-from studies.embedding_lr._decoder import SMOKE, size, without_runs
+from studies.embedding_lr._decoder import CHOSEN_AS_PRINTED, SMOKE, size, without_runs
 from studies.embedding_lr.width_and_vocabulary import sweep
 
 PAPER = "embedding_lr"
@@ -30,7 +30,7 @@ def width(k: int, low: int, high: int, arm: str, number: int, tiny: int) -> Stud
         ),
         "reduced": replace(reduced, grid={**grid, "seed": of_arm(PAPER, arm, number)}),
     }
-    return replace(WHOLE, scales=NONE | scales, chosen_after_seeing="")
+    return replace(WHOLE, scales=NONE | scales, chosen_after_seeing=CHOSEN_AS_PRINTED)
 
 
 STAGES = {

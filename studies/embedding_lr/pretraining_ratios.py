@@ -1,15 +1,16 @@
 """Figure 4b: ratios of the embedding's learning rate around sqrt(d), 65B tokens.
 
-Reduced: ratios up to 128 sqrt(d), until they get worse.
+Reduced: ratios up to 128 sqrt(d), until they get worse, two seeds each. Of these sqrt(d) and its
+double, of which a claim is, have six more in `two_ratios`.
 """
 
+from repro.suite.seeds import of_arm
 from repro.suite.spec import override
 from repro.suite.study import Scale, Study
 from studies.embedding_lr._llm import (
     BASELINE,
     CHOSEN,
     PAPER,
-    SEEDS,
     SMALL,
     TINY,
     WORKSTATION,
@@ -17,6 +18,8 @@ from studies.embedding_lr._llm import (
     sqrt_d,
 )
 
+REDUCED = SMALL | {"steps": 150, "evaluations": 5}
+DRAWN, SEEDS = (of_arm("embedding_lr", "fig4-ratios", number) for number in (2, 8))
 STUDY = Study(
     task="pretraining",
     # 15_497 steps * 2^22 tokens = 65B tokens
@@ -29,8 +32,8 @@ STUDY = Study(
             same_job=("ratio", "seed"),
         ),
         "reduced": Scale(
-            SMALL | {"steps": 150, "evaluations": 5},
-            {"ratio": [BASELINE, *(sqrt_d(2.0**k) for k in range(-2, 8))], "seed": SEEDS},
+            REDUCED,
+            {"ratio": [BASELINE, *(sqrt_d(2.0**k) for k in range(-2, 8))], "seed": DRAWN},
             same_job=("seed",),
         ),
         # 1_000 steps * 2^17 tokens = 131 million tokens, 5.2 minutes; 9 ratios * 3 seeds: 2.3

@@ -82,7 +82,7 @@ def test_every_estimator_s_slope_stands_beside_the_judged_one():
     found = _rules.measure("x", sweeps(table(-0.5)), "reduced")["x.sqrt-d-rule"]
     for octaves in (2, 4, 6):
         assert f"a parabola {octaves} octaves wide -0.50 [-0.50, -0.50]" in found.detail
-    assert "last octave of width, d = 64 to 128, -0.50 [-0.50, -0.50]" in found.detail
+    assert "the two largest widths, d = 64 to 128, -0.50 [-0.50, -0.50]" in found.detail
 
 
 def test_two_readings_of_the_fit_that_differ_by_more_than_seeds_are_both_in_the_interval():

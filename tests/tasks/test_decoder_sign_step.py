@@ -57,6 +57,6 @@ def test_the_exponent_of_the_balancing_ratio_is_that_of_the_changes(exponent):
         for d in (32, 64, 128)
         for layer, change in (("embedding", 3.0), ("output", 2.0 * d**exponent))
     ]
-    found = mechanism.measured(pd.DataFrame(rows), "change")
+    found = mechanism.exponent(pd.DataFrame(rows), "change")
     assert found.value == pytest.approx(exponent) and found.n == 3
     assert np.isfinite([found.low, found.high]).all()
