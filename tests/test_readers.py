@@ -223,7 +223,7 @@ def test_every_change_of_a_file_is_taken_or_refused_by_name(name):
 STUDIES = ROOT / "studies"
 TABLES = {
     "printed.csv": (Printed, lambda row: str([row, row.number, row.relation])),
-    "registered.csv": (Registered, lambda row: str([row.lines, row.permitted, row.key])),
+    "registered.csv": (Registered, lambda row: str([row.lines, row.asked, row.key])),
     "second.csv": (Second, lambda row: turned("reproduced", [row]) + str(row)),
     "power.csv": (Trial, str),
 }

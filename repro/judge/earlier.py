@@ -49,7 +49,7 @@ class Earlier:
         """The word of its badge, and how it was judged then where it is judged otherwise now. The
         badge is of the runs of then: other numbers have none."""
         if row["measured"] is None or f"{row['measured']!r}" != self.measured:
-            return "not registered", "its runs are others than those that were registered"
+            return "not registered", "it was registered with another estimator, window or runs"
         word, _, reason = self.badge.partition(": ")
         other = "" if row["verdict"] == self.status else f"by the rule of then {self.status}"
         return word, "; ".join(filter(None, [reason, other]))

@@ -410,22 +410,22 @@ def test_the_command_lists_a_figure_s_studies(tmp_path, monkeypatch, capsys):
     ]
     total = dict(zip(rows["figure, study"], rows["total"], strict=True))
     assert (total["jobs"], total["runs"], total["to do"]) == (
-        "984",
-        "1500",
-        "1500",
+        "738",
+        "1125",
+        "1125",
     )
     assert total["parameters"] == "6.71e+08"  # 2 m d + 24 d^2 at d = 4096, m = 32,768
     flops, hours = float(total["FLOPs"]), float(total["hours"].replace(",", ""))
     at_rate = flops / cost.GPU_FLOPS / 3600
     assert at_rate < hours < 2 * at_rate, "and what goes through memory"
-    assert float(total["read"].split()[0]) == pytest.approx(1_500 * 256 * 256 * 10_000, rel=1e-2)
+    assert float(total["read"].split()[0]) == pytest.approx(1_125 * 256 * 256 * 10_000, rel=1e-2)
 
 
 def test_hours_default_to_the_h100(capsys):
     assert main(["cost", "embedding_lr/fig3", "--config", "scale=paper"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "one H100 at 40 % (assumed) of its dense peaks" in lines[1]
-    assert fields(lines[-1])[-1] == "733"
+    assert fields(lines[-1])[-1] == "550"
 
 
 def test_hours_of_a_gpu_are_work_and_memory_or_else_starting_layers():

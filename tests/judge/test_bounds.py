@@ -123,7 +123,7 @@ def test_claims_that_share_a_reason_share_a_row():
     ]
     head, *rows = bounds.reasons(given)
     assert head == ["basis", "why", "bound: claims"]
-    both = "0 within 0.1: `fig1` b, c<br>reported (reduced), at most 1 (paper): `fig2` d"
+    both = "0 within 0.1: `fig1` b, c<br>no bound (reduced), at most 1 (paper): `fig2` d"
     assert rows == [
         ["tolerance", "a round figure", both],
         ["ours", "rounding", "at most 2: `fig1` a"],

@@ -20,7 +20,7 @@ from repro.__main__ import main
 from repro.errors import UserError
 from repro.files import read_json
 from repro.judge import badge as badges
-from repro.judge import confirmed, register
+from repro.judge import confirmed
 from repro.judge.claims import above, reported, within
 from repro.judge.figure import Aside, Asides, Bar, View
 from repro.judge.typeset import Table
@@ -228,7 +228,7 @@ def test_published_pages_have_addresses_and_a_form_to_challenge(headline, tmp_pa
 def test_a_card_shows_what_was_registered_and_no_record_does(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     why = badges.Badge(badges.NOT_BEFORE, "the row is younger than runs of commit f00")
-    monkeypatch.setattr(register, "badge", lambda row, provenance: why)
+    monkeypatch.setattr(badges, "badge", lambda row, provenance: why)
     folder = a_report(tmp_path, "embedding_lr/table2")
     words = Elements(folder / f"{PAGE}.html").text
     assert badges.NOT_BEFORE in words and "younger than runs of commit f00" in words
