@@ -194,7 +194,7 @@ def test_a_table_of_claims_is_by_paper_and_kind_and_refuted_first(headline):
 def test_a_shared_link_shows_a_picture_and_a_verdict(headline):
     for name in (
         "index",
-        "claims/embedding_lr/fig3.sqrt-d-rule",
+        "claims/embedding_lr/fig3.sqrt-d-rule-as-printed",
         "claims/upscaling/table1.widening",
     ):
         page = headline / f"{name}.html"
@@ -207,7 +207,7 @@ def test_a_shared_link_shows_a_picture_and_a_verdict(headline):
 
 def test_published_pages_have_addresses_and_a_form_to_challenge(headline, tmp_path, monkeypatch):
     """Where the project has no repository yet, CONTRIBUTING says how; nothing leads nowhere."""
-    page = "claims/embedding_lr/fig3.sqrt-d-rule.html"
+    page = "claims/embedding_lr/fig3.sqrt-d-rule-as-printed.html"
     assert ("a", "../../source/CONTRIBUTING.md.txt") in Elements(headline / page).addresses
     assert "## Challenge a verdict" in (headline / "source/CONTRIBUTING.md.txt").read_text()
     urls = {"report": "https://site.test/r", "repository": "https://git.test/a/b"}
@@ -216,11 +216,14 @@ def test_published_pages_have_addresses_and_a_form_to_challenge(headline, tmp_pa
     folder = a_report(tmp_path, "embedding_lr/fig3")
     text = (folder / page).read_text()
     assert f'<link rel="canonical" href="https://site.test/r/{page}">' in text
-    picture = "figures/overnight/embedded/embedding_lr/fig3.png"  # where it was registered
+    picture = "figures/reduced/embedded/embedding_lr/fig3.png"  # where it was registered
     assert f'<meta property="og:image" content="https://site.test/r/{picture}">' in text
     [form] = [a for _, a in Elements(folder / page).addresses if a.startswith("https://git.test")]
     asked = dict(parse_qsl(urlsplit(form).query))
-    assert asked["template"] == address.FORM and asked["claim"] == "embedding_lr/fig3.sqrt-d-rule"
+    assert (
+        asked["template"] == address.FORM
+        and asked["claim"] == "embedding_lr/fig3.sqrt-d-rule-as-printed"
+    )
     fields = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE" / address.FORM).read_text())["body"]
     assert {*asked} - {"template", "title"} <= {field["id"] for field in fields}
 
@@ -426,9 +429,10 @@ def test_settings_are_read_off_the_studies():
             assert word == f"{value:,}"
     assert found["steps"].differs and not all(row.differs for row in rows)
     divided = [row for row in rows if row.name == "init.embedding"]
+    stages = ("narrow", "middle", "wide", "tuning")
     assert [row.runs for row in divided] == [
-        ("width_and_vocabulary",),
-        ("unit_init/embedding_alone", "unit_init/with_positions"),
+        ("width_and_vocabulary", *(f"figure3/{stage}" for stage in stages)),
+        ("unit_init/embedding_alone",),
     ]
     assert found["wikitext2"].paper.startswith("WikiText-2")
 
