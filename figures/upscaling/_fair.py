@@ -28,11 +28,11 @@ WHY = "the paper's sign, with both sides tuned"
 # Name -> what is equal.
 EQUAL = {
     "equal-steps-tuned": "for equal steps of the wide model",
-    "equal-operations-tuned": "for equal operations, the base's counted",
-    "base-steps-added-tuned": "where from scratch is given the base's steps as well",
+    "equal-flops-tuned": "for equal operations, the base's counted",
+    "more-steps-tuned": "where from scratch is given the base's steps as well",
 }
 LAST = [*EQUAL][-1]
-VALIDATION = "-validation"
+VALIDATION = "-valid"
 
 
 def names(figure, setting):

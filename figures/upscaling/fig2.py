@@ -41,7 +41,7 @@ FIGURE = Figure(
         "Training loss, upscaled over from scratch: as the paper compares "
         "{fig2.upscaled-wins-mlp} (MLP), {fig2.upscaled-wins-resnet} (ResNet-18), "
         "{fig2.upscaled-wins-gpt2} (GPT-2); both tuned, for equal operations "
-        "{fig2.equal-operations-tuned-mlp} (MLP), {fig2.equal-operations-tuned-gpt2} (GPT-2)"
+        "{fig2.equal-flops-tuned-mlp} (MLP), {fig2.equal-flops-tuned-gpt2} (GPT-2)"
     ),
     caption=(
         "Top: where the training losses end, mean and 95 % interval over seeds; left of it the "

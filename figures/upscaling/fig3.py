@@ -24,7 +24,6 @@ from repro.judge.claims import (
     within,
 )
 from repro.judge.figure import Figure
-from repro.judge.intervals import in_words
 from repro.judge.noise import Design
 from repro.judge.power import AS_CLAIMED, SIDES, SIGN, Laws
 from repro.judge.sweep import gathered
@@ -223,9 +222,11 @@ def draw(data, scale):
             panel.set_ylabel("final training loss (nats)")
             declared = registry.study(f"{study}/{stage}{end}").scales[scale].spec
             fixed = {"by_lr": ("noise", LEVEL), "by_noise": ("learning rate", "lr")}[stage]
-            found = in_words(slope_of(rows, axis))
+            # Without an interval: the one that is judged is calibrated, and stands in the caption.
+            slope = slope_of(rows, axis).value
+            found = "no slope" if math.isnan(slope) else f"slope against width {slope:z.2f}"
             panel.set_title(
-                f"{words}, {fixed[0]} {declared[fixed[1]]:.3g}\nslope against width {found}",
+                f"{words}, {fixed[0]} {declared[fixed[1]]:.3g}\n{found}",
                 fontsize=9,
             )
             draw_panel(panel, rows, axis, width_colors(rows))

@@ -307,7 +307,8 @@ def marks(rows: Sequence[JudgedClaim]) -> list[tuple[str, str]]:
     more. The papers' claims, or ours where there is none of theirs."""
     some = [row for row in rows if of_a_paper(row)] or list(rows)
     having = {v: [row["verdict"] for row in some].count(v) for v in VERDICTS}
-    return [(v if len(some) == 1 else f"{n} {v}", v) for v, n in having.items() if n]
+    every = having.items()
+    return [(v if len(some) == 1 else f"{n} {WORDS.get(v, v)}", v) for v, n in every if n]
 
 
 def decided_by(figure_name: str) -> list[str]:

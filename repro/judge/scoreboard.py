@@ -94,11 +94,13 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
         having = [row for row in rows if row["verdict"] == verdict]
         if having and verdict == NEEDS_MORE:
             names = ", ".join(row["claim"] for row in having)
-            lines.append(f"{verdict} at this scale or on these data: {len(having)} ({names})")
+            lines.append(f"{verdict}, or real data: {len(having)} ({names})")
             continue
+        having = [row for row in having if row["n"]]  # what was not run here is no result
         lines += [f"{verdict}: {len(having)}"] if having else []
         for row in having:
-            why = f": {row['reason']}" if row["reason"] else ""
+            beside = "; ".join(filter(None, [row["left_out"], row["reason"]]))
+            why = f": {beside}" if beside else ""
             lines.append(f"  {row['claim']}  {row['statement']}")
             lines.append(
                 f"    expected {row['expected']}, measured {interval(row)}, n = {row['n']}{why}"
@@ -106,7 +108,9 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
     if rows:
         # What a reader asks about first.
         doubtful = [NOT_REPRODUCED, INCONCLUSIVE]
-        first = max(rows, key=lambda row: (row["verdict"] in doubtful, of_a_paper(row)))
+        first = max(
+            rows, key=lambda row: (row["verdict"] in doubtful, row["binds"], of_a_paper(row))
+        )
         claim = f"{first['paper']}/{first['claim']}"
         lines.append(f"next: {suite.command(f'explain {claim}', program='python -m repro')}")
     return "\n".join(lines)

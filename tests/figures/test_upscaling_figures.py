@@ -151,11 +151,11 @@ def test_upscaled_is_held_against_scratch_at_equal_steps_and_at_equal_operations
     table = pd.concat(data, ignore_index=True)
     table = table[(table["study"] != "upscaling/resnet") | (table["stage"] != "tune_upscaled_code")]
     found = judged("fig2", table)
-    for name, loss in (("equal-steps", 1.0), ("equal-operations", 0.9), ("base-steps-added", 0.7)):
+    for name, loss in (("equal-steps", 1.0), ("equal-flops", 0.9), ("more-steps", 0.7)):
         row = found[f"{name}-tuned-gpt2"]
         assert row["measured"] == pytest.approx(0.78 / loss)
         assert row["seen"] == ("agrees" if loss > 0.78 else "differs")
-        held_out = found[f"{name}-tuned-validation-gpt2"]
+        held_out = found[f"{name}-tuned-valid-gpt2"]
         assert held_out["measured"] == pytest.approx(0.78 / (2 * loss))
     assert "equal-steps-tuned-resnet" not in found  # which another study tunes at the target
 

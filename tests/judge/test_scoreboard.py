@@ -223,7 +223,7 @@ def test_the_terminal_tells_first_what_is_told_and_what_does_not_bind_in_a_line(
         "reproduced",
         "no bound",
     ]
-    assert heads[3:] == ["needs a larger scale at this scale or on these data: 2 (f.c0, f.c1)"]
+    assert heads[3:] == ["needs a larger scale, or real data: 2 (f.c0, f.c1)"]
     suite.config.scale = "reduced"
     assert "smoke" not in board_module.summary(suite, {"p/f": True}, 1.0)
 
@@ -234,6 +234,8 @@ def a_row(claim, verdict):
         "verdict": verdict,
         "statement": "it holds",
         "expected": "above 0",
+        "left_out": "",
+        "binds": True,
         "measured": 1.0,
         "low": 0.5,
         "high": 1.5,
