@@ -29,20 +29,50 @@ def counted() -> list[JudgedClaim]:
 
 
 def lines() -> list[str]:
-    """The registered claims that have runs, a line each, refuted ones first; lines of Markdown.
+    """The registered claims that have runs, refuted ones first, then their designs, then the tests
+    of an older rule as they were judged then; lines of Markdown.
 
     Beside the verdict: what the same claim is at reduced scale, whether it stands when all of its
     paper's random claims at its scale are taken together, and the badge, as git has it now.
     """
     head = ["claim", "expected", "measured", "n", "p", "Holm", "verdict", "reduced", "registered"]
-    found = [_line(*each) for each in _registered()]
+    tests = {(paper, row.key) for paper in _papers() for row in register.registered(paper)}
+    every = [*_registered()]
+    found = [_line(*each) for each in every if (each[0]["paper"], _key(each[0])) in tests]
     found.sort(key=lambda line: VERDICTS_FIRST.index(line[6].partition(";")[0]))
     rows = [(paper, row) for paper in _papers() for row in register.registered(paper)]
     designs = [_design(*each) for each in rows]
     head_of_designs = ["claim", "scale", "arms and seeds", "window", "power", "told", "error", "s"]
     head_of_designs.append("known when it was written")
-    table = ["", "The designs:", "", *markdown([head_of_designs, *designs])] if designs else []
-    return [*markdown([head, *found]), *table]
+    today = {(claim["paper"], _key(claim)): claim for claim, _, _ in every}
+    old = [(paper, row) for paper in _papers() for row in earlier.of_paper(paper)]
+    then = [_then(paper, row, today.get((paper, row.key))) for paper, row in old]
+    then.sort(key=lambda line: VERDICTS_FIRST.index(line[4]))
+    head_of_old = ["claim", "expected", "measured then", "n", "then", "by today's rule"]
+    return [
+        *markdown([head, *found]),
+        *["", "The designs:", "", *markdown([head_of_designs, *designs])],
+        *["", "Of scale overnight, by the rule of then:", "", *markdown([head_of_old, *then])],
+    ]
+
+
+def _key(claim: JudgedClaim) -> tuple[str, str, str]:
+    return claim["claim"], claim["scale"], claim["data"]
+
+
+def _then(paper: str, row: earlier.Earlier, now: JudgedClaim | None) -> list[str]:
+    """A test of the older rule, with what today's says of the same runs: where it measures them by
+    another window or estimator, with what that gives."""
+    alone = f"{now['verdict']}, {interval(now)}" if now else "no record"
+    same = now and repr(now["measured"]) == row.measured
+    return [
+        f"`{paper}` {row.claim}",
+        row.bound,
+        row.interval,
+        row.n,
+        row.status,
+        now["verdict"] if now and same else f"measured otherwise: {alone}",
+    ]
 
 
 def _design(paper: str, row: register.Registered) -> list[str]:

@@ -9,6 +9,7 @@ stands beside it. No torch.
 from dataclasses import dataclass
 
 from repro.judge.board import JudgedClaim
+from repro.judge.claims import number
 from repro.suite import rows
 
 
@@ -55,6 +56,19 @@ class Earlier:
         return word, "; ".join(filter(None, [reason, other]))
 
     @property
+    def key(self) -> tuple[str, str, str]:
+        """What names its test."""
+        return self.claim, self.scale, self.data
+
+    @property
+    def interval(self) -> str:
+        """What was measured, in words."""
+        if not self.measured:
+            return "nothing finite"
+        ends = (number(float(end), ".3g") for end in (self.low, self.high) if end)
+        return f"{number(float(self.measured), '.3g')} [{', '.join(ends)}]"
+
+    @property
     def status(self) -> str:
         """Its verdict in today's words."""
         return {"cannot be told": "inconclusive"}.get(self.verdict, self.verdict)
@@ -72,6 +86,5 @@ def of_paper(paper: str) -> list[Earlier]:
 
 def of_claim(paper: str, claim: str, scale: str, data: str) -> Earlier | None:
     """That of one claim's test; None where it has none."""
-    key = claim, scale, data
-    found = (row for row in of_paper(paper) if (row.claim, row.scale, row.data) == key)
+    found = (row for row in of_paper(paper) if row.key == (claim, scale, data))
     return next(found, None)

@@ -217,7 +217,7 @@ def test_the_terminal_tells_first_what_is_told_and_what_does_not_bind_in_a_line(
     suite = SimpleNamespace(config=config, label="embedded", command=command)
     lines = board_module.summary(suite, {"p/f": True}, 1.0).splitlines()
     assert lines[0].startswith("smoke proves the pipeline only")
-    heads = [line for line in lines if line.split(":")[0].split(" at ")[0] in {*verdicts}]
+    heads = [line for line in lines if line.split(":")[0].split(", or")[0] in {*verdicts}]
     assert [line.split(":")[0] for line in heads[:3]] == [
         "not reproduced",
         "reproduced",
