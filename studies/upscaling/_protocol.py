@@ -40,6 +40,7 @@ STEPS = ((-1, 0), (1, 0), (0, -1), (0, 1))
 FEW = 3  # seeds of what is dear, or only has to tell a small difference from none
 # Seeds that no run had before, of what is judged and of the base; the sweeps keep theirs.
 NIGHT, NIGHT_BASE = list(range(2000, 2012)), list(range(2020, 2025))
+SMALL = {"reduced": 6, OVERNIGHT: len(NIGHT)}  # of small models, where they are cheap; else FEW
 FINER = 3  # evaluations overnight over the reduced ones: how early a loss is reached hangs on them
 
 
@@ -196,7 +197,7 @@ def protocol(
     tuned, own = Best("tune", "lr", metric), Best("scratch_rates", "lr", metric)
     winner, quiet = rate("tune_upscaled"), rate("tune_upscaled", where={"start.level": 0.0})
     every = {"seed": seeds}
-    few = {"seed": {n: of if n == OVERNIGHT else of[:FEW] for n, of in seeds.items()}}
+    few = {"seed": {n: of[: SMALL.get(n, FEW)] for n, of in seeds.items()}}
     long = {n: of[:FEW] if n in GPU_SCALES else of for n, of in seeds.items()}
     # Evaluations doubled as well: the training loss is a mean over the steps between two of them.
     longer = {key: twice(key) for key in ("steps", "evaluations")}

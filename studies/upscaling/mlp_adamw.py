@@ -5,9 +5,11 @@ Paper scale: the authors' grids; Sweep 2 in Algorithm 2's convention and in thei
 
 from functools import partial
 
+from repro.suite.seeds import of_arm
 from repro.suite.study import octaves
 from studies.upscaling._mlp import (
     ADAMW,
+    BASES,
     CHOSEN,
     CODE_LEVELS,
     CODE_LR,
@@ -21,6 +23,7 @@ from studies.upscaling._mlp import (
 )
 from studies.upscaling._protocol import protocol
 
+JUDGED = of_arm("upscaling", "mlp-adamw", 12)
 sweeps = partial(
     protocol,
     PAPER | {"optimizer": ADAMW},
@@ -78,7 +81,8 @@ sweeps = partial(
             "paper": CODE_LR[1:4],
         },
     },
-    seeds=SEEDS,
+    seeds=SEEDS | {"reduced": JUDGED},
+    base_seeds=SEEDS | {"reduced": JUDGED[:BASES]},
     whole=True,
     chosen_after_seeing=CHOSEN,
     departures=DEPARTURES,

@@ -3,8 +3,10 @@
 Paper scale: the authors' grids; Sweep 2 in Algorithm 2's convention and in their code's.
 """
 
+from repro.suite.seeds import of_arm
 from repro.suite.study import octaves
 from studies.upscaling._mlp import (
+    BASES,
     CHOSEN,
     CODE_LEVELS,
     CODE_LR,
@@ -19,6 +21,7 @@ from studies.upscaling._mlp import (
 )
 from studies.upscaling._protocol import protocol
 
+JUDGED = of_arm("upscaling", "mlp-sgd", 12)
 STAGES = protocol(
     PAPER | {"optimizer": SGD},
     widths=WIDTHS,
@@ -75,7 +78,8 @@ STAGES = protocol(
             "paper": CODE_LR[4:7],
         },
     },
-    seeds=SEEDS,
+    seeds=SEEDS | {"reduced": JUDGED},
+    base_seeds=SEEDS | {"reduced": JUDGED[:BASES]},
     whole=True,
     chosen_after_seeing=CHOSEN,
     departures=DEPARTURES,

@@ -11,12 +11,13 @@ from 1/16 (4, 8, 16 and 32 channels), at which muP equals the standard parametri
 fixed the settings by two rules, without looking at the claims: 10 to 12 minutes of one core in all,
 and optima inside the grids. At 16 x 16 pixels, or with crops and mirroring (which the images have
 already), widths 1/16 and 1/8 stay near chance for that time. Sweep 2's best rate was first the
-largest of 2^-7 to 2^-3, so 2^-2 was added. What is judged runs on five seeds of its own, 530 to
-534: seeds 0 to 2, of the sweeps and the base, were judged before.
+largest of 2^-7 to 2^-3, so 2^-2 was added. What is judged runs on seeds of its own; those
+of the sweeps and the base, 0 to 2, were judged before.
 """
 
 from functools import partial
 
+from repro.suite.seeds import of_arm
 from repro.suite.study import octaves
 from studies.upscaling._protocol import protocol
 from widthwise.parametrization import KINDS
@@ -103,7 +104,7 @@ curves = partial(
     },
     seeds={
         "smoke": [0, 1],
-        "reduced": [530, 531, 532, 533, 534],
+        "reduced": of_arm("upscaling", "resnet", 6),
         "workstation": [20, 21, 22],
         "paper": [0, 1, 2, 3, 4],
     },

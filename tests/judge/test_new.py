@@ -31,7 +31,8 @@ def test_a_study_has_other_values_wherever_it_has_some():
     assert {*other.scales} == {"smoke", "reduced", "paper"}
     for name in ("reduced", "paper"):
         assert other.scales[name].grid["model.width"] == [8]
-        assert other.scales[name].grid["seed"] == [9000, 9001]
+    assert other.scales["paper"].grid["seed"] == [9000, 9001]
+    assert other.scales["reduced"].grid["seed"] == [], "where a study has no runs it gets none"
     assert replace(other, scales=study.scales) == study
 
 
@@ -48,28 +49,28 @@ def test_an_axis_that_cannot_be_replaced_is_named(name, axes, said):
 
 
 def test_a_figure_again_shows_other_runs_by_the_same_claims():
-    original = figure_named("embedding_lr/fig1")
+    original = figure_named("transfer/muon")
     seen = []
     bare = replace(
         original,
         reduce=lambda runs: seen.extend(runs),
         measure=lambda data, scale: {claim.id: of_one_run(1.0) for claim in original.claims},
     )
-    found = again(bare, "mine", {"embedding_lr/width": "embedding_lr/mine_runs"})
-    found.check("figures/embedding_lr/mine.py")
-    assert found.studies == ("embedding_lr/mine_runs",) and "{mine." in found.outcome
+    found = again(bare, "mine", {"transfer/decoder_muon": "transfer/mine_runs"})
+    found.check("figures/transfer/mine.py")
+    assert {s.rsplit("/", 1)[0] for s in found.studies} == {"transfer/mine_runs"} and "{mine." in found.outcome
     for mine, its in zip(found.claims, original.claims, strict=True):
         assert mine.kind == CONTROL and [*map(str, mine.expected.values())] == [
             *map(str, its.expected.values())
         ]
     assert {*found.measure(pd.DataFrame(), "reduced")} == {claim.id for claim in found.claims}
-    found.reduce({"embedding_lr/mine_runs": 0, "embedding_lr/mine_runs+2": 0})
-    assert seen == ["embedding_lr/width", "embedding_lr/width+2"]
+    found.reduce({"transfer/mine_runs/muP": 0, "transfer/mine_runs/muP+2": 0})
+    assert seen == ["transfer/decoder_muon/muP", "transfer/decoder_muon/muP+2"]
 
 
 def test_what_is_written_is_python_and_names_what_was_asked(written):
     new.figure("upscaling/mine", of="upscaling/fig8", seeds=2)
-    new.figure("embedding_lr/own", of="embedding_lr/width", widths=[8, 16], rates=[0.5])
+    new.figure("transfer/own", of="transfer/decoder_muon", widths=[8, 16], rates=[0.5])
     new.figure("embedding_lr/bare", widths=[32, 64], seeds=4)
     new.paper("another", "2511.01734v2")
     for file, text in written.items():
@@ -77,8 +78,8 @@ def test_what_is_written_is_python_and_names_what_was_asked(written):
         assert not (ROOT / file).exists()
     assert "STAGES = {" in written["studies/upscaling/mine_runs.py"]
     assert '"seed": [9000, 9001]' in written["studies/upscaling/mine_runs.py"]
-    axes = written["studies/embedding_lr/own_runs.py"]
-    assert '"model.width": [8, 16]' in axes and '"lr.embedding": [0.5]' in axes
+    axes = written["studies/transfer/own_runs.py"]
+    assert '"model.width": [8, 16]' in axes and '"lr": [0.5]' in axes
     assert '"width": [32, 64], "seed": [0, 1, 2, 3]' in written["studies/embedding_lr/bare_runs.py"]
     assert "version = 2" in written["studies/another/paper.toml"]
 

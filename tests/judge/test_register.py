@@ -417,10 +417,10 @@ def test_labels_of_data(label, right):
 
 def test_seeds_of_a_figure_s_runs_are_those_of_its_data():
     suite = load([])
-    (base,) = records.recorded(suite, "embedding_lr/fig1")
+    (base,) = records.recorded(suite, "effective_theory/fig3")
     with base.with_suffix(".csv").open(newline="") as lines:
-        made = {int(row["seed"]) for row in csv.DictReader(lines)}
-    assert suite.seeds("embedding_lr/fig1") == sorted(made)
+        made = {int(float(row["seed"])) for row in csv.DictReader(lines)}
+    assert suite.seeds("effective_theory/fig3") == sorted(made)
 
 
 def test_the_command_shows_rows_and_badges(checkout, monkeypatch, tmp_path):

@@ -242,7 +242,8 @@ def test_a_study_without_stages_is_searched_too():
     """embedding_lr's Figures 1 and 3: every width, and every setting of the others, grows alone."""
     name = "embedding_lr/width"
     assert registry.stages(name) == [name, f"{name}+1", f"{name}+2"]
-    assert registry.figure_stages("embedding_lr/fig1") == registry.stages(name)
+    shown = registry.figure_stages("embedding_lr/fig1")
+    assert {*registry.stages(name)} <= {*shown}
     suite = Suite(config.parse({"scale": "workstation"}, registry.dataset_names()))
     cell = suite.cells(f"{name}+2")[0]
     for run in cell.runs:
