@@ -13,7 +13,7 @@ from repro.suite.suite import load
 
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md")),
-    *sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("studies/*/README.md")]),
+    *sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("studies/*/*.md")]),
 ]
 
 
@@ -109,6 +109,12 @@ ANSWERS = {
     "upscaling/fig2": (
         ["fig2.equal-flops-tuned-gpt2", "fig2.equal-flops-tuned-mlp"],
         [
+            (
+                "upscaling/resnet_target",
+                "reduced",
+                "resnet_target.equal-flops-tuned-resnet",
+                "not reproduced",
+            ),
             ("upscaling/fig2", "reduced", "fig2.more-steps-tuned-mlp", "not reproduced"),
             ("upscaling/fig2", "reduced", "fig2.equal-flops-tuned-valid-mlp", "inconclusive"),
         ],
@@ -144,9 +150,9 @@ WORD = {"reproduced": "Yes", "not reproduced": "No", "inconclusive": "Open"}
 
 
 @cache
-def on_record():
+def on_record(data="embedded"):
     rows = read_json(records.RECORDS / "claims.json")["claims"]
-    rows = [row for row in rows if row["data"] == "embedded"]
+    rows = [row for row in rows if row["data"] == data]
     return {(row["figure"], row["scale"], row["claim"]): row for row in rows}
 
 
@@ -197,6 +203,36 @@ def test_every_figure_of_a_paper_is_listed():
     assert named == {*registry.papers()} and not registry.broken_papers()
     for slug, paper in registry.papers().items():
         assert f"{slug}/{paper.answer}" in catalog.figure_names()
+
+
+FINDING = re.compile(
+    r"^\| [^|]*\(`([\w.-]+)`\) \| \[([a-z ]+)\]\(../../records/(\w+)/(\S+)/cpu/(\w+/\w+)\.md\)"
+    r"(, registered)? \| [^|]+ \| [^|]+ \|$",
+    re.M,
+)
+FINDINGS = [
+    pytest.param(*found.groups(), id=f"{page.parent.name}: {found[1]}, {found[3]}, {found[4]}")
+    for page in sorted(ROOT.glob("studies/*/README.md"))
+    for found in FINDING.finditer(page.read_text())
+]
+
+
+@pytest.mark.parametrize(("claim", "verdict", "scale", "data", "figure", "registered"), FINDINGS)
+def test_a_finding_of_a_paper_s_page_is_on_record(claim, verdict, scale, data, figure, registered):
+    row = on_record(data)[figure, scale, claim]
+    assert row["verdict"] == verdict
+    assert (row["registered"] == "registered before") == (registered is not None)
+
+
+@pytest.mark.parametrize(
+    "page", sorted(ROOT.glob("studies/*/README.md")), ids=lambda page: page.parent.name
+)
+def test_a_paper_s_page_is_a_table_of_ten_rows_and_some_150_words(page):
+    text = page.read_text()
+    rows = [line for line in text.splitlines() if re.match(r"\| .*\(`", line)]
+    assert len(rows) <= 12 and len(prose(text)) <= 200
+    findings = FINDING.findall(text)
+    assert len(findings) in (len(rows), 0), "a row without a claim, or not of the form"
 
 
 LLAMA, WIDENING = re.findall(r"```python\n(.*?)```", README, re.S)
