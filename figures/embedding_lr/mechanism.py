@@ -110,7 +110,8 @@ LAWS = {
 def reduce(runs):
     import pandas as pd
 
-    return pd.concat([runs[name] for name in STUDIES], ignore_index=True)
+    # A scale has the stages that are its own.
+    return pd.concat([runs[name] for name in STUDIES if name in runs], ignore_index=True)
 
 
 def rows_of(data, vocabulary, init, norm):

@@ -204,7 +204,7 @@ def repeated(table, seeds: int):
     import pandas as pd
 
     words = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
-    arms = [arm for _, arm in table.groupby(words, sort=False)] if words else [table]
+    arms = [arm for _, arm in table.groupby(words, sort=False, dropna=False)] if words else [table]
     if all(arm["seed"].nunique() < 2 for arm in arms):
         raise UserError("the table has one seed, which has no noise to plan with; give two or more")
     parts = []

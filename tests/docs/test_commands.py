@@ -22,7 +22,7 @@ PAGES = [
 TO_COME = {
     "embedding_lr/lvp",
     "embedding_lr/fig3_ratio_2",
-    "embedding_lr/fig1_mine",
+    "transfer/muon_mine",
     "my_paper/first",
 }
 

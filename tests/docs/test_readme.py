@@ -4,6 +4,7 @@ from functools import cache
 import pytest
 from recorded import README, RECORDED, listed, not_run
 
+from repro.files import read_json
 from repro.judge import badge as badges
 from repro.judge import cited, confirmed, marks, records, scoreboard
 from repro.suite import catalog, registry
@@ -12,7 +13,7 @@ from repro.suite.suite import load
 
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md")),
-    *sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("studies/*/README.md")]),
+    *sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("studies/*/*.md")]),
 ]
 
 
@@ -66,21 +67,141 @@ def test_no_link_is_dead_and_every_path_is_there(page):
         assert all((ROOT / path).exists() for path in named)
 
 
+def prose(text):
+    """Its words, but those of tables, code, addresses and what a command writes."""
+    text = re.sub(r"<!-- from here.*?to here -->|```.*?```", "", text, flags=re.S)
+    lines = [line for line in text.splitlines() if not line.startswith("|")]
+    return re.sub(r"\]\([^)]*\)", "]", "\n".join(lines)).split()
+
+
+def for_authors(page):
+    """Whether a page of docs/ is left out of the contents of the site."""
+    return page.read_text().startswith("---\norphan: true\n---\n")
+
+
+def test_the_pages_of_the_site_are_12_000_words():
+    """Outside of tables that commands write, and of code."""
+    texts = [page.read_text() for page in ROOT.glob("docs/*.md") if not for_authors(page)]
+    written = r"<!-- from here.*?to here -->|<!-- table -->.*?<!-- end -->|```.*?```"
+    words = sum(len(re.sub(written, "", text, flags=re.S).split()) for text in texts)
+    assert 8_000 < words <= 12_000
+
+
 def test_the_first_page_is_short_leads_to_all_others_and_says_its_terms():
-    own = re.sub(r"<!-- from here.*?to here -->", "", README, flags=re.S)  # not what is generated
-    assert len(own.splitlines()) < 130
-    prose = re.sub(r"\]\([^)]*\)", "]", own)
-    assert len(re.findall(r"[A-Za-z][\w'^/.-]*|\d[\d.,]*", prose)) <= 1060
+    assert len(prose(README)) <= 700
     contents = (ROOT / "docs" / "index.md").read_text()
     for page in ROOT.glob("docs/*.md"):
         in_contents = re.search(rf"^{page.stem}$", contents, re.M) or page.stem == "index"
-        assert in_contents, "every page is in the contents of the site's first one"
+        assert bool(in_contents) != for_authors(page), "in the contents, or for the authors"
     assert len(re.findall(r"\]\(docs/[\w-]+\.md\)", README)) > 8
+    first_use = README.index("| question |")
     for term in ("parametrization", "SP", "muP", "LVP", "Neural-tangent", "upscaled", "base"):
-        assert README.index(f"*{term}*") < README.index("## What reproduces")
-    for word in ("Synthetic", "real", "reproduced", "not reproduced", "inconclusive"):
+        assert README.index(f"*{term}*") < first_use
+    for word in ("Yes", "No", "Open", "Registered"):
+        assert README.index(f"*{word}*") < first_use
+    for word in ("synthetic", "real", "Reproduced", "not reproduced", "inconclusive"):
         assert f"*{word}*" in README
     assert "or of a GPU: none of these was ever tried" in README.replace("\n", " ")
+
+
+def test_what_a_call_needs_is_said_before_the_call():
+    before = README[: README.index("pip install uv")]
+    for words in ("git clone", "Linux on x86-64", "Python 3.11", "GB", "ten minutes"):
+        assert words in before, words
+
+
+# A call of the table of answers -> the claims of its figure that its answer rests on, and what
+# speaks against it: a figure, a scale, a claim, what it came to.
+ANSWERS = {
+    "embedding_lr/fig3": (["fig3.sqrt-d-rule-as-printed"], []),
+    "upscaling/fig3": (
+        ["fig3.transfer-lr-gpt2", "fig3.transfer-lr-mlp"],
+        [("upscaling/fig3", "overnight", "fig3.transfer-lr-mlp-sgd", "inconclusive")],
+    ),
+    "effective_theory/fig3": (["fig3.robust-to-low-lr"], []),
+    "upscaling/fig2": (
+        ["fig2.equal-flops-tuned-gpt2", "fig2.equal-flops-tuned-mlp"],
+        [
+            (
+                "upscaling/resnet_target",
+                "reduced",
+                "resnet_target.equal-flops-tuned-resnet",
+                "not reproduced",
+            ),
+            ("upscaling/fig2", "reduced", "fig2.more-steps-tuned-mlp", "not reproduced"),
+            ("upscaling/fig2", "reduced", "fig2.equal-flops-tuned-valid-mlp", "inconclusive"),
+        ],
+    ),
+    "upscaling/fig10": (
+        ["fig10.noise-nonzero"],
+        [("upscaling/fig10", "reduced", "fig10.noise-at-target", "reproduced")],
+    ),
+    "effective_theory/fig2": (
+        ["fig2.nt-better"],
+        [
+            ("effective_theory/positions", "overnight", "positions.raised", "reproduced"),
+            ("effective_theory/positions", "reduced", "positions.order-one", "not reproduced"),
+        ],
+    ),
+    "embedding_lr/fig4": (
+        ["fig4.faster-throughout"],
+        [
+            ("embedding_lr/fig4", "reduced", "fig4.sqrt-d-better", "reproduced"),
+            ("embedding_lr/fig4", "reduced", "fig4.flat-above", "inconclusive"),
+        ],
+    ),
+    "embedding_lr/mechanism": (["mechanism.mup-regime"], []),
+    "transfer/shift": (
+        ["shift.sp-decoder", "shift.mup-decoder"],
+        [
+            ("transfer/shift", "overnight", "shift.sp-mlp", "not reproduced"),
+            ("transfer/shift", "overnight", "shift.mup-mlp", "inconclusive"),
+        ],
+    ),
+}
+WORD = {"reproduced": "Yes", "not reproduced": "No", "inconclusive": "Open"}
+
+
+@cache
+def on_record(data="embedded"):
+    rows = read_json(records.RECORDS / "claims.json")["claims"]
+    rows = [row for row in rows if row["data"] == data]
+    return {(row["figure"], row["scale"], row["claim"]): row for row in rows}
+
+
+def answers():
+    """Figure -> (its scale, the cells of its row), of each call in the table of answers."""
+    table = README[README.index("| question |") :].partition("\n\n")[0].splitlines()[2:]
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table]
+    calls = [re.search(r"figures/(\w+/\w+)\.pdf(?: --config scale=(\w+))?`", r[3]) for r in rows]
+    return {call[1]: (call[2] or "reduced", row) for call, row in zip(calls, rows, strict=True)}
+
+
+@pytest.mark.parametrize("figure", ANSWERS)
+def test_an_answer_is_that_of_the_record_of_its_call(figure):
+    scale, (_, answer, against, _, _) = answers()[figure]
+    claims, others = ANSWERS[figure]
+    rows = [on_record()[figure, scale, claim] for claim in claims]
+    said = re.match(r"\[(\w+)(, registered)?\]\(([\w/]+)\.md\)", answer)
+    assert {WORD[row["verdict"]] for row in rows} == {said[1]}
+    assert said[3] == f"records/{scale}/embedded/cpu/{figure}"
+    registered = all(row["registered"] == "registered before" for row in rows)
+    assert registered == (said[2] is not None)
+    for other, at, claim, verdict in others:
+        assert on_record()[other, at, claim]["verdict"] == verdict, claim
+    if "-1/2 itself is outside" in against:
+        assert rows[0]["low"] > -0.5
+
+
+def test_the_table_of_answers_has_the_calls_that_are_held_and_their_minutes():
+    """Minutes are within a factor of two of what the records say for two cores."""
+    assert answers().keys() == ANSWERS.keys()
+    costs = (ROOT / "docs" / "cost.md").read_text().splitlines()
+    head = next(line for line in costs if line.startswith("| figure: hours"))
+    for figure, (scale, row) in answers().items():
+        priced = next(line for line in costs if line.startswith(f"| `{figure}` |"))
+        hours = dict(zip(head.split(" | "), priced.split(" | "), strict=True))[scale]
+        assert 0.5 <= float(row[4]) / (float(hours) * 60 / 2) <= 2, figure
 
 
 def test_what_pages_say_of_the_papers_is_what_their_own_files_say():
@@ -97,13 +218,74 @@ def test_every_figure_of_a_paper_is_listed():
         assert f"{slug}/{paper.answer}" in catalog.figure_names()
 
 
+FINDING = re.compile(
+    r"^\| [^|]*\(`([\w.-]+)`\) \| \[([a-z ]+)\]\(../../records/(\w+)/(\S+)/cpu/(\w+/\w+)\.md\)"
+    r"(, registered)? \| [^|]+ \| [^|]+ \|$",
+    re.M,
+)
+FINDINGS = [
+    pytest.param(*found.groups(), id=f"{page.parent.name}: {found[1]}, {found[3]}, {found[4]}")
+    for page in sorted(ROOT.glob("studies/*/README.md"))
+    for found in FINDING.finditer(page.read_text())
+]
+
+
+@pytest.mark.parametrize(("claim", "verdict", "scale", "data", "figure", "registered"), FINDINGS)
+def test_a_finding_of_a_paper_s_page_is_on_record(claim, verdict, scale, data, figure, registered):
+    row = on_record(data)[figure, scale, claim]
+    assert row["verdict"] == verdict
+    assert (row["registered"] == "registered before") == (registered is not None)
+
+
+@pytest.mark.parametrize(
+    "page", sorted(ROOT.glob("studies/*/README.md")), ids=lambda page: page.parent.name
+)
+def test_a_paper_s_page_is_a_table_of_ten_rows_and_some_150_words(page):
+    text = page.read_text()
+    rows = [line for line in text.splitlines() if re.match(r"\| .*\(`", line)]
+    assert len(rows) <= 12 and len(prose(text)) <= 200
+    findings = FINDING.findall(text)
+    assert len(findings) in (len(rows), 0), "a row without a claim, or not of the form"
+
+
+LLAMA, WIDENING = re.findall(r"```python\n(.*?)```", README, re.S)
+
+
+@pytest.mark.slow  # imports transformers
+def test_the_llama_is_right_by_the_rates_that_it_gets():
+    import torch
+
+    names = {}
+    exec(LLAMA, names)
+    assert len(LLAMA.rpartition("\n\n\n")[2].splitlines()) == 5
+    assert {group["lr"] for group in names["optimizer"].param_groups} == {0.004, 0.001}
+    model, tokens = names["model"], names["tokens"]
+    loss = model(tokens, labels=tokens).loss
+    loss.backward()
+    names["optimizer"].step()
+    names["plan"].check(names["optimizer"])
+    assert model(tokens, labels=tokens).loss < loss and model.lm_head.in_features == 256
+    assert torch.isfinite(loss)
+
+
+def test_the_rates_that_equal_mup_s_are_those_of_the_table():
+    page = (ROOT / "docs" / "library.md").read_text()
+    models, _, _, equal, different, bottleneck = (
+        int(cell) for cell in re.search(r"^\| \*\*all\*\* \| (.*) \|$", page, re.M)[1].split(" | ")
+    )
+    said = re.search(
+        r"Of the ([\d,]+) learning rates that (\d+) models .*? ([\d,]+)\s", README, re.S
+    )
+    found = [int(number.replace(",", "")) for number in said.groups()]
+    assert found == [equal + bottleneck, models, equal] and different == 0
+
+
 def test_the_widening_example_runs_and_keeps_the_function():
     import torch
 
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.S)
-    assert len([line for line in code.splitlines() if line.strip()]) <= 12
+    assert len([line for line in WIDENING.splitlines() if line.strip()]) <= 12
     names = {}
-    exec(code, names)
+    exec(WIDENING, names)
     x = torch.randn(4, 5)
     for _ in range(3):
         for model, optimizer in (("model", "optimizer"), ("wide", "wide_optimizer")):

@@ -58,7 +58,9 @@ def test_a_figure_again_shows_other_runs_by_the_same_claims():
     )
     found = again(bare, "mine", {"transfer/decoder_muon": "transfer/mine_runs"})
     found.check("figures/transfer/mine.py")
-    assert {s.rsplit("/", 1)[0] for s in found.studies} == {"transfer/mine_runs"} and "{mine." in found.outcome
+    assert {s.rsplit("/", 1)[0] for s in found.studies} == {
+        "transfer/mine_runs"
+    } and "{mine." in found.outcome
     for mine, its in zip(found.claims, original.claims, strict=True):
         assert mine.kind == CONTROL and [*map(str, mine.expected.values())] == [
             *map(str, its.expected.values())

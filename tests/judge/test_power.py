@@ -548,6 +548,9 @@ def test_a_design_is_planned_from_a_table_with_seeds_it_does_not_have(monkeypatc
     assert found[found["stage"] == "sweep"].to_dict("list") == arms[:1].to_dict("list")
     ours = found[found["stage"] == "ours"]
     assert [*ours["seed"]] == [0, 1, 2] and [*ours["loss"]] == [2, 3, 2]
+    # A column of words that is empty for an arm names it too.
+    arms["words"] = ["test", None, None]
+    assert trials.repeated(arms, 3)["stage"].tolist() == ["sweep", "ours", "ours", "ours"]
     monkeypatch.setattr(trials, "DRAWS", 3)
     suite = Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
     (line,) = trials.plan(suite, name, str(folder / f"{name}.csv"), 7)
