@@ -98,6 +98,8 @@ def parser() -> argparse.ArgumentParser:
     add_cost(add("cost"))
     words = "write the tables into docs/verdicts.md"
     add("bounds").add_argument("--page", metavar="FILE", type=Path, help=words)
+    words = "write the tables into docs/laws.md"
+    add("laws").add_argument("--page", metavar="FILE", type=Path, help=words)
 
     group("Runs made here, without Snakemake, and held against those on record")
     add_place(add("run", figures={"nargs": "+", "metavar": "FIGURE"}))

@@ -123,6 +123,16 @@ def registered(suite: "Suite", arguments: Namespace) -> str | None:
     return explain.registered(arguments.claims)
 
 
+def laws(suite: "Suite", arguments: Namespace) -> str | None:
+    """Laws of other papers, each held against the slopes on record."""
+    from repro.judge import laws, marks
+
+    if arguments.page:
+        marks.fill(arguments.page, laws.PAGE, laws.lines)
+        return None
+    return "\n".join(laws.lines())
+
+
 def fetch(suite: "Suite", arguments: Namespace) -> None:
     """Prepare a dataset."""
     from repro.suite import jobs

@@ -53,5 +53,6 @@ What is said of it
   cited.py         who the papers are, and which of their figures are on record
   new.py           the files of a new paper or figure
   costs.py         the tables of docs/cost.md
+  laws.py          laws of other papers, held against every slope on record
   marks.py         the parts of a page that a command writes
 """

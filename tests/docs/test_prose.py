@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from repro.files import read_json
-from repro.judge import earlier, evidence, leaders, marks, records, register
+from repro.judge import earlier, evidence, laws, leaders, marks, records, register
 from repro.suite import catalog
 from repro.suite.checkout import ROOT
 
@@ -70,8 +70,10 @@ def on_record(interval: tuple[str, ...]) -> bool:
 def test_every_interval_in_prose_is_on_record(page):
     text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.S)  # what calls print
     text = re.sub(r"<!-- table -->.*?<!-- end -->", "", text, flags=re.S)  # of a benchmark
-    made = re.escape(marks.begin(leaders.PAGE)) + ".*?" + re.escape(marks.END)
-    text = re.sub(made, "", text, flags=re.S)  # tests/figures/test_transfer.py holds it
+    # What tests/figures/test_transfer.py and tests/judge/test_laws.py hold.
+    for command in (leaders.PAGE, laws.PAGE):
+        made = re.escape(marks.begin(command)) + ".*?" + re.escape(marks.END)
+        text = re.sub(made, "", text, flags=re.S)
     lost = [found.group() for found in INTERVAL.finditer(text) if not on_record(found.groups())]
     assert lost == []
 
