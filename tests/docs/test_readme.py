@@ -114,6 +114,7 @@ def test_what_a_call_needs_is_said_before_the_call():
 # speaks against it: a figure, a scale, a claim, what it came to.
 ANSWERS = {
     "embedding_lr/fig3": (["fig3.sqrt-d-rule-as-printed"], []),
+    "embedding_lr/fig1": (["fig1.optimum-falls"], []),
     "upscaling/fig3": (
         ["fig3.transfer-lr-gpt2", "fig3.transfer-lr-mlp"],
         [("upscaling/fig3", "overnight", "fig3.transfer-lr-mlp-sgd", "inconclusive")],
@@ -129,7 +130,7 @@ ANSWERS = {
                 "not reproduced",
             ),
             ("upscaling/fig2", "reduced", "fig2.more-steps-tuned-mlp", "not reproduced"),
-            ("upscaling/fig2", "reduced", "fig2.equal-flops-tuned-valid-mlp", "inconclusive"),
+            ("upscaling/fig2", "reduced", "fig2.mirrors-mlp", "not reproduced"),
         ],
     ),
     "upscaling/fig10": (
