@@ -22,7 +22,6 @@ WAITING = "registered, runs not yet made"
 NOT_BEFORE = "not registered before"
 NOT = "not registered"
 UNKNOWN = "unknown here"
-COMPARED = ("measured", "low", "high", "n", "p", "verdict")
 
 
 @dataclass(frozen=True)
@@ -153,12 +152,25 @@ def listed(found: set[int]) -> str:
 
 
 def _judged_anew(row: JudgedClaim, digest: str) -> str:
-    """What the first record of the same data said of a claim, where it was something else."""
+    """What the first record of the same data said of a claim, where it was something else.
+
+    Compared are the verdict and what was measured. By how much an interval is calibrated is not:
+    trials are drawn of a recorded table, so after its first record.
+    """
     first = _first(f"records/{row['scale']}/{row['data']}", row["figure"], digest)
     then: Any = first.get(row["claim"])
-    if not then or all(then.get(key) == row.get(key) for key in COMPARED):
+    if not then or (then["verdict"] == row["verdict"] and _as_measured(then) == _as_measured(row)):
         return ""
     return f"judged anew: it was {then['verdict']}, {interval(then)}"
+
+
+def _as_measured(claim: Mapping) -> list[str]:
+    """Value, n and interval of a claim, the interval without its calibration."""
+    value, factor = claim["measured"], claim.get("calibration") or 1
+    found = [value, claim["n"]]
+    for end in (claim["low"], claim["high"]):
+        found.append(end if end is None else value + (end - value) / factor)
+    return [f"{number:.9g}" if isinstance(number, float) else str(number) for number in found]
 
 
 @cache

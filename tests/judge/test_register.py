@@ -227,6 +227,10 @@ def test_numbers_that_are_others_than_the_first_record_s_are_shown_beside_them(c
     checkout.commit("judged anew")
     of = made(at) | {"data_sha256": "d"}
     assert str(badge(JUDGED | first, of)) == "registered before"
+    calibrated = {"low": -0.02, "high": 0.16, "calibration": 1.2, "p": 0.02}
+    assert str(badge(JUDGED | first | calibrated, of)) == "registered before"
+    for other in ({"high": 0.16}, calibrated | {"calibration": 1.0}, {"verdict": "inconclusive"}):
+        assert "judged anew" in str(badge(JUDGED | first | other, of))
     assert badge(JUDGED | first | {"measured": 0.3, "verdict": "not reproduced"}, of).reason == (
         "judged anew: it was reproduced, 0.1 [0, 0.15]"
     )
