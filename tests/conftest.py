@@ -19,6 +19,14 @@ from repro.suite.suite import Suite
 arithmetic.apply(arithmetic.DEFAULT)  # before a test imports torch
 
 
+@pytest.fixture(scope="session", autouse=True)
+def studies_of_this_checkout():
+    """Studies read their seeds when they are first asked for, and stay: here before a test puts
+    another folder in the checkout's place."""
+    for name in registry.study_names():
+        registry.study(name)
+
+
 @pytest.fixture(scope="session")
 def small_text() -> str:
     """20,000 words of the synthetic language."""
